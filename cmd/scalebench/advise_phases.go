@@ -54,24 +54,26 @@ func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []st
 				p.Market = &markets[i]
 			}
 			phases = append(phases, p)
-			more = append(more, a.Warnings...)
 		}
 		for _, w := range append(more, unpriced...) {
 			warnings = append(warnings, name+": "+w)
 		}
 	}
 	if s.format == table.FormatJSON || s.format == table.FormatCSV {
-		return s.print(tables.PhasesData(phases, currency))
-	}
-	if sentence := tables.PhasesSentence(phases, currency); sentence != "" {
-		if _, err := fmt.Fprintf(s.stdout, "%s\n\n", s.sentences(sentence)); err != nil {
+		if err := s.print(tables.PhasesData(phases, currency)); err != nil {
 			return err
 		}
+	} else {
+		if sentence := tables.PhasesSentence(phases, currency); sentence != "" {
+			if _, err := fmt.Fprintf(s.stdout, "%s\n\n", s.sentences(sentence)); err != nil {
+				return err
+			}
+		}
+		if err := s.print(tables.Phases(phases, currency)); err != nil {
+			return err
+		}
+		s.note("`%s advise STUDY --spec` says of one study which amounts were tried, and what to measure next.", appName)
 	}
-	if err := s.print(tables.Phases(phases, currency)); err != nil {
-		return err
-	}
-	s.note("`%s advise STUDY --spec` says of one study which amounts were tried, and what to measure next.", appName)
 	for _, w := range warnings {
 		s.warn("%s", w)
 	}

@@ -51,9 +51,23 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	}
 	warnings = append(warnings, unpriced...)
 	if s.format == table.FormatJSON || s.format == table.FormatCSV {
-		return s.print(tables.SpecData(list, markets, currency))
+		err = s.print(tables.SpecData(list, markets, currency))
+	} else {
+		err = s.printSpec(ctx, o.study, list, obs, markets, currency)
 	}
-	command, err := s.measuring(ctx, o.study, obs)
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		s.warn("%s", w)
+	}
+	return nil
+}
+
+// printSpec prints the answers for people, each with the commands of the study that
+// would tell more.
+func (s *session) printSpec(ctx context.Context, study string, list []sensitivity.Answer, obs []scaling.Observation, markets []sensitivity.Market, currency string) error {
+	command, err := s.measuring(ctx, study, obs)
 	if err != nil {
 		return err
 	}
@@ -80,14 +94,6 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 				return err
 			}
 		}
-		for _, w := range a.Warnings {
-			if !slices.Contains(warnings, w) {
-				warnings = append(warnings, w)
-			}
-		}
-	}
-	for _, w := range warnings {
-		s.warn("%s", w)
 	}
 	return nil
 }
@@ -124,6 +130,13 @@ func (s *session) needs(ctx context.Context, o curveOptions, loss float64, resou
 			return nil, nil, nil, usagef("--series %q: unknown series", names[0])
 		}
 	}
+	for _, a := range list {
+		for _, w := range tables.SpecWarnings(a) {
+			if !slices.Contains(warnings, w) {
+				warnings = append(warnings, w)
+			}
+		}
+	}
 	return list, obs, warnings, nil
 }
 
@@ -149,6 +162,7 @@ func (s *session) measuring(ctx context.Context, arg string, obs []scaling.Obser
 		}
 		file = near(known.File)
 	}
+	file = s.usedOf(ctx, arg, file)
 	verb, last := "run", 0
 	for i := range obs {
 		last = max(last, obs[i].Repeat)
@@ -157,7 +171,7 @@ func (s *session) measuring(ctx context.Context, arg string, obs []scaling.Obser
 		}
 	}
 	return func(a sensitivity.Answer, at map[string]scaling.Value) string {
-		words := []string{appName, verb, word(file), fmt.Sprintf("study.first_repeat=%d", last+1), fmt.Sprintf("study.repeats=%d", last+6), "sweep.design=together"}
+		words := []string{appName, verb, file, fmt.Sprintf("study.first_repeat=%d", last+1), fmt.Sprintf("study.repeats=%d", last+6), "sweep.design=together"}
 		for _, key := range a.Keys() {
 			if !slices.Contains(resourceKeys, key) {
 				return ""

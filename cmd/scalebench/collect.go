@@ -45,7 +45,8 @@ func collectCommand(s *session) *cli.Command {
 				return err
 			}
 			if file := c.Args().First(); filepath.Ext(file) == ".toml" && edited(file, folders[0]) {
-				s.note("%s has changed since the study was last run or submitted; `scalebench run %s` or `submit %s` applies the change and repeats no run that has a result", file, file, file)
+				used := s.usedOf(c.Context, file, file)
+				s.note("%s has changed since the study was last run or submitted; `scalebench run %s` or `submit %s` applies the change and repeats no run that has a result", file, used, used)
 			}
 			var problems []error
 			for _, folder := range folders {

@@ -13,7 +13,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/spelling"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -280,7 +282,32 @@ func (s *session) rerun(ctx context.Context, db *store.Store, arg, name string) 
 	if err != nil {
 		return next(name, file, launcher.Progress{})
 	}
-	return next(name, file, launcher.ProgressOf(plan, attempts))
+	return next(name, asUsed(file, plan), launcher.ProgressOf(plan, attempts))
+}
+
+// usedOf is asUsed of the study that arg names, whose plan is in its run folder.
+func (s *session) usedOf(ctx context.Context, arg, file string) string {
+	if folder, err := s.find(ctx, arg); err == nil {
+		if plan, err := launcher.ReadPlan(folder); err == nil {
+			return asUsed(file, plan)
+		}
+	}
+	return word(file)
+}
+
+// asUsed is a study's file as words of a command, with the site file that it was last
+// used with where the study itself does not name that one.
+func asUsed(file string, plan *study.Plan) string {
+	words := word(file)
+	if plan.SiteFile == "" {
+		return words
+	}
+	if st, err := study.Load(file, framework.ForStudy()); err == nil {
+		if site, err := filepath.Abs(st.Site); err == nil && st.Site != "" && site == plan.SiteFile {
+			return words
+		}
+	}
+	return words + " --site " + word(near(plan.SiteFile))
 }
 
 // next is what to do about a study's runs that are this far.

@@ -70,7 +70,7 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string, w
 	choice.Plan, choice.Asked = &study.Plan{Study: w.plan.Study}, map[rundir.Folder]bool{}
 	for _, b := range bad {
 		if b.Last.Attached() {
-			s.note("%s ran on this machine, not under Slurm; `scalebench run %s` repeats it", b.Last.Record.ID, o.study)
+			s.note("%s ran on this machine, not under Slurm; `scalebench run %s` repeats it", b.Last.Record.ID, s.usedOf(ctx, o.study, o.study))
 			continue
 		}
 		choice.Plan.Points = append(choice.Plan.Points, b.Planned)

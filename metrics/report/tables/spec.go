@@ -64,6 +64,19 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 	return t
 }
 
+// SpecWarnings are the warnings on a series and the doubts about its combinations' runs, a sentence each.
+func SpecWarnings(a sensitivity.Answer) []string {
+	list := slices.Clone(a.Warnings)
+	for _, d := range a.Doubts {
+		where := Amounts(d.At[0], a.Keys())
+		if n := len(d.At) - 1; n > 0 {
+			where += " and " + number.Count(n, "other combination")
+		}
+		list = append(list, where+": "+d.Text)
+	}
+	return list
+}
+
 // bound is what holds runs up, in a word.
 func bound(b sensitivity.Bound) any {
 	return cmp.Or(b.Of, "not known")

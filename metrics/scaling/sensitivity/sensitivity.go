@@ -100,6 +100,7 @@ type Answer struct {
 	// Why there is no answer; "" with one.
 	Why      string
 	Warnings []string  // on the runs
+	Doubts   []Doubt   // about the runs of single combinations
 	Load     Load      // of the reference's runs
 	Course   []float64 // see courseOf; nil where no two blocks show it
 	keys     []string
@@ -282,7 +283,40 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 	a.decide(measured, o)
 	a.Course = courseOf(full, all, o)
 	a.drifts()
+	a.Doubts = doubtsOf(c, at, o.Measure)
 	return a
+}
+
+// Doubt is what is doubted about the runs of some combinations.
+type Doubt struct {
+	Text string
+	At   []map[string]scaling.Value
+}
+
+// doubtsOf are the doubts about combinations' runs, each text once. That there are too
+// few of them is none: the verdict says it.
+func doubtsOf(c scaling.Curve, at map[string]map[string]scaling.Value, of measure.Measure) (list []Doubt) {
+	for i := range c.Points {
+		p := &c.Points[i]
+		var few []string
+		if s := p.Of(of.Name); s.Median != nil {
+			few = append(few, s.Median.Why)
+			if gain := s.Gain(); gain != nil {
+				few = append(few, gain.Why)
+			}
+		}
+		for _, text := range p.Warnings {
+			if slices.ContainsFunc(few, func(why string) bool { return why != "" && strings.HasSuffix(text, ": "+why) }) {
+				continue
+			}
+			k := slices.IndexFunc(list, func(d Doubt) bool { return d.Text == text })
+			if k < 0 {
+				k, list = len(list), append(list, Doubt{Text: text})
+			}
+			list[k].At = append(list[k].At, at[p.At.Word])
+		}
+	}
+	return list
 }
 
 // judge holds the interval of a ratio against what is allowed.
