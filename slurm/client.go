@@ -183,7 +183,10 @@ func (c *Client) run(ctx context.Context, name string, args ...string) (stdout, 
 	var out, complaint bytes.Buffer
 	cmd := exec.CommandContext(limited, path, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &complaint
-	cmd.WaitDelay = time.Second // a grandchild may hold the pipes
+	// A grandchild may hold the pipes. The delay begins with the command's end, when this
+	// process may not have read all of what it said: an answer that is cut short can
+	// look like another.
+	cmd.WaitDelay = 5 * time.Second
 	err = cmd.Run()
 	message := strings.TrimSpace(complaint.String())
 	if err == nil {

@@ -104,6 +104,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 		if err == nil {
 			_, err = fmt.Fprintln(s.stdout, text)
 		}
+		a.warn(s)
 		return err
 	}
 	currency := ""

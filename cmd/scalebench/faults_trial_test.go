@@ -97,7 +97,9 @@ func (tr *trial) startUnder(ctx context.Context, program []string, args ...strin
 	}
 	line := slices.Concat(program, []string{filepath.Join(bin, "scalebench")}, args)
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = tr.dir, out, out, time.Second
+	// What an ended command printed is read to its end within the delay, or cut short: of
+	// a machine that stood still for a second half of a table came.
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = tr.dir, out, out, 30*time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if tr.user != 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(tr.user), Gid: uint32(tr.user)}

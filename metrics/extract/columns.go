@@ -154,6 +154,9 @@ func (t *table) mapped(columns map[string]Column) error {
 func fits(ours string, c Column) error {
 	name := c.Unit
 	base, figure := map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "epoch_seconds": "s", "accuracy": "", "rate": "requests/s"}[ours]
+	if f, known := modelFigures[ours]; known {
+		base, figure = f.Unit, true
+	}
 	if slices.Contains(LoadFigures, ours) {
 		m, err := measure.Find(ours)
 		base, figure = m.Unit, err == nil

@@ -26,7 +26,7 @@ type Column struct {
 
 // TrainFigures are what a column of a table of trainings can be mapped to, besides
 // labels.
-var TrainFigures = []string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds", "epoch", "step"}
+var TrainFigures = append([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds", "epoch", "step"}, ModelFigures...)
 
 // TableFigures are those, and what a column of a table of loads can be mapped to.
 var TableFigures = slices.Concat(TrainFigures, LoadFigures, Coordinates)
@@ -317,6 +317,9 @@ func (t *table) run(columns map[string]Column) error {
 			return err
 		}
 	}
+	if err := t.models(columns, cell); err != nil {
+		return err
+	}
 	return t.rates(rates, rateScale, columns)
 }
 
@@ -326,12 +329,7 @@ func (t *table) rates(rates []Value, scale float64, columns map[string]Column) e
 	}
 	note := "from column " + columns["throughput"].Name
 	if _, epochs := columns["epoch"]; epochs {
-		if len(rates) > 1 {
-			rates = rates[1:]
-			note += ", the median of the epochs without the first"
-		} else {
-			note += ", of one epoch"
-		}
+		rates, note = steadyEpochs(rates, note)
 	}
 	for _, v := range rates {
 		if v.Number < metrics.MinRate {

@@ -1,6 +1,8 @@
 package summary
 
 import (
+	"fmt"
+
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/pointkey"
@@ -15,6 +17,7 @@ func (r *Outcome) tokens(in Input) {
 	for i, f := range in.Figures {
 		switch {
 		case f.Name == measure.TokensPerSecond:
+			r.ofTokens(in, f)
 			return
 		case f.Name == measure.TokensPerSample && f.Unit == "tokens" && len(f.At) == 0 && f.Value >= 1:
 			each = &in.Figures[i]
@@ -45,6 +48,22 @@ func (r *Outcome) tokens(in Input) {
 	if in.World > 0 {
 		r.Values[worker.Name] = r.Values[all.Name] / float64(in.World)
 	}
+}
+
+// ofTokens makes the throughput of the tokens/s that a log states, where it states none
+// of samples and it is said how many tokens a sample has.
+func (r *Outcome) ofTokens(in Input, f metrics.Figure) {
+	known := r.Known(measure.TokensPerSecond)
+	if known == nil || f.Unit != "tokens/s" || len(f.At) > 0 || in.Kind != "train" || in.SampleTokens < 1 || len(in.Steps) > 0 || r.Known(measure.Throughput) != nil {
+		return
+	}
+	r.Values[measure.Throughput] = *known / in.SampleTokens
+	delete(r.Why, measure.Throughput)
+	f.Name = measure.Throughput
+	if in.SampleTokens > 1 {
+		f.Note = fmt.Sprintf("tokens_per_second over the %g tokens of a sample", in.SampleTokens) + map[bool]string{true: "; " + f.Note}[f.Note != ""]
+	}
+	r.warn("%s", describe(f))
 }
 
 // SampleTokens is how many tokens a sample has, as the parameters of a run say; 0 where

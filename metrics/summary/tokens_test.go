@@ -76,3 +76,27 @@ func TestTokensOfASampleThatTheStudyDeclares(t *testing.T) {
 		t.Error(r.Values, r.Warnings)
 	}
 }
+
+// 131072 tokens/s that a log states are a throughput of 64 sequences of 2048 tokens, or
+// of as many samples as tokens; of none where nothing says what a sample is, and none
+// where the log states one.
+func TestThroughputOfTokensThatALogStates(t *testing.T) {
+	tokens := metrics.Figure{Name: measure.TokensPerSecond, Unit: "tokens/s", Value: 131072, Note: "of all"}
+	for _, tt := range []struct {
+		each    float64
+		figures []metrics.Figure
+		want    float64
+		warning string
+	}{
+		{2048, []metrics.Figure{tokens}, 64, "throughput is stated by a log, not measured here: tokens_per_second over the 2048 tokens of a sample; of all"},
+		{1, []metrics.Figure{tokens}, 131072, "throughput is stated by a log, not measured here: of all"},
+		{0, []metrics.Figure{tokens}, 0, ""},
+		{1, []metrics.Figure{tokens, tokens}, 0, ""}, // which is the run's is not known
+		{2048, []metrics.Figure{tokens, {Name: measure.Throughput, Unit: "samples/s", Value: 60}}, 60, "throughput is stated by a log, not measured here"},
+	} {
+		r := Summarize(Input{Kind: "train", Workers: 8, World: 8, Figures: tt.figures, SampleTokens: tt.each})
+		if r.Values[measure.Throughput] != tt.want || (r.Why[measure.Throughput] == "") != (tt.want > 0) || !strings.Contains(strings.Join(r.Warnings, "\n"), tt.warning) {
+			t.Errorf("%g tokens a sample, %d figures: %v, %q, %q", tt.each, len(tt.figures), r.Values, r.Why, r.Warnings)
+		}
+	}
+}
