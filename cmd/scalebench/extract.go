@@ -119,8 +119,11 @@ func (o *logOptions) options(file string) (extract.Options, error) {
 		return e, err
 	}
 	for ours, c := range columns {
-		if c.Unit != "" {
-			return e, usagef("--map %s=%s:%s: only columns of a CSV file take a unit; leave :%[3]s out", ours, c.Name, c.Unit)
+		switch {
+		case c.Unit == "%" && ours == "accuracy":
+			e.AccuracyUnit = c.Unit
+		case c.Unit != "":
+			return e, usagef("--map %s=%s:%s: only columns of a CSV file take a unit, and accuracies :%%; leave :%[3]s out", ours, c.Name, c.Unit)
 		}
 		e.Columns[ours] = c.Name
 	}

@@ -227,7 +227,7 @@ func (t *table) evaluation(row int, accuracy string, e metrics.Evaluation) error
 	if err != nil || !ok {
 		return err
 	}
-	return t.l.accuracy(metrics.Event{Evaluation: &e}, 1, v)
+	return t.l.namedAccuracy(metrics.Event{Evaluation: &e}, v, accuracy)
 }
 
 func (t *table) loss(row int, column string, epoch float64) error {

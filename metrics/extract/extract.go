@@ -104,6 +104,8 @@ type Options struct {
 	// Columns are the log's names for what it can name as it likes (CSV columns,
 	// TensorBoard tags), by ours: "accuracy" to "val_acc".
 	Columns map[string]string
+	// AccuracyUnit is that of accuracies under such a name, "%" or "".
+	AccuracyUnit string
 	// Given are our names of what is known without the table that Runs reads: a
 	// column that happens to have one of these names is not taken for it.
 	Given []string
@@ -367,6 +369,17 @@ func (l *log) reduce(f metrics.Figure, scale float64, values []Value) error {
 	}
 	l.add(metrics.Event{Figure: &f}, scale, values...)
 	return nil
+}
+
+// namedAccuracy is accuracy of what the log names as it likes, and has in what unit the
+// user says.
+func (l *log) namedAccuracy(e metrics.Event, v Value, name string) error {
+	scale := units[l.o.AccuracyUnit].scale
+	err := l.accuracy(e, scale, v)
+	if err != nil && scale == 1 {
+		err = fmt.Errorf("%w; for percent write accuracy=%s:%%", err, name)
+	}
+	return err
 }
 
 // accuracy appends an evaluation; scale is 0.01 for percent. A value outside 0

@@ -134,7 +134,7 @@ func (l *log) hfAccuracy(ln int, epoch float64, fields parts) error {
 	if err != nil {
 		return err
 	}
-	return l.accuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: int(math.Ceil(epoch))}}, 1, v)
+	return l.namedAccuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: int(math.Ceil(epoch))}}, v, name)
 }
 
 // hfSummary takes the figures of the whole run. train_tokens_per_second is of a GPU

@@ -104,7 +104,7 @@ func (l *log) scalars(list []scalar, began float64) error {
 				} else {
 					e.Evaluation.Step = int(s.step)
 				}
-				if err := l.accuracy(e, 1, s.v); err != nil {
+				if err := l.namedAccuracy(e, s.v, tag); err != nil {
 					return fmt.Errorf("%w; tag %s at step %d", err, tag, s.step)
 				}
 			}

@@ -69,7 +69,7 @@ func readTrainerState(l *log, r io.Reader) error {
 			} else if ok && s.Number > 0 {
 				e.Seconds = s.Number
 			}
-			if err := l.accuracy(metrics.Event{Evaluation: e}, 1, v); err != nil {
+			if err := l.namedAccuracy(metrics.Event{Evaluation: e}, v, accuracy); err != nil {
 				return err
 			}
 		}

@@ -263,7 +263,8 @@ type analysis struct {
 	shown      func(measure.Measure) bool
 	axis       axis
 	confidence float64
-	byNode     bool // runs of the series at hand differ by their nodes
+	byNode     bool   // runs of the series at hand differ by their nodes
+	main       string // the measure that its table begins with
 }
 
 // driftLevel is the share of even machines on which a drift is found.
@@ -281,6 +282,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	if at != nil {
 		base = *at
 	}
+	an.main = mainOf(s.runs)
 	found := drifts(s, an.axis, driftLevel)
 	an.byNode = slices.ContainsFunc(found, func(f drift.Finding) bool { return f.Link == drift.Node })
 	c.ByNode = an.byNode
@@ -308,6 +310,21 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 		return c, s.missing(an.axis, base, runs, &c)
 	}
 	return c, nil
+}
+
+// mainOf is the measure that a table of trainings begins with: logs of language models
+// have tokens/s in throughput's place, of which more are known to be better.
+func mainOf(runs []*Observation) string {
+	tokens := func(o *Observation) bool {
+		return o.Known(measure.TokensPerSecond) != nil && slices.ContainsFunc(o.Reported, func(m measure.Measure) bool {
+			return m.Name == measure.TokensPerSecond && m.Unit == "tokens/s" && m.Better == measure.Higher
+		})
+	}
+	rated := func(o *Observation) bool { return o.Known(measure.Throughput) != nil }
+	if !slices.ContainsFunc(runs, rated) && slices.ContainsFunc(runs, tokens) {
+		return measure.TokensPerSecond
+	}
+	return measure.Throughput
 }
 
 // divide gives every point the base's values to be divided by. A base point

@@ -88,7 +88,7 @@ func (an *analysis) asks(m measure.Measure) bool {
 func (an *analysis) asksThroughput() bool { return an.asks(measure.Measure{Name: measure.Throughput}) }
 
 // asked is the measure whose gain has doubts that are told.
-func (an *analysis) asked() string { return cmp.Or(an.of.Name, measure.Throughput) }
+func (an *analysis) asked() string { return cmp.Or(an.of.Name, an.main) }
 
 const noSteadyState = "no steady state"
 
@@ -167,7 +167,7 @@ func (an *analysis) gainWarnings(p *Point) []string {
 	if g.Why != "" {
 		list = append(list, "speedup: "+g.Why)
 	}
-	if s.rate && n > 1 && (g.Interval != nil && g.Interval.Low > n || g.Interval == nil && g.Value > n*(1+superlinearTolerance)) {
+	if (s.rate || s.Name == measure.TokensPerSecond) && n > 1 && (g.Interval != nil && g.Interval.Low > n || g.Interval == nil && g.Value > n*(1+superlinearTolerance)) {
 		list = append(list, fmt.Sprintf("superlinear: speedup %.4g with %.4g times the workers; check that the base point was not slowed down", g.Value, n))
 	}
 	return list
