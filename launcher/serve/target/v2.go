@@ -3,6 +3,7 @@ package target
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,6 +64,9 @@ func await(ctx context.Context, servers []string, model string, ask func(ctx con
 			cancel()
 			if err == nil {
 				break
+			}
+			if wrong := (*tls.CertificateVerificationError)(nil); errors.As(err, &wrong) { // waiting mends none
+				return fmt.Errorf("model %s at %s: %w; SSL_CERT_FILE in the site file's [environment] names a file of further authorities", model, server, err)
 			}
 			if ctx.Err() == nil || last == nil {
 				last = err // and not that the context ended

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/valyala/fasthttp"
@@ -495,4 +497,21 @@ func FuzzV2Answer(f *testing.F) {
 			t.Errorf("differs from itself: %v", err)
 		}
 	})
+}
+
+// A certificate that nobody vouches for is not waited for.
+func TestUntrustedIsFinal(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.EnableHTTP2, s.Config.ErrorLog = true, log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, http := Ready(ctx, []string{s.URL}, "m")
+	_, rpc := ReadyGRPC(ctx, []string{"grpcs" + strings.TrimPrefix(s.URL, "https")}, "m")
+	for _, err := range []error{http, rpc} {
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "unknown authority; SSL_CERT_FILE") {
+			t.Error(err)
+		}
+	}
 }
