@@ -272,21 +272,25 @@ func (s *session) rerun(ctx context.Context, db *store.Store, arg, name string) 
 	}
 	folder, err := s.find(ctx, arg)
 	if err != nil {
-		return next(name, file, launcher.Progress{})
+		return next(name, word(file), launcher.Progress{})
 	}
 	plan, err := launcher.ReadPlan(folder)
 	if err != nil {
-		return next(name, file, launcher.Progress{})
+		return next(name, word(file), launcher.Progress{})
 	}
 	attempts, err := launcher.Attempts(folder)
 	if err != nil {
-		return next(name, file, launcher.Progress{})
+		return next(name, word(file), launcher.Progress{})
 	}
 	return next(name, asUsed(file, plan), launcher.ProgressOf(plan, attempts))
 }
 
-// usedOf is asUsed of the study that arg names, whose plan is in its run folder.
+// usedOf is asUsed of the study that arg names, whose plan is in its run folder. A
+// study that goes by its name keeps its site file anyway.
 func (s *session) usedOf(ctx context.Context, arg, file string) string {
+	if filepath.Ext(file) != ".toml" {
+		return word(file)
+	}
 	if folder, err := s.find(ctx, arg); err == nil {
 		if plan, err := launcher.ReadPlan(folder); err == nil {
 			return asUsed(file, plan)

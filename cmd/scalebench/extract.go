@@ -123,7 +123,7 @@ func (o *logOptions) options(file string) (extract.Options, error) {
 		case c.Unit == "%" && ours == "accuracy":
 			e.AccuracyUnit = c.Unit
 		case c.Unit != "":
-			return e, usagef("--map %s=%s:%s: only columns of a CSV file take a unit, and accuracies :%%; leave :%[3]s out", ours, c.Name, c.Unit)
+			return e, usagef("--map %s=%s:%s: only CSV columns take a unit, and a log's accuracy %%; remove :%[3]s", ours, c.Name, c.Unit)
 		}
 		e.Columns[ours] = c.Name
 	}

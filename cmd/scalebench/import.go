@@ -40,8 +40,8 @@ func importCommand(s *session) *cli.Command {
 		ArgsUsage: "FILE...",
 		Description: "--from (or --format) gives the format: an extractor, which reads a run from each file,\n" +
 			"or csv, with --map to name the columns that have other names than these: study, workers (or replicas), nodes, framework;\n" +
-			"of trainings " + strings.Join(extract.TrainFigures[:len(extract.TrainFigures)-len(extract.ModelFigures)], ", ") + ",\n" +
-			strings.Join(extract.ModelFigures, ", ") + ";\n" +
+			"of trainings " + strings.Join(extract.TrainFigures[:9], ", ") + ",\n" +
+			strings.Join(extract.TrainFigures[9:], ", ") + ";\n" +
 			"of services " + strings.Join(extract.Coordinates, ", ") + ", " + strings.Join(extract.LoadFigures[:5], ", ") + ",\n" +
 			strings.Join(extract.LoadFigures[5:], ", ") + ".\n" +
 			"--set gives all runs a study, workers (or replicas), framework, nodes or a label, and --label\n" +

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
@@ -154,8 +155,8 @@ func (t *table) mapped(columns map[string]Column) error {
 func fits(ours string, c Column) error {
 	name := c.Unit
 	base, figure := map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "epoch_seconds": "s", "accuracy": "", "rate": "requests/s"}[ours]
-	if f, known := modelFigures[ours]; known {
-		base, figure = f.Unit, true
+	if i := slices.IndexFunc(modelFigures, func(f metrics.Figure) bool { return f.Name == ours }); i >= 0 {
+		base, figure = modelFigures[i].Unit, true
 	}
 	if slices.Contains(LoadFigures, ours) {
 		m, err := measure.Find(ours)

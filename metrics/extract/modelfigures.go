@@ -1,28 +1,24 @@
 package extract
 
 import (
-	"slices"
-
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// ModelFigures are what a column of a table of trainings of language models can be
+// modelFigures are what a column of a table of trainings of language models can be
 // mapped to. Of the epochs of one run they are reduced as its throughput.
-var ModelFigures = []string{tokensPerSecond, tokensPerGPU, stepSeconds, reportedMFU}
-
-// modelFigures are their units, and which way they are better.
-var modelFigures = map[string]metrics.Figure{
-	tokensPerSecond: {Unit: "tokens/s", Better: "higher"},
-	tokensPerGPU:    {Unit: "tokens/s"},
-	stepSeconds:     {Unit: "s"},
-	reportedMFU:     {Note: "by somebody's count of FLOPs and peak"},
+var modelFigures = []metrics.Figure{
+	{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher"},
+	{Name: tokensPerGPU, Unit: "tokens/s"},
+	{Name: stepSeconds, Unit: "s"},
+	{Name: reportedMFU},
 }
 
 // models adds the figures of a language model. The rate of all devices is that of one
 // times the workers, where the table has only the latter.
 func (t *table) models(columns map[string]Column, cell func(row int, ours string) (Value, float64, bool, error)) error {
 	l := t.l
-	for _, name := range ModelFigures {
+	for _, f := range modelFigures {
+		name := f.Name
 		var values []Value
 		scale := 1.0
 		for row := range t.rows {
@@ -48,13 +44,11 @@ func (t *table) models(columns map[string]Column, cell func(row int, ours string
 		if _, epochs := columns["epoch"]; epochs {
 			values, note = steadyEpochs(values, note)
 		}
-		f := modelFigures[name]
-		f.Name, f.Reduce = name, "median"
-		f.Note = note + map[bool]string{true: "; " + f.Note}[f.Note != ""]
+		f.Reduce, f.Note = "median", note
 		if err := l.reduce(f, scale, values); err != nil {
 			return err
 		}
-		if _, all := columns[tokensPerSecond]; name != tokensPerGPU || all {
+		if _, mapped := columns[tokensPerSecond]; name != tokensPerGPU || mapped {
 			continue
 		}
 		n, err := t.workers(columns, cell)
@@ -65,9 +59,9 @@ func (t *table) models(columns map[string]Column, cell func(row int, ours string
 			l.note("%s needs the number of devices, which the table does not have: map its column as workers, or give --workers", tokensPerSecond)
 			continue
 		}
-		f = modelFigures[tokensPerSecond]
-		f.Name, f.Reduce, f.Note = tokensPerSecond, "median", note+", a device's rate times the workers"
-		if err := l.reduce(f, scale*n, values); err != nil {
+		all := modelFigures[0]
+		all.Reduce, all.Note = "median", note+", a device's rate times the workers"
+		if err := l.reduce(all, scale*n, values); err != nil {
 			return err
 		}
 	}
@@ -88,7 +82,7 @@ func (t *table) workers(columns map[string]Column, cell func(row int, ours strin
 // compile and fill caches, where there are others.
 func steadyEpochs(rates []Value, note string) ([]Value, string) {
 	if len(rates) > 1 {
-		return slices.Clone(rates[1:]), note + ", the median of the epochs without the first"
+		return rates[1:], note + ", the median of the epochs without the first"
 	}
 	return rates, note + ", of one epoch"
 }

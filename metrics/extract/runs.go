@@ -26,7 +26,8 @@ type Column struct {
 
 // TrainFigures are what a column of a table of trainings can be mapped to, besides
 // labels.
-var TrainFigures = append([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds", "epoch", "step"}, ModelFigures...)
+var TrainFigures = append([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds", "epoch", "step"},
+	tokensPerSecond, tokensPerGPU, stepSeconds, reportedMFU)
 
 // TableFigures are those, and what a column of a table of loads can be mapped to.
 var TableFigures = slices.Concat(TrainFigures, LoadFigures, Coordinates)

@@ -62,6 +62,7 @@ type Curve struct {
 	Parameters map[string]any // what identifies the series, by TOML path; fingerprint.FIELD where runs ran on different things
 	Scaling    string         // "weak" or "strong" as the runs record it; "" where they do not
 	Sample     string         // what a sample is, as all runs say: one of measure.Samples; "" where they do not
+	Main       string         // the measure that a table of it begins with: measure.Throughput, or tokens/s in its place
 	Base       *Base          // nil: the base point has no good run
 	Axis       string         // the parameter along which it runs
 	Points     []Point        // by rising At; only places that have runs
@@ -264,7 +265,7 @@ type analysis struct {
 	axis       axis
 	confidence float64
 	byNode     bool   // runs of the series at hand differ by their nodes
-	main       string // the measure that its table begins with
+	main       string // of the series at hand, as in Curve
 }
 
 // driftLevel is the share of even machines on which a drift is found.
@@ -283,6 +284,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 		base = *at
 	}
 	an.main = mainOf(s.runs)
+	c.Main = an.main
 	found := drifts(s, an.axis, driftLevel)
 	an.byNode = slices.ContainsFunc(found, func(f drift.Finding) bool { return f.Link == drift.Node })
 	c.ByNode = an.byNode

@@ -17,7 +17,7 @@ type Reach struct {
 
 // Why there is no median.
 const (
-	halfMiss    = "not reached by half of the runs"
+	halfMiss    = "reached by no more than half of the runs"
 	tooManyMiss = "too many runs miss the target for a median time"
 )
 

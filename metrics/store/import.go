@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"iter"
 	"slices"
 
@@ -19,22 +18,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
-
-// Source is where an imported run comes from.
-type Source struct {
-	Path   string // absolute
-	SHA256 string // of the whole file, in hexadecimal
-	Part   string // which of the runs in the file; "" where a file is a run
-	Format string // extractor's name, or "csv"
-	Bytes  int64
-	// Rows is a digest of the row of a table that the run begins with, and Origin
-	// the SHA256 of the table when it was first imported: so that the rows of one
-	// that has grown are known. "" for a log.
-	Rows, Origin string
-	// Replace puts the run in the place of what was imported of the same part
-	// before.
-	Replace bool
-}
 
 // ErrImported: the file was imported before, and differently.
 var ErrImported = errors.New("imported before with other settings")
@@ -136,33 +119,6 @@ func (all *importing) hide(text string) string {
 		all.hidden[text] = hidden
 	}
 	return hidden
-}
-
-// partSeed is of the hashes in importing.parts.
-var partSeed = maphash.MakeSeed()
-
-// mayBeStored reports whether the run may be stored already: asking the database
-// for each of a new file's would take as long as storing them.
-func (all *importing) mayBeStored(from Source) (bool, error) {
-	file, part := from, maphash.String(partSeed, from.Part)
-	file.Part, file.Rows = "", ""
-	if all.parts == nil || file != all.file {
-		if err := all.tx.QueryRow("SELECT EXISTS (SELECT 1 FROM source WHERE sha256 = ?1 OR ?2 <> '' AND origin = ?2)",
-			file.SHA256, file.Origin).Scan(&all.stored); err != nil {
-			return false, err
-		}
-		all.file, all.source, all.parts = file, 0, map[uint64]struct{}{}
-	}
-	if _, again := all.parts[part]; again { // the same file once more
-		all.stored = true
-	}
-	if all.stored {
-		if err := all.settle(); err != nil {
-			return false, err
-		}
-	}
-	all.parts[part] = struct{}{}
-	return all.stored, nil
 }
 
 func (all *importing) one(i Imported) (report Report, err error) {
@@ -268,24 +224,6 @@ func (all *importing) nextRepeat(study, point string) (n int, err error) {
 	return n + 1, nil
 }
 
-// Tables are the files of tables that runs were imported from, by rising size:
-// path, SHA256, size and origin.
-func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT path, sha256, bytes, origin FROM source WHERE origin <> '' ORDER BY bytes, sha256, path")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var t Source
-		if err := rows.Scan(&t.Path, &t.SHA256, &t.Bytes, &t.Origin); err != nil {
-			return nil, err
-		}
-		list = append(list, t)
-	}
-	return list, rows.Err()
-}
-
 // importFacts is a digest of what is imported, but for when the file was
 // written, which copying changes, and the numbers that Import gives.
 func importFacts(run metrics.Run, events iter.Seq[metrics.Event], from Source) ([]byte, error) {
@@ -314,13 +252,6 @@ func importFacts(run metrics.Run, events iter.Seq[metrics.Event], from Source) (
 		h.Write(text)
 	}
 	return h.Sum(nil), nil
-}
-
-// putSource finds or makes a file's row.
-func putSource(tx *sql.Tx, from Source) (id int64, err error) {
-	err = tx.QueryRow(`INSERT INTO source (path, sha256, format, bytes, origin) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET bytes = excluded.bytes RETURNING id`, from.Path, from.SHA256, from.Format, from.Bytes, from.Origin).Scan(&id)
-	return id, err
 }
 
 // run stores a run that is not stored yet.

@@ -2,6 +2,7 @@ package summary
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -61,7 +62,7 @@ func (r *Outcome) ofTokens(in Input, f metrics.Figure) {
 	delete(r.Why, measure.Throughput)
 	f.Name = measure.Throughput
 	if in.SampleTokens > 1 {
-		f.Note = fmt.Sprintf("tokens_per_second over the %g tokens of a sample", in.SampleTokens) + map[bool]string{true: "; " + f.Note}[f.Note != ""]
+		f.Note = strings.TrimSuffix(fmt.Sprintf("tokens_per_second over the %g tokens of a sample; %s", in.SampleTokens, f.Note), "; ")
 	}
 	r.warn("%s", describe(f))
 }

@@ -66,7 +66,7 @@ func await(ctx context.Context, servers []string, model string, ask func(ctx con
 				break
 			}
 			if wrong := (*tls.CertificateVerificationError)(nil); errors.As(err, &wrong) { // waiting mends none
-				return fmt.Errorf("model %s at %s: %w; SSL_CERT_FILE in the site file's [environment] names a file of further authorities", model, server, err)
+				return fmt.Errorf("model %s at %s: %w; if you trust this server, set SSL_CERT_FILE in the site file's [environment] to its authority's certificate", model, server, err)
 			}
 			if ctx.Err() == nil || last == nil {
 				last = err // and not that the context ended

@@ -510,7 +510,7 @@ func TestUntrustedIsFinal(t *testing.T) {
 	_, http := Ready(ctx, []string{s.URL}, "m")
 	_, rpc := ReadyGRPC(ctx, []string{"grpcs" + strings.TrimPrefix(s.URL, "https")}, "m")
 	for _, err := range []error{http, rpc} {
-		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "unknown authority; SSL_CERT_FILE") {
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "unknown authority; if you trust this server, set SSL_CERT_FILE") {
 			t.Error(err)
 		}
 	}

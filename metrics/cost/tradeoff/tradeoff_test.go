@@ -238,7 +238,7 @@ func TestWork(t *testing.T) {
 	}
 	missed := measure.Accuracy(0.9)
 	rows, err = Compare([]Configuration{short}, Options{Work: Work{Target: &missed}})
-	if err != nil || rows[0].Time != nil || rows[0].Cost != nil || !strings.Contains(rows[0].Why, "not reached by half of the runs") {
+	if err != nil || rows[0].Time != nil || rows[0].Cost != nil || !strings.Contains(rows[0].Why, "reached by no more than half of the runs") {
 		t.Errorf("%+v, %v", rows[0], err)
 	}
 }

@@ -26,7 +26,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	}
 	switch {
 	case measured(main):
-	case slices.ContainsFunc(curves, ofTokens):
+	case slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Main == measure.TokensPerSecond }):
 		main, unit = measure.TokensPerSecond, "tokens/s"
 	case measured(measure.RunSeconds):
 		main, unit, show = measure.RunSeconds, "", number.Seconds
@@ -106,15 +106,6 @@ func Scaling(curves []scaling.Curve) *table.Table {
 		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}
 	return t
-}
-
-// ofTokens reports whether a curve has tokens/s that are known to be better when
-// there are more of them.
-func ofTokens(c scaling.Curve) bool {
-	return slices.ContainsFunc(c.Points, func(p scaling.Point) bool {
-		x := p.Of(measure.TokensPerSecond)
-		return x.Runs > 0 && x.Unit == "tokens/s" && x.Better == measure.Higher
-	})
 }
 
 // blockNotes say why a speedup in these measures need not be the ratio of the

@@ -12,10 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/model"
 )
@@ -267,47 +265,6 @@ func (s *study) fit() error {
 	return nil
 }
 
-// outcome is whether a run reached the target, and how many samples it had
-// trained on by then, by the first evaluation that did: 0 where it does not say.
-// Of the program's own target it is the whole training, where that ended there.
-// known is false for a run that says nothing of the target.
-func (s *study) outcome(o *scaling.Observation) (samples float64, reached, known bool) {
-	if v, ok := o.Value(s.Goal); ok {
-		reached, known = !math.IsInf(v, 1), true
-	}
-	if s.Target == nil {
-		seconds, rate, to := o.Known(measure.TrainSeconds), o.Known(measure.EndToEnd), o.Known(s.Goal)
-		if seconds != nil && rate != nil && to != nil && *seconds == *to {
-			samples = *rate * *seconds
-		}
-		return samples, reached, known
-	}
-	judged := false
-	for _, e := range o.Evaluations {
-		x, is := s.Target.Judges(e.Accuracy, e.Loss)
-		judged = judged || is
-		switch {
-		case !is || !s.Target.Reached(x):
-		case e.Samples < 0:
-			return float64(e.Step) * globalBatch(o), true, true
-		default:
-			return float64(e.Samples), true, true
-		}
-	}
-	return 0, reached, known || judged
-}
-
-// goal is what is to be reached, in words.
-func (s *study) goal() string {
-	if s.Target == nil {
-		return "the program's target"
-	}
-	if s.Target.Of != measure.OfAccuracy {
-		return s.Target.Text()
-	}
-	return percent(s.Target.Value) + " accuracy"
-}
-
 // globalBatch is the samples a step of a run: as recorded, else by the study's
 // batch, which is each worker's when scaling is weak. 0 when neither is known.
 func globalBatch(o *scaling.Observation) float64 {
@@ -338,113 +295,6 @@ func (s *study) batchAt(workers int) float64 {
 		}
 	}
 	return 0
-}
-
-// chooseTarget takes the target asked for, else the program's own, else the
-// hardest one that half of the runs at some count are shown to reach.
-func (s *study) chooseTarget() {
-	target := s.o.Target
-	if target == nil && s.o.Samples == 0 {
-		var some *measure.Target // the hardest that any run reached
-		for _, p := range s.curve.Points {
-			for _, t := range p.Targets() {
-				if t.Reached() == 0 {
-					continue
-				}
-				if t.Name == measure.ToTarget {
-					s.Goal = t.Name
-					return
-				}
-				if one, ok := measure.TargetOf(t.Name); ok {
-					some = harder(some, one)
-					if t.Median != nil {
-						target = harder(target, one)
-					}
-				}
-			}
-		}
-		if target == nil {
-			target = some
-		}
-	}
-	if target != nil {
-		s.Goal, s.Target = target.Time().Name, target
-	}
-}
-
-// harder is the harder of two targets; nil is none.
-func harder(a *measure.Target, b measure.Target) *measure.Target {
-	if a == nil || measure.Harder(b, *a) > 0 {
-		return &b
-	}
-	return a
-}
-
-// converge learns how many samples the target takes at each batch.
-func (s *study) converge() error {
-	s.chooseTarget()
-	if s.Goal == "" {
-		if s.o.Samples == 0 {
-			s.timeless = "no time to a target was measured; say with --samples how much to train"
-		}
-		return nil
-	}
-	var reached []model.ToTarget
-	batchless, sampleless, silent, misses := false, false, false, 0
-	for _, runs := range s.runs {
-		for _, o := range runs {
-			samples, did, known := s.outcome(o)
-			if !known {
-				continue
-			}
-			if !did {
-				misses++
-			}
-			silent = silent || did && samples == 0
-			batch := globalBatch(o)
-			if batch == 0 {
-				batchless = true
-				continue
-			}
-			s.misses.add(batch, !did)
-			if samples > 0 && did {
-				reached = append(reached, model.ToTarget{Batch: batch, Samples: samples})
-			} else if did {
-				sampleless = true
-			}
-		}
-	}
-	if batchless {
-		s.warn("runs do not record their global batch, so the samples to the target are not extrapolated to other worker counts")
-	} else if sampleless {
-		s.warn("runs do not record how many samples the target took: times are known only at the measured worker counts")
-	}
-	s.lost, s.lostRuns = s.misses.lost()
-	if misses > 0 {
-		verb := "miss"
-		if misses == 1 {
-			verb = "misses"
-		}
-		s.warn("%s %s %s; samples to the target are from the runs that reach it", number.Count(misses, "run"), verb, s.goal())
-	}
-	reached = slices.DeleteFunc(reached, func(r model.ToTarget) bool { return r.Batch >= s.lost })
-	if len(reached) == 0 && slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return s.reached(p.Workers) != nil }) {
-		return nil // times were measured, and that is all
-	}
-	if asked := func(p scaling.Point) bool { return p.Of(s.Goal).Runs > 0 }; len(reached) == 0 && silent && !slices.ContainsFunc(s.curve.Points, asked) {
-		s.timeless = fmt.Sprintf("times to %s were not collected; add %s to workload.targets, submit again (no run is repeated), and collect", s.goal(), s.Target)
-		return nil
-	}
-	if len(reached) == 0 {
-		s.timeless = fmt.Sprintf("no worker count reaches %s in more than half of its runs", s.goal())
-		return nil
-	}
-	slices.SortFunc(reached, func(a, b model.ToTarget) int {
-		return 2*compare(a.Batch, b.Batch) + compare(a.Samples, b.Samples)
-	})
-	var err error
-	s.conv, err = model.FitConvergence(reached, s.o.Confidence)
-	return err
 }
 
 func (s *study) warn(format string, a ...any) {

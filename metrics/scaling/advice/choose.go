@@ -80,11 +80,11 @@ func (s *study) choose() {
 		if len(s.runs) == 0 {
 			s.Reason[1] = "No run has finished successfully yet; `scalebench status` shows how far each has got."
 		}
-		if s.curve.Measured(measure.TokensPerSecond) {
-			s.Reason[1] = "Its runs have tokens/s, but nothing says how many tokens a sample has. Import them with `--replace --set workload.sample=token`, or set sample = \"token\" in [workload]: throughput is then in tokens/s."
-		}
 		if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
 			s.Reason[1] = "Its runs report no steps and reach no target. If they do the same work at each worker count, compare their run times in `scalebench scaling`; otherwise have the program report its steps."
+		}
+		if s.curve.Measured(measure.TokensPerSecond) {
+			s.Reason[1] = "Its runs state tokens/s, but not how many tokens a sample has. To count throughput in tokens/s, import them again with `--replace --set workload.sample=token`, or set sample = \"token\" in [workload]."
 		}
 		return
 	}

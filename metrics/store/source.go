@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"hash/maphash"
+)
+
+// Source is where an imported run comes from.
+type Source struct {
+	Path   string // absolute
+	SHA256 string // of the whole file, in hexadecimal
+	Part   string // which of the runs in the file; "" where a file is a run
+	Format string // extractor's name, or "csv"
+	Bytes  int64
+	// Rows is a digest of the row of a table that the run begins with, and Origin
+	// the SHA256 of the table when it was first imported: so that the rows of one
+	// that has grown are known. "" for a log.
+	Rows, Origin string
+	// Replace puts the run in the place of what was imported of the same part
+	// before.
+	Replace bool
+}
+
+// Tables are the files of tables that runs were imported from, by rising size:
+// path, SHA256, size and origin.
+func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT path, sha256, bytes, origin FROM source WHERE origin <> '' ORDER BY bytes, sha256, path")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var t Source
+		if err := rows.Scan(&t.Path, &t.SHA256, &t.Bytes, &t.Origin); err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, rows.Err()
+}
+
+// partSeed is of the hashes in importing.parts.
+var partSeed = maphash.MakeSeed()
+
+// mayBeStored reports whether the run may be stored already: asking the database
+// for each of a new file's would take as long as storing them.
+func (all *importing) mayBeStored(from Source) (bool, error) {
+	file, part := from, maphash.String(partSeed, from.Part)
+	file.Part, file.Rows = "", ""
+	if all.parts == nil || file != all.file {
+		if err := all.tx.QueryRow("SELECT EXISTS (SELECT 1 FROM source WHERE sha256 = ?1 OR ?2 <> '' AND origin = ?2)",
+			file.SHA256, file.Origin).Scan(&all.stored); err != nil {
+			return false, err
+		}
+		all.file, all.source, all.parts = file, 0, map[uint64]struct{}{}
+	}
+	if _, again := all.parts[part]; again { // the same file once more
+		all.stored = true
+	}
+	if all.stored {
+		if err := all.settle(); err != nil {
+			return false, err
+		}
+	}
+	all.parts[part] = struct{}{}
+	return all.stored, nil
+}
+
+// putSource finds or makes a file's row.
+func putSource(tx *sql.Tx, from Source) (id int64, err error) {
+	err = tx.QueryRow(`INSERT INTO source (path, sha256, format, bytes, origin) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET bytes = excluded.bytes RETURNING id`, from.Path, from.SHA256, from.Format, from.Bytes, from.Origin).Scan(&id)
+	return id, err
+}
