@@ -35,6 +35,7 @@ func runScript(t *testing.T, s Script, env ...string) (dir, output string, code 
 		return path
 	}
 	write("srun", "#!/bin/bash\nprintf '%s\\0' \"$@\" >\"$FAKE_OUT/argv\"\nenv -0 >\"$FAKE_OUT/env\"\nexit \"${FAKE_EXIT:-0}\"\n")
+	write("scontrol", "#!/bin/bash\n[ \"$*\" = 'show hostnames node[1-2]' ] && printf 'node1\\nnode2\\n'\n")
 	if s.Worker == "" {
 		s.Worker = write("worker", "#!/bin/bash\nprintf '%s\\0' \"$@\" >\"$FAKE_OUT/worker-argv\"\necho 10.0.0.7 40123\n")
 	}

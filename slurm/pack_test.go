@@ -164,8 +164,13 @@ func TestArrayTaskTakesItsRun(t *testing.T) {
 
 func TestAllocationGoesOnAfterAFailure(t *testing.T) {
 	s, dirs := packed(t, 3, false)
-	if _, said, code := runScript(t, s, "FAKE_EXIT=3"); code != 3 {
+	out, said, code := runScript(t, s, "FAKE_EXIT=3")
+	if code != 3 {
 		t.Fatalf("exit %d: %s", code, said)
+	}
+	// A run on 1 of the job's 2 nodes names that node.
+	if argv := readNulls(t, filepath.Join(out, "argv")); !slices.Contains(argv, "--nodes=1") || !slices.Contains(argv, "--nodelist=node1") {
+		t.Errorf("srun %q does not pin its step to the first node", argv)
 	}
 	for i, dir := range append(dirs, s.Pack.Dir) {
 		if r := readExit(t, filepath.Join(dir, "exit-0.json")); r.ExitCode != 3 || r.JobID != "41" {

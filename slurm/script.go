@@ -272,9 +272,6 @@ func (s Script) StepOptions() []string {
 	list = append(list,
 		"--kill-on-bad-exit=1", // else the others wait for a rank that is gone
 		"--export=ALL")         // a job submitted with --export=NONE has no PATH in its steps
-	if s.Pack != nil && !s.Pack.Array || s.Inside {
-		list = append(list, "--relative=0") // the first nodes, where rank 0's address is sought
-	}
 	if s.Inside {
 		list = append(list, "--overlap") // the shell that this runs in may be a step itself
 	}
@@ -288,13 +285,14 @@ func (s Script) StepOptions() []string {
 	return list
 }
 
+// Pinned reports whether the script's steps may be smaller than their job, so that
+// the script must name their nodes. --relative=0 does not: it skips busy nodes.
+func (s Script) Pinned() bool { return s.Allocation() || s.Inside }
+
 // OncePerNode are the arguments of srun for a step of one task a node, but for
 // the number of nodes, which only the script of a pack knows.
 func (s Script) OncePerNode() []string {
 	list := []string{"--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"}
-	if s.Allocation() || s.Inside {
-		list = append(list, "--relative=0") // the nodes that Command gets
-	}
 	if s.Inside {
 		list = append(list, "--overlap")
 	}

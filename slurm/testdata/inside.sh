@@ -115,9 +115,15 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"
 export SCALEBENCH_RUN="$run_dir"
 export SCALEBENCH_RESTART="$restart"
 export SCALEBENCH_INTERFACE=''
+# Slurm starts a step that is smaller than its job on nodes that are idle just then.
+# All steps of this run share the job's first nodes.
+nodes=2
+mapfile -t -n "$nodes" hosts < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+[ "${#hosts[@]}" -eq "$nodes" ] || fail "scontrol lists ${#hosts[@]} nodes of job $SLURM_JOB_ID ($SLURM_JOB_NODELIST); this run needs $nodes"
+nodelist=$(IFS=, && echo "${hosts[*]}")
 
 # Where rank 0 will listen: found here, on its node, when the job runs.
-found=$(srun --nodes=1 --ntasks=1 --relative=0 --overlap "$worker" address) ||
+found=$(srun --nodes=1 --ntasks=1 --nodelist="${hosts[0]}" --overlap "$worker" address) ||
   fail "no address for rank 0 on $(hostname): $worker address failed; see above"
 read -r MASTER_ADDR MASTER_PORT <<<"$found"
 [[ $MASTER_ADDR != '' && $MASTER_PORT =~ ^[0-9]+$ ]] ||
@@ -126,7 +132,7 @@ export MASTER_ADDR MASTER_PORT
 
 [ -z "$signal" ] || fail "SIG$signal came before the programs were started"
 [ ! -e "$run_dir/cancel.json" ] || fail "the run was cancelled before the programs were started"
-srun \
+srun --nodelist="$nodelist" \
   --nodes=2 \
   --ntasks=2 \
   --ntasks-per-node=1 \
@@ -135,7 +141,6 @@ srun \
   --time=10 \
   --kill-on-bad-exit=1 \
   --export=ALL \
-  --relative=0 \
   --overlap \
   /home/ada/bin/scalebench-worker train --run /scratch/runs/cifar/mlp-2w-1f3c-r1-a1 &
 step=$!

@@ -104,7 +104,6 @@ finish() {
       --ntasks-per-node=1 \
       --kill-on-bad-exit=1 \
       --export=ALL \
-      --relative=0 \
       /home/ada/bin/scalebench-worker unstage --for cifar/mlp-2w-1f3c-r1-a1 --to '$TMPDIR' || say "staged files may be left on the nodes"
   fi
   exit "$code"
@@ -166,16 +165,20 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"
 export SCALEBENCH_RUN="$run_dir"
 export SCALEBENCH_RESTART="$restart"
 export SCALEBENCH_INTERFACE=''
+# Slurm starts a step that is smaller than its job on nodes that are idle just then.
+# All steps of this run share the job's first nodes.
+nodes=${shape[0]#--nodes=}
+mapfile -t -n "$nodes" hosts < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+[ "${#hosts[@]}" -eq "$nodes" ] || fail "scontrol lists ${#hosts[@]} nodes of job $SLURM_JOB_ID ($SLURM_JOB_NODELIST); this run needs $nodes"
+nodelist=$(IFS=, && echo "${hosts[*]}")
 
 # To the nodes' own disks, once a node, before any program is started and its
 # clock with it.
 [ -z "$signal" ] || fail "SIG$signal came before anything was staged"
-nodes=${shape[0]#--nodes=}
-srun --nodes="$nodes" --ntasks="$nodes" \
+srun --nodes="$nodes" --ntasks="$nodes" --nodelist="$nodelist" \
   --ntasks-per-node=1 \
   --kill-on-bad-exit=1 \
   --export=ALL \
-  --relative=0 \
   /home/ada/bin/scalebench-worker stage --for cifar/mlp-2w-1f3c-r1-a1 --to '$TMPDIR' --time 10m0s &
 step=$!
 await
@@ -191,10 +194,9 @@ export MASTER_ADDR MASTER_PORT
 
 [ -z "$signal" ] || fail "SIG$signal came before the programs were started"
 [ ! -e "$run_dir/cancel.json" ] || fail "the run was cancelled before the programs were started"
-srun "${shape[@]}" \
+srun "${shape[@]}" --nodelist="$nodelist" \
   --kill-on-bad-exit=1 \
   --export=ALL \
-  --relative=0 \
   '--container-image=nvcr.io#nvidia/pytorch:24.05-py3' \
   --container-mounts=/scratch/runs/cifar:/scratch/runs/cifar,/home/ada/bin/scalebench-worker:/home/ada/bin/scalebench-worker:ro,/data:/data:ro \
   --no-container-mount-home \

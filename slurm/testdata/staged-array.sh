@@ -182,7 +182,8 @@ cd -- '/scratch/my studies' || fail "the working folder is missing on $(hostname
 # To the nodes' own disks, once a node, before any program is started and its
 # clock with it.
 [ -z "$signal" ] || fail "SIG$signal came before anything was staged"
-nodes=${shape[0]#--nodes=} staged=yes
+nodes=${shape[0]#--nodes=}
+staged=yes
 srun --nodes="$nodes" --ntasks="$nodes" \
   --ntasks-per-node=1 \
   --kill-on-bad-exit=1 \

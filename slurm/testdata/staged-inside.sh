@@ -115,16 +115,20 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"
 export SCALEBENCH_RUN="$run_dir"
 export SCALEBENCH_RESTART="$restart"
 export SCALEBENCH_INTERFACE=''
+# Slurm starts a step that is smaller than its job on nodes that are idle just then.
+# All steps of this run share the job's first nodes.
+nodes=2
+mapfile -t -n "$nodes" hosts < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+[ "${#hosts[@]}" -eq "$nodes" ] || fail "scontrol lists ${#hosts[@]} nodes of job $SLURM_JOB_ID ($SLURM_JOB_NODELIST); this run needs $nodes"
+nodelist=$(IFS=, && echo "${hosts[*]}")
 
 # To the nodes' own disks, once a node, before any program is started and its
 # clock with it.
 [ -z "$signal" ] || fail "SIG$signal came before anything was staged"
-nodes=2
-srun --nodes="$nodes" --ntasks="$nodes" \
+srun --nodes="$nodes" --ntasks="$nodes" --nodelist="$nodelist" \
   --ntasks-per-node=1 \
   --kill-on-bad-exit=1 \
   --export=ALL \
-  --relative=0 \
   --overlap \
   /home/ada/bin/scalebench-worker stage --for cifar/mlp-2w-1f3c-r1-a1 --to '$TMPDIR' --time 10m0s --keep &
 step=$!
@@ -132,7 +136,7 @@ await
 [ "$code" -eq 0 ] || fail "staging failed; see above"
 
 # Where rank 0 will listen: found here, on its node, when the job runs.
-found=$(srun --nodes=1 --ntasks=1 --relative=0 --overlap "$worker" address) ||
+found=$(srun --nodes=1 --ntasks=1 --nodelist="${hosts[0]}" --overlap "$worker" address) ||
   fail "no address for rank 0 on $(hostname): $worker address failed; see above"
 read -r MASTER_ADDR MASTER_PORT <<<"$found"
 [[ $MASTER_ADDR != '' && $MASTER_PORT =~ ^[0-9]+$ ]] ||
@@ -141,7 +145,7 @@ export MASTER_ADDR MASTER_PORT
 
 [ -z "$signal" ] || fail "SIG$signal came before the programs were started"
 [ ! -e "$run_dir/cancel.json" ] || fail "the run was cancelled before the programs were started"
-srun \
+srun --nodelist="$nodelist" \
   --nodes=2 \
   --ntasks=2 \
   --ntasks-per-node=1 \
@@ -150,7 +154,6 @@ srun \
   --time=10 \
   --kill-on-bad-exit=1 \
   --export=ALL \
-  --relative=0 \
   --overlap \
   /home/ada/bin/scalebench-worker train --run /scratch/runs/cifar/mlp-2w-1f3c-r1-a1 &
 step=$!

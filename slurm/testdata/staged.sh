@@ -136,7 +136,8 @@ export SCALEBENCH_INTERFACE=''
 # To the nodes' own disks, once a node, before any program is started and its
 # clock with it.
 [ -z "$signal" ] || fail "SIG$signal came before anything was staged"
-nodes=2 staged=yes
+nodes=2
+staged=yes
 srun --nodes="$nodes" --ntasks="$nodes" \
   --ntasks-per-node=1 \
   --kill-on-bad-exit=1 \
