@@ -209,20 +209,21 @@ func (t *Table) forPrograms() *Table {
 	return t.only(func(i int) bool { return !t.Columns[i].People })
 }
 
-// only is the table with some of its columns, by their index.
+// only returns the table with some of its columns, chosen by index. keep may look at
+// every row, so it is asked once per column.
 func (t *Table) only(keep func(int) bool) *Table {
 	part := &Table{Notes: t.Notes}
+	var kept []int
 	for i, c := range t.Columns {
 		if keep(i) {
+			kept = append(kept, i)
 			part.Columns = append(part.Columns, c)
 		}
 	}
 	for _, row := range t.Rows {
-		var cells []any
-		for i, cell := range row {
-			if keep(i) {
-				cells = append(cells, cell)
-			}
+		cells := make([]any, len(kept))
+		for i, column := range kept {
+			cells[i] = row[column]
 		}
 		part.Rows = append(part.Rows, cells)
 	}

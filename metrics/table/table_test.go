@@ -13,6 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/worktest"
 )
 
 func sample() *Table {
@@ -248,4 +249,19 @@ func BenchmarkPrint(b *testing.B) {
 			}
 		})
 	}
+}
+
+// The work of writing a table is linear in its rows, with an optional column that is
+// empty in all of them.
+func TestManyRows(t *testing.T) {
+	worktest.New(t).Linear(t, 200, func(n int) {
+		table := Table{Columns: []Column{{Key: "run"}, {Key: "note", Optional: true}}}
+		for range n {
+			table.Add("r", nil)
+		}
+		var b strings.Builder
+		if err := table.Write(&b, FormatMarkdown, Screen{}); err != nil || strings.Contains(b.String(), "note") {
+			t.Errorf("%v: %.100s", err, b.String())
+		}
+	})
 }
