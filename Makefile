@@ -129,7 +129,7 @@ truth:
 # What needs Go, a C compiler, git and the usual commands of Linux, and nothing of
 # TEST_PACKAGES.
 test-unit:
-	go test -short ./...
+	go test -short -timeout 30m ./...
 
 test-slurm: test-packages
 	go test -tags slurm -p 1 -parallel 4 -timeout 60m ./slurm ./slurm/slurmtest
