@@ -55,7 +55,7 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		p.Why = err.Error()
 		return p, nil
 	}
-	p.Ratio = scaling.Ratio(p.B, p.A)
+	p.Ratio = scaling.Quotient(p.B, p.A)
 	if p.Ratio != nil && f.Better != measure.Neither {
 		loss := p.Ratio.Value - 1
 		if f.Better == measure.Higher {

@@ -222,6 +222,13 @@ func (t Target) Time() Measure {
 	return Measure{Name: toPrefix + name, Title: "time to " + t.Short(), Unit: "s", Better: Lower, Show: Seconds, Missable: true, Scales: true}
 }
 
+// FromStart is the time to the same target from the start of the run's processes,
+// with initialisation: "start_to_0.75".
+func FromStart(m Measure) Measure {
+	m.Name, m.Title = "start_"+m.Name, m.Title+" from the start"
+	return m
+}
+
 // To is the time to an accuracy, a fraction.
 func To(accuracy float64) Measure { return Accuracy(accuracy).Time() }
 

@@ -264,8 +264,9 @@ type analysis struct {
 	shown      func(measure.Measure) bool
 	axis       axis
 	confidence float64
-	byNode     bool   // runs of the series at hand differ by their nodes
-	main       string // of the series at hand, as in Curve
+	byNode     bool            // runs of the series at hand differ by their nodes
+	main       string          // of the series at hand, as in Curve
+	found      []drift.Finding // in the series at hand
 }
 
 // driftLevel is the share of even machines on which a drift is found.
@@ -286,6 +287,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	an.main = mainOf(s.runs)
 	c.Main = an.main
 	found := drifts(s, an.axis, driftLevel)
+	an.found = found
 	an.byNode = slices.ContainsFunc(found, func(f drift.Finding) bool { return f.Link == drift.Node })
 	c.ByNode = an.byNode
 	runs := map[Value][]*Observation{}

@@ -99,11 +99,11 @@ type Sample struct {
 	ByNode bool           // see Curve
 }
 
-// RatioOf is Ratio of the medians of two points' runs, as a speedup is: where the
+// RatioOf is Quotient of the medians of two points' runs, as a speedup is: where the
 // runs were made in blocks it is the median of the ratios within them, and where
 // those of one point were made before or after those of the other it has no interval.
 func RatioOf(a, b Sample, confidence float64) *Estimate {
-	e := Ratio(a.Median, b.Median)
+	e := Quotient(a.Median, b.Median)
 	as, bs := a.made(), b.made()
 	confidence, err := level(confidence)
 	if e == nil || as == nil || bs == nil || err != nil { // err: the medians would not be there
@@ -130,9 +130,9 @@ func (s Sample) made() (list []made) {
 	return list
 }
 
-// Ratio is one median over another, with its interval; see ratioInterval. nil
+// Quotient is one median over another, with its interval; see ratioInterval. nil
 // where it is none.
-func Ratio(a, b *Estimate) *Estimate {
+func Quotient(a, b *Estimate) *Estimate {
 	if a == nil || b == nil || b.Value == 0 {
 		return nil
 	}

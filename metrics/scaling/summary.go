@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
 // Summary is what the runs of one point say of one measure.
@@ -28,6 +29,8 @@ type Summary struct {
 	divided    bool // gain was worked out
 	gain       *Estimate
 	efficiency *Estimate
+	found      []drift.Finding // in its series
+	started    *Summary        // see Point.FromStart; nil: not worked out yet
 }
 
 // Reached is how many runs did not miss it.
@@ -36,20 +39,30 @@ func (s *Summary) Reached() int { return len(s.Values) }
 // summary makes a point's summary of one measure. A throughput of 0 or less is
 // none.
 func (an *analysis) summary(m measure.Measure, runs []*Observation) *Summary {
-	s := &Summary{Measure: m.Counting(sampleOf(runs)), an: an, rate: m.RatesSamples(), byNode: an.byNode}
+	s := &Summary{Measure: m.Counting(sampleOf(runs)), an: an, rate: m.RatesSamples(), byNode: an.byNode, found: an.found}
+	var values []made
 	for _, o := range runs {
 		v, ok := o.Value(m.Name)
-		switch {
-		case !ok || s.rate && !isRate(v):
+		if !ok || s.rate && !isRate(v) || math.IsInf(v, 0) && !(math.IsInf(v, 1) && m.Missable) {
 			continue
-		case math.IsInf(v, 1) && m.Missable:
-		case math.IsInf(v, 0):
-			continue
-		default:
-			s.Values = append(s.Values, v)
 		}
-		s.Runs++
-		s.made = append(s.made, made{v, o})
+		values = append(values, made{v, o})
+	}
+	lacking := 0
+	if m.Refusable() {
+		lacking = len(runs) - len(values)
+	}
+	return an.summarise(s, values, lacking)
+}
+
+// summarise gives a summary its runs, of which +Inf missed it, and what these say.
+// Lacking runs have no value because of what it would be.
+func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
+	s.made, s.Runs = values, len(values)
+	for _, v := range values {
+		if !math.IsInf(v.value, 1) {
+			s.Values = append(s.Values, v.value)
+		}
 	}
 	slices.Sort(s.Values)
 	if s.Runs == 0 {
@@ -62,7 +75,7 @@ func (an *analysis) summary(m measure.Measure, runs []*Observation) *Summary {
 	e := medianOf(ranked, an.confidence)
 	if s.byNode {
 		e.byNode(s.made, an.confidence)
-	} else if lacking := len(runs) - s.Runs; lacking > 0 && m.Refusable() {
+	} else if lacking > 0 {
 		e.Interval, e.Why = medianLacking(ranked, lacking, an.confidence)
 	}
 	s.Reach = reached(e, s.Runs-len(s.Values))
@@ -104,7 +117,7 @@ func (s *Summary) Over(other *Summary) *Estimate {
 		}
 		return e
 	}
-	e := Ratio(s.Median, other.Median)
+	e := Quotient(s.Median, other.Median)
 	if e != nil && apart(s.made, other.made) {
 		e.Interval, e.Why = nil, madeApart
 	}
@@ -139,33 +152,47 @@ func (s *Summary) divide() {
 	if !isRate(g) {
 		return
 	}
-	s.gain = &Estimate{Value: g, Runs: s.Median.Runs}
-	paired := blocks(s.made, s.base.made)
-	if s.Better == measure.Lower {
-		paired = blocks(s.base.made, s.made)
-	}
-	if in, _ := medianInterval(paired, s.an.confidence); in != nil && !s.byNode {
-		s.gain = &Estimate{Value: middle(paired), Runs: len(paired), Interval: in, Blocks: true}
-		g = s.gain.Value
-	}
-	switch {
-	case s.gain.Blocks:
-	case apart(s.made, s.base.made):
-		s.gain.Why = madeApart
-	case s.Values[0] <= 0 || s.base.Values[0] <= 0:
-		s.gain.Why = "a value is 0"
-	case s.Better == measure.Lower:
-		s.gain.Interval, s.gain.Why = ratioInterval(s.base.Median, s.Median)
-	default:
-		s.gain.Interval, s.gain.Why = ratioInterval(s.Median, s.base.Median)
-	}
-	if s.multiple == 0 {
+	if s.gain = s.over(s.base); s.multiple == 0 {
 		return
 	}
+	g = s.gain.Value
 	s.efficiency = &Estimate{Value: g / s.multiple, Runs: s.gain.Runs, Blocks: s.gain.Blocks, Why: s.gain.Why}
 	if in := s.gain.Interval; in != nil {
 		s.efficiency.Interval = &Interval{Low: in.Low / s.multiple, High: in.High / s.multiple, Level: in.Level}
 	}
+}
+
+const zeroValue = "a value is 0"
+
+// over is how many times better the point is than another, neither without a
+// median; nil where the ratio is out of range.
+func (s *Summary) over(other *Summary) *Estimate {
+	if s == other {
+		return &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
+	}
+	g := s.Measure.Gain(s.Median.Value, other.Median.Value)
+	if !isRate(g) {
+		return nil
+	}
+	e := &Estimate{Value: g, Runs: s.Median.Runs}
+	a, b := s, other
+	if s.Better == measure.Lower {
+		a, b = other, s
+	}
+	if paired := blocks(a.made, b.made); !s.byNode {
+		if in, _ := medianInterval(paired, s.an.confidence); in != nil {
+			return &Estimate{Value: middle(paired), Runs: len(paired), Interval: in, Blocks: true}
+		}
+	}
+	switch {
+	case apart(s.made, other.made):
+		e.Why = madeApart
+	case s.Values[0] <= 0 || other.Values[0] <= 0:
+		e.Why = zeroValue
+	default:
+		e.Interval, e.Why = ratioInterval(a.Median, b.Median)
+	}
+	return e
 }
 
 // KarpFlatt is the serial fraction found by experiment (Karp & Flatt 1990),

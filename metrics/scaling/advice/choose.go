@@ -254,7 +254,7 @@ func (s *study) none(words []string) string {
 // miss the target rank behind those that reach it (scaling.Reached).
 func (s *study) pace() (of func(p *scaling.Point) *scaling.Estimate, faster func(a, b *scaling.Estimate) *scaling.Estimate, name string) {
 	if s.Goal == "" || s.timeless != "" {
-		return rate, scaling.Ratio, "the throughput"
+		return rate, scaling.Quotient, "the throughput"
 	}
 	of = func(p *scaling.Point) *scaling.Estimate {
 		t := s.reached(p.Workers)
@@ -277,7 +277,7 @@ func (s *study) pace() (of func(p *scaling.Point) *scaling.Estimate, faster func
 		}
 		return r.Median
 	}
-	return of, func(a, b *scaling.Estimate) *scaling.Estimate { return scaling.Ratio(b, a) }, "the speed to " + s.goal()
+	return of, func(a, b *scaling.Estimate) *scaling.Estimate { return scaling.Quotient(b, a) }, "the speed to " + s.goal()
 }
 
 // unjudged says why what a point brings is not known.
