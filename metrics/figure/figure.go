@@ -247,6 +247,7 @@ func builder(kind string, curves []scaling.Curve, o Options) (build, error) {
 // compose makes a figure of charts that have been fitted to their data.
 func compose(kind string, charts []chart, o Options) (*Drawing, error) {
 	for i := range charts {
+		charts[i].thin()
 		charts[i].clean()
 		if most := len(palette) * len(shapes); charts[i].styles() > most {
 			return nil, fmt.Errorf("%s figure: %d lines, of which only %d can be told apart; draw fewer series", kind, charts[i].styles(), most)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -45,7 +46,10 @@ func drawing(f interface{ SVG() (string, error) }) (template.HTML, error) {
 	return template.HTML(svg), err
 }
 
-// data is a download as a link's address.
+// data returns the address of a download: a file next to the page, or its content.
 func data(d Download) template.URL {
+	if d.File != "" {
+		return template.URL("./" + url.PathEscape(d.File))
+	}
 	return template.URL(fmt.Sprintf("data:%s;base64,%s", d.Type, base64.StdEncoding.EncodeToString(d.Data)))
 }

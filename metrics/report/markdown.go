@@ -2,17 +2,18 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/clean"
 )
 
-// Markdown is the report as Markdown that refers to its figures and data by
-// the names of the files beside it.
-func (r *Report) Markdown(prefix string) (string, error) {
+// WriteMarkdown writes the report as Markdown. It refers to its figures and data by the
+// names of the files that Save writes next to it.
+func (r *Report) WriteMarkdown(w io.Writer, prefix string) error {
 	if err := r.check(); err != nil {
-		return "", err
+		return err
 	}
 	var b strings.Builder
 	section := func(title string) { fmt.Fprintf(&b, "\n## %s\n\n", clean.Markdown(title)) }
@@ -68,5 +69,6 @@ func (r *Report) Markdown(prefix string) (string, error) {
 	if r.Made != "" {
 		fmt.Fprintf(&b, "\n%s\n", clean.Markdown(r.Made))
 	}
-	return b.String(), nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }

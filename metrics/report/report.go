@@ -62,13 +62,17 @@ type Fact struct {
 	Values []string
 }
 
-// Download is data that the page carries.
+// Download is data of the report: part of the page, or a file next to it.
 type Download struct {
 	Name  string // of the file
 	About string
 	Type  string // MIME type
 	Data  []byte
+	File  string // next to the page, where the data is written; "": it is part of the page
 }
+
+// embedded is the most bytes of one Download that are part of a page.
+const embedded = 1 << 20
 
 // Narrow is the width, in inches, of a figure for a telephone.
 const Narrow = 3.6

@@ -185,3 +185,35 @@ func TestRefused(t *testing.T) {
 }
 
 func put(path string, content []byte) error { return file.Write(path, content, file.Open) }
+
+// Data over 1 MiB is a file next to the page, under a name that starts with the page's;
+// smaller data is part of the page.
+func TestSaveLargeData(t *testing.T) {
+	dir := t.TempDir()
+	r := report(t, "plain")
+	large := bytes.Repeat([]byte("12345678"), 1<<17+1)
+	r.Downloads = []Download{{Name: "small.csv", Type: "text/csv", Data: []byte("a,b\n")}, {Name: "large.csv", Type: "text/csv", Data: large}}
+	written, err := r.Save(filepath.Join(dir, "my page.html"), func(path string, content []byte) error { return os.WriteFile(path, content, 0o600) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{filepath.Join(dir, "my page-large.csv"), filepath.Join(dir, "my page.html")}
+	if d := cmp.Diff(want, written); d != "" {
+		t.Errorf("wrote (-want +got):\n%s", d)
+	}
+	if got, err := os.ReadFile(want[0]); err != nil || !bytes.Equal(got, large) {
+		t.Errorf("%s has %d bytes, want %d: %v", want[0], len(got), len(large), err)
+	}
+	page, err := os.ReadFile(want[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range []string{`href="./my%20page-large.csv"`, `href="data:text/csv;base64,` + base64.StdEncoding.EncodeToString([]byte("a,b\n"))} {
+		if !bytes.Contains(page, []byte(link)) {
+			t.Errorf("the page has no %s", link)
+		}
+	}
+	if len(page) > 1<<20 {
+		t.Errorf("the page has %d bytes with data next to it", len(page))
+	}
+}

@@ -24,43 +24,51 @@ func Format(path string) (string, error) {
 // being the report's own name without its extension; DataFile that of its data.
 func FigureFile(prefix string, f Drawing) string { return prefix + "-" + f.ID + ".svg" }
 
-// DataFile is the name of a file of data beside a Markdown report.
+// DataFile returns the name of a file of data next to a report.
 func DataFile(prefix string, d Download) string { return prefix + "-" + d.Name }
 
-// Save writes the report in the format of the path's extension and returns the
-// files written: one for a page, for Markdown the figures and the data beside
-// it too, the text last. put writes them.
+// Save writes the report in the format of the path's extension and returns the files
+// written, the text last. Next to a page are data over 1 MiB; next to Markdown, all
+// figures and data. put writes a file.
 func (r *Report) Save(path string, put func(path string, content []byte) error) ([]string, error) {
 	format, err := Format(path)
 	if err != nil {
 		return nil, err
 	}
-	if format == "html" {
-		var b bytes.Buffer
-		if err := r.WriteHTML(&b); err != nil {
-			return nil, err
-		}
-		return []string{path}, put(path, b.Bytes())
-	}
 	dir, prefix := filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	text, err := r.Markdown(prefix)
+	for i, d := range r.Downloads {
+		if format != "html" || len(d.Data) > embedded {
+			r.Downloads[i].File = DataFile(prefix, d)
+		}
+	}
+	var text bytes.Buffer
+	var files []string
+	if format == "html" {
+		err = r.WriteHTML(&text)
+	} else {
+		err = r.WriteMarkdown(&text, prefix)
+	}
 	if err != nil {
 		return nil, err
 	}
-	var files []string
-	for _, f := range r.Figures {
-		name := filepath.Join(dir, FigureFile(prefix, f))
-		if err := f.Whole.Save(name, put); err != nil {
-			return files, err
+	if format != "html" {
+		for _, f := range r.Figures {
+			name := filepath.Join(dir, FigureFile(prefix, f))
+			if err := f.Whole.Save(name, put); err != nil {
+				return files, err
+			}
+			files = append(files, name)
 		}
-		files = append(files, name)
 	}
 	for _, d := range r.Downloads {
-		name := filepath.Join(dir, DataFile(prefix, d))
+		if d.File == "" {
+			continue
+		}
+		name := filepath.Join(dir, d.File)
 		if err := put(name, d.Data); err != nil {
 			return files, err
 		}
 		files = append(files, name)
 	}
-	return append(files, path), put(path, []byte(text))
+	return append(files, path), put(path, text.Bytes())
 }

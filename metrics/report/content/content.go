@@ -161,7 +161,12 @@ func (s *Study) Report(ctx context.Context, db *store.Store, title string) (*rep
 	for _, f := range s.Frames {
 		parts = append(parts, part{f.ID, f.Title, tables.Measures(f.Curves, f.Measures), false})
 	}
-	for _, part := range append(parts, part{"runs", "Every run", tables.Runs(tables.InOrder(s.rows), s.measuresOfRuns()), true}) {
+	if len(s.rows) <= manyRuns {
+		parts = append(parts, part{"runs", "Every run", tables.Runs(tables.InOrder(s.rows), s.measuresOfRuns()), true})
+	} else {
+		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: "Every run", Values: []string{fmt.Sprintf("a page lists at most %d runs; runs.csv, at the end, has all %d", manyRuns, len(s.rows))}})
+	}
+	for _, part := range parts {
 		if part.table == nil || len(part.table.Rows) == 0 {
 			continue
 		}
@@ -307,6 +312,9 @@ func figureTitle(name string) string {
 // then gets a panel.
 const manySeries = 4
 
+// manyRuns are more than a page lists.
+const manyRuns = 1000
+
 // about says of how many runs the report is, and of when.
 func (s *Study) about() []string {
 	first, last := s.rows[0].Created, s.rows[0].Created
@@ -341,9 +349,11 @@ func (s *Study) downloads() ([]report.Download, error) {
 		{"scaling.csv", "one line per point: throughput in samples/s, times in seconds, efficiencies as fractions", table.FormatCSV, tables.ScalingData(curves)},
 		{"advice.csv", "one line per candidate: samples/s, seconds, fractions, with intervals", table.FormatCSV, tables.AdviceData(s.Advised)},
 		{"runs.csv", "one line per run", table.FormatCSV, tables.Runs(s.rows, s.measuresOfRuns())},
-		{"runs.json", "the same as JSON", table.FormatJSON, tables.Runs(s.rows, s.measuresOfRuns())},
 		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", table.FormatCSV, costs},
 		{"evaluations.csv", "one line per evaluation: seconds and samples trained on since the start of training", table.FormatCSV, tables.Evaluations(s.Observations)},
+	}
+	if len(s.rows) <= manyRuns {
+		files = slices.Insert(files, 3, file{"runs.json", "the same as JSON", table.FormatJSON, files[2].table})
 	}
 	for _, f := range s.Frames {
 		files = append(files, file{f.ID + ".csv", "one line per point of the table " + f.Title + ": base units, with intervals and ratios to the base", table.FormatCSV, tables.Measures(f.Curves, f.Measures)})

@@ -1,0 +1,106 @@
+package figure
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A reader cannot tell thousands of runs apart, and a page with each of them is too
+// large to send. A series therefore shows at most mostDots dots and mostTraces lines of
+// single runs. Medians, intervals and ratios are of all runs.
+const (
+	mostDots   = 400
+	mostTraces = 100
+)
+
+// thin keeps an even choice of the single runs where a series has too many: dots in
+// order of place and value, so that their density still shows the distribution and the
+// least and greatest at each place stay; lines in order of where they end.
+func (c *chart) thin() {
+	kept := map[int]bool{} // by index in c.marks
+	shown, runs := 0, 0
+	for _, group := range c.runMarks() {
+		most := mostDots
+		if c.marks[group[0]].Kind != Dot {
+			most = mostTraces
+		}
+		runs = max(runs, len(group))
+		choice := evenly(c.marks, group, most)
+		shown = max(shown, len(choice))
+		for _, i := range choice {
+			kept[i] = true
+		}
+	}
+	if shown == runs {
+		return
+	}
+	ends := map[XY]bool{} // of the lines that stay
+	for i := range kept {
+		if m := c.marks[i]; m.Kind != Dot {
+			ends[m.Points[0]] = true
+		}
+	}
+	var marks []Mark
+	for i, m := range c.marks {
+		switch {
+		case m.Kind == Dot, endsRun(m):
+			if !kept[i] {
+				continue
+			}
+		case m.Kind == Trace:
+			if !ends[m.Points[len(m.Points)-1]] {
+				continue
+			}
+		}
+		marks = append(marks, m)
+	}
+	c.marks = marks
+	c.caption = append(c.caption, fmt.Sprintf("Drawn: at most %d of a series' %d runs, spread evenly over their range.", shown, runs))
+}
+
+// endsRun reports whether m ends the line of one run.
+func endsRun(m Mark) bool {
+	return m.Kind == End || m.Kind == Missed && !math.IsInf(m.Points[0].Y, 1)
+}
+
+// runMarks returns the indices of the marks that show one run each, grouped by kind and
+// series. The end of a line represents it.
+func (c *chart) runMarks() map[string][]int {
+	groups := map[string][]int{}
+	for i, m := range c.marks {
+		switch {
+		case m.Kind == Dot:
+			groups["dot "+m.Series] = append(groups["dot "+m.Series], i)
+		case endsRun(m):
+			groups["line "+m.Series] = append(groups["line "+m.Series], i)
+		}
+	}
+	return groups
+}
+
+// evenly chooses about most of a group of marks, evenly by rank, with the first and the
+// last of each place that has many.
+func evenly(marks []Mark, group []int, most int) []int {
+	if len(group) <= most {
+		return group
+	}
+	at := func(i int) XY { return marks[i].Points[0] }
+	slices.SortStableFunc(group, func(a, b int) int { return cmp.Or(cmp.Compare(at(a).X, at(b).X), cmp.Compare(at(a).Y, at(b).Y)) })
+	step := (len(group) + most - 1) / most
+	var list []int
+	for first := 0; first < len(group); {
+		last := first
+		for last+1 < len(group) && at(group[last+1]).X == at(group[first]).X {
+			last++
+		}
+		for i := first; i <= last; i++ {
+			if i%step == 0 || last-first >= step && (i == first || i == last) {
+				list = append(list, group[i])
+			}
+		}
+		first = last + 1
+	}
+	return list
+}

@@ -1,0 +1,94 @@
+package figure
+
+import (
+	"strings"
+	"testing"
+)
+
+// 10,000 runs at each of two places: the dots keep the least, the greatest and the
+// quartiles of each place within the step of 50 runs; a few runs all stay.
+func TestThinDots(t *testing.T) {
+	const runs = 10_000
+	var c chart
+	for i := range runs {
+		value := float64(i * 7919 % runs) // every integer below runs once, in no order
+		c.add(Mark{Kind: Dot, Series: "many", Points: []XY{{1, value}}})
+		c.add(Mark{Kind: Dot, Series: "many", Points: []XY{{2, value}}})
+		if i < 5 {
+			c.add(Mark{Kind: Dot, Series: "few", Points: []XY{{1, value}}})
+		}
+	}
+	c.add(Mark{Kind: Median, Series: "many", Points: []XY{{1, runs / 2}}})
+	c.thin()
+	count := map[string]int{}
+	var below int
+	least, greatest := float64(runs), 0.0
+	for _, m := range c.marks {
+		count[string(m.Kind)+m.Series]++
+		if m.Kind == Dot && m.Series == "many" && m.Points[0].X == 1 {
+			least, greatest = min(least, m.Points[0].Y), max(greatest, m.Points[0].Y)
+			if m.Points[0].Y < runs/4 {
+				below++
+			}
+		}
+	}
+	if n := count["dotmany"]; n < mostDots || n > mostDots+4 {
+		t.Errorf("%d dots stay of %d", n, 2*runs)
+	}
+	if count["dotfew"] != 5 || count["medianmany"] != 1 {
+		t.Errorf("kept %v; every dot of a small series and every median must stay", count)
+	}
+	if least != 0 || greatest != runs-1 {
+		t.Errorf("the dots of a place go from %g to %g, want 0 to %d", least, greatest, runs-1)
+	}
+	if below < 50 || below > 51 {
+		t.Errorf("%d of about 200 dots are in the lowest quarter of the runs, want a quarter", below)
+	}
+	if text := strings.Join(c.caption, " "); !strings.Contains(text, "of a series' 20000 runs") {
+		t.Errorf("caption %q does not say that runs are left out", text)
+	}
+}
+
+// A line and its end stay or go together.
+func TestThinLines(t *testing.T) {
+	var c chart
+	for i := range 1000 {
+		end := XY{100 + float64(i), 0.5}
+		kind := End
+		if i%3 == 0 {
+			kind = Missed
+		}
+		c.add(Mark{Kind: Trace, Series: "s", Points: []XY{{0, 0}, end}})
+		c.add(Mark{Kind: kind, Series: "s", Points: []XY{end}})
+	}
+	c.thin()
+	ends := map[XY]bool{}
+	traces := 0
+	for _, m := range c.marks {
+		if m.Kind != Trace {
+			ends[m.Points[0]] = true
+		}
+	}
+	for _, m := range c.marks {
+		if m.Kind == Trace {
+			if traces++; !ends[m.Points[1]] {
+				t.Errorf("the line to %v has lost its end", m.Points[1])
+			}
+		}
+	}
+	if traces != mostTraces || len(ends) != mostTraces {
+		t.Errorf("%d lines with %d ends stay, want %d", traces, len(ends), mostTraces)
+	}
+}
+
+// Figures of a usual size are drawn whole.
+func TestThinLeavesFewRunsAlone(t *testing.T) {
+	var c chart
+	for i := range mostDots {
+		c.add(Mark{Kind: Dot, Series: "s", Points: []XY{{1, float64(i)}}})
+	}
+	c.thin()
+	if len(c.marks) != mostDots || c.caption != nil {
+		t.Errorf("%d marks, caption %q", len(c.marks), c.caption)
+	}
+}
