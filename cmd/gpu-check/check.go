@@ -15,6 +15,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
+	"github.com/scalebench/scalebench/launcher/python"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -224,7 +225,7 @@ def library(name, pattern):
 print(json.dumps({"version": torch.__version__, "available": torch.cuda.is_available(),
     "nccl": library("nvidia.nccl", "/lib/libnccl.so.2"),
     "cublas": library("nvidia.cublas", "/lib/libcublas.so.[0-9]*") or library("nvidia.cu13", "/lib/libcublas.so.[0-9]*")}))`
-	text, err := c.start(ctx, nil, c.Python, "-c", program)
+	text, err := python.Ask(ctx, c.Python, python.Question{Program: program, Imports: true, Limit: 10 * time.Minute})
 	if err != nil {
 		return fmt.Errorf("give an interpreter with PyTorch for CUDA (make gpu-check PYTHON=…): %w", err)
 	}

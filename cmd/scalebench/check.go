@@ -28,10 +28,10 @@ func checkCommand(s *session) *cli.Command {
 		ArgsUsage: studyOrCommand,
 		Description: "It also refuses what is bound to fail, as far as this host can tell: a missing data\n" +
 			"folder, script or interpreter, a package that the interpreter does not have, an\n" +
-			"unknown partition. What modules, setup lines or a container may provide, and an\n" +
-			"interpreter next to the study, are left to `doctor`, which looks on the nodes: check\n" +
-			"runs nothing from a study. Commands that start runs also refuse missing files,\n" +
-			"unless --unchecked says that the nodes have them.\n" +
+			"unknown partition. What modules, setup lines or a container may provide is left to\n" +
+			"`doctor`, which looks on the nodes. check runs nothing from a study: it asks only an\n" +
+			"interpreter from your PATH or from a site file given with --site. Commands that start\n" +
+			"runs also refuse missing files, unless --unchecked says that the nodes have them.\n" +
 			"\n" +
 			"Node-hours are the maximum for the plan: nodes times the jobs' time limit, over\n" +
 			"all repeats. The plan shows which points have results in the run folders, and why\n" +
@@ -174,7 +174,10 @@ func batch(p study.Point, samples int) any {
 
 // precheck refuses what must fail, and warns where the cluster cannot be asked.
 func (s *session) precheck(ctx context.Context, w *work) error {
-	problems := precheck.Check(ctx, w.study, w.site, w.plan, w.folder)
+	problems, unchecked := precheck.Check(ctx, w.study, w.site, w.plan, w.folder, w.given)
+	for _, left := range unchecked {
+		s.warn("%v", left)
+	}
 	more, err := precheck.Partitions(ctx, &slurm.Client{}, w.site, w.plan)
 	if err != nil {
 		s.warn("the partitions were not checked: %v", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/precheck"
 	"github.com/scalebench/scalebench/launcher/revision"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -32,6 +33,7 @@ type work struct {
 	plan   *study.Plan
 	folder rundir.Study
 	frozen bool // study and site are as they were when last run, not as in their files
+	given  precheck.Named
 }
 
 func siteFlag(path *string) cli.Flag {
@@ -94,6 +96,7 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, a aske
 			}
 		}
 	}
+	w.given = precheck.Named{Site: a.site != "", Command: a.typed || slices.ContainsFunc(w.study.Overrides, func(o study.Override) bool { return o.Path == "command.run" })}
 	if nodes != nil {
 		w.site = nodes.Site(w.site)
 	}

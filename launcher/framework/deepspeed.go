@@ -26,6 +26,6 @@ var deepspeed = Framework{
 		if byTorchrun(s.Point) {
 			return torchrun(s, "deepspeed_zero.py")
 		}
-		return python(s, "deepspeed_zero.py")
+		return pythonRank(s, "deepspeed_zero.py")
 	},
 }

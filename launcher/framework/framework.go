@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/python"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -116,7 +117,7 @@ func (p Ports) Of(target string) int {
 // interpreter is the Python to start.
 func (s Rank) interpreter() string {
 	if s.Python == "" {
-		return defaultPython
+		return python.Default
 	}
 	return s.Python
 }

@@ -1,17 +1,17 @@
 package framework
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/scalebench/scalebench/launcher/python"
 )
 
 //go:embed programs/found.py
@@ -31,24 +31,12 @@ const importTime = 2 * time.Minute
 // must have Imports. The error is the last that the interpreter said.
 func (f Framework) Look(ctx context.Context, interpreter string) (Installation, error) {
 	var i Installation
-	ctx, cancel := context.WithTimeout(ctx, importTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, Rank{Python: interpreter}.interpreter(), "-B", "-c", found, strings.Join(f.Imports, " "))
-	var out, complaint bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &complaint, time.Second
-	err := cmd.Run()
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return i, fmt.Errorf("%s did not import %s within %v", cmd.Path, strings.Join(f.Imports, " and "), importTime)
-	case err != nil:
-		said := strings.TrimSpace(complaint.String())
-		if said == "" {
-			return i, err
-		}
-		return i, errors.New(said[strings.LastIndexByte(said, '\n')+1:])
+	text, err := python.Ask(ctx, interpreter, python.Question{Program: found, Arguments: []string{strings.Join(f.Imports, " ")}, Imports: true, Limit: importTime})
+	if err != nil {
+		return i, err
 	}
-	if err := json.Unmarshal(out.Bytes(), &i); err != nil {
-		return i, fmt.Errorf("%s answered %.200q: %w", cmd.Path, out.String(), err)
+	if err := json.Unmarshal(text, &i); err != nil {
+		return i, fmt.Errorf("%s answered %.200q: %w", cmp.Or(interpreter, python.Default), text, err)
 	}
 	return i, nil
 }

@@ -28,5 +28,5 @@ var jax = Framework{
 		}
 		return wrong
 	},
-	Command: func(s Rank) []string { return python(s, "jax_trainer.py") },
+	Command: func(s Rank) []string { return pythonRank(s, "jax_trainer.py") },
 }

@@ -29,7 +29,7 @@ var mxnet = Framework{
 		}
 		return wrong
 	},
-	Command: func(s Rank) []string { return python(s, "mxnet_horovod.py") },
+	Command: func(s Rank) []string { return pythonRank(s, "mxnet_horovod.py") },
 	// MXNet asks for it when it is imported, before it can be told otherwise.
 	Environment: func(s Rank) []string {
 		return []string{fmt.Sprintf("OMP_NUM_THREADS=%d", max(s.Point.Resources.CPUsPerWorker, 1))}

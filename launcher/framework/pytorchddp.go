@@ -24,12 +24,9 @@ func programs(files embed.FS) fs.FS {
 	return root
 }
 
-// defaultPython is the interpreter where the site file names none.
-const defaultPython = "python3"
-
-// python is the command line of a Python program in the run folder. It writes
+// pythonRank is the command line of a Python program in the run folder. It writes
 // no compiled files there (-B) and its output as it comes (-u).
-func python(s Rank, program string) []string {
+func pythonRank(s Rank, program string) []string {
 	return []string{s.interpreter(), "-B", "-u", filepath.Join(s.Run.Programs(), program)}
 }
 
@@ -54,6 +51,6 @@ var pytorchDDP = Framework{
 		if byTorchrun(s.Point) {
 			return torchrun(s, "pytorch_ddp.py")
 		}
-		return python(s, "pytorch_ddp.py")
+		return pythonRank(s, "pytorch_ddp.py")
 	},
 }

@@ -21,6 +21,6 @@ var pytorchFSDP = Framework{
 		if byTorchrun(s.Point) {
 			return torchrun(s, "pytorch_fsdp.py")
 		}
-		return python(s, "pytorch_fsdp.py")
+		return pythonRank(s, "pytorch_fsdp.py")
 	},
 }

@@ -16,5 +16,5 @@ var pytorchHorovod = Framework{
 		}
 		return wrong
 	},
-	Command: func(s Rank) []string { return python(s, "pytorch_horovod.py") },
+	Command: func(s Rank) []string { return pythonRank(s, "pytorch_horovod.py") },
 }

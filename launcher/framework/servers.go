@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/scalebench/scalebench/launcher/python"
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
@@ -49,7 +48,7 @@ func server(name, module, distribution string) Framework {
 			if w.Target == study.GRPC {
 				grpc = s.Ports.GRPC
 			}
-			return append(python(s, "serve_"+name+".py"), "--model", w.Model, "--name", ServedModel,
+			return append(pythonRank(s, "serve_"+name+".py"), "--model", w.Model, "--name", ServedModel,
 				"--listen", net.JoinHostPort(s.Listen, strconv.Itoa(s.Ports.HTTP)), "--grpc-port", strconv.Itoa(grpc),
 				"--threads", strconv.Itoa(s.Point.Resources.CPUsPerWorker), "--batch", strconv.Itoa(slices.Max(w.Batch)))
 		},
@@ -81,11 +80,7 @@ func (f Framework) ServerVersions(ctx context.Context, interpreter string) map[s
 	if f.versions == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, importTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, Rank{Python: interpreter}.interpreter(), append([]string{"-B", "-c", versions}, f.versions...)...)
-	cmd.WaitDelay = time.Second
-	text, err := cmd.Output()
+	text, err := python.Ask(ctx, interpreter, python.Question{Program: versions, Arguments: f.versions, Imports: true, Limit: importTime})
 	found := map[string]string{}
 	if err != nil || json.Unmarshal(text, &found) != nil {
 		return nil // the server's program will say what is missing

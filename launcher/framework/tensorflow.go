@@ -42,7 +42,7 @@ var tensorflowHorovod = Framework{
 	Family:      "tensorflow",
 	Programs:    programs(tensorflowPrograms),
 	Check:       checkTensorFlow("tensorflow-horovod"),
-	Command:     func(s Rank) []string { return python(s, "tensorflow_horovod.py") },
+	Command:     func(s Rank) []string { return pythonRank(s, "tensorflow_horovod.py") },
 	Environment: tensorflowLog,
 }
 
@@ -53,7 +53,7 @@ var kerasHorovod = Framework{
 	Family:      "tensorflow",
 	Programs:    programs(tensorflowPrograms),
 	Check:       checkTensorFlow("keras-horovod"),
-	Command:     func(s Rank) []string { return python(s, "keras_horovod.py") },
+	Command:     func(s Rank) []string { return pythonRank(s, "keras_horovod.py") },
 	Environment: tensorflowLog,
 }
 
@@ -65,7 +65,7 @@ var tensorflowMultiworker = Framework{
 	Family:      "tensorflow",
 	Programs:    programs(tensorflowPrograms),
 	Check:       checkTensorFlow("tensorflow-multiworker"),
-	Command:     func(s Rank) []string { return python(s, "tensorflow_multiworker.py") },
+	Command:     func(s Rank) []string { return pythonRank(s, "tensorflow_multiworker.py") },
 	Environment: tensorflowLog,
 }
 
@@ -84,7 +84,7 @@ var kerasMirrored = Framework{
 		}
 		return wrong
 	},
-	Command: func(s Rank) []string { return python(s, "keras_mirrored.py") },
+	Command: func(s Rank) []string { return pythonRank(s, "keras_mirrored.py") },
 	// A process that is started once a node is told no rank; this one is the
 	// first rank and all others.
 	Environment: func(s Rank) []string {

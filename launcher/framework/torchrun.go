@@ -29,7 +29,7 @@ func torchrun(s Rank, program string) []string {
 	if w.JobID != "" {
 		id = w.JobID + "-" + strconv.Itoa(w.Restart)
 	}
-	return append(python(s, "torchrun.py"),
+	return append(pythonRank(s, "torchrun.py"),
 		"--nnodes="+strconv.Itoa(w.Nodes), "--nproc_per_node="+strconv.Itoa(w.LocalSize),
 		"--rdzv_backend=c10d", "--rdzv_id="+id,
 		"--rdzv_endpoint="+net.JoinHostPort(w.Address, strconv.Itoa(w.Port)),

@@ -1,19 +1,18 @@
 package precheck
 
 import (
-	"context"
+	"bytes"
 	_ "embed"
 	"encoding/json"
-	"io"
-	"io/fs"
+	"errors"
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"syscall"
-	"time"
 
+	"github.com/scalebench/scalebench/launcher/python"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
 )
@@ -21,135 +20,160 @@ import (
 //go:embed asks.py
 var asks string
 
-// askTime is how long an interpreter may take to answer; from a slow file system
-// its own start takes seconds.
-const askTime = 30 * time.Second
+// question is the standard input of asks.py.
+type question struct {
+	Modules []string `json:"modules"`
+	Source  string   `json:"source"`  // of the script, decoded here
+	Folders []string `json:"folders"` // where a rank also imports from: the script's, PYTHONPATH
+}
 
 type answer struct {
 	Missing []string `json:"missing"`
 	Syntax  string   `json:"syntax"`
 }
 
-// mayStart reports whether an interpreter may be started for a look at a study,
-// which may come from anywhere. A name that this user's PATH leads to may be, and
-// a path that the study or the site file gives where only this user or root can
-// have put something: not where it came with the study.
-func (c *checker) mayStart(name, path string, site *study.Site) bool {
-	if !strings.ContainsRune(name, '/') {
-		return true
-	}
-	if !filepath.IsAbs(name) || trust.Check(path) != nil {
-		return false
-	}
-	own := []string{path}
-	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		own = append(own, filepath.Join(real, filepath.Base(path)))
-	}
-	for _, file := range []string{c.study.File, site.File} {
-		if file == "" {
-			continue
-		}
-		around, err := cameWith(file)
-		if err != nil {
-			return false
-		}
-		for _, p := range own {
-			if below, err := filepath.Rel(around, p); err != nil || filepath.IsLocal(below) {
-				return false
+// interpreter is a Python that a look at a study could ask.
+type interpreter struct {
+	name  string                             // as given: a name on the PATH or a path
+	path  string                             // the program that the name leads to, absolute
+	typed bool                               // it is on the command line
+	site  *study.Site                        // the site file that names it; nil: the study does
+	key   func(message string) study.Problem // a problem with the key that names it
+}
+
+// mayStart returns why an interpreter is not started for a look at a study; "" if it is.
+//
+// The author of a study chooses what it names and where its files lie, and files that
+// somebody unpacks belong to that user. So neither where an interpreter lies nor whose it
+// is shows that it did not come with the study. Somebody else must have chosen it:
+//
+//   - the user, by the PATH or on the command line;
+//   - root, whose files a study cannot bring;
+//   - the user, by a site file given with --site that has its absolute path without
+//     variables. Since a site file may have come along, too, the path must also lead away
+//     from both files: not below their folders, nor below a folder of this user above
+//     these. The home folder and those above it do not count.
+//
+// In any case nobody but this user and root may have written it (python.Trusted).
+func (c *checker) mayStart(i interpreter) string {
+	switch {
+	case !strings.ContainsRune(i.name, '/'), i.typed, onPath(i.path), trust.System(i.path):
+	case i.site == nil:
+		return "the study names it"
+	case !c.given.Site:
+		return "the study names the site file that names it"
+	case !bytes.Contains(i.site.Source(), []byte(i.path)):
+		return "the site file does not have its absolute path, without variables"
+	default:
+		for _, file := range []string{c.study.File, i.site.File} {
+			if near(i.path, file) {
+				return "it may have come with " + file + ", near which it lies"
 			}
 		}
 	}
-	return true
+	var foreign *trust.Error
+	switch err := python.Trusted(i.path); {
+	case errors.As(err, &foreign):
+		return foreign.Path + " " + foreign.Reason
+	case err != nil:
+		return err.Error()
+	}
+	return ""
 }
 
-// cameWith is the folder of all that came to this host together with a file, as
-// far as one can tell: the working tree of its repository; outside of one its
-// folder and what lies beside that, unless that is the home folder or belongs to
-// somebody else, as /tmp does.
-func cameWith(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
+// near reports whether a path lies below the folder of a file, or below a folder above
+// that which belongs to this user and contains neither the home folder nor this user's
+// other things: one that what was unpacked could have made.
+func near(path, file string) bool {
+	file, err := filepath.Abs(file)
 	if err != nil {
-		return "", err
+		return true
 	}
-	folder := filepath.Dir(path)
-	for dir := folder; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return dir, nil
-		}
-		if dir == "/" {
-			break
-		}
+	paths := []string{path}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		paths = append(paths, real)
 	}
-	above := filepath.Dir(folder)
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		paths = append(paths, filepath.Join(dir, filepath.Base(path)))
+	}
 	home, _ := os.UserHomeDir()
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real
 	}
-	if below, err := filepath.Rel(above, home); err == nil && filepath.IsLocal(below) || above == "/" {
-		return folder, nil
+	folder := filepath.Dir(file)
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return true
 	}
-	if info, err := os.Stat(above); err != nil || info.Mode()&fs.ModeSticky != 0 || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
-		return folder, nil
+	for _, folder := range []string{folder, real} {
+		for first := true; ; first, folder = false, filepath.Dir(folder) {
+			info, err := os.Stat(folder)
+			mine := err == nil && info.Sys().(*syscall.Stat_t).Uid == uint32(os.Geteuid())
+			if !first && (!mine || below(home, folder)) || folder == "/" {
+				break
+			}
+			if slices.ContainsFunc(paths, func(p string) bool { return below(p, folder) }) {
+				return true
+			}
+		}
 	}
-	return above, nil
+	return false
 }
 
-// most is how much an interpreter may answer, in bytes.
-const most = 1 << 20
-
-// capped takes that much and no more.
-type capped []byte
-
-func (c *capped) Write(text []byte) (int, error) {
-	if len(*c)+len(text) > most {
-		return 0, io.ErrShortWrite
-	}
-	*c = append(*c, text...)
-	return len(text), nil
+// below reports whether a path is a folder or lies below it.
+func below(path, folder string) bool {
+	rest, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rest)
 }
 
-// ask asks an interpreter, by the name that it was given and the path of the
-// program, what it lacks; one that does not answer lacks nothing that is known.
-// It starts in the root folder: Python imports from the one that it starts in.
-func (c *checker) ask(name, interpreter string, modules []string, script string, site *study.Site) (a answer) {
-	if !c.mayStart(name, interpreter, site) || c.silent[interpreter] {
+// onPath reports whether a path lies in a folder of the user's PATH.
+func onPath(path string) bool {
+	return slices.ContainsFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
+		return filepath.IsAbs(dir) && filepath.Clean(dir) == filepath.Dir(path)
+	})
+}
+
+// ask asks an interpreter what it lacks. One that does not answer lacks nothing that is
+// known, and one that is not started is reported as unchecked.
+func (c *checker) ask(i interpreter, q question) (a answer) {
+	path, err := filepath.Abs(i.path)
+	if err != nil || c.silent[path] {
 		return a
+	}
+	i.path = path
+	of := fmt.Sprint(i.name, "\x00", i.path, i.typed, i.site != nil)
+	why, known := c.refused[of]
+	if !known {
+		why = c.mayStart(i)
+		c.refused[of] = why
+	}
+	if why != "" {
+		c.leaveOut(i.key(fmt.Sprintf("not checked: the packages of %s. It was not started: %s. To have it asked, put its folder on your PATH; `scalebench doctor` starts it", i.path, why)))
+		return a
+	}
+	if q.Modules == nil {
+		q.Modules = []string{}
 	}
 	for _, dir := range filepath.SplitList(os.Getenv("PYTHONPATH")) {
 		if !filepath.IsAbs(dir) { // it means the folder that the program will start in
 			return a
 		}
+		q.Folders = append(q.Folders, dir)
 	}
-	if modules == nil {
-		modules = []string{}
-	}
-	names, err := json.Marshal(modules)
+	input, err := json.Marshal(q)
 	if err != nil {
 		return a
 	}
-	key := interpreter + "\x00" + string(names) + "\x00" + script
-	if known, ok := c.asked[key]; ok {
-		return known
+	key := i.path + "\x00" + string(input)
+	if a, known := c.asked[key]; known {
+		return a
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, askTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, interpreter, "-B", "-c", asks, string(names), script)
-	cmd.Dir, cmd.WaitDelay = "/", time.Second
-	var out capped
-	cmd.Stdout = &out
-	// Pdeathsig is the thread's death, hence the lock: a signal ends this command
-	// at once, and it waits for nobody.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if cmd.Run() != nil || json.Unmarshal(out, &a) != nil {
+	text, err := python.Ask(c.ctx, i.path, python.Question{Program: asks, Input: input})
+	if err != nil || json.Unmarshal(text, &a) != nil {
 		a = answer{}
 	}
-	if ctx.Err() != nil { // it would take as long for every script
-		c.silent[interpreter] = true
+	if errors.Is(err, python.ErrLate) { // it would take as long for every script
+		c.silent[i.path] = true
 	}
 	c.asked[key] = a
 	return a

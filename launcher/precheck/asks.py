@@ -1,34 +1,38 @@
 # What an interpreter lacks: of the modules named, and of those that a script
-# imports whenever it runs. Nothing is imported here: an import may take a
-# minute.
+# imports whenever it runs. Nothing is imported from the script's folder, nor from
+# PYTHONPATH: their names are looked up in lists of folders, and neither is ever on
+# sys.path, where a lazy import of Python's own would find them.
 import ast
+import importlib.machinery
 import importlib.util
 import json
-import os
 import sys
+import warnings
 
-names, script = json.loads(sys.argv[1]), sys.argv[2]
-answer = {"missing": [], "syntax": ""}
-if script:
-    sys.path[0] = os.path.dirname(script)
-    try:
-        with open(script, "rb") as f:
-            text = f.read(10000001)
-        body = ast.parse(text).body if len(text) <= 10000000 else []
-    except SyntaxError as e:
-        answer["syntax"] = "%s (line %s)" % (e.msg, e.lineno)
-        body = []
-    for line in body:
-        if isinstance(line, ast.Import):
-            names += [a.name for a in line.names]
-        elif isinstance(line, ast.ImportFrom) and not line.level:
-            names.append(line.module)
+warnings.simplefilter("ignore")  # to show one, modules are imported
+question = json.load(sys.stdin)
+names, answer = question["modules"], {"missing": [], "syntax": ""}
+try:
+    body = ast.parse(question["source"]).body
+except SyntaxError as e:
+    answer["syntax"] = "%s (line %s)" % (e.msg, e.lineno)
+    body = []
+except (ValueError, MemoryError, RecursionError):  # too deep for this parser
+    body = []
+for line in body:
+    if isinstance(line, ast.Import):
+        names += [a.name for a in line.names]
+    elif isinstance(line, ast.ImportFrom) and not line.level:
+        names.append(line.module)
 for name in names:
-    name = name.split(".")[0]
+    name = name.split(".")[0]  # a dotted name would import what is before the dot
     try:
         found = importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):
         found = name in sys.modules
+    if not found and question["folders"]:
+        found = importlib.machinery.PathFinder.find_spec(
+            name, question["folders"]) is not None
     if not found and name not in answer["missing"] and name != "scalebench":
         answer["missing"].append(name)
-print(json.dumps(answer))
+json.dump(answer, sys.stdout)

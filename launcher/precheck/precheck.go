@@ -21,27 +21,39 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
+// Named says what the user has given on the command line. All else came with the study.
+type Named struct {
+	Site    bool // the site file
+	Command bool // the command, or its program
+}
+
 // checker collects what is wrong, each once.
 type checker struct {
-	ctx      context.Context
-	study    *study.Study
-	site     *study.Site
-	folder   rundir.Study
-	host     string
-	problems study.Problems
-	asked    map[string]answer
-	silent   map[string]bool // interpreters that gave no answer in time
+	ctx       context.Context
+	study     *study.Study
+	site      *study.Site
+	folder    rundir.Study
+	given     Named
+	host      string
+	problems  study.Problems
+	unchecked study.Problems // what could not be looked at, and why
+	asked     map[string]answer
+	refused   map[string]string // why an interpreter is not started
+	sources   map[string]source // of scripts
+	silent    map[string]bool // interpreters that gave no answer in time
 }
 
 func newChecker(ctx context.Context, st *study.Study, site *study.Site, folder rundir.Study) *checker {
-	c := &checker{ctx: ctx, study: st, site: site, folder: folder, asked: map[string]answer{}, silent: map[string]bool{}}
+	c := &checker{ctx: ctx, study: st, site: site, folder: folder, asked: map[string]answer{}, refused: map[string]string{}, sources: map[string]source{}, silent: map[string]bool{}}
 	c.host, _ = os.Hostname()
 	return c
 }
 
-// Check says what of the plan must fail, by file, line and TOML path.
-func Check(ctx context.Context, st *study.Study, site *study.Site, plan *study.Plan, folder rundir.Study) study.Problems {
+// Check reports what in the plan must fail, by file, line and TOML path, and what was
+// left unchecked, since Check starts no interpreter that may have come with the study.
+func Check(ctx context.Context, st *study.Study, site *study.Site, plan *study.Plan, folder rundir.Study, given Named) (problems, unchecked study.Problems) {
 	c := newChecker(ctx, st, site, folder)
+	c.given = given
 	c.each(plan, func(f framework.Framework, p study.Planned, site *study.Site) {
 		if f.UserProgram {
 			c.command(f, p, site)
@@ -49,7 +61,7 @@ func Check(ctx context.Context, st *study.Study, site *study.Site, plan *study.P
 			c.framework(f, site)
 		}
 	})
-	return c.problems
+	return c.problems, c.unchecked
 }
 
 // Files is the part of Check that looks at files alone, by their paths: it starts
@@ -97,6 +109,12 @@ func (c *checker) each(plan *study.Plan, look func(framework.Framework, study.Pl
 func (c *checker) add(p study.Problem) {
 	if !slices.Contains(c.problems, p) {
 		c.problems = append(c.problems, p)
+	}
+}
+
+func (c *checker) leaveOut(p study.Problem) {
+	if !slices.Contains(c.unchecked, p) {
+		c.unchecked = append(c.unchecked, p)
 	}
 }
 
@@ -189,7 +207,8 @@ func (c *checker) framework(f framework.Framework, site *study.Site) {
 	if provides(site, nil) {
 		return
 	}
-	if a := c.ask(name, path, f.Imports, "", site); len(a.Missing) > 0 {
+	i := interpreter{name: name, path: path, site: site, key: where}
+	if a := c.ask(i, question{Modules: f.Imports}); len(a.Missing) > 0 {
 		c.add(where(fmt.Sprintf("%s has no package %s, which %s needs; install it (%s), or name an interpreter that has it in the site file: python = \"PATH\"", path, strings.Join(a.Missing, " and no package "), f.Name, f.Install())))
 	}
 }
@@ -278,7 +297,7 @@ func (c *checker) command(f framework.Framework, p study.Planned, site *study.Si
 		name := framework.TorchrunPython(s.Rank)
 		if path, _ := c.find(name, s.directory); path == "" {
 			c.add(c.study.Problem("resources.launch", fmt.Sprintf("torchrun is started by %s, which is not on %s; name the interpreter that has PyTorch in the site file: python = \"PATH\"", name, c.host)))
-		} else if a := c.ask(name, path, []string{"torch"}, "", site); len(a.Missing) > 0 {
+		} else if a := c.ask(c.ofCommand(p, site, name, path, "resources.launch"), question{Modules: []string{"torch"}}); len(a.Missing) > 0 {
 			c.add(c.study.Problem("resources.launch", fmt.Sprintf("%s has no package torch, whose torchrun starts the ranks; install it, start command.run with an interpreter that has it, or use launch = \"srun\"", path)))
 		}
 	}
@@ -286,11 +305,34 @@ func (c *checker) command(f framework.Framework, p study.Planned, site *study.Si
 	if filepath.Ext(script) != ".py" || program == "" || !pythonName.MatchString(filepath.Base(program)) || s.provided {
 		return
 	}
-	a := c.ask(s.arguments[0], program, nil, script, site)
+	source, known := c.sources[script]
+	if !known {
+		source = readSource(script)
+		c.sources[script] = source
+	}
+	switch {
+	case source.unread != "":
+		c.leaveOut(c.study.Problem("command.run", fmt.Sprintf("not checked: what %s imports: %s", script, source.unread)))
+		return
+	case source.wrong != "":
+		c.add(c.study.Problem("command.run", fmt.Sprintf("%s cannot be read by %s: %s", script, program, source.wrong)))
+		return
+	}
+	a := c.ask(c.ofCommand(p, site, s.arguments[0], program, "command.run"), question{Source: source.text, Folders: []string{filepath.Dir(script)}})
 	if a.Syntax != "" {
 		c.add(c.study.Problem("command.run", fmt.Sprintf("%s cannot be read by %s: %s", script, program, a.Syntax)))
 	}
 	if len(a.Missing) > 0 {
 		c.add(c.study.Problem("command.run", fmt.Sprintf("%s imports %s, which %s does not have; install it there, or name another interpreter", script, strings.Join(a.Missing, ", "), program)))
 	}
+}
+
+// ofCommand is the interpreter that a command starts. The study names it, unless it is
+// the site file's: {python}, and that of torchrun.
+func (c *checker) ofCommand(p study.Planned, site *study.Site, name, path, key string) interpreter {
+	i := interpreter{name: name, path: path, typed: c.given.Command, key: func(message string) study.Problem { return c.study.Problem(key, message) }}
+	if run := p.Point.Command.Run; len(run) == 0 || run[0] != name {
+		i.typed, i.site = false, site
+	}
+	return i
 }

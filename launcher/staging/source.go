@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/scalebench/scalebench/launcher/python"
 )
 
 // source is what is to be staged, as it stands on the shared file system.
@@ -250,7 +252,14 @@ func settle(ctx context.Context, content string) error {
 	if _, err := os.Stat(program); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return python(ctx, folder, program)
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(folder, "bin", "python"), "-I", "-B", program)
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s%s", program, err, strings.TrimSpace(string(out)), samePython)
+	}
+	return nil
 }
 
 // interpreter is the Python of an unpacked environment, which was started once.
@@ -259,17 +268,14 @@ func interpreter(ctx context.Context, content string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(folder, "bin", "python"), python(ctx, folder, "-c", "import sys")
+	program := filepath.Join(folder, "bin", "python")
+	if _, err := python.Ask(ctx, program, python.Question{Limit: startLimit}); err != nil {
+		return "", fmt.Errorf("%w%s", err, samePython)
+	}
+	return program, nil
 }
 
-func python(ctx context.Context, folder string, arguments ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	program := filepath.Join(folder, "bin", "python")
-	out, err := exec.CommandContext(ctx, program, append([]string{"-B"}, arguments...)...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s %s: %w: %s (a venv needs the Python that it was made with at the same path on every node)",
-			program, strings.Join(arguments, " "), err, strings.TrimSpace(string(out)))
-	}
-	return nil
-}
+const (
+	startLimit = 5 * time.Minute // for an interpreter that starts for the first time
+	samePython = " (a venv needs the Python that it was made with at the same path on every node)"
+)

@@ -54,11 +54,49 @@ func Check(paths ...string) error {
 		if err != nil {
 			return err
 		}
-		if err := walk(absolute); err != nil {
+		if err := walk(absolute, common); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Program is Check of programs that are started although the user did not ask for
+// it, with one more rule: the folders on the way also belong to this user or to
+// root, since their owners could replace what is in them.
+func Program(paths ...string) error {
+	for _, path := range paths {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		if err := walk(absolute, rules{link, ourAbove, own}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// System reports whether a path exists and only root can have written it, or can
+// replace anything on the way to it. For root itself that says nothing, and the
+// answer is no.
+func System(path string) bool {
+	if _, err := os.Stat(path); err != nil || os.Geteuid() == 0 {
+		return false
+	}
+	link := func(path string, info fs.FileInfo) error {
+		if uid(info) != 0 {
+			return foreign(path, uid(info))
+		}
+		return nil
+	}
+	alone := func(path string, info fs.FileInfo) error {
+		if info.Mode()&0o002 != 0 || info.Mode()&0o020 != 0 && gid(info) != 0 {
+			return &Error{path, "can be written by others", ""}
+		}
+		return link(path, info)
+	}
+	return walk(path, rules{link, alone, alone}) == nil
 }
 
 // Own judges what stands at paths without the folders above them, as a process
@@ -159,8 +197,15 @@ func ReadSecret(path string, most int64) ([]byte, error) {
 // maxLinks is how many symbolic links are followed, as the kernel does.
 const maxLinks = 40
 
+// rules judge what is on the way to a path, and what is there.
+type rules struct {
+	link, above, own func(path string, info fs.FileInfo) error
+}
+
+var common = rules{link, above, own}
+
 // walk follows an absolute path from the root on.
-func walk(path string) error {
+func walk(path string, judge rules) error {
 	rest := strings.Split(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
 	at, links := "/", 0
 	for {
@@ -172,8 +217,8 @@ func walk(path string) error {
 			return err
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
-			if owner := uid(info); !ours(owner) {
-				return foreign(at, owner)
+			if err := judge.link(at, info); err != nil {
+				return err
 			}
 			if links++; links > maxLinks {
 				return &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
@@ -182,18 +227,22 @@ func walk(path string) error {
 			if err != nil {
 				return err
 			}
-			if !filepath.IsAbs(target) {
-				target = filepath.Join(filepath.Dir(at), target)
+			// Not Clean: "link/.." leads to the folder above what the link leads to.
+			rest = append(strings.Split(target, "/"), rest...)
+			if at = filepath.Dir(at); filepath.IsAbs(target) {
+				at = "/"
 			}
-			rest = append(strings.Split(strings.TrimPrefix(filepath.Clean(target), "/"), "/"), rest...)
-			at = "/"
 			continue
 		}
-		rest = slices.DeleteFunc(rest, func(name string) bool { return name == "" })
-		if len(rest) == 0 {
-			return own(at, info)
+		rest = slices.DeleteFunc(rest, func(name string) bool { return name == "" || name == "." })
+		if len(rest) > 0 && rest[0] == ".." {
+			at, rest = filepath.Dir(at), rest[1:]
+			continue
 		}
-		if err := above(at, info); err != nil {
+		if len(rest) == 0 {
+			return judge.own(at, info)
+		}
+		if err := judge.above(at, info); err != nil {
 			return err
 		}
 		at, rest = filepath.Join(at, rest[0]), rest[1:]
@@ -228,6 +277,19 @@ func above(path string, info fs.FileInfo) error {
 		return &Error{path, "can be written by every user", "`chmod o-w` or `chmod +t` it, or choose another folder with --runs"}
 	case mode&0o020 != 0 && !private(gid(info)) && !member(gid(info)):
 		return &Error{path, fmt.Sprintf("can be written by the group %s, which you do not belong to", groupName(gid(info))), "`chmod g-w` or `chmod +t` it, or choose another folder with --runs"}
+	}
+	return nil
+}
+
+// ourAbove is above for a folder that must also be ours.
+func ourAbove(path string, info fs.FileInfo) error {
+	return errors.Join(link(path, info), above(path, info))
+}
+
+// link judges a symbolic link by its owner.
+func link(path string, info fs.FileInfo) error {
+	if owner := uid(info); !ours(owner) {
+		return foreign(path, owner)
 	}
 	return nil
 }

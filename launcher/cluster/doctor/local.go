@@ -17,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
+	"github.com/scalebench/scalebench/launcher/python"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -69,8 +70,8 @@ func (h Host) Check(ctx context.Context) []Finding {
 	if h.Site.Python != "" {
 		f := Finding{Check: "interpreter", Subject: h.Site.Python, Verdict: OK}
 		begin := time.Now()
-		said, err := output(ctx, h.Site.Python, "--version")
-		if f.Found = fmt.Sprintf("%s in %s on this host", said, number.ShortSeconds(time.Since(begin).Seconds())); err != nil {
+		said, err := python.Ask(ctx, h.Site.Python, python.Question{Program: "import sys; print('Python', sys.version.split()[0])"})
+		if f.Found = fmt.Sprintf("%s in %s on this host", strings.TrimSpace(string(said)), number.ShortSeconds(time.Since(begin).Seconds())); err != nil {
 			f.Verdict, f.Found, f.Advice = Warn, err.Error(), "correct python in the site file, unless only the compute nodes have it"
 		}
 		list = append(list, f)
@@ -96,10 +97,10 @@ func (h Host) frameworks(ctx context.Context) []Finding {
 		wait.Go(func() {
 			two <- struct{}{}
 			defer func() { <-two }()
-			python := cmp.Or(h.Site.Interpreter(f.Name), "python3")
-			has, err := f.Look(ctx, python)
-			if list[i].Found = fmt.Sprintf("%v; %s", has, python); err != nil {
-				list[i].Verdict, list[i].Found = NotTested, fmt.Sprintf("%s cannot import %s: %s", python, strings.Join(f.Imports, " and "), oneLine(err.Error()))
+			interpreter := cmp.Or(h.Site.Interpreter(f.Name), python.Default)
+			has, err := f.Look(ctx, interpreter)
+			if list[i].Found = fmt.Sprintf("%v; %s", has, interpreter); err != nil {
+				list[i].Verdict, list[i].Found = NotTested, fmt.Sprintf("%s cannot import %s: %s", interpreter, strings.Join(f.Imports, " and "), oneLine(err.Error()))
 				list[i].Advice = f.Install() + "; then name its interpreter in the site file (pythons = { FRAMEWORK = \"…\" })"
 			}
 		})

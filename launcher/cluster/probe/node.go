@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/scalebench/scalebench/launcher/python"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -128,30 +129,30 @@ type Trial struct {
 // take minutes.
 const pythonWait = 3 * time.Minute
 
-func startPython(ctx context.Context, python string) *Trial {
-	s := timed(ctx, python, python, "import sys; print(sys.version.split()[0])")
+func startPython(ctx context.Context, interpreter string) *Trial {
+	s := timed(ctx, interpreter, interpreter, "import sys; print(sys.version.split()[0])")
 	return &s
 }
 
 var moduleName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
-func importModule(ctx context.Context, python, module string) Trial {
+func importModule(ctx context.Context, interpreter, module string) Trial {
 	if !moduleName.MatchString(module) {
 		return Trial{Name: module, Error: fmt.Sprintf("%q is not a module name", module)}
 	}
-	return timed(ctx, module, python, "import "+module+" as m; print(getattr(m, '__version__', ''))")
+	return timed(ctx, module, interpreter, "import "+module+" as m; print(getattr(m, '__version__', ''))")
 }
 
-func timed(ctx context.Context, name, python, program string) Trial {
+func timed(ctx context.Context, name, interpreter, program string) Trial {
 	s := Trial{Name: name}
 	begin := time.Now()
-	out, err := output(ctx, pythonWait, python, "-c", program)
+	out, err := python.Ask(ctx, interpreter, python.Question{Program: program, Imports: true, Limit: pythonWait})
 	if err != nil {
 		s.Error = err.Error()
 		return s
 	}
 	seconds := time.Since(begin).Seconds()
-	s.Version, s.Seconds = strings.TrimSpace(out), &seconds
+	s.Version, s.Seconds = strings.TrimSpace(string(out)), &seconds
 	return s
 }
 

@@ -9,7 +9,9 @@
 # build.env; venv.options (if any) is what python -m venv is told; base.txt (if
 # any) names another family, whose packages this one sees beside its own. The
 # environment's folder is named by the hash of all of them and of the Python, so
-# that a changed lock gets a new one.
+# that a changed lock gets a new one. pip takes only files whose SHA-256 the lock has
+# (hashes.sh writes it), and compiles nothing but what built.txt names. Each file is
+# the one for CPython 3.11 on x86_64.
 #
 # SCALEBENCH_FRAMEWORKS  where the environments are; ~/.cache/scalebench/frameworks
 # PYTHON                 what they are made from; /usr/bin/python3
@@ -22,10 +24,15 @@ if ! [ -f "$lock/requirements.txt" ]; then
 	exit 2
 fi
 python=${PYTHON:-/usr/bin/python3}
+is=$("$python" -I -c 'import platform as p; print(p.python_implementation(), *p.python_version_tuple()[:2], p.machine())')
+if [ "$is" != "CPython 3 11 x86_64" ]; then
+	echo "environment.sh: $python is $is; the locks are for CPython 3 11 x86_64; set PYTHON to such an interpreter" >&2
+	exit 2
+fi
 cache=${SCALEBENCH_FRAMEWORKS:-${XDG_CACHE_HOME:-$HOME/.cache}/scalebench/frameworks}
 base=
 if [ -f "$lock/base.txt" ]; then base=$("${BASH_SOURCE[0]}" "$(<"$lock/base.txt")"); fi
-hash=$({ "$python" -c 'import platform; print(platform.python_version(), platform.machine())'; cat "$lock"/*; echo -n "${base#"$cache"}"; } | sha256sum | cut -c1-12)
+hash=$({ "$python" -I -c 'import platform; print(platform.python_version(), platform.machine())'; cat "$lock"/*; echo -n "${base#"$cache"}"; } | sha256sum | cut -c1-12)
 home=$cache/$family-$hash
 mkdir -p "$cache"
 exec 9>"$cache/.$family-$hash.lock"
@@ -37,16 +44,16 @@ if ! [ -f "$home/complete" ]; then
 	options=()
 	if [ -f "$lock/venv.options" ]; then read -ra options <"$lock/venv.options"; fi
 	# One compiler at a time unless told otherwise: some files take gigabytes.
-	if ! { "$python" -m venv "${options[@]}" "$home" &&
+	if ! { "$python" -I -m venv "${options[@]}" "$home" &&
 		if [ -n "$base" ]; then
 			packages='import sysconfig; print(sysconfig.get_path("purelib"))'
-			"$base" -c "$packages" >"$("$home/bin/python" -c "$packages")/base.pth"
+			"$base" -I -c "$packages" >"$("$home/bin/python" -I -c "$packages")/base.pth"
 		fi &&
-		"$home/bin/pip" install --no-deps -r "$lock/requirements.txt" &&
+		"$home/bin/pip" install --require-hashes --only-binary :all: --no-deps -r "$lock/requirements.txt" &&
 		if [ -f "$lock/built.txt" ]; then
 			# shellcheck disable=SC2046 # one word per variable
 			env $(grep -v '^#' "$lock/build.env") PATH="$home/bin:$PATH" MAKEFLAGS="-j${JOBS:-1}" \
-				"$home/bin/pip" install --no-build-isolation --no-deps -r "$lock/built.txt"
+				"$home/bin/pip" install --require-hashes --no-build-isolation --no-deps -r "$lock/built.txt"
 		fi &&
 		# Beside the system's packages it would judge those, too.
 		if [ ${#options[@]} = 0 ]; then "$home/bin/pip" check; fi; } >"$log" 2>&1; then

@@ -23,9 +23,9 @@ if ! { [ -f "$cache/$file" ] && right "$cache/$file"; }; then
 	trap 'rm -rf "$scratch"' EXIT
 	# A virtual environment, for a Python without pip.
 	{
-		"${PYTHON:-/usr/bin/python3}" -m venv "$scratch/venv"
+		"${PYTHON:-/usr/bin/python3}" -I -m venv "$scratch/venv"
 		"$scratch/venv/bin/pip" download --no-deps --dest "$scratch" "$package"
-		"$scratch/venv/bin/python" -m zipfile --extract "$scratch"/*.whl "$scratch"
+		"$scratch/venv/bin/python" -I -m zipfile --extract "$scratch"/*.whl "$scratch"
 	} >&2
 	if ! right "$scratch/rapidocr_onnxruntime/models/$file"; then
 		echo "onnx-model.sh: the $file of $package is not the one that is expected (SHA-256 $sum)" >&2

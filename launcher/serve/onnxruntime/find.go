@@ -3,11 +3,12 @@ package onnxruntime
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/scalebench/scalebench/launcher/python"
 )
 
 // Variable names an environment variable with the library's file, instead of those that
@@ -27,29 +28,25 @@ print(spec.submodule_search_locations[0] if spec and spec.submodule_search_locat
 
 // Find looks for the library: the file that Variable names, else the one in Python's
 // package onnxruntime, if that interpreter has it, else what the dynamic linker finds.
-func Find(ctx context.Context, python string, getenv func(string) string) Found {
+func Find(ctx context.Context, interpreter string, getenv func(string) string) Found {
 	if own := getenv(Variable); own != "" {
 		return Found{[]string{own}, Variable + " names it"}
 	}
 	system := []string{"libonnxruntime.so", "libonnxruntime.so.1"}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, python, "-B", "-c", where)
-	cmd.WaitDelay = time.Second
-	text, err := cmd.Output()
+	text, err := python.Ask(ctx, interpreter, python.Question{Program: where, Imports: true, Limit: time.Minute})
 	folder := strings.TrimSpace(string(text))
-	advice := fmt.Sprintf("install it with `%s -m pip install --upgrade onnxruntime`, or set %s to its file", python, Variable)
+	advice := fmt.Sprintf("install it with `%s -m pip install --upgrade onnxruntime`, or set %s to its file", interpreter, Variable)
 	switch {
 	case err != nil:
-		return Found{system, fmt.Sprintf("%s does not say where its package onnxruntime is: %v; %s", python, err, advice)}
+		return Found{system, fmt.Sprintf("%s does not say where its package onnxruntime is: %v; %s", interpreter, err, advice)}
 	case folder == "":
-		return Found{system, fmt.Sprintf("%s has no package onnxruntime; %s", python, advice)}
+		return Found{system, fmt.Sprintf("%s has no package onnxruntime; %s", interpreter, advice)}
 	}
 	pattern := filepath.Join(folder, "capi", "libonnxruntime.so*")
 	files, _ := filepath.Glob(pattern)
 	if len(files) == 0 {
-		return Found{system, fmt.Sprintf("%s has the package, but there is no %s; %s", python, pattern, advice)}
+		return Found{system, fmt.Sprintf("%s has the package, but there is no %s; %s", interpreter, pattern, advice)}
 	}
 	slices.Sort(files)
-	return Found{append(files, system...), "as the package of " + python}
+	return Found{append(files, system...), "as the package of " + interpreter}
 }

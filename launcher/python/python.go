@@ -1,0 +1,165 @@
+// Package python starts interpreters that answer a question: which packages they
+// have, which version they are. Nothing else in this module starts one for that.
+//
+// Such an interpreter imports nothing from the working folder, from the folder of a
+// script, or because a variable says so: it starts with -I in the root folder,
+// without the PYTHON* variables. What a question may import is found where a rank
+// would find it, in the interpreter's own packages, the user's, and the folders of
+// PYTHONPATH that nobody else can write to.
+package python
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/trust"
+)
+
+// Default is the interpreter where none is named.
+const Default = "python3"
+
+// A Question is a program for an interpreter, and how it is asked.
+type Question struct {
+	Program   string   // source text
+	Arguments []string // sys.argv[1:] of the program
+	Input     []byte   // its standard input
+	// Imports lets the program import packages from the folders of PYTHONPATH. They
+	// often contain the program that is measured: leave it out for a program that
+	// must run nothing from there.
+	Imports bool
+	Limit   time.Duration // 0: 30 s; from a slow file system its own start takes seconds
+	Most    int           // bytes that it may answer; 0: 1 MiB
+}
+
+// ErrLate is wrapped by errors about an interpreter that was still running at the limit.
+var ErrLate = errors.New("gave no answer in time")
+
+//go:embed search.py
+var search string
+
+// Ask starts an interpreter ("": Default), a name on the PATH or a path, and returns
+// what the program printed. The error ends with the last line of the complaint.
+func Ask(ctx context.Context, interpreter string, q Question) ([]byte, error) {
+	path, err := Find(interpreter)
+	if err != nil {
+		return nil, err
+	}
+	if err := trust.Named(path); err != nil {
+		return nil, err
+	}
+	given := map[string]any{"path": []string{}, "user": os.Getenv("PYTHONNOUSERSITE") == "", "base": os.Getenv("PYTHONUSERBASE")}
+	if q.Imports {
+		given["path"] = Path(path)
+	}
+	settings, err := json.Marshal(given)
+	if err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(q.Limit, 30*time.Second)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(limited, path, slices.Concat([]string{"-I", "-B", "-c", search + "\n" + q.Program, string(settings)}, q.Arguments)...)
+	out, complaint := &capped{most: cmp.Or(q.Most, 1<<20)}, &tail{}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(q.Input), out, complaint
+	cmd.Dir, cmd.Env = "/", environment()
+	cmd.WaitDelay = time.Second
+	// The interpreter may be a wrapper, whose own processes must end with it. Pdeathsig
+	// is about the thread's death, hence the lock.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	err = cmd.Run()
+	switch {
+	case out.full:
+		return nil, fmt.Errorf("%s answered with more than %d bytes", path, out.most)
+	case err == nil:
+		return out.text, nil
+	case limited.Err() != nil && ctx.Err() == nil:
+		return nil, fmt.Errorf("%s %w: its limit is %v", path, ErrLate, limit)
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s: %w", path, context.Cause(ctx))
+	}
+	if said := strings.TrimSpace(string(complaint.text)); said != "" {
+		err = errors.New(said[strings.LastIndexByte(said, '\n')+1:])
+	}
+	return nil, fmt.Errorf("%s: %w", path, err)
+}
+
+// Find returns the absolute path of an interpreter ("": Default). A name is looked up
+// on the PATH, whose relative folders do not count.
+func Find(interpreter string) (string, error) {
+	path, err := exec.LookPath(cmp.Or(interpreter, Default))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}
+
+// Path returns the folders of PYTHONPATH that an interpreter may import from: those
+// with an absolute path that only this user, root or the interpreter's owner can
+// write to.
+func Path(interpreter string) []string {
+	owner := -1
+	if info, err := os.Stat(interpreter); err == nil {
+		owner = int(info.Sys().(*syscall.Stat_t).Uid)
+	}
+	folders := []string{}
+	for _, dir := range filepath.SplitList(os.Getenv("PYTHONPATH")) {
+		info, err := os.Stat(dir)
+		if err != nil || !filepath.IsAbs(dir) || info.Mode().Perm()&0o002 != 0 {
+			continue
+		}
+		if uid := int(info.Sys().(*syscall.Stat_t).Uid); uid == 0 || uid == os.Geteuid() || uid == owner {
+			folders = append(folders, dir)
+		}
+	}
+	return folders
+}
+
+// environment is this process's, without the variables that Python reads.
+func environment() []string {
+	list := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "PYTHON") || strings.HasPrefix(v, "__PYVENV_LAUNCHER__=") || strings.HasPrefix(v, "PWD=") || strings.HasPrefix(v, "OLDPWD=")
+	})
+	return append(list, "PWD=/")
+}
+
+// capped keeps so many bytes and refuses more.
+type capped struct {
+	text []byte
+	most int
+	full bool
+}
+
+func (c *capped) Write(text []byte) (int, error) {
+	if len(c.text)+len(text) > c.most {
+		c.full = true
+		return 0, errors.New("too much")
+	}
+	c.text = append(c.text, text...)
+	return len(text), nil
+}
+
+// tail keeps the last bytes.
+type tail struct{ text []byte }
+
+func (t *tail) Write(text []byte) (int, error) {
+	const most = 8 << 10
+	t.text = append(t.text, text[max(0, len(text)-most):]...)
+	t.text = t.text[max(0, len(t.text)-most):]
+	return len(text), nil
+}

@@ -1,0 +1,125 @@
+package python
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics/regular"
+)
+
+// Trusted returns an error unless only this user or root can have written an
+// interpreter, what it starts with, and the folders on the way: every link to it, the
+// program that a first line #! names, and of a virtual environment its pyvenv.cfg, the
+// Python that this names, and the folders of its packages.
+//
+// Where a path lies proves nothing, since the author of a study chooses that.
+func Trusted(path string) error {
+	if err := trust.Program(path); err != nil {
+		return err
+	}
+	for hop, links := path, 0; links < maxLinks; links++ {
+		if err := environmentOf(hop); err != nil {
+			return err
+		}
+		target, err := os.Readlink(hop)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Dir(hop) + "/" + target
+		}
+		dir, name := filepath.Split(target)
+		if dir, err = filepath.EvalSymlinks(dir); err != nil {
+			return err
+		}
+		hop = filepath.Join(dir, name)
+	}
+	return script(path, 4)
+}
+
+// maxLinks is how many symbolic links are followed, as the kernel does.
+const maxLinks = 40
+
+// environmentOf judges the virtual environment of an interpreter, if it has one.
+func environmentOf(path string) error {
+	for _, top := range []string{filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {
+		config := filepath.Join(top, "pyvenv.cfg")
+		text, err := regular.ReadFile(config, 1<<16)
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := trust.Program(config); err != nil {
+			return err
+		}
+		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+			if key, home, ok := strings.Cut(lines.Text(), "="); ok && strings.EqualFold(strings.TrimSpace(key), "home") {
+				if home = strings.TrimSpace(home); !filepath.IsAbs(home) {
+					return &trust.Error{Path: config, Reason: "names its Python by a relative path", Remedy: "Make the virtual environment anew"}
+				}
+				if err := trust.Program(filepath.Join(home, filepath.Base(path))); err != nil {
+					return err
+				}
+			}
+		}
+		for _, pattern := range []string{"lib*/python*", "lib*/python*/site-packages", "lib*/python*/site-packages/*.pth", "lib*/python*/site-packages/*customize*"} {
+			found, err := filepath.Glob(filepath.Join(top, pattern))
+			if err != nil {
+				return err
+			}
+			if err := trust.Program(found...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// script judges the program that runs a script.
+func script(path string, depth int) error {
+	f, err := regular.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	first := make([]byte, 256)
+	n, err := io.ReadFull(f, first)
+	if n == 0 || !bytes.HasPrefix(first, []byte("#!")) {
+		return nil
+	}
+	line, _, _ := bytes.Cut(first[2:n], []byte("\n"))
+	words := strings.Fields(string(line))
+	if len(words) == 0 || depth == 0 {
+		return &trust.Error{Path: path, Reason: "names no program in its first line", Remedy: "Name the interpreter itself"}
+	}
+	program := words[0]
+	if !filepath.IsAbs(program) { // the kernel takes it from the working folder
+		return &trust.Error{Path: path, Reason: "names its own interpreter by a relative path", Remedy: "Name the interpreter itself"}
+	}
+	if err := trust.Program(program); err != nil {
+		return err
+	}
+	if filepath.Base(program) == "env" {
+		for _, word := range words[1:] {
+			if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+				continue
+			}
+			if program, err = exec.LookPath(word); err != nil {
+				return err
+			}
+			if err := trust.Program(program); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return script(program, depth-1)
+}
