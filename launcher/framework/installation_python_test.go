@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/launcher/python/pythontest"
 )
 
 // What an interpreter has is told with its version; what it lacks, and what it
@@ -37,4 +39,25 @@ func TestLook(t *testing.T) {
 	if _, err := pytorchDDP.Look(t.Context(), "/no/such/python"); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("no interpreter: %v", err)
 	}
+}
+
+// Whoever put files into the working folder, or into a folder that everybody may write
+// to, gets none of them run by a question.
+func TestLookFromHostileFolder(t *testing.T) {
+	dir, note := pythontest.Hostile(t)
+	t.Chdir(dir)
+	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"", ".", ":", dir, "/tmp/..:" + dir} {
+		t.Setenv("PYTHONPATH", path)
+		if got := (Framework{versions: []string{"numpy"}}).ServerVersions(t.Context(), debianPython); !strings.HasPrefix(got["python"], "3.") || got["numpy"] == "" {
+			t.Errorf("PYTHONPATH=%q: %v", path, got)
+		}
+		pythontest.Quiet(t, note)
+	}
+	if got, err := pytorchDDP.Look(t.Context(), debianPython); err != nil || !strings.HasPrefix(got.Versions["torch"], "1.13") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	pythontest.Quiet(t, note)
 }

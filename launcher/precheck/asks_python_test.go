@@ -45,34 +45,19 @@ def f():
 		"maybe.py": {Missing: []string{}},
 		"wrong.py": {Missing: []string{}, Syntax: "invalid syntax (line 1)"},
 	} {
-		c := newChecker(t.Context(), &study.Study{}, study.DefaultSite(), "")
-		got := c.ask("python3", "/usr/bin/python3", nil, filepath.Join(dir, script), study.DefaultSite())
+		got := ask(t, question{Source: readSource(filepath.Join(dir, script)).text, Folders: []string{dir}})
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", script, d)
 		}
 	}
-	c := newChecker(t.Context(), &study.Study{}, study.DefaultSite(), "")
-	if got := c.ask("python3", "/usr/bin/python3", []string{"horovod_of_nobody.torch", "os.path"}, "", study.DefaultSite()); len(got.Missing) != 1 || got.Missing[0] != "horovod_of_nobody" {
+	if got := ask(t, question{Modules: []string{"horovod_of_nobody.torch", "os.path"}}); len(got.Missing) != 1 || got.Missing[0] != "horovod_of_nobody" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// Modules of the working folder, which may be a study's, are not imported.
-func TestAsksFromAnywhere(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"ast.py", "json.py", "sitecustomize.py", "importlib.py"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("open('ran', 'w')\nopen('"+dir+"/ran', 'w')\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Chdir(dir)
-	c := newChecker(t.Context(), &study.Study{}, study.DefaultSite(), "")
-	if a := c.ask("python3", "/usr/bin/python3", []string{"no_such_a"}, "", study.DefaultSite()); len(a.Missing) != 1 {
-		t.Errorf("%+v", a)
-	}
-	if _, err := os.Stat("ran"); err == nil {
-		t.Error("a module of the working folder was run")
-	}
+func ask(t *testing.T, q question) answer {
+	t.Helper()
+	return newChecker(t.Context(), &study.Study{}, study.DefaultSite(), "").ask(interpreter{name: "python3", path: "/usr/bin/python3"}, q)
 }
 
 // launch = "torchrun" needs PyTorch in the interpreter that starts it.
@@ -103,7 +88,7 @@ func TestAsksForTorchrun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		problems := Check(t.Context(), st, study.DefaultSite(), plan, rundir.OpenStudy(t.TempDir(), "s"))
+		problems, _ := Check(t.Context(), st, study.DefaultSite(), plan, rundir.OpenStudy(t.TempDir(), "s"), Named{})
 		found := ""
 		for _, p := range problems {
 			if p.Path == "resources.launch" {

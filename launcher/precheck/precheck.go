@@ -40,7 +40,7 @@ type checker struct {
 	asked     map[string]answer
 	refused   map[string]string // why an interpreter is not started
 	sources   map[string]source // of scripts
-	silent    map[string]bool // interpreters that gave no answer in time
+	silent    map[string]bool   // interpreters that gave no answer in time
 }
 
 func newChecker(ctx context.Context, st *study.Study, site *study.Site, folder rundir.Study) *checker {

@@ -57,7 +57,7 @@ func login(ctx context.Context, dir rundir.Probe, node int) error {
 func TestRunTwoNodes(t *testing.T) {
 	dir := rundir.Probe(t.TempDir())
 	python := filepath.Join(dir.Path(), "python")
-	script := "#!/bin/sh\ncase \"$2\" in *missing*) echo 'Traceback' >&2; echo \"ModuleNotFoundError: No module named 'missing'\" >&2; exit 1;; *) sleep 0.05; echo 3.99;; esac\n"
+	script := "#!/bin/sh\ncase \"$4\" in *missing*) echo 'Traceback' >&2; echo \"ModuleNotFoundError: No module named 'missing'\" >&2; exit 1;; *) sleep 0.05; echo 3.99;; esac\n"
 	if err := os.WriteFile(python, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

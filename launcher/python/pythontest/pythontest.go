@@ -1,0 +1,50 @@
+// Package pythontest makes folders that try to run code in an interpreter which is only
+// asked something. For tests.
+package pythontest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Hostile makes a folder in which every module of the standard library, and some others,
+// have a namesake that notes that it was imported. It also has what interpreters read
+// unasked: .pth files, sitecustomize.py, pyvenv.cfg.
+func Hostile(t testing.TB) (dir, note string) {
+	t.Helper()
+	dir, note = t.TempDir(), filepath.Join(t.TempDir(), "ran")
+	out, err := exec.Command("/usr/bin/python3", "-I", "-c", "import sys; print(*sys.stdlib_module_names)").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.Fields(string(out))
+	if len(names) < 200 {
+		t.Fatalf("%d modules in the standard library", len(names))
+	}
+	code := "open('" + note + "', 'a').write(__name__ + ' ')\n"
+	files := map[string]string{"package/__init__.py": code, "package/part.py": code, "namespace/part.py": code,
+		"evil.pth": "import evil\n", "pyvenv.cfg": "home = " + dir + "\n"}
+	for _, name := range append(names, "sitecustomize", "usercustomize", "torch", "numpy", "onnxruntime", "mlserver", "evil") {
+		files[name+".py"] = code
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, note
+}
+
+// Quiet fails the test if one of Hostile's modules was imported since the last call.
+func Quiet(t testing.TB, note string) {
+	t.Helper()
+	if ran, err := os.ReadFile(note); err == nil {
+		t.Errorf("these were run: %s", ran)
+		os.Remove(note)
+	}
+}
