@@ -1,7 +1,7 @@
 # What an interpreter lacks: of the modules named, and of those that a script
-# imports whenever it runs. Nothing is imported from the script's folder, nor from
-# PYTHONPATH: their names are looked up in lists of folders, and neither is ever on
-# sys.path, where a lazy import of Python's own would find them.
+# imports whenever it runs. Nothing is imported from the script's folder, nor
+# from PYTHONPATH: names are looked up there, and neither is ever on sys.path,
+# where a lazy import of Python's own would find its modules.
 import ast
 import importlib.machinery
 import importlib.util
@@ -25,7 +25,7 @@ for line in body:
     elif isinstance(line, ast.ImportFrom) and not line.level:
         names.append(line.module)
 for name in names:
-    name = name.split(".")[0]  # a dotted name would import what is before the dot
+    name = name.split(".")[0]  # find_spec imports what is before a dot
     try:
         found = importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):

@@ -1,7 +1,7 @@
-# The first lines of every program that answers a question: they let it find the
-# packages that a rank would find. -I has left the folders of PYTHONPATH and the
-# user's own packages out, and with them every module that the interpreter would
-# import by itself before it reads a line of this.
+# The first lines of every program that answers a question: they let it find
+# the packages that a rank would find. -I leaves out PYTHONPATH and the user's
+# own packages, and with them every module there that an interpreter imports
+# before it reads its program.
 def _search(given):
     import os
     import site
@@ -21,8 +21,8 @@ def _search(given):
         return (info.st_uid in (0, os.geteuid())
                 and not info.st_mode & 0o002)
 
-    # A virtual environment without the system's packages has none of the
-    # user's either.
+    # A virtual environment without the system's packages also leaves out the
+    # user's.
     if given["user"] and (sys.prefix == sys.base_prefix
                           or sys.base_prefix in site.PREFIXES):
         if given["base"]:

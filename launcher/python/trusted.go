@@ -92,7 +92,10 @@ func script(path string, depth int) error {
 	defer f.Close()
 	first := make([]byte, 256)
 	n, err := io.ReadFull(f, first)
-	if n == 0 || !bytes.HasPrefix(first, []byte("#!")) {
+	if err != nil && n == 0 && err != io.EOF {
+		return err
+	}
+	if !bytes.HasPrefix(first, []byte("#!")) {
 		return nil
 	}
 	line, _, _ := bytes.Cut(first[2:n], []byte("\n"))
