@@ -15,7 +15,7 @@ type Pattern struct {
 	Unit    string `toml:"unit" json:"unit"`       // that the log has it in
 	Reduce  string `toml:"reduce" json:"reduce"`   // of several values: "last", "mean", "median", "max", "min" or "sum"; "": as Per has it
 	Per     string `toml:"per" json:"per"`         // what one value is of: "step", "epoch" or "run"
-	Of      string `toml:"of" json:"of"`           // whose it is: "run", or "rank"
+	Of      string `toml:"of" json:"of"`           // whose it is: "run" or "rank"; "": the run's, if ranks do not print different values
 	Better  string `toml:"better" json:"better"`   // which way it is better: "higher" or "lower"; "": nobody says
 }
 
@@ -32,7 +32,7 @@ func (d *decoder) extract() []Pattern {
 	var list []Pattern
 	for i, t := range tables {
 		at := "extract[" + strconv.Itoa(i) + "]"
-		q := Pattern{Per: "run", Of: "run"}
+		q := Pattern{Per: "run"}
 		d.into(at, t, &q)
 		if q.Name != "" && slices.ContainsFunc(list, func(earlier Pattern) bool { return earlier.Name == q.Name }) {
 			d.rule(at+".name", fmt.Sprintf("%q is also the name of an earlier [[extract]]", q.Name))
@@ -41,7 +41,7 @@ func (d *decoder) extract() []Pattern {
 			"name": notEmpty(q.Name), "pattern": q.wrong(),
 			"reduce": among("", "last", "mean", "median", "max", "min", "sum")(q.Reduce),
 			"per":    among("step", "epoch", "run")(q.Per),
-			"of":     among("run", "rank")(q.Of),
+			"of":     among("", "run", "rank")(q.Of),
 			"better": among("", "higher", "lower")(q.Better),
 		} {
 			d.rule(at+"."+key, wrong)

@@ -35,38 +35,16 @@ type Pattern struct {
 	Better string // which way the figure is better: "higher", "lower" or "" where nobody says
 }
 
-// unit is how a unit is stored.
-type unit struct {
-	base  string
-	scale float64
-	steps bool // counts steps, not samples: needs the global batch
-	each  bool // of a step: the value is inverted
-}
-
-var units = map[string]unit{
-	"": {"", 1, false, false}, "fraction": {"", 1, false, false}, "%": {"", 0.01, false, false},
-	"s": {"s", 1, false, false}, "sec": {"s", 1, false, false}, "ms": {"s", 1e-3, false, false}, "us": {"s", 1e-6, false, false},
-	"µs": {"s", 1e-6, false, false}, "ns": {"s", 1e-9, false, false}, "min": {"s", 60, false, false}, "h": {"s", 3600, false, false},
-	"B/s": {"B/s", 1, false, false}, "MB/s": {"B/s", 1e6, false, false}, "GB/s": {"B/s", 1e9, false, false},
-	"tokens/s": {"tokens/s", 1, false, false}, "tok/s": {"tokens/s", 1, false, false},
-	"steps/s": {"samples/s", 1, true, false}, "it/s": {"samples/s", 1, true, false}, "batches/s": {"samples/s", 1, true, false},
-	"s/step": {"samples/s", 1, true, true}, "s/it": {"samples/s", 1, true, true}, "ms/step": {"samples/s", 1e-3, true, true}, "ms/it": {"samples/s", 1e-3, true, true},
-	"samples/s": {"samples/s", 1, false, false}, "samples/sec": {"samples/s", 1, false, false},
-	"img/s": {"samples/s", 1, false, false}, "img/sec": {"samples/s", 1, false, false},
-	"images/s": {"samples/s", 1, false, false}, "images/sec": {"samples/s", 1, false, false},
-	"requests/s": {"requests/s", 1, false, false}, "requests/sec": {"requests/s", 1, false, false}, "req/s": {"requests/s", 1, false, false},
-	"examples/s": {"samples/s", 1, false, false}, "sequences/s": {"samples/s", 1, false, false},
-}
-
-// Units are those that are known; values in any other are kept as they are.
-func Units() []string { return slices.Sorted(maps.Keys(units)) }
-
 type compiled struct {
 	Pattern
-	re                    *regexp.Regexp
-	value, epoch, elapsed int // groups; -1: none
-	unit                  unit
-	reduces               bool // the user says how
+	re                            *regexp.Regexp
+	value, unitAt, epoch, elapsed int // groups; -1: none
+	unit                          unit
+	declared                      number.Unit // Unit, where it is known
+	known                         bool
+	adopted                       string // text of the unit that is used if Unit is empty
+	loose                         *loose // nil: no unit follows the number in the expression
+	reduces, ofRun                bool   // the user says how, and that it is the run's
 }
 
 // Validate says what is wrong with a pattern, and what is valid.
@@ -97,7 +75,7 @@ func (p Pattern) compile() (*compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pattern of %s: %w", p.Name, err)
 	}
-	c := &compiled{Pattern: p, re: re, value: re.SubexpIndex("value"), epoch: re.SubexpIndex("epoch"), elapsed: re.SubexpIndex("elapsed"), reduces: p.Reduce != ""}
+	c := &compiled{Pattern: p, re: re, value: re.SubexpIndex("value"), unitAt: re.SubexpIndex("unit"), epoch: re.SubexpIndex("epoch"), elapsed: re.SubexpIndex("elapsed"), reduces: p.Reduce != "", ofRun: p.Of == "run"}
 	if c.value < 0 {
 		c.value = re.SubexpIndex(p.Name)
 	}
@@ -119,12 +97,17 @@ func (p Pattern) compile() (*compiled, error) {
 			return nil, fmt.Errorf("%s of %s is %q; valid: %s", o.key, p.Name, *o.value, strings.Join(o.valid, ", "))
 		}
 	}
-	known := false
-	if c.unit, known = units[p.Unit]; !known {
+	if c.unit, c.known = unitNamed(p.Unit); !c.known {
 		c.unit = unit{base: p.Unit, scale: 1}
+	}
+	if c.known && p.Unit != "" {
+		c.declared, _ = number.ParseUnit(p.Unit) // unitNamed did
 	}
 	if p.Name != metrics.FigureThroughput && p.Name != metrics.FigureEndToEnd && c.unit.steps {
 		c.unit = unit{base: p.Unit, scale: 1}
+	}
+	if c.declared.PerDevice && c.ofAll() {
+		return nil, fmt.Errorf("unit of %s is %q, which is a part of the run's; set of = \"rank\" with unit = %q", p.Name, p.Unit, c.unit.base)
 	}
 	want := map[string]string{metrics.FigureThroughput: "samples/s", metrics.FigureEndToEnd: "samples/s", metrics.FigureTrainSeconds: "s", "accuracy": ""}
 	if base, named := want[p.Name]; named && c.unit.base != base {
@@ -135,6 +118,7 @@ func (p Pattern) compile() (*compiled, error) {
 			return nil, fmt.Errorf("unit of %s is %q, and the measure of that name is in %q; choose another name, like own_%s", p.Name, p.Unit, m.Unit, p.Name)
 		}
 	}
+	c.loose = c.loosened()
 	return c, nil
 }
 
@@ -166,89 +150,6 @@ func Patterns(list []Pattern) (Extractor, error) {
 		read: func(l *log, r io.Reader) error { return readPatterns(l, r, all) }}, errors.Join(problems...)
 }
 
-// match is one match of one pattern.
-type match struct {
-	v              Value
-	source         string
-	epoch, elapsed *Value
-}
-
-func readPatterns(l *log, r io.Reader, list []*compiled) error {
-	found := make([][]match, len(list))
-	err := l.each(r, func(ln line) error {
-		for i, c := range list {
-			m := c.re.FindStringSubmatchIndex(ln.text)
-			if m == nil {
-				continue
-			}
-			number := func(group int) (Value, error) {
-				if err := whole(ln.text, m, group); err != nil {
-					return Value{}, l.errorAt(ln.number, "%w", err)
-				}
-				return l.parse(ln.number, ln.text[max(0, m[2*group]):max(0, m[2*group+1])])
-			}
-			one := match{source: ln.source}
-			for _, g := range []struct {
-				group int
-				into  **Value
-			}{{c.epoch, &one.epoch}, {c.elapsed, &one.elapsed}} {
-				if g.group >= 0 && m[2*g.group] < m[2*g.group+1] {
-					v, err := number(g.group)
-					if err != nil {
-						return err
-					}
-					*g.into = &v
-				}
-			}
-			v, err := number(c.value)
-			if err != nil {
-				return fmt.Errorf("%w (the value of pattern %s)", err, c.Name)
-			}
-			one.v = v
-			found[i] = append(found[i], one)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for i, c := range list {
-		if len(found[i]) == 0 {
-			return fmt.Errorf("%s: %w by the pattern of %s: %s", l.o.File, ErrNothing, c.Name, c.re)
-		}
-		if err := l.matches(c, found[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// What stands before and after a number that is only a part of one: 123 of
-// 123.45, 45 of it, 1 of 1,234, 5 of 5e3, 5 of -5.
-var (
-	goesOn    = regexp.MustCompile(`^(?:[0-9]|\.[0-9]|[eE][-+]?[0-9])`)
-	thousands = regexp.MustCompile(`^,[0-9]{3}(?:[^0-9]|$)`)
-	beganBy   = regexp.MustCompile(`(?:[0-9]|[0-9][.,]|[0-9][eE][-+]?|(?:^|[\s:=(])-)$`)
-	fewDigits = regexp.MustCompile(`^[-+]?[0-9]{1,3}$`)
-	around    = 32 // bytes beside a number that are looked at, and shown
-)
-
-// whole refuses a number whose rest the expression has left out, before or after
-// all that it matches. What it matches itself beside the number is its own affair.
-func whole(text string, m []int, group int) error {
-	from, to := m[2*group], m[2*group+1]
-	if from < 0 || from == to {
-		return nil
-	}
-	before, after := text[max(0, from-around):from], text[to:min(len(text), to+around)]
-	cut := to == m[1] && (goesOn.MatchString(after) || thousands.MatchString(after) && fewDigits.MatchString(text[from:to])) ||
-		from == m[0] && text[from] != '-' && text[from] != '+' && beganBy.MatchString(before)
-	if !cut {
-		return nil
-	}
-	return fmt.Errorf("%q is only part of a number in %q; let the expression match all of it, like [-+0-9.eE]+", text[from:to], before+text[from:to]+after)
-}
-
 func (l *log) matches(c *compiled, all []match) error {
 	bySource := map[string][]match{}
 	for _, m := range all {
@@ -258,6 +159,9 @@ func (l *log) matches(c *compiled, all []match) error {
 		return l.ofRanks(c, bySource)
 	}
 	if len(bySource) > 1 {
+		if err := l.copies(c, bySource); err != nil {
+			return err
+		}
 		l.note("several ranks write %s; only rank %s is read", c.Name, all[0].source)
 	}
 	all = bySource[all[0].source]
@@ -272,6 +176,7 @@ func (l *log) matches(c *compiled, all []match) error {
 		return err
 	}
 	note := c.note(len(all))
+	l.settled(c, all, scale, invert)
 	if strings.HasSuffix(c.unit.base, "/s") && !c.unit.steps { // of = "rank" where it is one rank's
 		note += ", for all workers together"
 	}

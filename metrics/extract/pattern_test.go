@@ -41,10 +41,10 @@ func TestPatternOfAPartOfANumber(t *testing.T) {
 		{`(?P<value>\d+) img/s`, "at 123 img/s", 123},
 		{`rate (?P<value>[\d.]+)`, "rate 12.5e-3", 0},
 		{`rate (?P<value>[\d.]+)`, "rate 12.5 e", 12.5},
-		{`rate (?P<value>[\d.]+)`, "rate 12.5eq", 12.5},
+		{`rate (?P<value>[\d.]+)`, "rate 12.5eq", 0}, // no unit
 		{`rate (?P<value>[\d.]+)`, "rate 1,234.5", 0},
 		{`rate (?P<value>[\d.]+)`, "rate 1,234", 0},
-		{`rate (?P<value>[\d.]+)`, "rate 1,23", 1},
+		{`rate (?P<value>[\d.]+)`, "rate 1,23", 0},
 		{`rate (?P<value>[\d.]+)`, "rate 1.5,234", 1.5},
 		{`rate (?P<value>\d+)`, "rate 12.5", 0},
 		{`rate (?P<value>\d+)`, "rate 12.", 12},
@@ -62,7 +62,7 @@ func TestPatternOfAPartOfANumber(t *testing.T) {
 		}
 		r, err := e.Extract(strings.NewReader(c.line+"\n"), Options{File: "log", Workers: 1})
 		switch {
-		case c.want == 0 && (err == nil || !strings.Contains(err.Error(), "log:1: ") || !strings.Contains(err.Error(), "is only part of a number")):
+		case c.want == 0 && (err == nil || !strings.Contains(err.Error(), "log:1: ") || !strings.Contains(err.Error(), "is only part of a number") && !strings.Contains(err.Error(), "no unit that is known")):
 			t.Errorf("%s of %q: %+v, %v; want that it is a part", c.pattern, c.line, slices.Collect(r.Findings()), err)
 		case c.want != 0 && (err != nil || slices.Collect(r.Findings())[0].Event.Figure.Value != c.want):
 			t.Errorf("%s of %q: %+v, %v; want %g", c.pattern, c.line, slices.Collect(r.Findings()), err, c.want)

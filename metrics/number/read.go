@@ -1,0 +1,189 @@
+package number
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A Reading is a number in a text, with the unit next to it.
+type Reading struct {
+	Value  float64 // as written; of a length of time like 0:01:02.5 in seconds
+	Number string  // its text
+	Unit   string  // the unit's text; "" where no unit follows
+	// Parsed is Unit; only valid if Known.
+	Parsed Unit
+	Known  bool
+	// Attached: Unit follows without a space, so that it belongs to the number, known or not.
+	Attached bool
+	// Clock: the number is a length of time in hours, minutes and seconds.
+	Clock bool
+	// Grouped: commas stand between thousands.
+	Grouped bool
+}
+
+var (
+	plain = regexp.MustCompile(`^[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?`)
+	group = regexp.MustCompile(`^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?:[eE][-+]?\d+)?`)
+	// 1 day, 0:01:02 and 1-00:01:02, 3:25, 0:01:02.5
+	clock = regexp.MustCompile(`^(?:(\d+)(?:-| days?,? ))?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?`)
+	// 1h02m, 4m05s, 1d 2h 3m 4.5s
+	spoken = regexp.MustCompile(`^(?:(\d+)d ?)?(?:(\d+)h ?)?(?:(\d+)m(?:in)? ?)?(?:(\d+(?:\.\d+)?)s)?`)
+	after  = regexp.MustCompile(`^[ \t]{0,2}[\[(]?[ \t]?((?:[kKMGTP] )?(?:%|/ ?[A-Za-zµμ]+|[A-Za-zµμ]+)(?:(?: ?/ ?| per )[A-Za-zµμ]+){0,2})`)
+	keyed  = regexp.MustCompile(`^\s*[=:]\s*[-+]?\.?\d`)
+	next   = regexp.MustCompile(`^\s+[-+]?\.?\d`)
+	wordly = regexp.MustCompile(`[A-Za-zµμ0-9_]$`)
+)
+
+// ambiguous are units that are also the names of figures, or mere words, where a space
+// parts them from the number.
+func ambiguous(text string, u Unit) bool {
+	switch text {
+	case "min", "h", "d", "day", "days", "x":
+		return true
+	}
+	return u.Bare && u.Base == "" || !u.IsRate() && strings.HasSuffix(u.Base, "s") && u.Base != "s" || len(text) == 1 && text != "s" && text != "%"
+}
+
+// Read reads the number that a text begins with, and the unit next to it.
+func Read(text string) (r Reading, ok bool) {
+	if m := clock.FindStringSubmatch(text); m != nil && !continues(text[len(m[0]):], ":") {
+		seconds := part(m[1])*86400 + part(m[2])*3600 + part(m[3])*60 + part(m[4])
+		if m[4] == "" { // minutes and seconds
+			seconds = part(m[1])*86400 + part(m[2])*60 + part(m[3])
+		}
+		return Reading{Value: seconds, Number: m[0], Unit: m[0], Parsed: Unit{Base: "s", Scale: 1}, Known: true, Attached: true, Clock: true}, finite(seconds)
+	}
+	if m := spoken.FindStringSubmatch(text); m != nil && several(m[1:]) && !wordFollows(text[len(m[0]):]) {
+		seconds := part(m[1])*86400 + part(m[2])*3600 + part(m[3])*60 + part(m[4])
+		written := strings.TrimRight(m[0], " ")
+		return Reading{Value: seconds, Number: written, Unit: written, Parsed: Unit{Base: "s", Scale: 1}, Known: true, Attached: true, Clock: true}, finite(seconds)
+	}
+	r.Number = group.FindString(text)
+	r.Grouped = r.Number != "" && !continues(text[len(r.Number):], ",")
+	if !r.Grouped {
+		r.Number = plain.FindString(text)
+	}
+	x, err := strconv.ParseFloat(strings.ReplaceAll(r.Number, ",", ""), 64)
+	if err != nil || !finite(x) {
+		return r, false
+	}
+	r.Value = x
+	r.unit(text[len(r.Number):])
+	return r, true
+}
+
+// unit finds the unit that follows.
+func (r *Reading) unit(rest string) {
+	m := after.FindStringSubmatchIndex(rest)
+	if m == nil {
+		return
+	}
+	token := rest[m[2]:m[3]]
+	r.Attached = m[2] == 0
+	for short := token; short != ""; short = shorter(short) {
+		u, known := ParseUnit(joined(short))
+		if !known {
+			continue
+		}
+		following := rest[m[2]+len(short):]
+		if wordFollows(following) { // 5s_total
+			break
+		}
+		if !r.Attached && (keyed.MatchString(following) || ambiguous(short, u) && next.MatchString(following)) {
+			break // the name of the next number
+		}
+		if !r.Attached && u.Bare && u.Base == "" && strings.HasPrefix(following, " ") && strings.TrimSpace(following) != "" && !strings.ContainsAny(strings.TrimSpace(following)[:1], "|,;)]") {
+			break // a word
+		}
+		r.Unit, r.Parsed, r.Known = short, u, true
+		return
+	}
+	if r.Attached {
+		r.Unit = token
+	}
+}
+
+// shorter is a unit's text without its last part; "" where it has one.
+func shorter(text string) string {
+	if i := strings.LastIndexAny(text, "/"); i > 0 {
+		return strings.TrimRight(text[:i], " ")
+	}
+	if i := strings.LastIndex(text, " "); i > 0 {
+		return strings.TrimRight(strings.TrimSuffix(text[:i], " per"), " ")
+	}
+	return ""
+}
+
+// joined is a unit without the space behind its prefix: M tokens/s.
+func joined(text string) string {
+	if len(text) > 2 && text[1] == ' ' && prefixes[text[:1]] > 0 {
+		return text[:1] + text[2:]
+	}
+	return text
+}
+
+// continues reports whether a number goes on after the separator.
+func continues(rest, separator string) bool {
+	return strings.HasPrefix(rest, separator) && len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9' || rest != "" && rest[0] >= '0' && rest[0] <= '9'
+}
+
+func wordFollows(rest string) bool {
+	return rest != "" && wordly.MatchString(rest[:1])
+}
+
+// several reports whether two parts of a length of time or more are stated.
+func several(parts []string) bool {
+	n := 0
+	for _, p := range parts {
+		if p != "" {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// part is a part of a length of time.
+func part(text string) float64 {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0
+	}
+	return x
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+var (
+	bracket = regexp.MustCompile(`[\[(]\s*([^\[\]()]{1,24}?)\s*[\])]\s*[=:]?\s*$`)
+	key     = regexp.MustCompile(`([A-Za-zµμ%][A-Za-zµμ%0-9_./ -]*?)["']?\s*[=:]\s*["']?$`)
+	spaced  = regexp.MustCompile(`(?:^|[\s,;|{])([A-Za-zµμ%]+_[A-Za-zµμ%0-9_./]*)\s+$`)
+)
+
+// KeyUnit is the unit that the name before a number ends with: time_ms=, time (ms):,
+// tokens_per_sec:. ok is false where it says none.
+func KeyUnit(before string) (u Unit, text string, ok bool) {
+	if m := bracket.FindStringSubmatch(before); m != nil {
+		u, ok = ParseUnit(m[1])
+		return u, m[1], ok && !(u.Bare && u.Base == "")
+	}
+	m := key.FindStringSubmatch(before)
+	if m == nil {
+		m = spaced.FindStringSubmatch(before)
+	}
+	if m == nil {
+		return u, "", false
+	}
+	for name := strings.TrimSpace(m[1]); ; {
+		u, ok := ParseUnit(name)
+		if ok && (u.IsRate() || name != m[1] && !ambiguous(name, u)) {
+			return u, name, true
+		}
+		i := strings.IndexAny(name, "_ .-")
+		if i < 0 {
+			return Unit{}, "", false
+		}
+		name = strings.TrimLeft(name[i:], "_ .-")
+	}
+}

@@ -1,0 +1,135 @@
+package number
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// Values by hand: in the base unit, what a number with its unit is.
+func TestRead(t *testing.T) {
+	for text, want := range map[string]struct {
+		value float64 // in the base unit
+		base  string
+	}{
+		"12.3k tok/s":            {12300, "tokens/s"},
+		"1.86M":                  {1.86e6, ""},
+		"1,234.5":                {1234.5, ""},
+		"1,234.5 img/s":          {1234.5, "samples/s"},
+		"3.2 ms/step":            {312.5, "steps/s"},
+		"1.2e+06":                {1.2e6, ""},
+		"98%":                    {0.98, ""},
+		"98 %":                   {0.98, ""},
+		"0:01:02.5":              {62.5, "s"},
+		"03:25<12:00, 2.31s/it":  {205, "s"},
+		"1 day, 0:00:55":         {86455, "s"},
+		"1-02:03:04":             {93784, "s"},
+		"4m05s":                  {245, "s"},
+		"1h02m":                  {3720, "s"},
+		"2.1 GiB":                {2254857830.4, "B"},
+		"1.86M/s":                {1.86e6, "/s"},
+		"250us":                  {0.00025, "s"},
+		"250 µs":                 {0.00025, "s"},
+		"250μs":                  {0.00025, "s"},
+		"2.31s/it]":              {1 / 2.31, "steps/s"},
+		"1.6it/s, loss=1":        {1.6, "steps/s"},
+		"1.1000 s / it)":         {1 / 1.1, "steps/s"},
+		"120.0TFLOPS":            {1.2e14, "FLOP/s"},
+		"2.5 M tokens/s":         {2.5e6, "tokens/s"},
+		"900 tokens per second":  {900, "tokens/s"},
+		"6000 img/min":           {100, "samples/s"},
+		"15.5K tokens/s/GPU":     {15500, "tokens/s"},
+		"12.5 min 10.1 max 15.2": {12.5, ""}, // the least
+		"12.5 ms: 3":             {12.5, ""}, // the name of the next
+		"3 steps 4":              {3, ""},
+		"12.5 loss":              {12.5, ""},
+		"12.5 M people":          {12.5, ""},
+		"12.5 s loss":            {12.5, "s"},
+		"40 Gbit/s":              {5e9, "B/s"},
+		"12.":                    {12, ""},
+		"1,234,567":              {1234567, ""},
+		"12:34:56:78":            {12, ""}, // no length of time
+		"7ms":                    {0.007, "s"},
+		"5 (ms)":                 {0.005, "s"},
+		"1.5 sec/batch":          {1 / 1.5, "steps/s"},
+		"80 ms/1k":               {0.08, "s"},
+		"1.25 ktok/s":            {1250, "tokens/s"},
+		"3 s/sec":                {3, "s"},
+	} {
+		r, ok := Read(text)
+		if !ok {
+			t.Errorf("%q is no number", text)
+			continue
+		}
+		got, base := r.Value, ""
+		if r.Known {
+			base = r.Parsed.Base
+			if got *= r.Parsed.Scale; r.Parsed.Inverse {
+				got = 1 / got
+			}
+		}
+		if base != want.base || math.Abs(got-want.value) > 1e-9*want.value {
+			t.Errorf("%q: %v %s, want %v %s (%+v)", text, got, base, want.value, want.base, r)
+		}
+	}
+	for _, text := range []string{"", "x", "s 12", ":12", "-", "1e999"} {
+		if r, ok := Read(text); ok {
+			t.Errorf("%q: %+v", text, r)
+		}
+	}
+}
+
+func TestIn(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		x, want  float64 // 0: of different things
+	}{
+		{"ms", "s", 4240, 4.24}, {"K", "ms", 4.24, 4240}, {"K", "tokens/s", 989, 989000}, {"M", "ktok/s", 1.86, 1860}, {"M/s", "tokens/s", 1.86, 1.86e6},
+		{"it/s", "s/it", 4, 0.25}, {"s/it", "it/s", 1.6, 0.625}, {"ms/it", "s/it", 250, 0.25}, {"it/s", "img/s", 4, 0}, {"s", "tokens/s", 4, 0},
+		{"us", "s", 20006, 0.020006}, {"M/s", "s", 1, 0}, {"%", "fraction", 98, 0.98},
+	} {
+		from, ok := ParseUnit(c.from)
+		to, known := ParseUnit(c.to)
+		if !ok || !known {
+			t.Fatal(c)
+		}
+		if y, ok := from.In(to, c.x); ok != (c.want != 0) || ok && math.Abs(y-c.want) > 1e-12*c.want {
+			t.Errorf("%g %s are %g %s (%v), want %g", c.x, c.from, y, c.to, ok, c.want)
+		}
+	}
+	for _, text := range []string{"", "/", "eq", "kb", "gb", "S", "loss", "s/sec", "per", "()", "a/b/c/d", "m"} {
+		if u, ok := ParseUnit(text); ok {
+			t.Errorf("%q: %+v", text, u)
+		}
+	}
+}
+
+func TestKeyUnit(t *testing.T) {
+	for before, want := range map[string]string{
+		"x time_ms=": "s", "elapsed time per iteration (ms): ": "s", "tokens_per_sec_per_gpu: ": "tokens/s", "elapsed_time_per_iteration_ms: ": "s",
+		"rate [img/s] ": "samples/s", "it/s=": "steps/s", "time_ms ": "s", `"step_time_ms": `: "s", "speed tokens per second: ": "tokens/s",
+		"min: ": "", "time_min=": "", "s/sec=": "", "batch: ": "", "ms: ": "", "images=": "", "took ": "", "step_time=": "",
+	} {
+		u, _, ok := KeyUnit(before)
+		if ok != (want != "") || u.Base != want {
+			t.Errorf("%q: %+v %v, want %q", before, u, ok, want)
+		}
+	}
+}
+
+// A reading is of the text's beginning, and finite.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{"12.3k tok/s", "1,234.5", "0:01:02.5", "1 day, 0:00:55", "4m05s", "2.31s/it]", "98 %", "1e999", "1.5 M tokens/s x", "-3 s / it", "12 (ms)", "3 /s/s"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		KeyUnit(text)
+		r, ok := Read(text)
+		if !ok {
+			return
+		}
+		if !strings.HasPrefix(text, r.Number) || r.Number == "" || math.IsInf(r.Value, 0) || math.IsNaN(r.Value) || !strings.Contains(text, r.Unit) || r.Known && !(r.Parsed.Scale > 0) {
+			t.Errorf("%q: %+v", text, r)
+		}
+	})
+}
