@@ -43,8 +43,10 @@ func adviseCommand(s *session) *cli.Command {
 		Usage:     "recommend a number of workers, with reasons",
 		ArgsUsage: "STUDY [STUDY...]",
 		Description: "STUDY is a study's name or the path of its file. By default the answer is the\n" +
-			"largest measured worker count for which doubling still pays off: it reaches the\n" +
-			"target 1.4 times as fast or, without a target, has 1.4 times the throughput.\n" +
+			"largest measured worker count that is worth it over every smaller one: each doubling\n" +
+			"reaches the target 1.4 times as fast or, without a target, has 1.4 times the\n" +
+			"throughput. The answer says how likely that is. It is provisional where more runs or\n" +
+			"a doubt may change it; without an answer the exit code is 5.\n" +
 			"--deadline asks for the cheapest count that meets it, --budget alone for the\n" +
 			"fastest, --min-efficiency alone for the most workers; the answer and the table say\n" +
 			"how likely a count keeps these limits. The table shows the measured worker counts,\n" +
@@ -163,14 +165,17 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	if err != nil {
 		return err
 	}
-	list, err := adviser.advise(a)
+	list, err := adviser.advise(ctx, s, a, o.study)
 	if err != nil {
 		return err
 	}
-	if err := s.printAdvice(a.Curves, list, adviser.wish); err != nil {
+	if err := s.printAdvice(a, list, adviser.wish); err != nil {
 		return err
 	}
 	a.warn(s, advice.Doubts(list)...)
+	if !slices.ContainsFunc(list, func(a *advice.Advice) bool { return a.Workers != nil }) {
+		return errUndecided
+	}
 	return nil
 }
 
@@ -201,11 +206,20 @@ func (o *adviseOptions) adviser() (*adviser, error) {
 	return v, nil
 }
 
-// advise answers for each series.
-func (v *adviser) advise(a *analysis) ([]*advice.Advice, error) {
+// advise answers for each series of the study that the argument means.
+func (v *adviser) advise(ctx context.Context, s *session, a *analysis, arg string) ([]*advice.Advice, error) {
 	list := []*advice.Advice{}
+	more, err := s.measuring(ctx, arg, a.Observations)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range a.Curves {
 		wish := v.wish
+		largest := 0
+		for _, p := range c.Points {
+			largest = max(largest, p.Workers)
+		}
+		wish.Most = more.most(ctx, largest)
 		if v.tariff != nil {
 			wish.Cost = v.tariff.Like(c, a.Observations)
 		}
@@ -215,15 +229,17 @@ func (v *adviser) advise(a *analysis) ([]*advice.Advice, error) {
 		}
 		list = append(list, one)
 	}
+	more.commands(ctx, list, a.Curves)
 	return list, nil
 }
 
 // printAdvice prints for people the advice of one series; of several the best answer
 // and a table of all, and with --verbose each series' own advice.
-func (s *session) printAdvice(curves []scaling.Curve, list []*advice.Advice, wish advice.Options) error {
+func (s *session) printAdvice(a *analysis, list []*advice.Advice, wish advice.Options) error {
+	curves := a.Curves
 	switch s.format {
 	case table.FormatJSON:
-		text, err := table.EncodeJSON(list)
+		text, err := table.EncodeJSON(warned(a, list))
 		if err != nil {
 			return err
 		}
@@ -261,6 +277,30 @@ func (s *session) printAdvice(curves []scaling.Curve, list []*advice.Advice, wis
 		}
 	}
 	return nil
+}
+
+// warned has with each series' advice all warnings that people see: on the study, the series,
+// and its points.
+func warned(a *analysis, list []*advice.Advice) []*advice.Advice {
+	all := make([]*advice.Advice, len(list))
+	for i, one := range list {
+		with := *one
+		var remarks []scaling.Remark
+		for _, w := range a.Warnings {
+			remarks = append(remarks, scaling.Remark{Text: w})
+		}
+		for _, c := range a.Curves {
+			if c.Series == one.Series {
+				remarks = append(remarks, scaling.Remarks([]scaling.Curve{c})...)
+			}
+		}
+		with.Warnings = scaling.Lines(append(remarks, advice.Doubts([]*advice.Advice{one})...), 1)
+		if with.Warnings == nil {
+			with.Warnings = []string{}
+		}
+		all[i] = &with
+	}
+	return all
 }
 
 // printSaying prints sentences, for people, and the table that they are about.

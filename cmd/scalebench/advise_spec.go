@@ -67,12 +67,12 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 // printSpec prints the answers for people, each with the commands of the study that
 // would tell more.
 func (s *session) printSpec(ctx context.Context, study string, list []sensitivity.Answer, obs []scaling.Observation, markets []sensitivity.Market, currency string) error {
-	command, err := s.measuring(ctx, study, obs)
+	more, err := s.measuring(ctx, study, obs)
 	if err != nil {
 		return err
 	}
 	for i, a := range list {
-		how := func(at map[string]scaling.Value) string { return command(a, at) }
+		how := func(at map[string]scaling.Value) string { return more.combination(a, at) }
 		if i > 0 {
 			fmt.Fprintln(s.stdout)
 		}
@@ -140,50 +140,25 @@ func (s *session) needs(ctx context.Context, o curveOptions, loss float64, resou
 	return list, obs, warnings, nil
 }
 
-// measuring makes the command that measures a combination beside the reference, in
+// combination makes the command that measures a combination beside the reference, in
 // blocks of their own: what was measured before would be of another time. It is ""
-// where runs were imported, or a resource is no key of a study.
-func (s *session) measuring(ctx context.Context, arg string, obs []scaling.Observation) (func(sensitivity.Answer, map[string]scaling.Value) string, error) {
-	none := func(sensitivity.Answer, map[string]scaling.Value) string { return "" }
-	name, err := studyName(arg)
-	if err != nil {
-		return nil, err
+// where a resource is no key of a study.
+func (m *measuring) combination(a sensitivity.Answer, at map[string]scaling.Value) string {
+	if m == nil {
+		return ""
 	}
-	file := arg
-	if file == name {
-		db, err := s.openStore()
-		if err != nil {
-			return nil, err
+	keys := []string{"sweep.design=together"}
+	for _, key := range a.Keys() {
+		if !slices.Contains(resourceKeys, key) {
+			return ""
 		}
-		defer db.Close()
-		known, err := db.Study(ctx, name)
-		if err != nil || known.Imported() || known.File == "" {
-			return none, nil // whose file is not known
+		values := []string{written(key, a.Reference.At[key])}
+		if v := at[key]; v != a.Reference.At[key] {
+			values = append(values, written(key, v))
 		}
-		file = near(known.File)
+		keys = append(keys, "sweep."+strings.TrimPrefix(key, "resources.")+"=["+strings.Join(values, ", ")+"]")
 	}
-	file = s.usedOf(ctx, arg, file)
-	verb, last := "run", 0
-	for i := range obs {
-		last = max(last, obs[i].Repeat)
-		if obs[i].Job != "" {
-			verb = "submit"
-		}
-	}
-	return func(a sensitivity.Answer, at map[string]scaling.Value) string {
-		words := []string{appName, verb, file, fmt.Sprintf("study.first_repeat=%d", last+1), fmt.Sprintf("study.repeats=%d", last+6), "sweep.design=together"}
-		for _, key := range a.Keys() {
-			if !slices.Contains(resourceKeys, key) {
-				return ""
-			}
-			values := []string{written(key, a.Reference.At[key])}
-			if v := at[key]; v != a.Reference.At[key] {
-				values = append(values, written(key, v))
-			}
-			words = append(words, word("sweep."+strings.TrimPrefix(key, "resources.")+"=["+strings.Join(values, ", ")+"]"))
-		}
-		return strings.Join(words, " ")
-	}, nil
+	return m.command(6, keys...)
 }
 
 // written is a value as TOML.

@@ -21,6 +21,7 @@ const (
 	exitUsage       = 2
 	exitRunsFailed  = 3 // or cannot be read, or checks failed, or compare found what it was to fail at
 	exitScheduler   = 4
+	exitUndecided   = 5   // advise has no answer
 	exitInterrupted = 130 // as shells report a program that SIGINT ended; 143: SIGTERM; 129: SIGHUP; 131: SIGQUIT
 )
 
@@ -31,6 +32,7 @@ const exitHelp = `Exit codes:
 3    some runs failed or cannot be read, some of doctor's checks failed, or compare
      found B worse; everything else was done
 4    the scheduler cannot be reached
+5    advise found no answer: the runs do not decide, or nothing does what was asked
 130  interrupted; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT`
 
 // usageError is a command line, study or site file that cannot be carried out
@@ -125,6 +127,9 @@ type worseError struct{ err error }
 func (e *worseError) Error() string { return e.err.Error() }
 func (e *worseError) Unwrap() error { return e.err }
 
+// errUndecided says that advise has printed why it has no answer.
+var errUndecided = errors.New("no worker count can be recommended; the answer says why")
+
 // schedulerError says that the scheduler did not answer. What it refused in
 // words is a usageError instead: trying again will not help.
 type schedulerError struct {
@@ -187,6 +192,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &scheduler):
 		return exitScheduler
+	case errors.Is(err, errUndecided):
+		return exitUndecided
 	case errors.As(err, &failed), errors.As(err, &unread), errors.As(err, &plan), errors.As(err, &skipped), errors.As(err, &checks), errors.As(err, &worse):
 		return exitRunsFailed
 	case slices.ContainsFunc(unfit, func(e error) bool { return errors.Is(err, e) }):

@@ -77,7 +77,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	}
 	if of.Trains {
 		of.Wish = adviser.wish
-		if of.Advised, err = adviser.advise(a); err != nil {
+		if of.Advised, err = adviser.advise(ctx, s, a, o.study); err != nil {
 			return err
 		}
 	}

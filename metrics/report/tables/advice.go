@@ -37,7 +37,11 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	}
 	limited := slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Keeps != nil })
 	if limited {
-		t.Columns = append(t.Columns, table.Column{Key: "keeps_limits", Head: "within limits", Right: true})
+		head := "worth it"
+		if a.Limited() {
+			head = "within limits"
+		}
+		t.Columns = append(t.Columns, table.Column{Key: "keeps_limits", Head: head, Right: true})
 	}
 	left := 0
 	for _, c := range a.Candidates {
@@ -87,15 +91,35 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	if a.Refused != "" {
 		t.Notes = append(t.Notes, "Not extrapolated: "+a.Refused+".")
 	}
-	if a.Next != nil {
-		t.Notes = append(t.Notes, fmt.Sprintf("Measure next: %s, %s: %s.", number.Count(a.Next.Workers, "worker"), number.Count(a.Next.Runs, "run"), a.Next.Why))
-	} else if a.Workers != nil {
-		t.Notes = append(t.Notes, "Measure next: nothing; the data decides.")
-	}
+	t.Notes = append(t.Notes, nextNotes(a)...)
 	if left > 0 {
 		t.Notes = append(t.Notes, number.Count(left, "more candidate")+" with -v, and in CSV and JSON.")
 	}
 	return t
+}
+
+// nextNotes say what to measure next, and how.
+func nextNotes(a *advice.Advice) []string {
+	n := a.Next
+	switch {
+	case n == nil && a.Workers != nil:
+		return []string{"Measure next: nothing; no run is likely to change the answer."}
+	case n == nil:
+		return nil
+	}
+	text := fmt.Sprintf("Measure next: %s, %s", number.Count(n.Workers, "worker"), number.Count(n.Runs, "more run"))
+	if len(n.Beside) > 0 {
+		words := make([]string, len(n.Beside))
+		for i, b := range n.Beside {
+			words[i] = fmt.Sprint(b)
+		}
+		text += ", with as many of " + strings.Join(words, " and ") + " to compare with"
+	}
+	text += ": " + n.Why + "."
+	if n.Command != "" {
+		return []string{text, "`" + n.Command + "`"}
+	}
+	return []string{text}
 }
 
 // doubling reports whether a worker count is a measured one doubled some times.

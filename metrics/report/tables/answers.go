@@ -121,13 +121,17 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 		return text
 	}
 	best := ranked[0]
-	text := "Use " + number.Count(best.Candidate.Workers, "worker") + " with " + best.Series + ": " + says(best) + ". That is the best of " + number.Count(len(list), "configuration") + ", each at its recommended worker count"
+	use := "Use "
+	if best.Provisional {
+		use = "Provisional: use "
+	}
+	text := use + number.Count(best.Candidate.Workers, "worker") + " with " + best.Series + ": " + says(best) + ". That is the best of " + number.Count(len(list), "configuration") + ", each at its recommended worker count"
 	if len(ranked) > 1 {
 		next := ranked[1]
 		text += ". Next is " + next.Series + " with " + number.Count(next.Candidate.Workers, "worker") + ", " + says(next)
 		text += ruling[advice.Compare(best, next)]
 	}
-	return text + "."
+	return text + "." + best.Uncertain()
 }
 
 // dashes says what a dash after a figure means, if there is one.

@@ -2,19 +2,20 @@
 // many workers? It weighs what was measured and what the laws of package model
 // allow beyond, and says of every figure where it comes from.
 //
-// A choice rests on how likely each candidate keeps the limits, and on what is lost
-// if it does not or is not the best (see study.best). With too little data for that it
-// ranks what was measured and says so; it names the worker count to measure
-// next when the data does not decide. It is pure.
+// Package decision chooses among them, by how likely each keeps the limits or, without
+// limits, is worth its workers. Advice puts the choice into words, with its probability and
+// what is doubted, and names the measurement that could change it. It is pure.
 package advice
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
 	"github.com/scalebench/scalebench/metrics/scaling/model"
 )
 
@@ -32,6 +33,12 @@ type Options struct {
 	// seconds; nil: no prices. Its error says why this use has none.
 	Cost     func(workers, nodes int, seconds float64) (float64, error)
 	Currency string
+
+	// Most is the largest number of workers that can run; 0: not known. No measurement
+	// with more is asked for.
+	Most int
+	// Doubts are those of the caller about the runs.
+	Doubts []decision.Doubt
 }
 
 // Basis is where a candidate's throughput comes from.
@@ -83,8 +90,18 @@ type Candidate struct {
 // Next is the measurement that would help most.
 type Next struct {
 	Workers int    `json:"workers"`
-	Runs    int    `json:"runs"` // more of them
+	Runs    int    `json:"runs"`   // more of them
+	Beside  []int  `json:"beside"` // measured again in the same blocks, to be compared with; never null
 	Why     string `json:"why"`
+	// Command is the command line that measures it; "": not known. Package advice
+	// leaves it empty.
+	Command string `json:"command"`
+}
+
+// Contender is a worker count that may be the better answer.
+type Contender struct {
+	Workers     int     `json:"workers"`
+	Probability float64 `json:"probability"` // of that, a fraction
 }
 
 // Advice is the answer for one series.
@@ -95,11 +112,20 @@ type Advice struct {
 	Base    *scaling.RowBase `json:"base"`
 	// Workers is the answer; null where no candidate does what was asked.
 	Workers *int `json:"workers"`
+	// Probability is how likely the answer is the best, within 2 %, of those that could be
+	// compared, at least; with limits, how likely it keeps them and is within 10 % of the
+	// best. null: not known.
+	Probability *float64 `json:"probability"`
+	// Provisional reports whether more runs or a doubt may change the answer.
+	Provisional bool             `json:"provisional"`
+	Undecided   []Contender      `json:"undecided"`  // never null
+	Equivalent  []int            `json:"equivalent"` // within 2 % of the answer; never null
+	Doubts      []decision.Doubt `json:"doubts"`     // never null
 	// Reason is two sentences: the answer, and what stands against more.
 	Reason    [2]string `json:"reason"`
 	Objective string    `json:"objective"` // what was asked, in words
-	// Ranking is set where there were too few runs for a proof: the answer then
-	// compares medians of what was measured.
+	// Ranking is set where the answer compares medians of what was measured, without
+	// intervals.
 	Ranking    bool            `json:"ranking"`
 	Confidence float64         `json:"confidence"` // asked of every interval, a fraction
 	Goal       string          `json:"goal"`       // measure of the time to what is to be reached: "to_0.75", "to_target"; "": nothing
@@ -107,7 +133,7 @@ type Advice struct {
 	Currency   string          `json:"currency"`   // of costs; "" without prices
 	Candidates []Candidate     `json:"candidates"` // by rising workers; never null
 	Limits     Limits          `json:"limits"`
-	Next       *Next           `json:"next"` // null: the data decides
+	Next       *Next           `json:"next"` // null: no run could change the answer
 	// Beyond is a count beyond the data that would be better if throughput went on as
 	// the law says: to be measured, not relied on. null: none.
 	Beyond *int `json:"beyond"`
@@ -117,7 +143,11 @@ type Advice struct {
 	HoldOut  *float64 `json:"hold_out"` // error of the law on the largest measured worker count, a fraction; null without a fit
 	Law      []string `json:"law"`      // what the law that fits best is made of; never null
 	Warnings []string `json:"warnings"` // never null
+	limited  bool
 }
+
+// Limited reports whether limits were asked for.
+func (a *Advice) Limited() bool { return a.limited }
 
 // Check says what is wrong with the options, by the name of their flag.
 func (o *Options) Check() error {
@@ -157,6 +187,7 @@ type study struct {
 	beside    beside   // what the training clock counts beside steps
 	timeless  string   // why no candidate has a time; ""
 	slowStart *float64 // seconds of initialisation at the largest count that recorded it
+	started   bool     // all points with a time to the target recorded their initialisation
 }
 
 // Advise answers for one curve. The observations are those that the curve was
@@ -173,7 +204,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	}
 	s := &study{o: o, curve: &c, obs: obs, misses: newMisses(o.Confidence), lost: math.Inf(1), runs: map[int][]*scaling.Observation{}}
 	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Sample: c.Sample, Base: c.Base.Row(), Confidence: o.Confidence,
-		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}}
+		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}, Undecided: []Contender{}, Equivalent: []int{}, Doubts: []decision.Doubt{}}
 	if o.Cost != nil {
 		s.Currency = o.Currency
 	}
@@ -188,6 +219,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 			s.runs[ob.Workers] = append(s.runs[ob.Workers], ob)
 		}
 	}
+	s.limited = o.Deadline > 0 || o.Budget > 0 || o.MinEfficiency > 0
 	s.place()
 	if err := s.fit(); err != nil {
 		return nil, err
@@ -197,6 +229,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	}
 	s.candidates()
 	s.limits()
+	s.Ranking = s.law == nil && len(s.runs) > 0 && !slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.main() != nil && c.main().Low != nil })
 	s.choose()
 	s.next()
 	return &s.Advice, nil

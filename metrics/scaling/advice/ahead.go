@@ -6,6 +6,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
 	"github.com/scalebench/scalebench/metrics/scaling/model"
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
@@ -60,11 +61,12 @@ func (s *study) foresee(limits []limit) string {
 		s.Candidates = append(s.Candidates, c)
 	}
 	largest := s.Candidates[measured-1].Workers
-	c, _ := s.best(limits, math.MaxInt)
-	if c == nil || c.Basis != Predicted {
+	r := decision.Decide(s.question(limits, nil, math.MaxInt))
+	if r.Chosen < measured {
 		s.Candidates = s.Candidates[:measured]
 		return ""
 	}
+	c := &s.Candidates[r.Chosen]
 	s.Beyond = &c.Workers
 	return fmt.Sprintf("; %d may (%s likely): measure %d first", c.Workers, Likely(*c.Keeps), min(2*largest, c.Workers))
 }

@@ -196,6 +196,11 @@ func (s *study) clock() {
 		}
 	}
 	s.beside = fitBeside(runs, s.o.Confidence)
+	s.started = s.Goal != ""
+	for i := range s.curve.Points {
+		p := &s.curve.Points[i]
+		s.started = s.started && (s.Goal == "" || p.Of(s.Goal).Runs == 0 || p.FromStart(s.Goal).Runs > 0)
+	}
 	if s.slowStart == nil && s.timeless == "" && s.Goal != measure.ToTarget {
 		s.warn("initialisation was not recorded; times and costs exclude it")
 	}

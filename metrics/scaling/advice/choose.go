@@ -9,15 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
-)
-
-const (
-	// kneeGain is what doubling the workers must bring at least: 1.4 times the
-	// throughput, about the square root of 2.
-	kneeGain = 1.4
-	// Without as many worker counts with as many runs, or a law, medians are
-	// ranked and nothing is proven.
-	provenCounts, provenRuns = 4, 6
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
+	"github.com/scalebench/scalebench/metrics/scaling/model"
 )
 
 // limit is something the user asked for, and by which of a candidate's figures
@@ -58,53 +51,74 @@ func (s *study) asked() (limits []limit, words []string) {
 // choose answers. What is asked for decides what is best among the candidates
 // that are likely to keep all limits: with a deadline the cheapest (the fewest workers
 // without prices), with only a budget the fastest, with only an efficiency the
-// most workers; without any limit the knee.
-//
-// Beyond the data may lie limits that no run tells of. A count there is the answer only
-// where none up to the largest measured is, and no more than twice that. What would be
-// the best by the law is told beside the answer, to be measured first.
+// most workers; without any limit see byDefault.
 func (s *study) choose() {
-	proven := 0
-	for _, c := range s.Candidates {
-		if c.Runs >= provenRuns {
-			proven++
-		}
-	}
-	s.Ranking = proven < provenCounts && s.law == nil && len(s.runs) > 0
-	if s.Ranking {
-		s.warn("%s: measured worker counts are ranked by their medians", wanting(proven))
-	}
 	if len(s.Candidates) == 0 {
-		s.Objective = "any worker count"
-		s.Reason = [2]string{"No worker count can be recommended.", "No run of this series reached a steady state, so there is no throughput."}
-		if len(s.runs) == 0 {
-			s.Reason[1] = "No run has finished successfully yet; `scalebench status` shows how far each has got."
-		}
-		if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
-			s.Reason[1] = "Its runs report no steps and reach no target. If they do the same work at each worker count, compare their run times in `scalebench scaling`; otherwise have the program report its steps."
-		}
-		if s.curve.Measured(measure.TokensPerSecond) {
-			s.Reason[1] = "Its runs state tokens/s, but not how many tokens a sample has. To count throughput in tokens/s, import them again with `--replace --set workload.sample=token`, or set sample = \"token\" in [workload]."
-		}
+		s.nothing()
 		return
 	}
 	limits, words := s.asked()
 	if len(limits) == 0 {
-		s.knee()
+		s.byDefault()
 		return
 	}
+	s.byLimits(limits, words)
+}
+
+// nothing says why there is no candidate.
+func (s *study) nothing() {
+	s.Objective = "any worker count"
+	s.Reason = [2]string{"No worker count can be recommended.", "No run of this series reached a steady state, so there is no throughput."}
+	if len(s.runs) == 0 {
+		s.Reason[1] = "No run has finished successfully yet; `scalebench status` shows how far each has got."
+	}
+	if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
+		s.Reason[1] = "Its runs report no steps and reach no target. If they do the same work at each worker count, compare their run times in `scalebench scaling`; otherwise have the program report its steps."
+	}
+	if s.curve.Measured(measure.TokensPerSecond) {
+		s.Reason[1] = "Its runs state tokens/s, but not how many tokens a sample has. To count throughput in tokens/s, import them again with `--replace --set workload.sample=token`, or set sample = \"token\" in [workload]."
+	}
+}
+
+// byLimits answers within limits. Beyond the data may lie limits that no run tells of. A
+// count there is the answer only where none up to the largest measured is, and no more
+// than twice that. What would be the best by the law is told beside the answer, to be
+// measured first.
+func (s *study) byLimits(limits []limit, words []string) {
 	best, better := s.better()
 	s.Objective = best + " " + list(words)
 	largest := s.largest()
-	chosen, passed := s.best(limits, largest)
+	doubts := append(append(slices.Clone(s.o.Doubts), s.counted()...), s.ordered(s.o.Deadline > 0 || s.o.Budget > 0)...)
+	measured := false // only
+	decide := func(upTo int) (decision.Result, *Candidate) {
+		q := s.question(limits, doubts, upTo)
+		for i := range q.Options {
+			if measured && !q.Options[i].Measured {
+				q.Options[i].Keeps = nil
+			}
+		}
+		r := decision.Decide(q)
+		if r.Chosen < 0 {
+			return r, nil
+		}
+		return r, &s.Candidates[r.Chosen]
+	}
+	r, chosen := decide(largest)
+	if chosen == nil && s.law != nil && s.HoldOut != nil && math.Abs(*s.HoldOut) > model.MaxHoldOut {
+		// A law that missed the largest count says too little of those between.
+		measured = true
+		r, chosen = decide(largest)
+		measured = false
+	}
 	if chosen == nil {
-		chosen, passed = s.best(limits, 2*largest)
+		r, chosen = decide(2 * largest)
 	}
 	farther := ""
-	if c, _ := s.best(limits, math.MaxInt); c != nil && c.Workers > largest && (chosen == nil || c.Workers > chosen.Workers) {
+	if _, c := decide(math.MaxInt); c != nil && c.Workers > largest && c.Keeps != nil && (chosen == nil || c.Workers > chosen.Workers) && s.allowed(min(2*largest, c.Workers)) {
 		s.Beyond = &c.Workers
 		farther = fmt.Sprintf("; %d may (%s likely): measure %d first", c.Workers, Likely(*c.Keeps), min(2*largest, c.Workers))
 	}
+	s.take(r, func(i int) int { return s.Candidates[i].Workers })
 	if chosen == nil {
 		s.Reason = [2]string{s.undecided(words), s.Limits.sentence}
 		if s.Beyond == nil {
@@ -115,15 +129,66 @@ func (s *study) choose() {
 		}
 		return
 	}
-	s.Workers = &chosen.Workers
-	more, odds := "", ""
+	chosen = s.candidate(*s.Workers)
+	switch {
+	case chosen.Basis == Extrapolated:
+		s.Doubts = append(s.Doubts, decision.Doubt{Kind: decision.Beyond, Changes: true,
+			Text: fmt.Sprintf("%s were not measured, and a limit may lie beyond the %d that were", number.Count(chosen.Workers, "worker"), largest)})
+	case chosen.Keeps == nil:
+		s.Doubts = append(s.Doubts, decision.Doubt{Kind: decision.FewRuns, Changes: true,
+			Text: fmt.Sprintf("an interval needs %d runs, and %s", fewRuns, s.have(chosen.Workers, chosen.Runs))})
+	}
+	s.Provisional = s.Provisional || slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool { return d.Changes })
+	more, odds, use := "", "", "Use "
+	if s.Provisional {
+		use = "Provisional: use "
+	}
+	if farther == "" {
+		farther = s.rival(chosen)
+	}
 	if chosen.Keeps != nil {
 		odds = " (" + Likely(*chosen.Keeps) + " likely)"
 	}
-	if passed != nil && better(passed, chosen) { // it was the most workers that was asked for
-		more = fmt.Sprintf("; %d would be no faster", passed.Workers)
+	if r.Passed >= 0 && better(&s.Candidates[r.Passed], chosen) { // it was the most workers that was asked for
+		more = fmt.Sprintf("; %d would be no faster", s.Candidates[r.Passed].Workers)
 	}
-	s.Reason = [2]string{fmt.Sprintf("Use %s, %s to %s %s%s: %s%s%s.", number.Count(chosen.Workers, "worker"), best, s.does(), list(words), odds, s.figures(chosen), more, farther), s.Limits.sentence}
+	s.Reason = [2]string{fmt.Sprintf("%s%s, %s to %s %s%s: %s%s%s.%s", use, number.Count(chosen.Workers, "worker"), best, s.does(), list(words), odds, s.figures(chosen), more, farther, s.Uncertain()), s.Limits.sentence}
+}
+
+// rival names what may be better than the answer, or, where the answer is not likely enough,
+// what is surer.
+func (s *study) rival(chosen *Candidate) string {
+	for _, u := range s.Undecided {
+		c := s.candidate(u.Workers)
+		if c == nil || c.Keeps == nil || chosen.Keeps == nil {
+			continue
+		}
+		if *c.Keeps > *chosen.Keeps {
+			return fmt.Sprintf("; %d are surer (%s likely)", c.Workers, Likely(*c.Keeps))
+		}
+		return fmt.Sprintf("; %d may, too (%s likely)", c.Workers, Likely(*c.Keeps))
+	}
+	return ""
+}
+
+// question puts the candidates to the decision. Where no law and no interval tells how
+// likely a measured one keeps the limits, its medians do.
+func (s *study) question(limits []limit, doubts []decision.Doubt, upTo int) decision.Question {
+	q := decision.Question{Limits: true, UpTo: upTo, Doubts: doubts,
+		Beats: func(i, j int) bool { return s.beats(&s.Candidates[i], &s.Candidates[j]) }}
+	yes, no := 1.0, 0.0
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		o := decision.Option{Size: c.Workers, Runs: c.Runs, Measured: c.Basis == Measured, Keeps: c.Keeps, Worth: s.worth(c)}
+		if c.Keeps == nil && c.Basis == Measured && s.law == nil {
+			o.Keeps = &yes
+			if slices.ContainsFunc(limits, func(l limit) bool { return !l.met(c) }) {
+				o.Keeps = &no
+			}
+		}
+		q.Options = append(q.Options, o)
+	}
+	return q
 }
 
 // largest is the most workers that were measured.
@@ -246,184 +311,9 @@ func (s *study) none(words []string) string {
 		return what + ": no " + figure + " is known."
 	}
 	closest := slices.MinFunc(known, order)
-	return fmt.Sprintf("%s; the %s is %s: %s.", what, name, number.Count(closest.Workers, "worker"), s.figures(closest))
-}
-
-// pace is what a doubling must raise, or else, as time, lower: the time to the
-// target, initialisation included, where there is one, else throughput. Runs that
-// miss the target rank behind those that reach it (scaling.Reached).
-func (s *study) pace() (of func(p *scaling.Point) *scaling.Estimate, faster func(a, b *scaling.Estimate) *scaling.Estimate, name string) {
-	if s.Goal == "" || s.timeless != "" {
-		return rate, scaling.Quotient, "the throughput"
+	odds := ""
+	if closest.Keeps != nil {
+		odds = ", " + Likely(*closest.Keeps) + " likely to"
 	}
-	of = func(p *scaling.Point) *scaling.Estimate {
-		t := s.reached(p.Workers)
-		if t == nil {
-			return nil // too many runs miss it
-		}
-		var xs []float64
-		var nodes [][]string
-		for _, o := range s.runs[p.Workers] {
-			if seconds, ok := o.Value(s.Goal); ok {
-				xs = append(xs, seconds+s.initAt(p.Workers))
-				if s.curve.ByNode {
-					nodes = append(nodes, o.Hosts)
-				}
-			}
-		}
-		r, err := scaling.ReachedOn(xs, nodes, s.o.Confidence)
-		if err != nil {
-			return nil
-		}
-		return r.Median
-	}
-	return of, func(a, b *scaling.Estimate) *scaling.Estimate { return scaling.Quotient(b, a) }, "the speed to " + s.goal()
-}
-
-// unjudged says why what a point brings is not known.
-func (s *study) unjudged(p *scaling.Point) string {
-	switch {
-	case s.Goal == "" || s.timeless != "":
-		return fmt.Sprintf("no run on %s has a throughput", number.Count(p.Workers, "worker"))
-	case p.Of(s.Goal).Runs == 0:
-		return fmt.Sprintf("no run on %s says when it reached %s", number.Count(p.Workers, "worker"), s.goal())
-	}
-	return fmt.Sprintf("too many runs on %s miss %s", number.Count(p.Workers, "worker"), s.goal())
-}
-
-// loads reports whether so many workers train faster than others and only their
-// initialisation makes them no faster: the table shows both times.
-func (s *study) loads(workers, than int) bool {
-	var own, other *Candidate
-	for i := range s.Candidates {
-		switch c := &s.Candidates[i]; c.Workers {
-		case workers:
-			own = c
-		case than:
-			other = c
-		}
-	}
-	return own != nil && other != nil && own.Training != nil && other.Training != nil && own.Seconds != nil && other.Seconds != nil &&
-		own.Training.Value < other.Training.Value && own.Seconds.Value >= other.Seconds.Value
-}
-
-// knee recommends the most workers that were measured and still gain from their
-// last doubling.
-func (s *study) knee() {
-	pace, faster, name := s.pace()
-	s.Objective = fmt.Sprintf("the most measured workers whose last doubling brings more than %g× %s", kneeGain, name)
-	var chosen, before, fastest *scaling.Point
-	var gain, stop string
-	for i := range s.curve.Points {
-		p := &s.curve.Points[i]
-		own := pace(p)
-		if own == nil {
-			if before != nil && stop == "" {
-				stop = s.unjudged(p)
-			}
-			continue
-		}
-		if before == nil {
-			chosen, before, fastest = p, p, p
-			continue
-		}
-		ratio := faster(own, pace(before))
-		if ratio == nil {
-			if stop == "" {
-				stop = fmt.Sprintf("the gain from %s is not known", number.Count(p.Workers, "worker"))
-			}
-			continue
-		}
-		over := faster(own, pace(fastest))
-		step := s.doubling(before.Workers, p.Workers, *ratio)
-		switch least := step.least; {
-		case over == nil || over.Value <= 1: // whatever it brings over the point before
-			if stop == "" {
-				stop = fmt.Sprintf("%d were no faster than %d", p.Workers, fastest.Workers)
-				if over != nil && over.Interval != nil && over.Interval.High < 1 {
-					stop = fmt.Sprintf("%d workers are slower than %d", p.Workers, fastest.Workers)
-				}
-				if s.loads(p.Workers, fastest.Workers) {
-					stop += ", initialisation included"
-				}
-			}
-		case least > kneeGain:
-			chosen, gain, stop = p, step.gain, ""
-		case stop == "":
-			stop = step.stop
-		}
-		before = p
-		if over != nil && over.Value > 1 {
-			fastest = p
-		}
-	}
-	if chosen == nil {
-		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: at every one, too many runs miss %s.", s.goal()), s.Limits.sentence}
-		return
-	}
-	s.Workers = &chosen.Workers
-	use := "Use " + number.Count(chosen.Workers, "worker")
-	if s.Goal != "" && s.timeless != "" {
-		use += " (by throughput alone: " + s.timeless + ")"
-	}
-	if t := s.reached(chosen.Workers); t != nil && s.timeless == "" && t.Reached() < t.Runs {
-		use += fmt.Sprintf(" (%d of %d runs reach %s)", t.Reached(), t.Runs, s.goal())
-	}
-	switch {
-	case gain == "" && stop == "":
-		stop = "nothing else was measured"
-	case stop == "":
-		stop = "more workers were not measured"
-	}
-	why := stop
-	if gain != "" {
-		why = gain + "; " + stop
-	}
-	s.Reason = [2]string{use + ": " + why + ".", s.Limits.sentence}
-}
-
-// A step is what going from one worker count to the next brings: per doubling,
-// for sure or, in a ranking, by the medians, and in words.
-type step struct {
-	least      float64
-	gain, stop string
-}
-
-// doubling is the step between two measured worker counts, of which c is the
-// ratio of speeds. Where it is no doubling, what it brings is said for one.
-func (s *study) doubling(from, to int, c scaling.Estimate) step {
-	factor := float64(to) / float64(from)
-	perDoubling := func(ratio float64) float64 { return math.Pow(ratio, 1/math.Log2(factor)) }
-	ratio := perDoubling(c.Value)
-	least, sure := ratio, ""
-	if in := c.Interval; in != nil && !s.Ranking {
-		least = perDoubling(in.Low)
-		sure = fmt.Sprintf(" (at least %.3g×)", least)
-	} else if !s.Ranking {
-		least = 0 // too few runs to show it
-	}
-	start, each := fmt.Sprintf("doubling from %d", from), ""
-	if to != 2*from {
-		start, each = fmt.Sprintf("going from %d to %d", from, to), " per doubling"
-	}
-	does := "trains"
-	if s.Goal != "" && s.timeless == "" {
-		does = "reaches " + s.goal()
-	}
-	return step{least,
-		fmt.Sprintf("%s %s %.3g× as fast%s%s", start, does, ratio, each, sure),
-		fmt.Sprintf("%d would be %.3g× as fast%s%s, for %.3g× the worker-hours", to, ratio, each, sure, factor/c.Value)}
-}
-
-// wanting says how much a proof needs and that so many worker counts, too few,
-// have it.
-func wanting(proven int) string {
-	have := fmt.Sprintf("%d have", proven)
-	switch proven {
-	case 0:
-		have = "none has"
-	case 1:
-		have = "one has"
-	}
-	return fmt.Sprintf("a proof needs %d worker counts with %d runs or more each; %s", provenCounts, provenRuns, have)
+	return fmt.Sprintf("%s; the %s is %s%s: %s.", what, name, number.Count(closest.Workers, "worker"), odds, s.figures(closest))
 }

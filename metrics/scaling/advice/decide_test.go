@@ -40,19 +40,6 @@ func TestAtMost(t *testing.T) {
 	}
 }
 
-// Three counts are worth 4, 2 and 1, and keep the limit with 60, 90 and 100 %. The
-// first is the best wherever it keeps it, 0.6. The second is half of it there, and the
-// best in 0.3 more: 0.6. The last is a quarter of the first in 0.6, half of the second
-// in 0.3 and alone in 0.1: 0.4.
-func TestExpected(t *testing.T) {
-	all := []prospect{{keeps: 1, worth: 1}, {keeps: 0.9, worth: 2}, {keeps: 0.6, worth: 4}}
-	for i, want := range []float64{0.4, 0.6, 0.6} {
-		if got := expected(all[i], all); math.Abs(got-want) > 1e-12 {
-			t.Errorf("%d: %g, want %g", i, got, want)
-		}
-	}
-}
-
 func TestLikely(t *testing.T) {
 	for p, want := range map[float64]string{1: "over 99 %", 0.996: "over 99 %", 0.994: "99 %", 0.5: "50 %", 0.004: "under 1 %", 0: "under 1 %"} {
 		if got := Likely(p); got != want {

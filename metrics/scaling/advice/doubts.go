@@ -1,9 +1,15 @@
 package advice
 
 import (
+	"fmt"
+	"math"
+	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
+	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
 // Sentences are Reason as one text.
@@ -22,4 +28,152 @@ func Doubts(list []*Advice) []scaling.Remark {
 		}
 	}
 	return doubts
+}
+
+const (
+	// fewCounts is the number of worker counts with intervals below which a curve may do
+	// anything between them.
+	fewCounts = 4
+	// fewRuns is the number of runs that an interval needs at 95 %.
+	fewRuns = 6
+	// unseen is the drift that runs may hide that do not say when they were made.
+	unseen = 0.10
+)
+
+const (
+	apart   = "the worker counts were measured at different times, and a drift of the machine would look like a gain"
+	untimed = "the runs do not say when they were made, so a drift of the machine cannot be excluded"
+)
+
+// doubt returns what is doubted about the comparison of two counts; nil for nothing.
+func (s *study) doubt(p pair, a, b *scaling.Point) *decision.Doubt {
+	switch {
+	case p.Estimate == nil:
+		return nil
+	case p.Refusal == scaling.PlanOrder:
+		return &decision.Doubt{Kind: decision.Order, Text: apart, Changes: true}
+	case p.Refusal == scaling.Drifting:
+		return &decision.Doubt{Kind: decision.Drift, Text: "the machine drifted while the worker counts were measured: " + p.Why, Changes: true}
+	case p.Refusal == scaling.FewRuns && p.speed == nil:
+		return &decision.Doubt{Kind: decision.FewRuns, Text: s.tooFew(a, b, p.Why), Changes: true}
+	case p.Refusal == scaling.Missing:
+		return &decision.Doubt{Kind: decision.Misses, Text: p.Why, Changes: true}
+	case p.Order == scaling.OrderUnknown:
+		near := math.Abs(math.Log(p.comparison().Value)) < math.Log(1+unseen)
+		return &decision.Doubt{Kind: decision.Order, Text: untimed, Changes: near}
+	}
+	return nil
+}
+
+// tooFew says which of two counts has too few runs for an interval.
+func (s *study) tooFew(a, b *scaling.Point, why string) string {
+	for _, p := range []*scaling.Point{b, a} {
+		if n := len(s.pace(p).Values); n < fewRuns {
+			return fmt.Sprintf("an interval needs %d runs%s, and %s", fewRuns, s.reaching(), s.have(p.Workers, n))
+		}
+	}
+	return why
+}
+
+func (s *study) have(workers, runs int) string {
+	has := "have"
+	if workers == 1 {
+		has = "has"
+	}
+	return fmt.Sprintf("%s %s %d", number.Count(workers, "worker"), has, runs)
+}
+
+// counted doubts an answer from so few counts that others, which could be measured, may be better.
+func (s *study) counted() []decision.Doubt {
+	full := 0
+	for _, c := range s.Candidates {
+		if f := c.main(); c.Basis == Measured && f != nil && f.Low != nil {
+			full++
+		}
+	}
+	if full >= fewCounts || s.law != nil || s.unmeasured() == 0 {
+		return nil
+	}
+	have := fmt.Sprintf("%d worker counts have", full)
+	switch full {
+	case 0:
+		have = "no worker count has"
+	case 1:
+		have = "one worker count has"
+	}
+	return []decision.Doubt{{Kind: decision.FewCounts, Text: fmt.Sprintf("%s the %d runs of an interval, and %d are needed to see how the curve runs", have, fewRuns, fewCounts), Changes: true}}
+}
+
+// ordered doubts an answer within limits by when the runs were made.
+func (s *study) ordered(time bool) (list []decision.Doubt) {
+	add := func(d *decision.Doubt) {
+		if d == nil || d.Kind != decision.Order && d.Kind != decision.Drift {
+			return
+		}
+		i := slices.IndexFunc(list, func(e decision.Doubt) bool { return e.Kind == d.Kind && e.Text == d.Text })
+		if i < 0 {
+			list = append(list, *d)
+		} else {
+			list[i].Changes = list[i].Changes || d.Changes
+		}
+	}
+	var before *scaling.Point
+	for i := range s.curve.Points {
+		p := &s.curve.Points[i]
+		if !s.paced(p) {
+			continue
+		}
+		if before != nil {
+			pair := s.over(p, before)
+			d := s.doubt(pair, p, before)
+			if d != nil && d.Text == untimed {
+				d.Changes = false
+			}
+			add(d)
+			for _, f := range pair.Drift {
+				if f.Link == drift.Trend && time {
+					add(&decision.Doubt{Kind: decision.Drift, Changes: s.tight(f.Change),
+						Text: fmt.Sprintf("throughput changed by %s while the study ran, and times change with it", percent(math.Abs(f.Change)))})
+				}
+			}
+		}
+		before = p
+	}
+	return list
+}
+
+// tight reports whether a change of the speed, a fraction, decides whether a candidate keeps the limits.
+func (s *study) tight(change float64) bool {
+	limits, _ := s.asked()
+	by := 1 + math.Abs(change)
+	for i := range s.Candidates {
+		for _, l := range limits {
+			if f := l.of(&s.Candidates[i]); f != nil && l.most/by < f.Value && f.Value < l.most*by {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Uncertain says why the answer is provisional: the doubts that can change it, or the
+// count that may be better. It begins with a space; "" where the answer is decided.
+func (a *Advice) Uncertain() string {
+	var why []string
+	for _, d := range a.Doubts {
+		if d.Changes {
+			why = append(why, d.Text)
+		}
+	}
+	if len(why) == 0 && a.Workers != nil {
+		for _, c := range a.Undecided {
+			more := fmt.Sprintf("%s may be the better choice (%s likely)", number.Count(c.Workers, "worker"), Likely(c.Probability))
+			why = append(why, more)
+			break
+		}
+	}
+	if len(why) == 0 {
+		return ""
+	}
+	return " Provisional because " + strings.Join(why, "; ") + "."
 }

@@ -4,43 +4,172 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// next names the measurement that would help most, where the data does not
-// decide.
+// next names the measurement that would help most: nothing only where no run could change
+// the answer.
 func (s *study) next() {
-	if len(s.runs) == 0 {
+	if len(s.runs) == 0 || len(s.Candidates) == 0 {
 		return
 	}
-	for _, find := range []func() *Next{s.fillIn, s.confirm, s.decide, s.widen} {
+	for _, find := range []func() *Next{s.remeasure, s.fillIn, s.confirm, s.compare, s.open, s.widen} {
 		if s.Next = find(); s.Next != nil {
+			if s.Next.Beside == nil {
+				s.Next.Beside = []int{}
+			}
 			return
 		}
 	}
 }
 
-// fillIn asks, where only medians are ranked, for the runs that a proof lacks:
-// first at counts that have some.
-func (s *study) fillIn() *Next {
-	if !s.Ranking {
+// allowed reports whether the cluster has so many workers, as far as is known.
+func (s *study) allowed(workers int) bool { return s.o.Most == 0 || workers <= s.o.Most }
+
+// farthest returns how many workers to measure beyond the largest measured count: twice as
+// many, or as many as there are; 0: there are no more.
+func (s *study) farthest() int {
+	largest, node := s.largest(), s.node()
+	n := 2 * largest
+	if !s.allowed(n) {
+		n = s.o.Most / node * node
+	}
+	if n <= largest {
+		return 0
+	}
+	return n
+}
+
+// unmeasured returns a count that was not measured and may be better than the answer: beyond
+// the largest one, or in a gap next to the answer or, before there is one, to any count. 0: none.
+func (s *study) unmeasured() int {
+	if n := s.farthest(); n > 0 && (s.Workers == nil || *s.Workers == s.largest()) {
+		return n
+	}
+	if n := s.gap(); n > 0 {
+		return n
+	}
+	return s.farthest()
+}
+
+// gap returns a count between the answer and the measured count next to it, where they are more
+// than a doubling apart; 0: none.
+func (s *study) gap() int {
+	node := s.node()
+	before := 0
+	for _, c := range s.Candidates {
+		if c.Basis != Measured {
+			continue
+		}
+		if before > 0 && c.Workers > 2*before && (s.Workers == nil || *s.Workers == c.Workers || *s.Workers == before) {
+			if n := 2 * before / node * node; n > before && n < c.Workers {
+				return n
+			}
+		}
+		before = c.Workers
+	}
+	return 0
+}
+
+// reference returns the count that a new one is compared with: the answer, where it was
+// measured, else the largest measured one.
+func (s *study) reference() int {
+	if s.Workers != nil {
+		if c := s.candidate(*s.Workers); c != nil && c.Basis == Measured {
+			return c.Workers
+		}
+	}
+	return s.largest()
+}
+
+func (s *study) nextTo(workers int) []int {
+	if r := s.reference(); r > 0 && r != workers {
+		return []int{r}
+	}
+	return nil
+}
+
+// remeasure asks for the answer and its neighbours again, in blocks, where when the runs were
+// made decides.
+func (s *study) remeasure() *Next {
+	if !slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool {
+		return d.Changes && (d.Kind == decision.Order || d.Kind == decision.Drift)
+	}) {
 		return nil
 	}
-	full := 0
+	var measured []int
 	for _, c := range s.Candidates {
-		if c.Runs >= provenRuns {
-			full++
+		if c.Basis == Measured {
+			measured = append(measured, c.Workers)
 		}
 	}
+	r := s.reference()
+	i := slices.Index(measured, r)
+	if i < 0 {
+		return nil
+	}
+	n := &Next{Workers: r, Runs: fewRuns, Why: "in blocks, a run of each count in turn, a drift of the machine cancels out"}
+	n.Beside = slices.Concat(measured[max(0, i-1):i], measured[i+1:min(len(measured), i+2)])
+	return n
+}
+
+// fillIn asks for the runs that an interval lacks where a doubt says that they may decide.
+func (s *study) fillIn() *Next {
+	if !slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool { return d.Changes && d.Kind == decision.FewRuns }) && !s.Ranking {
+		return nil
+	}
+	lacking := map[int]int{} // runs by count
+	most := 0
 	for _, c := range s.Candidates {
-		if c.Runs < provenRuns {
-			return &Next{c.Workers, provenRuns - c.Runs, fmt.Sprintf("an interval needs %d runs; it has %d", provenRuns, c.Runs)}
+		if c.Basis != Measured {
+			continue
+		}
+		useful, runs := s.useful(&c)
+		if useful >= fewRuns {
+			continue
+		}
+		// As many as give six that count, if as many of them do as so far.
+		lacking[c.Workers] = int(math.Ceil(float64(fewRuns)*float64(runs)/float64(max(1, useful)))) - runs
+		if most == 0 || lacking[c.Workers] > lacking[most] {
+			most = c.Workers
 		}
 	}
-	n := s.node()
-	if len(s.Candidates) > 0 {
-		n = 2 * s.Candidates[len(s.Candidates)-1].Workers
+	if most == 0 {
+		return nil
 	}
-	return &Next{n, provenRuns, wanting(full)}
+	c := s.candidate(most)
+	useful, _ := s.useful(c)
+	n := &Next{Workers: most, Runs: lacking[most], Why: fmt.Sprintf("an interval needs %d runs%s; it has %d", fewRuns, s.reaching(), useful)}
+	for _, o := range s.Candidates {
+		if lacking[o.Workers] > 0 && o.Workers != most {
+			n.Beside = append(n.Beside, o.Workers)
+		}
+	}
+	if n.Beside == nil {
+		n.Beside = s.nextTo(most)
+	}
+	return n
+}
+
+// useful returns how many of a measured candidate's runs count in an interval of its speed: of those
+// that have the target those that reach it.
+func (s *study) useful(c *Candidate) (useful, runs int) {
+	for i := range s.curve.Points {
+		if p := &s.curve.Points[i]; p.Workers == c.Workers && s.pace(p).Runs > 0 {
+			return len(s.pace(p).Values), s.pace(p).Runs
+		}
+	}
+	return c.Runs, c.Runs
+}
+
+// reaching says which runs count where some miss the target.
+func (s *study) reaching() string {
+	if s.byTime() && s.misses.total > 0 {
+		return " that reach " + s.goal()
+	}
+	return ""
 }
 
 // confirm asks for what lies beyond the data and may be better, but for no more than
@@ -48,23 +177,45 @@ func (s *study) fillIn() *Next {
 // there; else for the recommended count where it was not measured.
 func (s *study) confirm() *Next {
 	if largest := s.largest(); s.Beyond != nil {
-		return &Next{min(2*largest, *s.Beyond), provenRuns, fmt.Sprintf("a limit not seen up to %d workers may appear there; do not count on %d before that", largest, *s.Beyond)}
+		n := min(2*largest, *s.Beyond)
+		return &Next{Workers: n, Runs: fewRuns, Beside: s.nextTo(n), Why: fmt.Sprintf("a limit not seen up to %d workers may appear there; do not count on %d before that", largest, *s.Beyond)}
 	}
 	if s.Workers == nil {
 		return nil
 	}
-	for _, c := range s.Candidates {
-		if c.Workers == *s.Workers && c.Basis != Measured {
-			return &Next{c.Workers, provenRuns, "it is recommended but was not measured"}
-		}
+	if c := s.candidate(*s.Workers); c != nil && c.Basis != Measured {
+		return &Next{Workers: c.Workers, Runs: fewRuns, Beside: s.nextTo(c.Workers), Why: "it is recommended but was not measured"}
 	}
 	return nil
 }
 
-// decide asks for the count with the widest interval among those that would be
-// better than the answer, and not slower with more workers, and keep the limits by the middle of their interval,
-// though not by its end.
-func (s *study) decide() *Next {
+// compare asks for more runs of the answer and the count that may be better, as many as may decide
+// between them.
+func (s *study) compare() *Next {
+	if len(s.Undecided) == 0 || s.Workers == nil {
+		return nil
+	}
+	c := s.Undecided[0]
+	a, b := s.measuredPoint(*s.Workers), s.measuredPoint(c.Workers)
+	if a == nil || b == nil {
+		return nil
+	}
+	runs := min(s.pace(a).Runs, s.pace(b).Runs)
+	of := s.over(b, a).comparison()
+	more := decision.Narrower(runs, s.o.Confidence) - runs
+	if of.Belief != nil {
+		// How far 1, less what does not matter, is from the ratio, and how far its interval reaches that way.
+		distance := math.Abs(math.Log(of.Value)) - math.Log(1-decision.Equivalent)
+		half := math.Max(math.Log(of.Belief.High/of.Value), math.Log(of.Value/of.Belief.Low))
+		more = decision.More(runs, half, distance, s.o.Confidence)
+	}
+	return &Next{Workers: c.Workers, Runs: more, Beside: []int{*s.Workers},
+		Why: fmt.Sprintf("%s may be the better choice (%s likely); %s would tell more", number.Count(c.Workers, "worker"), Likely(c.Probability), number.Count(more, "more run")+" of each")}
+}
+
+// open asks for the count with the widest interval among those that would be
+// better than the answer, and not slower with more workers, and may keep the limits or not.
+func (s *study) open() *Next {
 	limits, _ := s.asked()
 	if len(limits) == 0 {
 		return nil
@@ -72,49 +223,64 @@ func (s *study) decide() *Next {
 	_, better := s.better()
 	var answer *Candidate
 	if s.Workers != nil {
-		answer = &s.Candidates[slices.IndexFunc(s.Candidates, func(c Candidate) bool { return c.Workers == *s.Workers })]
+		answer = s.candidate(*s.Workers)
 	}
+	farthest := 2 * s.largest()
 	var open *Candidate
 	width := 0.0
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if answer != nil && (!better(c, answer) || s.beats(answer, c)) {
+		if answer != nil && (!better(c, answer) || s.beats(answer, c)) || c.Workers > farthest || !s.allowed(c.Workers) || c.Basis == Predicted {
 			continue
 		}
-		ok := true
-		for _, l := range limits {
-			ok = ok && l.met(c)
-		}
-		if !ok {
-			continue
+		if c.Keeps == nil || *c.Keeps <= 1-decision.Sure || answer == nil && *c.Keeps >= decision.Sure {
+			continue // decided
 		}
 		w := math.Inf(1)
 		if f := c.main(); f != nil && f.Low != nil {
 			w = *f.High / *f.Low
 		}
-		if w > width {
+		// As near to even as can be: its runs tell most.
+		if w *= 1 - math.Abs(2**c.Keeps-1); w > width {
 			open, width = c, w
 		}
+	}
+	if answer != nil && answer.Keeps != nil && *answer.Keeps < decision.Sure && answer.Basis == Measured {
+		open = answer
 	}
 	if open == nil {
 		return nil
 	}
-	return &Next{min(2*s.largest(), open.Workers), max(1, provenRuns-open.Runs), "it may do what was asked, but its interval is too wide to tell"}
+	n := &Next{Workers: open.Workers, Runs: fewRuns, Why: fmt.Sprintf("it is %s likely to do what was asked", Likely(*open.Keeps))}
+	if open.Basis == Measured {
+		n.Runs = decision.More(open.Runs, 1, 0, s.o.Confidence)
+	} else {
+		n.Beside = s.nextTo(open.Workers)
+	}
+	return n
 }
 
-// widen asks for a larger count where a limit that more workers could keep is
-// kept by none, or the knee lies at the end of what was measured.
+// widen asks for a count that was not measured and may be better.
 func (s *study) widen() *Next {
-	if len(s.Candidates) == 0 {
+	limits, _ := s.asked()
+	few := slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool { return d.Kind == decision.FewCounts })
+	n := s.unmeasured()
+	if n == 0 || s.timeless != "" && len(limits) > 0 && (s.o.Deadline > 0 || s.o.Budget > 0) {
 		return nil
 	}
-	largest := s.largest()
-	limits, _ := s.asked()
-	if len(limits) == 0 && s.Workers != nil && *s.Workers == largest {
-		return &Next{2 * largest, provenRuns, "doubling still pays off at the largest count measured" + s.gain()}
+	at := func(workers int, why string) *Next {
+		return &Next{Workers: workers, Runs: fewRuns, Beside: s.nextTo(workers), Why: why}
 	}
-	if s.Workers == nil && s.o.Deadline > 0 && s.timeless == "" && s.Refused != "" {
-		return &Next{2 * largest, provenRuns, "everything measured is too slow, and more workers were not measured"}
+	largest := s.largest()
+	switch {
+	case len(limits) == 0 && s.Workers != nil && *s.Workers == largest && n > largest:
+		return at(n, "doubling still pays off at the largest count measured"+s.gain())
+	case len(limits) == 0 && s.gap() > 0:
+		return at(s.gap(), "it lies next to the answer and was not measured")
+	case s.Workers == nil && s.o.Deadline > 0 && s.Refused != "" && s.farthest() > 0:
+		return at(s.farthest(), "everything measured is too slow, and more workers were not measured")
+	case few:
+		return at(n, fmt.Sprintf("%d worker counts are needed to see how the curve runs", fewCounts))
 	}
 	return nil
 }

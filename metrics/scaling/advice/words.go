@@ -2,11 +2,11 @@ package advice
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
 // figures are a candidate's figures in the words that the question used.
@@ -55,16 +55,7 @@ func (s *study) figures(c *Candidate) string {
 }
 
 // Likely is a probability in words: "97 %", never "100 %" or "0 %".
-func Likely(p float64) string {
-	switch x := math.Round(100 * p); {
-	case x >= 100:
-		return "over 99 %"
-	case x < 1:
-		return "under 1 %"
-	default:
-		return strconv.FormatFloat(x, 'f', 0, 64) + " %"
-	}
-}
+func Likely(p float64) string { return decision.Likely(p) }
 
 // missing is, where runs miss the target, how many of a count reach it, or how many
 // of its runs may be expected to; "" where none is known to miss.

@@ -11,6 +11,7 @@ package drift
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -41,9 +42,9 @@ const (
 type Finding struct {
 	Link Link
 	Node string
-	// Change is how much larger values are in the second half of the runs than in
-	// the first, or on the node than elsewhere, each over the median of its point;
-	// a fraction. 0 for the other kinds.
+	// Change is how much larger values of one point are in the second half of the runs than
+	// in the first, by the slope within points, or on the node than elsewhere, each over the
+	// median of its point; a fraction. 0 for the other kinds.
 	Change float64
 	P      float64
 }
@@ -166,8 +167,8 @@ func looksAt(runs []Timed) []look {
 				sum += z * (float64(i) - float64(n-1)/2)
 			}
 			return math.Abs(sum)
-		}, func(f *Finding, _, relative []float64) {
-			f.Change = median(relative[n-n/2:])/median(relative[:n/2]) - 1
+		}, func(f *Finding, _, _ []float64) {
+			f.Change = math.Exp(slope(runs)*float64(n)/2) - 1
 		}}, look{Neighbours, func(scores []float64) float64 {
 			sum := 0.0
 			for i := range n - 1 {
@@ -249,6 +250,35 @@ func looksAtNodes(runs []Timed) (l look, some bool) {
 		}
 		f.Change = median(with)/median(without) - 1
 	}}, len(names) > 0
+}
+
+// pairs is the most pairs of runs that slope looks at.
+const pairs = 200000
+
+// slope returns by how much the logarithm of the values changes from one run to the next: the median
+// over pairs of runs of one point (Theil & Sen). What points differ in has no part in it,
+// though their runs were made one point after the other.
+func slope(runs []Timed) float64 {
+	of := map[int][]int{}
+	all := 0
+	for i, r := range runs {
+		all += len(of[r.Point])
+		of[r.Point] = append(of[r.Point], i)
+	}
+	every := 1 + all/pairs
+	var slopes []float64
+	seen := 0
+	for _, point := range slices.Sorted(maps.Keys(of)) { // always the same pairs
+		at := of[point]
+		for i := range at {
+			for _, j := range at[:i] {
+				if seen++; seen%every == 0 {
+					slopes = append(slopes, math.Log(runs[at[i]].Value/runs[j].Value)/float64(at[i]-j))
+				}
+			}
+		}
+	}
+	return median(slopes)
 }
 
 func median(xs []float64) float64 {

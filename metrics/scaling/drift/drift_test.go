@@ -42,6 +42,18 @@ func TestFindings(t *testing.T) {
 	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Link == Trend }); i < 0 || math.Abs(found[i].Change+0.05) > 0.015 || found[i].P > 0.0125 {
 		t.Errorf("a ramp: %+v", found)
 	}
+	// The same in plan order, ten runs of a point and then ten of the next: by e^0.3 from the first to the
+	// last of 30, and by e^0.155 over 15 runs, although each point's runs have one median.
+	planned := made(r, 10, 0.001, func(int, *Timed) {})
+	slices.SortStableFunc(planned, func(a, b Timed) int { return a.Point - b.Point })
+	for i := range planned {
+		planned[i].Began = 1.79e9 + 600*float64(i)
+		planned[i].Value *= math.Exp(0.3 * float64(i) / 29)
+	}
+	found = Test(planned, 0.05)
+	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Link == Trend }); i < 0 || math.Abs(found[i].Change-0.168) > 0.005 {
+		t.Errorf("a ramp in plan order: %+v", found)
+	}
 	// Up and down every ten runs: no trend.
 	found = Test(shuffled(made(r, 20, 0.01, func(i int, run *Timed) { run.Value *= 1 + 0.05*math.Sin(2*math.Pi*float64(i)/20) })), 0.05)
 	if !slices.Contains(kinds(found), Neighbours) || slices.Contains(kinds(found), Node) {

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+)
+
+// measuring makes the commands that measure more of a study: with its file, the site, the
+// run folders, and the database as they were given.
+type measuring struct {
+	s     *session
+	study string   // file, or name
+	site  string   // "": as the study has it
+	words []string // the command up to the study's keys
+	last  int      // repeat of the runs so far
+	local bool     // they ran on this machine
+}
+
+// measuring returns nil where runs were imported, or the study's file is not known.
+func (s *session) measuring(ctx context.Context, arg string, obs []scaling.Observation) (*measuring, error) {
+	name, err := studyName(arg)
+	if err != nil {
+		return nil, err
+	}
+	file := arg
+	if file == name {
+		db, err := s.openStore()
+		if err != nil {
+			return nil, err
+		}
+		defer db.Close()
+		known, err := db.Study(ctx, name)
+		if err != nil || known.Imported() || known.File == "" {
+			return nil, nil
+		}
+		file = near(known.File)
+	}
+	m := &measuring{s: s, study: file, local: true}
+	for i := range obs {
+		m.last = max(m.last, obs[i].Repeat)
+		m.local = m.local && obs[i].Job == ""
+	}
+	verb := "submit"
+	if m.local {
+		verb = "run"
+	}
+	used := s.usedOf(ctx, arg, file)
+	m.words = []string{appName, verb, used}
+	if _, site, given := strings.Cut(used, " --site "); given {
+		m.site = site
+	}
+	if s.runs != "" {
+		m.words = append(m.words, "--runs", word(s.runs))
+	}
+	if s.db != "" {
+		m.words = append(m.words, "--db", word(s.db))
+	}
+	return m, nil
+}
+
+// command measures so many more runs of what the keys say, in blocks of their own.
+func (m *measuring) command(runs int, keys ...string) string {
+	words := append(slices.Clone(m.words), fmt.Sprintf("study.first_repeat=%d", m.last+1), fmt.Sprintf("study.repeats=%d", m.last+runs))
+	for _, key := range keys {
+		if plain.MatchString(key) {
+			words = append(words, key)
+		} else {
+			words = append(words, word(key))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// plain is a key and value that no shell changes.
+var plain = regexp.MustCompile(`^[-A-Za-z0-9_.,/+]+(=[-A-Za-z0-9_.,/+]+)?$`)
+
+// counts is the key that sweeps the workers.
+func counts(list ...int) string {
+	slices.Sort(list)
+	words := make([]string, len(list))
+	for i, n := range list {
+		words[i] = fmt.Sprint(n)
+	}
+	return "sweep.workers=[" + strings.Join(words, ", ") + "]"
+}
+
+// fits reports whether the study can be planned with so many workers, as on its site, and
+// whether the machine that it would run on has the CPUs.
+func (m *measuring) fits(ctx context.Context, workers int) (planned, roomy bool) {
+	w, err := m.s.load(ctx, asked{study: m.study, site: m.site, overrides: []string{counts(workers)}})
+	if err != nil {
+		return false, false
+	}
+	return true, !m.local || !slices.ContainsFunc(w.plan.Points, func(p study.Planned) bool { return p.Point.Ranks()*p.Point.Resources.CPUsPerWorker > world.CPUs() })
+}
+
+// most returns the largest number of workers, up to twice as many as were measured, that can
+// be measured; 0: not known.
+func (m *measuring) most(ctx context.Context, largest int) int {
+	if m == nil || largest == 0 {
+		return 0
+	}
+	for _, n := range []int{2 * largest, largest + largest/2} {
+		if planned, roomy := m.fits(ctx, n); n > largest && planned && roomy {
+			return n
+		}
+	}
+	return largest
+}
+
+// commands completes what the advice asks to be measured next.
+func (m *measuring) commands(ctx context.Context, list []*advice.Advice, curves []scaling.Curve) {
+	if m == nil {
+		return
+	}
+	for _, a := range list {
+		if a.Next == nil {
+			continue
+		}
+		i := slices.IndexFunc(curves, func(c scaling.Curve) bool { return c.Series == a.Series })
+		all := append([]int{a.Next.Workers}, a.Next.Beside...)
+		keys := []string{counts(all...)}
+		if i >= 0 {
+			keys = append(keys, distinguishing(curves, i)...)
+		}
+		planned, roomy := m.fits(ctx, slices.Max(all))
+		if !planned { // the file is not what it was
+			continue
+		}
+		if !roomy { // as the runs before
+			keys = append(keys, "--oversubscribe")
+		}
+		a.Next.Command = m.command(a.Next.Runs, keys...)
+	}
+}
+
+// distinguishing are the keys in which a series differs from others, as the study takes them.
+func distinguishing(curves []scaling.Curve, i int) (keys []string) {
+	for key, v := range curves[i].Parameters {
+		if strings.HasPrefix(key, "fingerprint.") {
+			continue
+		}
+		own := scaling.ValueOf(v)
+		if slices.ContainsFunc(curves, func(c scaling.Curve) bool { return scaling.ValueOf(c.Parameters[key]) != own }) {
+			keys = append(keys, key+"="+written(key, own))
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

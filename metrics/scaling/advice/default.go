@@ -1,0 +1,261 @@
+package advice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
+)
+
+// kneeGain is what doubling the workers must bring at least: 1.4 times the
+// throughput, about the square root of 2.
+const kneeGain = 1.4
+
+// byDefault answers without any limit: the measured count from which on no doubling is worth
+// it, and up to which they all are. More workers count as kneeGain times dearer with
+// each doubling, so that the answer is the count that no other beats at that price, over
+// the whole range: a plateau is no series of doublings.
+func (s *study) byDefault() {
+	what := "the throughput"
+	if s.byTime() {
+		what = "the speed to " + s.goal()
+	}
+	s.Objective = fmt.Sprintf("the most measured workers for which doubling from each smaller count brings more than %g× %s", kneeGain, what)
+	var points []*scaling.Point
+	var q decision.Question
+	for i := range s.curve.Points {
+		p := &s.curve.Points[i]
+		if s.paced(p) {
+			points = append(points, p)
+			q.Options = append(q.Options, decision.Option{Size: p.Workers, Runs: s.pace(p).Runs, Measured: true})
+		}
+	}
+	pairs := make([]map[int]pair, len(points))
+	for i := range pairs {
+		pairs[i] = map[int]pair{}
+	}
+	at := func(i, j int) pair {
+		p, known := pairs[i][j]
+		if !known {
+			p = s.over(points[i], points[j])
+			pairs[i][j] = p
+		}
+		return p
+	}
+	q.Over = func(i, j int) decision.Comparison { return at(i, j).comparison() }
+	q.Doubts = append(slices.Clone(s.o.Doubts), s.counted()...)
+	r := decision.Decide(q)
+	s.take(r, func(i int) int { return points[i].Workers })
+	if r.Chosen < 0 {
+		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: at every one, too many runs miss %s.", s.goal()), s.Limits.sentence}
+		return
+	}
+	s.worthwhile(points, at)
+	s.Reason = [2]string{s.defaultSentence(points, r, at), s.Limits.sentence}
+}
+
+// take keeps the result; count is the workers of an option.
+func (s *study) take(r decision.Result, count func(option int) int) {
+	s.Provisional, s.Probability = r.Provisional, r.Probability
+	s.Doubts = append(s.Doubts, r.Doubts...)
+	if r.Chosen >= 0 {
+		n := count(r.Chosen)
+		s.Workers = &n
+	}
+	for _, c := range r.Undecided {
+		s.Undecided = append(s.Undecided, Contender{count(c.Option), c.Probability})
+	}
+	for _, i := range r.Equivalent {
+		s.Equivalent = append(s.Equivalent, count(i))
+	}
+}
+
+// worthwhile tells each measured candidate how likely going up to it from every smaller
+// count is worth it.
+func (s *study) worthwhile(points []*scaling.Point, at func(i, j int) pair) {
+	for i, p := range points {
+		c := s.candidate(p.Workers)
+		if i == 0 || c == nil {
+			continue
+		}
+		keeps, known := 1.0, true
+		for j := range i {
+			b := at(i, j).comparison().Belief
+			if known = known && b != nil; !known {
+				break
+			}
+			keeps -= b.AtMost(1)
+		}
+		if known {
+			keeps = max(0, keeps)
+			c.Keeps = &keeps
+		}
+	}
+}
+
+// defaultSentence is the answer and what it rests on: what going up to it brings, and what
+// the count that may be better would.
+func (s *study) defaultSentence(points []*scaling.Point, r decision.Result, at func(i, j int) pair) string {
+	i := r.Chosen
+	use := "Use " + number.Count(points[i].Workers, "worker")
+	if s.Provisional {
+		use = "Provisional: use " + number.Count(points[i].Workers, "worker")
+	}
+	if s.Goal != "" && s.timeless != "" {
+		use += " (by throughput alone: " + s.timeless + ")"
+	}
+	if t := points[i].Of(s.Goal); s.byTime() && len(t.Values) < t.Runs {
+		use += fmt.Sprintf(" (%d of %d runs reach %s)", len(t.Values), t.Runs, s.goal())
+	}
+	// The strongest of the smaller counts, and of the larger ones.
+	below, above := -1, -1
+	for j := range points {
+		switch {
+		case j < i && (below < 0 || at(j, i).comparison().Value >= at(below, i).comparison().Value):
+			below = j
+		case j > i && (above < 0 || at(j, i).comparison().Value > at(above, i).comparison().Value):
+			above = j
+		}
+	}
+	var parts []string
+	if below >= 0 {
+		parts = append(parts, s.gained(points[below].Workers, points[i].Workers, at(i, below)))
+		if c := s.candidate(points[i].Workers); c != nil && c.Keeps != nil {
+			use += " (" + Likely(*c.Keeps) + " likely that " + going(points[below].Workers, points[i].Workers) + " is worth it)"
+		}
+	}
+	switch {
+	case above >= 0:
+		p := at(above, i)
+		parts = append(parts, s.refused(points[i].Workers, points[above].Workers, p))
+		if b := p.comparison().Belief; b != nil && below < 0 {
+			use += " (" + Likely(b.AtMost(1)) + " likely that " + going(points[i].Workers, points[above].Workers) + " is not worth it)"
+		}
+	case below >= 0:
+		parts = append(parts, "more workers were not measured")
+	}
+	if text := s.left(points); text != "" {
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		parts = []string{"nothing else was measured"}
+	}
+	return use + ": " + strings.Join(parts, "; ") + "." + s.Uncertain()
+}
+
+// left says which measured counts have no say, and why.
+func (s *study) left(points []*scaling.Point) string {
+	var list []string
+	for i := range s.curve.Points {
+		p := &s.curve.Points[i]
+		if slices.Contains(points, p) {
+			continue
+		}
+		list = append(list, s.unjudged(p))
+	}
+	return strings.Join(list, "; ")
+}
+
+// unjudged says why what a point brings is not known.
+func (s *study) unjudged(p *scaling.Point) string {
+	workers := number.Count(p.Workers, "worker")
+	switch t := p.Of(s.Goal); {
+	case !s.byTime():
+		return "no run on " + workers + " has a throughput"
+	case t.Runs == 0:
+		return "no run on " + workers + " says when it reached " + s.goal()
+	default:
+		return fmt.Sprintf("none of %s on %s reaches %s", number.Count(t.Runs, "run"), workers, s.goal())
+	}
+}
+
+// going is the step from one count to another in words.
+func going(from, to int) string {
+	if to == 2*from {
+		return fmt.Sprintf("doubling to %d", to)
+	}
+	return fmt.Sprintf("going from %d to %d", from, to)
+}
+
+// gained says what the step up to the answer brings, with the least that it is shown to.
+func (s *study) gained(from, to int, p pair) string {
+	start, each := fmt.Sprintf("doubling from %d", from), ""
+	if to != 2*from {
+		start, each = fmt.Sprintf("going from %d to %d", from, to), " per doubling"
+	}
+	does := "trains"
+	if s.byTime() {
+		does = "reaches " + s.goal()
+	}
+	return fmt.Sprintf("%s %s %.3g× as fast%s%s", start, does, p.perDoubling(p.Estimate.Value), each, s.bounds(p, true))
+}
+
+// refused says what the step from the answer to a larger count would bring, with the most that
+// it may.
+func (s *study) refused(from, to int, p pair) string {
+	each, workers := "", float64(to)/float64(from)
+	if to != 2*from {
+		each = " per doubling"
+	}
+	ratio := p.Estimate.Value
+	likely := ""
+	if b := p.comparison().Belief; b != nil && 1-b.AtMost(1) > 1-decision.Sure {
+		likely = ", " + Likely(1-b.AtMost(1)) + " likely to be worth it"
+	}
+	if ratio <= 1 {
+		how := fmt.Sprintf("%d were no faster than %d", to, from)
+		if p.speed != nil && p.speed.High < 1 {
+			how = fmt.Sprintf("%d workers are slower than %d", to, from)
+		}
+		if s.loads(to, from) {
+			how += ", initialisation included"
+		}
+		return how + s.bounds(p, false) + likely
+	}
+	return fmt.Sprintf("%d would be %.3g× as fast%s%s, for %.3g× the worker-hours%s", to, p.perDoubling(ratio), each, s.bounds(p, false), workers/ratio, likely)
+}
+
+// bounds is the end of the interval that matters, or both where the step is undecided.
+func (s *study) bounds(p pair, taken bool) string {
+	if p.speed == nil {
+		return ""
+	}
+	low, high := p.perDoubling(p.speed.Low), p.perDoubling(p.speed.High)
+	switch {
+	case low <= kneeGain && kneeGain <= high:
+		return fmt.Sprintf(" (%.3g× to %.3g×)", low, high)
+	case taken:
+		return fmt.Sprintf(" (at least %.3g×)", low)
+	}
+	return fmt.Sprintf(" (at most %.3g×)", high)
+}
+
+// loads reports whether so many workers train faster than others and only their
+// initialisation makes them no faster: the table shows both times.
+func (s *study) loads(workers, than int) bool {
+	own, other := s.candidate(workers), s.candidate(than)
+	return own != nil && other != nil && own.Training != nil && other.Training != nil && own.Seconds != nil && other.Seconds != nil &&
+		own.Training.Value < other.Training.Value && own.Seconds.Value >= other.Seconds.Value
+}
+
+// candidate is the one with so many workers; nil without.
+func (s *study) candidate(workers int) *Candidate {
+	i := slices.IndexFunc(s.Candidates, func(c Candidate) bool { return c.Workers == workers })
+	if i < 0 {
+		return nil
+	}
+	return &s.Candidates[i]
+}
+
+// measuredPoint is the point with so many workers that has a speed; nil without.
+func (s *study) measuredPoint(workers int) *scaling.Point {
+	for i := range s.curve.Points {
+		if p := &s.curve.Points[i]; p.Workers == workers && s.paced(p) {
+			return p
+		}
+	}
+	return nil
+}

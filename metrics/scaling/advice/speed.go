@@ -1,0 +1,148 @@
+package advice
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
+)
+
+// A pair is what is known of one measured count over another.
+type pair struct {
+	*scaling.Ratio                  // of the speeds, of runs that reach the target; nil estimate: not known
+	doubt          *decision.Doubt  // about the comparison; nil: nothing
+	speed          *decision.Belief // the same with the law's error where the runs are too few; nil: no interval
+	success        decision.Belief  // ratio of the shares of runs that reach the target
+	doublings      float64          // of the workers; negative where there are fewer
+}
+
+// byTime reports whether the answer goes by the time to the target.
+func (s *study) byTime() bool { return s.Goal != "" && s.timeless == "" }
+
+// pace returns what makes one count faster than another: the time to the target, with
+// initialisation where all points recorded it, or else the throughput.
+func (s *study) pace(p *scaling.Point) *scaling.Summary {
+	if !s.byTime() {
+		return p.Of(measure.Throughput)
+	}
+	if s.started {
+		return p.FromStart(s.Goal)
+	}
+	return p.Of(s.Goal)
+}
+
+// paced reports whether a point has a speed.
+func (s *study) paced(p *scaling.Point) bool { return len(s.pace(p).Values) > 0 }
+
+// over compares the speed of point a with that of point b.
+func (s *study) over(a, b *scaling.Point) pair {
+	x, y := s.pace(a), s.pace(b)
+	if s.byTime() && (len(x.Values) < x.Runs || len(y.Values) < y.Runs) {
+		x, y = x.Reaching(), y.Reaching()
+	}
+	p := pair{Ratio: x.Ratio(y), success: s.success(a, b), doublings: math.Log2(float64(a.Workers) / float64(b.Workers))}
+	if e := p.Estimate; e != nil && e.Interval != nil {
+		p.speed = &decision.Belief{Value: e.Value, Low: e.Interval.Low, High: e.Interval.High, Level: s.o.Confidence}
+	} else if e != nil && p.Refusal == scaling.FewRuns && s.law != nil {
+		p.speed = s.borrowed(a, b, e.Value)
+	}
+	p.doubt = s.doubt(p, a, b)
+	return p
+}
+
+// borrowed is the error of a ratio of two counts of which one has too few runs: that of
+// the candidates' figures, which have it from the law. nil where they have none.
+func (s *study) borrowed(a, b *scaling.Point, ratio float64) *decision.Belief {
+	x, y := s.candidate(a.Workers), s.candidate(b.Workers)
+	if x == nil || y == nil {
+		return nil
+	}
+	of := func(c *Candidate) *Estimate { return c.Throughput }
+	if s.byTime() {
+		of = func(c *Candidate) *Estimate { return c.Seconds }
+		x, y = y, x
+	}
+	if of(x) == nil || of(y) == nil || of(x).Low == nil || of(y).Low == nil {
+		return nil
+	}
+	q := s.belief(of(x)).Over(s.belief(of(y)))
+	by := ratio / q.Value
+	q = q.Scale(by)
+	return &q
+}
+
+func (s *study) belief(e *Estimate) decision.Belief {
+	return decision.Belief{Value: e.Value, Low: *e.Low, High: *e.High, Level: s.o.Confidence}
+}
+
+// comparison is the pair as the decision takes it: more workers have to be kneeGain times
+// as fast with each doubling.
+func (p pair) comparison() decision.Comparison {
+	if p.Estimate == nil {
+		return decision.Comparison{}
+	}
+	price := math.Pow(kneeGain, -p.doublings) * p.success.Value
+	c := decision.Comparison{Value: p.Estimate.Value * price, Doubt: p.doubt}
+	if p.speed != nil {
+		b := p.speed.Times(p.success).Scale(math.Pow(kneeGain, -p.doublings))
+		c.Belief = &b
+	}
+	return c
+}
+
+// success compares the shares of the runs of two counts that reach the target. Runs
+// that train alike miss it equally often, so that with the same global batch, or where
+// no run of either misses, the ratio is 1; so is its value unless Fisher's exact test
+// tells the two apart. Its error is that of both shares (Jeffreys' intervals; Brown, Cai
+// & DasGupta, Statistical Science 16, 2001).
+func (s *study) success(a, b *scaling.Point) decision.Belief {
+	one := decision.Belief{Value: 1, Low: 1, High: 1, Level: s.o.Confidence}
+	if !s.byTime() {
+		return one
+	}
+	ta, tb := a.Of(s.Goal), b.Of(s.Goal)
+	batch := s.batchAt(a.Workers)
+	if len(ta.Values) == ta.Runs && len(tb.Values) == tb.Runs || batch > 0 && batch == s.batchAt(b.Workers) {
+		return one
+	}
+	share := func(t *scaling.Summary) decision.Belief {
+		k, n := float64(len(t.Values)), float64(t.Runs)
+		at := func(p float64) float64 { return mathext.InvRegIncBeta(k+0.5, n-k+0.5, p) }
+		e := decision.Belief{Value: at(0.5), Low: at((1 - s.o.Confidence) / 2), High: at((1 + s.o.Confidence) / 2), Level: s.o.Confidence}
+		if k == n {
+			e.High = 1
+		}
+		return e
+	}
+	ratio := share(ta).Over(share(tb))
+	if fisher(len(ta.Values), ta.Runs, len(tb.Values), tb.Runs) > 1-s.o.Confidence {
+		ratio = ratio.Scale(1 / ratio.Value)
+	}
+	return ratio
+}
+
+// fisher returns the two-sided p-value of Fisher's exact test that k of n and l of m
+// come from one chance.
+func fisher(k, n, l, m int) float64 {
+	log := func(n, k int) float64 { // of n over k
+		a, _ := math.Lgamma(float64(n + 1))
+		b, _ := math.Lgamma(float64(k + 1))
+		c, _ := math.Lgamma(float64(n - k + 1))
+		return a - b - c
+	}
+	all := k + l
+	chance := func(k int) float64 { return math.Exp(log(n, k) + log(m, all-k) - log(n+m, all)) }
+	own, p := chance(k), 0.0
+	for i := max(0, all-m); i <= min(n, all); i++ {
+		if x := chance(i); x <= own*(1+1e-9) {
+			p += x
+		}
+	}
+	return min(1, p)
+}
+
+// perDoubling is a ratio of speeds as what each doubling of the workers brings.
+func (p pair) perDoubling(ratio float64) float64 { return math.Pow(ratio, 1/p.doublings) }

@@ -1,0 +1,89 @@
+package decision
+
+import (
+	"cmp"
+	"slices"
+)
+
+// An answer within limits needs at least the probability likely of keeping them and being Close to
+// the best, and is expected to have at least the share worthy of the best one's worth.
+const (
+	likely = 0.5
+	worthy = 0.8
+)
+
+// A prospect is an option that may keep the limits.
+type prospect struct {
+	option int
+	keeps  float64
+	worth  float64
+}
+
+// within chooses the option of which the most is expected (Raiffa & Schlaifer, Applied
+// Statistical Decision Theory, 1961), of those that are likely to be good enough.
+func (q *Question) within(r *Result) {
+	var all, open []prospect
+	for i := range q.Options {
+		o := &q.Options[i]
+		if o.Keeps == nil || q.UpTo > 0 && o.Size > q.UpTo {
+			continue
+		}
+		all = append(all, prospect{i, *o.Keeps, o.Worth})
+	}
+	for _, p := range all {
+		switch {
+		case q.Beats == nil || !slices.ContainsFunc(all, func(o prospect) bool {
+			return o.option != p.option && o.keeps >= p.keeps && q.Beats(o.option, p.option)
+		}):
+			open = append(open, p)
+		case p.keeps > 0.5:
+			r.Passed = p.option
+		}
+	}
+	slices.SortStableFunc(open, func(a, b prospect) int { return cmp.Compare(b.keeps, a.keeps) })
+	most := 0.0
+	for _, p := range open {
+		good, share := expected(p, open)
+		if share > most && share >= worthy-1e-12 && good >= likely {
+			most, r.Chosen, r.Probability = share, p.option, &good
+		}
+	}
+	if r.Chosen < 0 {
+		return
+	}
+	// What may be better by more than Close, and what is safer where the answer is not sure.
+	chosen := all[slices.IndexFunc(all, func(p prospect) bool { return p.option == r.Chosen })]
+	for _, p := range open {
+		if p.worth*(1-Close) > chosen.worth && p.keeps > 1-Sure || chosen.keeps < Sure && p.keeps >= Sure {
+			r.Undecided = append(r.Undecided, Contender{p.option, p.keeps})
+		}
+	}
+	slices.SortStableFunc(r.Undecided, func(a, b Contender) int {
+		return cmp.Compare(q.Options[b.Option].Worth*b.Probability, q.Options[a.Option].Worth*a.Probability)
+	})
+}
+
+// expected returns the probability that p keeps the limits and is Close to the best of those that
+// do, and what choosing it is expected to bring: a share of the worth of that best one,
+// nothing if it breaks a limit. What one option is off its neighbours are as well (they
+// share runs, law and base): in a share u of all worlds those keep the limits whose
+// probability is u or more. all are sorted by it, highest first.
+func expected(p prospect, all []prospect) (good, share float64) {
+	best := 0.0
+	for i, o := range all {
+		best = max(best, o.worth)
+		next := 0.0
+		if i+1 < len(all) {
+			next = all[i+1].keeps
+		}
+		top := min(o.keeps, p.keeps)
+		if top <= next {
+			continue
+		}
+		share += (top - next) * p.worth / best
+		if p.worth >= best*(1-Close) {
+			good += top - next
+		}
+	}
+	return good, share
+}
