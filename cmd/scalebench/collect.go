@@ -94,7 +94,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 		return err
 	}
 	s.hold()
-	db, err := store.Open(file, store.Options{})
+	db, err := openForWriting(file)
 	if err != nil {
 		return storeError(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/spelling"
+	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -24,6 +25,24 @@ func (s *session) openStore() (*store.Store, error) {
 	}
 	s.detail("database %s", db.Path())
 	return db, nil
+}
+
+// openForWriting opens the database for a command that stores something. The database,
+// and the files that SQLite keeps next to it, must be this user's or root's, and nobody
+// else may be able to write to them: a database that somebody else created in /tmp would
+// be theirs to change.
+func openForWriting(file string) (*store.Store, error) {
+	for _, path := range append(store.Files(file), file+".key") {
+		err := trust.Check(path)
+		var foreign *trust.Error
+		if errors.As(err, &foreign) {
+			return nil, &trust.Error{Path: foreign.Path, Reason: foreign.Reason, Remedy: "Name another database with --db FILE, in a folder that only you can write to"}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("database %s: %w: %w", file, store.ErrUnusable, err)
+		}
+	}
+	return store.Open(file, store.Options{})
 }
 
 // findMeasure finds a measure by its name: a declared one, the time to a target,

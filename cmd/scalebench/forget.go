@@ -285,7 +285,7 @@ func (f *forgetting) inStore(ctx context.Context, change func(*store.Store) erro
 	if err != nil {
 		return err
 	}
-	db, err := store.Open(file, store.Options{})
+	db, err := openForWriting(file)
 	if err != nil {
 		return storeError(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -203,13 +204,14 @@ func (s *session) claim(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	db, err := store.Open(path, store.Options{})
+	db, err := openForWriting(path)
 	if err == nil {
 		defer db.Close()
 		err = s.register(ctx, db, w.folder, its)
 	}
 	var mine *usageError
-	if err != nil && !errors.As(err, &mine) {
+	var foreign *trust.Error
+	if err != nil && !errors.As(err, &mine) && !errors.As(err, &foreign) {
 		s.warn("study %s is not in the database yet; `scalebench collect` adds it: %v", w.study.Name, err)
 		return nil
 	}

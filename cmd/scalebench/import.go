@@ -110,7 +110,7 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 		return err
 	}
 	s.hold()
-	db, err := store.Open(path, store.Options{})
+	db, err := openForWriting(path)
 	if err != nil {
 		return storeError(err)
 	}

@@ -112,7 +112,7 @@ func runRemark(ctx context.Context, s *session, arg, done string, change func(*m
 	}
 	var db *store.Store // nil: there is none yet, and collect will read the folders
 	if exists(file) {
-		if db, err = store.Open(file, store.Options{}); err != nil {
+		if db, err = openForWriting(file); err != nil {
 			return storeError(err)
 		}
 		defer db.Close()

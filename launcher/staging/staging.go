@@ -40,7 +40,10 @@ const (
 )
 
 // Area is a user's own folder on a node's disk.
-type Area struct{ root string }
+type Area struct {
+	root  string
+	roots []string // root, and others that this user has in the same place
+}
 
 // Lifetime is how long an item is needed.
 type Lifetime struct {
@@ -96,19 +99,64 @@ func Open(dir string) (Area, error) {
 	case !filepath.IsAbs(expanded):
 		return Area{}, fmt.Errorf("the folder for staging is %q, which is not an absolute path here (%q); name another in the site file (stage.dir)", dir, expanded)
 	}
-	a := Area{filepath.Join(expanded, fmt.Sprintf("scalebench-%d", os.Getuid()))}
-	if err := os.Mkdir(a.root, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	a, err := openArea(expanded)
+	if err != nil {
 		return Area{}, fmt.Errorf("the folder for staging cannot be used: %w; name another in the site file (stage.dir)", err)
 	}
-	// Others may write in the folder above, and could have put theirs here.
-	var info unix.Stat_t
-	if err := unix.Lstat(a.root, &info); err != nil {
+	return a, nil
+}
+
+// openArea finds this user's area in a folder, or makes it. Other users may write to
+// the folder: where one of them already has something with the area's name, the area
+// gets a name that cannot be foreseen. All processes of this user then use the oldest
+// of their own areas, so that they still share what is staged.
+func openArea(folder string) (Area, error) {
+	prefix := fmt.Sprintf("scalebench-%d", os.Getuid())
+	plain := filepath.Join(folder, prefix)
+	err := os.Mkdir(plain, 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return Area{}, err
 	}
-	if info.Mode&unix.S_IFMT != unix.S_IFDIR || int(info.Uid) != os.Getuid() || info.Mode&0o022 != 0 {
-		return Area{}, fmt.Errorf("%s is not a folder that only you can write to; remove it, or name another folder in the site file (stage.dir)", a.root)
+	var a Area
+	look := func() error {
+		a.roots = nil
+		if mine(plain) {
+			a.roots = append(a.roots, plain)
+		}
+		entries, err := os.ReadDir(folder) // sorted: their names begin with when they were made
+		if err != nil && len(a.roots) == 0 {
+			return err
+		}
+		for _, e := range entries {
+			if path := filepath.Join(folder, e.Name()); strings.HasPrefix(e.Name(), prefix+"-") && mine(path) {
+				a.roots = append(a.roots, path)
+			}
+		}
+		return nil
 	}
+	if err := look(); err != nil {
+		return Area{}, err
+	}
+	if len(a.roots) == 0 {
+		made, err := os.MkdirTemp(folder, fmt.Sprintf("%s-%d-", prefix, time.Now().UnixNano()))
+		if err != nil {
+			return Area{}, err
+		}
+		if err := look(); err != nil { // another process may have made an older one meanwhile
+			return Area{}, err
+		}
+		if len(a.roots) == 0 {
+			return Area{}, fmt.Errorf("%s is not a folder that only you can write to", made)
+		}
+	}
+	a.root = a.roots[0]
 	return a, nil
+}
+
+// mine reports whether a path is a folder that only this user can write to.
+func mine(path string) bool {
+	var info unix.Stat_t
+	return unix.Lstat(path, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFDIR && int(info.Uid) == os.Getuid() && info.Mode&0o022 == 0
 }
 
 // Put makes the item be there. Progress is lost, and nothing else, when the
@@ -233,20 +281,25 @@ func (a Area) sweep(now time.Time) error {
 // each removes the items that the function says are to go. Those that somebody
 // uses are left out.
 func (a Area) each(goes func(f *Folder, record complete, whole bool) bool) error {
-	entries, err := os.ReadDir(a.root)
-	if err != nil {
-		return err
-	}
 	var wrong []error
-	for _, e := range entries {
-		f, err := open(filepath.Join(a.root, e.Name()), syscall.LOCK_EX|syscall.LOCK_NB)
+	for _, root := range a.roots {
+		entries, err := os.ReadDir(root)
 		if err != nil {
-			continue // in use, or gone
+			if root != a.root && errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			return err
 		}
-		if record, whole := f.read(); goes(f, record, whole) {
-			wrong = append(wrong, os.RemoveAll(f.path))
+		for _, e := range entries {
+			f, err := open(filepath.Join(root, e.Name()), syscall.LOCK_EX|syscall.LOCK_NB)
+			if err != nil {
+				continue // in use, or gone
+			}
+			if record, whole := f.read(); goes(f, record, whole) {
+				wrong = append(wrong, os.RemoveAll(f.path))
+			}
+			f.Release()
 		}
-		f.Release()
 	}
 	return errors.Join(wrong...)
 }

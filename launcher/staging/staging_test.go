@@ -4,11 +4,13 @@ import (
 	"archive/tar"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -243,18 +245,85 @@ func TestFolderIsOurs(t *testing.T) {
 	if err != nil || filepath.Dir(a.root) != os.Getenv("STAGE_HERE") {
 		t.Errorf("%+v, %v", a, err)
 	}
-	open := t.TempDir()
-	if err := os.Mkdir(filepath.Join(open, filepath.Base(a.root)), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(open, filepath.Base(a.root)), 0o777); err != nil {
-		t.Fatal(err)
-	}
 	for dir, want := range map[string]string{"$STAGE_NOWHERE/x": "STAGE_NOWHERE is not set", "local": "not an absolute path",
-		"/no/such/folder": "no such file", open: "only you can write"} {
+		"/no/such/folder": "no such file"} {
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", dir, err, want)
 		}
+	}
+}
+
+// Whatever a stranger puts in the place of the folder: this user's runs stage all the
+// same, share what they keep, and find it again when the stranger's thing is gone.
+func TestSquattedFolder(t *testing.T) {
+	const stranger = 1<<31 - 7
+	own := t.TempDir()
+	for name, squat := range map[string]func(path string) error{
+		"a stranger's folder": func(path string) error { return errors.Join(os.Mkdir(path, 0o755), os.Lchown(path, stranger, -1)) },
+		"a folder for all":    func(path string) error { return errors.Join(os.Mkdir(path, 0o755), os.Chmod(path, 0o777)) },
+		"a file":              func(path string) error { return os.WriteFile(path, nil, 0o644) },
+		"a FIFO":              func(path string) error { return syscall.Mkfifo(path, 0o644) },
+		"a link to mine":      func(path string) error { return os.Symlink(own, path) },
+		"a dangling link":     func(path string) error { return os.Symlink("/no/where", path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if os.Geteuid() != 0 && strings.Contains(name, "stranger") {
+				t.Skip("only root can give files away")
+			}
+			dir, source := t.TempDir(), dataset(t)
+			plain := filepath.Join(dir, fmt.Sprintf("scalebench-%d", os.Getuid()))
+			early := plain + "-0-early" // sorts before every other
+			if err := errors.Join(os.Chmod(dir, 0o777|os.ModeSticky), squat(plain), squat(early)); err != nil {
+				t.Fatal(err)
+			}
+			life := Lifetime{Until: time.Now().Add(time.Hour), Keep: true}
+			var wait sync.WaitGroup
+			for range 8 {
+				wait.Go(func() {
+					a, err := Open(dir)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					item, err := a.Put(t.Context(), Data, source, life)
+					if err != nil {
+						t.Error(err)
+					}
+					holds(t, item.Path)
+				})
+			}
+			wait.Wait()
+			a, err := Open(dir)
+			if err != nil || a.root == plain || a.root == early {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			first := put(t, a, Data, source, life)
+			b, err := Open(dir)
+			if err != nil || b.root != a.root {
+				t.Fatalf("%+v, %v; the first has %s", b, err, a.root)
+			}
+			if again := put(t, b, Data, source, life); !again.Reused || again.Path != first.Path {
+				t.Errorf("%+v, the first %+v", again, first)
+			}
+			// What a job staged there is removed by its end, whichever folder is used then.
+			mine := put(t, b, Data, source, hour)
+			if err := os.RemoveAll(plain); err != nil {
+				t.Fatal(err)
+			}
+			c, err := Open(dir)
+			if err != nil || c.root != plain {
+				t.Fatalf("%+v, %v", c, err)
+			}
+			if err := c.Remove(hour.Owner); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(mine.Path); err == nil {
+				t.Error("Remove left it")
+			}
+			if entries, err := os.ReadDir(own); err != nil || len(entries) > 0 {
+				t.Errorf("%v, %v", entries, err)
+			}
+		})
 	}
 }
 

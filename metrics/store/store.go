@@ -22,6 +22,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -201,18 +202,36 @@ func create(path string) error {
 	return f.Close()
 }
 
-// regularFiles says what is no regular file of the database and of those that
-// SQLite keeps beside it, and follows no link to. It would wait for the writer of
-// a FIFO.
+// Files returns the paths of a database and of what is kept next to it: SQLite's
+// write-ahead log, shared memory and journal, and the lock.
+func Files(path string) []string {
+	return []string{path, path + "-wal", path + "-shm", path + "-journal", path + ".lock"}
+}
+
+// regularFiles returns an error for what is not a regular file of the database and of
+// those that SQLite keeps next to it, and follows no link to one: it would wait for the
+// writer of a FIFO. SQLite also believes a log or journal that it finds, so they must
+// belong to the database's owner, this user or root.
 func regularFiles(path string) error {
-	for suffix, look := range map[string]func(string) (fs.FileInfo, error){"": os.Stat, "-wal": os.Lstat, "-shm": os.Lstat, "-journal": os.Lstat} {
-		info, err := look(path + suffix)
-		if err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a regular file", path+suffix)
+	main, err := os.Stat(path)
+	if err == nil && !main.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	for _, file := range []string{path + "-wal", path + "-shm", path + "-journal"} {
+		info, err := os.Lstat(file)
+		switch {
+		case err != nil:
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s is not a regular file", file)
+		case main == nil && owner(info) != os.Geteuid() && owner(info) != 0,
+			main != nil && !slices.Contains([]int{owner(main), os.Geteuid(), 0}, owner(info)):
+			return fmt.Errorf("%s belongs to user %d, not to the owner of the database; have it removed, or move the database to a folder that only you can write to", file, owner(info))
 		}
 	}
 	return nil
 }
+
+func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
 // connector opens connections with a hook, without registering a driver by
 // name for the whole program.
