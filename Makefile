@@ -6,10 +6,10 @@ MODULE := github.com/scalebench/scalebench
 # module command, strace, Chromium with the font of the figures, clang for the GPU's
 # kernels, a Python that makes environments, and PyTorch, which belongs to Debian's
 # own interpreter.
-TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck pycodestyle modulecmd strace chromium fusermount3 clang-14
+TEST_PROGRAMS := busybox sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck pycodestyle modulecmd strace chromium fusermount3 clang-14
 TEST_MODULES := torch ensurepip
 TEST_LIBRARIES := libturbojpeg.so.0
-TEST_PACKAGES := libturbojpeg0 slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace fuse3 chromium fonts-liberation clang-14 python3-venv python3-torch python3-numpy
+TEST_PACKAGES := busybox-static libturbojpeg0 slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace fuse3 chromium fonts-liberation clang-14 python3-venv python3-torch python3-numpy
 TEST_TAGS := slurm,python,browser,ptx
 
 # Debian keeps daemons where an ordinary user's PATH does not look.
@@ -29,7 +29,7 @@ BENCH_MODULES := PIL
 BENCH_PACKAGES := fio python3-pil openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check gpu-bundle release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -67,11 +67,11 @@ report-example: build
 	$(EXAMPLE) collect advice
 	$(EXAMPLE) report advice --site examples/advice/prices.toml -o dist/report-example.html
 
+STATIC = -tags 'sqlite_omit_load_extension osusergo netgo' -ldflags '$(STAMP) -linkmode external -extldflags "-static -Wl,--fatal-warnings"'
 dist/linux-amd64 dist/linux-arm64: CC = $(if $(filter %-arm64,$@),aarch64-linux-gnu-gcc,gcc)
 dist/linux-%: FORCE
 	rm -rf $@ dist/*-linux-$*.tar.gz && mkdir -p $@
-	CGO_ENABLED=1 CC=$(CC) GOOS=linux GOARCH=$* go build -trimpath -tags 'sqlite_omit_load_extension osusergo netgo' \
-		-ldflags '$(STAMP) -linkmode external -extldflags "-static -Wl,--fatal-warnings"' -o $@/scalebench ./cmd/scalebench
+	CGO_ENABLED=1 CC=$(CC) GOOS=linux GOARCH=$* go build -trimpath $(STATIC) -o $@/scalebench ./cmd/scalebench
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags '$(STAMP)' -o $@/scalebench-worker ./cmd/scalebench-worker
 	cp LICENSE README.md $@
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime='$(shell date -u +%F)' -C dist -czf dist/scalebench-$(VERSION)-linux-$*.tar.gz linux-$*
@@ -106,7 +106,7 @@ test-full:
 
 test-computing:
 	$(GO_TEST) $$(go list ./... | grep -v -x $(WAITING:./%=-e $(MODULE)/%))
-	go test -tags gpu -p 1 $(TEST_FLAGS) -run 'GPU' ./cmd/gpu-check ./cmd/scalebench-worker
+	go test -tags gpu -p 1 $(TEST_FLAGS) -run 'GPU' ./cmd/scalebench-worker
 	go test -tags turbojpeg $(TEST_FLAGS) ./launcher/preprocess/turbojpeg
 
 test-waiting:
@@ -206,15 +206,28 @@ framework-packages: test-packages
 		$$sudo apt-get update -q && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -q -y --no-install-recommends libtorch-dev pybind11-dev python3-dev python3-venv g++; \
 	fi
 
-# Everything that touches a GPU, on a machine that has one, with PyTorch for CUDA
-# in PYTHON; its report is to be committed (docs/nccl.md).
-PYTHON := python3
-gpu-check: build worker-gpu
-	go run ./cmd/gpu-check -python '$(PYTHON)' -commit "$$(git describe --always --abbrev=40 --exclude '*' --dirty)"
+# The check of everything that touches a GPU, as a folder that runs on a node with
+# nothing but the GPU's driver and a C library of version 2.34 or later.
+BUNDLE := dist/gpu-check-linux-amd64
+COMMIT = $(shell git describe --always --abbrev=40 --exclude '*' --dirty 2>/dev/null)
+gpu-bundle:
+	rm -rf $(BUNDLE) $(BUNDLE).tar.gz && mkdir -p $(BUNDLE)
+	CGO_ENABLED=0 GOARCH=amd64 go build -trimpath -ldflags '$(STAMP) -X $(MODULE)/cmd/version.commit=$(COMMIT)' -o $(BUNDLE)/gpu-check ./cmd/gpu-check
+	CGO_ENABLED=1 GOARCH=amd64 go build -trimpath $(STATIC) -o $(BUNDLE)/scalebench ./cmd/scalebench
+	CGO_ENABLED=1 GOARCH=amd64 go build -trimpath -tags gpu,training -ldflags '$(STAMP)' -o $(BUNDLE)/scalebench-worker ./cmd/scalebench-worker
+	cp LICENSE $(BUNDLE) && cp cmd/gpu-check/bundle.md $(BUNDLE)/README.md
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime='$(shell date -u +%F)' -C dist -czf $(BUNDLE).tar.gz $(notdir $(BUNDLE))
 
-# The released programs in a bare chroot without a C library, arm64's emulated.
-test-release: release
-	go test -tags release -count 1 $(TEST_FLAGS) -run Release ./cmd/scalebench
+# That check on this machine, with PyTorch for CUDA in PYTHON if it is set; if everything
+# passed, its report is to be committed (docs/gpu.md).
+PYTHON :=
+gpu-check: gpu-bundle
+	$(BUNDLE)/gpu-check $(if $(PYTHON),--python '$(PYTHON)') --output dist/gpu-check.json --record .
+
+# The released programs in a bare chroot without a C library, arm64's emulated; and the
+# GPU check's bundle in one with busybox, a C library and the fakes of CUDA's libraries.
+test-release: release gpu-bundle
+	go test -tags release -count 1 $(TEST_FLAGS) -run Release ./cmd/scalebench ./cmd/gpu-check
 
 # Installs what is missing, and only that, after saying so.
 test-packages: PROGRAMS = $(TEST_PROGRAMS)
@@ -241,11 +254,11 @@ lint: test-packages
 	@large=$$(git ls-files -z | xargs -0 stat -c '%s %n' | awk '$$1 > 1000000'); [ -z "$$large" ] || { echo "over 1 MB, a program by mistake? $$large"; exit 1; }
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
 	go vet -tags $(TEST_TAGS),release,frameworks,serving ./...
-	go vet -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
+	go vet -tags gpu ./cmd/scalebench-worker
 	go vet -tags onnxruntime ./cmd/scalebench-worker
 	go vet -tags turbojpeg ./cmd/scalebench-worker
 	go tool staticcheck -tags $(TEST_TAGS),release,frameworks,serving ./...
-	go tool staticcheck -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
+	go tool staticcheck -tags gpu ./cmd/scalebench-worker
 	go tool staticcheck -tags onnxruntime ./cmd/scalebench-worker
 	go tool staticcheck -tags turbojpeg ./cmd/scalebench-worker
 	git ls-files '*.sh' .ci | xargs shellcheck

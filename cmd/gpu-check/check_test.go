@@ -1,138 +1,199 @@
 package main
 
 import (
-	"context"
-	"io"
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/scalebench/scalebench/launcher/cluster/probe"
 )
 
-// What an interpreter may be on a machine of somebody else's.
-func TestPyTorch(t *testing.T) {
-	one := 1
-	for name, test := range map[string]struct{ script, want string }{
-		"no PyTorch":      {`echo "ModuleNotFoundError: No module named 'torch'" >&2; exit 1`, "give an interpreter with PyTorch for CUDA (make gpu-check PYTHON=…)"},
-		"without CUDA":    {`echo '{"version": "2.9.0+cpu", "available": false}'`, "PyTorch 2.9.0+cpu (INTERPRETER) sees no GPU, but the driver sees 1: install a PyTorch that is built for CUDA 12.4 or older"},
-		"a banner":        {`echo welcome`, `printed "welcome\n"`},
-		"what is needed":  {`echo '{"version": "2.9.0", "available": true}'`, ""},
-		"no such program": {"", "INTERPRETER"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			python := filepath.Join(t.TempDir(), "python")
-			if test.script != "" {
-				if err := os.WriteFile(python, []byte("#!/bin/sh\n"+test.script+"\n"), 0o700); err != nil {
-					t.Fatal(err)
-				}
-			}
-			c := &checker{options: options{Python: python, Log: io.Discard}, facts: probe.NCCL{Devices: &one}}
-			c.report.Driver = "12.4"
-			var s step
-			err := c.pytorch(t.Context(), &s)
-			if test.want == "" {
-				if err != nil || len(s.Found) != 1 {
-					t.Errorf("%v, %q", err, s.Found)
-				}
-				return
-			}
-			if want := strings.ReplaceAll(test.want, "INTERPRETER", python); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v, want %q", err, want)
-			}
-		})
+// worker answers as the worker's GPU variant does. Its checks pass, fail, end the
+// process or hang until the file "go" exists.
+const worker = `#!/bin/sh
+cd "$(dirname "$0")"
+case $1 in
+checks) echo '[{"name": "kernels/good", "seconds": 1}, {"name": "kernels/bad", "seconds": 1}, {"name": "kernels/dies", "seconds": 1}, {"name": "kernels/slow", "seconds": 1}, {"name": "kernels/long", "seconds": 100000}, {"name": "products/good", "seconds": 1}]' ;;
+probe) cat facts ;;
+check) while read name; do
+	case $name in
+	*/good) echo "{\"name\": \"$name\", \"seconds\": 0.1, \"log\": [\"all of it\"]}" ;;
+	*/bad) echo "{\"name\": \"$name\", \"failure\": {\"said\": [\"weights: 1 of 9\"], \"differences\": [{\"what\": \"weights\", \"wrong\": 1, \"first\": [{\"index\": 4, \"got\": \"NaN\", \"want\": \"0.5\"}], \"launch\": {\"kernel\": \"adam\", \"blocks\": 3}}]}}" ;;
+	*/dies) echo "Segmentation fault" >&2; exit 3 ;;
+	*/slow) [ -e go ] || exec sleep 600; echo "{\"name\": \"$name\"}" ;;
+	esac
+done ;;
+esac
+`
+
+const facts = `{"nccl": {"name": "NCCL 2.28.0", "path": "/lib/libnccl.so.2", "driver": "12.8", "devices": 1, "gpu": "NVIDIA H100", "cublas": "cuBLAS 12.8.4, /lib/libcublas.so.12"}}`
+
+// fixture is a folder with that worker.
+type fixture struct {
+	*testing.T
+	dir string
+}
+
+func newFixture(t *testing.T) fixture {
+	b := fixture{t, t.TempDir()}
+	b.write("worker", worker)
+	b.write("facts", facts)
+	return b
+}
+
+func (b fixture) write(name, text string) {
+	b.Helper()
+	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o700); err != nil {
+		b.Fatal(err)
 	}
 }
 
-// What else is on the GPUs is what nvidia-smi says, where there is one.
-func TestOthers(t *testing.T) {
-	for script, want := range map[string]string{
-		"":       "",
-		"exit 9": "",
-		"echo '4711, python3, 812 MiB'; echo '4712, a`b, [N/A]'": "- `4711, python3, 812 MiB`|- `4712, a'b, [N/A]`",
-		"echo": "",
-	} {
-		bin := t.TempDir()
-		if script != "" {
-			if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}
-		t.Setenv("PATH", bin)
-		c := &checker{environment: os.Environ()}
-		if got := strings.Join(c.others(t.Context()), "|"); got != want {
-			t.Errorf("%s: %q, want %q", script, got, want)
-		}
+func (b fixture) file(name string) string { return filepath.Join(b.dir, name) }
+
+// check runs the command, and returns its exit code, what it said, and its results.
+func (b fixture) check(args ...string) (int, string, *report) {
+	b.Helper()
+	var out, complaint bytes.Buffer
+	if !strings.Contains(strings.Join(args, " "), "--resume") {
+		args = append(args, "--output", b.file("gpu-check.json"))
 	}
+	code := run(b.Context(), append([]string{"--worker", b.file("worker"), "--scalebench", b.file("nothing")}, args...), &out, &complaint)
+	r, err := load(b.file("gpu-check.json"))
+	if err != nil {
+		r = &report{}
+	}
+	return code, out.String() + complaint.String(), r
 }
 
-// A check has its limit, those that need it are not made, the others are.
-func TestLimit(t *testing.T) {
-	c := &checker{options: options{Log: io.Discard}}
-	hangs := part{"hangs", func(ctx context.Context, _ *step) error {
-		_, err := c.start(ctx, nil, "sleep", "600")
-		return err
-	}, 10 * time.Millisecond, nil}
-	s := c.attempt(t.Context(), hangs, nil)
-	if s.result() != "FAILED" || !strings.Contains(s.Failed.Error(), "sleep 600: ended after 10ms, this check's limit") {
-		t.Errorf("%s, %v", s.result(), s.Failed)
+// A failure is kept with its values and does not keep other checks from being made,
+// nor does a worker that ends.
+func TestFailures(t *testing.T) {
+	b := newFixture(t)
+	b.write("go", "")
+	code, said, r := b.check("--only", "kernels/good", "--only", "kernels/bad,kernels/dies", "--only", "products")
+	if code != exitFailed || r.Result != "failed" {
+		t.Fatalf("exit code %d: %s", code, said)
 	}
-	needs := part{"needs it", func(context.Context, *step) error { panic("made") }, time.Minute, []string{"hangs"}}
-	if s := c.attempt(t.Context(), needs, map[string]bool{"hangs": false}); s.result() != "not made" || s.Missing != `"hangs" did not pass` {
-		t.Errorf("%+v", s)
-	}
-	r := report{Steps: []step{s, {Name: "other", Found: []string{"12 apples"}}, {Name: "needs it", Missing: `"hangs" did not pass`}}}
-	page := r.markdown()
-	for _, want := range []string{"# GPU check: failed\n\n2 of 3 checks did not pass", "| hangs | FAILED | 0 s |", "| other | passed |", "## Hangs\n\n**Failed:**\n", "12 apples", `Not made: "hangs" did not pass.`} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %q in\n%s", want, page)
+	for name, want := range map[string]string{"kernels/good": passed, "kernels/bad": failed, "kernels/dies": failed, "products/good": passed} {
+		if o := r.outcome(name); o.Result != want || !strings.Contains(said, name+": ") {
+			t.Errorf("%s: %s, want %s\n%s", name, o.Result, want, said)
 		}
 	}
-	if err := r.failed(); err == nil || err.Error() != "1 check of 3 failed (hangs); the page says why" {
+	f := r.outcome("kernels/bad").Failure
+	if f == nil || len(f.Differences) != 1 || f.Differences[0].First[0].Got != "NaN" || f.Differences[0].Launch.Kernel != "adam" || f.Versions["nccl"] != "2.28.0" ||
+		!strings.HasSuffix(f.Reproduce, "./gpu-check --only kernels/bad --output repro.json") {
+		t.Errorf("%+v", f)
+	}
+	if f := r.outcome("kernels/dies").Failure; f == nil || !strings.Contains(f.Said[0], "exit status 3") || !strings.Contains(f.Said[0], "Segmentation fault") {
+		t.Errorf("%+v", f)
+	}
+	page, err := os.ReadFile(b.file("gpu-check.md"))
+	if err != nil || !strings.Contains(string(page), "## kernels/bad failed") {
+		t.Errorf("%v\n%s", err, page)
+	}
+	b.check("--only", "kernels/good") // keeps the results before it
+	if before, err := load(b.file("old-gpu-check.json")); err != nil || before.Result != "failed" {
 		t.Errorf("%v", err)
 	}
 }
 
-// Of what go test -v prints, the page has how many tests passed and how far trainings
-// are from the CPU engine's; of a failure, what the test said.
-func TestTested(t *testing.T) {
-	const out = `=== RUN   TestProducts
---- PASS: TestProducts (0.02s)
-PASS
-ok  	github.com/scalebench/scalebench/launcher/gpu/cublas	1.2s
-=== RUN   TestAsOnCPUs
-=== RUN   TestAsOnCPUs/cnn,_1_ranks
-    engine_test.go:337: parameters that training moved by up to 0.02 differ by up to 2e-07, with running averages 3e-07
---- PASS: TestAsOnCPUs (0.50s)
-    --- PASS: TestAsOnCPUs/cnn,_1_ranks (0.50s)
-PASS
-ok  	github.com/scalebench/scalebench/launcher/native/train/gpu	2.0s
-=== RUN   TestDecode
-    image_test.go:20: image 3: 0.5, want 0.25
---- FAIL: TestDecode (0.00s)
-FAIL
-FAIL	github.com/scalebench/scalebench/launcher/native/train/gpu/kernel	0.1s
-FAIL
-`
-	found, failed := tested(out)
-	if got, want := strings.Join(found, "\n"), `- `+"`launcher/gpu/cublas`"+`: 1 tests passed
-- `+"`launcher/native/train/gpu`"+`: 2 tests passed
-  - cnn, 1 ranks: parameters that training moved by up to 0.02 differ by up to 2e-07, with running averages 3e-07`; got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
+// --time ends a check that takes longer than it was to, leaves out one that does not
+// fit, and --resume makes the rest; libraries are looked for again.
+func TestTimeAndResume(t *testing.T) {
+	b := newFixture(t)
+	code, said, r := b.check("--time", "12s", "--only", "kernels/good,kernels/slow,kernels/long")
+	if took := r.Calls[0].Seconds; took > 12 {
+		t.Errorf("--time 12s took %.1f s", took)
 	}
-	if got, want := strings.Join(failed, "\n"), "--- FAIL: TestDecode (0.00s)\n    image_test.go:20: image 3: 0.5, want 0.25"; got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
+	if code != exitUnfinished || r.outcome("kernels/good").Result != passed || r.outcome("kernels/slow").Result != pending || r.outcome("kernels/long").Result != pending {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	if why := r.outcome("kernels/slow").Why; !strings.Contains(why, "the time is over") {
+		t.Errorf("%q", why)
+	}
+	b.write("go", "")
+	code, said, r = b.check("--resume", b.file("gpu-check.json"), "--only", "kernels/slow")
+	if code != exitUnfinished || r.outcome("kernels/slow").Result != passed || len(r.Calls) != 2 || r.Calls[0].Limit != 12 {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	if strings.Contains(said, "kernels/good") {
+		t.Errorf("a check that --only does not name was made:\n%s", said)
 	}
 }
 
-// Each precision is held against PyTorch's faster layout in the same precision.
-func TestAgainst(t *testing.T) {
-	ways := []way{{"fp32", "nchw", "eager", 1000, 0, 0, ""}, {"fp32", "channels_last", "eager", 800, 0, 0, ""}, {"fp32", "nchw", "compiled", 0, 0, 0, "no compiler"},
-		{"tf32", "nchw", "eager", 2000, 0, 0, ""}, {"tf32", "channels_last", "eager", 2500, 0, 0, ""}, {"tf32", "nchw", "compiled", 5000, 0, 0, ""}}
-	lines := against(128, map[string]float64{"fp32": 1100, "tf32": 2000}, ways)
-	if got, want := strings.Join(lines, "\n"), "- batch 128, fp32: 1.10 of eager, compiled does not run\n- batch 128, tf32: 0.80 of eager, 0.40 of compiled"; got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
+// A node of another kind, other fakes and other versions are refused.
+func TestResumeRefuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(b fixture)
+		args   []string
+		want   string
+	}{
+		"another GPU":     {func(b fixture) { b.write("facts", strings.ReplaceAll(facts, "H100", "A100")) }, nil, "the results so far are of 1 × NVIDIA H100, and this node has 1 × NVIDIA A100"},
+		"fakes":           {func(fixture) {}, []string{"--double"}, "fakes: true"},
+		"not the results": {func(b fixture) { b.write("gpu-check.json", "{}") }, nil, "not a gpu-check.json of this version"},
+		"no file":         {func(b fixture) { os.Remove(b.file("gpu-check.json")) }, nil, "no such file"},
+	} {
+		b := newFixture(t)
+		b.write("go", "")
+		if code, said, _ := b.check("--only", "kernels/good,kernels/bad"); code != exitFailed {
+			t.Fatal(said)
+		}
+		test.change(b)
+		if code, said, _ := b.check(append(test.args, "--resume", b.file("gpu-check.json"))...); code != exitUsage || !strings.Contains(said, test.want) {
+			t.Errorf("%s: exit code %d, %q; want %q", name, code, said, test.want)
+		}
+	}
+}
+
+// What cannot be checked says why.
+func TestCannotCheck(t *testing.T) {
+	for name, test := range map[string]struct {
+		facts string
+		args  []string
+		code  int
+		want  string
+	}{
+		"no driver": {`{"nccl": {"name": "NCCL 2.28.0", "path": "/lib/libnccl.so.2", "driver_error": "CUDA's driver cannot be loaded: libcuda.so.1", "cublas_error": "cuBLAS cannot be loaded"}}`, nil, exitFailed,
+			" s: no usable GPU: CUDA's driver cannot be loaded: libcuda.so.1; NCCL 2.28.0, /lib/libnccl.so.2; cuBLAS not found\n"},
+		"no GPU":        {`{"nccl": {"name": "NCCL 2.28.0", "devices": 0}}`, nil, exitFailed, "the driver sees none"},
+		"a fake":        {strings.ReplaceAll(facts, "NVIDIA", "DOUBLE,"), nil, exitUsage, "or give --double"},
+		"no fake":       {facts, []string{"--double"}, exitUsage, "is not the test fake"},
+		"plain worker":  {`{}`, nil, exitFailed, "is not the GPU variant"},
+		"unknown check": {facts, []string{"--only", "kernel"}, exitUsage, "want one of libraries, kernels, products, collectives, training, pytorch, study, scaling, energy"},
+		"no time":       {facts, []string{"--time", "-1s"}, exitUsage, "--time -1s"},
+		"an argument":   {facts, []string{"now"}, exitUsage, `"now" is one argument too many`},
+		"no worker":     {facts, []string{"--worker", "/nowhere"}, exitError, "use the bundle"},
+		"no option":     {facts, []string{"--tim"}, exitUsage, "not defined"},
+	} {
+		b := newFixture(t)
+		b.write("facts", test.facts)
+		code, said, _ := b.check(test.args...)
+		if code != test.code || !strings.Contains(said, test.want) {
+			t.Errorf("%s: exit code %d, want %d: %q; want %q", name, code, test.code, said, test.want)
+		}
+		if name == "no driver" && strings.Count(said, "\n") != 1 {
+			t.Errorf("want one line:\n%s", said)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	b := newFixture(t)
+	code, said, _ := b.check("--list")
+	if code != exitPassed || !strings.HasPrefix(said, "libraries/driver ") || !strings.Contains(said, "kernels/good ") || !strings.Contains(said, "\nenergy/nvml ") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	if _, err := os.Stat(b.file("gpu-check.json")); err == nil {
+		t.Error("--list wrote results")
+	}
+}
+
+func TestDriverLines(t *testing.T) {
+	log := "<6>[ 1.0] usb 1-1: new device\n<4>[ 2.0] NVRM: Xid (PCI:0000:01:00): 31, pid=7, MMU Fault\n<6>[ 3.0] nvidia-nvlink: up\n"
+	if got := strings.Join(driverLines([]byte(log)), "|"); got != "<4>[ 2.0] NVRM: Xid (PCI:0000:01:00): 31, pid=7, MMU Fault|<6>[ 3.0] nvidia-nvlink: up" {
+		t.Errorf("%q", got)
+	}
+	if n := len(driverLines([]byte(strings.Repeat("NVRM: again\n", 100)))); n != mostLog {
+		t.Errorf("%d lines are kept", n)
 	}
 }

@@ -50,9 +50,9 @@ const most = 2
 
 // energy trains on one GPU, and has the area under the power that NVML shows beside
 // NVML's own counter of energy, for each GPU.
-func (c *checker) energy(ctx context.Context, s *step) error {
+func (c *checker) energy(ctx context.Context, o *outcome) error {
 	if c.Double && os.Getenv("SCALEBENCH_NVML") == "" {
-		s.LeftOut = "SCALEBENCH_NVML names no double of NVML"
+		o.Why = "SCALEBENCH_NVML names no double of NVML"
 		return nil
 	}
 	trial, err := c.trained(ctx, energyText(c.Double), 1)
@@ -76,12 +76,12 @@ func (c *checker) energy(ctx context.Context, s *step) error {
 	if err := json.Unmarshal(out, &shown); err != nil {
 		return fmt.Errorf("%s show: %w", c.Scalebench, err)
 	}
-	s.Found, err = energyRows(shown.Energy, shown.Result.TrainSeconds, c.Double)
+	o.Found, err = energyRows(shown.Energy, shown.Result.TrainSeconds, c.Double)
 	if err != nil && len(shown.Result.Warnings) > 0 {
 		return fmt.Errorf("%w; the run says: %s", err, strings.Join(shown.Result.Warnings, "; "))
 	}
 	if err == nil && shown.Result.JoulesPerSample != nil {
-		s.Found = append(s.Found, "", fmt.Sprintf("In all %.4g W, %.3g J for a sample: of every GPU above by its counter, where it has one, and of what else was read of the node.", *shown.Result.Watts, *shown.Result.JoulesPerSample))
+		o.Found = append(o.Found, "", fmt.Sprintf("In all %.4g W, %.3g J for a sample: of every GPU above by its counter, where it has one, and of what else was read of the node.", *shown.Result.Watts, *shown.Result.JoulesPerSample))
 	}
 	return err
 }

@@ -1,6 +1,5 @@
-// Command gpu-check checks everything that touches a GPU and writes the report:
-// what `make gpu-check` starts, in the repository. On a machine without a GPU it
-// says so and fails.
+// Command gpu-check checks everything that touches a GPU, on a node that has no more
+// than the GPU's driver. It is part of the bundle of `make gpu-bundle`.
 package main
 
 import (
@@ -13,71 +12,128 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
+)
+
+// Exit codes.
+const (
+	exitPassed     = 0
+	exitError      = 1 // the check could not be made
+	exitUsage      = 2
+	exitFailed     = 3 // some check failed
+	exitUnfinished = 4 // none failed, and some have not been made
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "gpu-check failed:", err)
-		os.Exit(1)
-	}
+	os.Exit(code)
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o := options{Log: stderr}
+// usage precedes the list of options.
+const usage = `gpu-check checks everything of scalebench that touches a GPU, and writes what it
+found to gpu-check.json and gpu-check.md after every check. It needs the GPU's
+driver. NCCL and cuBLAS come from the Python that has PyTorch, else from the system.
+
+  ./gpu-check                              every check
+  ./gpu-check --time 8m                    stop before 8 minutes are over
+  ./gpu-check --resume gpu-check.json      go on, also on another node of the same kind
+  ./gpu-check --only kernels               one check, or one part of it: kernels/sgd
+
+Exit codes: 0 everything passed, 1 the check could not be made, 2 wrong options,
+3 something failed, 4 unfinished.
+
+`
+
+// only collects the values of --only.
+type only []string
+
+func (o *only) String() string     { return strings.Join(*o, ",") }
+func (o *only) Set(s string) error { *o = append(*o, strings.Split(s, ",")...); return nil }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o := options{Log: stderr, Began: time.Now()}
+	if self, err := os.Executable(); err == nil {
+		o.Worker, o.Scalebench = filepath.Join(filepath.Dir(self), "scalebench-worker"), filepath.Join(filepath.Dir(self), "scalebench")
+	}
 	flags := flag.NewFlagSet("gpu-check", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.Worker, "worker", "bin/scalebench-worker-gpu", "the worker's GPU variant")
-	flags.StringVar(&o.Scalebench, "scalebench", "bin/scalebench", "scalebench, next to an ordinary worker")
-	flags.StringVar(&o.Python, "python", "python3", "interpreter with PyTorch for CUDA")
-	flags.StringVar(&o.Commit, "commit", "", "commit that the programs were built from")
-	flags.BoolVar(&o.Double, "double", false, "check the check itself, with the test double; the report goes to standard output")
-	flags.BoolVar(&o.NoStudy, "no-study", false, "leave out PyTorch and the study; the report goes to standard output")
+	flags.Usage = func() {
+		io.WriteString(stderr, usage)
+		flags.PrintDefaults()
+	}
+	flags.DurationVar(&o.Time, "time", 0, "stop before this much time is over, for example 8m; 0: no limit")
+	flags.StringVar(&o.Resume, "resume", "", "go on with the checks of this `gpu-check.json`")
+	flags.Var((*only)(&o.Only), "only", "make only the check of this `NAME`; may be repeated")
+	list := flags.Bool("list", false, "list the checks with their estimated times, and exit")
+	flags.StringVar(&o.Output, "output", "gpu-check.json", "`file` for the results; the page goes next to it as .md")
+	flags.StringVar(&o.Python, "python", "", "`interpreter` with PyTorch for CUDA (default: $VIRTUAL_ENV/bin/python3, else python3)")
+	flags.BoolVar(&o.Double, "double", false, "expect the test fakes of CUDA's libraries instead of a GPU")
 	flags.BoolVar(&o.Perturb, "perturb", false, "flip a bit of one result: the check must fail")
-	docs := flags.String("docs", "docs", "folder of the report")
-	record := flags.String("record", "launcher/gpucheck/record.json", "record that the programs are built with")
-	if err := flags.Parse(args); err != nil {
-		return err
+	flags.StringVar(&o.Worker, "worker", o.Worker, "the worker's GPU variant")
+	flags.StringVar(&o.Scalebench, "scalebench", o.Scalebench, "scalebench")
+	flags.StringVar(&o.Record, "record", "", "a `checkout` of scalebench: if everything passed on a GPU, write docs/gpu-check.md and the record there")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitPassed
+	case err != nil:
+		return exitUsage
+	case flags.NArg() > 0:
+		err = usageError(fmt.Sprintf("%q is one argument too many; options are listed by --help", flags.Arg(0)))
+	case o.Time < 0:
+		err = usageError(fmt.Sprintf("--time %v: want a length of time above 0, for example 8m", o.Time))
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is one argument too many", flags.Arg(0))
+	if err == nil {
+		err = o.absolute()
 	}
-	if o.Commit == "" {
-		return errors.New("-commit is not given: the report has to name what was checked")
+	var r *report
+	if err == nil {
+		if *list {
+			err = listParts(ctx, o, stdout)
+		} else if r, err = runCheck(ctx, o); err == nil && r.Result == "passed" && o.Record != "" {
+			err = record(r, o.Record, stdout)
+		}
 	}
-	programs := []*string{&o.Worker, &o.Scalebench}
-	if strings.ContainsRune(o.Python, filepath.Separator) { // else it is looked for in PATH
-		programs = append(programs, &o.Python)
+	var wrong usageError
+	switch {
+	case errors.As(err, &wrong):
+		fmt.Fprintln(stderr, "gpu-check:", err)
+		return exitUsage
+	case err != nil:
+		fmt.Fprintln(stderr, "gpu-check:", err)
+		return exitError
+	case r == nil:
+		return exitPassed
 	}
-	for _, program := range programs {
-		path, err := filepath.Abs(*program)
+	if r.outcome(driverPart).Result != failed { // else one line has said everything
+		fmt.Fprintln(stderr, "gpu-check:", r.summary(o.Output))
+	}
+	return r.exitCode()
+}
+
+// usageError is a mistake on the command line.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// absolute makes paths absolute: some programs are started in other folders. A name
+// without a slash is looked for in PATH.
+func (o *options) absolute() error {
+	if o.Resume != "" {
+		o.Output = o.Resume
+	}
+	for _, path := range []*string{&o.Worker, &o.Scalebench, &o.Python, &o.Output} {
+		if *path == "" || path == &o.Python && !strings.ContainsRune(*path, filepath.Separator) {
+			continue
+		}
+		absolute, err := filepath.Abs(*path)
 		if err != nil {
 			return err
 		}
-		*program = path
+		*path = absolute
 	}
-	report, err := runCheck(ctx, o)
-	if err != nil {
-		return err
-	}
-	if err := report.failed(); err != nil {
-		_, unwritten := io.WriteString(stdout, report.markdown())
-		return errors.Join(err, unwritten)
-	}
-	if report.Double || report.Part {
-		_, err := io.WriteString(stdout, report.markdown())
-		return err
-	}
-	text, err := report.json()
-	if err != nil {
-		return err
-	}
-	page := filepath.Join(*docs, "gpu-check.md")
-	if err := errors.Join(os.WriteFile(page, []byte(report.markdown()), 0o644), os.WriteFile(*record, text, 0o644)); err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "passed; commit %s and %s, and correct the sentences in the documents that go test ./launcher/gpucheck names\n", page, *record)
 	return nil
 }

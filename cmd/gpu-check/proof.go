@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
-	"strings"
 
 	"github.com/scalebench/scalebench/launcher/gpucheck"
-	"github.com/scalebench/scalebench/launcher/native/collective/bench"
+	"github.com/scalebench/scalebench/launcher/gpucheck/check"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -57,7 +55,7 @@ func (c *checker) prove(ctx context.Context, ranks int, every []string, last ...
 // in the middle.
 const perturbed = 100
 
-func (c *checker) correctness(ctx context.Context, s *step) error {
+func (c *checker) correctness(ctx context.Context, o *outcome) error {
 	var last []string
 	if c.Perturb {
 		last = []string{"--perturb", fmt.Sprint(perturbed)}
@@ -71,20 +69,24 @@ func (c *checker) correctness(ctx context.Context, s *step) error {
 			return fmt.Errorf("rank %d compared %d of %d results", r, p.Checks, p.Expected)
 		}
 		if len(p.Wrong) > 0 {
-			return fmt.Errorf("rank %d has wrong results: %s", r, strings.Join(p.Wrong, "; "))
+			said := []string{fmt.Sprintf("rank %d has wrong results", r)}
+			for _, d := range p.Wrong {
+				said = append(said, d.String())
+			}
+			return &checkError{check.Failure{Said: said, Differences: p.Wrong}}
 		}
 	}
 	where := "each on its GPU"
 	if c.shared() {
-		where, s.Mark = "sharing one GPU", notPerformance
+		where, o.Mark = "sharing one GPU", notPerformance
 	}
-	s.Found = []string{fmt.Sprintf("%d ranks, %s: %d results on each, bit for bit: all-reduce and reduce-scatter (sum, prod, max, min, avg), all-gather, broadcast; 10 types; in place and out of place", c.ranks, where, list[0].Checks)}
+	o.Found = []string{fmt.Sprintf("%d ranks, %s: %d results on each, bit for bit: all-reduce and reduce-scatter (sum, prod, max, min, avg), all-gather, broadcast; 10 types; in place and out of place", c.ranks, where, list[0].Checks)}
 	return nil
 }
 
 // canFail does the same with one bit changed, which has to be noticed on that
 // rank and on no other.
-func (c *checker) canFail(ctx context.Context, s *step) error {
+func (c *checker) canFail(ctx context.Context, o *outcome) error {
 	list, err := c.prove(ctx, c.ranks, nil, "--perturb", fmt.Sprint(perturbed))
 	if err != nil {
 		return err
@@ -98,75 +100,24 @@ func (c *checker) canFail(ctx context.Context, s *step) error {
 			return fmt.Errorf("rank %d found %d wrong results, expected %d; the correctness check proves nothing", r, len(p.Wrong), want)
 		}
 	}
-	s.Found = []string{fmt.Sprintf("one bit of result %d, flipped on rank %d: noticed on that rank only (%s)", perturbed, c.ranks-1, list[c.ranks-1].Wrong[0])}
+	o.Found = []string{fmt.Sprintf("one bit of result %d, flipped on rank %d: noticed on that rank only (%s)", perturbed, c.ranks-1, list[c.ranks-1].Wrong[0].What)}
 	return nil
 }
 
-func (c *checker) overhead(ctx context.Context, s *step) error {
+func (c *checker) overhead(ctx context.Context, o *outcome) error {
 	list, err := c.prove(ctx, 1, []string{"--costs"})
 	if err != nil {
 		return err
 	}
-	s.Found = []string{"| call, on the host | median | fastest | 99 % | calls |", "|---|---|---|---|---|"}
+	o.Found = []string{"| call, on the host | median | fastest | 99 % | calls |", "|---|---|---|---|---|"}
 	for _, cost := range list[0].Costs {
 		if cost.Median <= 0 {
 			return fmt.Errorf("%s took %v ns", cost.Call, cost.Median)
 		}
-		s.Found = append(s.Found, fmt.Sprintf("| %s | %.0f ns | %.0f ns | %.0f ns | %d |", cost.Call, cost.Median, cost.Min, cost.P99, cost.Calls))
+		o.Found = append(o.Found, fmt.Sprintf("| %s | %.0f ns | %.0f ns | %.0f ns | %d |", cost.Call, cost.Median, cost.Min, cost.P99, cost.Calls))
 	}
 	if len(list[0].Costs) == 0 {
 		return errors.New("no call was timed")
 	}
-	return nil
-}
-
-// measured is a line of scalebench-worker collective --json.
-type measured struct {
-	Op      bench.Op `json:"op"`
-	Bytes   int64    `json:"bytes"`
-	InPlace bool     `json:"in_place"`
-	Median  float64  `json:"seconds"`
-	P99     float64  `json:"seconds_p99"`
-	CV      float64  `json:"cv"`
-	BusBW   float64  `json:"busbw"` // bytes/s
-}
-
-// benchmark is scalebench-worker collective by hand, which checks every result.
-func (c *checker) benchmark(ctx context.Context, s *step) error {
-	largest, iterations := int64(64<<20), 20
-	if c.Double {
-		largest, iterations = 8<<10, 3
-	}
-	var environment []string
-	if c.shared() {
-		environment, s.Mark = []string{"SCALEBENCH_SHARE_GPU=1"}, notPerformance
-	}
-	out, err := c.start(ctx, environment, c.Worker, "collective", "--ranks", fmt.Sprint(c.ranks), "--backend", "nccl", "--max", fmt.Sprint(largest), "--iterations", fmt.Sprint(iterations), "--json")
-	if err != nil {
-		return err
-	}
-	var results []measured
-	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
-		var r measured
-		if err := d.Decode(&r); err != nil {
-			return fmt.Errorf("%s collective --json: %w", c.Worker, err)
-		}
-		results = append(results, r)
-	}
-	s.Found = []string{"| collective, out of place | size | median | 99 % | cv | busbw |", "|---|---|---|---|---|---|"}
-	for _, op := range bench.Ops {
-		for _, size := range []int64{1 << 10, largest} {
-			i := slices.IndexFunc(results, func(r measured) bool { return r.Op == op && r.Bytes == size && !r.InPlace })
-			if i < 0 {
-				return fmt.Errorf("no result for %s of %d bytes", op, size)
-			}
-			r := results[i]
-			if r.Median <= 0 {
-				return fmt.Errorf("%s of %d bytes took %v s", op, size, r.Median)
-			}
-			s.Found = append(s.Found, fmt.Sprintf("| %s | %d B | %.1f µs | %.1f µs | %.0f %% | %.3g GB/s |", op, size, 1e6*r.Median, 1e6*r.P99, 100*r.CV, r.BusBW/1e9))
-		}
-	}
-	s.Found = append(s.Found, "", fmt.Sprintf("%d results over %d ranks, %d iterations each, every element checked", len(results), c.ranks, iterations))
 	return nil
 }

@@ -3,73 +3,248 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/gpucheck"
+	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// markdown is the report as a page. The double's cannot be taken for a GPU's.
-func (r *report) markdown() string {
-	var b strings.Builder
-	failed := 0
-	for _, s := range r.Steps {
-		if !s.fine() {
-			failed++
+// format is the version of gpu-check.json.
+const format = 1
+
+// A report is gpu-check.json.
+type report struct {
+	Format  int    `json:"format"`
+	Result  string `json:"result"` // passed, failed or unfinished
+	Double  bool   `json:"double,omitempty"`
+	Version string `json:"version"` // of scalebench
+	gpucheck.Record
+	CuBLAS       string     `json:"cublas"`
+	Kernel       string     `json:"kernel"`        // of Linux
+	DriverModule string     `json:"driver_module"` // the driver's own version, "580.159.04"
+	Calls        []call     `json:"calls"`
+	Parts        []*outcome `json:"checks"`
+}
+
+// A call is one run of gpu-check.
+type call struct {
+	Began   string  `json:"began"`
+	Host    string  `json:"host"`
+	Seconds float64 `json:"seconds"`
+	Limit   float64 `json:"limit_s,omitempty"` // --time; 0: none
+}
+
+// Results of a part.
+const (
+	pending = "pending"
+	passed  = "passed"
+	failed  = "failed"
+	leftOut = "left out" // there is nothing to check here
+	notMade = "not made" // a part that it needs did not pass
+)
+
+// An outcome is the result of one part of the check.
+type outcome struct {
+	Name     string   `json:"name"`
+	Result   string   `json:"result"`
+	Why      string   `json:"why,omitempty"` // it is pending, left out or was not made
+	Seconds  float64  `json:"seconds"`
+	Estimate float64  `json:"estimate_s"`
+	Host     string   `json:"host,omitempty"`
+	Mark     string   `json:"mark,omitempty"`  // why its figures are not performance
+	Found    []string `json:"found,omitempty"` // lines of Markdown
+	Rates    []rate   `json:"rates,omitempty"`
+	Buses    []bus    `json:"collectives,omitempty"`
+	Failure  *failure `json:"failure,omitempty"`
+}
+
+// group is the check that a part belongs to.
+func (o *outcome) group() string {
+	group, _, _ := strings.Cut(o.Name, "/")
+	return group
+}
+
+// done reports whether a later call need not make the part.
+func (o *outcome) done() bool {
+	return o.Result == passed || o.Result == failed || o.Result == leftOut
+}
+
+// outcome returns the outcome of a part, a pending one if there is none.
+func (r *report) outcome(name string) *outcome {
+	i := slices.IndexFunc(r.Parts, func(o *outcome) bool { return o.Name == name })
+	if i < 0 {
+		r.Parts = append(r.Parts, &outcome{Name: name, Result: pending})
+		i = len(r.Parts) - 1
+	}
+	return r.Parts[i]
+}
+
+// count counts the parts with a result.
+func (r *report) count(result string) int {
+	n := 0
+	for _, o := range r.Parts {
+		if o.Result == result {
+			n++
 		}
 	}
+	return n
+}
+
+// judge sets the result of the whole.
+func (r *report) judge() {
 	switch {
-	case failed > 0 && r.Double:
-		fmt.Fprintf(&b, "# DOUBLE, not a GPU: failed\n\n%d of %s did not pass. None of these figures were measured on a GPU.\n", failed, number.Count(len(r.Steps), "check"))
-	case failed > 0:
-		fmt.Fprintf(&b, "# GPU check: failed\n\n%d of %s did not pass, and nothing was recorded. What did pass is below as well.\n", failed, number.Count(len(r.Steps), "check"))
-	case r.Double:
-		b.WriteString("# DOUBLE, not a GPU\n\nThis is what `make gpu-check` would write, made with scalebench's test double in place of NCCL and the CUDA driver. None of its figures were measured on a GPU.\n")
-	case r.Part:
-		b.WriteString("# Part of the GPU check\n\n`make gpu-check` without PyTorch and the study; everything else passed.\n")
+	case r.count(failed) > 0:
+		r.Result = "failed"
+	case r.count(pending)+r.count(notMade) > 0:
+		r.Result = "unfinished"
 	default:
-		b.WriteString("# GPU check\n\nWritten by `make gpu-check`; everything passed. [nccl.md](nccl.md) says what is checked.\n")
+		r.Result = "passed"
 	}
-	b.WriteString("\n| | |\n|---|---|\n")
-	for _, row := range [][2]string{{"date", r.Date}, {"commit", "`" + r.Commit + "`"}, {"host", r.Host}, {"GPUs", r.GPUs}, {"driver's CUDA", r.Driver}, {"NCCL", r.NCCL}, {"cuBLAS", r.CuBLAS}, {"PyTorch", r.PyTorch}} {
+}
+
+func (r *report) exitCode() int {
+	return map[string]int{"passed": exitPassed, "failed": exitFailed, "unfinished": exitUnfinished}[r.Result]
+}
+
+// summary is the last line for a person.
+func (r *report) summary(path string) string {
+	text := fmt.Sprintf("%s: %d passed", r.Result, r.count(passed))
+	for _, result := range []string{failed, notMade, pending, leftOut} {
+		if n := r.count(result); n > 0 {
+			text += fmt.Sprintf(", %d %s", n, result)
+		}
+	}
+	text += "; " + path
+	if r.Result == "unfinished" {
+		text += "; go on with --resume " + path
+	}
+	return text
+}
+
+// page is the path of the page next to gpu-check.json.
+func page(path string) string { return strings.TrimSuffix(path, ".json") + ".md" }
+
+// write writes the results and the page, each whole.
+func (r *report) write(path string) error {
+	r.judge()
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Write(path, append(text, '\n'), 0o644), file.Write(page(path), []byte(r.markdown()), 0o644))
+}
+
+// load reads the results of --resume.
+func load(path string) (*report, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usageError(fmt.Sprintf("--resume: %v", err))
+	}
+	var r report
+	if err := json.Unmarshal(text, &r); err != nil || r.Format != format {
+		return nil, usageError(fmt.Sprintf("--resume %s: not a gpu-check.json of this version (format %d, want %d; %v)", path, r.Format, format, err))
+	}
+	return &r, nil
+}
+
+// keepOld moves earlier results out of the way of a new check.
+func keepOld(path string) error {
+	for _, from := range []string{path, page(path)} {
+		if err := os.Rename(from, filepath.Join(filepath.Dir(from), "old-"+filepath.Base(from))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// record writes the page and the record into a checkout, which then says that the
+// check passed.
+func record(r *report, checkout string, stdout io.Writer) error {
+	switch {
+	case r.Double:
+		return errors.New("--record: the results are of the test fakes, not of a GPU")
+	case r.count(leftOut) > 0 && r.PyTorch == "":
+		return errors.New("--record: the checks with PyTorch were left out; install PyTorch for CUDA and run the check again")
+	case strings.HasSuffix(r.Commit, "-dirty") || r.Commit == "":
+		return fmt.Errorf("--record: commit %q does not name what was checked; commit first, and build the bundle again", r.Commit)
+	}
+	text, err := json.MarshalIndent(r.Record, "", "  ")
+	if err != nil {
+		return err
+	}
+	docs, source := filepath.Join(checkout, "docs/gpu-check.md"), filepath.Join(checkout, "launcher/gpucheck/record.json")
+	if err := errors.Join(os.WriteFile(docs, []byte(r.markdown()), 0o644), os.WriteFile(source, append(text, '\n'), 0o644)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "passed; commit %s and %s, and correct the sentences in the documents that go test ./launcher/gpucheck names\n", docs, source)
+	return err
+}
+
+// markdown is the page. A page of the fakes says so in its title.
+func (r *report) markdown() string {
+	var b strings.Builder
+	title := "# GPU check"
+	if r.Double {
+		title = "# DOUBLE, not a GPU"
+	}
+	if r.Result != "passed" {
+		title += ": " + r.Result
+	}
+	fmt.Fprintf(&b, "%s\n\n%d of %s passed.", title, r.count(passed), number.Count(len(r.Parts), "check"))
+	if r.Double {
+		b.WriteString(" scalebench's test fakes replaced CUDA's libraries: none of these figures were measured on a GPU.")
+	}
+	b.WriteString("\n\n| | |\n|---|---|\n")
+	for _, row := range [][2]string{{"date", r.Date}, {"version", r.Version}, {"commit", "`" + r.Commit + "`"}, {"host", r.hosts()}, {"GPUs", r.GPUs}, {"driver", r.DriverModule}, {"driver's CUDA", r.Driver},
+		{"NCCL", r.NCCL}, {"cuBLAS", r.CuBLAS}, {"PyTorch", r.PyTorch}, {"Linux", r.Kernel}} {
 		fmt.Fprintf(&b, "| %s | %s |\n", row[0], cmp.Or(row[1], "–"))
 	}
 	b.WriteString("\n| check | result | took |\n|---|---|---|\n")
-	for _, s := range r.Steps {
+	for _, o := range r.Parts {
 		took := "–"
-		if s.Failed != nil || s.result() == "passed" {
-			took = fmt.Sprintf("%.0f s", s.Took.Seconds())
+		if o.Result == passed || o.Result == failed {
+			took = fmt.Sprintf("%.1f s", o.Seconds)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Name, s.result(), took)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", o.Name, o.Result, took)
 	}
-	for _, s := range r.Steps {
-		title := s.Name
-		if s.Mark != "" {
-			title += " (" + s.Mark + ")"
+	for _, o := range r.Parts {
+		if o.Failure != nil {
+			fmt.Fprintf(&b, "\n## %s failed\n\n%s", o.Name, o.Failure.markdown())
 		}
-		if first, _, _ := strings.Cut(title, " "); first == strings.ToLower(first) { // cuBLAS is written so
-			title = strings.ToUpper(title[:1]) + title[1:]
+	}
+	b.WriteString(r.speed())
+	for _, o := range r.Parts {
+		if o.Result == passed && len(o.Found) == 0 || o.Result == pending && o.Why == "" {
+			continue
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n", title)
-		switch {
-		case s.Missing != "":
-			fmt.Fprintf(&b, "Not made: %s.\n", s.Missing)
-		case s.LeftOut != "":
-			fmt.Fprintf(&b, "Left out: %s.\n", s.LeftOut)
-		case s.Failed != nil:
-			fmt.Fprintf(&b, "**Failed:**\n\n```\n%v\n```\n", s.Failed)
-			if len(s.Found) > 0 {
-				fmt.Fprintf(&b, "\nUntil then:\n\n%s\n", strings.Join(s.Found, "\n"))
-			}
-		default:
-			fmt.Fprintln(&b, strings.Join(s.Found, "\n"))
+		mark := ""
+		if o.Mark != "" {
+			mark = " (" + o.Mark + ")"
+		}
+		if o.Why != "" {
+			fmt.Fprintf(&b, "\n## %s%s\n\n%s: %s.\n", o.Name, mark, strings.ToUpper(o.Result[:1])+o.Result[1:], o.Why)
+		} else if len(o.Found) > 0 {
+			fmt.Fprintf(&b, "\n## %s%s\n\n%s\n", o.Name, mark, strings.Join(o.Found, "\n"))
 		}
 	}
 	return b.String()
 }
 
-// json is the record that becomes part of the source.
-func (r *report) json() ([]byte, error) {
-	text, err := json.MarshalIndent(r.Record, "", "  ")
-	return append(text, '\n'), err
+// hosts lists where the calls ran.
+func (r *report) hosts() string {
+	var list []string
+	for _, c := range r.Calls {
+		if !slices.Contains(list, c.Host) {
+			list = append(list, c.Host)
+		}
+	}
+	return strings.Join(list, ", ")
 }

@@ -1,41 +1,101 @@
 package main
 
 import (
-	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
+	"github.com/scalebench/scalebench/launcher/gpucheck/check"
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// What a report says is what its record says, and the double's says what it is.
-func TestReport(t *testing.T) {
-	r := &report{Record: gpucheck.Record{Date: "2026-12-01", Commit: "abc123", Host: "node1", GPUs: "1 × X", Driver: "12.8", NCCL: "2.28.0", PyTorch: "2.9.0"},
-		Steps: []step{{Name: "correctness", Found: []string{"all"}, Mark: notPerformance}}}
-	text, err := r.json()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back gpucheck.Record
-	if err := json.Unmarshal(text, &back); err != nil || back != r.Record {
-		t.Errorf("%s: %v", text, err)
-	}
+// The page says what the results say, and that of the fakes says what it is.
+func TestPage(t *testing.T) {
+	r := &report{Record: gpucheck.Record{Date: "2026-12-01", Commit: "abc123", GPUs: "1 × NVIDIA H100 80GB HBM3", Driver: "12.8", NCCL: "2.28.0", PyTorch: "2.9.0"}, Calls: []call{{Host: "n1"}, {Host: "n2"}, {Host: "n1"}},
+		Parts: []*outcome{
+			{Name: "kernels/sgd", Result: passed, Seconds: 0.25},
+			{Name: "kernels/adam", Result: failed, Failure: &failure{Reproduce: "./gpu-check --only kernels/adam", Failure: check.Failure{Said: []string{"weights: 1 of 9"},
+				Differences: []check.Difference{{What: "weights", Wrong: 1, Elements: 9, Shape: "9", First: []check.Value{{Index: 4, Got: "NaN", Want: "0.5"}}, Launch: &check.Launch{Kernel: "adam", Blocks: 3, Threads: 256, Arguments: "{Count:517}"}}}}}},
+			{Name: "collectives/correct", Result: passed, Mark: notPerformance, Found: []string{"all"}},
+			{Name: "study/whole", Result: leftOut, Why: "there is no Slurm"},
+			{Name: "training/resnet20-128", Result: passed, Rates: []rate{{Model: "resnet20", Batch: 128, Trainer: nativeTrainer, Precision: "fp32", Median: 3000}}},
+			{Name: "pytorch/resnet20-128", Result: passed, Rates: []rate{
+				{Model: "resnet20", Batch: 128, Trainer: pytorchTrainer, Mode: "eager", Layout: "nchw", Precision: "fp32", Median: 2000, Least: 1900, Most: 2100},
+				{Model: "resnet20", Batch: 128, Trainer: pytorchTrainer, Mode: "eager", Layout: "channels_last", Precision: "fp32", Median: 4000},
+				{Model: "resnet20", Batch: 128, Trainer: pytorchTrainer, Mode: "compiled", Layout: "channels_last", Precision: "fp32", Why: "no compiler"}}},
+		}}
+	r.judge()
 	page := r.markdown()
-	for _, word := range []string{"2026-12-01", "abc123", "node1", "1 × X", "12.8", "2.28.0", "2.9.0", "## Correctness (not performance: two ranks on one GPU)"} {
-		if !strings.Contains(page, word) {
-			t.Errorf("the report does not say %q:\n%s", word, page)
+	for _, want := range []string{"# GPU check: failed\n\n4 of 6 checks passed.", "| host | n1, n2 |", "| kernels/sgd | passed | 0.2 s |", "## kernels/adam failed\n", "Written by `adam<<<3, 256>>> {Count:517}`.", "| 4 | NaN | 0.5 |",
+		"Reproduce: `./gpu-check --only kernels/adam`", "## collectives/correct (not performance: two ranks on one GPU)\n", "Left out: there is no Slurm.",
+		"| resnet20 | 128 | fp32 | PyTorch eager nchw | 2000 | 1900 to 2100 |", "| 1.50 |\n", "| PyTorch compiled channels_last | – (no compiler) |", "- resnet20, batch 128, fp32: 0.75\n"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q:\n%s", want, page)
 		}
 	}
 	if strings.Contains(page, "DOUBLE") {
-		t.Error("a report of a GPU speaks of a double")
+		t.Error("a page of a GPU speaks of a fake")
 	}
-	if r.Part = true; !strings.HasPrefix(r.markdown(), "# Part of the GPU check") {
-		t.Error("a part of the check looks like a whole one")
+	if r.exitCode() != exitFailed {
+		t.Errorf("exit code %d", r.exitCode())
 	}
-	if r.Double = true; !strings.HasPrefix(r.markdown(), "# DOUBLE, not a GPU\n") {
-		t.Error("a report of the double does not say so in its title")
+	r.Double, r.Parts[1].Result, r.Parts[1].Failure = true, pending, nil
+	if r.judge(); r.exitCode() != exitUnfinished || !strings.HasPrefix(r.markdown(), "# DOUBLE, not a GPU: unfinished\n") {
+		t.Errorf("exit code %d:\n%s", r.exitCode(), r.markdown())
+	}
+	r.Parts[1].Result = passed
+	if r.judge(); r.exitCode() != exitPassed || !strings.HasPrefix(r.markdown(), "# DOUBLE, not a GPU\n") {
+		t.Errorf("exit code %d:\n%s", r.exitCode(), r.markdown())
+	}
+}
+
+// Operations of a step per image, worked out by hand: the multiplications of each
+// layer are its outputs times its inputs, twice that with the additions, and three
+// times that with the backward pass, which the first layer makes without its input's
+// gradient.
+func TestFLOPs(t *testing.T) {
+	// cnn, stride 2: 16·16 pixels of 16 channels from 3, 8·8 of 32 from 16, 4·4 of 64
+	// from 32, and 10 outputs from 64.
+	first, others := 2*256*16*9*3.0, 2*(64*32*9*16.0+16*64*9*32.0+64*10.0)
+	if got, err := flops("cnn"); err != nil || got != 2*first+3*others {
+		t.Errorf("%v, %v; want %v", got, err, 2*first+3*others)
+	}
+	// ResNet-20: one convolution from 3 channels, then 6 of 16 channels at 32·32 pixels; 1
+	// of 16 to 32 channels and 5 of 32 at 16·16; 1 of 32 to 64 and 5 of 64 at 8·8. Its
+	// 41 million multiplications for an image are those of He et al. 2016.
+	forward := 2 * (1024*16*9*3 + 6*1024*16*9*16 + 256*32*9*16 + 5*256*32*9*32 + 64*64*9*32 + 5*64*64*9*64 + 640.0)
+	if got, err := flops("resnet20"); err != nil || got != 3*forward-2*1024*16*9*3 {
+		t.Errorf("%v, %v; want %v", got, err, 3*forward-2*1024*16*9*3)
+	}
+}
+
+// A record is made of a whole check of a GPU, and of nothing else.
+func TestRecord(t *testing.T) {
+	for name, test := range map[string]struct {
+		r    report
+		want string
+	}{
+		"fakes":      {report{Double: true}, "test fakes"},
+		"no PyTorch": {report{Record: gpucheck.Record{Commit: "abc"}, Parts: []*outcome{{Result: leftOut}}}, "PyTorch"},
+		"dirty":      {report{Record: gpucheck.Record{Commit: "abc-dirty", PyTorch: "2.9"}}, "commit first"},
+		"unknown":    {report{Record: gpucheck.Record{PyTorch: "2.9"}}, "commit first"},
+		"whole":      {report{Record: gpucheck.Record{Commit: "abc", PyTorch: "2.9"}}, ""},
+	} {
+		checkout := t.TempDir()
+		for _, dir := range []string{"docs", "launcher/gpucheck"} {
+			if err := os.MkdirAll(filepath.Join(checkout, dir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var said strings.Builder
+		err := record(&test.r, checkout, &said)
+		written, _ := os.ReadFile(filepath.Join(checkout, "launcher/gpucheck/record.json"))
+		if test.want == "" && (err != nil || !strings.Contains(string(written), `"commit": "abc"`)) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || written != nil) {
+			t.Errorf("%s: %v, want %q; %s", name, err, test.want, written)
+		}
 	}
 }
 
@@ -50,8 +110,8 @@ func TestStudyText(t *testing.T) {
 	for _, test := range []struct {
 		made
 		want int
-	}{{of(studyText(true, 1)), 2}, {of(studyText(false, 1)), 4}, {of(studyText(false, 2)), 8}, {of(studyText(false, 3)), 8}, {of(studyText(false, 8)), 16},
-		{of(besideStudy(128)), 2}, {of(scalingStudy(true, 2)), 2}, {of(scalingStudy(false, 2)), 12}, {of(scalingStudy(false, 8)), 24}} {
+	}{{of(studyText(true, false, 1)), 2}, {of(studyText(false, true, 1)), 4}, {of(studyText(false, false, 1)), 2}, {of(studyText(false, true, 2)), 8}, {of(studyText(false, true, 3)), 8}, {of(studyText(false, true, 8)), 16},
+		{of(trainStudy(true, workload{"cnn", 16})), 3}, {of(trainStudy(false, workload{"resnet20", 128})), 3}, {of(scalingStudy(true, 2)), 2}, {of(scalingStudy(false, 2)), 12}, {of(scalingStudy(false, 8)), 24}} {
 		text, points := test.text, test.points
 		s, err := study.Parse("study.toml", []byte(text), framework.ForStudy())
 		if err != nil {
@@ -75,7 +135,7 @@ func TestStudyText(t *testing.T) {
 }
 
 // The table of scaling has the figures that scalebench gives, with their intervals; one
-// without its figure is an error, unless it is the double's.
+// without its figure is an error, unless it is the fakes'.
 func TestScalingTable(t *testing.T) {
 	of := func(v float64) *float64 { return &v }
 	list := []scaled{

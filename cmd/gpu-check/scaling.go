@@ -51,10 +51,10 @@ type scaled struct {
 
 // scaling is how the native trainer scales over this machine's GPUs, where it has
 // several.
-func (c *checker) scaling(ctx context.Context, s *step) error {
+func (c *checker) scaling(ctx context.Context, o *outcome) error {
 	gpus := *c.facts.Devices
 	if gpus < 2 {
-		s.LeftOut = "this process sees one GPU"
+		o.Why = "this process sees one GPU"
 		return nil
 	}
 	text, points := scalingStudy(c.Double, gpus)
@@ -71,7 +71,7 @@ func (c *checker) scaling(ctx context.Context, s *step) error {
 	if err := json.Unmarshal(out, &list); err != nil {
 		return fmt.Errorf("%s scaling: %w", c.Scalebench, err)
 	}
-	s.Found, err = scalingTable(list, gpus, c.Double)
+	o.Found, err = scalingTable(list, gpus, c.Double)
 	return err
 }
 
@@ -84,7 +84,7 @@ func scalingTable(list []scaled, gpus int, double bool) ([]string, error) {
 	}
 	what := "ResNet-44 in fp32 by the native trainer, 512 images per GPU and step, 6 runs each, local batch normalisation"
 	if double {
-		what = "the CNN through the double, once each"
+		what = "the CNN through the fakes, once each"
 	}
 	lines := []string{what + "; efficiency is images/s per GPU over those of one GPU; 95 % intervals", "",
 		"| GPUs | runs | images/s | interval | efficiency | interval |", "|---|---|---|---|---|---|"}

@@ -24,10 +24,10 @@ func workers(gpus int) []int {
 }
 
 // studyText is what the study of the check says: ResNet-44 at two batches, long
-// enough for a steady state, on data in the folder next to it, by PyTorch and by the
-// native trainer, for comparison. With the double it is a small one, of the native
+// enough for a steady state, on data in the folder next to it, by the native trainer
+// and by PyTorch, if it was found. With the fakes it is a small one, of the native
 // trainer alone.
-func studyText(double bool, gpus int) (text string, points int) {
+func studyText(double, pytorch bool, gpus int) (text string, points int) {
 	if double {
 		return `[study]
 name = "gpu-check"
@@ -46,6 +46,10 @@ workers = [1]
 batch = [16, 32]
 `, 2
 	}
+	frameworks := []string{"native"}
+	if pytorch {
+		frameworks = []string{"pytorch-ddp", "native"}
+	}
 	counts := workers(gpus)
 	return fmt.Sprintf(`[study]
 name = "gpu-check"
@@ -58,10 +62,10 @@ path = "data"
 [resources]
 device = "gpu"
 [sweep]
-framework = ["pytorch-ddp", "native"]
+framework = ["%s"]
 workers = [%s]
 batch = [128, 1024]
-`, strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ", "), "[]")), 2 * 2 * len(counts)
+`, strings.Join(frameworks, `", "`), strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ", "), "[]")), 2 * len(frameworks) * len(counts)
 }
 
 // row is a run as scalebench runs --format json prints it.
@@ -72,18 +76,19 @@ type row struct {
 	Steps                    *int64
 	Throughput               *float64 // samples/s
 	ThroughputWhy            *string  `json:"throughput_why"`
-	StepP50                  *float64 `json:"step_p50"` // s
+	StepP50                  *float64 `json:"step_p50"`       // s
+	Accuracy                 *float64 `json:"final_accuracy"` // part of 1
 }
 
 // study goes the whole way: plan, local runs, collection, results.
-func (c *checker) study(ctx context.Context, s *step) error {
-	text, points := studyText(c.Double, *c.facts.Devices)
+func (c *checker) study(ctx context.Context, o *outcome) error {
+	text, points := studyText(c.Double, c.hasPyTorch(), *c.facts.Devices)
 	trial, err := c.trained(ctx, text, points)
 	defer trial.remove()
 	if err != nil {
 		return err
 	}
-	s.Found = []string{"| run | workers | steps | throughput (1 run, no interval) | median step | NCCL |", "|---|---|---|---|---|---|"}
+	o.Found = []string{"| run | workers | steps | throughput (1 run, no interval) | median step | NCCL |", "|---|---|---|---|---|---|"}
 	for _, r := range trial.rows {
 		library, err := ncclOf(r.Dir)
 		if err != nil {
@@ -100,7 +105,7 @@ func (c *checker) study(ctx context.Context, s *step) error {
 		if r.Throughput != nil {
 			throughput, step = fmt.Sprintf("%.0f samples/s", *r.Throughput), fmt.Sprintf("%.3g ms", 1e3**r.StepP50)
 		}
-		s.Found = append(s.Found, fmt.Sprintf("| %s | %d | %d | %s | %s | %s |", r.Series, r.Workers, *r.Steps, throughput, step, library))
+		o.Found = append(o.Found, fmt.Sprintf("| %s | %d | %d | %s | %s | %s |", r.Series, r.Workers, *r.Steps, throughput, step, library))
 	}
 	return nil
 }
@@ -120,7 +125,7 @@ func (c *checker) trained(ctx context.Context, text string, points int) (t trial
 		return t, err
 	}
 	file, site := filepath.Join(dir, "study.toml"), filepath.Join(dir, "site.toml")
-	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(site, fmt.Appendf(nil, "python = %q\nworker = %q\n", c.Python, c.Worker), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(site, fmt.Appendf(nil, "python = %q\nworker = %q\n", c.python, c.Worker), 0o600)); err != nil {
 		return t, err
 	}
 	samples := []string{"--train", "50000", "--test", "2000"}

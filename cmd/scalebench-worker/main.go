@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -47,7 +48,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		ExitErrHandler: func(*cli.Context, error) {
 			// run maps errors to exit codes itself.
 		},
-		Commands: append(append(stageCommands(), gpuCommands()...), []*cli.Command{
+		Commands: slices.Concat(stageCommands(), gpuCommands(), []*cli.Command{
 			{
 				Name:  "run",
 				Usage: "supervise one rank of a run: start its program, forward signals, record where it ran and how it ended",
@@ -62,11 +63,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 			{Name: "version", Usage: "print the version and the commit it was built from", Action: printVersion},
 			{Name: "train", Usage: "one rank of the native trainer, as run starts it", Action: trainNative},
 			collectiveCommand(),
-			{Name: "preprocess", Usage: "one rank of a preprocessing, as run starts it", Action: preprocessSamples},
-			{Name: "serve", Usage: "one rank of a service, as run starts it: its load, or a replica", Action: serveReplicas},
-			loadCommand(),
-			nullCommand(),
-			modelServerCommand(),
 			{
 				Name:   "probe",
 				Usage:  "say what a process sees here; in a job of scalebench doctor, answer its question",
@@ -80,7 +76,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 				Flags:  []cli.Flag{&cli.StringFlag{Name: "interface", Usage: "network `INTERFACE` (default: the one that the host name resolves to)"}},
 				Action: address,
 			},
-		}...),
+		}, otherCommands()),
 	}
 	err := app.Run(args)
 	var code exitCode

@@ -82,7 +82,7 @@ func readDevices() telemetry.Devices { return nvidia.New(os.Getenv) }
 
 // gpuCommands are what make gpu-check asks of each rank.
 func gpuCommands() []*cli.Command {
-	return []*cli.Command{{
+	return append(checkCommands(), &cli.Command{
 		Name:   "nccl",
 		Usage:  "one rank of make gpu-check: prove every collective, and say what calls cost",
 		Hidden: true,
@@ -92,7 +92,7 @@ func gpuCommands() []*cli.Command {
 			&cli.BoolFlag{Name: "costs", Usage: "time calls instead"},
 		},
 		Action: proveNCCL,
-	}}
+	})
 }
 
 func proveNCCL(c *cli.Context) error {

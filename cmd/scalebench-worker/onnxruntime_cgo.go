@@ -1,4 +1,4 @@
-//go:build onnxruntime
+//go:build onnxruntime && !training
 
 package main
 

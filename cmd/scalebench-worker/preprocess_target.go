@@ -1,3 +1,5 @@
+//go:build !training
+
 package main
 
 import (

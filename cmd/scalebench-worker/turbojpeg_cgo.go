@@ -1,4 +1,4 @@
-//go:build turbojpeg
+//go:build turbojpeg && !training
 
 package main
 

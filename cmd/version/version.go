@@ -11,6 +11,9 @@ import (
 // whoever builds from a tarball calls it.
 var stamped string
 
+// commit is stamped likewise into the programs of the GPU check.
+var commit string
+
 // String is the version, the commit if the build knows one, and the compiler:
 // "v1.0.0 (commit 4342de4) go1.26.8".
 func String() string {
@@ -29,25 +32,29 @@ func describe(stamped string, info *debug.BuildInfo) string {
 	if version == "" || version == "(devel)" {
 		version = "unreleased"
 	}
-	var commit, modified string
+	var revision, modified string
 	for _, setting := range info.Settings {
 		switch setting.Key {
 		case "vcs.revision":
-			commit = setting.Value
+			revision = setting.Value
 		case "vcs.modified":
 			if setting.Value == "true" {
 				modified = ", modified"
 			}
 		}
 	}
-	if commit != "" {
-		commit = fmt.Sprintf(" (commit %s%s)", commit, modified)
+	if revision != "" {
+		revision = fmt.Sprintf(" (commit %s%s)", revision, modified)
 	} else if version == "unreleased" {
-		commit = " (commit unknown: built outside git)"
+		revision = " (commit unknown: built outside git)"
 	}
 	compiler := info.GoVersion
 	if compiler == "" {
 		compiler = "by an unknown compiler"
 	}
-	return version + commit + " " + compiler
+	return version + revision + " " + compiler
 }
+
+// Commit is the commit that the build stamped, with "-dirty" if its source was
+// changed; "" if it stamped none.
+func Commit() string { return commit }

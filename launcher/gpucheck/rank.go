@@ -1,15 +1,25 @@
 package gpucheck
 
+import "github.com/scalebench/scalebench/launcher/gpucheck/check"
+
 // NonceVariable carries the nonce by which the ranks of a proof know each other.
 const NonceVariable = "SCALEBENCH_GPU_CHECK_NONCE"
 
 // Proof is what one rank of the worker's command nccl prints.
 type Proof struct {
-	GPU      string   `json:"gpu"`
-	Checks   int      `json:"checks"` // results compared
-	Expected int      `json:"expected"`
-	Wrong    []string `json:"wrong"`
-	Costs    []Cost   `json:"costs"`
+	GPU      string             `json:"gpu"`
+	Checks   int                `json:"checks"` // results compared
+	Expected int                `json:"expected"`
+	Wrong    []check.Difference `json:"wrong"`
+	Costs    []Cost             `json:"costs"`
+}
+
+// Listed is a check of results, as the worker's command checks lists it.
+type Listed struct {
+	Name    string  `json:"name"`    // "kernels/sgd"
+	Seconds float64 `json:"seconds"` // that it takes, about
+	PyTorch bool    `json:"pytorch,omitempty"`
+	NCCL    bool    `json:"nccl,omitempty"`
 }
 
 // Cost is what a call takes on the host, in ns.

@@ -17,11 +17,14 @@ import (
 // a question is Ask's to start: do not add a file for one.
 var starts = map[string]string{
 	"cmd/gpu-check/check.go":                   "our programs, and PyTorch's rates",
+	"cmd/gpu-check/parts.go":                   "our worker",
 	"cmd/scalebench-worker/collective.go":      "itself",
 	"launcher/cluster/doctor/local.go":         "our worker, scontrol",
 	"launcher/cluster/probe/node.go":           "nvidia-smi",
 	"launcher/gpu/double/double.go":            "cc, for tests",
 	"launcher/gpu/nvml/double/double.go":       "cc, for tests",
+	"launcher/gpucheck/steps/pytorch.go":       "PyTorch's steps",
+	"launcher/gpucheck/steps/rank.go":          "ranks of a check",
 	"launcher/inside.go":                       "a run's batch script",
 	"launcher/processes.go":                    "our worker",
 	"launcher/python/python.go":                "interpreters that answer a question",
@@ -69,7 +72,7 @@ func TestNothingElseAsks(t *testing.T) {
 			case *ast.CallExpr: // as an argument; comparisons with it are fine
 				for _, a := range n.Args {
 					if text, ok := a.(*ast.BasicLit); ok && text.Kind == token.STRING && name != "launcher/python/python.go" {
-						if value, _ := strconv.Unquote(text.Value); value == "-c" && !slices.Contains([]string{"cmd/gpu-check/beside.go", "launcher/python/pythontest/pythontest.go", "metrics/worktest/worktest.go"}, name) {
+						if value, _ := strconv.Unquote(text.Value); value == "-c" && !slices.Contains([]string{"launcher/python/pythontest/pythontest.go", "metrics/worktest/worktest.go"}, name) {
 							t.Errorf("%s gives a program text to an interpreter; use python.Ask", name)
 						}
 					}

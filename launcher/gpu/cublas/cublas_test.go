@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
 	"github.com/scalebench/scalebench/launcher/gpu/double"
+	"github.com/scalebench/scalebench/launcher/gpucheck/products"
 )
 
 // kernels has the kernel "scale".
@@ -42,30 +42,12 @@ func library(t *testing.T, path string) string {
 	return path
 }
 
-// A bench is a GPU with cuBLAS.
-type bench struct {
-	*cuda.Device
-	t       *testing.T
-	library *cublas.Library
-	stream  cuda.Stream
-	options cublas.Options
-}
-
-// newBench is one of the double's, or where tests run on a GPU a real one.
-func newBench(t *testing.T) *bench {
-	t.Helper()
-	if !double.OnGPU() {
-		return newDouble(t)
-	}
-	return benchOf(t, os.Getenv)
-}
-
-// newDouble is one for what only the double does.
-func newDouble(t *testing.T) *bench {
+// newDouble is a bench with a copy of the fake for itself, whose counters start at 1.
+func newDouble(t *testing.T) *products.Bench {
 	t.Helper()
 	path := library(t, filepath.Join(t.TempDir(), "lib.so"))
 	variables := map[string]string{cublas.Variable: path, cuda.Variable: path}
-	return benchOf(t, func(name string) string {
+	return products.NewBench(t, func(name string) string {
 		if v, ours := variables[name]; ours {
 			return v
 		}
@@ -73,216 +55,41 @@ func newDouble(t *testing.T) *bench {
 	})
 }
 
-func benchOf(t *testing.T, getenv func(string) string) *bench {
-	t.Helper()
-	driver, err := cuda.Open(getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{t: t}
-	if b.library, err = cublas.Open(getenv); err != nil {
-		t.Fatal(err)
-	}
-	if b.Device, err = driver.Bind(0); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Release)
-	if b.stream, err = b.NewStream(); err != nil {
-		t.Fatal(err)
-	}
-	major, _, err := b.Capability()
-	if err != nil {
-		t.Fatal(err)
-	}
-	size := cublas.WorkspaceSize(major)
-	workspace, err := b.Alloc(size)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.options = cublas.Options{Stream: b.stream, Workspace: workspace, WorkspaceBytes: size}
-	return b
-}
-
-func (b *bench) handle() *cublas.Handle {
-	b.t.Helper()
-	h, err := b.library.New(b.Device, b.options)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return h
-}
-
-// size is how many bytes an element has.
-func size(t cublas.Type) int64 {
-	if t == cublas.BFloat16 {
-		return 2
-	}
-	return 4
-}
-
-// put makes a matrix of these elements, which lie by rows; what lies between the
-// rows, and in memory that is not filled, is NaN.
-func (b *bench) put(m cublas.Matrix, value func(row, column int) float32) cublas.Matrix {
-	b.t.Helper()
-	stride := m.Stride
-	if stride == 0 {
-		stride = m.Columns
-	}
-	var raw []byte
-	for row := range m.Rows {
-		for column := range stride {
-			v := float32(math.NaN())
-			if column < m.Columns {
-				v = value(row, column)
-			}
-			bits := math.Float32bits(v)
-			word := []byte{byte(bits), byte(bits >> 8), byte(bits >> 16), byte(bits >> 24)}
-			raw = append(raw, word[4-size(m.Type):]...)
-		}
-	}
-	p, err := b.Alloc(int64(len(raw)))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if err := b.Upload(p, raw, b.stream); err != nil {
-		b.t.Fatal(err)
-	}
-	m.At = p
-	return m
-}
-
-// get returns what put put.
-func (b *bench) get(m cublas.Matrix) func(row, column int) float32 {
-	b.t.Helper()
-	stride := max(m.Stride, m.Columns)
-	raw := make([]byte, int64(m.Rows*stride)*size(m.Type))
-	if err := b.Download(raw, m.At, b.stream); err != nil {
-		b.t.Fatal(err)
-	}
-	return func(row, column int) float32 {
-		var bits uint32
-		n := size(m.Type)
-		for i, v := range raw[int64(row*stride+column)*n:][:n] {
-			bits |= uint32(v) << (8 * (4 - int(n) + i))
-		}
-		return math.Float32frombits(bits)
-	}
-}
-
-// at is an element of a matrix as a product takes it.
-func at(m cublas.Matrix, memory func(row, column int) float32, row, column int) float32 {
-	if m.Transposed {
-		return memory(column, row)
-	}
-	return memory(row, column)
-}
-
-// Products of small integers are exact in every type, so that a sum over three
-// loops, written down as the definition says it, has to be met exactly.
-func TestProduct(t *testing.T) {
-	b := newBench(t)
-	h := b.handle()
-	random := rand.New(rand.NewPCG(1, 2))
-	digit := func(int, int) float32 { return float32(random.IntN(7) - 3) }
-	for _, shape := range [][3]int{{1, 1, 1}, {1, 5, 1}, {7, 1, 3}, {3, 4, 5}, {5, 130, 2}, {17, 31, 29}, {2, 300, 9}} {
-		for choice := range 16 {
-			rows, inner, columns := shape[0], shape[1], shape[2]
-			kind, margin := cublas.Float32, 0
-			if choice&4 != 0 {
-				margin = 3
-			}
-			if choice&8 != 0 {
-				kind = cublas.BFloat16
-			}
-			matrix := func(rows, columns int, transposed bool, kind cublas.Type) cublas.Matrix {
-				if transposed {
-					rows, columns = columns, rows
-				}
-				m := cublas.Matrix{Rows: rows, Columns: columns, Transposed: transposed, Type: kind}
-				if margin > 0 {
-					m.Stride = columns + margin
-				}
-				return m
-			}
-			a := b.put(matrix(rows, inner, choice&1 != 0, kind), digit)
-			o := b.put(matrix(inner, columns, choice&2 != 0, kind), digit)
-			c := b.put(matrix(rows, columns, false, cublas.Float32), digit)
-			before, left, right := b.get(c), b.get(a), b.get(o)
-			if err := h.Product(c, a, o, 2, -3); err != nil {
-				t.Fatal(err)
-			}
-			after := b.get(c)
-			for i := range rows {
-				for j := range columns {
-					sum := float32(0)
-					for l := range inner {
-						sum += at(a, left, i, l) * at(o, right, l, j)
-					}
-					if want := 2*sum - 3*before(i, j); after(i, j) != want {
-						t.Fatalf("%v, %+v · %+v: element %d, %d is %v; want %v", shape, a, o, i, j, after(i, j), want)
-					}
-				}
-			}
-			for _, m := range []cublas.Matrix{a, o, c} { // notices what was written beside a matrix
-				if err := b.Free(m.At); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-	}
-	if err := h.Destroy(); err != nil {
-		t.Error(err)
-	}
-}
-
-// With a beta of 0, what was in c does not count, NaN neither; a result may be
-// bfloat16, rounded to the nearest.
-func TestProductForgetsWhatWas(t *testing.T) {
-	b := newBench(t)
-	nan := func(int, int) float32 { return float32(math.NaN()) }
-	for _, kind := range []cublas.Type{cublas.Float32, cublas.BFloat16} {
-		a := b.put(cublas.Matrix{Rows: 1, Columns: 2, Type: kind}, func(_, column int) float32 { return 1 + float32(column)/128 })
-		o := b.put(cublas.Matrix{Rows: 2, Columns: 1, Type: kind}, func(row, _ int) float32 { return 1 - float32(row)/2 })
-		c := b.put(cublas.Matrix{Rows: 1, Columns: 1, Type: kind}, nan)
-		if err := b.handle().Product(c, a, o, 1, 0); err != nil {
-			t.Fatal(err)
-		}
-		// 1 + (1 + 1/128)/2 is 1.50390625, in the middle between two bfloat16.
-		want := float32(1.50390625)
-		if kind == cublas.BFloat16 {
-			want = 1.5
-		}
-		if got := b.get(c)(0, 0); got != want {
-			t.Errorf("%v: %v; want %v", kind, got, want)
-		}
+// The checks that run on a GPU pass on the fake.
+func TestChecks(t *testing.T) {
+	path := library(t, filepath.Join(t.TempDir(), "lib.so"))
+	t.Setenv(cublas.Variable, path)
+	t.Setenv(cuda.Variable, path)
+	for _, c := range products.Checks() {
+		t.Run(strings.TrimPrefix(c.Name, "products/"), func(t *testing.T) { c.Run(t) })
 	}
 }
 
 // TF32 keeps 10 bits behind the first: of 1 + 2⁻¹² nothing but 1 is left.
 func TestTF32(t *testing.T) {
 	b := newDouble(t)
-	a := b.put(cublas.Matrix{Rows: 1, Columns: 1}, func(int, int) float32 { return 1 + 1.0/4096 })
-	c := b.put(cublas.Matrix{Rows: 1, Columns: 1}, func(int, int) float32 { return 0 })
+	a := b.Put(cublas.Matrix{Rows: 1, Columns: 1}, func(int, int) float32 { return 1 + 1.0/4096 })
+	c := b.Put(cublas.Matrix{Rows: 1, Columns: 1}, func(int, int) float32 { return 0 })
 	for tf32, want := range map[bool]float32{false: (1 + 1.0/4096) * (1 + 1.0/4096), true: 1} {
-		b.options.TF32 = tf32
-		if err := b.handle().Product(c, a, a, 1, 0); err != nil {
+		b.Options.TF32 = tf32
+		if err := b.Handle().Product(c, a, a, 1, 0); err != nil {
 			t.Fatal(err)
 		}
-		if got := b.get(c)(0, 0); got != want {
+		if got := b.Get(c)(0, 0); got != want {
 			t.Errorf("TF32 %v: %v; want %v", tf32, got, want)
 		}
 	}
-	b.options.TF32 = true
+	b.Options.TF32 = true
 	t.Setenv("NVIDIA_TF32_OVERRIDE", "0")
-	if _, err := b.library.New(b.Device, b.options); err == nil || !strings.Contains(err.Error(), "NVIDIA_TF32_OVERRIDE=0 is set") {
+	if _, err := b.Library.New(b.Device, b.Options); err == nil || !strings.Contains(err.Error(), "NVIDIA_TF32_OVERRIDE=0 is set") {
 		t.Errorf("%v", err)
 	}
 	t.Setenv("CUDA_DOUBLE_CAPABILITY", "75")
-	if _, err := b.library.New(b.Device, b.options); err == nil || !strings.Contains(err.Error(), "TF32 needs a GPU of compute capability 8.0 or later; this one has 7.5") {
+	if _, err := b.Library.New(b.Device, b.Options); err == nil || !strings.Contains(err.Error(), "TF32 needs a GPU of compute capability 8.0 or later; this one has 7.5") {
 		t.Errorf("%v", err)
 	}
-	b.options.TF32 = false
-	h := b.handle()
+	b.Options.TF32 = false
+	h := b.Handle()
 	m := cublas.Matrix{At: a.At, Rows: 1, Columns: 1, Type: cublas.BFloat16}
 	if err := h.Product(c, m, m, 1, 0); err == nil || !strings.Contains(err.Error(), "bfloat16 needs a GPU of compute capability 8.0") {
 		t.Errorf("%v", err)
@@ -293,9 +100,9 @@ func TestTF32(t *testing.T) {
 }
 
 func TestProductErrors(t *testing.T) {
-	b := newBench(t)
-	h := b.handle()
-	p := b.options.Workspace // some address
+	b := newDouble(t)
+	h := b.Handle()
+	p := b.Options.Workspace // some address
 	a, o, c := cublas.Matrix{At: p, Rows: 2, Columns: 3}, cublas.Matrix{At: p, Rows: 3, Columns: 4}, cublas.Matrix{At: p, Rows: 2, Columns: 4}
 	for _, test := range []struct {
 		break_ func(a, o, c *cublas.Matrix)
@@ -324,11 +131,11 @@ func TestProductErrors(t *testing.T) {
 		want string
 	}{
 		{cublas.Options{Workspace: p, WorkspaceBytes: 1}, "no stream"},
-		{cublas.Options{Stream: b.stream, WorkspaceBytes: 1}, "a workspace of 1 bytes at 0x0"},
-		{cublas.Options{Stream: b.stream, Workspace: p}, "a workspace of 0 bytes"},
-		{cublas.Options{Stream: b.stream, Workspace: p + 4, WorkspaceBytes: 1}, "aligned to 256 bytes"},
+		{cublas.Options{Stream: b.Stream, WorkspaceBytes: 1}, "a workspace of 1 bytes at 0x0"},
+		{cublas.Options{Stream: b.Stream, Workspace: p}, "a workspace of 0 bytes"},
+		{cublas.Options{Stream: b.Stream, Workspace: p + 4, WorkspaceBytes: 1}, "aligned to 256 bytes"},
 	} {
-		if _, err := b.library.New(b.Device, test.o); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := b.Library.New(b.Device, test.o); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v; want %q", err, test.want)
 		}
 	}
@@ -346,9 +153,9 @@ func TestFaults(t *testing.T) {
 	t.Setenv("CUBLAS_DOUBLE_ERROR", "2")
 	t.Setenv("CUBLAS_DOUBLE_CORRUPT", "3")
 	b := newDouble(t)
-	h := b.handle()
-	m := b.put(cublas.Matrix{Rows: 2, Columns: 2}, func(row, column int) float32 { return float32(1 - (row+column)%2) })
-	c := b.put(cublas.Matrix{Rows: 2, Columns: 2}, func(int, int) float32 { return 0 })
+	h := b.Handle()
+	m := b.Put(cublas.Matrix{Rows: 2, Columns: 2}, func(row, column int) float32 { return float32(1 - (row+column)%2) })
+	c := b.Put(cublas.Matrix{Rows: 2, Columns: 2}, func(int, int) float32 { return 0 })
 	if err := h.Product(c, m, m, 1, 0); err != nil {
 		t.Error(err)
 	}
@@ -361,14 +168,14 @@ func TestFaults(t *testing.T) {
 		if err := h.Product(c, m, m, 1, 0); err != nil {
 			t.Error(err)
 		}
-		if got := b.get(c); got(1, 1) != want || got(0, 0) != 1 || got(0, 1) != 0 {
+		if got := b.Get(c); got(1, 1) != want || got(0, 0) != 1 || got(0, 1) != 0 {
 			t.Errorf("product %d: %v; want %v", i+3, got(1, 1), want)
 		}
 	}
 	t.Setenv("CUBLAS_DOUBLE_OUT_OF_MEMORY", "1")
-	_, err = b.library.New(b.Device, b.options)
+	_, err = b.Library.New(b.Device, b.Options)
 	status(t, err, "cublasCreate", 3)
-	if !strings.Contains(err.Error(), "DOUBLE of cuBLAS 12.4.5 (not cuBLAS, not a GPU) at "+b.library.Path()+", with a driver for CUDA up to 12.4: ") {
+	if !strings.Contains(err.Error(), "DOUBLE of cuBLAS 12.4.5 (not cuBLAS, not a GPU) at "+b.Library.Path()+", with a driver for CUDA up to 12.4: ") {
 		t.Error(err)
 	}
 }
@@ -377,7 +184,7 @@ func TestFaults(t *testing.T) {
 func TestLostDevice(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_ILLEGAL_ADDRESS", "1")
 	b := newDouble(t)
-	h := b.handle()
+	h := b.Handle()
 	ptx, err := os.ReadFile(filepath.Join(kernels, "scale.ptx"))
 	if err != nil {
 		t.Fatal(err)
@@ -390,16 +197,16 @@ func TestLostDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Launch(scale, 1, b.stream, unsafe.Pointer(new([24]byte))); err != nil {
+	if err := b.Launch(scale, 1, b.Stream, unsafe.Pointer(new([24]byte))); err != nil {
 		t.Fatal(err)
 	}
 	var lost *cuda.Error
-	if err := b.Upload(b.options.Workspace, []byte{1}, b.stream); !errors.As(err, &lost) || lost.Number != 700 { // waits for the stream
+	if err := b.Upload(b.Options.Workspace, []byte{1}, b.Stream); !errors.As(err, &lost) || lost.Number != 700 { // waits for the stream
 		t.Fatal(err)
 	}
-	c := cublas.Matrix{At: b.options.Workspace, Rows: 1, Columns: 1}
+	c := cublas.Matrix{At: b.Options.Workspace, Rows: 1, Columns: 1}
 	status(t, h.Product(c, c, c, 1, 0), "cublasGemmEx", 13)
-	_, err = b.library.New(b.Device, b.options)
+	_, err = b.Library.New(b.Device, b.Options)
 	if !errors.As(err, &lost) || lost.Number != 700 { // asked for its capability
 		t.Error(err)
 	}

@@ -32,7 +32,7 @@ func (b *bench) one() cuda.Pointer {
 // What is captured does not run until the graph is launched, and then every time;
 // a second stream's part of it comes where the events say.
 func TestGraph(t *testing.T) {
-	b := newBench(t)
+	b := newDouble(t)
 	p, q := b.one(), b.one()
 	second, err := b.NewStream()
 	b.do(err)

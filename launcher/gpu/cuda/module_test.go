@@ -36,16 +36,7 @@ func scalePTX(t *testing.T) string {
 	return string(ptx)
 }
 
-// newBench is one of the double's, or where tests run on a GPU a real one.
-func newBench(t *testing.T) *bench {
-	t.Helper()
-	if !double.OnGPU() {
-		return newDouble(t)
-	}
-	return benchOf(t, os.Getenv)
-}
-
-// newDouble is one for what only the double does.
+// newDouble is one of the fake's.
 func newDouble(t *testing.T) *bench {
 	t.Helper()
 	library, err := built()
@@ -128,7 +119,7 @@ func number(t *testing.T, err error, call string, number int) {
 // 1000 numbers want four blocks, whose last 24 threads have to leave what lies
 // behind alone; the arguments may change once Launch has returned.
 func TestLaunch(t *testing.T) {
-	b := newBench(t)
+	b := newDouble(t)
 	const n = 1000
 	p, err := b.Alloc(4 * (n + 1))
 	if err != nil {
@@ -162,7 +153,7 @@ func TestLaunch(t *testing.T) {
 }
 
 func TestLaunchRange(t *testing.T) {
-	b := newBench(t)
+	b := newDouble(t)
 	for _, n := range []int64{math.MinInt64, -1, 0, math.MaxInt32*256 + 1, math.MaxInt64} {
 		if err := b.launch(0, n, 1); err == nil || !strings.Contains(err.Error(), "want 1 to 549755813632") {
 			t.Errorf("%d threads: %v", n, err)

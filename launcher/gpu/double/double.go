@@ -57,10 +57,6 @@ import (
 //go:embed source
 var source embed.FS
 
-// OnGPU reports whether tests of results are to run on this machine's GPU, where
-// make gpu-check has them; tests of faults keep the double.
-func OnGPU() bool { return os.Getenv("SCALEBENCH_TEST_GPU") == "1" }
-
 // Build compiles the double with cc to a library of that name in dir. A name in
 // without is renamed, so that the library lacks the function. The error holds
 // what the compiler said.

@@ -181,7 +181,10 @@ func runRank(scenario string, v *verdict, begin *time.Time) error {
 	switch scenario {
 	case "matrix":
 		found, err := proof.Run(ctx, proof.Seat{Device: s.device, Stream: s.stream, Comm: s.comm.Comm}, 0)
-		v.Checks, v.Wrong = found.Checks, found.Wrong
+		v.Checks = found.Checks
+		for _, d := range found.Wrong {
+			v.Wrong = append(v.Wrong, d.String())
+		}
 		return errors.Join(err, s.comm.Close(ctx))
 	case "group":
 		return errors.Join(s.group(ctx, v), s.comm.Close(ctx))

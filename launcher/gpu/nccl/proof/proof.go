@@ -13,6 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
+	"github.com/scalebench/scalebench/launcher/gpucheck/check"
 )
 
 // MostRanks is how many ranks keep the results small enough to be exact in every
@@ -49,8 +50,8 @@ type Seat struct {
 
 // Outcome is what one rank found.
 type Outcome struct {
-	Checks int      `json:"checks"` // results compared
-	Wrong  []string `json:"wrong"`  // what was not as it has to be; the first few
+	Checks int                `json:"checks"` // results compared
+	Wrong  []check.Difference `json:"wrong"`  // results that are not as expected; the first few
 }
 
 // mostWrong is how many wrong results are named.
@@ -148,11 +149,23 @@ func (r *run) try(o nccl.Operation, sent, want []byte) error {
 		got[len(got)-1] ^= 1
 	}
 	if !bytes.Equal(got, want) && len(r.Wrong) < mostWrong {
-		where := "out of place"
-		if r.inPlace {
-			where = "in place"
-		}
-		r.Wrong = append(r.Wrong, fmt.Sprintf("%v %v %v × %d %s", o.Kind, o.Type, o.Reduction, o.Count, where))
+		r.Wrong = append(r.Wrong, difference(o, r.inPlace, got, want))
 	}
 	return nil
+}
+
+// difference describes a wrong result, element by element.
+func difference(o nccl.Operation, inPlace bool, got, want []byte) check.Difference {
+	where := "out of place"
+	if inPlace {
+		where = "in place"
+	}
+	size := int(o.Type.Size())
+	d := check.Difference{What: fmt.Sprintf("%v %v %v × %d %s", o.Kind, o.Type, o.Reduction, o.Count, where),
+		Shape: fmt.Sprint(len(want) / size), Elements: len(want) / size, Tolerance: "none",
+		Launch: &check.Launch{Kernel: fmt.Sprintf("NCCL's %v", o.Kind), Arguments: fmt.Sprintf("%+v", o)}}
+	for i := 0; i < len(want); i += size {
+		d.Add(i/size, value(got[i:i+size], o.Type), value(want[i:i+size], o.Type), bytes.Equal(got[i:i+size], want[i:i+size]))
+	}
+	return d
 }

@@ -4,6 +4,7 @@ package proof
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
@@ -81,4 +82,29 @@ func values(t nccl.DataType, n int, of func(i int) int64) []byte {
 		b = put(b, t, of(i))
 	}
 	return b
+}
+
+// value reads an element for a person.
+func value(b []byte, t nccl.DataType) any {
+	switch t {
+	case nccl.Int8:
+		return int8(b[0])
+	case nccl.Uint8:
+		return b[0]
+	case nccl.Int32:
+		return int32(binary.LittleEndian.Uint32(b))
+	case nccl.Uint32:
+		return binary.LittleEndian.Uint32(b)
+	case nccl.Int64:
+		return int64(binary.LittleEndian.Uint64(b))
+	case nccl.Uint64:
+		return binary.LittleEndian.Uint64(b)
+	case nccl.Float32:
+		return math.Float32frombits(binary.LittleEndian.Uint32(b))
+	case nccl.Float64:
+		return math.Float64frombits(binary.LittleEndian.Uint64(b))
+	case nccl.BFloat16:
+		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
+	}
+	return fmt.Sprintf("%#x", b) // float16
 }

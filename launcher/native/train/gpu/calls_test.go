@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher/gpucheck/steps"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu"
 )
@@ -70,7 +71,7 @@ func TestCallsOfAStep(t *testing.T) {
 		{"alone", "cnn", "", 1, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := point(test.model, test.ranks, 1)
+			p := steps.Point(test.model, test.ranks, 1)
 			p.Data.TrainSamples = 6 * test.ranks
 			dir, own := t.TempDir(), map[int][]string{}
 			for r := range test.ranks {
@@ -78,8 +79,8 @@ func TestCallsOfAStep(t *testing.T) {
 			}
 			list, _ := run(t, p, 0, doubles, own, nil)
 			for r, o := range list {
-				if o.failed {
-					t.Fatalf("rank %d: %s", r, o.said)
+				if o.Failed {
+					t.Fatalf("rank %d: %s", r, o.Said)
 				}
 				all := callsOf(t, filepath.Join(dir, fmt.Sprint(r)))
 				compute := all[slices.IndexFunc(all, func(c call) bool { return c.name == "cublasSetStream_v2" })].stream
@@ -96,7 +97,7 @@ func TestCallsOfAStep(t *testing.T) {
 				}
 			}
 			if n := test.buckets; n > 0 {
-				if cuts := cpu.Cuts(cpu.MaxVotes + int(list[0].first(t, "train").Train.Parameters)); len(cuts)-1 != n {
+				if cuts := cpu.Cuts(cpu.MaxVotes + int(list[0].First(t, "train").Train.Parameters)); len(cuts)-1 != n {
 					t.Errorf("%d buckets, want %d", len(cuts)-1, n)
 				}
 			}
@@ -163,15 +164,15 @@ func checkStep(s []call, compute, buckets int, allowed []string) error {
 // times are looked at: a busy machine makes all of them longer.
 func TestSlowReductionIsCommunication(t *testing.T) {
 	const delay, buckets = 0.03, 5 // s, of each reduction; of mlp
-	p := point("mlp", 2, 1)
+	p := steps.Point("mlp", 2, 1)
 	p.Data.TrainSamples = 8
 	list, _ := run(t, p, 0, append(slices.Clone(doubles), fmt.Sprintf("NCCL_DOUBLE_DELAY_US=%d", int(1e6*delay))), nil, nil)
 	for r, o := range list {
-		if o.failed {
-			t.Fatalf("rank %d: %s", r, o.said)
+		if o.Failed {
+			t.Fatalf("rank %d: %s", r, o.Said)
 		}
 		steps := 0
-		for _, e := range o.events {
+		for _, e := range o.Events {
 			s := e.Steps
 			if s == nil {
 				continue

@@ -45,7 +45,8 @@ type network struct {
 	sumOverRanks func(at cuda.Pointer, count int) error
 	ranks        int // whose batches the statistics are of
 
-	failed error // the first error of the running pass
+	multiplied func() // is called after each product; nil: it is not
+	failed     error  // the first error of the running pass
 }
 
 // A tensor is the activations of a batch where they are no images any more, and the
@@ -195,7 +196,12 @@ func (n *network) do(err error) {
 }
 
 // product is c = a·b.
-func (n *network) product(c, a, b cublas.Matrix) { n.do(n.blas.Product(c, a, b, 1, 0)) }
+func (n *network) product(c, a, b cublas.Matrix) {
+	n.do(n.blas.Product(c, a, b, 1, 0))
+	if n.multiplied != nil {
+		n.multiplied()
+	}
+}
 
 // matrix is one without gaps between its rows.
 func matrix(at cuda.Pointer, rows int64, columns int) cublas.Matrix {

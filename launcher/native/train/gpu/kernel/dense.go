@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"unsafe"
-
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 )
 
@@ -18,7 +16,7 @@ type Bias struct {
 func (s *Set) Bias(stream cuda.Stream, args Bias) error {
 	a := &arguments{kernel: "bias"}
 	a.need(args.From, args.Bias, args.To)
-	return s.launch(a, a.size(args.Rows, args.Columns), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Rows, args.Columns), stream, &args)
 }
 
 // BiasGradient rounds the sum of the rows that ColumnSums or SumRows left.
@@ -32,7 +30,7 @@ func (s *Set) BiasGradient(stream cuda.Stream, args BiasGradient) error {
 	a := &arguments{kernel: "bias_gradient"}
 	a.need(args.From, args.To)
 	a.size(args.Rows, args.Columns)
-	return s.launch(a, a.size(args.Columns), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Columns), stream, &args)
 }
 
 // CrossEntropy is the softmax cross-entropy of each image, −log of the probability
@@ -51,5 +49,5 @@ func (s *Set) CrossEntropy(stream cuda.Stream, args CrossEntropy) error {
 	a := &arguments{kernel: "cross_entropy"}
 	a.need(args.Logits, args.Labels, args.To)
 	a.size(args.Images, args.Classes)
-	return s.launch(a, a.size(args.Images, 2)/2, stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Images, 2)/2, stream, &args)
 }

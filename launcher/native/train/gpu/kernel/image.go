@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"unsafe"
-
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 )
 
@@ -23,7 +21,7 @@ func (s *Set) Decode(stream cuda.Stream, args Decode) error {
 	if args.Margin < 0 || args.Margin > 127 {
 		a.refuse("a margin of %d; want 0 to 127, so that a byte holds a place in both", args.Margin)
 	}
-	return s.launch(a, a.size(args.Shape.dimensions()...), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Shape.dimensions()...), stream, &args)
 }
 
 // Im2col gathers what each pixel of a 3×3 convolution's output sees: rows of
@@ -39,7 +37,7 @@ type Im2col struct {
 
 func (s *Set) Im2col(stream cuda.Stream, args Im2col) error {
 	a := &arguments{kernel: "im2col"}
-	return s.launch(a, a.columns(args), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.columns(args), stream, &args)
 }
 
 // Im2colBfloat16 is Im2col with each element rounded as ToBfloat16 does.
@@ -53,7 +51,7 @@ type Im2colBfloat16 struct {
 
 func (s *Set) Im2colBfloat16(stream cuda.Stream, args Im2colBfloat16) error {
 	a := &arguments{kernel: "im2col_bfloat16"}
-	return s.launch(a, a.columns(Im2col(args)), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.columns(Im2col(args)), stream, &args)
 }
 
 // columns is how many threads Im2col takes.
@@ -94,7 +92,7 @@ func (s *Set) Col2im(stream cuda.Stream, args Col2im) error {
 	a := &arguments{kernel: "col2im"}
 	a.need(args.From, args.To)
 	a.convolution(args.In, args.Out, args.Stride)
-	return s.launch(a, a.size(args.In.dimensions()...), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.In.dimensions()...), stream, &args)
 }
 
 // Pool is the mean of each channel over an image.
@@ -108,7 +106,7 @@ func (s *Set) Pool(stream cuda.Stream, args Pool) error {
 	a := &arguments{kernel: "pool"}
 	a.need(args.From, args.To)
 	a.size(args.Shape.dimensions()...)
-	return s.launch(a, a.size(args.Shape.Images, args.Shape.Channels), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Shape.Images, args.Shape.Channels), stream, &args)
 }
 
 // PoolGradient is Pool's backward pass: every pixel's part of its image's.
@@ -121,5 +119,5 @@ type PoolGradient struct {
 func (s *Set) PoolGradient(stream cuda.Stream, args PoolGradient) error {
 	a := &arguments{kernel: "pool_gradient"}
 	a.need(args.From, args.To)
-	return s.launch(a, a.size(args.Shape.dimensions()...), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Shape.dimensions()...), stream, &args)
 }

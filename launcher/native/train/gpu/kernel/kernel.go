@@ -39,8 +39,18 @@ func ptx() ([]byte, error) { return files.ReadFile("kernels.ptx") }
 
 // A Set is the kernels, loaded on a device.
 type Set struct {
+	// Launched is called after each launch; nil: it is not.
+	Launched func(Launch)
+
 	device    *cuda.Device
 	functions map[string]cuda.Function
+}
+
+// A Launch is one kernel put on a stream.
+type Launch struct {
+	Kernel    string
+	Blocks    int64 // of cuda.BlockSize threads
+	Arguments any   // a pointer to the kernel's struct
 }
 
 var names = []string{
@@ -128,12 +138,16 @@ func (a *arguments) chunks(rows, chunk int32) int32 {
 }
 
 // launch puts a kernel on a stream, unless its arguments were refused.
-func (s *Set) launch(a *arguments, threads int64, stream cuda.Stream, args unsafe.Pointer) error {
+func launch[A any](s *Set, a *arguments, threads int64, stream cuda.Stream, args *A) error {
 	if a.err != nil {
 		return a.err
 	}
-	if err := s.device.Launch(s.functions[a.kernel], threads, stream, args); err != nil {
+	if err := s.device.Launch(s.functions[a.kernel], threads, stream, unsafe.Pointer(args)); err != nil {
 		return fmt.Errorf("kernel %s: %w", a.kernel, err)
+	}
+	if s.Launched != nil {
+		kept := *args // so that args escapes to the heap only here
+		s.Launched(Launch{a.kernel, (threads-1)/cuda.BlockSize + 1, &kept})
 	}
 	return nil
 }

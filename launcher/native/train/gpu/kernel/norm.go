@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"unsafe"
-
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 )
 
@@ -25,7 +23,7 @@ type Moments struct {
 func (s *Set) Moments(stream cuda.Stream, args Moments) error {
 	a := &arguments{kernel: "moments"}
 	a.need(args.From, args.To)
-	return s.launch(a, a.moments(args.Rows, args.Channels, args.Chunk), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.moments(args.Rows, args.Channels, args.Chunk), stream, &args)
 }
 
 // moments is how many pairs of sums there are.
@@ -53,7 +51,7 @@ func (s *Set) NormStatistics(stream cuda.Stream, args NormStatistics) error {
 	a.need(args.Sums, args.Scale, args.Shift, args.RunningMean, args.RunningVariance, args.Inverse, args.Coefficients)
 	a.size(args.Rows, 2, args.Channels)
 	a.count(args.Count)
-	return s.launch(a, a.size(3, args.Channels)/3, stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(3, args.Channels)/3, stream, &args)
 }
 
 func (a *arguments) count(n float64) {
@@ -74,7 +72,7 @@ type NormAverages struct {
 func (s *Set) NormAverages(stream cuda.Stream, args NormAverages) error {
 	a := &arguments{kernel: "norm_averages"}
 	a.need(args.RunningMean, args.RunningVariance, args.Scale, args.Shift, args.Coefficients)
-	return s.launch(a, a.size(3, args.Channels)/3, stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(3, args.Channels)/3, stream, &args)
 }
 
 // Normalise is the outcome of a unit:
@@ -99,7 +97,7 @@ func (s *Set) Normalise(stream cuda.Stream, args Normalise) error {
 	if args.Shortcut != 0 {
 		a.shortcut(args.ShortcutShape, args.Shape, args.Stride)
 	}
-	return s.launch(a, a.size(args.Shape.dimensions()...), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Shape.dimensions()...), stream, &args)
 }
 
 // shortcut refuses one that images of a shape cannot be of others.
@@ -133,7 +131,7 @@ func (s *Set) Rectify(stream cuda.Stream, args Rectify) error {
 			a.refuse("the gradient of the shortcut's user would be overwritten while it is read")
 		}
 	}
-	return s.launch(a, a.size(args.Shape.dimensions()...), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Shape.dimensions()...), stream, &args)
 }
 
 // GradientMoments sums the gradient g of each channel, and g·(y − mean), over chunks
@@ -148,7 +146,7 @@ type GradientMoments struct {
 func (s *Set) GradientMoments(stream cuda.Stream, args GradientMoments) error {
 	a := &arguments{kernel: "gradient_moments"}
 	a.need(args.Gradient, args.From, args.Mean, args.To)
-	return s.launch(a, a.moments(args.Rows, args.Channels, args.Chunk), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.moments(args.Rows, args.Channels, args.Chunk), stream, &args)
 }
 
 // NormGradientCoefficients sets the gradients of scale and shift, which are this
@@ -175,7 +173,7 @@ func (s *Set) NormGradientCoefficients(stream cuda.Stream, args NormGradientCoef
 	a.size(args.OwnRows, 2, args.Channels)
 	a.size(args.AllRows, 2, args.Channels)
 	a.count(args.Count)
-	return s.launch(a, a.size(4, args.Channels)/4, stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(4, args.Channels)/4, stream, &args)
 }
 
 // NormGradient is the gradient by y.
@@ -189,5 +187,5 @@ type NormGradient struct {
 func (s *Set) NormGradient(stream cuda.Stream, args NormGradient) error {
 	a := &arguments{kernel: "norm_gradient"}
 	a.need(args.Gradient, args.From, args.Coefficients, args.To)
-	return s.launch(a, a.size(args.Rows, args.Channels), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Rows, args.Channels), stream, &args)
 }

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"math"
-	"unsafe"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 )
@@ -31,7 +30,7 @@ func (s *Set) ColumnSums(stream cuda.Stream, args ColumnSums) error {
 	a := &arguments{kernel: "column_sums"}
 	a.need(args.From, args.To)
 	a.size(args.Rows, args.Columns)
-	return s.launch(a, a.size(a.chunks(args.Rows, args.Chunk), args.Columns), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(a.chunks(args.Rows, args.Chunk), args.Columns), stream, &args)
 }
 
 // SumRows is ColumnSums of float64.
@@ -48,7 +47,7 @@ func (s *Set) SumRows(stream cuda.Stream, args SumRows) error {
 	if args.From == args.To {
 		a.refuse("sums in place of what is summed")
 	}
-	return s.launch(a, a.size(a.chunks(args.Rows, args.Chunk), args.Columns), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(a.chunks(args.Rows, args.Chunk), args.Columns), stream, &args)
 }
 
 // SquaredNorm is the sum of squares, in so many parts.
@@ -62,5 +61,5 @@ func (s *Set) SquaredNorm(stream cuda.Stream, args SquaredNorm) error {
 	a := &arguments{kernel: "squared_norm"}
 	a.need(args.From, args.To)
 	a.size(args.Count)
-	return s.launch(a, a.size(args.Parts), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Parts), stream, &args)
 }

@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"unsafe"
-
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 )
 
@@ -21,7 +19,7 @@ type SGD struct {
 func (s *Set) SGD(stream cuda.Stream, args SGD) error {
 	a := &arguments{kernel: "sgd"}
 	a.need(args.Weights, args.Velocity, args.Gradients)
-	return s.launch(a, a.size(args.Count), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Count), stream, &args)
 }
 
 // Adam is a step of Adam or AdamW:
@@ -44,7 +42,7 @@ type Adam struct {
 func (s *Set) Adam(stream cuda.Stream, args Adam) error {
 	a := &arguments{kernel: "adam"}
 	a.need(args.Weights, args.Mean, args.Squares, args.Gradients)
-	return s.launch(a, a.size(args.Count), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Count), stream, &args)
 }
 
 // ToBfloat16 rounds to the nearest bfloat16, and of two equally near to the even one.
@@ -57,7 +55,7 @@ type ToBfloat16 struct {
 func (s *Set) ToBfloat16(stream cuda.Stream, args ToBfloat16) error {
 	a := &arguments{kernel: "to_bfloat16"}
 	a.need(args.From, args.To)
-	return s.launch(a, a.size(args.Count), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Count), stream, &args)
 }
 
 // FromBfloat16 is exact.
@@ -70,5 +68,5 @@ type FromBfloat16 struct {
 func (s *Set) FromBfloat16(stream cuda.Stream, args FromBfloat16) error {
 	a := &arguments{kernel: "from_bfloat16"}
 	a.need(args.From, args.To)
-	return s.launch(a, a.size(args.Count), stream, unsafe.Pointer(&args))
+	return launch(s, a, a.size(args.Count), stream, &args)
 }

@@ -11,8 +11,8 @@ import (
 // PyTorch trains in each way on a CPU, or says why not: Debian's has no compiler. What
 // the rates are is not looked at.
 func TestPyTorchWays(t *testing.T) {
-	c := &checker{options: options{Python: "/usr/bin/python3", Log: io.Discard}}
-	list, err := c.pytorchWays(context.Background(), "../../"+programs, "cpu", "cnn", 8, 0.2)
+	c := &checker{options: options{Log: io.Discard}, python: "/usr/bin/python3"}
+	list, err := c.pytorchWays(context.Background(), "cpu", workload{"cnn", 512}, 0.2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestPyTorchWays(t *testing.T) {
 		}
 		seen[way{Precision: w.Precision, Layout: w.Layout, Mode: w.Mode}] = true
 	}
-	if len(list) != 8 || len(seen) != 8 {
-		t.Errorf("%d ways, %d of them different; want 8", len(list), len(seen))
+	if len(list) != 9 || len(seen) != 9 {
+		t.Errorf("%d ways, %d of them different; want 9: two layouts and a compiled one, in three precisions", len(list), len(seen))
 	}
 }

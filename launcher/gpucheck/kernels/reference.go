@@ -1,4 +1,6 @@
-package kernel_test
+//go:build cgo
+
+package kernels
 
 import (
 	"math"
@@ -75,6 +77,7 @@ func fromColumns(list []float64, in, out kernel.Shape, stride int) []float64 {
 
 // A unit is batch normalisation of images, a shortcut, or nil, and a ReLU.
 type unit struct {
+	name          string
 	shape         kernel.Shape
 	scale, shift  []float64
 	shortcut      []float64

@@ -1,9 +1,9 @@
-package kernel_test
+//go:build cgo
+
+package kernels
 
 import (
 	"math"
-	"slices"
-	"testing"
 
 	cpu "github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
@@ -18,8 +18,7 @@ func singles(list []float64) []float32 {
 }
 
 // Steps of SGD are those of the CPU engine, to the bit.
-func TestSGD(t *testing.T) {
-	b := newBench(t)
+func sgd(b *bench) {
 	const n = 1003
 	w, v, g := singles(b.draw(n)), singles(b.draw(n)), singles(b.draw(n))
 	weights, velocity, gradients := put(b, w), put(b, v), put(b, g)
@@ -29,15 +28,13 @@ func TestSGD(t *testing.T) {
 		set.SGD(w, v, g, 0.1, 0.9, 1e-4)
 		b.did(b.SGD(b.stream, kernel.SGD{Weights: weights, Velocity: velocity, Gradients: gradients, Count: n, Rate: 0.1, Momentum: 0.9, Decay: 1e-4}))
 	}
-	if !slices.Equal(get[float32](b, weights, n), w) || !slices.Equal(get[float32](b, velocity, n), v) {
-		t.Error("other weights than the CPU engine's")
-	}
+	same(b, "weights of the CPU engine", weights, w)
+	same(b, "velocities of the CPU engine", velocity, v)
 }
 
 // Steps of Adam and AdamW, as their papers have them: with bias-corrected means m̂ and
 // v̂, w ← w − rate·m̂/(√v̂ + ε).
-func TestAdam(t *testing.T) {
-	b := newBench(t)
+func adam(b *bench) {
 	const n, rate, beta1, beta2, small, decay = 517, 0.01, 0.9, 0.999, 1e-8, 0.1
 	for _, decoupled := range []bool{false, true} {
 		w, m, v := b.draw(n), make([]float64, n), make([]float64, n)
@@ -69,8 +66,7 @@ func TestAdam(t *testing.T) {
 	}
 }
 
-func TestSquaredNorm(t *testing.T) {
-	b := newBench(t)
+func squaredNorm(b *bench) {
 	for _, n := range []int32{1, 255, 1000, 4097} {
 		x := b.draw(int(n))
 		chunk := kernel.Chunk(n)
@@ -79,7 +75,7 @@ func TestSquaredNorm(t *testing.T) {
 		b.did(b.SquaredNorm(b.stream, kernel.SquaredNorm{From: b.single(x), To: to, Count: n, Parts: parts}))
 		sums, left := b.reduced(to, parts, 1, parts)
 		if left != 1 {
-			t.Fatalf("%d sums are left", left)
+			b.Fatalf("%d sums are left", left)
 		}
 		near[float64](b, "squared norm", sums, []float64{dot(x, x)}, 1e-12)
 	}
@@ -87,8 +83,7 @@ func TestSquaredNorm(t *testing.T) {
 
 // The nearest bfloat16, and of two equally near the one that is even, found by trying
 // both neighbours.
-func TestBfloat16(t *testing.T) {
-	b := newBench(t)
+func bfloat16(b *bench) {
 	x := append(singles(b.draw(2000)), 0, float32(math.Copysign(0, -1)), 1e-40, -3e-42, math.SmallestNonzeroFloat32, math.MaxFloat32, -math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
 		math.Float32frombits(0x7f800001), math.Float32frombits(0xffffffff))
 	for upper := range uint32(300) {
@@ -102,7 +97,7 @@ func TestBfloat16(t *testing.T) {
 	for i, v := range x {
 		if v != v {
 			if got[i] == got[i] {
-				t.Errorf("NaN became %v", got[i])
+				b.Errorf("NaN became %v", got[i])
 			}
 			continue
 		}
@@ -120,7 +115,7 @@ func TestBfloat16(t *testing.T) {
 			}
 		}
 		if math.Float32bits(got[i]) != math.Float32bits(want) {
-			t.Errorf("%v (%#x) became %v, want %v", v, math.Float32bits(v), got[i], want)
+			b.Errorf("%v (%#x) became %v, want %v", v, math.Float32bits(v), got[i], want)
 		}
 	}
 }

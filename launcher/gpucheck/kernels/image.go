@@ -1,9 +1,9 @@
-package kernel_test
+//go:build cgo
+
+package kernels
 
 import (
 	"fmt"
-	"slices"
-	"testing"
 
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
@@ -21,8 +21,7 @@ var shapes = []kernel.Shape{
 
 // Decoding against its definition: the window, in the padded image, of the image or of
 // its mirror image.
-func TestDecode(t *testing.T) {
-	b := newBench(t)
+func decode(b *bench) {
 	for _, shape := range shapes {
 		for _, margin := range []int{0, 1, 4} {
 			n, lines, points, channels := int(shape.Images), int(shape.Lines), int(shape.Points), int(shape.Channels)
@@ -56,8 +55,7 @@ func TestDecode(t *testing.T) {
 }
 
 // The images of a data set become what they become on CPUs, bit for bit.
-func TestDecodesAsOnCPUs(t *testing.T) {
-	b := newBench(t)
+func decodesAsOnCPUs(b *bench) {
 	var values, want []float32
 	for _, channel := range dataset.Values {
 		values = append(values, channel[:]...)
@@ -77,13 +75,10 @@ func TestDecodesAsOnCPUs(t *testing.T) {
 	shape := kernel.Shape{Images: int32(len(changes) / 3), Lines: dataset.Height, Points: dataset.Width, Channels: dataset.Channels}
 	to := room[float32](b, len(want))
 	b.did(b.Decode(b.stream, kernel.Decode{From: put(b, images), Changes: put(b, changes), Values: put(b, values), To: to, Shape: shape, Margin: dataset.Margin}))
-	if !slices.Equal(get[float32](b, to, len(want)), want) {
-		t.Error("images differ from those that are decoded on CPUs")
-	}
+	same(b, "images decoded as on CPUs", to, want)
 }
 
-func TestIm2col(t *testing.T) {
-	b := newBench(t)
+func im2col(b *bench) {
 	for _, in := range shapes {
 		for _, stride := range []int32{1, 2} {
 			out := in.Convolved(4, stride)
@@ -97,9 +92,7 @@ func TestIm2col(t *testing.T) {
 			alike, rounded := room[uint16](b, len(want)), room[uint16](b, len(want))
 			b.did(b.Im2colBfloat16(b.stream, kernel.Im2colBfloat16{From: b.single(images), To: alike, In: in, Out: out, Stride: stride}))
 			b.did(b.ToBfloat16(b.stream, kernel.ToBfloat16{From: to, To: rounded, Count: int32(len(want))}))
-			if !slices.Equal(get[uint16](b, alike, len(want)), get[uint16](b, rounded, len(want))) {
-				b.Errorf("columns of %+v, stride %d, are rounded otherwise", in, stride)
-			}
+			same(b, fmt.Sprintf("columns of %+v, stride %d, in bfloat16", in, stride), alike, get[uint16](b, rounded, len(want)))
 
 			gradient := b.draw(len(want))
 			back := room[float32](b, elements(in))
@@ -109,8 +102,7 @@ func TestIm2col(t *testing.T) {
 	}
 }
 
-func TestPool(t *testing.T) {
-	b := newBench(t)
+func pool(b *bench) {
 	for _, shape := range shapes {
 		images := b.draw(elements(shape))
 		pixels := float64(shape.Lines * shape.Points)

@@ -1,10 +1,11 @@
-package kernel_test
+//go:build cgo
+
+package kernels
 
 import (
 	"fmt"
 	"math"
 	"slices"
-	"testing"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
@@ -27,15 +28,15 @@ func (b *bench) reduced(from cuda.Pointer, rows, columns, chunk int32) (cuda.Poi
 // units are of the forms that networks are made of: without a shortcut, with one of
 // the same shape, and with one that takes every second pixel and has fewer channels,
 // of even and odd numbers of pixels.
-func units() map[string]unit {
+func units() []unit {
 	shape := kernel.Shape{Images: 3, Lines: 4, Points: 3, Channels: 6}
-	return map[string]unit{
-		"plain":    {shape: shape},
-		"one line": {shape: kernel.Shape{Images: 1, Lines: 1, Points: 5, Channels: 3}},
-		"many":     {shape: kernel.Shape{Images: 5, Lines: 9, Points: 8, Channels: 3}},
-		"same":     {shape: shape, shortcutShape: shape, stride: 1},
-		"widening": {shape: shape, shortcutShape: kernel.Shape{Images: 3, Lines: 8, Points: 6, Channels: 2}, stride: 2},
-		"odd":      {shape: shape, shortcutShape: kernel.Shape{Images: 3, Lines: 7, Points: 5, Channels: 4}, stride: 2},
+	return []unit{
+		{name: "plain", shape: shape},
+		{name: "one-line", shape: kernel.Shape{Images: 1, Lines: 1, Points: 5, Channels: 3}},
+		{name: "many", shape: kernel.Shape{Images: 5, Lines: 9, Points: 8, Channels: 3}},
+		{name: "same", shape: shape, shortcutShape: shape, stride: 1},
+		{name: "widening", shape: shape, shortcutShape: kernel.Shape{Images: 3, Lines: 8, Points: 6, Channels: 2}, stride: 2},
+		{name: "odd", shape: shape, shortcutShape: kernel.Shape{Images: 3, Lines: 7, Points: 5, Channels: 4}, stride: 2},
 	}
 }
 
@@ -64,13 +65,7 @@ func drawn(b *bench, u unit) (unit, []float64) {
 
 // Training: statistics, running averages and the outcome, and then all gradients,
 // which are those that small changes of scale, shift, y and the shortcut have.
-func TestNorm(t *testing.T) {
-	for name, u := range units() {
-		t.Run(name, func(t *testing.T) { testNorm(newBench(t), u) })
-	}
-}
-
-func testNorm(b *bench, u unit) {
+func norm(b *bench, u unit) {
 	u, y := drawn(b, u)
 	c := u.shape.Channels
 	rows := int32(len(y)) / c
@@ -119,9 +114,7 @@ func testNorm(b *bench, u unit) {
 	b.did(b.Rectify(b.stream, kernel.Rectify{From: b.single(weights), Outcome: to, To: g, Shape: u.shape}))
 	inPlace := b.single(weights)
 	b.did(b.Rectify(b.stream, kernel.Rectify{From: inPlace, Outcome: to, To: inPlace, Shape: u.shape}))
-	if !slices.Equal(get[float32](b, inPlace, len(y)), get[float32](b, g, len(y))) {
-		b.Error("rectify gives other numbers in place")
-	}
+	same(b, "rectify in place", inPlace, get[float32](b, g, len(y)))
 	gPartial := room[float64](b, int(kernel.Chunks(rows, chunk)*2*c))
 	b.did(b.GradientMoments(b.stream, kernel.GradientMoments{Gradient: g, From: from, Mean: coefficients, To: gPartial, Rows: rows, Channels: c, Chunk: chunk}))
 	gSums, gLeft := b.reduced(gPartial, kernel.Chunks(rows, chunk), 2*c, chunk)
@@ -134,9 +127,7 @@ func testNorm(b *bench, u unit) {
 	b.did(b.NormGradient(b.stream, kernel.NormGradient{Gradient: g, From: from, Coefficients: gCoefficients, To: dy, Rows: rows, Channels: c}))
 	near[float32](b, "gradient by y", dy, derivative(y, loss), 1e-4)
 	b.did(b.NormGradient(b.stream, kernel.NormGradient{Gradient: inPlace, From: from, Coefficients: gCoefficients, To: inPlace, Rows: rows, Channels: c}))
-	if !slices.Equal(get[float32](b, inPlace, len(y)), get[float32](b, dy, len(y))) {
-		b.Error("norm_gradient gives other numbers in place")
-	}
+	same(b, "norm_gradient in place", inPlace, get[float32](b, dy, len(y)))
 	if u.shortcut == nil {
 		return
 	}
@@ -168,8 +159,7 @@ func testNorm(b *bench, u unit) {
 
 // With statistics of all ranks, those are of the joined batch, while the gradients of
 // scale and shift are a rank's share, and add up to the batch's.
-func TestSynchronisedNorm(t *testing.T) {
-	b := newBench(t)
+func synchronisedNorm(b *bench) {
 	const c, rows = 4, 6
 	u := unit{shape: kernel.Shape{Images: 2, Lines: rows, Points: 1, Channels: c}, scale: b.draw(c), shift: b.draw(c), epsilon: epsilon}
 	y, weights := b.draw(2*rows*c), b.draw(2*rows*c)
@@ -218,14 +208,13 @@ func TestSynchronisedNorm(t *testing.T) {
 	}
 	for i := range c {
 		if math.Abs(gotScale[i]-wantScale[i]) > 1e-5 || math.Abs(gotShift[i]-wantShift[i]) > 1e-5 {
-			t.Errorf("channel %d: gradients of scale and shift %v, %v; want %v, %v", i, gotScale[i], gotShift[i], wantScale[i], wantShift[i])
+			b.Errorf("channel %d: gradients of scale and shift %v, %v; want %v, %v", i, gotScale[i], gotShift[i], wantScale[i], wantShift[i])
 		}
 	}
 }
 
 // Evaluation takes the running averages.
-func TestNormAverages(t *testing.T) {
-	b := newBench(t)
+func normAverages(b *bench) {
 	const c = 5
 	mean, variance, scale, shift := b.draw(c), b.draw(c), b.draw(c), b.draw(c)
 	want := slices.Clone(mean)
@@ -241,23 +230,22 @@ func TestNormAverages(t *testing.T) {
 }
 
 // A number that is none stays so: an outcome of 0 would hide it.
-func TestNaNStays(t *testing.T) {
-	b := newBench(t)
+func naNStays(b *bench) {
 	nan := math.NaN()
 	shape := kernel.Shape{Images: 1, Lines: 1, Points: 1, Channels: 2}
 	to := room[float32](b, 2)
 	b.did(b.Normalise(b.stream, kernel.Normalise{From: b.single([]float64{nan, -1}), Coefficients: b.single([]float64{0, 0, 1, 1, 0, 0}), To: to, Shape: shape}))
 	if v := get[float32](b, to, 2); v[0] == v[0] || v[1] != 0 {
-		t.Errorf("normalise: %v", v)
+		b.Errorf("normalise: %v", v)
 	}
 	b.did(b.Bias(b.stream, kernel.Bias{From: b.single([]float64{nan, -1}), Bias: b.single([]float64{0, 0}), To: to, Rows: 1, Columns: 2, ReLU: 1}))
 	if v := get[float32](b, to, 2); v[0] == v[0] || v[1] != 0 {
-		t.Errorf("bias: %v", v)
+		b.Errorf("bias: %v", v)
 	}
 	inverse, coefficients, averages := room[float64](b, 1), room[float32](b, 3), b.single([]float64{0, 0})
 	b.did(b.NormStatistics(b.stream, kernel.NormStatistics{Sums: put(b, []float64{nan, 1}), Scale: b.single([]float64{1}), Shift: b.single([]float64{1}),
 		RunningMean: averages, RunningVariance: averages + 4, Inverse: inverse, Coefficients: coefficients, Count: 2, Epsilon: epsilon, Momentum: momentum, Rows: 1, Channels: 1}))
 	if v := get[float64](b, inverse, 1); v[0] == v[0] {
-		t.Errorf("norm_statistics: %v", v)
+		b.Errorf("norm_statistics: %v", v)
 	}
 }

@@ -1,15 +1,15 @@
-package kernel_test
+//go:build cgo
+
+package kernels
 
 import (
 	"fmt"
 	"math"
-	"testing"
 
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 )
 
-func TestBias(t *testing.T) {
-	b := newBench(t)
+func bias(b *bench) {
 	for _, relu := range []int32{0, 1} {
 		const rows, columns = 37, 11
 		x, bias := b.draw(rows*columns), b.draw(columns)
@@ -25,8 +25,7 @@ func TestBias(t *testing.T) {
 	}
 }
 
-func TestColumnSums(t *testing.T) {
-	b := newBench(t)
+func columnSums(b *bench) {
 	for _, size := range [][2]int32{{1, 1}, {1, 10}, {37, 11}, {128, 3}, {1000, 1}} {
 		rows, columns := size[0], size[1]
 		x := b.draw(int(rows * columns))
@@ -46,8 +45,7 @@ func TestColumnSums(t *testing.T) {
 	}
 }
 
-func TestCrossEntropy(t *testing.T) {
-	b := newBench(t)
+func crossEntropies(b *bench) {
 	for _, classes := range []int{2, 10, 257} {
 		const images, scale = 300, 0.125
 		logits := b.draw(images * classes)
@@ -85,7 +83,7 @@ func TestCrossEntropy(t *testing.T) {
 			if i < 9 {
 				for j, v := range derivative(own, func() float64 { return scale * crossEntropy(own, label) }) {
 					if got := wantGradient[i*classes+j]; math.Abs(got-v) > 1e-6 {
-						t.Fatalf("image %d, class %d: the reference's own gradient is %v, and by differences %v", i, j, got, v)
+						b.Fatalf("image %d, class %d: the reference's own gradient is %v, and by differences %v", i, j, got, v)
 					}
 				}
 			}
@@ -105,8 +103,7 @@ func TestCrossEntropy(t *testing.T) {
 
 // exp and log are written out in the kernel: with two classes, whose logits are 0 and
 // −x, the loss is log(1 + exp(−x)), and the gradient by the second exp(−x)/(1 + exp(−x)).
-func TestExponentialAndLogarithm(t *testing.T) {
-	b := newBench(t)
+func exponentialAndLogarithm(b *bench) {
 	const images = 20000
 	logits, labels := make([]float32, 2*images), make([]uint8, images)
 	var want, wantGradient []float64
@@ -123,14 +120,13 @@ func TestExponentialAndLogarithm(t *testing.T) {
 	// number. (The label's own is a difference from 1.)
 	for i, v := range get[float32](b, gradient, 2*images) {
 		if w := wantGradient[i]; i%2 == 1 && w > 1.2e-38 && math.Abs(float64(v)-w) > 6e-8*w {
-			t.Fatalf("x = %v: a gradient of %v, want %v", -logits[i], v, w)
+			b.Fatalf("x = %v: a gradient of %v, want %v", -logits[i], v, w)
 		}
 	}
 }
 
 // Logits and labels that are wrong give no loss that looks right.
-func TestCrossEntropyOfNonsense(t *testing.T) {
-	b := newBench(t)
+func crossEntropyOfNonsense(b *bench) {
 	nan, infinite := math.NaN(), math.Inf(1)
 	logits := []float64{0, nan, 1, nan, 0, 1, 0, 1, nan, infinite, 0, infinite, 0, 1, 2}
 	labels := []uint8{0, 0, 2, 1, 3}
@@ -138,10 +134,10 @@ func TestCrossEntropyOfNonsense(t *testing.T) {
 	b.did(b.CrossEntropy(b.stream, kernel.CrossEntropy{Logits: b.single(logits), Labels: put(b, labels), Gradient: gradient, To: to, Scale: 1, Images: 5, Classes: 3}))
 	for i, v := range get[float64](b, to, 10) {
 		if i%2 == 0 && !math.IsNaN(v) || i%2 == 1 && v != 0 {
-			t.Errorf("image %d: %v", i/2, v)
+			b.Errorf("image %d: %v", i/2, v)
 		}
 	}
 	if loss := get[float64](b, to, 1)[0]; !math.IsNaN(loss) {
-		t.Errorf("a loss of %v", loss)
+		b.Errorf("a loss of %v", loss)
 	}
 }

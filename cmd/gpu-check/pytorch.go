@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+)
+
+//go:embed pytorch.py
+var pytorchProgram []byte
+
+// way is one in which PyTorch trains, as pytorch.py prints it.
+type way struct {
+	Precision, Layout, Mode string
+	Median, Least, Most     float64 // images/s
+	Why                     string  // it has no rate
+}
+
+// compare has PyTorch train the workload of a training part. Its images are on the GPU
+// already. The page has the ratios.
+func (c *checker) compare(ctx context.Context, o *outcome, w workload) error {
+	device, seconds := "cuda", 5.0
+	if c.Double {
+		device, seconds = "cpu", 0.2
+	}
+	ways, err := c.pytorchWays(ctx, device, w, seconds)
+	if err != nil {
+		return err
+	}
+	for _, y := range ways {
+		o.Rates = append(o.Rates, rate{Model: w.model, Batch: w.batch, Trainer: pytorchTrainer, Mode: y.Mode, Layout: y.Layout, Precision: y.Precision, Median: y.Median, Least: y.Least, Most: y.Most, Why: y.Why})
+	}
+	return nil
+}
+
+// pytorchWays are the ways in which PyTorch trains on a device, for so many seconds
+// each. Every way has a rate or a reason why not. It is an error if no way has a rate.
+func (c *checker) pytorchWays(ctx context.Context, device string, w workload, seconds float64) ([]way, error) {
+	pytorch, err := framework.Find("pytorch-ddp")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "gpu-check-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "pytorch.py")
+	if err := errors.Join(os.CopyFS(dir, pytorch.Programs), os.WriteFile(program, pytorchProgram, 0o600)); err != nil {
+		return nil, err
+	}
+	args := []string{"-B", program, device, w.model, fmt.Sprint(w.batch), fmt.Sprint(seconds)}
+	if w.compiled() {
+		args = append(args, "compiled")
+	}
+	out, err := c.start(ctx, nil, c.python, args...)
+	if err != nil {
+		return nil, err
+	}
+	var list []way
+	rates := 0
+	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
+		var y way
+		if err := d.Decode(&y); err != nil {
+			return nil, fmt.Errorf("%s printed %.200q: %w", c.python, out, err)
+		}
+		if y.Median > 0 {
+			rates++
+		} else if y.Why == "" {
+			return nil, fmt.Errorf("PyTorch, %s, %s, %s: no rate, and no reason", y.Mode, y.Layout, y.Precision)
+		}
+		list = append(list, y)
+	}
+	if rates == 0 {
+		return nil, fmt.Errorf("PyTorch trains in no way: %.200q", out)
+	}
+	return list, nil
+}

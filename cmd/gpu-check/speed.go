@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/metrics/mfu"
+)
+
+// A workload is a model and a batch whose speed is measured.
+type workload struct {
+	model string
+	batch int
+}
+
+func (w workload) String() string { return fmt.Sprintf("%s-%d", w.model, w.batch) }
+
+// compiled reports whether PyTorch's compiler is tried: it takes most of a minute for
+// each precision.
+func (w workload) compiled() bool { return w.batch == 512 }
+
+// speedModels are the models whose speed is measured.
+func speedModels(double bool) []string {
+	if double {
+		return []string{"cnn"}
+	}
+	return []string{"resnet20", "resnet44"}
+}
+
+func workloads(double bool) (list []workload) {
+	batches := []int{128, 512}
+	if double {
+		batches = []int{16}
+	}
+	for _, model := range speedModels(double) {
+		for _, batch := range batches {
+			list = append(list, workload{model, batch})
+		}
+	}
+	return list
+}
+
+// precisions are those of the native trainer on GPUs.
+var precisions = []string{"fp32", "tf32", "bf16"}
+
+// Names of trainers in rates.
+const (
+	nativeTrainer  = "native"
+	pytorchTrainer = "PyTorch"
+)
+
+// A rate is the speed of one training on one GPU.
+type rate struct {
+	Model     string  `json:"model"`
+	Batch     int     `json:"batch"`
+	Trainer   string  `json:"trainer"`
+	Mode      string  `json:"mode,omitempty"`   // of PyTorch: eager or compiled
+	Layout    string  `json:"layout,omitempty"` // of PyTorch: nchw or channels_last
+	Precision string  `json:"precision"`
+	Median    float64 `json:"images_per_s"`
+	Least     float64 `json:"least,omitempty"`
+	Most      float64 `json:"most,omitempty"`
+	Why       string  `json:"why,omitempty"` // there is no rate
+}
+
+// rates are those of all parts.
+func (r *report) rates() (list []rate) {
+	for _, o := range r.Parts {
+		list = append(list, o.Rates...)
+	}
+	return list
+}
+
+// flops counts the floating-point operations of a training step per image: products
+// only, two for each multiplication and addition, forward and backward. The first
+// layer has no gradient by its input.
+func flops(name string) (float64, error) {
+	layers, err := model.Find(name, 10)
+	if err != nil {
+		return 0, err
+	}
+	pixels, channels, total := 32*32, 3, 0
+	flat := pixels * channels // inputs of the next dense layer
+	for i, l := range layers {
+		products := 0
+		switch l.Form {
+		case model.Convolution:
+			pixels /= l.Stride * l.Stride
+			products = 2 * pixels * 9 * channels * l.Outputs
+			channels = l.Outputs
+		case model.AveragePool:
+			flat = channels
+		case model.Dense:
+			products = 2 * flat * l.Outputs
+			flat = l.Outputs
+		}
+		if i == 0 {
+			total -= products
+		}
+		total += 3 * products
+	}
+	return float64(total), nil
+}
+
+// speed is the page's section of rates: the native trainer's with its share of the
+// device's peak, and PyTorch's with the ratio.
+func (r *report) speed() string {
+	all := r.rates()
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n## Speed\n\nImages/s on one GPU. Native: 1 run each, its input included. PyTorch: the median of five stretches, from the slowest to the fastest; its batch is on the GPU already. Share of peak: the products' operations over the device's peak in that precision, as its maker gives it without sparsity.\n\n" +
+		"| model | batch | precision | trainer | images/s | least to most | share of peak | native / this |\n|---|---|---|---|---|---|---|---|\n")
+	_, gpu, _ := strings.Cut(r.GPUs, " × ")
+	native := map[string]float64{}
+	key := func(x rate) string { return fmt.Sprint(x.Model, x.Batch, x.Precision) }
+	for _, x := range all {
+		if x.Trainer == nativeTrainer {
+			native[key(x)] = x.Median
+		}
+	}
+	fastest := map[string]float64{} // eager
+	for _, x := range all {
+		trainer := strings.TrimRight(strings.Join([]string{x.Trainer, x.Mode, x.Layout}, " "), " ")
+		if x.Why != "" {
+			fmt.Fprintf(&b, "| %s | %d | %s | %s | – (%s) | – | – | – |\n", x.Model, x.Batch, x.Precision, trainer, strings.ReplaceAll(x.Why, "|", "/"))
+			continue
+		}
+		spread, share, ratio := "–", "–", "–"
+		if x.Most > 0 {
+			spread = fmt.Sprintf("%.0f to %.0f", x.Least, x.Most)
+		}
+		if peak, err := mfu.PeakOf(gpu, x.Precision); err == nil {
+			if n, err := flops(x.Model); err == nil {
+				share = fmt.Sprintf("%.2g %%", 100*x.Median*n/peak.FLOPS)
+			}
+		}
+		if n := native[key(x)]; n > 0 && x.Trainer != nativeTrainer {
+			ratio = fmt.Sprintf("%.2f", n/x.Median)
+		}
+		if x.Mode == "eager" {
+			fastest[key(x)] = max(fastest[key(x)], x.Median)
+		}
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %.0f | %s | %s | %s |\n", x.Model, x.Batch, x.Precision, trainer, x.Median, spread, share, ratio)
+	}
+	goal := ""
+	for _, x := range all {
+		if e := fastest[key(x)]; x.Trainer == nativeTrainer && e > 0 {
+			goal += fmt.Sprintf("- %s, batch %d, %s: %.2f\n", x.Model, x.Batch, x.Precision, x.Median/e)
+		}
+	}
+	if goal != "" {
+		b.WriteString("\nNative over PyTorch eager in its faster layout; the goal is 1.0 or more:\n\n" + goal)
+	}
+	return b.String()
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// trainStudy trains a model by the native trainer on one GPU, in each precision.
+func trainStudy(double bool, w workload) (text string, points int) {
+	epochs, warmup := 4, 1
+	if double {
+		epochs, warmup = 2, 0
+	}
+	return fmt.Sprintf(`[study]
+name = "gpu-check"
+[workload]
+model = %q
+batch = %d
+epochs = %d
+warmup_epochs = %d
+learning_rate = 0.05
+[data]
+path = "data"
+[resources]
+device = "gpu"
+[sweep]
+framework = ["native"]
+workers = [1]
+precision = ["%s"]
+`, w.model, w.batch, epochs, warmup, strings.Join(precisions, `", "`)), len(precisions)
+}
+
+// leastAccuracy is what a training of a few epochs must reach; 0.1 is chance.
+const leastAccuracy = 0.2
+
+// train trains on one GPU and keeps the rates.
+func (c *checker) train(ctx context.Context, o *outcome, w workload) error {
+	text, points := trainStudy(c.Double, w)
+	trial, err := c.trained(ctx, text, points)
+	defer trial.remove()
+	if err != nil {
+		return err
+	}
+	o.Found = []string{"| precision | images/s (1 run, no interval) | median step | accuracy |", "|---|---|---|---|"}
+	for _, precision := range precisions {
+		for _, r := range trial.rows {
+			if !strings.Contains(r.Series, precision) {
+				continue
+			}
+			if r.Accuracy == nil || *r.Accuracy < leastAccuracy && !c.Double {
+				return fmt.Errorf("%s reached an accuracy of %s; want %v or more, chance is 0.1", r.Series, figures("%.3f", 1, r.Accuracy), leastAccuracy)
+			}
+			if r.Throughput != nil {
+				o.Rates = append(o.Rates, rate{Model: w.model, Batch: w.batch, Trainer: nativeTrainer, Precision: precision, Median: *r.Throughput})
+			}
+			o.Found = append(o.Found, fmt.Sprintf("| %s | %s | %s ms | %s |", precision, figures("%.0f", 1, r.Throughput), figures("%.3g", 1e3, r.StepP50), figures("%.1f %%", 100, r.Accuracy)))
+		}
+	}
+	if len(o.Found) != 2+points {
+		return fmt.Errorf("the series %q, %q … do not name each precision once", trial.rows[0].Series, trial.rows[1].Series)
+	}
+	return nil
+}
+
+// stepTime is a line of the worker's command step-time.
+type stepTime struct {
+	Precision string
+	Step      float64 // s, of the whole step, launched kernel by kernel
+	Shares    []struct {
+		What     string
+		Launches int
+		Seconds  float64
+	}
+}
+
+// split says where a step's time goes, by CUDA events around each kernel and product.
+func (c *checker) split(ctx context.Context, o *outcome, model string) error {
+	batch := 512
+	if c.Double {
+		batch = 16
+	}
+	out, err := c.start(ctx, nil, c.Worker, "step-time", "--model", model, "--batch", fmt.Sprint(batch))
+	if err != nil {
+		return err
+	}
+	o.Found = []string{fmt.Sprintf("One step of %s, batch %d, by CUDA events after each launch: the mean of 10 steps without CUDA graphs. A wait for the host counts with the launch that follows it.", model, batch), "",
+		"| precision | of the step | launches | ms | share |", "|---|---|---|---|---|"}
+	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
+		var t stepTime
+		if err := d.Decode(&t); err != nil {
+			return fmt.Errorf("%s step-time: %w", c.Worker, err)
+		}
+		if len(t.Shares) == 0 || !(t.Step > 0) {
+			return fmt.Errorf("%s step-time: a step of %v s in %d shares", c.Worker, t.Step, len(t.Shares))
+		}
+		o.Found = append(o.Found, fmt.Sprintf("| %s | whole | – | %.3f | 100 %% |", t.Precision, 1e3*t.Step))
+		for _, s := range t.Shares {
+			o.Found = append(o.Found, fmt.Sprintf("| %s | %s | %d | %.3f | %.1f %% |", t.Precision, s.What, s.Launches, 1e3*s.Seconds, 100*s.Seconds/t.Step))
+		}
+	}
+	return nil
+}
