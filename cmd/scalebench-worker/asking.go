@@ -154,7 +154,7 @@ func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (f
 	}
 	return func(in target.Inputs) (*target.Question, error) {
 		// The first answers are slow: models are compiled for a new size.
-		return model.Ask(in, expect, time.Now().Add(time.Duration(w.Startup)))
+		return model.Ask(ctx, in, expect, time.Now().Add(time.Duration(w.Startup)))
 	}, nil
 }
 

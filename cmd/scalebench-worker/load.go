@@ -197,7 +197,7 @@ func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func()
 	if err != nil {
 		return nil, err
 	}
-	question, err := model.Ask(in, as.Expect, time.Now().Add(max(c.Duration("ready"), c.Duration("timeout"))))
+	question, err := model.Ask(ctx, in, as.Expect, time.Now().Add(max(c.Duration("ready"), c.Duration("timeout"))))
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ type Set struct {
 	Inputs, Outputs map[string]Array
 }
 
-// most bounds what the inputs' files hold, since every request is made before the
-// first is sent.
+// most bounds what the files of all inputs hold, because every request is made before
+// the first is sent, and what those of all outputs hold.
 const most = 256 << 20
 
 // An Error says what is wrong with the files of a key of the study.
@@ -50,21 +50,21 @@ func Read(inputs, outputs map[string]string, batches []int) (*Set, error) {
 func load(inputs, outputs map[string]string, batches []int, numbers bool) (*Set, error) {
 	s := &Set{Inputs: map[string]Array{}, Outputs: map[string]Array{}}
 	var first Array
-	total := 0
 	for _, part := range []struct {
 		key   string
 		files map[string]string
 		into  map[string]Array
 	}{{inputsKey, inputs, s.Inputs}, {outputsKey, outputs, s.Outputs}} {
+		total := 0
 		for _, name := range slices.Sorted(maps.Keys(part.files)) {
 			a, err := open(part.files[name], false)
 			switch {
 			case err != nil:
 			case first.Shape != nil && a.Samples() != first.Samples():
 				err = fmt.Errorf("%s holds %d samples, %s %d; the first size of each array counts samples, and is to be the same", a.File, a.Samples(), first.File, first.Samples())
-			case part.key == inputsKey:
+			default:
 				if total += a.size(); total > most {
-					err = fmt.Errorf("the files hold over %d MiB; take fewer samples", most>>20)
+					err = fmt.Errorf("%s brings the files to %d MiB, and at most %d MiB are read; take fewer samples", a.File, total>>20, most>>20)
 				}
 			}
 			if err == nil && numbers {

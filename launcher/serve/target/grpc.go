@@ -174,8 +174,9 @@ func dialGRPC(ctx context.Context, server string) (*grpc.ClientConn, error) {
 			connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 			if err != nil {
 				failure.Store(err)
+				return nil, err
 			}
-			return connection, err
+			return newMetered(connection, answers), nil
 		}))
 	if err != nil {
 		return nil, err
@@ -204,7 +205,7 @@ func askOnce(ctx context.Context, server, method string, request []byte) ([]byte
 	}
 	defer c.Close()
 	var answer []byte
-	if err := c.Invoke(ctx, service+method, mem.SliceBuffer(request), &answer); err != nil {
+	if err := c.Invoke(ctx, service+method, mem.SliceBuffer(request), &answer, grpc.MaxCallRecvMsgSize(mostMetadata)); err != nil {
 		return nil, fmt.Errorf("%s: %w", method, err)
 	}
 	return answer, nil
@@ -281,7 +282,7 @@ func (s *grpcSender) Send(deadline time.Time) error {
 	if s.of.first == nil {
 		return nil // any answer will do
 	}
-	return s.of.right(request, s.answer, func() (answer, error) { return readInfer(s.answer) })
+	return s.of.right(request, s.answer, func(room *share) (answer, error) { return readInfer(s.answer, room) })
 }
 
 func (s *grpcSender) Close() error {

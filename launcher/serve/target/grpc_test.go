@@ -356,7 +356,7 @@ func FuzzGRPCAnswer(f *testing.F) {
 		_, _ = readServer(body)
 		_, _ = readModel(body)
 		_, _ = readReady(body)
-		a, err := readInfer(body)
+		a, err := readInfer(body, newShare())
 		if err != nil {
 			return
 		}

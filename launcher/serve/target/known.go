@@ -26,6 +26,7 @@ type Known struct {
 	tolerance float64   // 0: by datatype
 	wants     [][]want  // by request; nil: nothing is
 	first     []atomic.Pointer[reference]
+	kept      *atomic.Int64 // bytes of the first answers, at most mostKept
 }
 
 // A reference is the first right answer to a request.
@@ -47,12 +48,14 @@ func (e differentError) Error() string { return string(e) }
 
 // right is nil for a right answer to a request, of which most are equal to the first,
 // byte by byte; read reads the others. Several goroutines may ask.
-func (k *Known) right(request int, body []byte, read func() (answer, error)) error {
+func (k *Known) right(request int, body []byte, read func(*share) (answer, error)) error {
 	first := k.first[request].Load()
 	if first != nil && bytes.Equal(body, first.body) {
 		return nil
 	}
-	a, err := read()
+	room := newShare()
+	defer room.end()
+	a, err := read(room)
 	if err == nil && a.model != "" && a.model != k.model {
 		err = fmt.Errorf("the answer is of model %q; want %q", a.model, k.model)
 	}
@@ -69,10 +72,32 @@ func (k *Known) right(request int, body []byte, read func() (answer, error)) err
 	if err != nil {
 		return err
 	}
-	if first == nil && k.first[request].CompareAndSwap(nil, &reference{bytes.Clone(body), a.outputs}) || k.wants != nil || k.Varies {
+	if first == nil {
+		if first, err = k.keep(request, body, a.outputs); err != nil {
+			return err
+		}
+	}
+	if k.wants != nil || k.Varies {
 		return nil
 	}
 	return compare(a.outputs, k.first[request].Load().outputs, k.tolerance)
+}
+
+// keep makes an answer the first one to its request, unless another goroutine was
+// earlier, and returns the first.
+func (k *Known) keep(request int, body []byte, outputs []output) (*reference, error) {
+	size := int64(len(body))
+	for _, o := range outputs {
+		size += o.cost(len(o.numbers) + len(o.exact))
+	}
+	if k.kept.Add(size) > mostKept {
+		k.kept.Add(-size)
+		return nil, fmt.Errorf("the first answers to %d requests hold over %d MiB; take fewer samples, or a model with smaller outputs", len(k.first), mostKept>>20)
+	}
+	if !k.first[request].CompareAndSwap(nil, &reference{bytes.Clone(body), outputs}) {
+		k.kept.Add(-size)
+	}
+	return k.first[request].Load(), nil
 }
 
 // learn asks every replica for the first request twice, and takes the first answer as the

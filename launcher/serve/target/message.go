@@ -196,7 +196,7 @@ func readTensor(message []byte) (port v2.Port, contents []byte, err error) {
 }
 
 // readInfer reads a ModelInferResponse.
-func readInfer(message []byte) (a answer, err error) {
+func readInfer(message []byte, room *share) (a answer, err error) {
 	type tensor struct {
 		v2.Port
 		contents []byte
@@ -234,7 +234,7 @@ func readInfer(message []byte) (a answer, err error) {
 		}
 		var o output
 		if err == nil {
-			o, err = newOutput(v2.Tensor{Name: t.Name, Datatype: t.Datatype, Shape: t.Shape}, append([]byte{}, raw...))
+			o, err = newOutput(v2.Tensor{Name: t.Name, Datatype: t.Datatype, Shape: t.Shape}, append([]byte{}, raw...), room)
 		}
 		if err != nil {
 			return a, fmt.Errorf("output %s: %w", t.Name, err)

@@ -44,9 +44,27 @@ type Question struct {
 	GRPC *GRPC
 }
 
-// Ask makes a request and learns its answer, which comes until the deadline. expect is
-// text that answers over HTTP hold; nil: any.
-func (s *Served) Ask(in Inputs, expect []byte, deadline time.Time) (*Question, error) {
+// Ask makes a request and learns its answer, which comes until the deadline, or until the
+// context ends. expect is text that answers over HTTP hold; nil: any.
+func (s *Served) Ask(ctx context.Context, in Inputs, expect []byte, deadline time.Time) (*Question, error) {
+	type made struct {
+		question *Question
+		err      error
+	}
+	done := make(chan made, 1)
+	go func() {
+		q, err := s.ask(in, expect, deadline)
+		done <- made{q, err}
+	}()
+	select {
+	case m := <-done:
+		return m.question, m.err
+	case <-ctx.Done(): // the rest ends by the deadline, and is bounded by mostRequest
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *Served) ask(in Inputs, expect []byte, deadline time.Time) (*Question, error) {
 	if OverGRPC(s.servers[0]) {
 		t, err := NewGRPC(s.servers, s.model, in)
 		if err != nil {

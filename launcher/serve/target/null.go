@@ -17,7 +17,7 @@ func Null(l net.Listener, answer int) error {
 	s := &fasthttp.Server{
 		Handler:                      func(c *fasthttp.RequestCtx) { c.SetBody(body) },
 		Name:                         "scalebench-null",
-		MaxRequestBodySize:           mostAnswer,
+		MaxRequestBodySize:           mostRequest + 1<<20, // with its JSON,
 		NoDefaultDate:                true,
 		StreamRequestBody:            false,
 		DisableKeepalive:             false,
@@ -29,7 +29,7 @@ func Null(l net.Listener, answer int) error {
 // NullGRPC does the same over gRPC, until the context ends or the listener fails.
 func NullGRPC(ctx context.Context, l net.Listener, answer int) error {
 	reply := mem.SliceBuffer(make([]byte, answer))
-	s := grpc.NewServer(grpc.ForceServerCodecV2(bytesCodec{}), grpc.MaxRecvMsgSize(mostAnswer), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+	s := grpc.NewServer(grpc.ForceServerCodecV2(bytesCodec{}), grpc.MaxRecvMsgSize(mostRequest+1<<20), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 		var request []byte
 		if err := stream.RecvMsg(&request); err != nil {
 			return err

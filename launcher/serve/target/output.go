@@ -21,21 +21,28 @@ type output struct {
 	exact   []string  // its elements where it is not
 }
 
-// newOutput reads a tensor from its JSON, or from bytes where those are not nil.
-func newOutput(tensor v2.Tensor, raw []byte) (output, error) {
+// newOutput reads a tensor from its JSON, or from bytes where those are not nil. Its
+// numbers use the room of their answer.
+func newOutput(tensor v2.Tensor, raw []byte, room *share) (output, error) {
 	o := output{Port: v2.Port{Name: tensor.Name, Datatype: tensor.Datatype, Shape: tensor.Shape}}
 	n, ok := v2.Elements(tensor.Shape)
 	if !ok {
 		return o, fmt.Errorf("its shape is %v, which is not valid", tensor.Shape)
+	}
+	if size, fixed := v2.Size(tensor.Datatype); raw != nil && fixed && len(raw)%size == 0 && len(raw)/size != n {
+		return o, fmt.Errorf("its shape %v has %d elements, but %d came", tensor.Shape, n, len(raw)/size)
+	}
+	if err := room.take(o.cost(n), fmt.Sprintf("%s %v", tensor.Datatype, tensor.Shape)); err != nil {
+		return o, err
 	}
 	var err error
 	switch {
 	case raw != nil && tensor.Data != nil && !bytes.Equal(tensor.Data, []byte("null")):
 		return o, errors.New("it has data both in the JSON and behind it")
 	case raw != nil:
-		err = o.fromBytes(raw)
+		err = o.fromBytes(raw, n)
 	default:
-		err = o.fromJSON(tensor.Data)
+		err = o.fromJSON(tensor.Data, n)
 	}
 	if err != nil {
 		return o, err
@@ -53,9 +60,21 @@ func newOutput(tensor v2.Tensor, raw []byte) (output, error) {
 
 func (o *output) floating() bool { return strings.Contains(o.Datatype, "FP") || o.Datatype == "BF16" }
 
-func (o *output) fromBytes(raw []byte) error {
+// cost is how many bytes n elements use while they are compared.
+func (o *output) cost(n int) int64 {
+	if o.floating() {
+		return int64(n) * 8
+	}
+	return int64(n) * 24 // a string, and its text
+}
+
+// fromBytes reads n elements.
+func (o *output) fromBytes(raw []byte, n int) error {
 	if o.Datatype == "BYTES" {
 		for len(raw) > 0 {
+			if len(o.exact) == n {
+				return fmt.Errorf("its shape %v has %d elements, but more came", o.Shape, n)
+			}
 			if len(raw) < 4 || uint64(len(raw)-4) < uint64(binary.LittleEndian.Uint32(raw)) {
 				return errors.New("it ends within an element")
 			}
@@ -120,47 +139,59 @@ func fromHalf(bits uint16) float64 {
 	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
-// fromJSON reads a list, flat or nested.
-func (o *output) fromJSON(data json.RawMessage) error {
+// fromJSON reads n elements from a list, flat or nested. It goes token by token: the
+// list as a whole would use many times the memory of its text.
+func (o *output) fromJSON(data json.RawMessage, n int) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	var list any
-	if err := d.Decode(&list); err != nil {
-		return errors.New("it has no data")
-	}
-	var walk func(v any) error
-	walk = func(v any) error {
-		switch v := v.(type) {
-		case []any:
-			for _, e := range v {
-				if err := walk(e); err != nil {
-					return err
-				}
-			}
-		case json.Number:
-			if !o.floating() {
-				o.exact = append(o.exact, v.String())
-				return nil
-			}
-			x, err := v.Float64()
-			if err != nil {
-				return err
-			}
-			o.numbers = append(o.numbers, x)
-		case string, bool:
-			if o.floating() {
-				return fmt.Errorf("%.40q is not a number", fmt.Sprint(v))
-			}
-			o.exact = append(o.exact, fmt.Sprint(v))
-		default:
-			return fmt.Errorf("%.40q is not an element of a tensor", fmt.Sprint(v))
+	for depth, begun := 0, false; !begun || depth > 0; begun = true {
+		token, err := d.Token()
+		if err != nil {
+			return errors.New("it has no data")
 		}
-		return nil
+		if token == json.Delim('[') {
+			depth++
+			continue
+		}
+		if !begun {
+			return errors.New("its data are not a list")
+		}
+		if token == json.Delim(']') {
+			depth--
+			continue
+		}
+		if len(o.numbers)+len(o.exact) == n {
+			return fmt.Errorf("its shape %v has %d elements, but more came", o.Shape, n)
+		}
+		if err := o.element(token); err != nil {
+			return err
+		}
 	}
-	if _, ok := list.([]any); !ok {
-		return errors.New("its data are not a list")
+	return nil
+}
+
+// element adds one that is in JSON.
+func (o *output) element(token json.Token) error {
+	switch v := token.(type) {
+	case json.Number:
+		if !o.floating() {
+			o.exact = append(o.exact, v.String())
+			return nil
+		}
+		x, err := v.Float64()
+		if err != nil {
+			return err
+		}
+		o.numbers = append(o.numbers, x)
+	case string, bool:
+		if o.floating() {
+			return fmt.Errorf("%.40q is not a number", fmt.Sprint(v))
+		}
+		o.exact = append(o.exact, fmt.Sprint(v))
+	default:
+		return fmt.Errorf("%.40q is not an element of a tensor", fmt.Sprint(v))
 	}
-	return walk(list)
+	return nil
 }
 
 // tolerances are how far numbers of a type may be apart, as a part of the largest

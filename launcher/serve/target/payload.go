@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/scalebench/scalebench/launcher/serve/samples"
@@ -65,6 +66,7 @@ func (p *Payload) body(m *Model, inputs []drawn, asBytes bool) ([]byte, error) {
 	if asBytes {
 		request.Parameters.BinaryOutputs = &asBytes
 	}
+	rest := int64(mostRequest)
 	var tensors []byte
 	for _, input := range inputs {
 		tensor := v2.Tensor{Name: input.Name, Shape: input.Shape, Datatype: input.Datatype}
@@ -74,6 +76,9 @@ func (p *Payload) body(m *Model, inputs []drawn, asBytes bool) ([]byte, error) {
 			tensors = append(tensors, input.raw...)
 		} else {
 			var err error
+			if rest, err = left(rest, input.Port, input.Shape, widths[input.Datatype]); err != nil {
+				return nil, fmt.Errorf("input %s of model %s as JSON: %w", input.Name, m.Name, err)
+			}
 			if tensor.Data, err = asJSON(input.Datatype, input.raw); err != nil {
 				return nil, fmt.Errorf("input %s of model %s is %s, which JSON cannot hold (%w); ask a server that takes binary tensors, in binary", input.Name, m.Name, input.Datatype, err)
 			}
@@ -103,7 +108,7 @@ type drawn struct {
 // requests makes the inputs of each, and says what is known of their answers.
 func (m *Model) requests(in Inputs) (requests [][]drawn, known Known, err error) {
 	inputs, outputs, err := m.draw(in)
-	known = Known{model: m.Name, ports: outputs, tolerance: in.Tolerance}
+	known = Known{model: m.Name, ports: outputs, tolerance: in.Tolerance, kept: &atomic.Int64{}}
 	if err == nil && in.Samples != nil {
 		requests, known.wants, err = m.sampled(in, inputs)
 	} else {
@@ -129,6 +134,7 @@ func (m *Model) draw(in Inputs) (inputs []drawn, outputs []v2.Port, err error) {
 	}
 	random := rand.New(rand.NewPCG(in.Seed, 0x76b2))
 	open := false // whether any input leaves the batch open
+	rest := int64(mostRequest)
 	for _, port := range m.Inputs {
 		open = open || len(port.Shape) > 0 && port.Shape[0] == -1
 		d := drawn{Port: port}
@@ -137,7 +143,9 @@ func (m *Model) draw(in Inputs) (inputs []drawn, outputs []v2.Port, err error) {
 				return nil, nil, err
 			}
 		} else if d.Shape, err = in.shape(port); err == nil {
-			d.raw, err = draw(random, port.Datatype, d.Shape)
+			if rest, err = left(rest, port, d.Shape, elementSize(port.Datatype)); err == nil {
+				d.raw, err = draw(random, port.Datatype, d.Shape)
+			}
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("input %s of model %s: %w", port.Name, m.Name, err)
@@ -182,16 +190,55 @@ func (in Inputs) shape(port v2.Port) ([]int, error) {
 	switch n, ok := v2.Elements(shape); {
 	case slices.ContainsFunc(shape, func(size int) bool { return size < 0 }):
 		return nil, fmt.Errorf("its shape is %v, which leaves more open than the batch; %s", port.Shape, byHand)
-	case !ok || n == 0:
-		return nil, fmt.Errorf("its shape is %v, which is empty or too large with a batch of %d", port.Shape, in.Batch)
+	case !ok:
+		return nil, fmt.Errorf("its shape is %v, which has over %d elements with a batch of %d; %s", port.Shape, v2.MostElements, in.Batch, smaller)
+	case n == 0:
+		return nil, fmt.Errorf("its shape is %v, which is empty with a batch of %d", port.Shape, in.Batch)
 	}
 	return shape, nil
+}
+
+// smaller is what to do about a request that is too large.
+const smaller = "take a smaller batch, or sizes in workload.shape"
+
+// left is the rest of a request's room after an input of that shape. It is computed
+// before the input is drawn.
+func left(rest int64, port v2.Port, shape []int, width int) (int64, error) {
+	n, ok := v2.Elements(shape) // at most 2³⁰, so the product fits
+	if size := int64(n) * int64(width); ok && size <= rest {
+		return rest - size, nil
+	} else if ok {
+		return 0, fmt.Errorf("%s %v takes %d MiB, %d MiB are left of the %d MiB that a request may have; %s", port.Datatype, shape, size>>20, rest>>20, mostRequest>>20, smaller)
+	}
+	return 0, fmt.Errorf("%s %v has over %d elements; %s", port.Datatype, shape, v2.MostElements, smaller)
+}
+
+// elementSize is how many bytes a drawn element takes; 1 where the datatype is not known,
+// which draw refuses.
+func elementSize(datatype string) int {
+	if size, fixed := v2.Size(datatype); fixed {
+		return size
+	}
+	if datatype == "BYTES" {
+		return textSize
+	}
+	return 1
+}
+
+// textSize is the size of a drawn BYTES element: its length, and "text 7".
+const textSize = 4 + 6
+
+// widths are the most bytes of an element in JSON, with its comma.
+var widths = map[string]int{
+	"BOOL": 6, "UINT8": 4, "INT8": 5, "UINT16": 6, "INT16": 7, "UINT32": 11, "INT32": 12, "UINT64": 21, "INT64": 21,
+	"FP32": 24, "FP64": 25, "BYTES": textSize,
 }
 
 // draw makes a tensor.
 func draw(random *rand.Rand, datatype string, shape []int) (raw []byte, err error) {
 	n, _ := v2.Elements(shape)
 	size, fixed := v2.Size(datatype)
+	raw = make([]byte, 0, n*elementSize(datatype))
 	for range n {
 		switch datatype {
 		case "FP64":
@@ -219,38 +266,64 @@ func draw(random *rand.Rand, datatype string, shape []int) (raw []byte, err erro
 			if datatype == "UINT8" {
 				v = random.IntN(256)
 			}
-			raw = append(raw, make([]byte, size)...)
-			raw[len(raw)-size] = byte(v)
+			raw = append(raw, byte(v))
+			raw = append(raw, zeros[:size-1]...)
 		}
 	}
 	return raw, nil
 }
 
-// asJSON is a tensor as a list, flat.
+var zeros [8]byte
+
+// asJSON is a tensor as a list, flat. It is written element by element: a list of values
+// would use many times the memory of its text.
 func asJSON(datatype string, raw []byte) (json.RawMessage, error) {
 	if datatype == "FP16" || datatype == "BF16" {
 		return nil, errors.New("the protocol has no such numbers in JSON")
 	}
-	list := []any{}
-	o := output{Port: v2.Port{Datatype: datatype}}
-	if err := o.fromBytes(raw); err != nil {
-		return nil, err
-	}
-	for _, v := range o.numbers {
-		if datatype == "FP32" {
-			list = append(list, float32(v))
-		} else {
-			list = append(list, v)
+	text := []byte{'['}
+	next := func() {
+		if len(text) > 1 {
+			text = append(text, ',')
 		}
 	}
-	for _, text := range o.exact {
-		if datatype == "BYTES" {
-			list = append(list, text)
-		} else { // a number, true or false
-			list = append(list, json.RawMessage(text))
+	if datatype == "BYTES" {
+		o := output{Port: v2.Port{Datatype: datatype}}
+		if err := o.fromBytes(raw, len(raw)); err != nil {
+			return nil, err
 		}
+		for _, element := range o.exact {
+			quoted, err := json.Marshal(element)
+			if err != nil {
+				return nil, err
+			}
+			next()
+			text = append(text, quoted...)
+		}
+		return append(text, ']'), nil
 	}
-	return json.Marshal(list)
+	size, ok := v2.Size(datatype)
+	if !ok || len(raw)%size != 0 {
+		return nil, fmt.Errorf("%d bytes are not a whole number of %s elements", len(raw), datatype)
+	}
+	for element := range slices.Chunk(raw, size) {
+		next()
+		v := 0.0
+		switch datatype {
+		case "FP32":
+			v = float64(math.Float32frombits(binary.LittleEndian.Uint32(element)))
+		case "FP64":
+			v = math.Float64frombits(binary.LittleEndian.Uint64(element))
+		default: // a number, true or false
+			text = append(text, inJSON(datatype, element)...)
+			continue
+		}
+		if v-v != 0 {
+			return nil, fmt.Errorf("%g is not a number of JSON", v)
+		}
+		text = strconv.AppendFloat(text, v, 'g', -1, 8*size)
+	}
+	return append(text, ']'), nil
 }
 
 // half is a normal number of single precision in half precision, cut off: what is too

@@ -84,10 +84,10 @@ func (c *caller) Send(deadline time.Time) error {
 	for _, o := range outputs {
 		c.body = append(c.body, o.Bytes...)
 	}
-	err = c.of.right(request, c.body, func() (a answer, err error) {
+	err = c.of.right(request, c.body, func(room *share) (a answer, err error) {
 		for _, array := range outputs {
 			tensor := v2.Tensor{Name: array.Name, Datatype: array.Datatype, Shape: array.Shape}
-			o, err := newOutput(tensor, append([]byte{}, array.Bytes...))
+			o, err := newOutput(tensor, append([]byte{}, array.Bytes...), room)
 			if err != nil {
 				return a, fmt.Errorf("output %s: %w", array.Name, err)
 			}

@@ -114,7 +114,7 @@ func TestServingONNX(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, err := newOutput(v2.Tensor{Name: m.Outputs[0].Name, Datatype: "FP32", Shape: []int{5, 2}}, raw)
+			o, err := newOutput(v2.Tensor{Name: m.Outputs[0].Name, Datatype: "FP32", Shape: []int{5, 2}}, raw, newShare())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -244,7 +244,7 @@ func askServer(t *testing.T, name string, binary bool) (http, rpc []string, m *M
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := newOutput(v2.Tensor{Name: "x", Datatype: "FP32", Shape: []int{4, 3}}, inputs[0].raw)
+	x, err := newOutput(v2.Tensor{Name: "x", Datatype: "FP32", Shape: []int{4, 3}}, inputs[0].raw, newShare())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // fasthttp's clients, which send some requests again when a connection is lost: a
 // retry belongs in no latency.
 type replica struct {
-	connection net.Conn
+	connection *metered
 	in         *bufio.Reader
 	out        *bufio.Writer
 	request    fasthttp.Request
@@ -27,10 +27,8 @@ type replica struct {
 	last       load.Stream // of the last right answer that came text by text
 }
 
-// mostAnswer bounds what is read of an answer: 1 GiB.
-const mostAnswer = 1 << 30
-
-func newReplica(connection net.Conn, u *url.URL, h *HTTP) *replica {
+func newReplica(c net.Conn, u *url.URL, h *HTTP) *replica {
+	connection := newMetered(c, answers)
 	r := &replica{connection: connection, in: bufio.NewReaderSize(connection, 64<<10), out: bufio.NewWriterSize(connection, 64<<10)}
 	r.request.SetRequestURI(u.RequestURI()) // some servers know no other form
 	r.request.Header.SetHost(u.Host)
@@ -54,6 +52,7 @@ func (r *replica) send(deadline time.Time, h *HTTP, request int) error {
 	if err := r.connection.SetDeadline(deadline); err != nil {
 		return err
 	}
+	r.connection.begin()
 	sent := time.Now()
 	err := r.request.Write(r.out)
 	if err == nil {
@@ -65,8 +64,7 @@ func (r *replica) send(deadline time.Time, h *HTTP, request int) error {
 	if h.Streams {
 		return r.stream(sent, h)
 	}
-	r.response.Reset()
-	if err := r.response.ReadLimitBody(r.in, mostAnswer); err != nil {
+	if err := r.read(); err != nil {
 		return because("no answer", err)
 	}
 	switch status := r.response.StatusCode(); {
@@ -78,6 +76,43 @@ func (r *replica) send(deadline time.Time, h *HTTP, request int) error {
 		return errNotKept
 	case h.Judge != nil:
 		return h.Judge(request, &r.response)
+	}
+	return nil
+}
+
+// mostInterim bounds the interim answers (status 1xx) before an answer.
+const mostInterim = 16
+
+// read reads an answer. It reserves the announced length first, because fasthttp
+// allocates that much before any of it has come.
+func (r *replica) read() error {
+	r.response.Reset()
+	status := 0
+	for n := 0; status < 200; n++ {
+		if n > mostInterim {
+			return fmt.Errorf("over %d interim answers", mostInterim)
+		}
+		if err := r.response.Header.Read(r.in); err != nil {
+			return err
+		}
+		if status = r.response.StatusCode(); status < 100 || status == fasthttp.StatusSwitchingProtocols {
+			break
+		}
+	}
+	if status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified {
+		return nil
+	}
+	length := r.response.Header.ContentLength()
+	if length > meterStep {
+		if err := r.connection.reserve(int64(length)); err != nil {
+			return err
+		}
+	}
+	if err := r.response.ReadBody(r.in, int(r.connection.budget.each)); err != nil {
+		return err
+	}
+	if length == -1 { // in chunks
+		return r.response.Header.ReadTrailer(r.in)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ type want struct {
 
 func newWant(name string, a samples.Array, first, n int) (want, error) {
 	tensor := v2.Tensor{Name: name, Datatype: a.Datatype, Shape: append([]int{n}, a.Shape[1:]...)}
-	o, err := newOutput(tensor, a.Of(first, n))
+	o, err := newOutput(tensor, a.Of(first, n), &share{of: &budget{most: mostParsed}, most: mostParsed})
 	if err != nil {
 		return want{}, fmt.Errorf("workload.outputs: %s: %s, from sample %d on: %w", name, a.File, first, err)
 	}

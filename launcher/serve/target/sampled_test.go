@@ -255,7 +255,7 @@ func TestSamplesRefused(t *testing.T) {
 // them is the largest.
 func TestWants(t *testing.T) {
 	got := func(datatype string, shape []int, raw []byte) []output {
-		o, err := newOutput(v2.Tensor{Name: "y", Datatype: datatype, Shape: shape}, raw)
+		o, err := newOutput(v2.Tensor{Name: "y", Datatype: datatype, Shape: shape}, raw, newShare())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func TestWants(t *testing.T) {
 		}
 	}
 	// The same whole numbers come in JSON.
-	o, err := newOutput(v2.Tensor{Name: "y", Datatype: "INT64", Shape: []int{2}, Data: json.RawMessage("[-9007199254740993, 2]")}, nil)
+	o, err := newOutput(v2.Tensor{Name: "y", Datatype: "INT64", Shape: []int{2}, Data: json.RawMessage("[-9007199254740993, 2]")}, nil, newShare())
 	if err == nil {
 		err = want{output: got("INT64", []int{2}, int64s(-9007199254740993, 2))[0], file: "f"}.hold([]output{o}, 0)
 	}

@@ -104,7 +104,19 @@ var errNotFound = errors.New("status 404")
 
 // describer asks servers what they are: as the load does, directly and not through the
 // proxy of the environment, and it leaves no connection behind.
-var describer = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+var describer = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: sameHost}
+
+// sameHost follows a few redirects, and none to another host: what answers there is not
+// the server that the study names.
+func sameHost(next *http.Request, before []*http.Request) error {
+	switch first := before[0].URL; {
+	case next.URL.Host != first.Host:
+		return fmt.Errorf("it redirects to another host, %.100q", next.URL.Host)
+	case len(before) > 3:
+		return errors.New("it redirects more than 3 times")
+	}
+	return nil
+}
 
 // get reads JSON, or nothing, from a server.
 func get(ctx context.Context, server, path string, into any) error {
@@ -124,6 +136,8 @@ func get(ctx context.Context, server, path string, into any) error {
 		return fmt.Errorf("%s: %w", at, err)
 	case answer.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%s: %w: %.200q", at, errNotFound, text)
+	case len(text) > mostMetadata:
+		return fmt.Errorf("%s: the answer has over %d bytes; descriptions of models have some thousand", at, mostMetadata)
 	case answer.StatusCode != http.StatusOK:
 		return fmt.Errorf("%s: status %d: %.200q", at, answer.StatusCode, text)
 	case len(bytes.TrimSpace(text)) == 0:
@@ -152,7 +166,7 @@ func NewV2(servers []string, m *Model, p *Payload) *V2 {
 		t.URLs = append(t.URLs, strings.TrimSuffix(server, "/")+modelPath(m.Name)+"/infer")
 	}
 	t.Judge = func(request int, r *fasthttp.Response) error {
-		return t.right(request, r.Body(), func() (answer, error) { return readHTTP(r) })
+		return t.right(request, r.Body(), func(room *share) (answer, error) { return readHTTP(r, room) })
 	}
 	return t
 }
@@ -166,7 +180,7 @@ func (t *V2) Learn(deadline time.Time) error {
 }
 
 // readHTTP reads an answer.
-func readHTTP(r *fasthttp.Response) (a answer, err error) {
+func readHTTP(r *fasthttp.Response, room *share) (a answer, err error) {
 	text, tensors := r.Body(), []byte(nil)
 	if length := r.Header.Peek(v2.LengthHeader); len(length) > 0 {
 		n, err := strconv.Atoi(string(length))
@@ -188,7 +202,7 @@ func readHTTP(r *fasthttp.Response) (a answer, err error) {
 			}
 			own, tensors = tensors[:*size:*size], tensors[*size:]
 		}
-		o, err := newOutput(tensor, own)
+		o, err := newOutput(tensor, own, room)
 		if err != nil {
 			return a, fmt.Errorf("output %s: %w", tensor.Name, err)
 		}

@@ -209,7 +209,7 @@ func TestPayloadRefuses(t *testing.T) {
 		"sizes do not fit":  {v2.Port{Datatype: "FP32", Shape: []int{-1, 3, -1}}, Inputs{Batch: 1, Dims: map[string][]int{"x": {4, 2}}}, "its shape is [-1 3 -1], which [4 2] does not fit"},
 		"sizes of nothing":  {v2.Port{Datatype: "FP32", Shape: []int{-1}}, Inputs{Batch: 1, Dims: map[string][]int{"z": {4}}}, "model m has no input z"},
 		"negative":          {v2.Port{Datatype: "FP32", Shape: []int{-1, -1}}, Inputs{Batch: 1, Dims: map[string][]int{"x": {-4}}}, "which [-4] does not fit"},
-		"too large":         {v2.Port{Datatype: "FP32", Shape: []int{-1, 1 << 29}}, Inputs{Batch: 8}, "its shape is [-1 536870912], which is empty or too large with a batch of 8"},
+		"too large":         {v2.Port{Datatype: "FP32", Shape: []int{-1, 1 << 29}}, Inputs{Batch: 8}, "its shape is [-1 536870912], which has over 1073741824 elements with a batch of 8"},
 		"unknown type":      {v2.Port{Datatype: "FP8", Shape: []int{-1}}, Inputs{Batch: 1}, `its datatype "FP8" is not one`},
 		"half":              {v2.Port{Datatype: "FP16", Shape: []int{-1}}, Inputs{Batch: 1}, ""},
 		"half in JSON":      {v2.Port{Datatype: "FP16", Shape: []int{-1}}, Inputs{Batch: 1, JSON: true}, "input x of model m is FP16, which JSON cannot hold"},
@@ -379,7 +379,7 @@ func TestV2WrongAnswers(t *testing.T) {
 		"batch":             {wrong: change(`"shape":[2,2],"data":[0.5,1.5,2,-10]`, `"shape":[1,2],"data":[0.5,1.5]`), want: "output y is FP32 [1 2]; want FP32 [2 2]"},
 		"dimensions":        {wrong: change(`"shape":[2,2]`, `"shape":[4]`), want: "output y is FP32 [4]; want FP32 [2 2]"},
 		"too few":           {wrong: change(`[0.5,1.5,2,-10]`, `[0.5,1.5,2]`), want: "its shape [2 2] has 4 elements, but 3 came"},
-		"too many":          {wrong: change(`[0.5,1.5,2,-10]`, `[0.5,1.5,2,-10,1]`), want: "its shape [2 2] has 4 elements, but 5 came"},
+		"too many":          {wrong: change(`[0.5,1.5,2,-10]`, `[0.5,1.5,2,-10,1]`), want: "its shape [2 2] has 4 elements, but more came"},
 		"negative shape":    {wrong: change(`"shape":[2,2]`, `"shape":[-1,2]`), want: "output y: its shape is [-1 2]"},
 		"no data":           {wrong: change(`,"data":[0.5,1.5,2,-10]`, ``), want: "output y: it has no data"},
 		"null":              {wrong: change(`[0.5,1.5,2,-10]`, `null`), want: "output y: its data are not a list"},
@@ -484,7 +484,7 @@ func FuzzV2Answer(f *testing.F) {
 		if length != "" {
 			r.Header.Set(v2.LengthHeader, length)
 		}
-		a, err := readHTTP(&r)
+		a, err := readHTTP(&r, newShare())
 		if err != nil {
 			return
 		}
