@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/scalebench/scalebench/launcher/native/train/model"
 	"github.com/scalebench/scalebench/launcher/serve/v2"
@@ -35,7 +36,8 @@ type Classifier interface {
 	Logits(images []float32) []float32
 }
 
-// Handler answers for one model. build is scalebench's version.
+// Handler answers for one model; NewServer bounds its requests. build is scalebench's
+// version.
 func Handler(m *model.Trained, c Classifier, build string) http.Handler {
 	h := &handler{model: m, classifier: c, build: build}
 	mux := http.NewServeMux()
@@ -93,6 +95,11 @@ func (h *handler) infer(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusRequestEntityTooLarge, fmt.Errorf("a body of over %d bytes; send fewer images at once", tooLarge.Limit))
 		return
 	}
+	if busy := (*busyError)(nil); errors.As(err, &busy) {
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusServiceUnavailable, busy)
+		return
+	}
 	var request v2.Request
 	var images []float32
 	if err == nil {
@@ -117,10 +124,15 @@ func (h *handler) infer(w http.ResponseWriter, r *http.Request) {
 	answer(w, response)
 }
 
+// firstRead is how much of a body there is room for before any of it has come.
+const firstRead = 1 << 20
+
+// read reads a body, in memory that grows with what has come: the announced length is
+// only a number.
 func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	var body bytes.Buffer
-	if n := r.ContentLength; n > 0 && n <= mostBody {
-		body.Grow(int(n) + bytes.MinRead)
+	if n := r.ContentLength; n > 0 {
+		body.Grow(int(min(n, firstRead)) + bytes.MinRead)
 	}
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, mostBody))
 	return body.Bytes(), err
@@ -303,6 +315,7 @@ func refuse(w http.ResponseWriter, status int, err error) {
 func send(w http.ResponseWriter, status int, kind string, body []byte) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // tests have writers without one
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a client that has gone needs no answer
 }

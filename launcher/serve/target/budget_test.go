@@ -157,7 +157,7 @@ func TestHugeAnswers(t *testing.T) {
 
 // Answers that are allowed one by one share what the process may hold.
 func TestAnswersShareTheBudget(t *testing.T) {
-	of := &budget{most: 3 * meterStep}
+	of := &budget{most: 3 * meterStep, each: 8 * meterStep}
 	small := newMetered(nil, of)
 	if err := small.reserve(2 * meterStep); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ func Null(l net.Listener, answer int) error {
 	s := &fasthttp.Server{
 		Handler:                      func(c *fasthttp.RequestCtx) { c.SetBody(body) },
 		Name:                         "scalebench-null",
-		MaxRequestBodySize:           mostRequest + 1<<20, // with its JSON,
+		MaxRequestBodySize:           mostRequest + 1<<20, // with its JSON
 		NoDefaultDate:                true,
 		StreamRequestBody:            false,
 		DisableKeepalive:             false,

@@ -8,7 +8,10 @@
 // long the JSON is.
 package v2
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // BinaryExtension is what a server that takes binary tensors lists in its extensions.
 const BinaryExtension = "binary_tensor_data"
@@ -49,16 +52,16 @@ type Array struct {
 type Request struct {
 	ID         string     `json:"id,omitempty"`
 	Parameters Parameters `json:"parameters,omitzero"`
-	Inputs     []Tensor   `json:"inputs"`
+	Inputs     Tensors    `json:"inputs"`
 	Outputs    []Output   `json:"outputs,omitempty"` // none: all
 }
 
 // Response is what it answers.
 type Response struct {
-	ModelName    string   `json:"model_name"`
-	ModelVersion string   `json:"model_version,omitempty"`
-	ID           string   `json:"id,omitempty"`
-	Outputs      []Tensor `json:"outputs"`
+	ModelName    string  `json:"model_name"`
+	ModelVersion string  `json:"model_version,omitempty"`
+	ID           string  `json:"id,omitempty"`
+	Outputs      Tensors `json:"outputs"`
 }
 
 // A Tensor has its numbers in Data, flat or as nested lists, or Parameters.BinarySize
@@ -69,6 +72,44 @@ type Tensor struct {
 	Datatype   string          `json:"datatype"`
 	Parameters Parameters      `json:"parameters,omitzero"`
 	Data       json.RawMessage `json:"data,omitempty"`
+}
+
+// Tensors are those of a request or an answer.
+type Tensors []Tensor
+
+// mostTensors bounds them. A tensor takes a hundred times the memory of the shortest
+// text that makes one.
+const mostTensors = 1 << 10
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Tensors) UnmarshalJSON(text []byte) error {
+	if moreThan(text, mostTensors) {
+		return fmt.Errorf("more than %d tensors", mostTensors)
+	}
+	return json.Unmarshal(text, (*[]Tensor)(t))
+}
+
+// moreThan reports whether a list, which is valid JSON, has more than most elements.
+func moreThan(text []byte, most int) bool {
+	commas, depth, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case c == ',' && depth == 1:
+			if commas++; commas >= most {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // An Output is one that is asked for.
