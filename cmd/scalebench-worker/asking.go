@@ -70,7 +70,7 @@ func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func
 		expect = []byte(w.Expect)
 	}
 	if w.Path != "" {
-		h := &target.HTTP{Expect: expect, Streams: w.Stream}
+		h := &target.HTTP{Expect: expect, Streams: w.Stream, Token: r.token()}
 		for _, server := range servers {
 			h.URLs = append(h.URLs, server+w.Path)
 		}
@@ -152,6 +152,7 @@ func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (f
 	if err != nil {
 		return nil, err
 	}
+	model.Token = r.token()
 	return func(in target.Inputs) (*target.Question, error) {
 		// The first answers are slow: models are compiled for a new size.
 		return model.Ask(ctx, in, expect, time.Now().Add(time.Duration(w.Startup)))

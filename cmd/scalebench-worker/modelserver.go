@@ -65,6 +65,10 @@ func openModel(key, name string, seed int64) (*model.Trained, error) {
 	return cpu.Untrained(untrained, dataset.Classes, dataset.Height, dataset.Width, dataset.Channels, seed)
 }
 
+// tokenVariable holds what requests for logits must carry. It is a variable because other
+// users can read command lines.
+const tokenVariable = "SCALEBENCH_SERVE_TOKEN"
+
 // drainTime is how long requests that have come may take once a signal has.
 const drainTime = 20 * time.Second
 
@@ -95,7 +99,7 @@ func serveModel(c *cli.Context) error {
 	m.Model = cmp.Or(c.String("name"), m.Model) // only the handler reads it from here on
 	ctx, stop := untilSignal(c)
 	defer stop()
-	s := &http.Server{Handler: serve.Handler(m, classifier, version.String()), ReadHeaderTimeout: 10 * time.Second}
+	s := serve.NewServer(serve.Handler(m, classifier, version.String()), serve.Limits{Token: os.Getenv(tokenVariable)})
 	drained := make(chan error, 1)
 	go func() {
 		<-ctx.Done()

@@ -4,6 +4,9 @@ package main
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
@@ -260,7 +263,7 @@ func (r *serving) start(ctx context.Context) (address string, err error) {
 			return "", err
 		}
 		fmt.Printf("# replica %d on port %d\n", r.replica(), ports.Of(w.Target))
-		if r.server, err = replica.Start(replica.Options{Arguments: arguments, Environ: r.devices(), Log: os.Stdout}); err != nil {
+		if r.server, err = replica.Start(replica.Options{Arguments: arguments, Environ: r.environ(), Log: os.Stdout}); err != nil {
 			return "", err
 		}
 		address = net.JoinHostPort(ip.String(), strconv.Itoa(ports.Of(w.Target)))
@@ -350,6 +353,27 @@ func (r *serving) serverProgram(ip net.IP, ports framework.Ports) ([]string, err
 	}
 	return []string{self, "model-server", "--model", r.point.Workload.Serve.Model, "--name", framework.ServedModel, "--listen", net.JoinHostPort(ip.String(), strconv.Itoa(ports.HTTP)),
 		"--threads", strconv.Itoa(r.point.Resources.CPUsPerWorker)}, nil
+}
+
+// environ is what a replica's environment has besides this process's.
+func (r *serving) environ() []string {
+	list := r.devices()
+	if token := r.token(); token != "" {
+		list = append(list, tokenVariable+"="+token)
+	}
+	return list
+}
+
+// token is what the load generator shows to the native server, so that it answers no
+// other caller; "" for other servers, which know none. It is made from the run's nonce,
+// which itself is never sent.
+func (r *serving) token() string {
+	if f := r.framework; f.UserProgram || f.Server || !r.point.Workload.Serve.Starts() {
+		return ""
+	}
+	mac := hmac.New(sha256.New, []byte(r.nonce))
+	mac.Write([]byte("scalebench serve"))
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // devices gives each replica of a node a GPU of its own.

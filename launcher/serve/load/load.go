@@ -117,7 +117,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), Held: r.held, MaxInFlight: o.MaxInFlight, lag: o.Lag, FirstError: r.record.first,
+	result := &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), Held: r.held, Refused: r.record.refused, MaxInFlight: o.MaxInFlight, lag: o.Lag, FirstError: r.record.first,
 		ClientCPU: (processCPU() - r.cpu).Seconds() / time.Since(r.begin).Seconds()}
 	if !o.InProcess {
 		result.CPUs = min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
@@ -258,7 +258,7 @@ func (r *run) open(ctx context.Context) error {
 			if err != nil { // a caller who finds nobody has an error, not the tool
 				now := time.Since(r.begin)
 				r.record.sent(now)
-				r.record.done(at, now, now, -1, nil, err)
+				r.record.done(at, now, now, -1, nil, &unconnected{err})
 				return
 			}
 			if err := r.one(s, at); err != nil {
@@ -276,6 +276,11 @@ func (r *run) open(ctx context.Context) error {
 	}
 	return context.Cause(ctx)
 }
+
+// unconnected is the error of a request that found no connection.
+type unconnected struct{ error }
+
+func (e *unconnected) Unwrap() error { return e.error }
 
 // late reports whether an answer did not come in time.
 func late(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

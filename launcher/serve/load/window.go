@@ -1,10 +1,12 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -183,7 +185,8 @@ type record struct {
 	waiting bool          // for a right answer
 	since   time.Duration // when that began
 
-	first error // that a request had
+	first   error // that a request had
+	refused int   // requests whose connection was refused or reset
 }
 
 func newRecord(span, width time.Duration, within map[Time]time.Duration) (*record, error) {
@@ -270,6 +273,9 @@ func (r *record) done(at, sent, now time.Duration, replica int, answer *Stream, 
 	case r.first == nil:
 		r.first = err
 	}
+	if none := (*unconnected)(nil); errors.As(err, &none) && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)) {
+		r.refused++
+	}
 }
 
 // count adds a request that took so long.
@@ -312,6 +318,7 @@ type Result struct {
 	Held        int     // those that found MaxInFlight others without an answer
 	ClientCPU   float64 // CPUs that this process kept busy meanwhile
 	CPUs        int     // that it may use; 0: it is what is measured, too
+	Refused     int     // requests of the open loop whose connection was refused or reset
 	// FirstError is of the first request without a right answer in time; nil: all had
 	// one.
 	FirstError error

@@ -24,6 +24,8 @@ type HTTP struct {
 	ContentType string   // of the bodies
 	// Headers are further ones, by name.
 	Headers map[string]string
+	// Token is a bearer token for these servers alone; "": none.
+	Token string
 	// Expect is what a right answer holds; nil: any with a status of 2xx is right.
 	Expect []byte
 	// Judge says what is wrong with an answer of that kind to one of the bodies; nil:
@@ -90,7 +92,9 @@ func (h *HTTP) Dial() (load.Sender, error) {
 // in earnest.
 func (h *HTTP) Warm(deadline time.Time) (answer int) {
 	for _, at := range h.URLs {
-		connection, err := h.Like(at).Dial()
+		one := h.Like(at)
+		one.Token = h.Token
+		connection, err := one.Dial()
 		if err != nil {
 			continue
 		}
@@ -105,7 +109,8 @@ func (h *HTTP) Warm(deadline time.Time) (answer int) {
 	return answer
 }
 
-// Like is the same request to other servers, of whose answers any will do.
+// Like is the same request to other servers, of whose answers any will do. They do not
+// get the token.
 func (h *HTTP) Like(servers ...string) *HTTP {
 	return &HTTP{URLs: servers, Bodies: h.Bodies, ContentType: h.ContentType, Headers: h.Headers, Streams: h.Streams}
 }

@@ -11,6 +11,9 @@ import (
 
 // A Served is a model at servers that describe it by the Open Inference Protocol v2.
 type Served struct {
+	// Token is HTTP's, for servers that are asked over HTTP.
+	Token string
+
 	servers []string
 	model   *Model
 }
@@ -31,7 +34,7 @@ func Find(ctx context.Context, servers []string, model string) (*Served, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Served{servers, m}, nil
+	return &Served{servers: servers, model: m}, nil
 }
 
 // A Question is a request whose right answer is known.
@@ -80,7 +83,7 @@ func (s *Served) ask(in Inputs, expect []byte, deadline time.Time) (*Question, e
 		return nil, err
 	}
 	t := NewV2(s.servers, s.model, p)
-	t.Expect = expect
+	t.Expect, t.Token = expect, s.Token
 	if err := t.Learn(deadline); err != nil {
 		return nil, fmt.Errorf("the first answers: %w", err)
 	}

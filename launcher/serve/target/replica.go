@@ -36,6 +36,9 @@ func newReplica(c net.Conn, u *url.URL, h *HTTP) *replica {
 	for name, value := range h.Headers {
 		r.request.Header.Set(name, value)
 	}
+	if h.Token != "" {
+		r.request.Header.Set("Authorization", "Bearer "+h.Token)
+	}
 	if len(h.Bodies) > 0 {
 		r.request.Header.SetMethod(fasthttp.MethodPost)
 		r.request.Header.SetContentType(h.ContentType)

@@ -174,7 +174,7 @@ func NewV2(servers []string, m *Model, p *Payload) *V2 {
 // Learn asks every replica twice and remembers the first answer; see Known.
 func (t *V2) Learn(deadline time.Time) error {
 	return t.learn(t.URLs, deadline, func(at string) (load.Sender, error) {
-		one := HTTP{URLs: []string{at}, Bodies: t.Bodies[:1], ContentType: t.ContentType, Headers: t.Headers, Expect: t.Expect, Judge: t.Judge}
+		one := HTTP{URLs: []string{at}, Token: t.Token, Bodies: t.Bodies[:1], ContentType: t.ContentType, Headers: t.Headers, Expect: t.Expect, Judge: t.Judge}
 		return one.Dial()
 	})
 }

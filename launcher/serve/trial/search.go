@@ -43,7 +43,11 @@ func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity
 		if err := s.Phase(fmt.Sprintf("measuring 1 in flight, batch %d, to start a search", batch)); err != nil {
 			return err
 		}
-		_, v, err := s.run(ctx, w, Load{Batch: batch, Threads: 1}, 0, next())
+		one := Load{Batch: batch, Threads: 1}
+		r, v, err := s.run(ctx, w, one, 0, next())
+		if err == nil {
+			err = new(tally).add(one, r)
+		}
 		if err != nil {
 			return err
 		}

@@ -95,8 +95,8 @@ type Service struct {
 }
 
 // Measure puts the service under every load, and searches. Its error is of what kept
-// it from measuring at all: a load that a service does not bear is a doubt, and has
-// no figure.
+// it from measuring at all, or that the run has failed (see tally): a load that a service
+// does not bear is a doubt, and has no figure.
 func (s *Service) Measure(ctx context.Context, w study.Serve) error {
 	for _, batch := range w.Batch {
 		if err := s.Phase(fmt.Sprintf("warming up, batch %d", batch)); err != nil {
@@ -114,11 +114,15 @@ func (s *Service) Measure(ctx context.Context, w study.Serve) error {
 	}
 	loads := Loads(w)
 	capacity := map[int]float64{} // by batch
+	var all tally
 	for i, l := range loads {
 		if err := s.Phase(fmt.Sprintf("measuring %v (%d of %d)", l, i+1, len(loads))); err != nil {
 			return err
 		}
-		_, v, err := s.measure(ctx, w, l, capacity[l.Batch], uint64(i))
+		r, v, err := s.measure(ctx, w, l, capacity[l.Batch], uint64(i))
+		if err == nil && r != nil {
+			err = all.add(l, r)
+		}
 		if err != nil {
 			return err
 		}
@@ -126,8 +130,8 @@ func (s *Service) Measure(ctx context.Context, w study.Serve) error {
 			capacity[l.Batch] = max(capacity[l.Batch], v.Total.Rate())
 		}
 	}
-	if w.Limit == "" {
-		return nil
+	if err := all.end(); err != nil || w.Limit == "" {
+		return err
 	}
 	for i, batch := range w.Batch {
 		if err := s.search(ctx, w, batch, capacity[batch], uint64(len(loads)+i*maxProbes)); err != nil {

@@ -74,6 +74,7 @@ func (s *streaming) Streamed() (load.Stream, bool) { return s.last, true }
 
 // told is what a Service reports.
 type told struct {
+	failed error
 	figures []metrics.Figure
 	doubts  []string
 	phases  []string
@@ -112,8 +113,8 @@ func measured(t *testing.T, q *queue, w study.Serve, seed uint64) *told {
 				return one, nil
 			}, nil
 		}, seed)
-		if err := s.Measure(context.Background(), w); err != nil {
-			t.Fatal(err)
+		if told.failed = s.Measure(context.Background(), w); told.failed != nil && !q.wrong {
+			t.Fatal(told.failed)
 		}
 	})
 	return &told
@@ -325,7 +326,7 @@ func TestNearCapacity(t *testing.T) {
 	}
 }
 
-// Wrong answers have no latency and no rate; the first is told.
+// Wrong answers have no latency and no rate, and the run fails with the first.
 func TestWrongAnswers(t *testing.T) {
 	told := measured(t, &queue{takes: 2 * time.Millisecond, wrong: true}, workload(study.Serve{Threads: []int{1}, Limit: "p95=50ms"}), 1)
 	for _, f := range told.figures {
@@ -334,8 +335,15 @@ func TestWrongAnswers(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if all := strings.Join(told.doubts, "\n"); !strings.Contains(all, "no request had a right answer in time") || !strings.Contains(all, "status 500") || !strings.Contains(all, "did not search for a rate within the limit") {
+	if all := strings.Join(told.doubts, "\n"); !strings.Contains(all, "no request had a right answer in time") || !strings.Contains(all, "status 500") {
 		t.Errorf("%s", all)
+	}
+	if err := told.failed; err == nil || !strings.Contains(err.Error(), "1 in flight, batch 1: none of ") || !strings.HasSuffix(err.Error(), "requests had a right answer; the first: status 500") {
+		t.Errorf("%v", err)
+	}
+	told = measured(t, &queue{takes: 2 * time.Millisecond, wrong: true}, workload(study.Serve{Limit: "p95=50ms"}), 1)
+	if err := told.failed; err == nil || !strings.HasSuffix(err.Error(), "the first: status 500") {
+		t.Errorf("a search alone: %v", err)
 	}
 }
 
