@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/regular"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -31,6 +32,10 @@ type SlurmBackend struct {
 	arraySize int    // the cluster's MaxArraySize, once asked for
 }
 
+// maxTemplate is how many bytes a site's template may have; the built-in one has some
+// thousand.
+const maxTemplate = 1 << 20
+
 // NewSlurm reads the site's template, if it names one.
 func NewSlurm(o Options) (*SlurmBackend, error) {
 	b := &SlurmBackend{Creator: o.Creator, Client: &slurm.Client{},
@@ -40,7 +45,7 @@ func NewSlurm(o Options) (*SlurmBackend, error) {
 		b.Site = study.DefaultSite()
 	}
 	if b.Site.Template != "" {
-		text, err := os.ReadFile(b.Site.Template)
+		text, err := regular.ReadFile(b.Site.Template, maxTemplate)
 		if err != nil {
 			return nil, fmt.Errorf("%s: template: %w", b.Site.File, err)
 		}

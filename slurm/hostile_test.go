@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -255,5 +256,37 @@ func TestSecondCopyEndsAtOnce(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(run, "exit-0.json"))
 	if err != nil || string(before) != string(after) {
 		t.Errorf("the first copy's record changed from %s to %s (%v)", before, after, err)
+	}
+}
+
+// A site's template cannot take all of the memory, or all of the time: the error names
+// it, and what is the most.
+func TestHostileTemplates(t *testing.T) {
+	const body = "#!/bin/bash\n{{template \"body\" .}}\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"nested loops":          {"{{range 1000000}}{{range 1000000}}x{{end}}{{end}}", "loops and templates take over 100000 turns"},
+		"loops without output":  {"{{range 1000000}}{{range 1000000}}{{end}}{{end}}", "loops and templates take over 100000 turns"},
+		"in a branch":           {"{{if true}}{{with 1}}{{range 1000000}}{{range 1000000}}{{if false}}x{{end}}{{end}}{{end}}{{end}}{{end}}", "loops and templates take over 100000 turns"},
+		"in an else":            {"{{range 0}}{{else}}{{range 1000000}}{{end}}{{end}}", "loops and templates take over 100000 turns"},
+		"a template by itself":  {`{{define "a"}}{{template "a"}}{{template "a"}}{{end}}{{template "a"}}`, "loops and templates take over 100000 turns"},
+		"in a block":            {`{{block "b" .}}{{range 1000000}}{{end}}{{end}}`, "loops and templates take over 100000 turns"},
+		"a long text, repeated": {"{{range 1000}}" + strings.Repeat("x", 2000) + "{{end}}", "the script has over 1024 KiB"},
+		"print that doubles":    {`{{$x := "x"}}{{range 100}}{{$x = print $x $x}}{{end}}`, "a text of over 1024 KiB"},
+		"printf that doubles":   {`{{$x := "x"}}{{range 100}}{{$x = printf "%s%s" $x $x}}{{end}}`, "a text of over 1024 KiB"},
+		"html that grows":       {`{{$x := "<"}}{{range 100}}{{$x = html $x $x}}{{end}}`, "a text of over 1024 KiB"},
+		"a wide printf":         {`{{printf "%999999d%999999d" 1 1}}`, "a text of over 1024 KiB"},
+		"many wide verbs":       {`{{printf "` + strings.Repeat("%999999d", 1000) + `" 1}}`, "a printf with over 32 verbs"},
+	} {
+		err := plainScript().RenderWith(io.Discard, "etc/site.tmpl", body+c.text)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "etc/site.tmpl") {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	// The built-in template stays as it is, and an ordinary loop may turn.
+	if err := plainScript().Render(io.Discard); err != nil {
+		t.Error(err)
+	}
+	if err := plainScript().RenderWith(io.Discard, "etc/site.tmpl", body+"{{range 1000}}# {{printf \"%d of %s\" . $.JobName}}\n{{end}}"); err != nil {
+		t.Error(err)
 	}
 }

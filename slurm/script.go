@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -106,15 +107,21 @@ func (s Script) render(w io.Writer, name, text string) error {
 	t, err := builtin()
 	if err == nil && name != "" {
 		if t, err = t.Clone(); err == nil { // what it defines stays its own
-			t, err = t.New(name).Parse(text)
+			t, err = t.New(name).Funcs(boundedFuncs()).Parse(text)
+		}
+		if err == nil {
+			err = bound(t)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("script template: %w", err)
 	}
-	var b bytes.Buffer // so that a script is written whole or not at all
-	b.Grow(16 << 10)   // most are 9 KiB
+	var b boundedWriter // so that a script is written whole or not at all
+	b.Grow(16 << 10)    // most are 9 KiB
 	if err := t.Execute(&b, s); err != nil {
+		if limit := limitError(""); errors.As(err, &limit) {
+			return fmt.Errorf("%s: %w", name, limit)
+		}
 		return fmt.Errorf("script template: %w", err)
 	}
 	if name != "" {
