@@ -15,6 +15,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/slurm"
 )
 
 // maxPlan is how large a plan may be, in bytes: some KB for each of its runs.
@@ -188,11 +189,54 @@ func (a *Attempt) check(e rundir.Attempt) error {
 	if err := metrics.CheckUnix(r.CreatedUnix); err != nil {
 		return fmt.Errorf("%s: created_unix: %w", e.Run.Attempt(), err)
 	}
+	if err := r.checkSlurm(); err != nil {
+		return fmt.Errorf("%s: %w", e.Run.Attempt(), err)
+	}
 	if r.PID < 0 || r.PID > metrics.MaxRanks {
 		return fmt.Errorf("%s: pid %d is not a process", e.Run.Attempt(), r.PID)
 	}
 	if m := r.Pack; m != nil && (m.Name != filepath.Base(m.Name) || strings.HasPrefix(m.Name, ".") || m.Index < 0 || m.Index >= maxMembers) {
 		return fmt.Errorf("%s: index %d of pack %q; want the name of a folder next to this one, and an index below %d", e.Run.Attempt(), m.Index, m.Name, maxMembers)
+	}
+	return nil
+}
+
+// checkSlurm returns an error for a record with which Slurm's commands cannot be asked, or
+// would be asked about other jobs too.
+func (r *Record) checkSlurm() error {
+	if r.Backend == Slurm || r.JobName != "" {
+		if err := slurm.CheckJobName(r.JobName); err != nil {
+			return fmt.Errorf("job_name: %w", err)
+		}
+	}
+	if r.Allocation != "" {
+		if err := slurm.CheckJobID(r.Allocation); err != nil {
+			return fmt.Errorf("allocation: %w", err)
+		}
+	}
+	return checkNodes("exclude", r.Exclude)
+}
+
+func checkNodes(key string, nodes []string) error {
+	for _, node := range nodes {
+		if err := slurm.CheckNode(node); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// checkJob checks a job's id and cluster, either of which may be "".
+func checkJob(id, cluster string) error {
+	if id != "" {
+		if err := slurm.CheckJobID(id); err != nil {
+			return fmt.Errorf("the job's id: %w", err)
+		}
+	}
+	if cluster != "" {
+		if err := slurm.CheckCluster(cluster); err != nil {
+			return fmt.Errorf("the job's cluster: %w", err)
+		}
 	}
 	return nil
 }
@@ -203,6 +247,16 @@ const maxMembers = 100_000
 // checkEnd is check for what came to the folder later.
 func (a *Attempt) checkEnd() error {
 	if s := a.Submission; s != nil {
+		err := checkJob(s.JobID, s.Cluster)
+		if err == nil && s.After != "" {
+			err = checkJob(s.After, "")
+		}
+		if err == nil && s.JobID == "" {
+			err = errors.New("job_id is missing")
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.Run.Job(), err)
+		}
 		if err := metrics.CheckUnix(s.SubmittedUnix); err != nil {
 			return fmt.Errorf("%s: submitted_unix: %w", a.Run.Job(), err)
 		}
@@ -219,7 +273,13 @@ func (a *Attempt) checkEnd() error {
 	if !v.Status.Terminal() {
 		return fmt.Errorf("%s: status %q is not one that a run ends with", a.Run.State(), v.Status)
 	}
+	if err := checkNodes("failed_nodes", v.FailedNodes); err != nil {
+		return fmt.Errorf("%s: %w", a.Run.State(), err)
+	}
 	if v.Job != nil {
+		if err := checkJob(v.Job.ID, v.Job.Cluster); err != nil {
+			return fmt.Errorf("%s: %w", a.Run.State(), err)
+		}
 		for _, t := range []float64{v.Job.SubmitUnix, v.Job.StartUnix, v.Job.EndUnix} {
 			if err := metrics.CheckUnix(t); err != nil {
 				return fmt.Errorf("%s: a time of the job: %w", a.Run.State(), err)

@@ -240,12 +240,11 @@ func endsOnce(path string) ([]metrics.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.Seek(max(0, info.Size()-tail), io.SeekStart); err != nil {
-		return nil, err
-	}
+	from := max(0, info.Size()-tail)
+	now := io.NewSectionReader(f, from, info.Size()-from)
 	// The first line read is either the first event again or, most likely, a
 	// part of one.
-	r := metrics.NewReader(f, path, 0, 0)
+	r := metrics.NewReader(now, path, 0, 0)
 	for skipped := false; ; skipped = true {
 		e, err := r.Next()
 		switch {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -266,11 +267,13 @@ func extractFile(e extract.Extractor, path string, o extract.Options) (extract.C
 		return extract.Content{}, &usageError{err: err}
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil {
+	text := io.Reader(f)
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		o.Bytes = info.Size()
+		text = io.LimitReader(f, info.Size()) // a program may append faster than this reads
 	}
 	spareMemory()
-	r, err := e.Extract(f, o)
+	r, err := e.Extract(text, o)
 	if err != nil {
 		hint := ""
 		if errors.Is(err, extract.ErrNothing) {

@@ -37,7 +37,11 @@ func (o *importOptions) read(file string, sets map[string]any, yield func(import
 	}
 	// Read once, and no more of it kept than its format needs.
 	sum, n := sha256.New(), byteCount(0)
-	text := io.TeeReader(log, io.MultiWriter(sum, &n))
+	from := io.Reader(log)
+	if info.Mode().IsRegular() { // to which a program may append faster than this reads
+		from = io.LimitReader(log, info.Size())
+	}
+	text := io.TeeReader(from, io.MultiWriter(sum, &n))
 	var source *store.Source
 	for r, err := range o.extract(file, text, info.Size(), sets) {
 		if err != nil {

@@ -136,7 +136,7 @@ func runLogs(ctx context.Context, s *session, name string, o logsOptions) error 
 	}
 	s.note("%s%s: %s (%s)", latest.Record.ID, which, log, described(state))
 	out := io.Writer(s.stdout)
-	if screenOf(s.stdout).Width > 0 {
+	if onTerminal(s.stdout) {
 		w := clean.NewWriter(s.stdout)
 		defer w.Flush()
 		out = w

@@ -183,9 +183,15 @@ func (s *session) warn(format string, a ...any) {
 	fmt.Fprintln(s.stderr, "warning: "+clean.Lines(redact.Text(fmt.Sprintf(format, a...))))
 }
 
+// onTerminal reports whether text goes to a terminal, whose width may be unknown.
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 func screenOf(w io.Writer) table.Screen {
 	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !ok || !onTerminal(w) {
 		return table.Screen{}
 	}
 	width, _, err := term.GetSize(int(f.Fd()))

@@ -64,7 +64,7 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 		if err != nil {
 			return nil, err
 		}
-		name, read = path, func() (io.ReadCloser, error) { return regular.Open(path) }
+		name, read = path, func() (io.ReadCloser, error) { return openAt(path, 0) }
 		if below, err := filepath.Rel(s.Run.Path(), path); err == nil {
 			name = below
 		}
@@ -131,13 +131,14 @@ func openAt(log string, offset int64) (io.ReadCloser, error) {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+	now, err := regular.Present(f, offset)
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(strings.NewReader(strings.Repeat("\n", lines)), f), f}, nil
+	}{io.MultiReader(strings.NewReader(strings.Repeat("\n", lines)), now), f}, nil
 }
 
 func extractFrom(open func() (io.ReadCloser, error), e extract.Extractor, o extract.Options) (extract.Content, error) {

@@ -92,7 +92,11 @@ func staged(run rundir.Folder, w world.World) (map[string]metrics.Staged, error)
 	}
 	defer file.Close()
 	items := map[string]metrics.Staged{}
-	for r, host := metrics.NewReader(file, path, 0, 0), ""; ; {
+	now, err := regular.Present(file, 0)
+	if err != nil {
+		return nil, err
+	}
+	for r, host := metrics.NewReader(now, path, 0, 0), ""; ; {
 		e, err := r.Next()
 		if err != nil {
 			return nil, fmt.Errorf("what was staged on this node is not known: %w", err)

@@ -97,6 +97,17 @@ func Read(f *os.File, limit int64) ([]byte, error) {
 	return text, nil
 }
 
+// Present returns what an open file holds now, from an offset on. A program may append
+// faster than a reader reads; a reader of this ends all the same, and a later one reads
+// what was appended.
+func Present(f *os.File, from int64) (*io.SectionReader, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.NewSectionReader(f, from, max(0, info.Size()-from)), nil
+}
+
 // ErrTooLarge: a file is larger than what is read of its kind.
 var ErrTooLarge = errors.New("too large")
 

@@ -2,6 +2,7 @@ package regular
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -71,6 +72,34 @@ func TestOnlyRegularFiles(t *testing.T) {
 	for _, name := range []string{"missing", "dangling"} {
 		if _, err := Open(at(name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v, want fs.ErrNotExist", name, err)
+		}
+	}
+}
+
+// What is appended while a file is read is not part of what it holds at present.
+func TestPresent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "growing")
+	if err := os.WriteFile(path, []byte("0123456789"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for from, want := range map[int64]string{0: "0123456789", 4: "456789", 10: "", 99: ""} {
+		now, err := Present(f, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString("more"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(now); err != nil || string(got) != want {
+			t.Errorf("from %d: %q, %v; want %q", from, got, err, want)
+		}
+		if err := f.Truncate(10); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -129,10 +129,9 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 			return err
 		}
 	}
-	if _, err := file.Seek(at.offset, io.SeekStart); err != nil {
-		return err
-	}
-	events := metrics.NewReader(file, f.Path, at.offset, at.line)
+	// No further than the size that is stored below: the next call reads the rest.
+	now := io.NewSectionReader(file, at.offset, max(0, info.Size()-at.offset))
+	events := metrics.NewReader(now, f.Path, at.offset, at.line)
 	w := fileWriter{in: in, file: f, id: at.id, blocks: map[int]*block{}}
 	if err := w.all(events); err != nil {
 		return err

@@ -25,6 +25,9 @@ func (s *Store) explain(g *guard, what string, err error) error {
 	if g.ctx.Err() != nil {
 		return context.Cause(g.ctx)
 	}
+	if limit := limitError(""); errors.As(err, &limit) {
+		return fmt.Errorf("cannot %s: %w", what, limit)
+	}
 	var answer minio.ErrorResponse
 	if !errors.As(err, &answer) {
 		return fmt.Errorf("cannot %s: %w", what, s.unreachable(err))

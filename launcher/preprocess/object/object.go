@@ -57,12 +57,35 @@ func FromEnvironment(getenv func(string) string) Access {
 	}
 }
 
+// Bounds of a listing, whose pages a server can send without an end. ImageNet has 1.3
+// million objects.
+var mostOfAll = limits{objects: 5_000_000, names: 256 << 20, pages: 10_000}
+
+type limits struct {
+	objects int
+	names   int   // bytes of their names and versions
+	pages   int64 // of up to 1,000 objects each; some may be empty
+}
+
+// mostPage bounds a page, and every other answer that is not an object, in bytes. It has
+// 1,000 entries of some hundred bytes, and a name has at most 1,024.
+const mostPage = 4 << 20
+
+// A limitError is that a server sends more than is read.
+type limitError string
+
+func (e limitError) Error() string { return string(e) }
+
+func limitf(format string, args ...any) error { return limitError(fmt.Sprintf(format, args...)) }
+
 // Store is the objects of a bucket below a prefix.
 type Store struct {
 	access         Access
 	core           *minio.Core
 	bucket, prefix string
 	repeated       atomic.Int64
+	most           limits
+	pages          atomic.Int64 // of listings
 
 	mutex   sync.Mutex
 	written []string // keys that may be there by now, to be removed
@@ -86,7 +109,7 @@ func Open(source string, access Access) (*Store, error) {
 	if (access.ID == "") != (access.Secret == "") {
 		return nil, errors.New("of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set; set both, or neither for a bucket that everybody may read")
 	}
-	s := &Store{access: access, bucket: bucket, prefix: prefix}
+	s := &Store{access: access, bucket: bucket, prefix: prefix, most: mostOfAll}
 	transport, err := minio.DefaultTransport(server.Scheme == "https")
 	if err != nil {
 		return nil, err
@@ -96,7 +119,7 @@ func Open(source string, access Access) (*Store, error) {
 	s.core, err = minio.NewCore(server.Host, &minio.Options{
 		Creds:  credentials.NewStaticV4(access.ID, access.Secret, access.Session), // without a key: requests are not signed
 		Secure: server.Scheme == "https", Region: access.Region, MaxRetries: Attempts,
-		Transport: counting{transport, &s.repeated},
+		Transport: bounded{counting{transport, &s.repeated}, s},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("AWS_ENDPOINT_URL: %w", err)
@@ -124,6 +147,38 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
+// bounded bounds what a server may answer. Objects are bounded by their listed size.
+type bounded struct {
+	http.RoundTripper
+	of *Store
+}
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	lists := r.Method == http.MethodGet && r.URL.Query().Has("list-type")
+	if lists && b.of.pages.Add(1) > b.of.most.pages {
+		return nil, limitf("%s lists over %d pages, the most that are read; name a prefix with fewer objects", b.of.access.Endpoint, b.of.most.pages)
+	}
+	answer, err := b.RoundTripper.RoundTrip(r)
+	if err == nil && (lists || answer.StatusCode/100 != 2) {
+		answer.Body = &page{answer.Body, mostPage}
+	}
+	return answer, err
+}
+
+// page is the body of an answer that is read whole into memory.
+type page struct {
+	io.ReadCloser
+	left int
+}
+
+func (p *page) Read(b []byte) (int, error) {
+	n, err := p.ReadCloser.Read(b[:min(len(b), p.left+1)])
+	if p.left -= n; p.left < 0 {
+		return 0, limitf("the server sent an answer of over %d MiB, the most that is read of one that is not an object", mostPage>>20)
+	}
+	return n, err
+}
+
 // path is an object's name for people, and as a file of the source.
 func (s *Store) path(key string) string { return Scheme + s.bucket + "/" + key }
 
@@ -137,10 +192,15 @@ func (s *Store) List(ctx context.Context, wanted func(string) bool) (files []pre
 	g := s.guard(ctx)
 	defer g.end()
 	no := false
+	listed, named := 0, 0
 	for o := range s.core.ListObjectsIter(g.ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: true, FetchOwner: &no}) {
 		g.heard()
 		if o.Err != nil {
 			return nil, s.explain(g, "list "+s.path(s.prefix), o.Err)
+		}
+		listed, named = listed+1, named+len(o.Key)+len(o.ETag)
+		if listed > s.most.objects || named > s.most.names {
+			return nil, s.explain(g, "list "+s.path(s.prefix), limitf("%s lists over %d objects, or over %d MiB of names, the most that a source may have; name a prefix with fewer", s.access.Endpoint, s.most.objects, s.most.names>>20))
 		}
 		if path := s.path(o.Key); wanted(path) {
 			if o.Size < 0 {

@@ -74,7 +74,7 @@ func (s *streaming) Streamed() (load.Stream, bool) { return s.last, true }
 
 // told is what a Service reports.
 type told struct {
-	failed error
+	failed  error
 	figures []metrics.Figure
 	doubts  []string
 	phases  []string
