@@ -73,7 +73,7 @@ func (k *Known) right(request int, body []byte, read func(*share) (answer, error
 		return err
 	}
 	if first == nil {
-		if first, err = k.keep(request, body, a.outputs); err != nil {
+		if err := k.keep(request, body, a.outputs); err != nil {
 			return err
 		}
 	}
@@ -84,20 +84,20 @@ func (k *Known) right(request int, body []byte, read func(*share) (answer, error
 }
 
 // keep makes an answer the first one to its request, unless another goroutine was
-// earlier, and returns the first.
-func (k *Known) keep(request int, body []byte, outputs []output) (*reference, error) {
+// earlier.
+func (k *Known) keep(request int, body []byte, outputs []output) error {
 	size := int64(len(body))
 	for _, o := range outputs {
 		size += o.cost(len(o.numbers) + len(o.exact))
 	}
 	if k.kept.Add(size) > mostKept {
 		k.kept.Add(-size)
-		return nil, fmt.Errorf("the first answers to %d requests hold over %d MiB; take fewer samples, or a model with smaller outputs", len(k.first), mostKept>>20)
+		return fmt.Errorf("the first answers to %d requests hold over %d MiB; take fewer samples, or a model with smaller outputs", len(k.first), mostKept>>20)
 	}
 	if !k.first[request].CompareAndSwap(nil, &reference{bytes.Clone(body), outputs}) {
 		k.kept.Add(-size)
 	}
-	return k.first[request].Load(), nil
+	return nil
 }
 
 // learn asks every replica for the first request twice, and takes the first answer as the
