@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -124,18 +125,31 @@ func (h *handler) infer(w http.ResponseWriter, r *http.Request) {
 	answer(w, response)
 }
 
-// firstRead is how much of a body there is room for before any of it has come.
-const firstRead = 1 << 20
+// firstRead is how much of a body there is room for before that part of it has come.
+const firstRead = 64 << 10
 
 // read reads a body, in memory that grows with what has come: the announced length is
-// only a number.
+// only a number. Parts of a long one are joined at the end, since a buffer that doubles
+// would use several times as much while it waits for the rest.
 func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	var body bytes.Buffer
-	if n := r.ContentLength; n > 0 {
-		body.Grow(int(min(n, firstRead)) + bytes.MinRead)
+	from := http.MaxBytesReader(w, r.Body, mostBody)
+	var parts [][]byte
+	for {
+		var part bytes.Buffer
+		if n := r.ContentLength - int64(len(parts))*firstRead; n > 0 {
+			part.Grow(int(min(n, firstRead)) + bytes.MinRead)
+		}
+		n, err := part.ReadFrom(io.LimitReader(from, firstRead))
+		parts = append(parts, part.Bytes())
+		switch {
+		case err != nil:
+			return nil, err
+		case n < firstRead && len(parts) == 1:
+			return parts[0], nil
+		case n < firstRead:
+			return bytes.Join(parts, nil), nil
+		}
 	}
-	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, mostBody))
-	return body.Bytes(), err
 }
 
 // parse reads a request and its images.
