@@ -154,7 +154,7 @@ func TestCannotCheck(t *testing.T) {
 		want  string
 	}{
 		"no driver": {`{"nccl": {"name": "NCCL 2.28.0", "path": "/lib/libnccl.so.2", "driver_error": "CUDA's driver cannot be loaded: libcuda.so.1", "cublas_error": "cuBLAS cannot be loaded"}}`, nil, exitFailed,
-			" s: no usable GPU: CUDA's driver cannot be loaded: libcuda.so.1; NCCL 2.28.0, /lib/libnccl.so.2; cuBLAS not found\n"},
+			" s: no usable GPU: CUDA's driver cannot be loaded: libcuda.so.1 (run this on a node with a GPU and NVIDIA's driver); other libraries: NCCL 2.28.0, /lib/libnccl.so.2; cuBLAS not found\n"},
 		"no GPU":        {`{"nccl": {"name": "NCCL 2.28.0", "devices": 0}}`, nil, exitFailed, "the driver sees none"},
 		"a fake":        {strings.ReplaceAll(facts, "NVIDIA", "DOUBLE,"), nil, exitUsage, "or give --double"},
 		"no fake":       {facts, []string{"--double"}, exitUsage, "is not the test fake"},

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/scalebench/scalebench/launcher/gpucheck/check"
+	"github.com/scalebench/scalebench/slurm"
 )
 
 // A failure is everything that is needed to understand it on another machine.
@@ -65,12 +66,11 @@ func (c *checker) reproduce(name string) string {
 
 // quoted is a word of the shell.
 func quoted(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=@+%", r)
-	}) {
-		return s
+	word, err := slurm.Quote(s)
+	if err != nil { // a NUL byte, which no variable has
+		return fmt.Sprintf("%q", s)
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return word
 }
 
 // mostLog is how many lines of the kernel's log are kept.

@@ -85,9 +85,9 @@ func (c *checker) gpu(ctx context.Context, o *outcome) error {
 	}
 	switch n := c.facts; {
 	case n.DriverError != "":
-		return fmt.Errorf("no usable GPU: %s; %s", n.DriverError, c.others())
+		return fmt.Errorf("no usable GPU: %s (run this on a node with a GPU and NVIDIA's driver); other libraries: %s", n.DriverError, c.others())
 	case n.Devices == nil || *n.Devices < 1:
-		return fmt.Errorf("no usable GPU: the driver sees none; check CUDA_VISIBLE_DEVICES and the job's request; %s", c.others())
+		return fmt.Errorf("no usable GPU: the driver sees none; check CUDA_VISIBLE_DEVICES and the job's request; other libraries: %s", c.others())
 	case isDouble(n.GPU) && !c.Double:
 		return usageError(fmt.Sprintf("the GPU is the test fake, %s; unset SCALEBENCH_CUDA, SCALEBENCH_CUBLAS and SCALEBENCH_NCCL, or give --double", n.GPU))
 	case c.Double && !isDouble(n.GPU):

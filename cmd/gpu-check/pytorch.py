@@ -60,8 +60,8 @@ class Way:
         for _ in range(count):
             self._optimiser.zero_grad(set_to_none=True)
             with self._cast:
-                loss = functional.cross_entropy(self._forward(self._images),
-                                                self._labels)
+                logits = self._forward(self._images)
+                loss = functional.cross_entropy(logits, self._labels)
             loss.backward()
             self._optimiser.step()
         loss.item()  # waits for the device

@@ -66,12 +66,6 @@ type outcome struct {
 	Failure  *failure `json:"failure,omitempty"`
 }
 
-// group is the check that a part belongs to.
-func (o *outcome) group() string {
-	group, _, _ := strings.Cut(o.Name, "/")
-	return group
-}
-
 // done reports whether a later call need not make the part.
 func (o *outcome) done() bool {
 	return o.Result == passed || o.Result == failed || o.Result == leftOut

@@ -72,6 +72,25 @@ func TestFLOPs(t *testing.T) {
 	}
 }
 
+// A peak is that of the device itself, not of another variant.
+func TestPeak(t *testing.T) {
+	for _, test := range []struct {
+		gpu, precision string
+		want           float64
+	}{
+		{"NVIDIA H100 80GB HBM3", "fp32", 67e12},
+		{"NVIDIA H100 80GB HBM3", "tf32", 495e12},
+		{"NVIDIA H100 80GB HBM3", "bf16", 989e12},
+		{"NVIDIA H100 PCIe", "tf32", 0},
+		{"NVIDIA A100-SXM4-80GB", "tf32", 156e12},
+		{"NVIDIA GeForce RTX 4090", "fp32", 0},
+	} {
+		if got := peak(test.gpu, test.precision); got != test.want {
+			t.Errorf("%s, %s: %g, want %g", test.gpu, test.precision, got, test.want)
+		}
+	}
+}
+
 // A record is made of a whole check of a GPU, and of nothing else.
 func TestRecord(t *testing.T) {
 	for name, test := range map[string]struct {

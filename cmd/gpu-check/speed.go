@@ -103,6 +103,26 @@ func flops(name string) (float64, error) {
 	return float64(total), nil
 }
 
+// otherPeaks are devices' peaks in FLOP/s by the maker's data sheets, without sparsity, in
+// precisions that language models rarely train in: package mfu has the others.
+var otherPeaks = map[string]map[string]float64{
+	"A100": {"fp32": 19.5e12, "tf32": 156e12},
+	"H100": {"fp32": 67e12, "tf32": 495e12},
+	"H200": {"fp32": 67e12, "tf32": 495e12},
+}
+
+// peak is a device's peak in FLOP/s in a precision; 0: it is not known.
+func peak(gpu, precision string) float64 {
+	p, err := mfu.PeakOf(gpu, "bf16")
+	switch {
+	case err != nil:
+		return 0
+	case precision == "bf16":
+		return p.FLOPS
+	}
+	return otherPeaks[p.Device][precision] // "H100 PCIe" and the like have none
+}
+
 // speed is the page's section of rates: the native trainer's with its share of the
 // device's peak, and PyTorch's with the ratio.
 func (r *report) speed() string {
@@ -132,10 +152,8 @@ func (r *report) speed() string {
 		if x.Most > 0 {
 			spread = fmt.Sprintf("%.0f to %.0f", x.Least, x.Most)
 		}
-		if peak, err := mfu.PeakOf(gpu, x.Precision); err == nil {
-			if n, err := flops(x.Model); err == nil {
-				share = fmt.Sprintf("%.2g %%", 100*x.Median*n/peak.FLOPS)
-			}
+		if n, err := flops(x.Model); err == nil && peak(gpu, x.Precision) > 0 {
+			share = fmt.Sprintf("%.2g %%", 100*x.Median*n/peak(gpu, x.Precision))
 		}
 		if n := native[key(x)]; n > 0 && x.Trainer != nativeTrainer {
 			ratio = fmt.Sprintf("%.2f", n/x.Median)

@@ -33,7 +33,7 @@ precision = ["%s"]
 }
 
 // leastAccuracy is what a training of a few epochs must reach; 0.1 is chance.
-const leastAccuracy = 0.2
+const leastAccuracy = 0.5
 
 // train trains on one GPU and keeps the rates.
 func (c *checker) train(ctx context.Context, o *outcome, w workload) error {

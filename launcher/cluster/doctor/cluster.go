@@ -50,6 +50,7 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 			list = append(list, Finding{"probe job", u.subject(), NotTested, "no job can be submitted there", ""})
 		}
 	}
+	list = append(list, c.gpuCheck(d, open)...)
 	found, err := c.checkScripts(ctx, folder)
 	if list = append(list, found...); err != nil {
 		return list, err
