@@ -58,6 +58,7 @@ type checker struct {
 	cublasFile  string
 	python      string // the interpreter that was found
 	ranks       int    // of the checks of collectives
+	written     bool   // the results have been written
 	grace       time.Duration
 	checks      *checks // the worker that makes checks of results; nil: none is running
 }
@@ -112,7 +113,7 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 			return nil, err
 		}
 		c.call().Seconds = time.Since(c.Began).Seconds()
-		if err := c.report.write(c.Output); err != nil {
+		if err := c.write(); err != nil {
 			return nil, err
 		}
 		if p.name == driverPart && o.Result == failed {
@@ -123,13 +124,13 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 	if tooLong > 0 && ctx.Err() == nil && tooLong > c.Time*3/4 {
 		fmt.Fprintf(c.Log, "gpu-check: the next check takes about %v: give --time %v or more\n", tooLong.Round(time.Second), (tooLong*3/2 + 20*time.Second).Round(10*time.Second))
 	}
-	return c.report, c.report.write(c.Output)
+	return c.report, c.write()
 }
 
 func newChecker(o options) (*checker, error) {
 	c := &checker{options: o, environment: os.Environ(), grace: 30 * time.Second}
 	if o.Time > 0 {
-		c.grace = max(o.Time/40, 500*time.Millisecond)
+		c.grace = min(max(o.Time/60, 500*time.Millisecond), 30*time.Second)
 	}
 	c.report = &report{Format: format, Double: o.Double, Version: version.String()}
 	c.report.Commit = version.Commit()
@@ -142,10 +143,19 @@ func newChecker(o options) (*checker, error) {
 			return nil, usageError(fmt.Sprintf("--resume %s: made by %s (fakes: %v), this is %s (fakes: %v); begin again without --resume", o.Resume, before.Version, before.Double, c.report.Version, o.Double))
 		}
 		c.report = before
-	} else if err := keepOld(o.Output); err != nil {
-		return nil, err
 	}
 	return c, nil
+}
+
+// write writes the results so far. The first time of a new check it keeps earlier ones.
+func (c *checker) write() error {
+	if c.Resume == "" && !c.written {
+		if err := keepOld(c.Output); err != nil {
+			return err
+		}
+	}
+	c.written = true
+	return c.report.write(c.Output)
 }
 
 // begin adds this call to the results.
@@ -164,7 +174,7 @@ func (c *checker) stop() time.Time {
 	if c.Time == 0 {
 		return time.Time{}
 	}
-	return c.Began.Add(c.Time - max(c.Time/20, time.Second) - 2*c.grace)
+	return c.Began.Add(c.Time - c.grace - min(max(c.Time/60, time.Second), 5*time.Second))
 }
 
 // expected is how long a part takes, about. The fakes compute little, slowly.

@@ -171,6 +171,9 @@ func TestCannotCheck(t *testing.T) {
 		if code != test.code || !strings.Contains(said, test.want) {
 			t.Errorf("%s: exit code %d, want %d: %q; want %q", name, code, test.code, said, test.want)
 		}
+		if _, err := os.Stat(b.file("gpu-check.json")); (err == nil) != (code == exitFailed) {
+			t.Errorf("%s: results were written: %v", name, err == nil)
+		}
 		if name == "no driver" && strings.Count(said, "\n") != 1 {
 			t.Errorf("want one line:\n%s", said)
 		}
