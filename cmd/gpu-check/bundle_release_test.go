@@ -31,7 +31,7 @@ type node struct {
 	root string
 }
 
-// mostBytes is how large the bundle may be, unpacked.
+// mostBytes is the limit on the bundle's size, unpacked.
 const mostBytes = 40 << 20
 
 func newNode(t *testing.T) *node {

@@ -17,7 +17,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 )
 
-// options are those of the command line.
+// options configure a check.
 type options struct {
 	Worker     string // its GPU variant
 	Scalebench string
@@ -46,8 +46,18 @@ type part struct {
 	run      func(context.Context, *outcome) error
 }
 
-// limit is how long a part may take before it fails.
-func (p part) limit() time.Duration { return 2*time.Minute + 10*p.estimate }
+// group is the check that a part belongs to.
+func (p part) group() string {
+	group, _, _ := strings.Cut(p.name, "/")
+	return group
+}
+
+// patience is how much longer than ten times its estimate a part may take.
+const patience = time.Minute
+
+// mostHung is how many parts of a check may run into their limit. The others would, too,
+// and time on a GPU is short.
+const mostHung = 2
 
 // A checker makes the parts of the check.
 type checker struct {
@@ -60,7 +70,9 @@ type checker struct {
 	ranks       int    // of the checks of collectives
 	written     bool   // the results have been written
 	grace       time.Duration
-	checks      *checks // the worker that makes checks of results; nil: none is running
+	patience    time.Duration
+	hung        map[string][]string // parts of a check that ran into their limit
+	checks      *checks             // the worker that makes checks of results; nil: none is running
 }
 
 // errNoTime is the cause of a part's end when the time of --time is over.
@@ -90,6 +102,15 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 	for _, p := range parts { // all are listed from the first file on
 		c.report.outcome(p.name).Estimate = p.estimate.Seconds()
 	}
+	if err := c.makeParts(ctx, parts, stop); err != nil {
+		return nil, err
+	}
+	c.call().Seconds = time.Since(c.Began).Seconds()
+	return c.report, c.write()
+}
+
+// makeParts makes the parts that fit before stop, and writes the results after each.
+func (c *checker) makeParts(ctx context.Context, parts []part, stop time.Time) error {
 	tooLong := time.Duration(0) // the shortest part that did not fit
 	for _, p := range parts {
 		o := c.report.outcome(p.name)
@@ -97,6 +118,10 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 			if o.Why = fmt.Sprintf("it needs %s, which is %s", need.Name, need.Result); need.Result != pending {
 				o.Result = notMade
 			}
+			continue
+		}
+		if hung := c.hung[p.group()]; len(hung) >= mostHung {
+			o.Result, o.Why = notMade, fmt.Sprintf("%s ran into their time limits", strings.Join(hung, " and "))
 			continue
 		}
 		if ctx.Err() != nil {
@@ -110,25 +135,24 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 			continue
 		}
 		if err := c.attempt(ctx, p, o); err != nil {
-			return nil, err
+			return err
 		}
 		c.call().Seconds = time.Since(c.Began).Seconds()
 		if err := c.write(); err != nil {
-			return nil, err
+			return err
 		}
 		if p.name == driverPart && o.Result == failed {
 			break // nothing can be checked
 		}
 	}
-	c.call().Seconds = time.Since(c.Began).Seconds()
 	if tooLong > 0 && ctx.Err() == nil && tooLong > c.Time*3/4 {
 		fmt.Fprintf(c.Log, "gpu-check: the next check takes about %v: give --time %v or more\n", tooLong.Round(time.Second), (tooLong*3/2 + 20*time.Second).Round(10*time.Second))
 	}
-	return c.report, c.write()
+	return nil
 }
 
 func newChecker(o options) (*checker, error) {
-	c := &checker{options: o, environment: os.Environ(), grace: 30 * time.Second}
+	c := &checker{options: o, environment: os.Environ(), grace: 30 * time.Second, patience: patience, hung: map[string][]string{}}
 	if o.Time > 0 {
 		c.grace = min(max(o.Time/60, 500*time.Millisecond), 30*time.Second)
 	}
@@ -168,8 +192,8 @@ func (c *checker) begin() {
 
 func (c *checker) call() *call { return &c.report.Calls[len(c.report.Calls)-1] }
 
-// stop is when work must have ended, so that what it leaves can be ended and written
-// before the time is over; zero: never.
+// stop returns when parts are interrupted, early enough that they can end and results
+// are written before --time is over; zero: never.
 func (c *checker) stop() time.Time {
 	if c.Time == 0 {
 		return time.Time{}
@@ -177,7 +201,7 @@ func (c *checker) stop() time.Time {
 	return c.Began.Add(c.Time - c.grace - min(max(c.Time/60, time.Second), 5*time.Second))
 }
 
-// expected is how long a part takes, about. The fakes compute little, slowly.
+// expected estimates how long a part takes. With the fakes, parts compute little.
 func (c *checker) expected(p part, o *outcome) time.Duration {
 	e := p.estimate
 	if c.Double {
@@ -205,7 +229,9 @@ func (c *checker) missing(p part) *outcome {
 
 // attempt makes one part. Its error is of the check itself.
 func (c *checker) attempt(ctx context.Context, p part, o *outcome) error {
-	partCtx, cancel := context.WithTimeoutCause(ctx, p.limit(), fmt.Errorf("ended after %v, the limit of this check", p.limit()))
+	limit := c.patience + 10*p.estimate
+	late := fmt.Errorf("ended after %v, the limit of this check", limit)
+	partCtx, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	host := c.report.Host
 	*o = outcome{Name: o.Name, Result: pending, Estimate: p.estimate.Seconds(), Host: host, Seconds: o.Seconds}
@@ -221,6 +247,9 @@ func (c *checker) attempt(ctx context.Context, p part, o *outcome) error {
 		c.logf("%s: %s", p.name, o.Why)
 		return nil
 	case err != nil:
+		if errors.Is(err, late) {
+			c.hung[p.group()] = append(c.hung[p.group()], p.name)
+		}
 		o.Result, o.Failure = failed, c.diagnose(p, err)
 		c.logf("%s: FAILED after %.1f s: %s", p.name, o.Seconds, oneLine(o.Failure.Said))
 	case o.Why != "":

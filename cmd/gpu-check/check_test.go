@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // worker answers as the worker's GPU variant does. Its checks pass, fail, end the
@@ -97,6 +101,31 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// A part that hangs ends at its limit. After two of a check, the others are not made.
+func TestHangs(t *testing.T) {
+	hangs := func(ctx context.Context, _ *outcome) error {
+		<-ctx.Done()
+		return fmt.Errorf("waiting: %w", context.Cause(ctx))
+	}
+	made := func(_ context.Context, o *outcome) error { o.Found = []string{"made"}; return nil }
+	c := &checker{options: options{Log: io.Discard, Output: filepath.Join(t.TempDir(), "r.json")}, report: &report{Calls: []call{{}}}, patience: 10 * time.Millisecond, hung: map[string][]string{}}
+	err := c.makeParts(t.Context(), []part{{name: "kernels/a", run: hangs}, {name: "kernels/b", run: made}, {name: "kernels/c", run: hangs}, {name: "kernels/d", run: made}, {name: "products/a", run: made}}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"kernels/a": failed, "kernels/b": passed, "kernels/c": failed, "kernels/d": notMade, "products/a": passed} {
+		if o := c.report.outcome(name); o.Result != want {
+			t.Errorf("%s: %s, want %s", name, o.Result, want)
+		}
+	}
+	if said := c.report.outcome("kernels/a").Failure.Said[0]; said != "waiting: ended after 10ms, the limit of this check" {
+		t.Errorf("%q", said)
+	}
+	if why := c.report.outcome("kernels/d").Why; why != "kernels/a and kernels/c ran into their time limits" {
+		t.Errorf("%q", why)
+	}
+}
+
 // --time ends a check that takes longer than it was to, leaves out one that does not
 // fit, and --resume makes the rest; libraries are looked for again.
 func TestTimeAndResume(t *testing.T) {
@@ -177,6 +206,36 @@ func TestCannotCheck(t *testing.T) {
 		if name == "no driver" && strings.Count(said, "\n") != 1 {
 			t.Errorf("want one line:\n%s", said)
 		}
+	}
+}
+
+// Of a worker that hung, the stack with our functions is kept.
+func TestFrames(t *testing.T) {
+	const stacks = `SIGQUIT: quit
+PC=0x4 m=0 sigcode=0
+
+goroutine 0 [idle]:
+runtime.futex(0x1)
+	runtime/sys.s:557 +0x21
+
+goroutine 7 gp=0xc0 m=3 mp=0xc1 [syscall, locked to thread]:
+runtime.cgocall(0x1, 0xc0)
+	runtime/cgocall.go:167 +0x4b
+github.com/scalebench/scalebench/launcher/gpu/cuda._Cfunc_cuda_upload(0x7f)
+	_cgo_gotypes.go:1 +0x4b
+github.com/scalebench/scalebench/launcher/gpu/cuda.(*Device).Upload(0xc0, 0x1)
+	github.com/scalebench/scalebench/launcher/gpu/cuda/device.go:1 +0x4b
+github.com/scalebench/scalebench/launcher/gpucheck/kernels.put[...](0xc0)
+	github.com/scalebench/scalebench/launcher/gpucheck/kernels/bench.go:1
+
+goroutine 8 [running]:
+github.com/scalebench/scalebench/launcher/world.FreePort(0x1)
+`
+	if got, want := strings.Join(frames(stacks), " < "), "cuda._Cfunc_cuda_upload < cuda.(*Device).Upload < kernels.put[...]"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := frames("killed"); len(got) != 1 {
+		t.Errorf("%q", got)
 	}
 }
 

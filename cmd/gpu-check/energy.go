@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// energyText is a study of one training on one GPU, long enough for some hundred
+// energyText returns a study of one training on one GPU, long enough for some hundred
 // readings of NVML.
 func energyText(double bool) string {
 	model, epochs, every := "resnet44", 8, "200ms"
@@ -48,8 +48,8 @@ type reading struct {
 // counter of another GPU differs by more.
 const most = 2
 
-// energy trains on one GPU, and has the area under the power that NVML shows beside
-// NVML's own counter of energy, for each GPU.
+// energy trains on one GPU and compares the area under NVML's power with NVML's energy
+// counter, for each GPU.
 func (c *checker) energy(ctx context.Context, o *outcome) error {
 	if c.Double && os.Getenv("SCALEBENCH_NVML") == "" {
 		o.Why = "SCALEBENCH_NVML names no double of NVML"

@@ -73,11 +73,11 @@ func quoted(s string) string {
 	return word
 }
 
-// mostLog is how many lines of the kernel's log are kept.
+// mostLog is the number of lines kept of the kernel's log.
 const mostLog = 20
 
-// driverLog returns the last lines of the kernel's log that are of NVIDIA's driver, or
-// why there are none.
+// driverLog returns the last lines of NVIDIA's driver in the kernel's log, or one line
+// that says why they are missing.
 func driverLog() []string {
 	const readAll = 3 // SYSLOG_ACTION_READ_ALL
 	buffer := make([]byte, 1<<20)

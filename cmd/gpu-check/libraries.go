@@ -18,7 +18,7 @@ import (
 //go:embed libraries.py
 var librariesProgram string
 
-// wheels are what libraries.py finds in an interpreter's packages.
+// wheels are the files that libraries.py finds in an interpreter's packages.
 type wheels struct {
 	NCCL, CuBLAS string // files; "": none
 	PyTorch      bool
@@ -43,8 +43,8 @@ func exists(path string) bool {
 }
 
 // look asks the interpreter where NCCL and cuBLAS are, and the worker what it then
-// loads, as doctor does. A library that a variable names takes precedence; where
-// Python's packages have none, the worker looks for the system's.
+// loads, as doctor does. A library that a variable names takes precedence. The worker
+// searches the system for libraries that Python's packages lack.
 func (c *checker) look(ctx context.Context) error {
 	c.python = c.interpreter()
 	var found wheels
@@ -122,8 +122,8 @@ func (c *checker) others() string {
 	return nccl + "; " + cublas
 }
 
-// occupants are the processes that nvidia-smi, which comes with the driver, shows on
-// this machine's GPUs; nothing where it shows none or does not exist.
+// occupants lists the processes that nvidia-smi, which comes with the driver, shows on
+// this machine's GPUs.
 func (c *checker) occupants(ctx context.Context) (list []string) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

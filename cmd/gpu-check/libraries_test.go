@@ -54,8 +54,8 @@ func TestPyTorch(t *testing.T) {
 	}
 }
 
-// Wheels of CUDA 11, 12 and 13 are found through the interpreter, those of the CUDA
-// that PyTorch was built for first.
+// The interpreter finds wheels of CUDA 11, 12 and 13. If several are installed, it
+// takes the CUDA that PyTorch was built for.
 func TestLibrariesOfWheels(t *testing.T) {
 	const nccl = "nvidia/nccl/lib/libnccl.so.2"
 	for name, test := range map[string]struct {
@@ -124,7 +124,7 @@ func bare(t *testing.T) string {
 	return path
 }
 
-// What else is on the GPUs is what nvidia-smi says, where there is one.
+// Other processes on the GPUs are listed by nvidia-smi, if it exists.
 func TestOccupants(t *testing.T) {
 	for script, want := range map[string]string{
 		"":       "",

@@ -39,7 +39,7 @@ driver. NCCL and cuBLAS come from the Python that has PyTorch, else from the sys
 
   ./gpu-check                              every check
   ./gpu-check --time 8m                    stop before 8 minutes are over
-  ./gpu-check --resume gpu-check.json      go on, also on another node of the same kind
+  ./gpu-check --resume gpu-check.json      continue, also on another node of the same kind
   ./gpu-check --only kernels               one check, or one part of it: kernels/sgd
 
 Exit codes: 0 everything passed, 1 the check could not be made, 2 wrong options,
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		flags.PrintDefaults()
 	}
 	flags.DurationVar(&o.Time, "time", 0, "stop before this much time is over, for example 8m; 0: no limit")
-	flags.StringVar(&o.Resume, "resume", "", "go on with the checks of this `gpu-check.json`")
+	flags.StringVar(&o.Resume, "resume", "", "continue the check of this `gpu-check.json`")
 	flags.Var((*only)(&o.Only), "only", "make only the check of this `NAME`; may be repeated")
 	list := flags.Bool("list", false, "list the checks with their estimated times, and exit")
 	flags.StringVar(&o.Output, "output", "gpu-check.json", "`file` for the results; the page goes next to it as .md")

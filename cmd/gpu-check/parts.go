@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -72,7 +73,7 @@ func (c *checker) parts(ctx context.Context) ([]part, error) {
 		part{"energy/nvml", minute, []string{cublas}, c.energy}), nil
 }
 
-// withPyTorch leaves a part out where there is no PyTorch for CUDA.
+// withPyTorch leaves a part out unless there is PyTorch for CUDA.
 func (c *checker) withPyTorch(p part) part {
 	run := p.run
 	p.needs = append(slices.Clone(p.needs), driverPart)
@@ -91,8 +92,7 @@ func (c *checker) hasPyTorch() bool { return c.report.outcome("libraries/pytorch
 
 // due reports whether --only selects a part. The libraries are always asked for.
 func (c *checker) due(p part) bool {
-	group, _, _ := strings.Cut(p.name, "/")
-	return len(c.Only) == 0 || group == "libraries" || slices.Contains(c.Only, group) || slices.Contains(c.Only, p.name)
+	return len(c.Only) == 0 || p.group() == "libraries" || slices.Contains(c.Only, p.group()) || slices.Contains(c.Only, p.name)
 }
 
 // selected lists the parts of this call. What --only names, the libraries, and parts
@@ -123,8 +123,8 @@ func (c *checker) selected(ctx context.Context) ([]part, error) {
 
 func groups(parts []part) (list []string) {
 	for _, p := range parts {
-		if group, _, _ := strings.Cut(p.name, "/"); !slices.Contains(list, group) {
-			list = append(list, group)
+		if !slices.Contains(list, p.group()) {
+			list = append(list, p.group())
 		}
 	}
 	return list
@@ -194,9 +194,17 @@ func (c *checker) check(ctx context.Context, o *outcome) error {
 	select {
 	case a = <-done:
 	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), errNoTime) {
+			c.endChecks()
+			return context.Cause(ctx)
+		}
+		_ = syscall.Kill(w.cmd.Process.Pid, syscall.SIGQUIT) // it prints where it is
+		select {
+		case <-done:
+		case <-time.After(2 * time.Second):
+		}
 		c.endChecks()
-		<-done
-		return context.Cause(ctx)
+		return fmt.Errorf("%w; the worker was in %s", context.Cause(ctx), strings.Join(frames(w.said.String()), ", called by "))
 	}
 	var r check.Result
 	if a.err == nil {
@@ -204,7 +212,8 @@ func (c *checker) check(ctx context.Context, o *outcome) error {
 	}
 	if a.err != nil {
 		c.endChecks()
-		return fmt.Errorf("the worker ended in %s (%v): %s", o.Name, w.cmd.ProcessState, w.said)
+		lines := strings.Split(w.said.String(), "\n")
+		return fmt.Errorf("the worker ended in %s (%v): %s", o.Name, w.cmd.ProcessState, strings.Join(lines[:min(len(lines), 20)], "\n"))
 	}
 	for _, line := range r.Log {
 		o.Found = append(o.Found, "- "+line)
@@ -244,10 +253,29 @@ func (c *checker) endChecks() {
 	c.checks = nil
 }
 
+// frame is a function of ours in the stacks that a Go program prints at SIGQUIT.
+var frame = regexp.MustCompile(`(?m)^github\.com/scalebench/scalebench/launcher/(?:\w+/)*(\w+\..*)\(`)
+
+// mostFrames is the number of functions kept of a stack.
+const mostFrames = 8
+
+// frames lists the functions in the first stack with any of ours, the innermost first.
+func frames(stacks string) (list []string) {
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
+		for _, m := range frame.FindAllStringSubmatch(stack, mostFrames) {
+			list = append(list, m[1])
+		}
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return []string{"a function that it did not print"}
+}
+
 // tail keeps the end of what is written to it.
 type tail struct{ text []byte }
 
-const tailBytes = 4000
+const tailBytes = 64 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.text = append(t.text, p...)

@@ -51,8 +51,8 @@ func (c *checker) prove(ctx context.Context, ranks int, every []string, last ...
 	return list, errors.Join(errs...)
 }
 
-// perturbed is the result in which a bit is changed, when that is asked for: one
-// in the middle.
+// perturbed is the number of the result in which --perturb changes a bit, one in the
+// middle.
 const perturbed = 100
 
 func (c *checker) correctness(ctx context.Context, o *outcome) error {

@@ -71,7 +71,7 @@ func (o *outcome) done() bool {
 	return o.Result == passed || o.Result == failed || o.Result == leftOut
 }
 
-// outcome returns the outcome of a part, a pending one if there is none.
+// outcome returns the outcome of a part. It adds a pending one if the part is new.
 func (r *report) outcome(name string) *outcome {
 	i := slices.IndexFunc(r.Parts, func(o *outcome) bool { return o.Name == name })
 	if i < 0 {
@@ -118,7 +118,7 @@ func (r *report) summary(path string) string {
 	}
 	text += "; " + path
 	if r.Result == "unfinished" {
-		text += "; go on with --resume " + path
+		text += "; continue with --resume " + path
 	}
 	return text
 }

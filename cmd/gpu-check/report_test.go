@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// The page says what the results say, and that of the fakes says what it is.
+// The page shows every result, and its title marks results of the fakes.
 func TestPage(t *testing.T) {
 	r := &report{Record: gpucheck.Record{Date: "2026-12-01", Commit: "abc123", GPUs: "1 × NVIDIA H100 80GB HBM3", Driver: "12.8", NCCL: "2.28.0", PyTorch: "2.9.0"}, Calls: []call{{Host: "n1"}, {Host: "n2"}, {Host: "n1"}},
 		Parts: []*outcome{
@@ -64,15 +64,15 @@ func TestFLOPs(t *testing.T) {
 		t.Errorf("%v, %v; want %v", got, err, 2*first+3*others)
 	}
 	// ResNet-20: one convolution from 3 channels, then 6 of 16 channels at 32·32 pixels; 1
-	// of 16 to 32 channels and 5 of 32 at 16·16; 1 of 32 to 64 and 5 of 64 at 8·8. Its
-	// 41 million multiplications for an image are those of He et al. 2016.
+	// of 16 to 32 channels and 5 of 32 at 16·16; 1 of 32 to 64 and 5 of 64 at 8·8. He et
+	// al. 2016 count 41 million multiplications for an image, too.
 	forward := 2 * (1024*16*9*3 + 6*1024*16*9*16 + 256*32*9*16 + 5*256*32*9*32 + 64*64*9*32 + 5*64*64*9*64 + 640.0)
 	if got, err := flops("resnet20"); err != nil || got != 3*forward-2*1024*16*9*3 {
 		t.Errorf("%v, %v; want %v", got, err, 3*forward-2*1024*16*9*3)
 	}
 }
 
-// A peak is that of the device itself, not of another variant.
+// A peak belongs to one device, not to its other variants.
 func TestPeak(t *testing.T) {
 	for _, test := range []struct {
 		gpu, precision string

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// scalingStudy trains by the native trainer on 1, 2, 4 … GPUs, as many times as an
-// interval takes, with the same batch on each GPU.
+// scalingStudy returns a study of the native trainer on 1, 2, 4 … GPUs, with the same
+// batch on each GPU and enough repeats for an interval.
 func scalingStudy(double bool, gpus int) (text string, points int) {
 	model, batch, steps, repeats := "resnet44", 512, 400, 6
 	if double {
@@ -49,7 +49,7 @@ type scaled struct {
 	Warnings       []string
 }
 
-// scaling is how the native trainer scales over this machine's GPUs, where it has
+// scaling measures how the native trainer scales over this machine's GPUs, if it has
 // several.
 func (c *checker) scaling(ctx context.Context, o *outcome) error {
 	gpus := *c.facts.Devices

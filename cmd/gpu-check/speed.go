@@ -41,7 +41,7 @@ func workloads(double bool) (list []workload) {
 	return list
 }
 
-// precisions are those of the native trainer on GPUs.
+// precisions lists the native trainer's precisions on GPUs.
 var precisions = []string{"fp32", "tf32", "bf16"}
 
 // Names of trainers in rates.
@@ -64,7 +64,7 @@ type rate struct {
 	Why       string  `json:"why,omitempty"` // there is no rate
 }
 
-// rates are those of all parts.
+// rates lists the rates of all parts.
 func (r *report) rates() (list []rate) {
 	for _, o := range r.Parts {
 		list = append(list, o.Rates...)
@@ -111,7 +111,7 @@ var otherPeaks = map[string]map[string]float64{
 	"H200": {"fp32": 67e12, "tf32": 495e12},
 }
 
-// peak is a device's peak in FLOP/s in a precision; 0: it is not known.
+// peak returns a device's peak in FLOP/s in a precision; 0: unknown.
 func peak(gpu, precision string) float64 {
 	p, err := mfu.PeakOf(gpu, "bf16")
 	switch {
@@ -120,7 +120,7 @@ func peak(gpu, precision string) float64 {
 	case precision == "bf16":
 		return p.FLOPS
 	}
-	return otherPeaks[p.Device][precision] // "H100 PCIe" and the like have none
+	return otherPeaks[p.Device][precision] // 0 for "H100 PCIe" and other variants
 }
 
 // speed is the page's section of rates: the native trainer's with its share of the

@@ -23,7 +23,7 @@ func workers(gpus int) []int {
 	return list
 }
 
-// studyText is what the study of the check says: ResNet-44 at two batches, long
+// studyText returns the study of the check: ResNet-44 at two batches, long
 // enough for a steady state, on data in the folder next to it, by the native trainer
 // and by PyTorch, if it was found. With the fakes it is a small one, of the native
 // trainer alone.
@@ -178,7 +178,7 @@ func orDash(s *string) string {
 	return *s
 }
 
-// ncclOf is the version of NCCL in rank 0's events; "" where they have none.
+// ncclOf returns the version of NCCL in rank 0's events; "": it used no NCCL.
 func ncclOf(dir string) (string, error) {
 	path := rundir.Folder(dir).EventFile("rank", 0, 0)
 	f, err := os.Open(path)

@@ -5,7 +5,7 @@ import "github.com/scalebench/scalebench/launcher/gpucheck/check"
 // NonceVariable carries the nonce by which the ranks of a proof know each other.
 const NonceVariable = "SCALEBENCH_GPU_CHECK_NONCE"
 
-// Proof is what one rank of the worker's command nccl prints.
+// A Proof is the output of one rank of the worker's command nccl.
 type Proof struct {
 	GPU      string             `json:"gpu"`
 	Checks   int                `json:"checks"` // results compared
@@ -14,7 +14,7 @@ type Proof struct {
 	Costs    []Cost             `json:"costs"`
 }
 
-// Listed is a check of results, as the worker's command checks lists it.
+// A Listed is a check of results in the list of the worker's command checks.
 type Listed struct {
 	Name    string  `json:"name"`    // "kernels/sgd"
 	Seconds float64 `json:"seconds"` // that it takes, about
@@ -22,7 +22,7 @@ type Listed struct {
 	NCCL    bool    `json:"nccl,omitempty"`
 }
 
-// Cost is what a call takes on the host, in ns.
+// A Cost is the time that a call takes on the host, in ns.
 type Cost struct {
 	Call   string  `json:"call"`
 	Calls  int     `json:"calls"`

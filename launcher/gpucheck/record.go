@@ -1,8 +1,7 @@
-// Package gpucheck is the record of when the check of everything that touches a
-// GPU last passed, and what its ranks tell the check (cmd/gpu-check). The record
-// is part of the source, beside docs/gpu-check.md, so that a program knows what
-// it may say of itself: as long as nobody has committed one, it has never run on
-// a GPU, and wherever GPUs come up it says so.
+// Package gpucheck has the record of when the GPU check (cmd/gpu-check) last passed,
+// and the formats in which the worker answers the check. The record is part of the
+// source, like docs/gpu-check.md. Until one is committed, programs say wherever GPUs
+// come up that scalebench has never run on one.
 package gpucheck
 
 import (
@@ -14,7 +13,7 @@ import (
 //go:embed record.json
 var record []byte
 
-// Record is where and when the check passed.
+// A Record says where and when the check passed.
 type Record struct {
 	Date    string `json:"date"`   // 2006-01-02, UTC
 	Commit  string `json:"commit"` // that was checked

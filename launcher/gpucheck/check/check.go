@@ -69,7 +69,7 @@ type Value struct {
 	Want  string `json:"want"`
 }
 
-// mostValues is how many wrong elements of an array are kept.
+// mostValues is the number of wrong elements kept of an array.
 const mostValues = 4
 
 // Near compares numbers with a reference: each may differ by tolerance times the

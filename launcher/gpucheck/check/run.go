@@ -23,11 +23,11 @@ type Failure struct {
 	Differences []Difference `json:"differences,omitempty"`
 }
 
-// mostSaid is how many messages and differences of a failed check are kept.
+// mostSaid is the number of messages and differences kept of a failed check.
 const mostSaid = 8
 
-// Run runs a check to its end, in a goroutine of its own: a check may lock its
-// goroutine to a thread.
+// Run runs a check to its end, in a new goroutine: a check may lock its goroutine to a
+// thread.
 func Run(c Check) Result {
 	r := &recorder{Result: Result{Name: c.Name}}
 	begin := time.Now()

@@ -229,7 +229,7 @@ func normAverages(b *bench) {
 	near[float32](b, "coefficients", to, want, 1e-6)
 }
 
-// A number that is none stays so: an outcome of 0 would hide it.
+// NaN stays NaN: an outcome of 0 would hide it.
 func naNStays(b *bench) {
 	nan := math.NaN()
 	shape := kernel.Shape{Images: 1, Lines: 1, Points: 1, Channels: 2}

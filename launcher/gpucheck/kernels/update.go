@@ -17,7 +17,7 @@ func singles(list []float64) []float32 {
 	return rounded
 }
 
-// Steps of SGD are those of the CPU engine, to the bit.
+// Steps of SGD equal the CPU engine's, bit for bit.
 func sgd(b *bench) {
 	const n = 1003
 	w, v, g := singles(b.draw(n)), singles(b.draw(n)), singles(b.draw(n))

@@ -78,7 +78,7 @@ func (b *Bench) Handle() *cublas.Handle {
 	return h
 }
 
-// size is how many bytes an element has.
+// size returns the bytes of an element.
 func size(t cublas.Type) int64 {
 	if t == cublas.BFloat16 {
 		return 2

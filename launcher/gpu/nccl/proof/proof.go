@@ -2,8 +2,8 @@
 
 // Package proof does every collective with every type and reduction and compares
 // the results bit for bit with ones that were worked out: it shows that a binding
-// moves and reduces what it is told to, on a GPU or with the double. It measures
-// nothing but what calls cost on the host.
+// moves and reduces what it is told to, on a GPU or with the fake. It measures only
+// what calls cost on the host.
 package proof
 
 import (
@@ -48,13 +48,13 @@ type Seat struct {
 	Comm   *nccl.Comm
 }
 
-// Outcome is what one rank found.
+// An Outcome is the result of one rank.
 type Outcome struct {
 	Checks int                `json:"checks"` // results compared
 	Wrong  []check.Difference `json:"wrong"`  // results that are not as expected; the first few
 }
 
-// mostWrong is how many wrong results are named.
+// mostWrong is the number of wrong results kept.
 const mostWrong = 5
 
 // Run does it all; every rank calls it. perturb, from 1, is the number of a
