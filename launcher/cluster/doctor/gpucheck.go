@@ -97,6 +97,6 @@ func bundleJob(s slurm.Script, folder string, limit time.Duration) string {
 		words = append(words, option)
 	}
 	minutes := int(limit.Minutes())
-	command := fmt.Sprintf("cd %s && ./gpu-check --time %ds", quote(folder), max(60, 60*minutes-120))
+	command := fmt.Sprintf("cd %s && ./gpu-check --time %dm", quote(folder), max(1, minutes-2))
 	return strings.Join(append(words, fmt.Sprintf("--time=%d", minutes), "--wrap="+quote(command)), " ")
 }

@@ -47,7 +47,7 @@ func TestGPUCheck(t *testing.T) {
 --constraint=h100&nvlink
 --contiguous
 --time=15
---wrap=cd /SHARED/gpu-check-linux-amd64 && ./gpu-check --time 780s
+--wrap=cd /SHARED/gpu-check-linux-amd64 && ./gpu-check --time 13m
 `
 	if string(out) != want {
 		t.Errorf("%s\nwant\n%s", out, want)
@@ -60,7 +60,7 @@ func TestGPUCheck(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "gpu-check"), nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if advice := c.gpuCheck(d, c.uses(d))[0].Advice; !strings.HasPrefix(advice, "check scalebench on one of these GPUs: sbatch ") || !strings.HasSuffix(advice, "cd "+folder+" && ./gpu-check --time 780s'") {
+	if advice := c.gpuCheck(d, c.uses(d))[0].Advice; !strings.HasPrefix(advice, "check scalebench on one of these GPUs: sbatch ") || !strings.HasSuffix(advice, "cd "+folder+" && ./gpu-check --time 13m'") {
 		t.Errorf("%q", advice)
 	}
 
