@@ -69,7 +69,7 @@ class Way:
 
 
 def prepare(device, model, batch, seconds, name):
-    """A way that is ready, or None if there is none: then the reason is told."""
+    """A way that is ready, or None: then the reason is printed."""
     try:
         signal.alarm(PATIENCE)
         way = Way(device, model, batch, name)
