@@ -16,20 +16,31 @@ import (
 // keySize is the length of a key in bytes.
 const keySize = 32
 
-// maxKeyFile is more than the file of a key ever holds, in bytes.
+// maxKeyFile is more than a key's file ever holds, in bytes.
 const maxKeyFile = 4096
 
-// ReadKey reads the key kept in a file that its owner alone can read, and makes
-// one where there is no file yet. Of two programs that make it at once both get
-// the same.
-func ReadKey(path string) (Key, error) {
-	text, err := regular.ReadFile(path, maxKeyFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeKey(path); err != nil {
-			return nil, fmt.Errorf("cannot make the key for digests of secrets: %w", err)
-		}
-		text, err = regular.ReadFile(path, maxKeyFile)
+// NewKey makes a key.
+func NewKey() Key {
+	key := make(Key, keySize)
+	if _, err := rand.Read(key); err != nil {
+		panic(err) // crypto/rand does not fail on Linux
 	}
+	return key
+}
+
+// ReadKey reads the key in a file that only its owner can read, and makes one if
+// the file is missing. Of two programs that make it at once both get the same.
+func ReadKey(path string) (Key, error) {
+	key, err := LoadKey(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	return SaveKey(path, NewKey())
+}
+
+// LoadKey reads the key in a file; the error is fs.ErrNotExist if it is missing.
+func LoadKey(path string) (Key, error) {
+	text, err := regular.ReadFile(path, maxKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("the key for digests of secrets: %w", err)
 	}
@@ -40,21 +51,26 @@ func ReadKey(path string) (Key, error) {
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	switch {
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s, the key for digests of secrets, can be read by others (mode %04o); `chmod 600` it, or remove it to get a new one, with which the runs recorded so far compare as changed", path, info.Mode().Perm())
+		return nil, fmt.Errorf("%s, the key for digests of secrets, can be read by others (mode %04o); `chmod 600` it, or remove it to get a new one, with which runs with secrets count as new", path, info.Mode().Perm())
 	case err != nil || len(key) != keySize:
 		return nil, fmt.Errorf("%s is not a key for digests of secrets (%d hexadecimal digits); remove it to get a new one", path, 2*keySize)
 	}
 	return key, nil
 }
 
-// makeKey writes a new key under another name and links it to its own, which
-// fails where another program was first.
-func makeKey(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+// SaveKey keeps a key in a file, unless the file exists, and returns the key that
+// is in the file then.
+func SaveKey(path string, key Key) (Key, error) {
+	if err := saveKey(path, key); err != nil {
+		return nil, fmt.Errorf("cannot keep the key for digests of secrets: %w", err)
 	}
-	key := make([]byte, keySize)
-	if _, err := rand.Read(key); err != nil {
+	return LoadKey(path)
+}
+
+// saveKey writes the key under another name and links it to its own, which fails
+// if another program was first.
+func saveKey(path string, key Key) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".key-") // mode 0600
@@ -70,5 +86,8 @@ func makeKey(path string) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return os.Rename(f.Name(), path) // no hard links on this file system
+	if _, missing := os.Lstat(path); missing == nil {
+		return err
+	}
+	return os.Rename(f.Name(), path) // this file system has no hard links
 }

@@ -7,43 +7,71 @@ import (
 	"unicode"
 )
 
-// Name reports whether what goes by this name (an environment variable, an
-// option, a key) is likely to be a secret. Upper and lower case are the same.
+// Name reports whether a name (of a variable, an option, a key) is a secret's,
+// whatever its value. It compares whole words and ignores case: HF_TOKEN,
+// --api-key and clientSecret are names of secrets; kv_token, attn.key, cache-key
+// and tokenizer are not.
 func Name(name string) bool {
-	return strong(name) || !about(name) && slices.ContainsFunc(words(name), func(word string) bool {
-		return slices.Contains(weakWords, word) || strings.HasSuffix(word, "key") || strings.HasPrefix(word, "cred")
-	})
-}
-
-// about reports whether a name is of something about a secret, or a number of
-// them: token_count, KeyError.
-func about(name string) bool {
 	list := words(name)
-	return len(list) > 1 && slices.Contains(aboutWords, list[len(list)-1])
+	if len(list) == 0 || len(list) > 1 && slices.Contains(aboutWords, list[len(list)-1]) {
+		return false
+	}
+	for i, word := range list {
+		switch {
+		case secretWord.MatchString(word):
+			return true
+		case i > 0 && (word == "key" || word == "keys") && slices.Contains(keyOwners, list[i-1]):
+			return true
+		}
+	}
+	last := list[len(list)-1]
+	return last == "token" && !slices.ContainsFunc(list[:len(list)-1], func(word string) bool { return slices.Contains(modelWords, word) })
 }
 
+// Named reports whether the value that goes by a name is a secret: by the name
+// alone, or by a weaker name together with a value that looks random.
+func Named(name, value string) bool {
+	if Name(name) {
+		return !slices.Contains(plainValues, strings.ToLower(value))
+	}
+	return slices.ContainsFunc(words(name), weak) && random(value)
+}
+
+// secretWord is a word that makes a name a secret's. Words are often glued:
+// PGPASSWORD, sshkey.
+var secretWord = regexp.MustCompile(`(?:password|passwd|passphrase|passcode)s?$|secrets?$|^(?:credentials?|creds?|oauth|jwt)$|(?:api|access|private|secret|ssh)keys?$|(?:api|access|auth)token$`)
+
+// keyOwners are words that make the word "key" after them a secret.
+var keyOwners = []string{"api", "access", "private", "secret", "ssh", "account", "signing", "signature", "encryption", "master", "auth", "storage", "shared", "subscription", "deploy", "service", "app", "admin"}
+
+// modelWords make the word "token" after them a token of a text: pad_token, kv_token.
+var modelWords = []string{"kv", "pad", "padding", "eos", "bos", "sos", "eot", "cls", "sep", "mask", "unk", "unknown", "image", "audio", "video", "speech", "text", "special", "extra", "added",
+	"start", "end", "stop", "begin", "first", "last", "next", "prev", "new", "per", "num", "n", "max", "min", "total", "prompt", "draft", "prefix", "suffix", "sink", "register", "think", "patch", "visual", "cache", "by", "each", "every", "drop", "route", "top"}
+
+// aboutWords end the name of a property of a secret: token_count, KeyError.
 var aboutWords = []string{"count", "counts", "length", "len", "size", "sizes", "limit", "budget", "type", "mode", "version", "depth", "error", "dim", "index", "mask", "memory"}
 
-// weakWords mean a secret in a name, and many other things in prose.
-var weakWords = []string{"key", "keys", "apikeys", "auth", "oauth", "private", "pass", "pw", "pwd", "pin", "jwt", "cookie", "bearer", "authorization", "authentication", "signature", "sig", "dsn"}
+// plainValues are values that are never secrets: options like use_auth_token = true.
+var plainValues = []string{"", "true", "false", "none", "null", "yes", "no", "on", "off", "auto"}
 
-// strongPart means a secret wherever it stands in a name. A number of tokens
-// and a tokenizer are a model's.
-var strongPart = regexp.MustCompile(`(?i)passw|passphrase|passcode|secret|credential|api[-_.]?key|access[-_.]?key|private[-_.]?key|oauth|token(?:[^si]|$)`)
+// weakWords are common in names of secrets and in other names.
+var weakWords = []string{"key", "keys", "auth", "private", "pass", "pw", "pwd", "pin", "cookie", "bearer", "authorization", "authentication", "signature", "sig", "sas", "dsn", "token", "tokens"}
 
-// nameMarks are in lower case what every name of a secret has a part of.
-var nameMarks = []string{"key", "auth", "priv", "pass", "pw", "pin", "jwt", "cookie", "bearer", "sig", "dsn", "secret", "cred", "token"}
+func weak(word string) bool {
+	return slices.Contains(weakWords, word) || strings.HasSuffix(word, "key")
+}
 
-// strong reports whether a name means a secret in prose, too.
-func strong(name string) bool { return strongPart.MatchString(name) && !about(name) }
+// nameMarks are parts of names of secrets, strong and weak, in lower case: a text
+// without any of them contains no such name.
+var nameMarks = []string{"key", "auth", "priv", "pass", "pw", "pin", "jwt", "cookie", "bearer", "sig", "sas", "dsn", "secret", "cred", "token"}
 
-// words are the words of a name in lower case: "vaultToken", "VAULT_TOKEN" and
+// words splits a name into words in lower case: "vaultToken", "VAULT_TOKEN" and
 // "--vault-token" have the same two.
 func words(name string) []string {
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {
-		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(runes[i-1]) {
+		if i > 0 && unicode.IsUpper(r) && (unicode.IsLower(runes[i-1]) || unicode.IsUpper(runes[i-1]) && i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
 			b.WriteByte(' ')
 		}
 		if !unicode.IsLetter(r) {

@@ -46,8 +46,18 @@ func optionOf(argument string) *passwordOption {
 	return nil
 }
 
-// value is the password in an argument of the program's, "" if it has none.
+// attached reports whether what follows "-p" in one argument is a password, of a
+// program that is not known: six characters or more that look random, or with an
+// upper-case letter and no separator. -p8, -p8080:80, -parallel and -pthread do not.
+func attached(text string) bool {
+	return len(text) >= 6 && !strings.ContainsAny(text, "=:/.") && (random(text) || strings.ToLower(text) != text)
+}
+
+// value returns the password in an argument of the program, "" if it has none.
 func (o *passwordOption) value(arguments []string, i int) string {
+	if text, found := strings.CutPrefix(arguments[i], "-p"); found && attached(text) {
+		return text
+	}
 	switch {
 	case o == nil, o.word != "" && !slices.Contains(arguments[:i], o.word):
 		return ""

@@ -1,47 +1,141 @@
 // Package redact keeps secrets out of what others read: records, the database,
 // pages, messages. It is the one place that knows what a secret looks like.
 //
-// A secret is recognised by the name it goes by (--api-key X, PASSWORD=X,
-// {"token": "X"}) and by its own shape (a URL's user:password@, a Bearer
-// header, the tokens of well-known services, a private key). What cannot be
-// recognised is not hidden, so that values which are secrets more often than
-// not (the environment of a command) are hidden all, without a look.
+// A secret is recognised by its name (--api-key X, PASSWORD=X, {"token": "X"})
+// or by its shape (a URL's user:password@, a Bearer header, tokens of well-known
+// services, private keys, random characters). Anything else stays, except the
+// values of a command's environment: they are often secrets, and all are hidden.
 //
-// What is put in its place is a Key's digest of it, or the word "withheld".
+// In records a keyed digest replaces a secret, so different values stay different
+// points, labels and series. In messages the word "withheld" replaces it.
 package redact
 
 import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// Key is what digests of secrets are made with. Who has the key can try
-// guesses; who has the digest alone cannot. The empty key makes no digests.
+// A Key makes digests of secrets. Whoever has it can test guesses; the digest
+// alone is not enough. The empty key makes no digests.
 type Key []byte
 
-// Withheld takes the place of a secret where there is no key.
+// Withheld replaces a secret in messages, and begins its digest in records.
 const Withheld = "withheld"
 
-const sealed = "sealed-"
+// former begins the digests of earlier versions, which are otherwise the same.
+const former = "sealed-"
 
-var isHidden = regexp.MustCompile(`^(?:` + Withheld + `|` + sealed + `[0-9a-f]{16})$`)
+const hex16 = `[0-9a-f]{16}`
 
-// Hide is what stands in a secret's place: equal for equal secrets under one
-// key, so that a change shows. What is hidden already, or empty, stays.
+var (
+	isHidden  = regexp.MustCompile(`^(?:` + Withheld + `(?::` + hex16 + `)?|` + former + hex16 + `)$`)
+	isFormer  = regexp.MustCompile(former + `(` + hex16 + `)\b`)
+	digestive = regexp.MustCompile(`(?:` + Withheld + `:|` + former + `)` + hex16)
+)
+
+// Hide returns what replaces a secret: equal for equal secrets under one key, so
+// a change shows. An empty text stays, and so does one that is hidden already.
 func (k Key) Hide(secret string) string {
 	switch {
-	case secret == "" || isHidden.MatchString(secret):
+	case secret == "":
 		return secret
+	case isHidden.MatchString(secret):
+		return Renamed(secret)
 	case len(k) == 0:
 		return Withheld
 	}
 	mac := hmac.New(sha256.New, k)
 	mac.Write([]byte(secret))
-	return sealed + hex.EncodeToString(mac.Sum(nil)[:8])
+	return Withheld + ":" + hex.EncodeToString(mac.Sum(nil)[:8])
+}
+
+// Renamed rewrites the digests of earlier versions in a text, so that they equal
+// those of today.
+func Renamed(text string) string {
+	if !strings.Contains(text, former) {
+		return text
+	}
+	return isFormer.ReplaceAllString(text, Withheld+":$1")
+}
+
+// Merged reports whether a text has secrets that an earlier version replaced by
+// one word: of two such texts nothing tells whether they were equal.
+func Merged(text string) bool {
+	for {
+		i := strings.Index(text, Withheld)
+		if i < 0 {
+			return false
+		}
+		if text = text[i+len(Withheld):]; !strings.HasPrefix(text, ":") {
+			return true
+		}
+	}
+}
+
+// Matches reports whether a text is what Hide, Text or Arguments made of a plain
+// one, whichever parts they took for secrets.
+func (k Key) Matches(hidden, plain string) bool {
+	at := digestive.FindStringIndex(hidden)
+	if at == nil || len(k) == 0 {
+		return hidden == plain
+	}
+	plain, found := strings.CutPrefix(plain, hidden[:at[0]])
+	if !found {
+		return false
+	}
+	digest, rest := Renamed(hidden[at[0]:at[1]]), hidden[at[1]:]
+	if strings.HasPrefix(plain, hidden[at[0]:at[1]]) && k.Matches(rest, plain[at[1]-at[0]:]) {
+		return true // nothing was hidden here
+	}
+	literal := rest
+	if next := digestive.FindStringIndex(rest); next != nil {
+		literal = rest[:next[0]]
+	}
+	for end := len(plain); end > 0; end-- {
+		if rest == "" && end < len(plain) {
+			return false
+		}
+		if strings.HasPrefix(plain[end:], literal) && k.Hide(plain[:end]) == digest && k.Matches(rest, plain[end:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Value hides a value that goes by a name: all of it where the name makes it a
+// secret, else the secrets in its texts. Values are those of parameters: string,
+// bool, int64, float64 or a list of these.
+func (k Key) Value(name string, v any) any { return hideValue(name, v, k.Hide, k.Text) }
+
+// HideValue is Value where text hides the secrets in a text.
+func (k Key) HideValue(name string, v any, text func(string) string) any {
+	return hideValue(name, v, k.Hide, text)
+}
+
+func hideValue(name string, v any, hide, hideText func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		if Named(name, v) {
+			return hide(v)
+		}
+		return hideText(v)
+	case int64, float64:
+		if text := fmt.Sprint(v); Named(name, text) {
+			return hide(text)
+		}
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = hideValue(name, v[i], hide, hideText)
+		}
+		return list
+	}
+	return v
 }
 
 // Text hides the secrets in a text, without a key.
@@ -51,13 +145,14 @@ func Text(text string) string { return Key(nil).Text(text) }
 func (k Key) Text(text string) string { return hideText(text, k.Hide) }
 
 func hideText(text string, hide func(string) string) string {
+	text = Renamed(text)
 	lower := strings.ToLower(text)
 	for _, s := range shapes {
-		if s.marked(lower) { // what was put in a secret's place has no mark
+		if s.marked(lower) { // digests have no mark
 			text = s.replace(text, hide)
 		}
 	}
-	return text
+	return hideKeys(text, hide)
 }
 
 // Arguments hides the secrets in a command line, of which each argument may
@@ -76,14 +171,14 @@ func Secrets(arguments []string) []string {
 	return found
 }
 
-// Variables are the values that are secrets by the names of their variables, of
-// an environment as os.Environ has it. A path is none unless its name is plain:
-// PWD, SSH_AUTH_SOCK.
+// Variables returns the values that are secrets by the names of their variables,
+// of an environment as os.Environ has it. Under a weaker name a path is not a
+// secret: PWD, SSH_AUTH_SOCK.
 func Variables(environment []string) []string {
 	var found []string
 	for _, entry := range environment {
 		name, value, _ := strings.Cut(entry, "=")
-		if value != "" && named(name, value) && (strong(name) || !strings.HasPrefix(value, "/")) {
+		if value != "" && Named(name, value) && (Name(name) || !strings.HasPrefix(value, "/")) {
 			found = append(found, value)
 		}
 	}
@@ -100,7 +195,7 @@ func hideIn(arguments []string, hide func(string) string) []string {
 		switch value := program.value(arguments, i); {
 		case value != "":
 			list[i] = strings.TrimSuffix(arguments[i], value) + hide(value)
-		case i > 0 && names(arguments[i-1]) && !option.MatchString(arguments[i]):
+		case i > 0 && option.MatchString(arguments[i-1]) && !option.MatchString(arguments[i]) && Named(arguments[i-1], arguments[i]):
 			list[i] = hide(arguments[i])
 		case i > 0 && slices.Contains(userOptions, arguments[i-1]):
 			list[i] = hidePassword(arguments[i], hide)
@@ -120,7 +215,7 @@ func hideInOne(argument string, hide func(string) string) string {
 	}
 	name, value := parts[1], parts[2]
 	switch {
-	case Name(name):
+	case Named(name, value):
 		return name + hide(value)
 	case slices.Contains(userOptions, strings.TrimSuffix(name, "=")):
 		return name + hidePassword(value, hide)
@@ -133,7 +228,7 @@ func hideInOne(argument string, hide func(string) string) string {
 // hidePassword hides what follows a user's name.
 func hidePassword(text string, hide func(string) string) string {
 	user, password, found := strings.Cut(text, ":")
-	if !found {
+	if !found || isHidden.MatchString(text) {
 		return text
 	}
 	return user + ":" + hide(password)
@@ -148,24 +243,23 @@ var assignment = regexp.MustCompile(`^([-+]{0,2}[A-Za-z_][\w.-]*(?:=|: ))((?s:.+
 
 var option = regexp.MustCompile(`^--?[A-Za-z][\w.-]*$`)
 
-// names reports whether an argument is an option that says that a secret
-// follows.
-func names(argument string) bool { return option.MatchString(argument) && Name(argument) }
+// Known is Key.Known without a key, for messages.
+func Known(secrets []string) func(string) string { return Key(nil).Known(secrets) }
 
 // Known hides secrets that are known, whatever they look like, and those that
 // are recognised. Short ones are left: "INFO" or "true", the value of some
-// variable, is a part of many a text.
-func Known(secrets []string) func(string) string {
+// variable, is a part of many texts.
+func (k Key) Known(secrets []string) func(string) string {
 	var pairs []string
 	secrets = slices.Clone(secrets)
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	for _, s := range secrets {
 		if len(s) >= shortest && !isHidden.MatchString(s) {
-			pairs = append(pairs, s, Withheld)
+			pairs = append(pairs, s, k.Hide(s))
 		}
 	}
 	r := strings.NewReplacer(pairs...)
-	return func(text string) string { return Text(r.Replace(text)) }
+	return func(text string) string { return k.Text(r.Replace(text)) }
 }
 
 // shortest is the length in bytes of the shortest secret that Known looks for.

@@ -2,6 +2,7 @@ package redact
 
 import (
 	_ "embed"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,13 +10,16 @@ import (
 
 func TestName(t *testing.T) {
 	for _, name := range []string{"PASSWORD", "password", "DB_PASSWD", "--api-key", "apikey", "API_KEY", "OpenAIApiKey", "SLURM_vault_token", "hfToken",
-		"HF_TOKEN", "token", "client_secret", "AWS_SECRET_ACCESS_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "SLURM_JWT", "auth", "X-Auth", "privateKey",
-		"private", "ssh-key", "SSHKEY", "passphrase", "PGPASSWORD", "WANDB_API_KEY", "cred", "cookie", "OAUTH2", "NCCL_Vault_Token", "pwd", "accessKey"} {
+		"HF_TOKEN", "token", "client_secret", "AWS_SECRET_ACCESS_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "SLURM_JWT", "privateKey",
+		"ssh-key", "SSHKEY", "passphrase", "PGPASSWORD", "WANDB_API_KEY", "cred", "OAUTH2", "NCCL_Vault_Token", "accessKey", "parameters.api_key",
+		"bearer_token", "X-Auth-Token", "AccountKey", "db.password", "csrfToken", "secrets"} {
 		if !Name(name) {
 			t.Errorf("%s does not name a secret", name)
 		}
 	}
 	for _, name := range []string{"--max-tokens", "tokens", "token_count", "KeyError", "tokenizer", "--tokenizer-path", "NCCL_DEBUG", "OMP_NUM_THREADS", "author", "SLURM_JOB_ID",
+		"kv_token", "attn.key", "cache-key", "cache_key", "key", "KEY", "opt", "sort_key", "NCCL_IB_PKEY", "pad_token", "eosToken", "token_dim", "num_kv_tokens", "secretary",
+		"token_id", "pin", "pass", "auth", "private", "secretary_mode", "tokenise", "keys", "primary.key", "--attn-key", "MAX_TOKEN",
 		"--batch", "keyboard", "monotonic", "--compass", "secondary", "SLURM_JOB_NODELIST", "pinned", "credo"[:3]} {
 		if Name(name) {
 			t.Errorf("%s names a secret", name)
@@ -43,6 +47,7 @@ var texts = []string{
 	"mysql -uroot -pMARK db", "/usr/bin/mysqldump --all-databases -pMARK >x", "sh -c 'mariadb-dump -h db -pMARK x'", "sshpass -p MARK ssh host", "sshpass -pMARK ssh host",
 	"mongosh host -u me -p MARK", "docker login -u me -p MARK registry", "7z a -pMARK x.7z y", "unzip -P MARK x.zip", "redis-cli -h cache -a MARK", "ldapsearch -D cn=me -w MARK",
 	`["mysql", "-pMARK"]`, `["sshpass", "-p", "MARK"]`, "https://discord.com/api/webhooks/123/MARK",
+	"client -pMARK", `["client", "-pMARK"]`, "wrote Qm5xT2pZ8vKc4LwRj7NfYb3HsD6gAe9UMARK",
 	"vault hvs.MARK", "redis://:MARK@cache:6379/0", "--auth.token=MARK", "credentials=MARK",
 }
 
@@ -75,6 +80,7 @@ func TestTextKeeps(t *testing.T) {
 		"https://example.org/a?page=2#x", "ssh://git@github.com/x", "git@github.com:x/y.git", "the program ended with exit status 1; its output is in rank-00000.log",
 		"study.toml:3: workload.batch: want 1 or more", "hf-trainer-state", "risk-averse-optimiser-2024", "basic assumptions hold", "sha256:0123456789abcdef",
 		"keyboard interrupt", "author=somebody", "a key that nobody knows", "key: workload.batch", "write key=value, like workers=1",
+		"write KEY=VALUE", `--label "opt": write KEY=COLUMN, like platform=host`, "attn.key=fp16", "--cache-key=8", "kv_token=4k", "path/key=a1", "use_auth_token=True", "cc -pthread -parallel -p8",
 	} {
 		if got := Text(text); got != text {
 			t.Errorf("%q became %q", text, got)
@@ -132,9 +138,11 @@ func TestArguments(t *testing.T) {
 	key := Key("a key")
 	got := strings.Join(key.Arguments([]string{"python3", "train.py", "--api-key", "a,b c", "--password=x,y z", "TOKEN=x;y", "--user", "me:pass", "--max-tokens", "5", "--verbose",
 		"--env=PASSWORD=x y", "--user=me:pass", "-H", "X-Auth-Token: x y", "--token", "-x!y", "--use-auth", "--verbose",
+		"client", "-pHunter2!", "-p8", "-p8080:80", "-parallel", "-pthread", "--use-auth-token", "true", "--cache-key=8", "-p", "8",
 		"/usr/bin/mysql", "-px;y", "-P3306", "sshpass", "-p", "x y", "podman", "login", "-p", "-x"}), "|")
 	want := strings.Join([]string{"python3", "train.py", "--api-key", key.Hide("a,b c"), "--password=" + key.Hide("x,y z"), "TOKEN=" + key.Hide("x;y"), "--user", "me:" + key.Hide("pass"), "--max-tokens", "5", "--verbose",
 		"--env=PASSWORD=" + key.Hide("x y"), "--user=me:" + key.Hide("pass"), "-H", "X-Auth-Token: " + key.Hide("x y"), "--token", key.Hide("-x!y"), "--use-auth", "--verbose",
+		"client", "-p" + key.Hide("Hunter2!"), "-p8", "-p8080:80", "-parallel", "-pthread", "--use-auth-token", "true", "--cache-key=8", "-p", "8",
 		"/usr/bin/mysql", "-p" + key.Hide("x;y"), "-P3306", "sshpass", "-p", key.Hide("x y"), "podman", "login", "-p", key.Hide("-x")}, "|")
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
@@ -149,8 +157,67 @@ func TestHide(t *testing.T) {
 	switch {
 	case first != again, a.Hide("x") == a.Hide("y"), a.Hide("x") == b.Hide("x"):
 		t.Error("digests do not tell secrets apart")
-	case Key(nil).Hide("x") != Withheld, a.Hide("") != "", a.Hide(b.Hide("x")) != b.Hide("x"):
+	case Key(nil).Hide("x") != Withheld, a.Hide("") != "", a.Hide(b.Hide("x")) != b.Hide("x"), a.Hide("sealed-0123456789abcdef") != "withheld:0123456789abcdef":
 		t.Error("hidden otherwise than documented")
+	}
+}
+
+// The digest is the first 8 bytes of HMAC-SHA-256; RFC 4231, test case 2, has
+// this one.
+func TestDigest(t *testing.T) {
+	if got, want := Key("Jefe").Hide("what do ya want for nothing?"), "withheld:5bdcc146bf60754e"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Of the same form, texts with different secrets stay different, and with equal
+// ones equal. It holds for values, arguments and lists.
+func TestHidingKeepsIdentity(t *testing.T) {
+	key := Key("a key")
+	for _, form := range append(slices.Clone(texts), "attn.key=MARK", "--cache-key=MARK", "kv_token=MARK", "/data/key=MARK", "MARK") {
+		seen := map[string]string{}
+		for _, value := range []string{"fp16", "fp32", "4k", "8k", "A", "a", "1", "2", marker + "A", marker + "B", "withheld:0123456789abcdef"} {
+			text := strings.ReplaceAll(form, "MARK", value)
+			for kind, got := range map[string]string{"text": key.Text(text), "arguments": strings.Join(key.Arguments([]string{text}), " "),
+				"pair": strings.Join(key.Arguments([]string{"--api-key", value}), " "), "named": key.Value("api_key", value).(string), "list": fmt.Sprint(key.Value("token", []any{value, "x"}))} {
+				if other, known := seen[kind+got]; known && other != value {
+					t.Errorf("%s of %q: %q and %q both become %q", kind, form, other, value, got)
+				}
+				seen[kind+got] = value
+			}
+			if key.Text(text) != key.Text(text) || !key.Matches(key.Text(text), text) {
+				t.Errorf("%q: %q does not match it", text, key.Text(text))
+			}
+		}
+	}
+	if key.Value("password", int64(1)) == key.Value("password", int64(2)) || key.Value("batch", int64(64)) != any(int64(64)) {
+		t.Error("numbers are hidden otherwise than texts")
+	}
+}
+
+func TestMatches(t *testing.T) {
+	key := Key("a key")
+	old := func(secret string) string { return strings.Replace(key.Hide(secret), "withheld:", "sealed-", 1) }
+	for _, c := range []struct {
+		hidden, plain string
+		want          bool
+	}{
+		{"COLOR=" + old("blue"), "COLOR=blue", true}, {"COLOR=" + old("blue"), "COLOR=red", false}, {"COLOR=" + key.Hide("blue"), "COLOR=blue", true},
+		{"blue", "blue", true}, {"blue", "red", false}, {"a " + old("x") + " b " + old("yy"), "a x b yy", true}, {"a " + old("x") + " b " + old("yy"), "a x b y", false},
+		{old("x") + old("y"), "xy", true}, {old("x"), "xy", false}, {"no " + old("x"), "x", false}, {old("x"), "", false}, {old("x"), old("x"), true},
+	} {
+		if got := key.Matches(c.hidden, c.plain); got != c.want {
+			t.Errorf("%q, %q: %t", c.hidden, c.plain, got)
+		}
+	}
+}
+
+func TestMerged(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "withheld": true, "--api-key=withheld": true, "withheld:0123456789abcdef": false,
+		"withheld:0123456789abcdef,withheld": true, "sealed-0123456789abcdef": false} {
+		if Merged(text) != want {
+			t.Errorf("%q: %t", text, !want)
+		}
 	}
 }
 

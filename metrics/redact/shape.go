@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// shape is a way in which a secret stands in a text. Its groups are what is
-// before the secret, in it the name that the secret goes by, if it has one, and
-// the secret.
+// A shape is a form in which secrets appear in a text. Its groups are the text
+// before the secret, in it the secret's name, if it has one, and the secret.
 type shape struct {
 	pattern *regexp.Regexp
 	// marks are parts of which every text with this shape has one, in lower case.
@@ -34,6 +33,7 @@ var shapes = []shape{
 	{pattern: regexp.MustCompile(`((?i:cookie)["']?:\s*)([^"'\n]+)`), marks: []string{"cookie"}},
 	{pattern: regexp.MustCompile(`((?:^|\s)(?:-u|--user|--proxy-user)\s+["']?[^\s:"'-][^\s:"']*:)([^\s"']+)`), marks: []string{"-u", "--proxy-user"}},
 	passwordShape(),
+	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60\[,])-p)([^\s"'\\,;|&\]-][^\s"'\\,;|&\]]*)`), marks: []string{"-p"}, is: func(_, secret string) bool { return attached(secret) }},
 	{pattern: regexp.MustCompile(`()\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*)`), marks: []string{"eyj"}},
 	tokenShape(),
 	// Databricks', Pulumi's, Mailgun's
@@ -44,33 +44,29 @@ var shapes = []shape{
 	{pattern: regexp.MustCompile(`()\b([A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9=_-]{32,})`), marks: []string{".atlasv1."}},
 	{pattern: regexp.MustCompile(`()\b((?:AKIA|ASIA|AROA|AIDA|ANPA)[A-Z0-9]{12,})`), marks: []string{"akia", "asia", "aroa", "aida", "anpa"}},
 	// {"token": "x"}, token='x y'
-	{pattern: regexp.MustCompile(`(["']?([A-Za-z_][\w.-]*)["']?\s*[=:]\s*")((?:[^"\\]|\\.)+)`), marks: nameMarks, is: named},
-	{pattern: regexp.MustCompile(`(["']?([A-Za-z_][\w.-]*)["']?\s*[=:]\s*')([^']+)`), marks: nameMarks, is: named},
+	{pattern: regexp.MustCompile(`(["']?([A-Za-z_][\w.-]*)["']?\s*[=:]\s*")((?:[^"\\]|\\.)+)`), marks: nameMarks, is: Named},
+	{pattern: regexp.MustCompile(`(["']?([A-Za-z_][\w.-]*)["']?\s*[=:]\s*')([^']+)`), marks: nameMarks, is: Named},
 	// --password 'a b', where a shell's line is one argument
-	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)\s+\\*")((?:[^"\\]|\\[^"])+)`), marks: nameMarks, is: named},
-	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)\s+')([^']+)`), marks: nameMarks, is: named},
+	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)\s+\\*")((?:[^"\\]|\\[^"])+)`), marks: nameMarks, is: Named},
+	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)\s+')([^']+)`), marks: nameMarks, is: Named},
 	// JSON with numbers, or within a text: {"token": 1234}, {\"token\": \"x\"}; "token" => "x"
-	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)\\*["']\s*[=:]>?\s*(?:\[\s*)?\\*["']?)([^\s"'\\,;}\]]+)`), marks: nameMarks, is: named},
+	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)\\*["']\s*[=:]>?\s*(?:\[\s*)?\\*["']?)([^\s"'\\,;}\]]+)`), marks: nameMarks, is: Named},
 	// <password>x</password>; <add key="Password" value="x"/>, {"name": "DB_PASSWORD", "value": "x"}
-	{pattern: regexp.MustCompile(`(<([A-Za-z_][\w:.-]*)(?:\s[^<>]*)?>\s*)([^<>\s](?:[^<>]*[^<>\s])?)\s*</`), marks: nameMarks, is: func(name, _ string) bool { return strong(name) }},
-	{pattern: regexp.MustCompile(`((?i:name|key)\\*["']?\s*[=:]\s*\\*["']?([A-Za-z_][\w.-]*)\\*["']?,?\s*\\*["']?(?i:value)\\*["']?\s*[=:]\s*\\*["']?)([^\s"'\\,;}\]<>]+)`), marks: nameMarks, is: func(name, _ string) bool { return strong(name) }},
+	{pattern: regexp.MustCompile(`(<([A-Za-z_][\w:.-]*)(?:\s[^<>]*)?>\s*)([^<>\s](?:[^<>]*[^<>\s])?)\s*</`), marks: nameMarks, is: func(name, secret string) bool { return Name(name) && Named(name, secret) }},
+	{pattern: regexp.MustCompile(`((?i:name|key)\\*["']?\s*[=:]\s*\\*["']?([A-Za-z_][\w.-]*)\\*["']?,?\s*\\*["']?(?i:value)\\*["']?\s*[=:]\s*\\*["']?)([^\s"'\\,;}\]<>]+)`), marks: nameMarks, is: func(name, secret string) bool { return Name(name) && Named(name, secret) }},
 	// token%3Dx, to the next %26
-	{pattern: regexp.MustCompile(`((?:^|%[0-9A-Fa-f]{2}|[^\w.%-])([A-Za-z_][\w.-]*)%(?:25)*3[Dd])((?:[^\s"'&;,%]|%(?:[013-9A-Fa-f][0-9A-Fa-f]|2[0-57-9A-Fa-f]))+)`), marks: nameMarks, is: named},
+	{pattern: regexp.MustCompile(`((?:^|%[0-9A-Fa-f]{2}|[^\w.%-])([A-Za-z_][\w.-]*)%(?:25)*3[Dd])((?:[^\s"'&;,%]|%(?:[013-9A-Fa-f][0-9A-Fa-f]|2[0-57-9A-Fa-f]))+)`), marks: nameMarks, is: Named},
 	// PASSWORD = x, password := "x", password=\"x\"
-	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)\s*:?=\s*\\*["']?)([^\s"'\\&;,]+)`), marks: nameMarks, is: named},
+	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)\s*:?=\s*\\*["']?)([^\s"'\\&;,]+)`), marks: nameMarks, is: Named},
 	// --set=password=x: the value of one name is another one's name
-	{pattern: regexp.MustCompile(`(=([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), marks: nameMarks, is: named},
+	{pattern: regexp.MustCompile(`(=([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), marks: nameMarks, is: Named},
 	// PASSWORD=x, --password=x, ?api_key=x&…
-	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), marks: nameMarks, is: named},
+	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), marks: nameMarks, is: Named},
 	// X-Api-Key: x, password: x
-	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*):\s*)([^\s"',;]+)`), marks: nameMarks, is: func(name, _ string) bool { return strong(name) }},
+	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*):\s*)([^\s"',;]+)`), marks: nameMarks, is: func(name, secret string) bool { return Name(name) && Named(name, secret) }},
 	// --api-key x
-	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)(?:["']?,?\s+["']?|\\*["'],\\*["']))([^\s"'\\-][^\s"'\\]*)`), marks: nameMarks, is: named},
+	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)(?:["']?,?\s+["']?|\\*["'],\\*["']))([^\s"'\\-][^\s"'\\]*)`), marks: nameMarks, is: Named},
 }
-
-// named reports whether a name is that of a secret. Names that mean other things
-// in prose ("key=value") need a value that is no word.
-func named(name, secret string) bool { return strong(name) || Name(name) && mixed(secret) }
 
 // mixed reports whether a text is no word of a language: it has a digit, or
 // upper case behind its first letter.
@@ -83,7 +79,10 @@ func (s shape) marked(lower string) bool {
 	return slices.ContainsFunc(s.marks, func(mark string) bool { return strings.Contains(lower, mark) })
 }
 
-// replace puts hide's word in the place of every secret of the shape.
+var digit16 = regexp.MustCompile(`^` + hex16 + `$`)
+
+// replace replaces every secret of the shape by hide's answer. A digest is not
+// taken for the password of a user called "withheld".
 func (s shape) replace(text string, hide func(string) string) string {
 	at := 0
 	var b strings.Builder
@@ -93,7 +92,7 @@ func (s shape) replace(text string, hide func(string) string) string {
 		if last > 4 {
 			name = text[m[4]:m[5]]
 		}
-		if s.is != nil && !s.is(name, secret) {
+		if s.is != nil && !s.is(name, secret) || digit16.MatchString(secret) && strings.HasSuffix(text[:m[last]], Withheld+":") {
 			continue
 		}
 		b.WriteString(text[at:m[last]])
