@@ -22,6 +22,9 @@ func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.
 	if err := os.MkdirAll(folder.Path(), file.Folder); err != nil {
 		return err
 	}
+	if err := keepKey(folder, st.Key); err != nil {
+		return err
+	}
 	frozen := *plan
 	var err error
 	if frozen.StudyFile, err = filepath.Abs(st.File); err != nil {
@@ -102,6 +105,10 @@ func ReadPlan(folder rundir.Study) (*study.Plan, error) {
 		return nil, fmt.Errorf("%s cannot be read: it has no points", folder.Plan())
 	case plan.Study != filepath.Base(folder.Path()):
 		return nil, fmt.Errorf("%s is the plan of another study, %q", folder.Plan(), plan.Study)
+	}
+	seals := &sealer{folder: folder}
+	for i := range plan.Points {
+		seals.seal(&plan.Points[i].Point)
 	}
 	return plan, nil
 }

@@ -116,6 +116,9 @@ type Attempt struct {
 	// Run, Number, and the point's ID and repeat. It may have ended, or be under
 	// way.
 	Unreadable error
+	// Unkeyed: the point was written with plain secrets, and its digests hold for this
+	// command only, since the study's folder has no key.
+	Unkeyed bool
 }
 
 // Named reports whether the attempt is one that a name means, see Means. The study
@@ -208,6 +211,11 @@ func (c Creator) create(t Todo, r Record, extra func(at rundir.Folder, a *Attemp
 		}
 		if len(t.Command.Secrets()) > 0 {
 			if err := writeJSON(at.Command(), t.Command, file.Private); err != nil {
+				return err
+			}
+		}
+		if len(t.Own.Secrets()) > 0 {
+			if err := writeJSON(at.Parameters(), t.Own, file.Private); err != nil {
 				return err
 			}
 		}

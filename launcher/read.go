@@ -102,13 +102,14 @@ func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
 		}
 	}
 	var list []*Attempt
+	seals := &sealer{folder: folder}
 	for _, e := range entries {
 		a := known[e.Run]
 		if a != nil && a.Verdict != nil {
 			list = append(list, a)
 			continue
 		}
-		read, err := load(e)
+		read, err := load(e, seals)
 		if err != nil {
 			if read = (&Attempt{Run: e.Run, Number: e.Number}); a != nil {
 				*read = *a // as it was last read
@@ -121,7 +122,7 @@ func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
 	return list, nil
 }
 
-func load(e rundir.Attempt) (*Attempt, error) {
+func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 	a := &Attempt{Run: e.Run, Number: e.Number}
 	for _, f := range []struct {
 		path string
@@ -135,7 +136,7 @@ func load(e rundir.Attempt) (*Attempt, error) {
 			return nil, err
 		}
 	}
-	a.Point.Command = a.Point.Command.Sealed(nil) // whoever wrote it
+	a.Unkeyed = seals.seal(&a.Point) // whoever wrote it
 	if err := a.check(e); err != nil {
 		return nil, err
 	}

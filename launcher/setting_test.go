@@ -58,7 +58,7 @@ func TestSettingHidesSecrets(t *testing.T) {
 	if diff := cmp.Diff(want, batch); diff != "" {
 		t.Error(diff)
 	}
-	if !strings.HasPrefix(batch.Setup, "sealed-") || strings.Contains(batch.Environment, "hunter") {
+	if !strings.HasPrefix(batch.Setup, "withheld:") || strings.Contains(batch.Environment, "hunter") {
 		t.Errorf("%+v", batch)
 	}
 	if bare := *setting(site.As("bare"), f, key, true); bare.Modules != metrics.None || bare.Container != metrics.None || bare.Setup != batch.Setup {

@@ -181,7 +181,11 @@ func secrets(run rundir.Folder) []string {
 	if _, err := readJSON(run.Secrets(), &site); err != nil {
 		site = nil
 	}
-	return slices.Concat(c.Secrets(), site)
+	var own study.Own
+	if _, err := readJSON(run.Parameters(), &own); err != nil {
+		own = nil
+	}
+	return slices.Concat(c.Secrets(), own.Secrets(), site)
 }
 
 // follow takes the progress from the events of rank 0.

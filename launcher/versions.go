@@ -82,7 +82,7 @@ func (v *Versions) now(p study.Planned) map[string]string {
 		return nil
 	}
 	point := p.Point
-	point.Command = p.Command
+	point.Command, point.Own = p.Command, p.Own
 	sums := map[string]string{}
 	add := func(name, path string) {
 		if v.digests == nil {

@@ -78,6 +78,11 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 		s.warn("%v", err)
 		return unreadable(1)
 	}
+	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Unkeyed }) {
+		if attempts, err = s.keyed(folder, attempts); err != nil {
+			return err
+		}
+	}
 	states, unread, unreachable := s.survey(ctx, attempts)
 	its, err := folder.Identity()
 	if err != nil {
@@ -200,6 +205,20 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	}
 	s.note("collected %s into %s: %s (%s)", folder.Path(), db.Path(), strings.Join(statuses, ", "), read)
 	return errors.Join(unreachable, unreadable(unread), unplanned)
+}
+
+// keyed reads attempts with plain secrets again, once the folder has a key for their
+// digests: each collect makes the same ones. Another user's folder gets none.
+func (s *session) keyed(folder rundir.Study, attempts []*launcher.Attempt) ([]*launcher.Attempt, error) {
+	database, err := s.database()
+	if err != nil {
+		return nil, err
+	}
+	if err := launcher.KeepKey(folder, database); err != nil {
+		s.warn("%v; digests of plain secrets in %s will change with each collect", err, folder.Path())
+		return attempts, nil
+	}
+	return launcher.Attempts(folder)
 }
 
 // recordEnergy has the energy of runs under Slurm written down, where it reads one. No

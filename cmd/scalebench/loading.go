@@ -100,7 +100,12 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, a aske
 	if nodes != nil {
 		w.site = nodes.Site(w.site)
 	}
-	if w.plan, err = s.plan(w.study, w.site); err != nil && nodes != nil {
+	if w.folder == "" { // which has the study's key; what is wrong with it is reported below
+		if folder, err := s.folderOf(ctx, w.study, w.site); err == nil {
+			w.folder = folder
+		}
+	}
+	if w.plan, err = s.plan(w.study, w.site, w.folder); err != nil && nodes != nil {
 		return nil, &usageError{err: fmt.Errorf("within the allocation of job %s (nodes: %d, CPUs per node: %d, GPUs per node: %d):\n%w", nodes.JobID, nodes.Nodes, nodes.CPUsPerNode, nodes.GPUsPerNode, err),
 			hint: "Instead, --local runs on this machine, and `submit` submits separate jobs."}
 	} else if err != nil {
@@ -110,7 +115,9 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, a aske
 		return nil, err
 	}
 	if w.folder == "" {
-		w.folder, err = s.folderOf(ctx, w.study, w.site)
+		if w.folder, err = s.folderOf(ctx, w.study, w.site); err == nil {
+			w.plan, err = s.plan(w.study, w.site, w.folder)
+		}
 	}
 	return w, err
 }

@@ -251,7 +251,7 @@ func TestSecretsStayIn(t *testing.T) {
 	// Equal secrets show as equal, others as others, in records and in names.
 	digest := func(study string) (digest, point string) {
 		out := string(say(0, "show", study+"/command-w1", "--format", "json"))
-		m := regexp.MustCompile(`API_TOKEN=(sealed-[0-9a-f]{16})`).FindStringSubmatch(out)
+		m := regexp.MustCompile(`API_TOKEN=(withheld:[0-9a-f]{16})`).FindStringSubmatch(out)
 		p := regexp.MustCompile(`"point": "([^"]*)"`).FindStringSubmatch(out)
 		if m == nil || p == nil {
 			t.Fatalf("no digest of API_TOKEN in\n%s", out)
@@ -306,8 +306,8 @@ func TestPlainPointIsCollectedWithoutSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text = regexp.MustCompile(`API_TOKEN=sealed-[0-9a-f]+`).ReplaceAll(text, []byte("API_TOKEN="+s.list[0]))
-		text = regexp.MustCompile(`--password=sealed-[0-9a-f]+`).ReplaceAll(text, []byte("--password="+s.list[1]))
+		text = regexp.MustCompile(`API_TOKEN=withheld:[0-9a-f]+`).ReplaceAll(text, []byte("API_TOKEN="+s.list[0]))
+		text = regexp.MustCompile(`--password=withheld:[0-9a-f]+`).ReplaceAll(text, []byte("--password="+s.list[1]))
 		if len(s.found(text)) != 2 {
 			t.Fatalf("%s", text)
 		}

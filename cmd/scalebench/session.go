@@ -15,6 +15,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/file"
@@ -119,19 +121,23 @@ func dataHome() (string, error) {
 	return filepath.Join(home, ".local", "share"), nil
 }
 
-// plan plans a study on a site. The secrets of both stand in records as digests,
-// made with a key that is kept beside the database.
-func (s *session) plan(st *study.Study, site *study.Site) (*study.Plan, error) {
-	if len(st.Command.Secrets()) > 0 || site.Private() {
-		database, err := s.database()
-		if err != nil {
-			return nil, err
+// plan plans a study on a site. In records, digests replace the secrets of both.
+func (s *session) plan(st *study.Study, site *study.Site, folder rundir.Study) (*study.Plan, error) {
+	database, unnamed := s.database()
+	if st.Secret() || site.Private() {
+		if unnamed != nil {
+			return nil, unnamed
 		}
-		if st.Key, err = redact.ReadKey(database + ".key"); err != nil {
+		var err error
+		if st.Key, err = launcher.Key(folder, database); err != nil {
 			return nil, err
 		}
 	}
-	return st.Plan(site)
+	plan, err := st.Plan(site)
+	if err != nil || unnamed != nil || folder == "" {
+		return plan, err
+	}
+	return plan, launcher.Adopt(plan, folder, database)
 }
 
 // print writes a table to standard output in the format asked for.

@@ -87,7 +87,7 @@ environment = { LEVEL = "fast" }
 	b.must(0, &series, "scaling", "varied", "--format", "json")
 	for _, s := range series {
 		python := map[string]string{"command variant=plain": "/bin/sh", "command variant=fast": "/bin/bash"}[s.Series]
-		if s.Runs != 2 || s.Fingerprint["python"] != python || !strings.HasPrefix(s.Fingerprint["environment"], "COMMON=sealed-") || s.Fingerprint["modules"] != "none" {
+		if s.Runs != 2 || s.Fingerprint["python"] != python || !strings.HasPrefix(s.Fingerprint["environment"], "COMMON=withheld:") || s.Fingerprint["modules"] != "none" {
 			t.Errorf("%+v", s)
 		}
 	}

@@ -9,11 +9,13 @@
 //	RUNS/STUDY/study.toml          the study as it was last submitted or run
 //	RUNS/STUDY/site.toml           the site file that went with it, if any
 //	RUNS/STUDY/plan.json           the plan
+//	RUNS/STUDY/digest.key          the key of the digests that replace secrets, mode 0600; where there are any
 //	RUNS/STUDY/lease               touched while a command begins attempts, old while none does
 //	RUNS/STUDY/trash/              the folders of attempts that were forgotten, as they were
 //	RUNS/STUDY/POINT-r1-a1/        first attempt at the first repeat of a point
 //	    point.json                 the frozen contract with every program, secrets replaced by digests
 //	    command.json               the [command] table with them, mode 0600; where there are any
+//	    parameters.json            the [parameters] table with them, mode 0600; where there are any
 //	    secrets.json               values of the site's variables that look like secrets, mode 0600; where there are any
 //	    attempt.json               our record of the attempt, from before it began
 //	    heartbeat                  rewritten as long as the command lives that drives a local attempt
@@ -70,6 +72,7 @@ func (s Study) Runs() string      { return filepath.Dir(string(s)) }
 func (s Study) StudyFile() string { return filepath.Join(string(s), "study.toml") }
 func (s Study) SiteFile() string  { return filepath.Join(string(s), "site.toml") }
 func (s Study) Plan() string      { return filepath.Join(string(s), "plan.json") }
+func (s Study) Key() string       { return filepath.Join(string(s), "digest.key") }
 func (s Study) Lease() string     { return filepath.Join(string(s), "lease") }
 
 // Folder is the folder of one attempt.
@@ -161,6 +164,9 @@ func (r Folder) Path() string     { return string(r) }
 func (r Folder) Name() string     { return filepath.Base(string(r)) }
 func (r Folder) Point() string    { return filepath.Join(string(r), "point.json") }
 func (r Folder) Command() string  { return filepath.Join(string(r), "command.json") }
+func (r Folder) Parameters() string {
+	return filepath.Join(string(r), "parameters.json")
+}
 func (r Folder) Secrets() string  { return filepath.Join(string(r), "secrets.json") }
 func (r Folder) Attempt() string  { return filepath.Join(string(r), "attempt.json") }
 func (r Folder) Job() string      { return filepath.Join(string(r), "job.json") }

@@ -42,49 +42,38 @@ type Command struct {
 	Folder string `toml:"-" json:"folder"`
 }
 
-// Sealed is the command as records have it: what is or may be a secret is
-// replaced by a digest of it, the values of all variables among them.
+// Sealed returns the command as records have it: digests replace what is or may be
+// a secret, including the values of all variables.
 func (c Command) Sealed(key redact.Key) Command {
+	return c.sealed(key, func(_, value string) string { return key.Hide(value) })
+}
+
+// identified returns the command as a point's identity has it: digests replace the
+// values that are recognised as secrets, and no others, so that a plain variable
+// is the same under every key.
+func (c Command) identified(key redact.Key) Command {
+	return c.sealed(key, func(name, value string) string { return key.Value(name, value).(string) })
+}
+
+func (c Command) sealed(key redact.Key, variable func(name, value string) string) Command {
 	c.Run = key.Arguments(c.Run)
 	c.Directory, c.Log = key.Text(c.Directory), key.Text(c.Log)
 	if c.Environment != nil {
 		environment := Variables{}
 		for name, value := range c.Environment {
-			environment[name] = key.Hide(value)
+			environment[name] = variable(name, value)
 		}
 		c.Environment = environment
 	}
 	return c
 }
 
-// Secrets are the values that Sealed replaces.
+// Secrets returns the values that Sealed replaces.
 func (c Command) Secrets() []string {
 	list := redact.Secrets(slices.Concat(c.Run, []string{c.Directory, c.Log}))
 	for _, name := range slices.Sorted(maps.Keys(c.Environment)) {
 		if value := c.Environment[name]; value != "" {
 			list = append(list, value)
-		}
-	}
-	return list
-}
-
-// Doubts are what in the study looks like a secret.
-func (s *Study) Doubts() Problems {
-	const stored = " looks like a secret. Records have a keyed digest in its place, but this file and its copy in the run folder hold it. "
-	const better = "Leave it out and set it where you run or submit: the program inherits it"
-	var list Problems
-	doubt := func(key, path, message string) {
-		list = append(list, Problem{File: s.File, Line: s.lines[key], Path: path, Message: message})
-	}
-	hidden := s.Command.Sealed(nil)
-	for i, argument := range s.Command.Run {
-		if hidden.Run[i] != argument {
-			doubt("command.run", fmt.Sprintf("command.run[%d]", i), "part of it"+stored+"Let the program read it from a variable that it inherits, or from a file")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Command.Environment)) {
-		if value := s.Command.Environment[name]; value != "" && (redact.Name(name) || redact.Text(value) != value) {
-			doubt("command.environment", "command.environment", name+stored+better)
 		}
 	}
 	return list

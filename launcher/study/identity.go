@@ -10,7 +10,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/mfu"
 	"github.com/scalebench/scalebench/metrics/pointkey"
-	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // asksOnly reports whether the key is a question asked of the run afterwards:
@@ -20,10 +19,9 @@ func (p *Point) asksOnly(path string) bool {
 	return slices.Contains(pointkey.Readings(), path) || slices.Contains(pointkey.Sayings(), path) || path == pointkey.Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
 }
 
-// identity is the point's name: a readable start and a hash of the keys that
-// differ from their defaults. Of secrets it is the digests that count: from a
-// hash of their values, which everybody sees, who knows the other keys could
-// tell whether a guess is right.
+// identity returns the point's name: a readable start and a hash of the keys that
+// differ from their defaults. Digests replace secrets: everybody sees the hash,
+// and whoever knows the other keys could test guesses with a hash of the value.
 func (x *expansion) identity(p *Point) string {
 	var lines []string
 	for path, text := range keyTexts(p) {
@@ -57,14 +55,11 @@ func keyTexts(p *Point) map[string]string {
 
 // Parameters are all keys of the point by TOML path, as the store keeps them:
 // string, int64, float64, bool, or []any of these; a key without a value is
-// left out, and so is one that the run's program was never told. Secrets that
-// the point still has are hidden.
+// left out, and so is one that the run's program was never told.
 func (p *Point) Parameters() map[string]any {
 	fields := p.fields()
 	m := make(map[string]any, len(fields))
-	hidden := *p
-	hidden.Command = p.Command.Sealed(nil)
-	texts := keyTexts(&hidden)
+	texts := keyTexts(p)
 	for _, f := range fields {
 		text, ok := texts[f.path]
 		if !ok || !p.Reaches(f.path) {
@@ -99,8 +94,6 @@ func plain(v any) any {
 		}
 		x, _ := v.Float64() // it was marshalled from a float64
 		return x
-	case string:
-		return redact.Text(v)
 	case []any:
 		for i := range v {
 			v[i] = plain(v[i])

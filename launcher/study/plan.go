@@ -29,10 +29,11 @@ type Plan struct {
 // Planned is a point together with where it goes. What a program needs is in
 // the Point; the rest is the scheduler's.
 type Planned struct {
-	Point Point `json:"point"` // its Command is sealed
-	// Command is the command as it is to be run, secrets and all; it goes into
-	// no record.
+	Point Point `json:"point"` // its Command and parameters are sealed
+	// Command and Own are those that are run, with their secrets; no record has
+	// them.
 	Command   Command `json:"-"`
+	Own       Own     `json:"-"`
 	Partition string  `json:"partition"` // "": the cluster's default
 	Exclusive bool    `json:"exclusive"`
 	// Unconstrained: every resource has its first value, in a design that compares the
@@ -284,9 +285,11 @@ func (x *expansion) point(p Point) []Planned {
 	if p.Data.Stage && p.Data.Path == "" {
 		x.problem("data.stage", fmt.Sprintf("no folder to copy to the nodes: data.path is empty (data.kind is %q)", p.Data.Kind))
 	}
-	command := p.Command
-	p.Command = command.Sealed(s.Key)
+	command, own := p.Command, p.Own
+	p.Own = own.Sealed(s.Key)
+	p.Command = command.identified(s.Key)
 	p.ID = x.identity(&p)
+	p.Command = command.Sealed(s.Key)
 	if x.seen[p.ID] {
 		x.problem("sweep", "two of its points are the same, "+p.ID, "sweep", "workload")
 		return nil
@@ -318,7 +321,7 @@ func (x *expansion) point(p Point) []Planned {
 	for i := range planned {
 		r := s.First - 1 + i
 		p.Repeat, p.Seed = r+1, s.Seed+int64(r)
-		planned[i] = Planned{Point: p, Command: command, Partition: partition, Exclusive: exclusive, Files: files}
+		planned[i] = Planned{Point: p, Command: command, Own: own, Partition: partition, Exclusive: exclusive, Files: files}
 	}
 	return planned
 }

@@ -234,7 +234,7 @@ func (s *Site) Doubts() Problems {
 	}
 	variables := func(at string, environment map[string]string) {
 		for _, name := range slices.Sorted(maps.Keys(environment)) {
-			if value := environment[name]; value != "" && (redact.Name(name) || redact.Text(value) != value) {
+			if value := environment[name]; value != "" && (redact.Named(name, value) || redact.Text(value) != value) {
 				doubt(at, name)
 			}
 		}

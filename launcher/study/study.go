@@ -71,8 +71,8 @@ type Study struct {
 	// Overrides are the keys that the command line has set in place of the file.
 	Overrides []Override
 
-	// Key is what the secrets in [command] are replaced with digests by; set it
-	// before Plan where there are any (Command.Secrets).
+	// Key makes the digests that replace secrets; set it before Plan if there are
+	// any (Secret).
 	Key redact.Key
 
 	source     []byte // the file's text
@@ -255,10 +255,10 @@ func (s *Study) Problem(path, message string) Problem {
 // Source is the file's text, as it was read.
 func (s *Study) Source() []byte { return s.source }
 
-// Mode is the permissions that a copy of the file may have at most: the file's
-// own, and the owner's alone where it holds secrets or came from elsewhere.
+// Mode returns the permissions that a copy of the file may have at most: the
+// file's own, and only the owner's if it holds secrets or came from elsewhere.
 func (s *Study) Mode() fs.FileMode {
-	if len(s.Command.Secrets()) > 0 {
+	if s.Secret() || redact.Text(string(s.source)) != string(s.source) {
 		return file.Private
 	}
 	return s.mode&file.Open | file.Private

@@ -43,7 +43,7 @@ func Environment(ctx context.Context, w world.World) *metrics.Environment {
 	e.Interface = carrier(w)
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
-		if recorded(name) {
+		if recorded(name, value) {
 			e.Variables[name] = redact.Text(value)
 		}
 	}
@@ -56,7 +56,7 @@ var perTask = []string{"SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS", "SLURM_TA
 
 // recorded reports whether a variable describes the run and gives nothing
 // away: run folders are often readable for a whole project.
-func recorded(name string) bool {
+func recorded(name, value string) bool {
 	if slices.Contains(perTask, name) {
 		return false
 	}
@@ -64,7 +64,7 @@ func recorded(name string) bool {
 	for _, prefix := range []string{"SLURM_", "NCCL_", "GLOO_", "OMP_", "HOROVOD_"} {
 		known = known || strings.HasPrefix(name, prefix)
 	}
-	return known && !redact.Name(name)
+	return known && !redact.Named(name, value)
 }
 
 // firstField is the value of the first "name: value" line of a file in /proc.

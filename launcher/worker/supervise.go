@@ -64,18 +64,35 @@ func LoadPoint(run rundir.Folder) (study.Point, error) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return p, fmt.Errorf("%s cannot be read as a point: %w", run.Point(), err)
 	}
-	text, err = trust.ReadFile(run.Command())
-	if errors.Is(err, fs.ErrNotExist) { // the command has no secrets
-		return p, nil
+	var command study.Command
+	if found, err := readSecrets(run.Command(), &command); err != nil {
+		return p, err
+	} else if found {
+		p.Command = command
 	}
-	if err != nil {
-		return p, fmt.Errorf("cannot read the command: %w", err)
-	}
-	p.Command = study.Command{}
-	if err := json.Unmarshal(text, &p.Command); err != nil {
-		return p, fmt.Errorf("%s cannot be read as a command: %w", run.Command(), err)
+	var own study.Own
+	if found, err := readSecrets(run.Parameters(), &own); err != nil {
+		return p, err
+	} else if found {
+		p.Own = own
 	}
 	return p, nil
+}
+
+// readSecrets reads a table of the study with its secrets; found is false if the
+// table has none.
+func readSecrets(path string, into any) (found bool, err error) {
+	text, err := trust.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	return true, nil
 }
 
 // record is what a supervisor needs of attempt.json.
@@ -257,7 +274,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		}
 		why = fmt.Sprintf("%s %d was %s", of, o.World.Rank, why)
 	}
-	stop := metrics.Stop{Status: metrics.StopDone, Cause: redact.Known(slices.Concat(point.Command.Secrets(), redact.Variables(os.Environ())))(why)}
+	stop := metrics.Stop{Status: metrics.StopDone, Cause: redact.Known(slices.Concat(point.Secrets(), redact.Variables(os.Environ())))(why)}
 	if code != 0 {
 		stop.Status = metrics.StopFailed
 	}
@@ -275,7 +292,7 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 	defer log.Close()
 	// The log is often sent to others: its first line shows no secret.
 	shown := s
-	shown.Point.Command = s.Point.Command.Sealed(nil)
+	shown.Point.Seal(nil)
 	fmt.Fprintf(log, "# %s rank %d of %d, incarnation %d: %s\n", time.Now().Format(time.RFC3339), w.Rank, w.Size, w.Restart, strings.Join(redact.Key(nil).Arguments(f.Started(shown)), " "))
 	if info, err := log.Stat(); err == nil {
 		o.offset = info.Size()

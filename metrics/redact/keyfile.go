@@ -19,6 +19,9 @@ const keySize = 32
 // maxKeyFile is more than a key's file ever holds, in bytes.
 const maxKeyFile = 4096
 
+// KeyFile names the file of the key next to a database.
+func KeyFile(database string) string { return database + ".key" }
+
 // NewKey makes a key.
 func NewKey() Key {
 	key := make(Key, keySize)

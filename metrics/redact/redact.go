@@ -107,23 +107,19 @@ func (k Key) Matches(hidden, plain string) bool {
 	return false
 }
 
-// Value hides a value that goes by a name: all of it where the name makes it a
+// A Hider returns what replaces a secret.
+type Hider func(secret string) string
+
+// Value hides a value that goes by a name: all of it if the name makes it a
 // secret, else the secrets in its texts. Values are those of parameters: string,
 // bool, int64, float64 or a list of these.
-func (k Key) Value(name string, v any) any { return hideValue(name, v, k.Hide, k.Text) }
-
-// HideValue is Value where text hides the secrets in a text.
-func (k Key) HideValue(name string, v any, text func(string) string) any {
-	return hideValue(name, v, k.Hide, text)
-}
-
-func hideValue(name string, v any, hide, hideText func(string) string) any {
+func (hide Hider) Value(name string, v any) any {
 	switch v := v.(type) {
 	case string:
 		if Named(name, v) {
 			return hide(v)
 		}
-		return hideText(v)
+		return hide.Text(v)
 	case int64, float64:
 		if text := fmt.Sprint(v); Named(name, text) {
 			return hide(text)
@@ -131,20 +127,24 @@ func hideValue(name string, v any, hide, hideText func(string) string) any {
 	case []any:
 		list := make([]any, len(v))
 		for i := range v {
-			list[i] = hideValue(name, v[i], hide, hideText)
+			list[i] = hide.Value(name, v[i])
 		}
 		return list
 	}
 	return v
 }
 
+// Value is Hider.Value with the key's digests.
+func (k Key) Value(name string, v any) any { return Hider(k.Hide).Value(name, v) }
+
 // Text hides the secrets in a text, without a key.
 func Text(text string) string { return Key(nil).Text(text) }
 
 // Text hides the secrets in a text; what surrounds them stays.
-func (k Key) Text(text string) string { return hideText(text, k.Hide) }
+func (k Key) Text(text string) string { return Hider(k.Hide).Text(text) }
 
-func hideText(text string, hide func(string) string) string {
+// Text hides the secrets in a text; what surrounds them stays.
+func (hide Hider) Text(text string) string {
 	text = Renamed(text)
 	lower := strings.ToLower(text)
 	for _, s := range shapes {
@@ -211,7 +211,7 @@ func hideIn(arguments []string, hide func(string) string) []string {
 func hideInOne(argument string, hide func(string) string) string {
 	parts := assignment.FindStringSubmatch(argument)
 	if parts == nil {
-		return hideText(argument, hide)
+		return Hider(hide).Text(argument)
 	}
 	name, value := parts[1], parts[2]
 	switch {
@@ -222,7 +222,7 @@ func hideInOne(argument string, hide func(string) string) string {
 	case assignment.MatchString(value): // --env=PASSWORD=x
 		return name + hideInOne(value, hide)
 	}
-	return hideText(argument, hide)
+	return Hider(hide).Text(argument)
 }
 
 // hidePassword hides what follows a user's name.
@@ -243,23 +243,26 @@ var assignment = regexp.MustCompile(`^([-+]{0,2}[A-Za-z_][\w.-]*(?:=|: ))((?s:.+
 
 var option = regexp.MustCompile(`^--?[A-Za-z][\w.-]*$`)
 
-// Known is Key.Known without a key, for messages.
-func Known(secrets []string) func(string) string { return Key(nil).Known(secrets) }
+// Known is Hider.Known without a key, for messages.
+func Known(secrets []string) func(string) string { return Hider(Key(nil).Hide).Known(secrets) }
 
 // Known hides secrets that are known, whatever they look like, and those that
 // are recognised. Short ones are left: "INFO" or "true", the value of some
 // variable, is a part of many texts.
-func (k Key) Known(secrets []string) func(string) string {
+func (hide Hider) Known(secrets []string) func(string) string {
 	var pairs []string
 	secrets = slices.Clone(secrets)
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	for _, s := range secrets {
 		if len(s) >= shortest && !isHidden.MatchString(s) {
-			pairs = append(pairs, s, k.Hide(s))
+			pairs = append(pairs, s, hide(s))
 		}
 	}
+	if len(pairs) == 0 {
+		return hide.Text
+	}
 	r := strings.NewReplacer(pairs...)
-	return func(text string) string { return k.Text(r.Replace(text)) }
+	return func(text string) string { return hide.Text(r.Replace(text)) }
 }
 
 // shortest is the length in bytes of the shortest secret that Known looks for.

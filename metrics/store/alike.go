@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -66,7 +67,7 @@ func (a *alike) warning(text string) (list []string, err error) {
 func (a *alike) print(text string) (p fingerprint.Print, err error) {
 	p, known := a.prints[text]
 	if !known {
-		if err = json.Unmarshal([]byte(text), &p); err != nil {
+		if err = json.Unmarshal([]byte(redact.Renamed(text)), &p); err != nil {
 			return nil, err
 		}
 		remember(a.prints, text, p)

@@ -10,6 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/history"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // PointHistory is the values of one point's good runs, in no order.
@@ -62,7 +63,7 @@ func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]Poi
 			}
 			if sample.Print, known = of[string(print)]; !known {
 				var p fingerprint.Print
-				if err := json.Unmarshal(print, &p); err != nil {
+				if err := json.Unmarshal([]byte(redact.Renamed(string(print))), &p); err != nil {
 					return err
 				}
 				sample.Print = len(prints)

@@ -15,7 +15,6 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/pointkey"
-	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -108,14 +107,14 @@ func (all *importing) settle() error {
 	return all.indices.create()
 }
 
-// hide is redact.Text; the rows of a table say most things alike.
+// hide hides the secrets in a text; the rows of a table say most things alike.
 func (all *importing) hide(text string) string {
 	hidden, known := all.hidden[text]
 	if !known {
 		if len(all.hidden) == rememberedTexts {
 			clear(all.hidden)
 		}
-		hidden = redact.Text(text)
+		hidden = all.store.digests.text(text)
 		all.hidden[text] = hidden
 	}
 	return hidden
@@ -123,7 +122,7 @@ func (all *importing) hide(text string) string {
 
 func (all *importing) one(i Imported) (report Report, err error) {
 	tx := all.tx
-	run, events, from := withoutSecrets(i.Run, all.hide), i.Events, i.From
+	run, events, from := withoutSecrets(i.Run, &all.store.digests), i.Events, i.From
 	if events == nil {
 		events = slices.Values([]metrics.Event(nil))
 	}
@@ -277,8 +276,7 @@ func (all *importing) run(run metrics.Run, events iter.Seq[metrics.Event], from 
 	if err := all.rows.insert("INSERT INTO import (run, source, part, facts, rows) VALUES (?, ?, ?, ?, ?)", id, all.source, from.Part, facts, []byte(from.Rows)); err != nil {
 		return report, err
 	}
-	in := newIngest(all.ctx, all.tx, id, &report, all.hide, all.measures, all.rows)
-	in.name = all.hide
+	in := newIngest(all.ctx, all.tx, id, &report, hiders{all.hide, all.hide}, all.measures, all.rows)
 	if err := in.derive(metrics.EventFile{Path: from.Path, Writer: "rank"}, 0, from.Bytes, events); err != nil {
 		return report, err
 	}

@@ -331,7 +331,7 @@ func TestStated(t *testing.T) {
 				if err := tx.QueryRow("SELECT id FROM run WHERE name = ?", report.Run).Scan(&id); err != nil {
 					return err
 				}
-				want, _, err = newIngest(t.Context(), tx, id, &Report{}, redact.Text, catalogue{}, direct{tx}).summaryInput()
+				want, _, err = newIngest(t.Context(), tx, id, &Report{}, hiders{redact.Text, redact.Text}, catalogue{}, direct{tx}).summaryInput()
 				return err
 			}); err != nil {
 				t.Fatal(err)

@@ -41,10 +41,10 @@ type Report struct {
 // A second Ingest of the same changes nothing.
 func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.EventFile) (Report, error) {
 	report := Report{Run: run.ID}
-	run = withoutSecrets(run, redact.Text)
 	if s.write == nil {
 		return report, fmt.Errorf("database %s: %w", s.path, ErrReadOnly)
 	}
+	run = withoutSecrets(run, &s.digests)
 	facts, err := describe(run)
 	if err != nil {
 		return report, &RunError{run.ID, err}
@@ -60,7 +60,7 @@ func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.Eve
 		if err != nil {
 			return err
 		}
-		in := newIngest(ctx, tx, id, &report, redact.Known(run.Secrets), catalogue{}, direct{tx})
+		in := newIngest(ctx, tx, id, &report, s.hiders(run), catalogue{}, direct{tx})
 		if err := in.files(files); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (s *Store) Recompute(ctx context.Context) (int, error) {
 		}
 		known := catalogue{}
 		for _, id := range ids {
-			in := newIngest(ctx, tx, id, &Report{}, redact.Text, known, direct{tx})
+			in := newIngest(ctx, tx, id, &Report{}, s.hiders(metrics.Run{}), known, direct{tx})
 			if err := in.result(); err != nil {
 				return err
 			}
@@ -123,6 +123,16 @@ func (s *Store) Recompute(ctx context.Context) (int, error) {
 		return nil
 	})
 	return n, err
+}
+
+// hiders hide the secrets in what a program has written.
+type hiders struct {
+	hide func(string) string // in prose
+	name func(string) string // in what tells figures and runs apart
+}
+
+func (s *Store) hiders(run metrics.Run) hiders {
+	return hiders{redact.Known(run.Secrets), redact.Hider(s.digests.hide).Known(run.Secrets)}
 }
 
 // distinct refuses two files that claim the same place.
@@ -146,9 +156,8 @@ type ingest struct {
 	tx     *sql.Tx
 	run    int64
 	report *Report
-	hide   func(string) string // secrets in what programs have written
-	name   func(string) string // those in what names something
-	rows   inserter            // of all rows that a run has once
+	hiders
+	rows inserter // of all rows that a run has once
 
 	measures catalogue
 
@@ -157,8 +166,8 @@ type ingest struct {
 	worlds  map[int]int          // restart to world size before this reading
 }
 
-func newIngest(ctx context.Context, tx *sql.Tx, run int64, report *Report, hide func(string) string, measures catalogue, rows inserter) *ingest {
-	return &ingest{ctx: ctx, tx: tx, run: run, report: report, hide: hide, name: redact.Text, measures: measures, rows: rows,
+func newIngest(ctx context.Context, tx *sql.Tx, run int64, report *Report, h hiders, measures catalogue, rows inserter) *ingest {
+	return &ingest{ctx: ctx, tx: tx, run: run, report: report, hiders: h, measures: measures, rows: rows,
 		touched: map[int]map[int]bool{}, whole: map[int]bool{}, worlds: map[int]int{}}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -215,6 +216,11 @@ func (o *observer) have(run int64, list []storedParameter) (err error) {
 		return nil
 	}
 	v := &o.list[o.at[run]]
+	for _, p := range list {
+		if text, is := p.value.(string); is && redact.Merged(text) {
+			v.Warnings = append(slices.Clip(v.Warnings), fmt.Sprintf("an earlier version replaced a secret in %s by one word, so runs with different values may be mixed here; `scalebench collect`, or `scalebench import --replace`, reads them again", p.key))
+		}
+	}
 	v.Parameters, err = o.alike.of(v, list)
 	return err
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // derived stands in place of an inode where events are of no event file: they
@@ -39,7 +38,7 @@ func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from s
 		if err := tx.QueryRow("SELECT id FROM every_run WHERE name = ?", run.ID).Scan(&id); err != nil {
 			return err
 		}
-		in := newIngest(ctx, tx, id, &report, redact.Known(run.Secrets), catalogue{}, direct{tx})
+		in := newIngest(ctx, tx, id, &report, s.hiders(run), catalogue{}, direct{tx})
 		if err := in.files(nil); err != nil {
 			return err
 		}

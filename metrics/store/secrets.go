@@ -2,49 +2,46 @@ package store
 
 import (
 	"maps"
-	"strings"
+	"sync"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// withoutSecrets is the run as it is stored: a database is copied and mailed.
-// hide is redact.Text, or finds the same.
-func withoutSecrets(run metrics.Run, hide func(string) string) metrics.Run {
-	if len(run.Secrets) > 0 {
-		run.Detail = redact.Known(run.Secrets)(run.Detail)
-	} else {
-		run.Detail = hide(run.Detail)
+// digests makes the digests of secrets in records that have them as they are, of
+// imported files and earlier versions. The key is next to the database, and is
+// read, or made, for the first secret.
+type digests struct {
+	once sync.Once
+	path string // of the database
+	key  redact.Key
+	err  error
+}
+
+// hide is a redact.Hider.
+func (d *digests) hide(secret string) string {
+	if hidden := redact.Key(nil).Hide(secret); hidden != redact.Withheld || secret == redact.Withheld {
+		return hidden
 	}
+	d.once.Do(func() { d.key, d.err = redact.ReadKey(redact.KeyFile(d.path)) })
+	return d.key.Hide(secret)
+}
+
+func (d *digests) text(text string) string { return redact.Hider(d.hide).Text(text) }
+
+// withoutSecrets returns the run as it is stored: a database is copied and mailed.
+// Digests replace the secrets in what tells runs apart, and a word those in prose.
+func withoutSecrets(run metrics.Run, d *digests) metrics.Run {
+	run.Detail = redact.Known(run.Secrets)(run.Detail)
 	run.Parameters = maps.Clone(run.Parameters)
 	for key, v := range run.Parameters {
-		run.Parameters[key] = hideValue(key, v, hide)
+		run.Parameters[key] = redact.Hider(d.hide).Value(key, v)
 	}
 	return run
 }
 
-// hideValue hides the secrets in a parameter; of one whose key says that it is
-// a secret, all of it.
-func hideValue(key string, v any, hide func(string) string) any {
-	switch v := v.(type) {
-	case string:
-		if name := key[strings.LastIndexByte(key, '.')+1:]; redact.Name(name) {
-			return redact.Key(nil).Hide(v)
-		}
-		return hide(v)
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = hideValue(key, v[i], hide)
-		}
-		return list
-	}
-	return v
-}
-
-// hideIn hides the secrets in what a program has written into an event. What
-// is prose, hide looks through; what names something is left whole unless it
-// looks like a secret itself, which name knows: redact.Text, or what finds the same.
+// hideIn hides the secrets in what a program has written into an event: hide those
+// in prose, name those in what tells figures and runs apart.
 func hideIn(e *metrics.Event, hide, name func(string) string) {
 	each := func(hide func(string) string, texts ...*string) {
 		for _, text := range texts {
@@ -55,8 +52,8 @@ func hideIn(e *metrics.Event, hide, name func(string) string) {
 	case e.Environment != nil:
 		variables := map[string]string{}
 		for key, value := range e.Environment.Variables {
-			if !redact.Name(key) {
-				variables[key] = hide(value)
+			if !redact.Named(key, value) {
+				variables[key] = name(value)
 			}
 		}
 		if len(variables) > 0 || len(e.Environment.Variables) > 0 {

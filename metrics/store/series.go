@@ -20,14 +20,14 @@ func (s *Store) SetPlanned(ctx context.Context, study string, points []scaling.P
 		if err != nil {
 			return err
 		}
-		if equal, err := samePlan(before, points); err != nil || equal {
+		if equal, err := s.samePlan(before, points); err != nil || equal {
 			return err
 		}
 		if _, err := tx.Exec("DELETE FROM planned WHERE study = ?", study); err != nil {
 			return err
 		}
 		for _, p := range points {
-			text, err := encodeParameters(p.Parameters)
+			text, err := s.encodeParameters(p.Parameters)
 			if err != nil {
 				return fmt.Errorf("study %q: point %s: %w", study, p.Point, err)
 			}
@@ -40,20 +40,20 @@ func (s *Store) SetPlanned(ctx context.Context, study string, points []scaling.P
 	})
 }
 
-func samePlan(a, b []scaling.Planned) (bool, error) {
+func (s *Store) samePlan(a, b []scaling.Planned) (bool, error) {
 	if len(a) != len(b) {
 		return false, nil
 	}
 	of := map[string]string{}
 	for _, p := range a {
-		text, err := encodeParameters(p.Parameters)
+		text, err := s.encodeParameters(p.Parameters)
 		if err != nil {
 			return false, err
 		}
 		of[p.Point] = fmt.Sprint(p.Framework, p.Workers, text)
 	}
 	for _, p := range b {
-		text, err := encodeParameters(p.Parameters)
+		text, err := s.encodeParameters(p.Parameters)
 		if err != nil || of[p.Point] != fmt.Sprint(p.Framework, p.Workers, text) {
 			return false, err
 		}
@@ -98,10 +98,10 @@ type typed struct {
 	Value any    `json:"value"`
 }
 
-func encodeParameters(parameters map[string]any) (string, error) {
+func (s *Store) encodeParameters(parameters map[string]any) (string, error) {
 	all := map[string]typed{}
 	for key, v := range parameters {
-		value, kind, err := parameterValue(hideValue(key, v, redact.Text))
+		value, kind, err := parameterValue(redact.Hider(s.digests.hide).Value(key, v))
 		if err != nil {
 			return "", fmt.Errorf("parameter %s: %w", key, err)
 		}

@@ -60,6 +60,7 @@ type Store struct {
 	read    *sql.DB      // connections that can only select
 	lease   *lease.Lease // nil on a local file system
 	network bool
+	digests digests
 }
 
 // Open opens the database at path for reading and writing. It makes the file
@@ -74,6 +75,7 @@ func Open(path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("database %s: %w: %w", path, ErrUnusable, err)
 	}
 	s := &Store{path: path, now: o.Now, limit: o.WhereLimit}
+	s.digests.path = path
 	if s.network, err = o.network(path); err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
@@ -282,7 +284,12 @@ func (s *Store) withTx(ctx context.Context, f func(*sql.Tx) error) error {
 			return err
 		}
 	}
-	return inTx(ctx, s.write, f)
+	return inTx(ctx, s.write, func(tx *sql.Tx) error {
+		if err := f(tx); err != nil {
+			return err
+		}
+		return s.digests.err // without its key, secrets would be equal
+	})
 }
 
 // inTx runs f in a transaction of db, so that several queries see one state.

@@ -1,0 +1,186 @@
+package study
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/pointkey"
+	"github.com/scalebench/scalebench/metrics/redact"
+)
+
+// Sealed returns the parameters as records have them: digests replace secrets.
+func (o Own) Sealed(key redact.Key) Own {
+	sealed := maps.Clone(o)
+	for name, v := range o {
+		sealed[name] = Scalar{key.Value(name, v.Value)}
+	}
+	return sealed
+}
+
+// Secrets returns the values that Sealed replaces, whole or in part.
+func (o Own) Secrets() []string {
+	var list []string
+	for _, name := range o.Names() {
+		list = append(list, o[name].secrets(name)...)
+	}
+	return list
+}
+
+// secrets are those in the value of the parameter of that name.
+func (s Scalar) secrets(name string) []string {
+	var list []string
+	redact.Hider(func(secret string) string {
+		list = append(list, secret)
+		return redact.Key(nil).Hide(secret)
+	}).Value(name, s.Value)
+	return list
+}
+
+// Secrets returns the values that Seal replaces.
+func (p *Point) Secrets() []string { return slices.Concat(p.Command.Secrets(), p.Own.Secrets()) }
+
+// Seal replaces the secrets in the point by digests.
+func (p *Point) Seal(key redact.Key) {
+	p.Command, p.Own = p.Command.Sealed(key), p.Own.Sealed(key)
+}
+
+// Plain reports whether the point has secrets that are not digests. Points of
+// plans have none, unless an earlier version or a person wrote them.
+func (p *Point) Plain() bool {
+	hidden := *p
+	hidden.Seal(nil)
+	return !slices.Equal(hidden.Command.Run, p.Command.Run) || hidden.Command.Directory != p.Command.Directory || hidden.Command.Log != p.Command.Log ||
+		!maps.Equal(hidden.Command.Environment, p.Command.Environment) || !maps.Equal(hidden.Own, p.Own)
+}
+
+// Secret reports whether the study's points have secrets, for whose digests Key
+// is needed.
+func (s *Study) Secret() bool {
+	if len(s.Command.Secrets()) > 0 || len(s.Own.Secrets()) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(s.axes, func(a axis) bool {
+		name, own := strings.CutPrefix(a.path, parameterPrefix)
+		return own && slices.ContainsFunc(a.values, func(v reflect.Value) bool { return len(v.Interface().(Scalar).secrets(name)) > 0 })
+	})
+}
+
+// Doubts are what in the study looks like a secret.
+func (s *Study) Doubts() Problems {
+	const stored = " looks like a secret. Records have a keyed digest in its place, but this file and its copy in the run folder hold it. "
+	const better = "Leave it out and set it where you run or submit: the program inherits it"
+	var list Problems
+	doubt := func(key, path, message string) {
+		list = append(list, Problem{File: s.File, Line: s.lines[key], Path: path, Message: message})
+	}
+	hidden := s.Command.Sealed(nil)
+	for i, argument := range s.Command.Run {
+		if hidden.Run[i] != argument {
+			doubt("command.run", fmt.Sprintf("command.run[%d]", i), "part of it"+stored+"Let the program read it from a variable that it inherits, or from a file")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Command.Environment)) {
+		if value := s.Command.Environment[name]; redact.Named(name, value) || redact.Text(value) != value {
+			doubt("command.environment", "command.environment", name+stored+better)
+		}
+	}
+	for _, name := range s.Own.Names() {
+		if len(s.Own[name].secrets(name)) > 0 {
+			doubt(parameterPrefix+name, parameterPrefix+name, "it"+stored+better)
+		}
+	}
+	for _, a := range s.axes {
+		name, own := strings.CutPrefix(a.path, parameterPrefix)
+		if own && slices.ContainsFunc(a.values, func(v reflect.Value) bool { return len(v.Interface().(Scalar).secrets(name)) > 0 }) {
+			doubt("sweep."+a.key, "sweep."+a.key, "a value of it"+stored+better)
+		}
+	}
+	return list
+}
+
+// Adopt gives the plan's points the names of earlier points that are the same,
+// under which they may have results: earlier versions made names of the digests
+// of all variables, and of secrets in [parameters] as they are. The keys are those
+// that the earlier digests may have been made with.
+func (p *Plan) Adopt(earlier []Point, keys ...redact.Key) {
+	planned, named := map[string]bool{}, map[string]string{}
+	for i := range p.Points {
+		planned[p.Points[i].Point.ID] = true
+	}
+	earlier = slices.DeleteFunc(slices.Clone(earlier), func(e Point) bool { return planned[e.ID] })
+	taken := map[string]bool{}
+	for i := range p.Points {
+		id := p.Points[i].Point.ID
+		name, known := named[id]
+		if !known {
+			for _, e := range earlier {
+				if !taken[e.ID] && slices.ContainsFunc(keys, func(key redact.Key) bool { return p.Points[i].sameAs(&e, key) }) {
+					name = e.ID
+					taken[name] = true
+					break
+				}
+			}
+			named[id] = name
+		}
+		if name != "" {
+			p.Points[i].Point.ID = name
+		}
+	}
+}
+
+// sameAs reports whether an earlier point is this one, with digests in place of
+// some of its values.
+func (p *Planned) sameAs(e *Point, key redact.Key) bool {
+	if e.Framework != p.Point.Framework || e.Workers != p.Point.Workers || e.Variant != p.Point.Variant || e.Workload.Kind != p.Point.Workload.Kind {
+		return false
+	}
+	plain := p.whole()
+	now, then := keyTexts(&plain), keyTexts(e)
+	if len(now) != len(then) {
+		return false
+	}
+	for path, text := range now {
+		was, known := then[path]
+		if slices.Contains(pointkey.Bounds(), path) || plain.asksOnly(path) {
+			continue
+		}
+		if !known || was != text && !sameText(was, text, key) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameText compares two values as JSON.
+func sameText(hidden, plain string, key redact.Key) bool {
+	var then, now any
+	if json.Unmarshal([]byte(hidden), &then) != nil || json.Unmarshal([]byte(plain), &now) != nil {
+		return false
+	}
+	return sameValue(then, now, key)
+}
+
+func sameValue(hidden, plain any, key redact.Key) bool {
+	switch hidden := hidden.(type) {
+	case string:
+		if text, is := plain.(string); is {
+			return key.Matches(hidden, text)
+		}
+		return key.Matches(hidden, fmt.Sprint(plain))
+	case []any:
+		list, is := plain.([]any)
+		return is && slices.EqualFunc(hidden, list, func(a, b any) bool { return sameValue(a, b, key) })
+	}
+	return hidden == plain
+}
+
+// whole is the point with its secrets.
+func (p *Planned) whole() Point {
+	whole := p.Point
+	whole.Command, whole.Own = p.Command, p.Own
+	return whole
+}
