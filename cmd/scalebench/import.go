@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/pointkey"
+	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -29,7 +31,8 @@ type importOptions struct {
 	logOptions
 	sets, labels cli.StringSlice
 	replace, dry bool
-	say          func(string) // what is worth knowing of a file
+	say          func(string)        // what is worth knowing of a file
+	digest       func(string) string // of a secret
 }
 
 func importCommand(s *session) *cli.Command {
@@ -89,6 +92,7 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 	}
 	o.say = func(text string) { s.note("%s", text) }
 	listed := newImportedList(s.format)
+	o.digest = redact.Key(nil).Hide
 	if o.dry {
 		for r, err := range o.each(files, sets) {
 			if err != nil {
@@ -98,14 +102,22 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 		}
 		return s.print(listed.table())
 	}
+	path, err := s.database()
+	if err != nil {
+		return err
+	}
+	keyed := sync.OnceValues(func() (redact.Key, error) { return redact.ReadKey(redact.KeyFile(path)) })
+	o.digest = func(secret string) string {
+		key, err := keyed()
+		if err != nil {
+			s.warn("%v", err) // the store refuses the run for this
+		}
+		return key.Hide(secret)
+	}
 	// A file that cannot be read makes no database.
 	next, stop := iter.Pull2(o.each(files, sets))
 	defer stop()
 	r, err, more := next()
-	if err != nil {
-		return err
-	}
-	path, err := s.database()
 	if err != nil {
 		return err
 	}

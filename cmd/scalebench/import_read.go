@@ -16,6 +16,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -208,7 +209,12 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Conten
 	if err := errors.Join(problems...); err != nil {
 		return run, err
 	}
-	point, err := json.Marshal([]any{run.Kind, run.Framework, run.Workers, run.Nodes, run.Parameters})
+	// Of a secret its digest counts: everybody sees the point's name.
+	labelled := map[string]any{}
+	for key, v := range run.Parameters {
+		labelled[key] = redact.Hider(o.digest).Value(key, v)
+	}
+	point, err := json.Marshal([]any{run.Kind, run.Framework, run.Workers, run.Nodes, labelled})
 	if err != nil {
 		return run, err
 	}

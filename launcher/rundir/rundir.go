@@ -160,10 +160,10 @@ func escape(path string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }
 
-func (r Folder) Path() string     { return string(r) }
-func (r Folder) Name() string     { return filepath.Base(string(r)) }
-func (r Folder) Point() string    { return filepath.Join(string(r), "point.json") }
-func (r Folder) Command() string  { return filepath.Join(string(r), "command.json") }
+func (r Folder) Path() string    { return string(r) }
+func (r Folder) Name() string    { return filepath.Base(string(r)) }
+func (r Folder) Point() string   { return filepath.Join(string(r), "point.json") }
+func (r Folder) Command() string { return filepath.Join(string(r), "command.json") }
 func (r Folder) Parameters() string {
 	return filepath.Join(string(r), "parameters.json")
 }

@@ -80,7 +80,7 @@ func TestTextKeeps(t *testing.T) {
 		"https://example.org/a?page=2#x", "ssh://git@github.com/x", "git@github.com:x/y.git", "the program ended with exit status 1; its output is in rank-00000.log",
 		"study.toml:3: workload.batch: want 1 or more", "hf-trainer-state", "risk-averse-optimiser-2024", "basic assumptions hold", "sha256:0123456789abcdef",
 		"keyboard interrupt", "author=somebody", "a key that nobody knows", "key: workload.batch", "write key=value, like workers=1",
-		"write KEY=VALUE", `--label "opt": write KEY=COLUMN, like platform=host`, "attn.key=fp16", "--cache-key=8", "kv_token=4k", "path/key=a1", "use_auth_token=True", "cc -pthread -parallel -p8",
+		"study.toml:12: sweep.api_key: is a key of your own", "parameters.token: looks like a secret", "write KEY=VALUE", `--label "opt": write KEY=COLUMN, like platform=host`, "attn.key=fp16", "--cache-key=8", "kv_token=4k", "path/key=a1", "use_auth_token=True", "cc -pthread -parallel -p8",
 	} {
 		if got := Text(text); got != text {
 			t.Errorf("%q became %q", text, got)

@@ -16,6 +16,8 @@ type shape struct {
 	marks []string
 	// is looks at the name and the secret; nil: always one.
 	is func(name, secret string) bool
+	// prose matches what is not a secret, from where the secret would begin; nil: none.
+	prose *regexp.Regexp
 }
 
 // shapes are looked for one after the other.
@@ -63,7 +65,7 @@ var shapes = []shape{
 	// PASSWORD=x, --password=x, ?api_key=x&…
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), marks: nameMarks, is: Named},
 	// X-Api-Key: x, password: x
-	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*):\s*)([^\s"',;]+)`), marks: nameMarks, is: func(name, secret string) bool { return Name(name) && Named(name, secret) }},
+	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*):\s*)([^\s"',;]+)`), marks: nameMarks, is: func(name, secret string) bool { return Name(name) && Named(name, secret) }, prose: sentence},
 	// --api-key x
 	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)(?:["']?,?\s+["']?|\\*["'],\\*["']))([^\s"'\\-][^\s"'\\]*)`), marks: nameMarks, is: Named},
 }
@@ -73,6 +75,10 @@ var shapes = []shape{
 func mixed(secret string) bool {
 	return strings.ContainsAny(secret, "0123456789") || strings.ToLower(secret[1:]) != secret[1:]
 }
+
+// sentence is how the rest of a message begins: "study.toml: parameters.token: is
+// not a placeholder".
+var sentence = regexp.MustCompile(`^[a-z]+ [a-z(]`)
 
 // marked reports whether a text in lower case may have the shape.
 func (s shape) marked(lower string) bool {
@@ -92,7 +98,7 @@ func (s shape) replace(text string, hide func(string) string) string {
 		if last > 4 {
 			name = text[m[4]:m[5]]
 		}
-		if s.is != nil && !s.is(name, secret) || digit16.MatchString(secret) && strings.HasSuffix(text[:m[last]], Withheld+":") {
+		if s.is != nil && !s.is(name, secret) || s.prose != nil && s.prose.MatchString(text[m[last]:]) || digit16.MatchString(secret) && strings.HasSuffix(text[:m[last]], Withheld+":") {
 			continue
 		}
 		b.WriteString(text[at:m[last]])
