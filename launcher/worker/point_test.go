@@ -19,8 +19,9 @@ import (
 func TestLoadPoint(t *testing.T) {
 	run := rundir.Folder(t.TempDir())
 	command := study.Command{Run: []string{"train", "--api-key", "x1y2z3"}, Start: "rank", Environment: study.Variables{"A": "b"}, Uses: []string{"data.path"}, Folder: "/study"}
-	point := study.Point{ID: "p", Framework: "command", Workers: 2, Command: command.Sealed(nil)}
-	for path, v := range map[string]any{run.Point(): point, run.Command(): command} {
+	own := study.Own{"api_key": {Value: "alpha-1"}, "rate": {Value: 2.0}}
+	point := study.Point{ID: "p", Framework: "command", Workers: 2, Command: command.Sealed(nil), Own: own.Sealed(nil)}
+	for path, v := range map[string]any{run.Point(): point, run.Command(): command, run.Parameters(): own} {
 		text, err := json.Marshal(v)
 		if err == nil {
 			err = os.WriteFile(path, text, 0o600)
@@ -36,7 +37,10 @@ func TestLoadPoint(t *testing.T) {
 	if d := cmp.Diff(command, got.Command); d != "" {
 		t.Errorf("the command is another one:\n%s", d)
 	}
-	for _, path := range []string{run.Point(), run.Command(), run.Path()} {
+	if d := cmp.Diff(own, got.Own); d != "" {
+		t.Errorf("the parameters are other ones:\n%s", d)
+	}
+	for _, path := range []string{run.Point(), run.Command(), run.Parameters(), run.Path()} {
 		info, err := os.Stat(path)
 		if err == nil {
 			err = os.Chmod(path, info.Mode()|0o002)
@@ -52,10 +56,10 @@ func TestLoadPoint(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Remove(run.Command()); err != nil {
+	if err := errors.Join(os.Remove(run.Command()), os.Remove(run.Parameters())); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = LoadPoint(run); err != nil || !cmp.Equal(got.Command, point.Command) {
+	if got, err = LoadPoint(run); err != nil || !cmp.Equal(got.Command, point.Command) || !cmp.Equal(got.Own, point.Own) {
 		t.Errorf("without secrets: %+v, %v", got.Command, err)
 	}
 }
