@@ -74,7 +74,7 @@ func ReadTraces(run rundir.Folder) (Traces, error) {
 		if f.Restart != t.Restart {
 			continue
 		}
-		events, err := ends(f.Path)
+		events, err := ends(f)
 		if err != nil {
 			return t, err
 		}
@@ -222,18 +222,18 @@ const tail = 64 << 10
 
 // ends are the first event of a file and the whole lines in its last 64 KB. A
 // line that is no event is left to collect, which reports it.
-func ends(path string) (events []metrics.Event, err error) {
-	err = nfs.Fresh(func() error { events, err = endsOnce(path); return err })
+func ends(file metrics.EventFile) (events []metrics.Event, err error) {
+	err = nfs.Fresh(func() error { events, err = endsOnce(file); return err })
 	return events, err
 }
 
-func endsOnce(path string) ([]metrics.Event, error) {
-	f, err := regular.Open(path)
+func endsOnce(file metrics.EventFile) ([]metrics.Event, error) {
+	f, err := regular.OpenIn(file.Folder, file.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	first, err := metrics.NewReader(f, path, 0, 0).Next()
+	first, err := metrics.NewReader(f, file.Path, 0, 0).Next()
 	var events []metrics.Event
 	if err == nil {
 		events = append(events, first)
@@ -248,7 +248,7 @@ func endsOnce(path string) ([]metrics.Event, error) {
 	now := io.NewSectionReader(f, from, info.Size()-from)
 	// The first line read is either the first event again or, most likely, a
 	// part of one.
-	r := metrics.NewReader(now, path, 0, 0)
+	r := metrics.NewReader(now, file.Path, 0, 0)
 	for skipped := false; ; skipped = true {
 		e, err := r.Next()
 		switch {

@@ -122,7 +122,7 @@ func filesOf(a *Attempt) map[string]string {
 	if latest.Path == "" {
 		return a.Record.Own
 	}
-	file, err := regular.Open(latest.Path)
+	file, err := regular.OpenIn(latest.Folder, latest.Path)
 	if err != nil {
 		return a.Record.Own
 	}

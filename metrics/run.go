@@ -63,6 +63,7 @@ type Job struct {
 // EventFile is one writer's event file in a run folder.
 type EventFile struct {
 	Path    string // absolute
+	Folder  string // the run folder, which links must not leave; "": they may lead anywhere
 	Writer  string // "rank" or "supervisor"
 	Rank    int
 	Restart int

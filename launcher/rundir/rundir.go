@@ -262,7 +262,7 @@ func (r Folder) EventFiles() ([]metrics.EventFile, error) {
 		if err1 != nil || err2 != nil {
 			continue
 		}
-		list = append(list, metrics.EventFile{Path: filepath.Join(r.Events(), e.Name()), Writer: m[1], Rank: rank, Restart: restart})
+		list = append(list, metrics.EventFile{Path: filepath.Join(r.Events(), e.Name()), Folder: string(r), Writer: m[1], Rank: rank, Restart: restart})
 	}
 	return list, nil
 }

@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/scalebench/scalebench/metrics/nfs"
@@ -34,17 +35,56 @@ func OpenFile(path string, flag int) (f *os.File, err error) {
 	return f, err
 }
 
+// OpenIn is Open of a path below a folder. Symbolic links below the folder must be
+// relative and must not lead out of it, so a run folder cannot have files from elsewhere
+// read as its own. With folder "" it is Open.
+func OpenIn(folder, path string) (f *os.File, err error) {
+	if folder == "" {
+		return Open(path)
+	}
+	name, err := filepath.Rel(folder, path)
+	if err != nil {
+		return nil, err
+	}
+	err = nfs.Fresh(func() error {
+		root, err := os.OpenRoot(folder)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		opened, err := root.OpenFile(name, os.O_RDONLY|nowait, 0)
+		f, err = onlyRegular(path, opened, err)
+		var own *fs.PathError
+		if errors.As(err, &own) {
+			own.Op, own.Path = "open", path
+			if cause := syscall.Errno(0); !errors.As(err, &cause) && !errors.Is(err, ErrNotRegular) { // os has no name for this error
+				own.Err = fmt.Errorf("a link out of %s, %w; put a copy of the file there, or remove the link", folder, ErrNotRegular)
+			}
+		}
+		return err
+	})
+	return f, err
+}
+
 func openOnce(path string, flag int) (*os.File, error) {
-	// O_NONBLOCK: the opening of a FIFO returns at once. What was opened is
-	// looked at, not what had the name a moment before.
-	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	f, err := os.OpenFile(path, flag|nowait, 0)
+	if errors.Is(err, syscall.ELOOP) && flag&syscall.O_NOFOLLOW != 0 {
+		return nil, notRegular(path, "a symbolic link")
+	}
+	return onlyRegular(path, f, err)
+}
+
+// nowait makes the opening of a FIFO return at once.
+const nowait = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// onlyRegular closes f and returns an error if it is not a regular file. It checks what
+// was opened, not what had the name a moment before.
+func onlyRegular(path string, f *os.File, err error) (*os.File, error) {
 	switch {
 	case errors.Is(err, syscall.ENXIO):
 		return nil, notRegular(path, "a socket or a FIFO")
 	case errors.Is(err, syscall.EISDIR):
 		return nil, notRegular(path, "a folder")
-	case errors.Is(err, syscall.ELOOP) && flag&syscall.O_NOFOLLOW != 0:
-		return nil, notRegular(path, "a symbolic link")
 	case err != nil:
 		return nil, err
 	}

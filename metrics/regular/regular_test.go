@@ -103,3 +103,65 @@ func TestPresent(t *testing.T) {
 		}
 	}
 }
+
+// A link may lead to a file in the folder, and nowhere else.
+func TestOpenIn(t *testing.T) {
+	top := t.TempDir()
+	run := filepath.Join(top, "run")
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(os.MkdirAll(filepath.Join(run, "events"), 0o755))
+	check(os.MkdirAll(filepath.Join(top, "elsewhere"), 0o755))
+	for _, path := range []string{"run/events/own", "elsewhere/other"} {
+		check(os.WriteFile(filepath.Join(top, path), []byte(path), 0o644))
+	}
+	check(os.Symlink("run", filepath.Join(top, "moved")))
+	check(syscall.Mkfifo(filepath.Join(run, "fifo"), 0o644))
+	for link, target := range map[string]string{
+		"events/near": "own", "events/up": "../events/own", "events/out": "../../elsewhere/other", "events/absolute": filepath.Join(top, "elsewhere/other"),
+		"events/device": "/dev/zero", "events/chain": "out", "folder": "../elsewhere", "events/loop": "loop", "events/gone": "gone-too",
+	} {
+		check(os.Symlink(target, filepath.Join(run, link)))
+	}
+	for _, c := range []struct {
+		folder, name string
+		want         string // in the error; "" for the content of events/own
+	}{
+		{"run", "events/own", ""},
+		{"run", "events/near", ""},
+		{"run", "events/up", ""},
+		{"moved", "events/own", ""},
+		{"run", "events/out", "a link out of "},
+		{"run", "events/absolute", "a link out of "},
+		{"run", "events/device", "a link out of "},
+		{"run", "events/chain", "a link out of "},
+		{"run", "folder/other", "a link out of "},
+		{"run", "../elsewhere/other", "a link out of "},
+		{"run", "fifo", "a FIFO, not a regular file"},
+		{"run", "events", "a folder, not a regular file"},
+		{"run", "events/loop", "too many levels of symbolic links"},
+		{"run", "events/gone", "no such file"},
+	} {
+		folder := filepath.Join(top, c.folder)
+		path := folder + "/" + c.name
+		f, err := OpenIn(folder, path)
+		if c.want != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s in %s: %v, want its path and %q", c.name, c.folder, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s in %s: %v", c.name, c.folder, err)
+			continue
+		}
+		if text, err := io.ReadAll(f); err != nil || string(text) != "run/events/own" {
+			t.Errorf("%s in %s: %q, %v", c.name, c.folder, text, err)
+		}
+		f.Close()
+	}
+}

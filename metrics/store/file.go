@@ -87,7 +87,7 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 	if at != nil && at.path == f.Path && at.size == info.Size() && at.modified == info.ModTime().UnixNano() && at.inode == inode(info) {
 		return nil
 	}
-	file, err := regular.Open(f.Path)
+	file, err := regular.OpenIn(f.Folder, f.Path)
 	if err != nil {
 		return errOpen{err}
 	}
