@@ -159,6 +159,11 @@ func (r *driver) cycle(ctx context.Context) (o Outcome, whole bool, err error) {
 			whole = true
 			defer l.Release()
 		}
+		if whole && r.first { // before attempts get folders of such names
+			if err := r.Folder.RemoveStale(); err != nil {
+				r.warn(err)
+			}
+		}
 		states, err := r.survey(ctx, whole, &o)
 		if err != nil || !whole {
 			return o, whole, err

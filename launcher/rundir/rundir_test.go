@@ -91,8 +91,8 @@ func TestListing(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []metrics.EventFile{
-		{Path: run.EventFile("rank", 3, 1), Writer: "rank", Rank: 3, Restart: 1},
-		{Path: run.EventFile("supervisor", 100000, 0), Writer: "supervisor", Rank: 100000},
+		{Path: run.EventFile("rank", 3, 1), Folder: string(run), Writer: "rank", Rank: 3, Restart: 1},
+		{Path: run.EventFile("supervisor", 100000, 0), Folder: string(run), Writer: "supervisor", Rank: 100000},
 	}
 	if d := cmp.Diff(want, files); d != "" {
 		t.Error(d)
