@@ -462,7 +462,7 @@ func (l *log) otherUnits(c *compiled, all []match) []match {
 		kept = append(kept, m)
 	}
 	if others > 0 {
-		l.note("%d of %d lines have %s in %s (as line %d), where the pattern has %s: they are converted", others, len(kept), c.Name, example.other, example.v.Line, c.loose.named)
+		l.note("%d of %s have %s in %s (as line %d), where the pattern has %s: they are converted", others, number.Count(len(kept), "line"), c.Name, example.other, example.v.Line, c.loose.named)
 	}
 	return kept
 }

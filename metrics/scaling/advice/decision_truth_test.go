@@ -14,14 +14,14 @@ import (
 
 // A score counts how the answers of a cell's studies compare with the truth.
 type score struct {
-	studies                                 int
-	right, equivalent, marked, wrong        int // default: the best, within 2 %, neither and provisional, neither and not
-	provisional                             int
-	bounds, broken, warned                  int     // printed bounds; wrong without a warning, and with one
-	said, held                              float64 // probabilities of decided and undecided answers, and how often they were right
-	given                                   int
-	silent                                  int // nothing to measure next although the answer is provisional
-	asked, refused, kept, good, unprovenBad [4]int
+	studies                          int
+	right, equivalent, marked, wrong int // default: the best, within 2 %, neither and provisional, neither and not
+	provisional                      int
+	bounds, broken, warned           int     // printed bounds; wrong without a warning, and with one
+	said, held                       float64 // probabilities of decided and undecided answers, and how often they were right
+	given                            int
+	silent                           int // nothing to measure next although the answer is provisional
+	asked, refused, kept, good       [4]int
 }
 
 func (s *score) add(o *score) {
