@@ -30,6 +30,7 @@ import (
 type importOptions struct {
 	logOptions
 	sets, labels cli.StringSlice
+	decimal, sum string
 	replace, dry bool
 	say          func(string)        // what is worth knowing of a file
 	digest       func(string) string // of a secret
@@ -47,6 +48,7 @@ func importCommand(s *session) *cli.Command {
 			strings.Join(extract.TrainFigures[9:], ", ") + ";\n" +
 			"of services " + strings.Join(extract.Coordinates, ", ") + ", " + strings.Join(extract.LoadFigures[:5], ", ") + ",\n" +
 			strings.Join(extract.LoadFigures[5:], ", ") + ".\n" +
+			"started, order and block say when runs were made, so that drift can be told from scaling.\n" +
 			"--set gives all runs a study, workers (or replicas), framework, nodes or a label, and --label\n" +
 			"takes a label from a column of a CSV file; queries and curves treat labels as parameters.\n" +
 			"Importing the same file again changes nothing.\n\n" +
@@ -56,6 +58,8 @@ func importCommand(s *session) *cli.Command {
 		Flags: append(o.flags(table.FormatCSV),
 			&cli.StringSliceFlag{Name: "set", Destination: &o.sets, Usage: "`KEY=VALUE` for all runs: study, workers, framework, nodes, or a label; may be repeated"},
 			&cli.StringSliceFlag{Name: "label", Destination: &o.labels, Usage: "for CSV files: label each row by a column, `KEY=COLUMN`; may be repeated"},
+			&cli.StringFlag{Name: "decimal", Destination: &o.decimal, Usage: "CSV files write decimals with a `SIGN`, comma or point, and may have separators between thousands"},
+			&cli.StringFlag{Name: "sum", Destination: &o.sum, Usage: "rows of a CSV file that differ only in `COLUMN` are parts of one run, such as its ranks: their rates add up"},
 			&cli.BoolFlag{Name: "replace", Destination: &o.replace, DisableDefaultText: true, Usage: "replace runs of files that were imported with other settings"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print what would be stored, but store nothing"}),
 		Before: o.formatIsFrom(s, true),
@@ -86,6 +90,12 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 	}
 	if _, err := o.load(); err != nil {
 		return err
+	}
+	if _, err := extract.ParseDecimal(o.decimal); err != nil {
+		return usagef("--decimal: %v", err)
+	}
+	if o.from != table.FormatCSV && (o.decimal != "" || o.sum != "") {
+		return usagef("--decimal and --sum are for CSV files")
 	}
 	if _, err := o.mapped(); err != nil { // of the command line, and no file's mistake
 		return err
@@ -284,7 +294,7 @@ func (o *importOptions) mapped() (map[string]extract.Column, error) {
 		}
 		return o.columns(extract.LogFigures)
 	}
-	columns, err := o.columns(slices.Concat(extract.TableFigures, []string{"study", "workers", "replicas", "nodes", "framework"}))
+	columns, err := o.columns(slices.Concat(extract.TableFigures, extract.WhenColumns, []string{"study", "workers", "replicas", "nodes", "framework"}))
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +309,7 @@ func (o *importOptions) mapped() (map[string]extract.Column, error) {
 		}
 		// The batch of a training is a label; of a load it is where its figures are.
 		coordinate := measure.OfLoad(key) && !loads
-		if _, twice := columns[key]; twice || slices.Contains(extract.TableFigures, key) && !coordinate {
+		if _, twice := columns[key]; twice || slices.Contains(slices.Concat(extract.TableFigures, extract.WhenColumns), key) && !coordinate {
 			return nil, usagef("--label %s: a figure or a mapped column has that name; give the label another", text)
 		}
 		columns[key] = extract.Column{Name: column, Label: true}

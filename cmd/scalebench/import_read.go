@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -54,7 +55,7 @@ func (o *importOptions) read(file string, sets map[string]any, yield func(import
 			}
 			source = &store.Source{Path: path, SHA256: hex.EncodeToString(sum.Sum(nil)), Format: o.from, Bytes: int64(n), Replace: o.replace}
 		}
-		one := imported{store.Imported{From: *source}, r.Result}
+		one := imported{Imported: store.Imported{From: *source}, result: r.Result}
 		one.From.Part, one.From.Rows = r.Part, r.Rows
 		labels := maps.Clone(sets)
 		for key, v := range r.Labels {
@@ -75,6 +76,8 @@ func (o *importOptions) read(file string, sets map[string]any, yield func(import
 		if one.Run.CreatedUnix == 0 {
 			one.Run.CreatedUnix = metrics.Unix(info.ModTime())
 		}
+		one.BeganUnix = cmp.Or(r.Result.StartUnix, r.Result.Position)
+		one.Run.Repeat = r.Result.Block
 		one.Events = r.Result.Run(one.Run)
 		if r.Result.Found() < fewFindings {
 			one.Events = slices.Values(slices.Collect(one.Events))
@@ -116,10 +119,16 @@ func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets m
 		if err != nil {
 			return only(extract.TableRun{}, err)
 		}
-		options := extract.Options{File: file, Bytes: bytes, Given: slices.Collect(maps.Keys(sets)), Say: o.say}
+		options := extract.Options{File: file, Bytes: bytes, Workers: o.workers, WorkerBatch: o.batch, Given: slices.Collect(maps.Keys(sets)), Say: o.say}
+		if nodes, ok := sets["nodes"].(int64); ok && nodes > 0 && nodes < math.MaxInt32 {
+			options.Nodes = int(nodes)
+		}
 		if o.workers > 0 {
 			options.Given = append(options.Given, "workers")
 		}
+		options.Decimal, _ = extract.ParseDecimal(o.decimal) // runImport checked it
+		options.Scaling, _ = sets["workload.scaling"].(string)
+		options.Sum = o.sum
 		if options.At, err = o.load(); err != nil {
 			return only(extract.TableRun{}, err)
 		}

@@ -40,6 +40,10 @@ type table struct {
 	rows [][]string
 	line []int       // of each row
 	more *csv.Reader // of the rows that were not read yet
+	// reads are how the columns of a table of runs become figures, by our names.
+	reads map[string]reading
+	data  []byte // the whole file
+	weak  bool   // the work of runs grows with their workers
 }
 
 // table reads a CSV file. A last line without its end is an error: what is cut
@@ -68,7 +72,7 @@ func (l *log) names(r io.Reader, separators string) (*table, error) {
 		return nil, err
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	t := &table{l: l, at: map[string]int{}, more: csv.NewReader(bytes.NewReader(data))}
+	t := &table{l: l, at: map[string]int{}, more: csv.NewReader(bytes.NewReader(data)), data: data}
 	if len(data) == 0 {
 		return t, nil
 	}
@@ -125,9 +129,21 @@ func (t *table) value(row int, column string) (v Value, ok bool, err error) {
 	case "", "na", "nan", "none", "null":
 		return v, false, nil
 	}
-	v, err = t.l.parse(t.line[row], text)
+	plain := text
+	if d := t.l.o.Decimal; d != "" {
+		if number, is := d.plain(text); is {
+			plain = number
+		} else {
+			plain = "none"
+		}
+	}
+	v, err = t.l.parse(t.line[row], plain)
 	if err != nil {
-		err = t.l.errorAt(t.line[row], "column %s: %s", column, unreadable(text))
+		why := unreadable(text)
+		if how := separated(text); how != "" && t.l.o.Decimal == "" {
+			why = clip(text) + " has separators: " + how
+		}
+		err = t.l.errorAt(t.line[row], "column %s: %s", column, why)
 	}
 	return v, err == nil, err
 }
@@ -157,7 +173,12 @@ func (t *table) names() string {
 	if len(t.at) == 0 {
 		return "none"
 	}
-	return listed(slices.SortedFunc(maps.Keys(t.at), func(a, b string) int { return cmp.Compare(t.at[a], t.at[b]) }))
+	return listed(t.ordered())
+}
+
+// ordered are the columns in their order.
+func (t *table) ordered() []string {
+	return slices.SortedFunc(maps.Keys(t.at), func(a, b string) int { return cmp.Compare(t.at[a], t.at[b]) })
 }
 
 // listed names columns or tags in a message: not more than can be read.

@@ -87,11 +87,15 @@ func (o Options) rankBatch() float64 { return float64(o.WorkerBatch) / float64(m
 
 // Options are what a log may not say of itself.
 type Options struct {
-	File        string // the log's name in errors and figures
-	Bytes       int64  // size of the log, which is refused unread where it is too much; 0: not known
-	Workers     int    // ranks of the run; 0: not known
-	WorkerBatch int    // samples a rank trains on in a step; 0: not known
-	Sharing     int    // ranks that share one WorkerBatch, since they hold one model together; 0: each has its own
+	File        string  // the log's name in errors and figures
+	Bytes       int64   // size of the log, which is refused unread where it is too much; 0: not known
+	Workers     int     // ranks of the run; 0: not known
+	Nodes       int     // that they are on; 0: not known
+	Decimal     Decimal // how a table writes its numbers; "": they must mean the same to everybody
+	Sum         string  // the column of a table in which the parts of one run differ, whose rates add up; "" for none
+	Scaling     string  // "weak" or "strong", as the user says; "": not known
+	WorkerBatch int     // samples a rank trains on in a step; 0: not known
+	Sharing     int     // ranks that share one WorkerBatch, since they hold one model together; 0: each has its own
 	// At are coordinates of the load that a log of a service may not state: how many
 	// requests were in flight, or the rate, and the samples in each.
 	At map[string]float64
@@ -121,10 +125,14 @@ type Value struct {
 
 // Content is what a log holds.
 type Content struct {
-	Kind      string   // of workload that it is of, as studies name it; "" where it may be any
-	Workers   int      // ranks that the log speaks of; 0: it does not say
-	StartUnix float64  // when the log says it began, seconds since the Unix epoch; 0: it does not say
-	Notes     []string // on the log as a whole
+	Kind      string  // of workload that it is of, as studies name it; "" where it may be any
+	Workers   int     // ranks that the log speaks of; 0: it does not say
+	StartUnix float64 // when the log says it began, seconds since the Unix epoch; 0: it does not say
+	// Position is the run's place in the order in which a table says that its runs were
+	// made, from 1 on, and Block the block of runs that it is of; 0: it does not say.
+	Position float64
+	Block    int
+	Notes    []string // on the log as a whole
 	// Labels are what the log says of the training, by TOML path where a study
 	// has a key for it: "workload.model".
 	Labels map[string]any
@@ -377,7 +385,7 @@ func (l *log) namedAccuracy(e metrics.Event, v Value, name string) error {
 	scale := units[l.o.AccuracyUnit].scale
 	err := l.accuracy(e, scale, v)
 	if err != nil && scale == 1 {
-		err = fmt.Errorf("%w; for percent write accuracy=%s:%%", err, name)
+		err = fmt.Errorf("%w; for percent write %s", err, mapping("accuracy", name, "%"))
 	}
 	return err
 }

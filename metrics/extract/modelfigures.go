@@ -33,14 +33,14 @@ func (t *table) models(columns map[string]Column, cell func(row int, ours string
 			case x <= 0:
 				return l.errorAt(v.Line, "%s is %g; want more than 0", name, v.Number)
 			case name == reportedMFU && x > 1:
-				return l.errorAt(v.Line, "%s is %g; it is a share: for percent write %s=%s:%%", name, v.Number, name, columns[name].Name)
+				return l.errorAt(v.Line, "%s is %g; it is a share: for percent write %s", name, v.Number, mapping(name, columns[name].Name, "%"))
 			}
 			values, scale = append(values, v), by
 		}
 		if len(values) == 0 {
 			continue
 		}
-		note := "from column " + columns[name].Name
+		note := t.from(name)
 		if _, epochs := columns["epoch"]; epochs {
 			values, note = steadyEpochs(values, note)
 		}
@@ -51,13 +51,9 @@ func (t *table) models(columns map[string]Column, cell func(row int, ours string
 		if _, mapped := columns[tokensPerSecond]; name != tokensPerGPU || mapped {
 			continue
 		}
-		n, err := t.workers(columns, cell)
+		n, err := t.counts(0, perDevice)
 		if err != nil {
 			return err
-		}
-		if n == 0 {
-			l.note("%s needs the number of devices, which the table does not have: map its column as workers, or give --workers", tokensPerSecond)
-			continue
 		}
 		all := modelFigures[0]
 		all.Reduce, all.Note = "median", note+", a device's rate times the workers"
@@ -66,16 +62,6 @@ func (t *table) models(columns map[string]Column, cell func(row int, ours string
 		}
 	}
 	return nil
-}
-
-// workers are those of the rows, which are one run's; 0 where that is not known.
-func (t *table) workers(columns map[string]Column, cell func(row int, ours string) (Value, float64, bool, error)) (float64, error) {
-	for _, ours := range []string{"workers", "replicas"} {
-		if v, _, ok, err := cell(0, ours); err != nil || ok {
-			return v.Number, err
-		}
-	}
-	return float64(t.l.o.Workers), nil
 }
 
 // steadyEpochs are the rates of a run's epochs without the first, in which programs

@@ -42,8 +42,8 @@ func ParseColumn(text string) (ours string, c Column, err error) {
 		return "", c, fmt.Errorf("%q is not a mapping; write OURS=THEIRS, like throughput=img_s, or with a unit, elapsed=ms:ms", text)
 	}
 	if i := strings.LastIndexByte(c.Name, ':'); i > 0 {
-		if _, known := units[c.Name[i+1:]]; known && c.Name[i+1:] != "" {
-			c.Name, c.Unit = c.Name[:i], c.Name[i+1:]
+		if unit := c.Name[i+1:]; unit != "" && unitDimensions(unit) != nil {
+			c.Name, c.Unit = c.Name[:i], unit
 		}
 	}
 	return ours, c, nil
@@ -87,9 +87,18 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 	if err := errors.Join(checkAt(o.At), t.mapped(columns)); err != nil {
 		return err
 	}
-	unused := t.unused(columns)
+	sum, err := t.summing(columns)
+	if err != nil {
+		return err
+	}
+	s, err := t.survey(columns)
+	if err != nil {
+		return err
+	}
+	t.weak = s.weak
 	_, epochs := columns["epoch"]
 	names := t.names() + "\x00"
+	known := blocks{}
 	equal := map[uint64]int32{} // rows by the beginning of their digest
 	var groups []tableGroup
 	at := map[string]int{}
@@ -99,15 +108,14 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 			if number == 1 {
 				return fmt.Errorf("%s: %w: it has no rows", o.File, ErrNothing)
 			}
-			if differ := unused.names(); differ != "" && o.Say != nil {
-				o.Say(fmt.Sprintf("%s: not used: %s; rows that differ only in these count as repeats (--label makes labels of them)", o.File, differ))
-			}
 			break
 		}
 		if err != nil {
 			return err
 		}
-		unused.see(row)
+		if _, left := s.left[number]; left {
+			continue
+		}
 		labels := t.labels(row, columns)
 		if epochs {
 			key, err := json.Marshal(labels)
@@ -120,13 +128,19 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 			}
 			at[string(key)] = len(groups)
 		}
+		if sum != nil {
+			if i, known := sum.takes(t.placed(row, labels, columns), row, len(groups)); known {
+				groups[i].rows, groups[i].line = append(groups[i].rows, row), append(groups[i].line, line)
+				continue
+			}
+		}
 		digest := sha256.Sum256([]byte(names + strings.Join(row, "\x00")))
 		beginning := binary.BigEndian.Uint64(digest[:])
 		equal[beginning]++
 		run := TableRun{Part: "row " + strconv.Itoa(number), Labels: labels,
 			Rows: string(binary.AppendUvarint(digest[:16:16], uint64(equal[beginning])))}
-		one := tableGroup{run, [][]string{row}, []int{line}}
-		if epochs {
+		one := tableGroup{run, [][]string{row}, []int{line}, s.doubts, known}
+		if epochs || sum != nil {
 			groups = append(groups, one)
 			continue
 		}
@@ -135,6 +149,11 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 		}
 	}
 	for i := range groups {
+		if sum != nil {
+			if err := sum.add(t, &groups[i]); err != nil {
+				return err
+			}
+		}
 		more, err := groups[i].yield(t, columns, yield)
 		if err != nil || !more {
 			return err
@@ -149,23 +168,27 @@ type tableGroup struct {
 	TableRun
 	rows [][]string
 	line []int // of each row
+	// doubts are those of the table, which go with each of its runs.
+	doubts []string
+	blocks blocks
 }
 
 // yield makes the run's result and hands it over.
 func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(TableRun) bool) (more bool, err error) {
 	one := newLog(t.l.o)
-	sub := &table{l: one, at: t.at, rows: g.rows, line: g.line}
+	sub := &table{l: one, at: t.at, reads: t.reads, weak: t.weak, rows: g.rows, line: g.line}
 	kind, read := "train", sub.run
 	if ofLoads(columns) {
 		kind, read = "serve", sub.load
 	}
-	if err := errors.Join(read(columns), one.invalid); err != nil {
+	if err := errors.Join(read(columns), one.invalid, sub.when(&one.res, columns, g.blocks)); err != nil {
 		return false, err
 	}
 	if g.Result = one.res; g.Result.Found() == 0 {
 		return false, one.errorAt(g.line[0], "no figure in any of the mapped columns")
 	}
 	g.Result.Kind, g.Result.Lines = kind, one.lines.n
+	g.Result.Notes = append(g.Result.Notes, g.doubts...)
 	return yield(g.TableRun), nil
 }
 
@@ -173,7 +196,7 @@ func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(Table
 func (t *table) labels(row []string, columns map[string]Column) map[string]any {
 	labels := map[string]any{}
 	for ours, c := range columns {
-		if slices.Contains(TableFigures, ours) && !c.Label {
+		if (slices.Contains(TableFigures, ours) || isWhen(ours)) && !c.Label {
 			continue
 		}
 		if text := strings.TrimSpace(row[t.at[c.Name]]); text != "" {
@@ -187,15 +210,7 @@ func (t *table) labels(row []string, columns map[string]Column) map[string]any {
 func (t *table) run(columns map[string]Column) error {
 	l := t.l
 	cell := func(row int, ours string) (Value, float64, bool, error) {
-		c, mapped := columns[ours]
-		if !mapped {
-			return Value{}, 1, false, nil
-		}
-		scale := 1.0
-		if c.Unit != "" {
-			scale = units[c.Unit].scale
-		}
-		v, ok, err := t.value(row, c.Name)
+		v, scale, ok, err := t.cell(row, ours)
 		if err == nil && ok && v.Number < 0 && ours != "loss" {
 			err = l.errorAt(v.Line, "%s is %g; want 0 or more", ours, v.Number)
 		}
@@ -278,7 +293,7 @@ func (t *table) run(columns map[string]Column) error {
 		}
 		if ok {
 			if err := l.accuracy(e, scale, v); err != nil && scale == 1 {
-				return fmt.Errorf("%w; for percent write accuracy=%s:%%", err, columns["accuracy"].Name)
+				return fmt.Errorf("%w; for percent write %s", err, mapping("accuracy", columns["accuracy"].Name, "%"))
 			} else if err != nil {
 				return err
 			}
@@ -303,18 +318,25 @@ func (t *table) run(columns map[string]Column) error {
 				return err
 			}
 			if ok && row == len(t.rows)-1 {
-				unit := map[string]string{"end_to_end": "samples/s", "train_seconds": "s"}[name]
-				f := &metrics.Figure{Name: name, Value: scaled(v.Number, scale), Unit: unit, Note: "from column " + columns[name].Name}
+				f := &metrics.Figure{Name: name, Value: t.reads[name].times(v.Number, scale), Note: t.from(name)}
+				f.Unit, _ = baseUnit(name)
+				if name == "train_seconds" && t.weak {
+					f.Name = weakSeconds
+				}
 				l.add(metrics.Event{Time: e.Time, Figure: f}, scale, v)
 			}
 		}
 	}
+	seconds := metrics.FigureTrainSeconds
+	if t.weak {
+		seconds = weakSeconds
+	}
 	if _, mapped := columns["train_seconds"]; timed && !mapped && elapsed.Line > 0 {
-		f := &metrics.Figure{Name: "train_seconds", Value: scaled(elapsed.Number, secondsScale), Unit: "s", Note: "the last of column " + columns["elapsed"].Name}
+		f := &metrics.Figure{Name: seconds, Value: scaled(elapsed.Number, secondsScale), Unit: "s", Note: "the last of column " + columns["elapsed"].Name}
 		l.add(metrics.Event{Time: scaled(elapsed.Number, secondsScale), Figure: f}, secondsScale, elapsed)
 	}
 	if _, mapped := columns["train_seconds"]; summed && !mapped {
-		if err := l.reduced(metrics.FigureTrainSeconds, "s", "sum", secondsScale, epochSeconds, "the sum of column "+columns["epoch_seconds"].Name); err != nil {
+		if err := l.reduced(seconds, "s", "sum", secondsScale, epochSeconds, "the sum of column "+columns["epoch_seconds"].Name); err != nil {
 			return err
 		}
 	}
@@ -328,7 +350,7 @@ func (t *table) rates(rates []Value, scale float64, columns map[string]Column) e
 	if len(rates) == 0 {
 		return nil
 	}
-	note := "from column " + columns["throughput"].Name
+	note := t.from("throughput")
 	if _, epochs := columns["epoch"]; epochs {
 		rates, note = steadyEpochs(rates, note)
 	}
@@ -337,8 +359,24 @@ func (t *table) rates(rates []Value, scale float64, columns map[string]Column) e
 			return t.l.errorAt(v.Line, "a throughput of %g; want %g or more", v.Number, metrics.MinRate)
 		}
 	}
-	return t.l.reduced("throughput", "samples/s", "median", scale, rates, note)
+	x, err := reduceValues("median", rates, t.reads["throughput"].each)
+	if err != nil {
+		return err
+	}
+	f := metrics.Figure{Name: metrics.FigureThroughput, Value: scaled(x, scale), Unit: "samples/s", Note: note}
+	if len(rates) > 1 {
+		f.Reduce = "median"
+	}
+	if !finite(f.Value) {
+		return t.l.errorAt(rates[0].Line, "the throughput is not a finite number")
+	}
+	t.l.add(metrics.Event{Figure: &f}, scale, rates...)
+	return nil
 }
+
+// weakSeconds is the training time of a run whose work grows with its workers. It makes
+// no speedup.
+const weakSeconds = "stated_train_seconds"
 
 // ParseLabel reads a label's value: a whole number, a number, true or false, a
 // JSON list of these, or else a text.

@@ -211,15 +211,7 @@ func ofLoads(columns map[string]Column) bool {
 func (t *table) load(columns map[string]Column) error {
 	l := t.l
 	cell := func(ours string) (v Value, scale float64, ok bool, err error) {
-		c, mapped := columns[ours]
-		if !mapped {
-			return v, 1, false, nil
-		}
-		scale = 1
-		if c.Unit != "" {
-			scale = units[c.Unit].scale
-		}
-		v, ok, err = t.value(0, c.Name)
+		v, scale, ok, err = t.cell(0, ours)
 		if err == nil && ok && v.Number < 0 {
 			err = l.errorAt(v.Line, "%s is %g; want 0 or more", ours, v.Number)
 		}
@@ -260,7 +252,7 @@ func (t *table) load(columns map[string]Column) error {
 		case name == measure.RequestsPerSecond:
 			err = s.rate(v, scale)
 		case name == measure.Errors && scaled(v.Number, scale) > 1:
-			err = l.errorAt(v.Line, "errors of %g; they are a share: for percent write errors=%s:%%", v.Number, columns[name].Name)
+			err = l.errorAt(v.Line, "errors of %g; they are a share of the requests, not a count: for percent write %s", v.Number, mapping(name, columns[name].Name, "%"))
 		default:
 			s.add(name, m.Unit, v, scale, "")
 		}

@@ -205,8 +205,8 @@ func TestTableOfLoads(t *testing.T) {
 		{"4,100,50,60,0,a", columns, map[string]float64{"threads": 8}, "t.csv:2: the load has threads=4 here; --at says 8"},
 		{"4,100,50,60,0,a", without("threads"), nil, "t.csv:2: the load is not stated here"},
 		{"4,100,50,60,0,a", without("threads", "accuracy", "bad"), nil, "accuracy is a training's"},
-		{"4,100,50,60,0,a", map[string]Column{"throughput": {Name: "rps"}}, map[string]float64{"threads": 8}, "--at is for figures of a load"},
-		{"4,100,50,60,0,a", map[string]Column{"throughput": {Name: "rps"}, "threads": {Name: "conns"}}, nil, "threads is of a load, and no column is mapped to a figure of one"},
+		{"4,100,50,60,0,a", map[string]Column{"throughput": {Name: "rps", Unit: "samples/s"}}, map[string]float64{"threads": 8}, "--at is for figures of a load"},
+		{"4,100,50,60,0,a", map[string]Column{"throughput": {Name: "rps", Unit: "samples/s"}, "threads": {Name: "conns"}}, nil, "threads is of a load, and no column is mapped to a figure of one"},
 		{"4,100,50,60,0,a", map[string]Column{"threads": {Name: "conns"}, "latency_p95": {Name: "p95", Unit: "img/s"}}, nil, `latency_p95 cannot be in "img/s"; it may be in`},
 	} {
 		if lines, err := read(head+tt.row+"\n", tt.columns, tt.at); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -27,7 +27,7 @@ type Observation struct {
 	Partition   string   // "" outside a scheduler
 	JobSeconds  *float64 // from the job's start to its end; nil where the scheduler does not say
 	CreatedUnix float64  // when the run was recorded, seconds since 1970
-	BeganUnix   float64  // when its first rank began, seconds since 1970; 0: not known
+	BeganUnix   float64  // when its first rank began, seconds since 1970, or its place in an order of runs that only that is known of (up to mostPlaces); 0: not known
 	Hosts       []string // nodes that it ran on; nil: not known
 	GitCommit   string   // of the study's folder; "" when it was not recorded
 

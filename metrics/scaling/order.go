@@ -18,8 +18,29 @@ type made struct {
 	*Observation
 }
 
+// OrderNotKnown is the doubt about runs that were imported without their times.
+const OrderNotKnown = "the order of imported runs is not known, so drift cannot be excluded; import --map started=COLUMN says it"
+
+// orderUnknown reports whether a run was imported and nothing says when it was made.
+func orderUnknown(o *Observation) bool {
+	return o.BeganUnix == 0 && o.Parameters["import.format"] != nil
+}
+
+// InUnknownOrder reports whether nothing says when some of the runs were made, which were
+// imported.
+func InUnknownOrder(runs []Observation) bool {
+	return slices.ContainsFunc(runs, func(o Observation) bool { return orderUnknown(&o) })
+}
+
+// mostPlaces is the last place in an order of runs whose times are not known. Times
+// since 1970 are above it.
+const mostPlaces = 1e7
+
 // duration is how long the run took, seconds, as far as anybody says; 0: not known.
 func (o *Observation) duration() float64 {
+	if o.BeganUnix <= mostPlaces && o.Parameters["import.format"] != nil { // places are no seconds
+		return 0
+	}
 	if o.JobSeconds != nil {
 		return *o.JobSeconds
 	}

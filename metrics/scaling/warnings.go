@@ -199,6 +199,9 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 		}
 		list = append(list, what+strings.Replace(c.Axis, Workers, "worker count", 1)+" "+strings.Join(without, ", "))
 	}
+	if len(c.Points) > 1 && slices.ContainsFunc(s.runs, orderUnknown) {
+		list = append(list, OrderNotKnown)
+	}
 	c.FingerprintWarnings = ranOnWarnings(c, s)
 	list = append(list, c.FingerprintWarnings...)
 	studies := map[string]int{}

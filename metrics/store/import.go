@@ -29,6 +29,9 @@ type Imported struct {
 	Run    metrics.Run
 	Events iter.Seq[metrics.Event] // gone through several times; nil: none
 	From   Source
+	// BeganUnix is when the run began, or its place in the order of its table's runs; 0:
+	// not known. Run.Repeat is the block that it was made in, 0 for none.
+	BeganUnix float64
 }
 
 // Import stores runs that were read from other programs' logs, with their events:
@@ -131,7 +134,7 @@ func (all *importing) one(i Imported) (report Report, err error) {
 			return report, absurd(from, err)
 		}
 	}
-	facts, err := importFacts(run, events, from)
+	facts, err := importFacts(run, i.BeganUnix, events, from)
 	if err != nil {
 		return report, absurd(from, err)
 	}
@@ -180,12 +183,12 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	}
 	if study == run.Study && point == run.Point {
 		run.Repeat = repeat // the one that it replaces
-	} else if run.Repeat, err = all.nextRepeat(run.Study, run.Point); err != nil {
+	} else if run.Repeat, err = all.nextRepeat(run.Study, run.Point, run.Repeat); err != nil {
 		return report, err
 	}
 	run.Attempt = 1
 	run.ID = fmt.Sprintf("%s/%s-r%d-a1", run.Study, run.Point, run.Repeat)
-	return all.run(run, events, from, facts)
+	return all.run(run, events, from, facts, i.BeganUnix)
 }
 
 func absurd(from Source, err error) error {
@@ -195,8 +198,9 @@ func absurd(from Source, err error) error {
 	return fmt.Errorf("%w: %w", ErrAbsurd, err)
 }
 
-// nextRepeat is the first that no run of the point has.
-func (all *importing) nextRepeat(study, point string) (n int, err error) {
+// nextRepeat is the block that a run was made in, if no run of the point is of it or of
+// a later one, else the first that no run of the point has.
+func (all *importing) nextRepeat(study, point string, block int) (n int, err error) {
 	at, fresh := studyPoint{study, point}, false
 	n, known := all.repeats[at]
 	if !known {
@@ -219,13 +223,15 @@ func (all *importing) nextRepeat(study, point string) (n int, err error) {
 			}
 		}
 	}
-	all.repeats[at] = n + 1
-	return n + 1, nil
+	n = max(n+1, block)
+	all.repeats[at] = n
+	return n, nil
 }
 
 // importFacts is a digest of what is imported, but for when the file was
 // written, which copying changes, and the numbers that Import gives.
-func importFacts(run metrics.Run, events iter.Seq[metrics.Event], from Source) ([]byte, error) {
+func importFacts(run metrics.Run, began float64, events iter.Seq[metrics.Event], from Source) ([]byte, error) {
+	block := run.Repeat
 	run.ID, run.Repeat, run.Attempt, run.CreatedUnix, run.Dir, run.Detail = "-", 1, 1, 0, "", ""
 	text, err := record(run)
 	if err != nil {
@@ -233,6 +239,9 @@ func importFacts(run metrics.Run, events iter.Seq[metrics.Event], from Source) (
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, `{"Run":%s,"Format":%q}`, text, from.Format)
+	if began > 0 && from.Rows != "" || block > 0 { // a log's own time is among its events
+		fmt.Fprintf(h, `{"Began":%v,"Block":%d}`, began, block)
+	}
 	for e := range events {
 		if e.Start != nil {
 			continue // names the host and the file's time
@@ -254,7 +263,7 @@ func importFacts(run metrics.Run, events iter.Seq[metrics.Event], from Source) (
 }
 
 // run stores a run that is not stored yet.
-func (all *importing) run(run metrics.Run, events iter.Seq[metrics.Event], from Source, facts []byte) (report Report, err error) {
+func (all *importing) run(run metrics.Run, events iter.Seq[metrics.Event], from Source, facts []byte, began float64) (report Report, err error) {
 	report = Report{Run: run.ID, Changed: true, Files: 1}
 	if run.StudyID, err = all.study(run); err != nil {
 		return report, err
@@ -273,7 +282,7 @@ func (all *importing) run(run metrics.Run, events iter.Seq[metrics.Event], from 
 			return report, err
 		}
 	}
-	if err := all.rows.insert("INSERT INTO import (run, source, part, facts, rows) VALUES (?, ?, ?, ?, ?)", id, all.source, from.Part, facts, []byte(from.Rows)); err != nil {
+	if err := all.rows.insert("INSERT INTO import (run, source, part, facts, rows, began) VALUES (?, ?, ?, ?, ?, ?)", id, all.source, from.Part, facts, []byte(from.Rows), began); err != nil {
 		return report, err
 	}
 	in := newIngest(all.ctx, all.tx, id, &report, hiders{all.hide, all.hide}, all.measures, all.rows)

@@ -111,7 +111,7 @@ func TestImportAgain(t *testing.T) {
 }
 
 func importOne(t *testing.T, s *Store, run metrics.Run, events []metrics.Event, from Source) (Report, error) {
-	reports, err := importAll(t, s, Imported{run, slices.Values(events), from})
+	reports, err := importAll(t, s, Imported{Run: run, Events: slices.Values(events), From: from})
 	if err != nil {
 		return Report{}, err
 	}
@@ -196,7 +196,7 @@ func TestImportPreparesOnce(t *testing.T) {
 		var list []Imported
 		for i := range n {
 			from.Part = fmt.Sprint(i)
-			list = append(list, Imported{run, slices.Values(events), from})
+			list = append(list, Imported{Run: run, Events: slices.Values(events), From: from})
 		}
 		if _, err := importAll(t, s, list...); err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestImportHoldsOne(t *testing.T) {
 				t.Errorf("run %d is asked for when %d are stored", given+1, told)
 			}
 			from.Part = fmt.Sprint(given)
-			if !yield(Imported{run, slices.Values(events), from}, nil) {
+			if !yield(Imported{Run: run, Events: slices.Values(events), From: from}, nil) {
 				return
 			}
 		}
@@ -232,7 +232,7 @@ func TestImportHoldsOne(t *testing.T) {
 	broken := errors.New("broken")
 	from.SHA256 = "other"
 	if err := s.Import(t.Context(), func(yield func(Imported, error) bool) {
-		_ = yield(Imported{run, slices.Values(events), from}, nil) && yield(Imported{}, broken)
+		_ = yield(Imported{Run: run, Events: slices.Values(events), From: from}, nil) && yield(Imported{}, broken)
 	}, nil); err != broken {
 		t.Errorf("%v; want the error of the runs", err)
 	}
@@ -352,7 +352,7 @@ func TestImportTwiceAtOnce(t *testing.T) {
 	add := func(path, sha string, part int) {
 		run, events, from := importedRun()
 		from.Path, from.SHA256, from.Part = path, sha, fmt.Sprint(part)
-		list = append(list, Imported{run, slices.Values(events), from})
+		list = append(list, Imported{Run: run, Events: slices.Values(events), From: from})
 	}
 	for i := range 2*rowsTogether + 1 {
 		add("/a", "aa", i)

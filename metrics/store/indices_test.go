@@ -17,7 +17,7 @@ func rowsOf(sha string, from, n int) (list []Imported) {
 		run, events, source := importedRun()
 		run.Point = fmt.Sprintf("i%d", i%3)
 		source.Path, source.SHA256, source.Part, source.Rows, source.Origin = "/t.csv", sha, fmt.Sprint("row ", from+i), fmt.Sprint(from+i), "origin"
-		list = append(list, Imported{run, slices.Values(events), source})
+		list = append(list, Imported{Run: run, Events: slices.Values(events), From: source})
 	}
 	return list
 }

@@ -132,7 +132,7 @@ func (o *observer) runs() error {
 			x.epochs, coalesce(x.git_commit, ''), coalesce(x.fingerprint, 'null'), x.run IS NULL, coalesce(x.slowest, 'null'), coalesce(x.warnings, '[]'),
 			(SELECT nullif(t.gradient_bytes, 0) FROM event_file f JOIN train t ON t.file = f.id
 				WHERE f.run = r.id AND f.writer = 'rank' AND f.rank = 0 AND f.restart = x.restart),
-			CASE WHEN i.run IS NULL THEN coalesce((SELECT min(f.started) FROM event_file f WHERE f.run = r.id AND f.writer = 'rank' AND f.restart = x.restart), j.started, 0) ELSE 0 END
+			CASE WHEN i.run IS NULL THEN coalesce((SELECT min(f.started) FROM event_file f WHERE f.run = r.id AND f.writer = 'rank' AND f.restart = x.restart), j.started, 0) ELSE i.began END
 		FROM run r LEFT JOIN job j ON j.run = r.id LEFT JOIN result x ON x.run = r.id LEFT JOIN import i ON i.run = r.id
 		WHERE `+good+` ORDER BY r.workers, r.point, r.repeat`,
 		func(rows *sql.Rows, id *int64) error {

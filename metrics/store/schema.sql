@@ -437,7 +437,8 @@ CREATE TABLE import (
   source INTEGER NOT NULL REFERENCES source,
   part   TEXT NOT NULL,
   facts  BLOB NOT NULL,  -- SHA-256 of all that was imported
-  rows   BLOB NOT NULL   -- of a table: a digest of the row that the run begins with; x'' of a log
+  rows   BLOB NOT NULL,  -- of a table: a digest of the row that the run begins with; x'' of a log
+  began  REAL NOT NULL   -- seconds since 1970, or from 1 on a place in the order of a table's runs; 0: not known
 ) STRICT;
 CREATE INDEX import_part ON import (source, part);
 CREATE INDEX import_rows ON import (rows) WHERE rows <> x'';
@@ -725,7 +726,7 @@ GROUP BY r.id, p.id;
 
 -- Runs that were imported.
 CREATE VIEW imports AS
-SELECT r.name AS run, r.study, s.path, s.sha256, i.part, s.format
+SELECT r.name AS run, r.study, s.path, s.sha256, i.part, s.format, nullif(i.began, 0) AS began
 FROM import i JOIN source s ON s.id = i.source JOIN run r ON r.id = i.run;
 
 -- Studies, and where they are.

@@ -96,7 +96,7 @@ func TestSecretsOfEventsMadeAnew(t *testing.T) {
 		}
 		yield(metrics.Event{Note: &metrics.Note{Text: "started with --token ghp_0123456789abcdefghijABCDEFGHIJ012345"}})
 	}
-	if _, err := importAll(t, s, Imported{run, again, from}); err != nil {
+	if _, err := importAll(t, s, Imported{Run: run, Events: again, From: from}); err != nil {
 		t.Fatal(err)
 	}
 	if got := value(t, s, "SELECT count(*) FROM result WHERE warnings LIKE '%started with%'"); got != "1" {

@@ -25,7 +25,7 @@ func TestRunsAlike(t *testing.T) {
 		from.Part = fmt.Sprint(len(list))
 		start := metrics.Event{Start: &metrics.Start{Format: metrics.FormatVersion, Writer: "rank", WorldSize: run.Workers, Ranks: run.Workers}}
 		rate := metrics.Event{Figure: &metrics.Figure{Name: "throughput", Value: 100, Unit: "samples/s"}}
-		list = append(list, Imported{run, slices.Values(append([]metrics.Event{start, rate}, events...)), from})
+		list = append(list, Imported{Run: run, Events: slices.Values(append([]metrics.Event{start, rate}, events...)), From: from})
 	}
 	for i := range 50 {
 		add(func(r *metrics.Run) { r.Point, r.Workers = []string{"a", "b"}[i%2], 1+i%2 })

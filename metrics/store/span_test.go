@@ -39,7 +39,7 @@ func TestSpans(t *testing.T) {
 						}
 					}
 				}
-				list = append(list, Imported{run, slices.Values(events), from})
+				list = append(list, Imported{Run: run, Events: slices.Values(events), From: from})
 			}
 			if _, err := importAll(t, s, list...); err != nil {
 				t.Fatal(err)

@@ -50,7 +50,7 @@ func TestImportedStudy(t *testing.T) {
 	importInto := func(digest string) {
 		t.Helper()
 		run := metrics.Run{Study: "s", Point: "p", Framework: "x", Workers: 1, Status: metrics.Done}
-		if _, err := importAll(t, s, Imported{run, nil, Source{Path: "/log", SHA256: digest}}); err != nil {
+		if _, err := importAll(t, s, Imported{Run: run, From: Source{Path: "/log", SHA256: digest}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,156 @@
+package extract
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// cell returns a row's number for ours and the factor to the figure's unit, which includes
+// the number of devices or nodes for a rate of one. ok is false if the cell is empty.
+func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool, err error) {
+	r, mapped := t.reads[ours]
+	if !mapped {
+		return v, 1, false, nil
+	}
+	v, ok, err = t.value(row, r.Name)
+	if err != nil || !ok {
+		return v, 1, false, err
+	}
+	scale = r.scale
+	if r.per != "" {
+		n, err := t.counts(row, r.per)
+		if err != nil {
+			return v, 1, false, err
+		}
+		scale *= n
+	}
+	if r.steps {
+		n, err := t.counts(row, perDevice)
+		if err != nil {
+			return v, 1, false, err
+		}
+		batch := float64(t.l.o.WorkerBatch) * n
+		if r.each {
+			return v, batch / scale, true, nil
+		}
+		scale *= batch
+	}
+	return v, scale, true, nil
+}
+
+// times converts a number of the column to the figure.
+func (r reading) times(x, scale float64) float64 {
+	if r.each {
+		return scaled(1/x, scale)
+	}
+	return scaled(x, scale)
+}
+
+// from describes the origin of a figure, for its note.
+func (t *table) from(ours string) string {
+	r := t.reads[ours]
+	note := "from column " + r.Name
+	if r.per != "" {
+		note += ", one " + r.per + "'s rate times their number"
+	}
+	return note
+}
+
+// counts returns the number of devices or nodes of a row.
+func (t *table) counts(row int, per string) (float64, error) {
+	if columns := t.countedBy(per); columns != nil {
+		n := 1.0
+		for _, name := range columns {
+			v, ok, err := t.value(row, name)
+			if err != nil {
+				return 0, err
+			}
+			if !ok || v.Number < 1 || v.Number != math.Trunc(v.Number) {
+				return 0, t.l.errorAt(t.line[row], "no count in column %s, and the rate is one %s's", name, per)
+			}
+			n *= v.Number
+		}
+		return n, nil
+	}
+	if per == perNode {
+		return float64(t.l.o.Nodes), nil
+	}
+	return float64(t.l.o.Workers), nil
+}
+
+// countedBy returns the columns whose product is the number of devices or nodes; nil if
+// no column has it.
+func (t *table) countedBy(per string) []string {
+	workers := t.reads["workers"].Name
+	if workers == "" {
+		workers = t.reads["replicas"].Name
+	}
+	ofNodes := workers != "" && countsNodes(workers)
+	switch {
+	case per == perNode && t.reads["nodes"].Name != "":
+		return []string{t.reads["nodes"].Name}
+	case per == perNode && ofNodes:
+		return []string{workers}
+	case per == perNode:
+		for _, name := range t.ordered() {
+			if countsNodes(name) {
+				return []string{name}
+			}
+		}
+		return nil
+	case ofNodes:
+		for _, name := range t.ordered() {
+			if h := split(name); len(h) > 2 && slices.Contains(h, "/") && countsDevices(h[:slices.Index(h, "/")]) && kindOf(h[len(h)-1]) == perNode {
+				return []string{workers, name}
+			}
+		}
+		return nil
+	case workers != "":
+		return []string{workers}
+	}
+	return nil
+}
+
+// countsNodes reports whether a column counts nodes, by its name: "nodes", "# hosts".
+func countsNodes(name string) bool {
+	list := split(name)
+	return len(list) > 0 && !slices.Contains(list, "/") && slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perNode }) &&
+		!slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perDevice || secondsOf(word) > 0 })
+}
+
+func countsDevices(list []string) bool {
+	return slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perDevice })
+}
+
+// counted refuses a rate of one device or node if their number is unknown.
+func (t *table) counted(ours string, r reading, columns map[string]Column) error {
+	per := r.per
+	if ours == tokensPerGPU || r.steps {
+		per = perDevice
+	}
+	if per == "" || columns[tokensPerSecond].Name != "" && ours == tokensPerGPU {
+		return nil
+	}
+	for _, key := range []string{"workers", "replicas", "nodes"} {
+		if c, mapped := columns[key]; mapped && t.reads[key].Name == "" {
+			t.reads[key] = reading{Column: c, scale: 1}
+		}
+	}
+	switch {
+	case t.countedBy(per) != nil, per == perDevice && t.l.o.Workers > 0 && columns["workers"].Name+columns["replicas"].Name == "", per == perNode && t.l.o.Nodes > 0:
+		return nil
+	case per == perNode:
+		return fmt.Errorf("column %s is of one node: say how many there are, --map nodes=COLUMN or --set nodes=N, or, if it is of all of them, %s", clip(r.Name), mapping(ours, r.Name, usual[baseOf(ours)]))
+	}
+	if workers := columns["workers"].Name; workers != "" {
+		return fmt.Errorf("column %s is of one device, and column %s counts nodes by its name: map the number of devices, --map workers=COLUMN; or, if it is of one node, %s",
+			clip(r.Name), clip(workers), mapping(ours, r.Name, usual[baseOf(ours)]+"/node"))
+	}
+	return fmt.Errorf("column %s is of one device: say how many there are, --map workers=COLUMN or --set workers=N, or, if it is of all of them, %s", clip(r.Name), mapping(ours, r.Name, usual[baseOf(ours)]))
+}
+
+func baseOf(ours string) string {
+	base, _ := baseUnit(ours)
+	return base
+}

@@ -1,0 +1,116 @@
+package extract
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A Decimal is the way a table writes numbers.
+type Decimal string
+
+// The zero value accepts only numbers without separators.
+const (
+	DecimalPoint Decimal = "point" // 1,598.5 and 1'598.5 and 1 598.5
+	DecimalComma Decimal = "comma" // 1.598,5 and 1'598,5 and 1 598,5
+)
+
+// ParseDecimal reads --decimal.
+func ParseDecimal(text string) (Decimal, error) {
+	switch text {
+	case "":
+		return "", nil
+	case "point", ".":
+		return DecimalPoint, nil
+	case "comma", ",":
+		return DecimalComma, nil
+	}
+	return "", fmt.Errorf("%q is no decimal sign; write comma (1.598,5) or point (1,598.5)", text)
+}
+
+// A locale collects evidence of how a table writes numbers.
+type locale struct {
+	comma, point string // a cell with a decimal comma, and one with a decimal point
+	ambiguous    string // a cell of a figure that may mean two numbers, and where it is
+	line         int
+	column       string
+}
+
+var (
+	withComma = regexp.MustCompile(`^[-+]?(?:\d+,(?:\d{1,2}|\d{4,})|0,\d+|\d{1,3}(?:[.'’\x{a0}\x{202f}\x{2009} ]\d{3})+,\d+)\s*%?$`)
+	withPoint = regexp.MustCompile(`^[-+]?(?:\d*\.(?:\d{1,2}|\d{4,})|0?\.\d+|\d{4,}\.\d+|\d{1,3}(?:[,'’\x{a0}\x{202f}\x{2009} ]\d{3})+\.\d+|\d+\.\d+[eE][-+]?\d+)\s*%?$`)
+	either    = regexp.MustCompile(`^[-+]?[1-9]\d{0,2}\.\d{3}$`)
+	pointed   = regexp.MustCompile(`^[-+]?[1-9]\d{0,2}(?:\.\d{3}){2,}$`)
+	gaps      = "'’\u00a0\u202f\u2009 "
+)
+
+// hint records the evidence of any cell.
+func (d *locale) hint(cell string) {
+	switch {
+	case cell == "" || cell[0] > '9' || d.comma != "" && d.point != "":
+	case d.comma == "" && (withComma.MatchString(cell) || pointed.MatchString(cell)):
+		d.comma = cell
+	case d.point == "" && withPoint.MatchString(cell):
+		d.point = cell
+	}
+}
+
+// see records a cell of a figure.
+func (d *locale) see(cell string, line int, column string) {
+	if d.ambiguous == "" && either.MatchString(cell) {
+		d.ambiguous, d.line, d.column = cell, line, column
+	}
+}
+
+// refuse returns an error if a number may be 1000 times as large.
+func (d *locale) refuse(t *table) error {
+	if t.l.o.Decimal != "" || d.ambiguous == "" {
+		return nil
+	}
+	whole := strings.ReplaceAll(d.ambiguous, ".", "")
+	why := ""
+	switch {
+	case d.comma != "":
+		return t.l.errorAt(d.line, "column %s: %s is %s if %s has a decimal comma: write --decimal comma", clip(d.column), d.ambiguous, whole, clip(d.comma))
+	case t.more.Comma == ';' && d.point == "":
+		why = "files with semicolons often have decimal commas"
+	default:
+		return nil
+	}
+	return t.l.errorAt(d.line, "column %s: %s may be %s, since %s: write --decimal comma for %[3]s, or --decimal point for %[2]s", clip(d.column), d.ambiguous, whole, why)
+}
+
+// withGaps are numbers with gaps between thousands, by their decimal sign.
+var withGaps = map[Decimal]*regexp.Regexp{
+	DecimalPoint: regexp.MustCompile(`^([-+]?)(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:['’\x{a0}\x{202f}\x{2009} ]\d{3})+)?((?:\.\d*)?)((?:[eE][-+]?\d+)?)$`),
+	DecimalComma: regexp.MustCompile(`^([-+]?)(\d+|\d{1,3}(?:\.\d{3})+|\d{1,3}(?:['’\x{a0}\x{202f}\x{2009} ]\d{3})+)?((?:,\d*)?)((?:[eE][-+]?\d+)?)$`),
+}
+
+// plain rewrites a number with a decimal point and without separators.
+func (d Decimal) plain(text string) (plain string, ok bool) {
+	m := withGaps[d].FindStringSubmatch(text)
+	if m == nil {
+		return "", false
+	}
+	whole := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, m[2])
+	return m[1] + whole + strings.Replace(m[3], ",", ".", 1) + m[4], true
+}
+
+// separated returns the options that read a number with separators.
+func separated(text string) string {
+	var ways []string
+	for _, d := range []Decimal{DecimalPoint, DecimalComma} {
+		if plain, ok := d.plain(text); ok {
+			ways = append(ways, fmt.Sprintf("--decimal %s for %s", d, plain))
+		}
+	}
+	if ways == nil || !strings.ContainsAny(text, gaps+",.") {
+		return ""
+	}
+	return "write " + strings.Join(ways, ", or ")
+}

@@ -1,0 +1,315 @@
+package extract
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A role is what an unmapped column says about its rows, judged by its name.
+type role string
+
+const (
+	roleSetting   role = "asked"      // a setting: rows that differ in it belong to different series
+	roleGround    role = "ranOn"      // what the run ran on, and when: a change causes a warning
+	rolePart      role = "partOf"     // the part of a run that the row describes
+	roleID        role = "identifies" // names the run: repeats differ in it
+	roleUnit      role = "unitOf"     // the unit of another column
+	roleStatistic role = "statistic"  // the kind of average that the row has
+	roleUnclear   role = ""
+)
+
+// roles maps words in column names to roles.
+var roles = words(map[string]string{
+	string(roleSetting):   "precision dtype amp fp16 bf16 fp8 tf32 model network net arch architecture dataset framework backend optimizer optimiser compiler interconnect batch batchsize scaling",
+	string(roleGround):    "driver cuda cudnn nccl rocm rccl version software torch pytorch tensorflow python kernel os image container commit date day cluster partition machine site firmware",
+	string(rolePart):      "rank endpoint url path route method operation api localrank",
+	string(roleID):        "run id seed repeat rep trial index idx no nr row note notes comment comments remark job jobid name user owner time timestamp started start end ended hour host hostname",
+	string(roleUnit):      "unit units",
+	string(roleStatistic): "stat roleStatistic statistics aggregation agg",
+})
+
+// roleOf returns the role of the last word in the name that has one.
+func roleOf(name string) role {
+	found := roleUnclear
+	list := split(name)
+	for _, word := range list {
+		if r, is := roles[strings.ToLower(word)]; is {
+			found = role(r)
+		}
+	}
+	if len(list) > 1 && found == roleID && slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perDevice || strings.EqualFold(word, "replica") }) {
+		last := strings.ToLower(list[len(list)-1])
+		if last == "id" || last == "index" || last == "idx" || last == "no" {
+			return rolePart // gpu_id
+		}
+	}
+	if found == roleUnclear || found == roleID {
+		switch h := headingOf(name); {
+		case len(h.dims) > 0:
+			return roleUnclear
+		case slices.ContainsFunc(list, func(word string) bool {
+			return slices.Contains([]string{"gpu", "gpus", "accelerator", "device", "card"}, strings.ToLower(word))
+		}) && !slices.ContainsFunc(list, func(word string) bool { return strings.EqualFold(word, "id") }):
+			return roleSetting // settings ignores a column of counts
+		}
+	}
+	return found
+}
+
+// An other is an unmapped column.
+type other struct {
+	name    string
+	at      int
+	role    role
+	numeric bool // every cell is a number
+	whole   bool // every cell is a whole number
+	values  map[string]bool
+	first   map[int]string         // cell by point
+	within  bool                   // rows of one point have different cells
+	counts  map[int]map[string]use // worker counts by series and cell
+}
+
+type use map[float64]bool
+
+// mostValues limits how many different cells of a column are kept.
+const mostValues = 200
+
+func (t *table) others(columns map[string]Column) (list []*other) {
+	used := map[string]bool{t.l.o.Sum: true}
+	for _, c := range columns {
+		used[c.Name] = true
+	}
+	for _, name := range t.ordered() {
+		if !used[name] {
+			list = append(list, &other{name: name, at: t.at[name], role: roleOf(name), numeric: true, whole: true,
+				values: map[string]bool{}, first: map[int]string{}, counts: map[int]map[string]use{}})
+		}
+	}
+	return list
+}
+
+// see records the cell of a row.
+func (o *other) see(text string, r surveyed) {
+	if text == "" {
+		return
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	o.numeric = o.numeric && err == nil
+	o.whole = o.whole && err == nil && x == float64(int64(x))
+	if len(o.values) < mostValues {
+		o.values[text] = true
+	}
+	if before, seen := o.first[r.point]; !seen {
+		o.first[r.point] = text
+	} else if before != text && !o.within {
+		o.within = true
+	}
+	if o.counts[r.series] == nil {
+		o.counts[r.series] = map[string]use{}
+	}
+	by := o.counts[r.series]
+	if o.role == roleGround && isDate(o.name) {
+		text, _, _ = strings.Cut(strings.Replace(text, "T", " ", 1), " ") // the day
+	}
+	if by[text] == nil && len(by) < mostValues {
+		by[text] = use{}
+	}
+	if by[text] != nil {
+		by[text][r.workers] = true
+	}
+}
+
+func isDate(name string) bool {
+	return slices.ContainsFunc(split(name), func(word string) bool { return strings.EqualFold(word, "date") || strings.EqualFold(word, "day") })
+}
+
+// some lists up to three values.
+func some(values map[string]bool) string {
+	list := slices.Sorted(maps.Keys(values))
+	for i := range list {
+		list[i] = clip(list[i])
+	}
+	if len(list) > 3 {
+		list = append(list[:3], fmt.Sprintf("%d more", len(list)-3))
+	}
+	return strings.Join(list, ", ")
+}
+
+var notInLabel = regexp.MustCompile(`[^a-z0-9_.-]+`)
+
+// labelled returns the option that makes a label of the column.
+func labelled(name string) string {
+	key := strings.Trim(notInLabel.ReplaceAllString(strings.ToLower(name), "_"), "_")
+	if slices.Contains(TableFigures, key) && !slices.Contains(Coordinates, key) || slices.Contains([]string{"", "study", "workers", "replicas", "nodes", "framework"}, key) {
+		key = strings.Trim("the_"+key, "_")
+	}
+	return "--label " + shellQuoted(key+"="+name)
+}
+
+// parts refuses rows that are parts or statistics of one run, since they would count as
+// repeats.
+func (s *survey) parts() error {
+	var problems []error
+	for _, o := range s.others {
+		switch {
+		case !o.within:
+		case o.role == rolePart && s.differWithin(o):
+			problems = append(problems, fmt.Errorf("%s: rows that are alike otherwise differ in column %s (%s): they are parts of a run and no repeats of it; write --sum %s to add up their rates, or %s to keep them apart",
+				s.l.o.File, clip(o.name), some(o.values), shellQuoted(o.name), labelled(o.name)))
+		case o.role == roleStatistic || !o.numeric && s.allSummarise(o):
+			if s.differWithin(o) {
+				problems = append(problems, fmt.Errorf("%s: rows that are alike otherwise differ in column %s (%s): they are statistics of the same runs and no repeats; write %s to keep them apart, or delete all but one of each",
+					s.l.o.File, clip(o.name), some(o.values), labelled(o.name)))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// differWithin reports whether rows of one point that count as runs differ in a column.
+func (s *survey) differWithin(o *other) bool {
+	if !o.within {
+		return false
+	}
+	if len(s.left) == 0 {
+		return true
+	}
+	again := s.again()
+	seen := map[int]string{}
+	for _, r := range s.rows {
+		row, err := again.Read()
+		if err != nil {
+			break
+		}
+		if _, left := s.left[r.number]; left {
+			continue
+		}
+		text := strings.TrimSpace(row[o.at])
+		if before, is := seen[r.point]; is && before != text {
+			return true
+		}
+		seen[r.point] = text
+	}
+	return false
+}
+
+func (s *survey) allSummarise(o *other) bool {
+	for value := range o.values {
+		if summaryWord(value) == "" {
+			return false
+		}
+	}
+	return len(o.values) > 1
+}
+
+// settings refuses rows of one series with different settings, and records a doubt if
+// they ran on different things.
+func (s *survey) settings() error {
+	var problems []error
+	for _, o := range s.others {
+		switch o.role {
+		case roleSetting:
+			differ := o.within && s.differWithin(o)
+			for _, by := range o.counts {
+				differ = differ || !o.numeric && len(by) > 1
+			}
+			if differ && !(o.numeric && countsDevices(split(o.name))) && !s.epochs {
+				problems = append(problems, fmt.Errorf("%s: rows of one series differ in column %s (%s); write %s, so that each has a series of its own",
+					s.l.o.File, clip(o.name), some(o.values), labelled(o.name)))
+			}
+			s.weak = s.weak || strings.EqualFold(o.name, "scaling") && o.values["weak"]
+		case roleGround:
+			for _, by := range o.counts {
+				s.changes(o, by)
+			}
+		case roleUnclear:
+			if o.within && (!o.numeric || o.whole && 2*len(o.values) <= len(s.rows)) && len(headingOf(o.name).dims) == 0 && s.differWithin(o) {
+				s.say("not used: %s; rows that differ only in it count as repeats (%s makes a label of it)", clip(o.name), labelled(o.name))
+				s.doubts = append(s.doubts, fmt.Sprintf("rows that differ in column %s (%s) count as repeats", clip(o.name), some(o.values)))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// changes records a doubt if a fact differs between worker counts.
+func (s *survey) changes(o *other, by map[string]use) {
+	if len(by) < 2 {
+		return
+	}
+	var all []float64
+	for _, used := range by {
+		for n := range used {
+			if !slices.Contains(all, n) {
+				all = append(all, n)
+			}
+		}
+	}
+	shared := true // every count has a value that another count has as well, or all values
+	for _, n := range all {
+		meets := len(all) == 1
+		for _, used := range by {
+			meets = meets || used[n] && len(used) == len(all)
+		}
+		shared = shared && meets
+	}
+	if shared && len(all) > 1 {
+		return
+	}
+	if len(all) == 1 && isDate(o.name) {
+		return
+	}
+	var texts []string
+	values := slices.Collect(maps.Keys(by))
+	least := func(v string) float64 { return slices.Min(slices.Collect(maps.Keys(by[v]))) }
+	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(least(a), least(b)), cmp.Compare(a, b)) })
+	for i, v := range values {
+		if i == 4 {
+			texts = append(texts, fmt.Sprintf("and %d more", len(values)-i))
+			break
+		}
+		var at []string
+		for _, n := range slices.Sorted(maps.Keys(by[v])) {
+			at = append(at, fmt.Sprint(n))
+		}
+		texts = append(texts, fmt.Sprintf("%s at %s", v, strings.Join(at, ", ")))
+	}
+	s.doubts = append(s.doubts, fmt.Sprintf("%s changes with the number of workers (%s): what differs between these may come from that", o.name, strings.Join(texts, "; ")))
+}
+
+// unitColumns refuses a table with a column of units that differ from those it would be
+// read in.
+func (s *survey) unitColumns() error {
+	for _, o := range s.others {
+		if o.role != roleUnit {
+			continue
+		}
+		for _, ours := range s.figures {
+			r := s.reads[ours]
+			base, _ := baseUnit(ours)
+			var other []string
+			fits := false
+			for _, text := range slices.Sorted(maps.Keys(o.values)) {
+				d, is := fitting(unitDimensions(text), base)
+				fits = fits || is
+				if is && (d.scale != r.scale || d.per != r.per) {
+					other = append(other, text)
+				}
+			}
+			switch {
+			case !fits || len(other) == 0:
+			case len(o.values) > 1:
+				return fmt.Errorf("%s: column %s says that numbers are in different units (%s); make a table of each, or convert them", s.l.o.File, clip(o.name), some(o.values))
+			case !r.sure:
+				return fmt.Errorf("%s: column %s says %s, and column %s would be read in %s; write %s", s.l.o.File, clip(o.name), clip(other[0]), clip(r.Name), cmp.Or(base, "fractions"), mapping(ours, r.Name, other[0]))
+			}
+		}
+	}
+	return nil
+}

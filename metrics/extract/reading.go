@@ -1,0 +1,194 @@
+package extract
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// A reading says how to convert the numbers of a column to a figure.
+type reading struct {
+	Column
+	scale float64 // to the figure's unit
+	per   string  // perDevice or perNode: also times how many of these the row has
+	steps bool    // of steps: also times the global batch
+	each  bool    // the time of a step: what it is divided by
+	sure  bool    // the user gave the unit, or the name says that it is of all devices
+}
+
+// baseUnit returns the unit that a figure is stored in, and whether ours names a figure.
+func baseUnit(ours string) (base string, is bool) {
+	base, is = map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "epoch_seconds": "s", "accuracy": "", "rate": "requests/s"}[ours]
+	if i := slices.IndexFunc(modelFigures, func(f metrics.Figure) bool { return f.Name == ours }); i >= 0 {
+		return modelFigures[i].Unit, true
+	}
+	if slices.Contains(LoadFigures, ours) {
+		m, err := measure.Find(ours)
+		return m.Unit, err == nil
+	}
+	return base, is
+}
+
+// figureIn returns the figure that fits a unit, for hints; "" if no figure does.
+func figureIn(d dimension) string {
+	switch {
+	case d.steps && d.each:
+		return stepSeconds
+	case d.base == "tokens/s" && d.per == perDevice:
+		return tokensPerGPU
+	}
+	return map[string]string{"samples/s": "throughput", "tokens/s": tokensPerSecond, "requests/s": measure.RequestsPerSecond}[d.base]
+}
+
+// reading decides how to read a column: by the unit that the user gives, else by the
+// column's name.
+func (l *log) reading(ours string, c Column) (reading, error) {
+	r := reading{Column: c, scale: 1}
+	base, figure := baseUnit(ours)
+	if !figure || c.Label {
+		if c.Unit != "" {
+			return r, fmt.Errorf("%s has no unit; write %s", ours, mapping(ours, c.Name, ""))
+		}
+		return r, nil
+	}
+	if c.Unit != "" {
+		d, fits := fitting(unitDimensions(c.Unit), base)
+		if !fits || d.steps && base == "samples/s" && !slices.Contains(stepRated, ours) {
+			return r, fmt.Errorf("%s cannot be in %q; it may be in %s, for example", ours, c.Unit, strings.Join(validUnits(ours, base), ", "))
+		}
+		r.take(d, ours)
+		r.sure = true
+		return r, l.batched(ours, r)
+	}
+	h := headingOf(c.Name)
+	r.sure = h.total
+	d, fits := fitting(h.dims, base)
+	switch {
+	case base == "" && notAccuracy.MatchString(c.Name) && ours == "accuracy":
+		return r, fmt.Errorf("column %s is a loss or an error by its name, not an accuracy: write %s, or, if the name is wrong, %s",
+			clip(c.Name), mapping("loss", c.Name, ""), mapping(ours, c.Name, "fraction"))
+	case h.said == "" && h.of != "" && (ours == "train_seconds" || ours == "elapsed"),
+		fits && d.base == "s" && h.of != "" && (ours == "train_seconds" || ours == "elapsed"):
+		of := map[string]string{"steps": stepSeconds, "epochs": "epoch_seconds"}[h.of]
+		return r, fmt.Errorf("column %s is the time of one of the %s by its name, and %s is of the whole training: write %s, or, if the name is wrong, %s",
+			clip(c.Name), h.of, ours, mapping(of, c.Name, ""), mapping(ours, c.Name, "s"))
+	case h.said == "":
+		return r, nil
+	case fits && ours == tokensPerSecond && d.per == perDevice:
+		return r, fmt.Errorf("column %s is of one device by its name: write %s, which is multiplied by the workers, or, if it is of all of them, %s",
+			clip(c.Name), mapping(tokensPerGPU, c.Name, ""), mapping(ours, c.Name, "tokens/s"))
+	case fits && ours == tokensPerGPU && h.total:
+		return r, fmt.Errorf("column %s is of all devices by its name: write %s, or, if it is of one of them, %s",
+			clip(c.Name), mapping(tokensPerSecond, c.Name, ""), mapping(ours, c.Name, "tokens/s/GPU"))
+	case fits && !(d.steps && !slices.Contains(stepRated, ours)):
+		r.take(d, ours)
+		return r, l.batched(ours, r)
+	}
+	valid := validUnits(ours, base)
+	is := "in " + clip(h.said)
+	if base == "" {
+		base = "a share"
+	}
+	instead := ""
+	if len(h.dims) > 0 {
+		if other := figureIn(h.dims[0]); other != "" && other != ours {
+			instead = fmt.Sprintf("write %s, or, ", mapping(other, c.Name, ""))
+		}
+	}
+	if h.dims == nil {
+		return r, fmt.Errorf("column %s is %s by its name, a unit that is not known; say which it is (%s), like %s", clip(c.Name), is, strings.Join(valid, ", "), mapping(ours, c.Name, cmp.Or(usual[base], usual[ours])))
+	}
+	return r, fmt.Errorf("column %s is %s by its name, and %s is in %s: %sif the name is wrong, give its unit (%s), like %s",
+		clip(c.Name), is, ours, base, instead, strings.Join(valid, ", "), mapping(ours, c.Name, cmp.Or(usual[base], usual[ours])))
+}
+
+// usual maps base units to the units that hints name.
+var usual = map[string]string{"samples/s": "samples/s", "tokens/s": "tokens/s", "requests/s": "requests/s", "s": "s", "a share": "fraction"}
+
+// stepRated are the figures that accept a rate of steps, given the batch.
+var stepRated = []string{"throughput", "end_to_end"}
+
+// notAccuracy matches names of values that fall as a model improves.
+var notAccuracy = regexp.MustCompile(`(?i)(^|[^a-z])(loss|losses|nll|perplexity|ppl|err|error|errors|error_?rate|wer|cer|rmse|mse|mae|bpb|bpc|cross_?entropy)([^a-z]|$)`)
+
+// take sets the reading to a dimension.
+func (r *reading) take(d dimension, ours string) {
+	r.scale, r.steps, r.each = d.scale, d.steps, d.each
+	if ours != tokensPerGPU && (strings.HasSuffix(d.base, "/s") || d.base == anyBase) {
+		r.per = d.per
+	}
+}
+
+// batched refuses a rate of steps if the batch is unknown.
+func (l *log) batched(ours string, r reading) error {
+	if r.steps && l.o.WorkerBatch == 0 {
+		return fmt.Errorf("column %s is of steps: for samples/s say how many samples each worker has in a step, --worker-batch N; or write %s", clip(r.Name), mapping(stepSeconds, r.Name, ""))
+	}
+	return nil
+}
+
+// fitting returns the first dimension in the base unit.
+func fitting(dims []dimension, base string) (dimension, bool) {
+	for _, d := range dims {
+		if d.base == base || d.base == anyBase && strings.HasSuffix(base, "/s") {
+			return d, true
+		}
+	}
+	return dimension{}, false
+}
+
+// unitDimensions returns what a unit given by the user may mean; nil if it is unknown.
+func unitDimensions(text string) []dimension {
+	if u, known := units[text]; known {
+		dims := []dimension{{unit: u}}
+		if u.steps && u.each {
+			dims = append(dims, dimension{unit: unit{base: "s", scale: u.scale}})
+		}
+		return dims
+	}
+	for _, word := range split(text) {
+		if word != "/" && secondsOf(word) == 0 && kindOf(word) == "" && countable(word).kind == "" && prefixOf(word) == 0 {
+			return nil
+		}
+	}
+	return headingOf(text).dims
+}
+
+// validUnits returns examples of the units that a figure accepts, for messages.
+func validUnits(ours, base string) []string {
+	list := map[string][]string{
+		"samples/s": {"samples/s", "kimg/s", "samples/s/worker", "samples/s/node"}, "tokens/s": {"tokens/s", "Mtok/s", "tokens/s/worker", "tokens/s/node"},
+		"requests/s": {"requests/s", "requests/min"}, "s": {"s", "ms", "min", "h"}, "": {"%", "fraction"},
+	}[base]
+	if slices.Contains(stepRated, ours) {
+		list = append(list, "steps/s", "ms/step")
+	}
+	for i, name := range list {
+		list[i] = strconv.Quote(name)
+	}
+	return list
+}
+
+// mapping returns the option that maps a column, quoted for a shell.
+func mapping(ours, theirs, unit string) string {
+	text := ours + "=" + theirs
+	if unit != "" {
+		text += ":" + unit
+	}
+	return "--map " + shellQuoted(text)
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=%+,@-]+$`)
+
+func shellQuoted(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,68 @@
+package extract
+
+import (
+	"strings"
+	"testing"
+)
+
+// A column whose name says a unit is read in it, or refused with what to write.
+func TestUnitInAColumnsName(t *testing.T) {
+	for _, c := range []struct {
+		ours, name, unit string
+		scale            float64
+		per              string
+		want             string // "": accepted
+	}{
+		{"train_seconds", "time (ms)", "", 1e-3, "", ""},
+		{"train_seconds", "time (ms)", "s", 1, "", ""},
+		{"train_seconds", "time [min]", "", 60, "", ""},
+		{"train_seconds", "time", "", 1, "", ""},
+		{"train_seconds", "hours", "", 3600, "", ""},
+		{"train_seconds", "GPU-hours", "", 0, "", `column "GPU-hours" is in "GPU-hours" by its name, and train_seconds is in s`},
+		{"train_seconds", "step_time_ms", "", 0, "", "is the time of one of the steps by its name, and train_seconds is of the whole training: write --map step_seconds=step_time_ms, or, if the name is wrong, --map train_seconds=step_time_ms:s"},
+		{"train_seconds", "epoch time (s)", "", 0, "", "--map 'epoch_seconds=epoch time (s)'"},
+		{"train_seconds", "img/s", "", 0, "", `is in "img/s" by its name, and train_seconds is in s: write --map throughput=img/s, or, if the name is wrong`},
+		{"step_seconds", "ms/step", "", 1e-3, "", ""},
+		{"step_seconds", "iter_s", "", 1, "", ""},
+		{"epoch_seconds", "epoch time (min)", "", 60, "", ""},
+		{"latency_p95", "p95_us", "", 1e-6, "", ""},
+		{"throughput", "rate (img/s)", "", 1, "", ""},
+		{"throughput", "kimg/s", "", 1e3, "", ""},
+		{"throughput", "img/sec/GPU", "", 1, perDevice, ""},
+		{"throughput", "throughput_per_gpu", "", 1, perDevice, ""},
+		{"throughput", "img/sec/GPU", "img/s", 1, "", ""},
+		{"throughput", "img/sec/GPU", "samples/s/worker", 1, perDevice, ""},
+		{"throughput", "x", "kimg/s/node", 1e3, perNode, ""},
+		{"throughput", "Bilder/s", "", 0, "", `column "Bilder/s" is in "Bilder/s" by its name, a unit that is not known; say which it is`},
+		{"throughput", "Bilder/s", "images/s", 1, "", ""},
+		{"throughput", "ips", "", 0, "", "--map throughput=ips:samples/s"},
+		{"throughput", "rate[ms]", "", 0, "", `is in "ms" by its name, and throughput is in samples/s`},
+		{"throughput", "tok/s", "", 0, "", "write --map tokens_per_second=tok/s, or, if the name is wrong"},
+		{"throughput", "MB/s", "", 0, "", "throughput is in samples/s"},
+		{"throughput", "ms/step", "", 0, "", "--worker-batch N; or write --map step_seconds=ms/step"},
+		{"tokens_per_second", "Throughput (T/s)", "", 1, "", ""},
+		{"tokens_per_second", "Mtok/s", "", 1e6, "", ""},
+		{"tokens_per_second", "Throughput (T/s/GPU)", "", 0, "", "write --map 'tokens_per_second_per_gpu=Throughput (T/s/GPU)', which is multiplied by the workers, or, if it is of all of them, --map 'tokens_per_second=Throughput (T/s/GPU):tokens/s'"},
+		{"tokens_per_second", "samples/s", "", 0, "", "write --map throughput=samples/s"},
+		{"tokens_per_second_per_gpu", "Throughput (T/s/GPU)", "", 1, "", ""},
+		{"tokens_per_second_per_gpu", "total tokens/s", "", 0, "", "--map 'tokens_per_second=total tokens/s'"},
+		{"accuracy", "top1 %", "", 0.01, "", ""},
+		{"accuracy", "val_loss", "", 0, "", "column \"val_loss\" is a loss or an error by its name, not an accuracy: write --map loss=val_loss, or, if the name is wrong, --map accuracy=val_loss:fraction"},
+		{"accuracy", "top1_error", "", 0, "", "--map loss=top1_error"},
+		{"accuracy", "img/s", "", 0, "", "accuracy is in a share"},
+		{"errors", "failed (%)", "", 0.01, "", ""},
+		{"errors", "Failures/s", "", 0, "", `column "Failures/s" is in "Failures/s" by its name, a unit that is not known`},
+		{"errors", "failed requests/s", "", 0, "", "errors is in a share"},
+		{"errors", "failed requests/s", "req/s", 0, "", `errors cannot be in "req/s"`},
+		{"workers", "GPUs (h)", "", 1, "", ""},
+		{"workers", "GPUs", "s", 0, "", "workers has no unit"},
+	} {
+		r, err := newLog(Options{}).reading(c.ours, Column{Name: c.name, Unit: c.unit})
+		switch {
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s=%s:%s: %v; want %q", c.ours, c.name, c.unit, err, c.want)
+		case c.want == "" && (err != nil || r.scale != c.scale || r.per != c.per):
+			t.Errorf("%s=%s:%s: %v, %v per %q; want %v per %q", c.ours, c.name, c.unit, err, r.scale, r.per, c.scale, c.per)
+		}
+	}
+}

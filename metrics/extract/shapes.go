@@ -1,0 +1,391 @@
+package extract
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// write formats a number for a message.
+func write(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
+// flat is the gain over the smallest worker count up to which a rate looks like one
+// worker's, and a time like that of work that grew with the workers.
+const flat = 1.1
+
+// apartBy is the factor between two values of a column, beyond what the worker counts
+// explain, from which they look like values in two units.
+const apartBy = 50
+
+// shapes checks how each figure changes with the number of workers.
+func (s *survey) shapes() error {
+	var problems []error
+	groups := s.runs(bySeries)
+	for _, n := range sorted(groups) {
+		rows := groups[n]
+		for _, ours := range s.figures {
+			if err := errors.Join(s.mixed(rows, ours), s.flat(rows, ours)); err != nil {
+				problems = append(problems, err)
+			}
+		}
+	}
+	if s.epochs {
+		problems = append(problems, s.falling())
+	}
+	return errors.Join(problems...)
+}
+
+// mixed refuses a column that seems to mix two units.
+func (s *survey) mixed(rows []surveyed, ours string) error {
+	r := s.reads[ours]
+	base, _ := baseUnit(ours)
+	if r.sure || base == "" || s.epochs {
+		return nil
+	}
+	refuse := func(a, b surveyed) error {
+		i := slices.Index(s.figures, ours)
+		return fmt.Errorf("%s: column %s has %s %s on line %d and %s on line %d: are these in one unit? If they are, write %s; else convert them",
+			s.l.o.File, clip(r.Name), write(a.values[i]), base, a.line, write(b.values[i]), b.line, mapping(ours, r.Name, usual[base]))
+	}
+	i := slices.Index(s.figures, ours)
+	has := slices.DeleteFunc(slices.Clone(rows), func(r surveyed) bool { return !(r.values[i] > 0) || r.workers <= 0 })
+	if s.loads { // queues grow without a bound
+		byPoint := map[int]surveyed{}
+		for _, r := range has {
+			if before, is := byPoint[r.point]; is && math.Abs(math.Log(r.values[i]/before.values[i])) > math.Log(10*apartBy) {
+				return refuse(before, r)
+			}
+			byPoint[r.point] = r
+		}
+		return nil
+	}
+	slices.SortStableFunc(has, func(a, b surveyed) int { return int(a.workers - b.workers) })
+	for k := 1; k < len(has); k++ {
+		a, b := has[k-1], has[k]
+		ratio, more := b.values[i]/a.values[i], b.workers/a.workers
+		if base == "s" {
+			ratio = 1 / ratio
+		}
+		if ratio > apartBy*more || ratio < 1.0/apartBy {
+			return refuse(a, b)
+		}
+	}
+	return nil
+}
+
+// flat refuses a rate that does not rise with the workers, which may be one worker's,
+// and a time that does not fall, which may be that of weak scaling.
+func (s *survey) flat(rows []surveyed, ours string) error {
+	r := s.reads[ours]
+	base, _ := baseUnit(ours)
+	if s.loads {
+		return nil
+	}
+	medians := s.medians(s.whole(rows), ours)
+	if len(medians) < 2 || medians[0].value <= 0 {
+		return nil
+	}
+	first := medians[0]
+	levels, rises, rate := true, true, strings.HasSuffix(base, "/s")
+	last := first
+	for _, m := range medians[1:] {
+		better, more := m.value/first.value, m.workers/first.workers
+		if !rate {
+			better = 1 / better
+		}
+		levels = levels && better <= flat
+		rises = rises && more >= 1.5 && better >= 0.8*more && better > 1.25
+		last = m
+	}
+	at := func(m countedMedian) string { return fmt.Sprintf("%s at %g", write(m.value), m.workers) }
+	unit := usual[base]
+	switch {
+	case r.sure:
+	case ours == tokensPerGPU && rises:
+		return fmt.Errorf("%s: %s rises with the workers (%s, %s), as the rate of all devices does: write %s, or, if it is one device's, %s",
+			s.l.o.File, ours, at(first), at(last), mapping(tokensPerSecond, r.Name, unit), mapping(ours, r.Name, "tokens/s/GPU"))
+	case ours == tokensPerGPU || !rate && base != "s":
+	case rate && r.per != "" && rises && s.perRises(medians):
+		return fmt.Errorf("%s: column %s rises with the workers as the rate of all devices does, and is one %s's by its name: write %s if it is of all, or %s if it is not",
+			s.l.o.File, clip(r.Name), r.per, mapping(ours, r.Name, unit), mapping(ours, r.Name, unit+"/"+map[string]string{perDevice: "worker", perNode: "node"}[r.per]))
+	case rate && levels:
+		return fmt.Errorf("%s: %s does not rise with the workers (%s, %s), as one worker's rate does not: if column %s is of one worker, write %s; if it is of all together, %s",
+			s.l.o.File, ours, at(first), at(last), clip(r.Name), mapping(ours, r.Name, unit+"/worker"), mapping(ours, r.Name, unit))
+	}
+	if timed := ours == "train_seconds" || ours == "epoch_seconds" || ours == "elapsed"; timed && levels && s.scaling(rows) == "" {
+		if s.growing(rows, ours) {
+			s.weak = true
+			return nil
+		}
+		if _, judged := s.columns["accuracy"]; judged && ours == "elapsed" {
+			return nil
+		}
+		return fmt.Errorf("%s: %s does not fall with more workers (%s s, %s s): if the work grew with the workers (weak scaling), write --set workload.scaling=weak, and such times are not compared; if it was always the same, --set workload.scaling=strong",
+			s.l.o.File, ours, at(first), at(last))
+	}
+	return nil
+}
+
+// perRises reports whether multiplied rates rise with the square of the workers.
+func (s *survey) perRises(medians []countedMedian) bool {
+	first := medians[0]
+	return !slices.ContainsFunc(medians[1:], func(m countedMedian) bool {
+		more := m.workers / first.workers
+		return m.value/first.value < 0.8*more*more
+	})
+}
+
+// whole returns one row a run: for a table of epochs the mean of epoch_seconds, the last
+// elapsed time and the highest rate of each run.
+func (s *survey) whole(rows []surveyed) []surveyed {
+	if !s.epochs {
+		return rows
+	}
+	at := map[int]int{}
+	var list []surveyed
+	epochs := map[int]int{}
+	for _, r := range rows {
+		k, is := at[r.point]
+		if !is {
+			at[r.point] = len(list)
+			r.values = slices.Clone(r.values)
+			list = append(list, r)
+			epochs[r.point] = 1
+			continue
+		}
+		epochs[r.point]++
+		for i, ours := range s.figures {
+			if base, _ := baseUnit(ours); ours == "epoch_seconds" {
+				list[k].values[i] += (r.values[i] - list[k].values[i]) / float64(epochs[r.point]) // their mean
+			} else if base == "s" || !strings.HasSuffix(base, "/s") {
+				list[k].values[i] = r.values[i]
+			} else {
+				list[k].values[i] = max(list[k].values[i], r.values[i])
+			}
+		}
+	}
+	return list
+}
+
+// scaling returns weak or strong as the user or the table says; "" if neither does.
+func (s *survey) scaling(rows []surveyed) string {
+	if s.l.o.Scaling != "" {
+		s.weak = s.weak || s.l.o.Scaling == "weak"
+		return s.l.o.Scaling
+	}
+	for _, o := range s.others {
+		if strings.EqualFold(o.name, "scaling") && len(o.values) == 1 {
+			for value := range o.values {
+				return value
+			}
+		}
+	}
+	if c, is := s.columns["workload.scaling"]; is {
+		return c.Name
+	}
+	return ""
+}
+
+// growing reports whether rate times duration grows with the workers.
+func (s *survey) growing(rows []surveyed, times string) bool {
+	for _, ours := range s.figures {
+		if base, _ := baseUnit(ours); !strings.HasSuffix(base, "/s") || ours == tokensPerGPU {
+			continue
+		}
+		rates, seconds := s.medians(s.whole(rows), ours), s.medians(s.whole(rows), times)
+		if len(rates) != len(seconds) || len(rates) < 2 {
+			continue
+		}
+		k := len(rates) - 1
+		if rates[k].value*seconds[k].value > 1.5*rates[0].value*seconds[0].value {
+			return true
+		}
+	}
+	return false
+}
+
+// falling refuses an accuracy that falls in every run, as a loss does.
+func (s *survey) falling() error {
+	i := slices.Index(s.figures, "accuracy")
+	if i < 0 || s.reads["accuracy"].sure {
+		return nil
+	}
+	groups, runs := s.runs(byPoint), 0
+	var from, to float64
+	for _, point := range sorted(groups) {
+		list := s.figure(groups[point], "accuracy")
+		if len(list) < 3 {
+			continue
+		}
+		if from, to = list[0], list[len(list)-1]; to >= from {
+			return nil
+		}
+		runs++
+	}
+	if runs == 0 {
+		return nil
+	}
+	name := s.reads["accuracy"].Name
+	return fmt.Errorf("%s: column %s falls over the epochs of every run (from %s to %s in one), as a loss does: write %s, or, if it is an accuracy, %s",
+		s.l.o.File, clip(name), write(from), write(to), mapping("loss", name, ""), mapping("accuracy", name, "fraction"))
+}
+
+// contradictions refuses a table whose total rate differs from its rate per device times
+// the number of devices.
+func (s *survey) contradictions() error {
+	if s.joined != nil {
+		return nil
+	}
+	type rated struct {
+		name, base string
+		scale      float64
+		mapped     string
+	}
+	var totals, ones []rated
+	for _, name := range s.ordered() {
+		h := headingOf(name)
+		c := rated{name: name}
+		for _, ours := range s.figures {
+			if s.reads[ours].Name == name {
+				c.mapped = ours
+			}
+		}
+		d := dimension{}
+		switch r := s.reads[c.mapped]; {
+		case c.mapped != "":
+			base, _ := baseUnit(c.mapped)
+			d = dimension{unit{base: base, scale: r.scale, steps: r.steps}, r.per}
+			if c.mapped == tokensPerGPU {
+				d.per = perDevice
+			}
+			if r.Unit != "" {
+				continue // the user says what it is
+			}
+		case len(h.dims) > 0:
+			d = h.dims[0]
+		}
+		if c.base, c.scale = d.base, d.scale; d.steps || d.base != "samples/s" && d.base != "tokens/s" {
+			continue
+		}
+		if d.per == perDevice {
+			ones = append(ones, c)
+		} else if d.per == "" {
+			totals = append(totals, c)
+		}
+	}
+	for _, all := range totals {
+		for _, one := range ones {
+			if all.base != one.base || all.mapped == "" && one.mapped == "" {
+				continue
+			}
+			again := s.again()
+			for _, r := range s.rows {
+				row, err := again.Read()
+				if err != nil {
+					break
+				}
+				if _, left := s.left[r.number]; left || r.workers < 1 {
+					continue
+				}
+				t := &table{l: s.l, at: s.at, reads: s.reads, rows: [][]string{row}, line: []int{r.line}}
+				a, okA, errA := t.value(0, all.name)
+				b, okB, errB := t.value(0, one.name)
+				n, errN := t.counts(0, perDevice)
+				if !okA || !okB || errA != nil || errB != nil || errN != nil || !(a.Number > 0) || !(b.Number > 0) {
+					continue
+				}
+				if total, sum := a.Number*all.scale, b.Number*one.scale*n; math.Abs(total-sum) > tolerance*sum+rounding(row[s.at[one.name]], one.scale)*n+rounding(row[s.at[all.name]], all.scale) {
+					ours := all.mapped
+					if ours == "" {
+						ours = map[string]string{"samples/s": "throughput", "tokens/s": tokensPerSecond}[all.base]
+					}
+					return fmt.Errorf("%s: columns %s and %s contradict each other: %s of all and %s of each of %g, which are %s together; write %s, or %s, for the one that is right",
+						s.l.o.File+":"+strconv.Itoa(r.line), clip(all.name), clip(one.name), write(total), write(b.Number*one.scale), n, write(sum),
+						mapping(ours, all.name, usual[all.base]), mapping(ours, one.name, usual[one.base]+"/worker"))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// rounding returns the size of the last digit of a number.
+func rounding(text string, scale float64) float64 {
+	_, fraction, _ := strings.Cut(strings.TrimSpace(text), ".")
+	return math.Pow(10, -float64(len(fraction))) * scale
+}
+
+// impossible refuses rows whose values contradict each other as mapped.
+func (s *survey) impossible() error {
+	if s.joined != nil {
+		return nil
+	}
+	nodes := s.columns["nodes"].Name
+	for _, o := range s.others {
+		if nodes == "" && o.numeric && countsNodes(o.name) {
+			nodes = o.name
+		}
+	}
+	threads, rate := s.columns[measure.Threads].Name, s.columns[measure.Rate].Name
+	if nodes == "" && threads == "" && rate == "" {
+		return nil
+	}
+	workers := s.columns["workers"].Name
+	again := s.again()
+	for _, r := range s.rows {
+		row, err := again.Read()
+		if err != nil {
+			return nil
+		}
+		if _, left := s.left[r.number]; left {
+			continue
+		}
+		t := &table{l: s.l, at: s.at, reads: s.reads, rows: [][]string{row}, line: []int{r.line}}
+		if v, ok, err := t.value(0, nodes); nodes != "" && err == nil && ok && !s.loads && r.workers > 0 && v.Number > r.workers {
+			return s.l.errorAt(r.line, "%g nodes and %g workers: a worker is a process, usually one a GPU, and none is on two nodes; map the column that counts them, --map workers=COLUMN (now %s), or the one that counts nodes, --map nodes=COLUMN (now %s)", v.Number, r.workers, clip(workers), clip(nodes))
+		}
+		if s.loads {
+			if err := s.overload(t, r, threads, rate); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mostAnswers is the largest ratio of answers to the rate asked for that edge effects of
+// the measured time explain.
+const mostAnswers = 1.05
+
+// overload refuses a load whose figures contradict each other: more answers than
+// requests, and latencies that so many answers leave no time for. Of N requests in
+// flight the mean latency is N over their rate, at most (Little's law); half of them
+// take no more than twice the mean, one in 20 no more than 20 times (Markov).
+func (s *survey) overload(t *table, r surveyed, threads, rate string) error {
+	answered := slices.Index(s.figures, measure.RequestsPerSecond)
+	if answered < 0 || !(r.values[answered] > 0) {
+		return nil
+	}
+	got := r.values[answered]
+	if v, _, ok, err := t.cell(0, measure.Rate); rate != "" && err == nil && ok && got > mostAnswers*v.Number*s.reads[measure.Rate].scale && v.Number > 0 {
+		return s.l.errorAt(r.line, "%s answers/s where %s requests/s were asked for: a service cannot answer more; if column %s is not the rate asked for, leave it out or write %s; if column %s is in another unit, say which, like %s",
+			write(got), write(v.Number*s.reads[measure.Rate].scale), clip(rate), labelled(rate), clip(s.reads[measure.RequestsPerSecond].Name), mapping(measure.RequestsPerSecond, s.reads[measure.RequestsPerSecond].Name, "requests/min"))
+	}
+	v, ok, err := t.value(0, threads)
+	if threads == "" || err != nil || !ok || !(v.Number > 0) {
+		return nil
+	}
+	for i, ours := range s.figures {
+		share, is := map[string]float64{measure.LatencyMean: 1, measure.LatencyP50: 2, measure.LatencyP95: 20, measure.LatencyP99: 100}[ours]
+		if most := share * v.Number / got; is && r.values[i] > 2*most && !s.reads[ours].sure {
+			return s.l.errorAt(r.line, "%s of %s s: with %g requests in flight and %s answers/s it is at most %s s; if column %s is in ms, write %s; if the figures are right, %s",
+				ours, write(r.values[i]), v.Number, write(got), write(most), clip(s.reads[ours].Name), mapping(ours, s.reads[ours].Name, "ms"), mapping(ours, s.reads[ours].Name, "s"))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package extract
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// A mark says how a row summarises others.
+type mark string
+
+const (
+	ofParts  mark = "total"  // their sum, or the run that they are parts of
+	ofRuns   mark = "mean"   // their mean or median
+	ofSpread mark = "spread" // their spread
+)
+
+// summaryWords maps the names of summary rows to marks.
+var summaryWords = words(map[string]string{
+	string(ofParts):  "total totals sum aggregated aggregate overall gesamt summe totale",
+	string(ofRuns):   "mean avg average median geomean mittelwert durchschnitt moyenne promedio",
+	string(ofSpread): "std stdev stddev min max minimum maximum stderr variance",
+})
+
+// summaryWord returns the mark of a cell; "" if the cell is no such word.
+func summaryWord(cell string) mark {
+	return mark(summaryWords[strings.ToLower(strings.Trim(cell, " :.="))])
+}
+
+// marked returns the mark of a row. Cells of labels do not count.
+func (s *survey) marked(row []string) mark {
+	for i, cell := range row {
+		if m := summaryWord(strings.TrimSpace(cell)); m != "" && !s.labelAt[i] {
+			return m
+		}
+	}
+	return ""
+}
+
+// tolerance is the relative difference allowed between a total and its rounded parts.
+const tolerance = 0.05
+
+// summaries leaves out summary rows, or the other rows if the summary is the run and
+// they are its parts.
+func (s *survey) summaries() {
+	all := true
+	for _, r := range s.rows {
+		all = all && r.mark != ""
+	}
+	if all { // a table of means
+		return
+	}
+	groups := map[int][]surveyed{}
+	for _, r := range s.rows {
+		groups[r.point] = append(groups[r.point], r)
+	}
+	left := map[string][]surveyed{}
+	leave := func(why string, rows ...surveyed) {
+		for _, r := range rows {
+			s.left[r.number] = why
+			left[why] = append(left[why], r)
+		}
+	}
+	for _, point := range sorted(groups) {
+		var runs, sums, rest []surveyed
+		for _, r := range groups[point] {
+			switch {
+			case r.mark == "":
+				runs = append(runs, r)
+			case r.mark == ofParts:
+				sums = append(sums, r)
+			default:
+				rest = append(rest, r)
+			}
+		}
+		const summarise = "they summarise others"
+		if len(runs) == 0 {
+			if len(sums) > 0 && s.lone(sums) || len(sums) == 0 && s.lone(rest) {
+				leave(summarise, append(sums, rest...)...)
+			}
+			continue
+		}
+		leave(summarise, rest...)
+		switch {
+		case len(sums) == 0:
+		case s.l.o.Sum == "" && len(sums) == 1 && len(runs) > 1 && s.adds(runs, sums[0]):
+			leave("they are parts of the total", runs...)
+		default:
+			leave(summarise, sums...)
+		}
+	}
+	s.unmarkedMeans(leave)
+	for _, why := range slices.Sorted(maps.Keys(left)) {
+		slices.SortFunc(left[why], func(a, b surveyed) int { return a.line - b.line })
+		s.say("left out %s (lines %s): %s", number.Count(len(left[why]), "row"), lines(left[why]), why)
+	}
+}
+
+// lone reports whether no row has a number of workers.
+func (s *survey) lone(rows []surveyed) bool {
+	return !slices.ContainsFunc(rows, func(r surveyed) bool { return r.workers > 0 })
+}
+
+// adds reports whether the rates of the parts add up to those of the whole. Latencies
+// do not add up: a load without a rate is taken as the whole.
+func (s *survey) adds(parts []surveyed, whole surveyed) bool {
+	rated := false
+	for i, ours := range s.figures {
+		if base, _ := baseUnit(ours); !strings.HasSuffix(base, "/s") {
+			continue
+		}
+		rated = true
+		sum := 0.0
+		for _, r := range parts {
+			sum += r.values[i]
+		}
+		if !(math.Abs(sum-whole.values[i]) <= tolerance*whole.values[i]) {
+			return false
+		}
+	}
+	return rated || s.loads
+}
+
+// unmarkedMeans leaves out rows that equal the mean or the median of the other rows of
+// their point, and have more digits than these or an empty cell that these fill.
+func (s *survey) unmarkedMeans(leave func(string, ...surveyed)) {
+	if len(s.figures) == 0 || s.epochs {
+		return
+	}
+	groups := s.runs(byPoint)
+	for _, point := range sorted(groups) {
+		rows := groups[point]
+		if len(rows) < 3 || len(rows) > mostValues {
+			continue
+		}
+		for i, r := range rows {
+			others := slices.Delete(slices.Clone(rows), i, i+1)
+			decimals, lacks := 0, false
+			for _, o := range others {
+				decimals = max(decimals, o.decimals)
+			}
+			for k := range r.empty {
+				lacks = lacks || r.empty[k] && !slices.ContainsFunc(others, func(o surveyed) bool { return o.empty[k] })
+			}
+			if !lacks && r.decimals < decimals+2 || !s.middle(r, others) {
+				continue
+			}
+			leave("they are the mean of others", r)
+			break
+		}
+	}
+}
+
+// middle reports whether every figure of a row is the mean, or the median, of the others.
+func (s *survey) middle(r surveyed, others []surveyed) bool {
+	for _, how := range []string{"mean", "median"} {
+		same := true
+		for i, ours := range s.figures {
+			x, err := Reduce(how, s.figure(others, ours))
+			step := math.Pow(10, -float64(r.decimals)) * max(s.reads[ours].scale, 1e-12)
+			same = same && err == nil && math.Abs(x-r.values[i]) <= max(0.51*step, 1e-9*math.Abs(x))
+		}
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
+// Digits of all figures of a row together, from which an equal row is a copy: of any two
+// rows, and where all rows of a point are equal.
+const (
+	fullPrecision = 6
+	samePrecision = 4
+)
+
+// copies leaves out rows that were pasted again: single rows with many equal digits, and
+// whole tables.
+func (s *survey) copies() {
+	if s.epochs {
+		return
+	}
+	var rows []surveyed
+	of := map[int]int{} // rows of a point
+	for _, r := range s.rows {
+		if _, left := s.left[r.number]; !left {
+			rows = append(rows, r)
+			of[r.point]++
+		}
+	}
+	if period := repeated(rows); period > 0 {
+		s.leaveCopies(rows[period:])
+		return
+	}
+	first, equal := map[string]bool{}, map[string]int{}
+	for _, r := range rows {
+		equal[r.hash]++
+	}
+	var copies []surveyed
+	for _, r := range rows {
+		if first[r.hash] && (r.digits >= fullPrecision || r.digits >= samePrecision && equal[r.hash] == of[r.point] && of[r.point] > 2) {
+			copies = append(copies, r)
+		}
+		first[r.hash] = true
+	}
+	s.leaveCopies(copies)
+}
+
+// repeated returns the number of rows after which a table repeats itself to its end; 0
+// if it does not.
+func repeated(rows []surveyed) int {
+	if len(rows) < 4 {
+		return 0
+	}
+	// The least period of a text, by the failure function of Knuth, Morris and Pratt.
+	border := make([]int, len(rows))
+	for i, k := 1, 0; i < len(rows); i++ {
+		for k > 0 && rows[i].whole != rows[k].whole {
+			k = border[k-1]
+		}
+		if rows[i].whole == rows[k].whole {
+			k++
+		}
+		border[i] = k
+	}
+	period := len(rows) - border[len(rows)-1]
+	if period == len(rows) || period < 2 || len(rows)%period != 0 {
+		return 0
+	}
+	return period
+}
+
+// leaveCopies leaves out copies, which are in the order of the table.
+func (s *survey) leaveCopies(copies []surveyed) {
+	if len(copies) == 0 {
+		return
+	}
+	for _, r := range copies {
+		s.left[r.number] = "a copy"
+	}
+	s.say("left out %s (lines %s): copies of others, digit by digit, and no repeats", number.Count(len(copies), "row"), lines(copies))
+}

@@ -1,0 +1,304 @@
+package extract
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A survey checks all rows of a table together before any becomes a run. It finds what no
+// single row shows (mixed units, one device's rate, pasted rows, means), leaves out rows
+// that are not runs, and refuses what the user has to clarify.
+type survey struct {
+	*table
+	columns map[string]Column
+	figures []string // that are mapped, in order
+	loads   bool     // a row is a load
+	epochs  bool     // a row is an epoch
+
+	joined  []surveyed // of rows that are parts of runs, the runs
+	rows    []surveyed
+	points  map[string]int // by the labels and the workers
+	series  map[string]int // by the labels that separate series
+	others  []*other       // columns that nothing is taken from
+	locale  locale
+	labelAt map[int]bool // columns that the user has made labels of
+
+	left   map[int]string // rows that are not runs, by number, and why
+	weak   bool           // the work grows with the workers
+	doubts []string       // that go with every run
+}
+
+// surveyed is a row.
+type surveyed struct {
+	number, line  int
+	point, series int
+	workers       float64
+	values        []float64 // of figures, in their units; NaN: none
+	digits        int       // significant ones of these together
+	decimals      int       // of the first
+	hash          string    // of what is mapped
+	whole         string    // a digest of the row
+	part          string    // of a run whose parts are summed
+	mark          mark      // "" for a run
+	empty         []bool    // of others
+}
+
+// survey reads all rows. It ignores one that cannot be read: the next reader reports it.
+func (t *table) survey(columns map[string]Column) (*survey, error) {
+	s := &survey{table: t, columns: columns, loads: ofLoads(columns), points: map[string]int{}, series: map[string]int{}, left: map[int]string{}, labelAt: map[int]bool{}}
+	_, s.epochs = columns["epoch"]
+	for _, ours := range slices.Sorted(maps.Keys(columns)) {
+		if _, figure := baseUnit(ours); (figure || ours == "loss") && !columns[ours].Label && ours != "rate" {
+			s.figures = append(s.figures, ours)
+		}
+	}
+	for ours, c := range columns {
+		s.labelAt[t.at[c.Name]] = s.labelAt[t.at[c.Name]] || !slices.Contains([]string{"workers", "replicas", "nodes"}, ours) && !slices.Contains(s.figures, ours)
+	}
+	s.others = t.others(columns)
+	again := t.again()
+	for number := 1; ; number++ {
+		row, err := again.Read()
+		if err != nil { // the end, or what the next reader says
+			break
+		}
+		line, _ := again.FieldPos(0)
+		s.look(number, line, row)
+	}
+	if err := s.locale.refuse(t); err != nil {
+		return nil, err
+	}
+	s.summaries()
+	s.copies()
+	s.join()
+	return s, errors.Join(s.parts(), s.settings(), s.unitColumns(), s.contradictions(), s.shapes(), s.impossible())
+}
+
+// again returns a reader of all rows.
+func (t *table) again() *csv.Reader {
+	r := csv.NewReader(bytes.NewReader(t.data))
+	r.Comma, r.ReuseRecord = t.more.Comma, true
+	r.Read()
+	return r
+}
+
+// look records a row.
+func (s *survey) look(number, line int, row []string) {
+	r := surveyed{number: number, line: line}
+	labels := s.labels(row, s.columns)
+	for _, ours := range []string{"workers", "replicas"} {
+		switch n := labels[ours].(type) {
+		case int64:
+			r.workers = float64(n)
+		case float64:
+			r.workers = n
+		}
+	}
+	if r.workers == 0 {
+		r.workers = float64(s.l.o.Workers)
+	}
+	labels = s.placed(row, labels, s.columns)
+	r.point = identify(s.points, labels)
+	for _, key := range []string{"workers", "replicas", "nodes", "seed", "repeat", "run"} {
+		delete(labels, key)
+	}
+	r.series = identify(s.series, labels)
+	mapped := []string{strconv.Itoa(r.point)}
+	one := &table{l: s.l, at: s.at, reads: s.reads, rows: [][]string{row}, line: []int{line}}
+	for i, ours := range s.figures {
+		text := strings.TrimSpace(row[s.at[s.columns[ours].Name]])
+		s.locale.see(text, line, s.columns[ours].Name)
+		mapped = append(mapped, text)
+		x := math.NaN()
+		if v, scale, ok, err := one.cell(0, ours); err == nil && ok {
+			x = s.reads[ours].times(v.Number, scale)
+			r.digits += significantDigits(text)
+			if i == 0 {
+				_, fraction, _ := strings.Cut(text, ".")
+				r.decimals = len(fraction)
+			}
+		}
+		r.values = append(r.values, x)
+	}
+	for _, when := range []string{"started", "order", "block", "epoch", "step"} {
+		if c, ok := s.columns[when]; ok {
+			mapped = append(mapped, row[s.at[c.Name]])
+		}
+	}
+	if at, sums := s.at[s.l.o.Sum]; sums {
+		r.part = strings.TrimSpace(row[at])
+		mapped = append(mapped, r.part)
+	}
+	r.hash = strings.Join(mapped, "\x00")
+	digest := sha256.Sum256([]byte(strings.Join(row, "\x00")))
+	r.whole = string(digest[:8])
+	for _, cell := range row {
+		s.locale.hint(strings.TrimSpace(cell))
+	}
+	r.empty = make([]bool, len(s.others))
+	for i, o := range s.others {
+		text := strings.TrimSpace(row[o.at])
+		r.empty[i] = text == ""
+		o.see(text, r)
+	}
+	r.mark = s.marked(row)
+	s.rows = append(s.rows, r)
+}
+
+// placed returns the labels of a row together with its load.
+func (t *table) placed(row []string, labels map[string]any, columns map[string]Column) map[string]any {
+	labels = maps.Clone(labels)
+	for _, key := range coordinatesOf(columns) {
+		labels[key] = strings.TrimSpace(row[t.at[columns[key].Name]])
+	}
+	return labels
+}
+
+// coordinatesOf returns the mapped coordinates of loads. Rows with different ones are not
+// repeats.
+func coordinatesOf(columns map[string]Column) (list []string) {
+	for _, key := range Coordinates {
+		if c, mapped := columns[key]; mapped && !c.Label {
+			list = append(list, key)
+		}
+	}
+	return list
+}
+
+// identify returns a number that equal labels share.
+func identify(known map[string]int, labels map[string]any) int {
+	text, err := json.Marshal(labels)
+	if err != nil {
+		text = []byte(fmt.Sprint(labels))
+	}
+	n, is := known[string(text)]
+	if !is {
+		n = len(known)
+		known[string(text)] = n
+	}
+	return n
+}
+
+// significantDigits counts the significant digits of a number without trailing zeros.
+func significantDigits(text string) int {
+	text, _, _ = strings.Cut(strings.ToLower(text), "e")
+	return len(strings.TrimRight(strings.TrimLeft(strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, text), "0"), "0"))
+}
+
+// join adds up the parts of runs if Options.Sum asks for it.
+func (s *survey) join() {
+	if s.l.o.Sum == "" {
+		return
+	}
+	open, parts := map[int]int{}, map[int]map[string]bool{}
+	var list []surveyed
+	for _, r := range s.rows {
+		if _, left := s.left[r.number]; left {
+			continue
+		}
+		i, is := open[r.point]
+		if !is || parts[i][r.part] {
+			open[r.point], parts[len(list)] = len(list), map[string]bool{r.part: true}
+			r.values = slices.Clone(r.values)
+			list = append(list, r)
+			continue
+		}
+		parts[i][r.part] = true
+		for k, x := range r.values {
+			list[i].values[k] += x
+		}
+	}
+	s.joined = list
+}
+
+// runs groups the rows that are runs.
+func (s *survey) runs(of func(surveyed) int) map[int][]surveyed {
+	by := map[int][]surveyed{}
+	rows := s.rows
+	if s.joined != nil {
+		rows = s.joined
+	}
+	for _, r := range rows {
+		if _, left := s.left[r.number]; !left {
+			by[of(r)] = append(by[of(r)], r)
+		}
+	}
+	return by
+}
+
+func bySeries(r surveyed) int { return r.series }
+func byPoint(r surveyed) int  { return r.point }
+
+// sorted returns the keys of groups in the order of the table.
+func sorted(groups map[int][]surveyed) []int { return slices.Sorted(maps.Keys(groups)) }
+
+// figure returns the values that rows have of a figure.
+func (s *survey) figure(rows []surveyed, ours string) (list []float64) {
+	i := slices.Index(s.figures, ours)
+	for _, r := range rows {
+		if !math.IsNaN(r.values[i]) {
+			list = append(list, r.values[i])
+		}
+	}
+	return list
+}
+
+// countedMedian is a figure's median at one number of workers.
+type countedMedian struct{ workers, value float64 }
+
+// medians returns the medians of a figure by rising number of workers.
+func (s *survey) medians(rows []surveyed, ours string) (list []countedMedian) {
+	by := map[float64][]surveyed{}
+	for _, r := range rows {
+		if r.workers > 0 {
+			by[r.workers] = append(by[r.workers], r)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(by)) {
+		if median, err := Reduce("median", s.figure(by[n], ours)); err == nil {
+			list = append(list, countedMedian{n, median})
+		}
+	}
+	return list
+}
+
+// say tells the user about the table.
+func (s *survey) say(format string, args ...any) {
+	if s.l.o.Say != nil {
+		s.l.o.Say(s.l.o.File + ": " + fmt.Sprintf(format, args...))
+	}
+}
+
+// lines lists the line numbers of rows for messages.
+func lines(rows []surveyed) string {
+	var list []string
+	for i := 0; i < len(rows); {
+		j := i
+		for j+1 < len(rows) && rows[j+1].line == rows[j].line+1 {
+			j++
+		}
+		text := strconv.Itoa(rows[i].line)
+		if j > i {
+			text += "–" + strconv.Itoa(rows[j].line)
+		}
+		if list = append(list, text); len(list) == 5 && j+1 < len(rows) {
+			return strings.Join(list, ", ") + ", …"
+		}
+		i = j + 1
+	}
+	return strings.Join(list, ", ")
+}
