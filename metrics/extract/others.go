@@ -31,7 +31,7 @@ var roles = words(map[string]string{
 	string(rolePart):      "rank endpoint url path route method operation api localrank",
 	string(roleID):        "run id seed repeat rep trial index idx no nr row note notes comment comments remark job jobid name user owner time timestamp started start end ended hour host hostname",
 	string(roleUnit):      "unit units",
-	string(roleStatistic): "stat roleStatistic statistics aggregation agg",
+	string(roleStatistic): "stat statistic statistics aggregation agg",
 })
 
 // roleOf returns the role of the last word in the name that has one.
@@ -229,7 +229,7 @@ func (s *survey) settings() error {
 				s.changes(o, by)
 			}
 		case roleUnclear:
-			if o.within && (!o.numeric || o.whole && 2*len(o.values) <= len(s.rows)) && len(headingOf(o.name).dims) == 0 && s.differWithin(o) {
+			if !s.epochs && o.within && (!o.numeric || o.whole && 2*len(o.values) <= len(s.rows)) && len(headingOf(o.name).dims) == 0 && s.differWithin(o) {
 				s.say("not used: %s; rows that differ only in it count as repeats (%s makes a label of it)", clip(o.name), labelled(o.name))
 				s.doubts = append(s.doubts, fmt.Sprintf("rows that differ in column %s (%s) count as repeats", clip(o.name), some(o.values)))
 			}
