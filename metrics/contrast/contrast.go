@@ -63,8 +63,8 @@ type Comparison struct {
 	Differ []string
 	// OnlyA and OnlyB are points that only one set has: "native, 4 workers".
 	OnlyA, OnlyB []string
-	// OtherDays says so where the sets were measured on different days; "" where
-	// they share one.
+	// OtherDays says that the sets were measured on different days, or that their days
+	// are unknown; "" if they share one.
 	OtherDays string
 	// Again are the studies, A's first, whose runs to make again, in turns, so that
 	// both sets have the same days; nil where they share days, or where that would
@@ -132,7 +132,10 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Compari
 	apart, named, words := differ(curvesA, curvesB)
 	ground := groundDiffers(a, b)
 	r := &Comparison{Differ: append(words, ground...), OtherDays: otherDays(a, b)}
-	if r.OtherDays != "" {
+	switch unknown := whenUnknown(a, b); {
+	case unknown != "":
+		r.OtherDays = unknown
+	case r.OtherDays != "":
 		r.Again = again(a, b, len(words) > 0, len(ground) > 0)
 	}
 	placesA, placesB := places(curvesA, a, apart, f), places(curvesB, b, apart, f)

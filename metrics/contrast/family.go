@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -60,6 +61,21 @@ func otherDays(a, b []scaling.Observation) string {
 		return "from " + list[0] + " to " + list[len(list)-1]
 	}
 	return fmt.Sprintf("A was measured %s and B %s: anything that changed in between looks like a difference between A and B; to tell, measure both again, alternating", span(x), span(y))
+}
+
+// whenUnknown names the sets with imported runs of which nothing says when they were
+// made. The day of the import says nothing of that.
+func whenUnknown(a, b []scaling.Observation) string {
+	var sets []string
+	for i, runs := range [][]scaling.Observation{a, b} {
+		if scaling.InUnknownOrder(runs) {
+			sets = append(sets, []string{"A", "B"}[i])
+		}
+	}
+	if sets == nil {
+		return ""
+	}
+	return fmt.Sprintf("when the imported runs of %s were made is unknown: anything that changed between A and B looks like a difference between them; for a table, import --map started=COLUMN says when", strings.Join(sets, " and "))
 }
 
 // again are the studies to run again in turns, nil where that would not make the
