@@ -154,7 +154,7 @@ func (b *SlurmBackend) beginPack(ctx context.Context, load []Todo) ([]*Attempt, 
 			return nil, err
 		}
 	}
-	answer, err := b.sbatch(ctx, pack.Script(), load[0].After)
+	answer, err := b.sbatch(ctx, pack.Script(), attempts[0].Record.JobName, load[0].After)
 	if err != nil {
 		return attempts, err
 	}

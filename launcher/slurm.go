@@ -115,7 +115,7 @@ func (b *SlurmBackend) begin(ctx context.Context, t Todo) (*Attempt, error) {
 }
 
 func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) error {
-	answer, err := b.sbatch(ctx, a.Run.Script(), after)
+	answer, err := b.sbatch(ctx, a.Run.Script(), a.Record.JobName, after)
 	if err != nil {
 		return err
 	}
@@ -123,16 +123,39 @@ func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) err
 	return writeJSON(a.Run.Job(), answer, file.Open)
 }
 
-func (b *SlurmBackend) sbatch(ctx context.Context, script, after string) (*Submission, error) {
+// sbatch submits a script. Where the answer does not say which job it became, the job is
+// looked up at once by its name, which no other has.
+func (b *SlurmBackend) sbatch(ctx context.Context, script, name, after string) (*Submission, error) {
 	var options []string
 	if after != "" {
 		options = append(options, "--dependency=afterany:"+afterJob(after))
 	}
 	answer, err := b.Client.Submit(ctx, script, options...)
+	if errors.Is(err, slurm.ErrNoJobID) {
+		if id := b.queued(ctx, name); id != "" {
+			answer.ID, err = id, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: metrics.Unix(time.Now())}, nil
+}
+
+// queued is the job of that name in the queue; "" where there is none, or several.
+func (b *SlurmBackend) queued(ctx context.Context, name string) (id string) {
+	jobs, err := b.Client.Queue(ctx, slurm.Filter{Names: []string{name}})
+	if err != nil {
+		return ""
+	}
+	for _, j := range jobs {
+		of := afterJob(j.ID)
+		if id != "" && id != of {
+			return ""
+		}
+		id = of
+	}
+	return id
 }
 
 // Survey asks Slurm about jobs.

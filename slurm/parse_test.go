@@ -125,13 +125,17 @@ func TestParseSubmission(t *testing.T) {
 		{"162\n", Submission{ID: "162"}},
 		{"162;bench\n", Submission{ID: "162", Cluster: "bench"}},
 		{"Welcome to the cluster!\n162\n", Submission{ID: "162"}},
+		{"--> quota 3 at 82.76% ...OK\n162;bench\nThis job is charged to demo (99% left)\n", Submission{ID: "162", Cluster: "bench"}},
+		{"Submitted batch job 162", Submission{ID: "162"}},
+		{"\nSubmitted batch job 162 on cluster nautilus\r\nbye\n", Submission{ID: "162", Cluster: "nautilus"}},
+		{"sbatch: Submitted batch job 162\n162\n", Submission{ID: "162"}},
 	} {
 		if got, err := parseSubmission([]byte(tt.in)); err != nil || got != tt.want {
 			t.Errorf("%q: %+v, %v", tt.in, got, err)
 		}
 	}
-	for _, in := range []string{"", "\n", "Submitted batch job 162", "-1", "162;", "9999999999999999999999"} {
-		if got, err := parseSubmission([]byte(in)); err == nil {
+	for _, in := range []string{"", "\n", "Submitted batch job", "-1", "162;", "162 163", "2026\n162\n", "job 162 submitted", "9999999999999999999999"} {
+		if got, err := parseSubmission([]byte(in)); !errors.Is(err, ErrNoJobID) || got.ID != "" {
 			t.Errorf("%q: %+v", in, got)
 		}
 	}

@@ -1,7 +1,7 @@
 package slurm
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,17 +37,32 @@ func (c *Client) Submit(ctx context.Context, script string, args ...string) (Sub
 	return s, nil
 }
 
-var submissionForm = regexp.MustCompile(`^([0-9]{1,18})(?:;([^\s;]+))?$`)
+// ErrNoJobID: sbatch accepted the job and its answer does not say which it is. Look for
+// the job by its name.
+var ErrNoJobID = errors.New("its answer has no job id")
 
-// parseSubmission reads "162" or "162;cluster", which stands alone on the last
-// line: a site's plugins may print before it.
-func parseSubmission(stdout []byte) (Submission, error) {
-	lines := strings.Split(string(bytes.TrimSpace(stdout)), "\n")
-	m := submissionForm.FindStringSubmatch(strings.TrimSpace(lines[len(lines)-1]))
-	if m == nil {
-		return Submission{}, fmt.Errorf("printed %.200q, which is not a job id", stdout)
+// submissionForm is "162" or "162;cluster", as with --parsable, and what sbatch and
+// wrappers of it print without: "Submitted batch job 162 on cluster c".
+var submissionForm = regexp.MustCompile(`^(?:([0-9]{1,18})(?:;([^\s;]+))?|(?:sbatch: )?Submitted batch job ([0-9]{1,18})(?: on cluster ([^\s.]+))?\.?)$`)
+
+// parseSubmission finds the line that is an answer, wherever it stands: a site's plugins
+// and wrappers print before it and after it. Two different ones are none.
+func parseSubmission(stdout []byte) (found Submission, err error) {
+	for line := range strings.Lines(string(stdout)) {
+		m := submissionForm.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			continue
+		}
+		one := Submission{ID: m[1] + m[3], Cluster: m[2] + m[4]}
+		if found.ID != "" && found.ID != one.ID {
+			return Submission{}, fmt.Errorf("%w: it printed %.200q, with several", ErrNoJobID, stdout)
+		}
+		found = Submission{ID: one.ID, Cluster: cmp.Or(one.Cluster, found.Cluster)}
 	}
-	return Submission{ID: m[1], Cluster: m[2]}, nil
+	if found.ID == "" {
+		return found, fmt.Errorf("%w: it printed %.200q", ErrNoJobID, stdout)
+	}
+	return found, nil
 }
 
 // Cancel ends jobs, in as few calls as the command line allows. A job that has

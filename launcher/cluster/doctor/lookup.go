@@ -28,10 +28,14 @@ func (c Cluster) submitted(ctx context.Context, j *job) (id string, err error) {
 		return answer.ID, err
 	}
 	for look, pause := 0, firstLook; look < lookups && ctx.Err() == nil; look, pause = look+1, 2*pause {
+		wait := pause
+		if look == 0 && errors.Is(err, slurm.ErrNoJobID) {
+			wait = 0 // sbatch has answered: the job is in the queue
+		}
 		select {
 		case <-ctx.Done():
 			continue
-		case <-time.After(pause):
+		case <-time.After(wait):
 		}
 		jobs, err := c.Backend.Client.Queue(ctx, slurm.Filter{Names: []string{j.script.JobName}})
 		if err == nil && len(jobs) > 0 {
