@@ -123,8 +123,8 @@ func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) err
 	return writeJSON(a.Run.Job(), answer, file.Open)
 }
 
-// sbatch submits a script. Where the answer does not say which job it became, the job is
-// looked up at once by its name, which no other has.
+// sbatch submits a script. If the answer does not state the job's id, sbatch looks the job
+// up at once by its name, which is unique.
 func (b *SlurmBackend) sbatch(ctx context.Context, script, name, after string) (*Submission, error) {
 	var options []string
 	if after != "" {
@@ -142,7 +142,8 @@ func (b *SlurmBackend) sbatch(ctx context.Context, script, name, after string) (
 	return &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: metrics.Unix(time.Now())}, nil
 }
 
-// queued is the job of that name in the queue; "" where there is none, or several.
+// queued returns the id of the job with that name in the queue; "" if none or several
+// have it.
 func (b *SlurmBackend) queued(ctx context.Context, name string) (id string) {
 	jobs, err := b.Client.Queue(ctx, slurm.Filter{Names: []string{name}})
 	if err != nil {

@@ -37,16 +37,16 @@ func (c *Client) Submit(ctx context.Context, script string, args ...string) (Sub
 	return s, nil
 }
 
-// ErrNoJobID: sbatch accepted the job and its answer does not say which it is. Look for
-// the job by its name.
-var ErrNoJobID = errors.New("its answer has no job id")
+// ErrNoJobID means that sbatch accepted the job, but its answer does not state the job's
+// id. The caller can look the job up by its name.
+var ErrNoJobID = errors.New("the answer of sbatch has no job id")
 
-// submissionForm is "162" or "162;cluster", as with --parsable, and what sbatch and
-// wrappers of it print without: "Submitted batch job 162 on cluster c".
+// submissionForm matches "162" and "162;cluster", as --parsable prints, and what sbatch
+// prints without it: "Submitted batch job 162 on cluster c".
 var submissionForm = regexp.MustCompile(`^(?:([0-9]{1,18})(?:;([^\s;]+))?|(?:sbatch: )?Submitted batch job ([0-9]{1,18})(?: on cluster ([^\s.]+))?\.?)$`)
 
-// parseSubmission finds the line that is an answer, wherever it stands: a site's plugins
-// and wrappers print before it and after it. Two different ones are none.
+// parseSubmission finds the line that states the job's id. A site's plugins and wrappers
+// may print lines before and after it. Two different ids are an error.
 func parseSubmission(stdout []byte) (found Submission, err error) {
 	for line := range strings.Lines(string(stdout)) {
 		m := submissionForm.FindStringSubmatch(strings.TrimSpace(line))
@@ -55,7 +55,7 @@ func parseSubmission(stdout []byte) (found Submission, err error) {
 		}
 		one := Submission{ID: m[1] + m[3], Cluster: m[2] + m[4]}
 		if found.ID != "" && found.ID != one.ID {
-			return Submission{}, fmt.Errorf("%w: it printed %.200q, with several", ErrNoJobID, stdout)
+			return Submission{}, fmt.Errorf("%w: several lines have one; it printed %.200q", ErrNoJobID, stdout)
 		}
 		found = Submission{ID: one.ID, Cluster: cmp.Or(one.Cluster, found.Cluster)}
 	}

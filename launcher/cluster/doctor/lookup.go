@@ -30,7 +30,7 @@ func (c Cluster) submitted(ctx context.Context, j *job) (id string, err error) {
 	for look, pause := 0, firstLook; look < lookups && ctx.Err() == nil; look, pause = look+1, 2*pause {
 		wait := pause
 		if look == 0 && errors.Is(err, slurm.ErrNoJobID) {
-			wait = 0 // sbatch has answered: the job is in the queue
+			wait = 0 // sbatch has accepted the job, so it is in the queue
 		}
 		select {
 		case <-ctx.Done():
