@@ -181,7 +181,9 @@ func (b *SlurmBackend) members(load []Todo) ([]*Attempt, error) {
 		return attempts, nil
 	}
 	name := b.packing + "-" + randomHex(4)
+	exclusive := slices.ContainsFunc(load, func(t Todo) bool { return t.Exclusive })
 	for _, t := range load {
+		t.Exclusive = exclusive // one job, whose nodes are shared for all of its runs or for none
 		r := b.record(t, name)
 		r.Pack = &Member{Name: name, Packing: b.packing, Index: len(attempts)}
 		a, err := b.create(t, r, nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // State is how far one attempt has come.
@@ -156,6 +157,9 @@ func (s State) Selectable() metrics.Run {
 	run := selectable(s.Point, s.Run)
 	run.ID, run.Attempt, run.CreatedUnix = s.Record.ID, s.Number, s.Record.CreatedUnix
 	run.Status, run.Detail, run.Job = s.Status, s.Detail, s.Job
+	if s.Record.Backend == Slurm {
+		run.Parameters[pointkey.Exclusive] = s.Record.Exclusive // the study may leave it out
+	}
 	return run
 }
 

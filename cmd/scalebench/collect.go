@@ -332,6 +332,9 @@ func (c *collection) readAnew(ctx context.Context, fact metrics.Run, files []met
 	}
 	parameters := anew.Parameters()
 	ask(parameters, questionsOf(fact.Parameters))
+	if exclusive, ok := fact.Parameters[pointkey.Exclusive]; ok {
+		parameters[pointkey.Exclusive] = exclusive
+	}
 	fact.Parameters = parameters
 	report, err := c.db.Ingest(ctx, fact, withoutFirst(files, anew.Restart))
 	if err != nil || events == nil {

@@ -127,7 +127,7 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 		return nil, Problems{{File: s.File, Line: s.lines.of("sweep"), Path: "sweep",
 			Message: fmt.Sprintf("%.0f runs (%s), and a study may have up to %d; sweep fewer values, or divide it into several studies", runs, strings.Join(factors, " × "), maxPoints)}}
 	}
-	x := expansion{study: s, site: site, base: s.smallestWorld(), flaws: known, variant: map[string]*Site{}, texts: map[string]string{}, seen: map[string]bool{}, said: map[string]bool{},
+	x := expansion{study: s, site: site, flaws: known, variant: map[string]*Site{}, texts: map[string]string{}, seen: map[string]bool{}, said: map[string]bool{},
 		used: map[string]bool{}, idle: map[string]idle{}}
 	x.defaults = keyTexts(&Point{Workload: kinds[s.Workload.Kind].defaults, Data: defaultData, Command: defaultCommand, Resources: defaultResources})
 	x.defaults["workload.kind"] = strconv.Quote(defaultKind)
@@ -194,25 +194,10 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 	return plan, x.problems
 }
 
-// smallestWorld is the smallest worker count of the sweep, whose points the
-// others are divided by.
-func (s *Study) smallestWorld() int {
-	smallest := maxWorkers + 1
-	for _, a := range s.axes {
-		if a.path == "workers" {
-			for _, v := range a.values {
-				smallest = min(smallest, int(v.Int()))
-			}
-		}
-	}
-	return smallest
-}
-
 // expansion is the state of one Plan.
 type expansion struct {
 	study    *Study
 	site     *Site
-	base     int
 	flaws    flaws // of the study
 	defaults map[string]string
 	variant  map[string]*Site  // the site as each variant has it
@@ -307,7 +292,7 @@ func (x *expansion) point(p Point) []Planned {
 	if !ok {
 		return nil
 	}
-	exclusive := p.Workers == x.base
+	exclusive := true
 	if p.Resources.Exclusive != nil {
 		exclusive = *p.Resources.Exclusive
 	}

@@ -261,9 +261,8 @@ type Resources struct {
 	CPUsPerWorker  int      `toml:"cpus_per_worker" json:"cpus_per_worker"`
 	Memory         Bytes    `toml:"memory" json:"memory"` // per worker; 0: the partition's default
 	Time           Duration `toml:"time" json:"time"`     // wall-time limit of the job
-	// Exclusive asks for whole nodes. When the key is absent (nil) the points
-	// of the smallest worker count get them and the others do not, so that
-	// nobody else's job disturbs what all others are divided by.
+	// Exclusive asks for whole nodes; nil means true. All points get the same: if only
+	// the base had its nodes to itself, every speedup would be too low on a busy cluster.
 	Exclusive *bool  `toml:"exclusive" json:"exclusive"`
 	CPUBind   string `toml:"cpu_bind" json:"cpu_bind"` // srun --cpu-bind; "": the site's default
 	// Launch says who starts the ranks: "srun" starts each (outside Slurm the

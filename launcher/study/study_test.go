@@ -84,7 +84,7 @@ workers = [2, 4]
 			q.Workers, q.Nodes, q.WorkersPerNode, q.GlobalBatch, q.LearningRate, q.Seed, p.Exclusive))
 	}
 	// Frameworks outermost, workers innermost, repeats together; linear scaling
-	// gives 0.1·(batch·workers)/32; only the smallest world is exclusive.
+	// gives 0.1·(batch·workers)/32; all points have whole nodes.
 	var want []string
 	for _, fw := range []string{"native", "other"} {
 		for _, b := range []int{32, 64} {
@@ -94,7 +94,7 @@ workers = [2, 4]
 				}
 				for _, seed := range []int{7, 8} {
 					want = append(want, fmt.Sprintf("%s b%d w%d n%d×%d global %d lr %.3g seed %d exclusive %v", fw, b, w,
-						(w+1)/2, min(w, 2), b*w, 0.1*float64(b*w)/32, seed, w == 1))
+						(w+1)/2, min(w, 2), b*w, 0.1*float64(b*w)/32, seed, true))
 				}
 			}
 		}

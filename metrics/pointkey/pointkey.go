@@ -6,8 +6,12 @@ package pointkey
 // Bounds limit a run and do not change what it measures: raising a time limit
 // keeps the results that are there. In a sweep they count like any other key.
 func Bounds() []string {
-	return []string{"resources.time", "resources.memory", "resources.exclusive"}
+	return []string{"resources.time", "resources.memory", Exclusive}
 }
+
+// Exclusive is the key of whether runs had whole nodes. Runs of a scheduler have it
+// even where the study leaves it out.
+const Exclusive = "resources.exclusive"
 
 // Targets is the key of the accuracies whose time is asked for. It is a question
 // to a run that has its evaluations, whenever it is asked: a study that adds a

@@ -381,8 +381,9 @@ func identity(framework string, parameters map[string]any, keys []string) string
 	return string(b)
 }
 
-// swept reports whether the study sweeps the key: two points that differ in it
-// at one place of the axis. An edit between submissions changes no point's identity.
+// swept reports whether the study sweeps the key: two points at one place of the axis
+// have different values. An edit between submissions does not change a point's identity.
+// A point without a value does not count, since a sweep sets its key at every point.
 func swept(key string, obs []*Observation, along axis) bool {
 	varies := slices.ContainsFunc(obs, func(o *Observation) bool {
 		return text(o.Parameters[key]) != text(obs[0].Parameters[key])
@@ -403,7 +404,7 @@ func swept(key string, obs []*Observation, along axis) bool {
 		f, ok := first[at]
 		if !ok {
 			first[at] = o
-		} else if f.Point != o.Point && text(f.Parameters[key]) != text(o.Parameters[key]) {
+		} else if a, b := f.Parameters[key], o.Parameters[key]; f.Point != o.Point && a != nil && b != nil && text(a) != text(b) {
 			return true
 		}
 	}

@@ -176,6 +176,9 @@ func (an *analysis) gainWarnings(p *Point) []string {
 // curveWarnings are the doubts about a whole series.
 func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	var list []string
+	if w := exclusiveWarning(c, s); w != "" {
+		list = append(list, w)
+	}
 	asked := an.asked()
 	rates := trains(s.runs) && c.Measured(asked) && (an.of.Name == "" && an.asksThroughput() || an.of.RatesSamples())
 	exchanges := slices.ContainsFunc(s.runs, func(o *Observation) bool { return cmp.Or(o.Kind, "train") == "train" })
@@ -212,7 +215,7 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 		list = append(list, "runs of several studies are mixed: "+strings.Join(sortedKeys(studies), ", "))
 	}
 	for _, k := range pointkey.Bounds() {
-		if _, projected := c.Parameters[k]; projected {
+		if _, projected := c.Parameters[k]; projected || k == pointkey.Exclusive {
 			continue
 		}
 		if values := distinct(k, s.runs); len(values) > 1 {

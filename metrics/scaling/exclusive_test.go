@@ -1,0 +1,62 @@
+package scaling
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/pointkey"
+)
+
+// A series whose runs had unlike nodes says so, and in which direction that moves its
+// speedups.
+func TestExclusiveWarning(t *testing.T) {
+	whole := func(list []Observation) []Observation { return with(list, pointkey.Exclusive, true) }
+	shared := func(list []Observation) []Observation { return with(list, pointkey.Exclusive, false) }
+	one, two, four := runs(1, 100), runs(2, 190), runs(4, 300)
+	for _, tt := range []struct {
+		name string
+		obs  []Observation
+		want string // "": no doubt
+	}{
+		{"all whole", join(whole(one), whole(two), whole(four)), ""},
+		{"all shared", join(shared(one), shared(two)), ""},
+		{"not recorded", join(one, two), ""},
+		{"some not recorded", join(whole(one), two), ""},
+		{"only the base whole", join(whole(one), shared(two), shared(four)),
+			"1 worker ran on whole nodes, 2 and 4 workers on nodes that other jobs may share (resources.exclusive): on a busy cluster the base is too fast, and speedups are too low"},
+		{"only the base shared", join(shared(one), whole(two), whole(four)),
+			"2 and 4 workers ran on whole nodes, 1 worker on nodes that other jobs may share (resources.exclusive): on a busy cluster the base is too slow, and speedups are too high"},
+		{"repeats of the base differ", join(whole(one), shared(runs(1, 90)), whole(two)),
+			"1 and 2 workers ran on whole nodes, 1 worker on nodes that other jobs may share (resources.exclusive): on a busy cluster speedups are biased"},
+	} {
+		// Repeats are of one point, as in a study that was edited between submissions.
+		for i := range tt.obs {
+			tt.obs[i].Point = strings.Split(tt.obs[i].Point, "+")[0]
+		}
+		curves := analyse(t, tt.obs, Options{})
+		if len(curves) != 1 {
+			t.Errorf("%s: %d curves, want 1", tt.name, len(curves))
+			continue
+		}
+		var got string
+		if i := slices.IndexFunc(curves[0].Warnings, func(w string) bool { return strings.Contains(w, "exclusive") }); i >= 0 {
+			got = curves[0].Warnings[i]
+		}
+		if got != tt.want {
+			t.Errorf("%s:\ngot  %q\nwant %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A point that does not record whether it had whole nodes stays on the curve of those
+// that do.
+func TestExclusiveUnrecordedDoesNotSeparate(t *testing.T) {
+	one := runs(1, 100)
+	if n := len(analyse(t, join(with(one, pointkey.Exclusive, true), with(one, "global_batch", int64(1))), Options{})); n != 1 {
+		t.Errorf("%d curves, want 1", n)
+	}
+	if n := len(analyse(t, join(with(one, pointkey.Exclusive, true), with(one, pointkey.Exclusive, false)), Options{})); n != 2 {
+		t.Errorf("a sweep of the key: %d curves, want 2", n)
+	}
+}
