@@ -33,11 +33,8 @@ func inspect(path string) (empty bool, err error) {
 	var id, version, objects int
 	// In one transaction: another process may be making the schema just now.
 	err = inTx(context.Background(), db, func(tx *sql.Tx) error {
-		return errors.Join(
-			tx.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&objects),
-			tx.QueryRow("PRAGMA application_id").Scan(&id),
-			tx.QueryRow("PRAGMA user_version").Scan(&version),
-		)
+		id, version, objects, err = marks(tx)
+		return err
 	})
 	var e sqlite3.Error
 	switch {
@@ -45,6 +42,25 @@ func inspect(path string) (empty bool, err error) {
 		return false, fmt.Errorf("%s: %w, nor any other SQLite file; name another file with --db", path, ErrNotOurs)
 	case err != nil:
 		return false, fmt.Errorf("database %s: %w", path, err)
+	}
+	return usable(path, id, version, objects)
+}
+
+// marks reads a file's application id, the version of its schema and how many objects
+// the schema has.
+func marks(tx *sql.Tx) (id, version, objects int, err error) {
+	err = errors.Join(
+		tx.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&objects),
+		tx.QueryRow("PRAGMA application_id").Scan(&id),
+		tx.QueryRow("PRAGMA user_version").Scan(&version),
+	)
+	return id, version, objects, err
+}
+
+// usable reports whether a file with these marks and so many objects has no schema
+// yet. The error says why it cannot be used.
+func usable(path string, id, version, objects int) (empty bool, err error) {
+	switch {
 	case id == 0 && version == 0 && objects == 0:
 		return true, nil
 	case id != applicationID:
@@ -111,13 +127,23 @@ func (s *Store) makeSchema(ctx context.Context, wait time.Duration) error {
 }
 
 func (s *Store) tryMakeSchema(ctx context.Context) error {
-	return s.withTx(ctx, func(tx *sql.Tx) error {
-		// Read inside the transaction: another process may have been faster.
-		var version int
-		if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil || version == schemaVersion {
+	var unusable error // has the path
+	err := s.withTx(ctx, func(tx *sql.Tx) error {
+		// Read inside the transaction: another process, of this version or another,
+		// may have been faster.
+		id, version, objects, err := marks(tx)
+		if err != nil {
 			return err
 		}
-		_, err := tx.Exec(schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion))
+		var empty bool
+		if empty, unusable = usable(s.path, id, version, objects); !empty {
+			return unusable
+		}
+		_, err = tx.Exec(schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion))
 		return err
 	})
+	if err != nil && unusable == nil {
+		err = fmt.Errorf("database %s: %w", s.path, err)
+	}
+	return err
 }

@@ -110,7 +110,7 @@ func Open(path string, o Options) (*Store, error) {
 	s.write.SetMaxOpenConns(1) // writers would only wait for each other
 	if err := s.makeSchema(context.Background(), o.LockWait); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("database %s: %w", path, explain(err))
+		return nil, err
 	}
 	s.read = openForReading(path, o.LockWait)
 	return s, nil
