@@ -44,6 +44,9 @@ func NewSlurm(o Options) (*SlurmBackend, error) {
 	if b.Site == nil {
 		b.Site = study.DefaultSite()
 	}
+	if err := slurm.CheckOutput(b.Folder.Path()); err != nil {
+		return nil, fmt.Errorf("the study's folder is %q, and job logs are written there: %w; rename the folder, or name another one for the runs with --runs", b.Folder.Path(), err)
+	}
 	if b.Site.Template != "" {
 		text, err := regular.ReadFile(b.Site.Template, maxTemplate)
 		if err != nil {

@@ -28,6 +28,18 @@ var slurmsOwn = regexp.MustCompile(`^(SBATCH_|SLURM_(JOB|STEP|ARRAY|HET|SUBMIT|T
 // setByScript are the variables that the script itself exports.
 var setByScript = []string{"SCALEBENCH_RUN", "SCALEBENCH_RESTART", "SCALEBENCH_INTERFACE", "MASTER_ADDR", "MASTER_PORT"}
 
+// CheckOutput returns an error if sbatch cannot be given this path, or a folder of it,
+// for a job's log.
+func CheckOutput(path string) error {
+	switch {
+	case strings.ContainsFunc(path, unicode.IsControl):
+		return errors.New("control characters cannot be in it")
+	case strings.Contains(path, `\`):
+		return errors.New("sbatch reads a backslash in it as an escape")
+	}
+	return nil
+}
+
 // Validate reports everything that keeps the script from being rendered, each
 // problem by the name of its field.
 func (s Script) Validate() error {
@@ -67,12 +79,12 @@ func (s Script) Validate() error {
 	if s.GPUType != "" && s.GPUsPerNode == 0 {
 		bad("GPUType is %q, but GPUsPerNode is 0", s.GPUType)
 	}
-	if strings.Contains(s.Output, `\`) {
-		bad(`Output is %q; sbatch gives a backslash in it a meaning of its own`, s.Output)
+	if err := CheckOutput(s.Output); err != nil {
+		bad("Output is %q; %w", s.Output, err)
 	}
 	for _, f := range []struct{ name, value string }{
 		{"Partition", s.Partition}, {"Account", s.Account}, {"QOS", s.QOS}, {"Hint", s.Hint},
-		{"CPUBind", s.CPUBind}, {"Output", s.Output}, {"Workdir", s.Workdir}, {"Interface", s.Interface},
+		{"CPUBind", s.CPUBind}, {"Workdir", s.Workdir}, {"Interface", s.Interface},
 	} {
 		if strings.ContainsFunc(f.value, unicode.IsControl) {
 			bad("%s is %q; control characters cannot be in it", f.name, f.value)
