@@ -16,11 +16,12 @@ var limitClasses = []class{
 	{name: "limits in the job", fire: ranksLimited, lane: cluster},
 }
 
-// limit is one that is drawn at random: as prlimit has it, and as the shell.
-func (tr *trial) limit(few int) (prlimit, ulimit string) {
+// limit draws a limit at random, in the words of prlimit and of the shell. Open files
+// are limited to 3 or more, and fewer than files.
+func (tr *trial) limit(files int) (prlimit, ulimit string) {
 	switch tr.one("nofile", "nofile", "fsize", "nproc", "as") {
 	case "nofile":
-		n := few + tr.rng.IntN(30)
+		n := 3 + tr.rng.IntN(files-3)
 		return fmt.Sprintf("--nofile=%d", n), fmt.Sprintf("ulimit -n %d", n)
 	case "fsize":
 		n := tr.rng.IntN(16)
@@ -33,23 +34,31 @@ func (tr *trial) limit(few int) (prlimit, ulimit string) {
 	return fmt.Sprintf("--as=%d", mb<<20), fmt.Sprintf("ulimit -v %d", mb<<10)
 }
 
-// commandLimited runs the commands with too few descriptors, threads or bytes.
-// That a Go program which gets no thread or memory ends with its runtime's words
+// commandLimited runs the commands with few descriptors, threads or bytes. Too few
+// descriptors must be refused, enough must do. That a Go program which gets no thread or memory ends with its runtime's words
 // is no crash of ours; that it loses or doubles something would be.
 func commandLimited(tr *trial) error {
-	limit, _ := tr.limit(3)
+	limit, _ := tr.limit(2 * fewestFiles)
 	tr.how = limit
 	if strings.HasPrefix(limit, "--nproc") && os.Getuid() == 0 { // no limit for root
 		if tr.class.lane != local {
-			limit = fmt.Sprintf("--nofile=%d", 4+tr.rng.IntN(20))
+			limit = fmt.Sprintf("--nofile=%d", 3+tr.rng.IntN(2*fewestFiles))
 			tr.how = limit
 		} else if err := tr.as(nobody); err != nil {
 			return err
 		}
 	}
 	tr.mayBreak = strings.HasPrefix(limit, "--nproc") || strings.HasPrefix(limit, "--as")
-	for _, args := range [][]string{tr.command(), {"collect"}, {"status", tr.name}} {
+	var files int
+	ofFiles, _ := fmt.Sscanf(limit, "--nofile=%d", &files)
+	for i, args := range [][]string{tr.command(), {"collect"}, {"status", tr.name}} {
 		out, code := tr.runUnder([]string{"prlimit", limit}, args...)
+		refused := code == exitUsage && strings.Contains(out, "open files")
+		switch {
+		case ofFiles == 0 || files < 8: // the program may not even load
+		case refused != (files < fewestFiles), files >= fewestFiles && i == 0 && code != exitDone:
+			tr.problem("%s under %s: exit code %d: %s", args[0], limit, code, out)
+		}
 		if code != 0 && !tr.mayBreak && strings.TrimSpace(out) == "" {
 			tr.problem("%s under %s: exit code %d, and not a word", args[0], limit, code)
 		}
@@ -63,7 +72,7 @@ func commandLimited(tr *trial) error {
 func ranksLimited(tr *trial) error {
 	tr.native = tr.rng.IntN(2) == 0
 	tr.files()
-	_, limit := tr.limit(3)
+	_, limit := tr.limit(33)
 	tr.how = fmt.Sprintf("%s, native %v", limit, tr.native)
 	if strings.HasPrefix(limit, "ulimit -u") && os.Getuid() == 0 {
 		if tr.class.lane != local {
