@@ -2,7 +2,6 @@ package sensitivity
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -27,8 +26,8 @@ func referenceOf(c scaling.Curve, at map[string]map[string]scaling.Value, o Opti
 	}
 	amount := func(a, b string) int {
 		for _, key := range o.Factors {
-			if v, w := at[a][key], at[b][key]; v.Numeric() && w.Numeric() && v != w {
-				return cmp.Compare(size(key, v), size(key, w))
+			if order, ok := compare(key, at[a][key], at[b][key]); ok && order != 0 {
+				return order
 			}
 		}
 		return 0
@@ -58,6 +57,12 @@ func steps(a, b map[string]scaling.Value) (n int) {
 	return n
 }
 
+// atLeast reports whether one value of a resource is no less than another.
+func atLeast(key string, v, w scaling.Value) bool {
+	order, ok := compare(key, v, w)
+	return ok && order >= 0
+}
+
 // dominates reports whether a has no less than b of anything, and more of something.
 func dominates(a, b map[string]scaling.Value, factors []string) bool {
 	more := false
@@ -65,25 +70,11 @@ func dominates(a, b map[string]scaling.Value, factors []string) bool {
 		v, w := a[key], b[key]
 		switch {
 		case v == w:
-		case !v.Numeric() || !w.Numeric() || size(key, v) < size(key, w):
+		case !atLeast(key, v, w):
 			return false
 		default:
 			more = true
 		}
 	}
 	return more
-}
-
-// Unlimited are the keys, in bytes, of which 0 is no amount but no limit.
-var Unlimited = []string{memoryKey}
-
-// Compare orders amounts of a resource, the least first.
-func Compare(key string, v, w scaling.Value) int { return cmp.Compare(size(key, v), size(key, w)) }
-
-// size orders amounts.
-func size(key string, v scaling.Value) float64 {
-	if v.Number == 0 && slices.Contains(Unlimited, key) {
-		return 1e300
-	}
-	return v.Number
 }

@@ -2,6 +2,7 @@ package sensitivity
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -24,6 +25,9 @@ func (a *Answer) candidates() []candidate {
 		}
 		var amounts []scaling.Value // rising
 		for _, l := range slices.Backward(f.Levels) {
+			if Compare(f.Key, l.At, f.Reference) > 0 {
+				break // more than what is best
+			}
 			if len(amounts) > 0 || l.At == *f.Enough {
 				amounts = append(amounts, l.At)
 			}
@@ -105,6 +109,47 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 			a.Why = "the runs do not decide"
 		default:
 			a.Why = "the runs do not decide whether less is enough"
+		}
+	}
+}
+
+// beaten returns the best of the combinations that are shown to beat the reference; nil for
+// none.
+func (a *Answer) beaten() (best *Allocation) {
+	for i := range a.measured {
+		m := &a.measured[i]
+		if m.Ratio == nil || m.Ratio.Interval == nil || m.Ratio.Interval.Low <= 1 {
+			continue
+		}
+		if best == nil || m.Ratio.Value > best.Ratio.Value {
+			best = m
+		}
+	}
+	return best
+}
+
+// refuse takes the answer back.
+func (a *Answer) refuse(why string) {
+	a.Spec, a.Also, a.Why = nil, nil, why
+}
+
+// undistinguished refuses an answer where resources are words, which have no order, and the
+// runs do not tell whether another word is better than the reference's by more than may be
+// lost.
+func (a *Answer) undistinguished() {
+	if a.Spec == nil {
+		return
+	}
+	for _, f := range a.Factors {
+		for _, l := range f.Levels {
+			if f.Ordered || l.At == f.Reference || l.Verdict == TooLittle {
+				continue
+			}
+			if l.Ratio == nil || l.Ratio.Interval == nil || l.Ratio.Interval.High > 1+a.Epsilon {
+				a.refuse(fmt.Sprintf("the runs do not tell whether %s=%s is better than %s, and words have no order", last(f.Key), l.At, f.Reference))
+				a.Next = append(a.Next, Allocation{At: a.With(f.Key, l.At), Runs: l.Runs, Verdict: Undecided})
+				return
+			}
 		}
 	}
 }

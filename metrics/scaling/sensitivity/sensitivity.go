@@ -8,7 +8,6 @@
 package sensitivity
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,8 +56,8 @@ type Level struct {
 // Factor is what the runs say of one resource.
 type Factor struct {
 	Key       string
-	Reference scaling.Value // plenty: the largest amount, or the word that most others were varied at
-	Ordered   bool          // they are amounts; words have no order
+	Reference scaling.Value // plenty: the largest amount that none is shown to beat, or the best word
+	Ordered   bool          // they are amounts, numbers or labels with a unit; words have no order
 	Levels    []Level       // from the reference down; words as people count
 	// Enough is the least amount that is enough, while none above it is too little;
 	// the reference's where nothing less is. Nil for words.
@@ -175,14 +174,28 @@ func Of(obs []scaling.Observation, o Options) ([]Answer, error) {
 				Why: fmt.Sprintf("no run has a %s", o.Measure.Title)})
 			continue
 		}
-		// Each series is divided by its own reference.
-		options.Base = &scaling.Value{Word: reference}
-		based, err := scaling.Analyse(joined, options)
-		if based == nil {
-			return nil, err
+		// Each series is divided by its own reference, which no other combination may beat.
+		var one Answer
+		for tried := map[string]bool{}; ; {
+			tried[reference] = true
+			options.Base = &scaling.Value{Word: reference}
+			based, err := scaling.Analyse(joined, options)
+			if based == nil {
+				return nil, err
+			}
+			i := slices.IndexFunc(based, func(b scaling.Curve) bool { return b.Series == c.Series })
+			one = answer(based[i], byRun, at, reference, o)
+			better := one.beaten()
+			if better == nil {
+				break
+			}
+			if reference = nameOf(better.At, o.Factors); tried[reference] {
+				one.refuse("several amounts are each shown to beat another; measure them again in blocks")
+				break
+			}
 		}
-		i := slices.IndexFunc(based, func(b scaling.Curve) bool { return b.Series == c.Series })
-		answers = append(answers, answer(based[i], byRun, at, reference, o))
+		one.undistinguished()
+		answers = append(answers, one)
 	}
 	return answers, nil
 }
@@ -269,10 +282,7 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 	slices.SortFunc(a.Together, func(x, y Allocation) int {
 		for _, key := range o.Factors {
 			if v, w := x.At[key], y.At[key]; v != w {
-				if v.Numeric() && w.Numeric() {
-					return cmp.Compare(size(key, v), size(key, w))
-				}
-				return v.Compare(w)
+				return Compare(key, v, w)
 			}
 		}
 		return 0
@@ -355,10 +365,13 @@ func factor(key string, reference map[string]scaling.Value, measured map[string]
 			f.Levels = append(f.Levels, Level{At: m.At[key], Ratio: m.Ratio, Verdict: m.Verdict, Runs: m.Runs, Gains: m.Gains, Bound: m.Bound})
 		}
 	}
-	f.Ordered = !slices.ContainsFunc(f.Levels, func(l Level) bool { return !l.At.Numeric() })
+	f.Ordered = !slices.ContainsFunc(f.Levels, func(l Level) bool {
+		_, ok := compare(key, l.At, f.Reference)
+		return !ok
+	})
 	slices.SortFunc(f.Levels, func(a, b Level) int {
 		if f.Ordered {
-			return -cmp.Compare(size(key, a.At), size(key, b.At))
+			return -Compare(key, a.At, b.At)
 		}
 		return a.At.Compare(b.At)
 	})
@@ -367,6 +380,9 @@ func factor(key string, reference map[string]scaling.Value, measured map[string]
 	}
 	for i := range f.Levels {
 		l := &f.Levels[i]
+		if Compare(key, l.At, f.Reference) > 0 {
+			continue // more than what is best
+		}
 		if l.Verdict == TooLittle {
 			f.TooLittle = &l.At
 			break
