@@ -29,7 +29,7 @@ BENCH_MODULES := PIL
 BENCH_PACKAGES := fio python3-pil openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check gpu-bundle release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check gpu-bundle release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages mutants record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -125,6 +125,17 @@ test-busy: test-packages
 # whose truth is known: all of them, with what was found.
 truth:
 	go test -v -run Truth ./metrics/... ./launcher/serve/load
+
+# How many small mistakes in the code the tests notice: MUTANTS=100 random ones of the
+# sample SEED, or every one of a line, AT=metrics/scaling/ratio.go:41. A survivor takes
+# as long as the tests of its package and of those that import it; DEPENDENTS=false
+# leaves these out.
+MUTANTS := 100
+AT :=
+DEPENDENTS := true
+MUTANTS_FLAGS := -p 1
+mutants:
+	nice go run ./cmd/mutants -seed $(SEED) -n $(MUTANTS) -at '$(AT)' -dependents=$(DEPENDENTS) $(MUTANTS_FLAGS)
 
 # What needs Go, a C compiler, git and the usual commands of Linux, and nothing of
 # TEST_PACKAGES.

@@ -1,0 +1,177 @@
+// Command mutants measures what the tests notice: it makes small mistakes in the code,
+// one at a time, and counts those that make a test fail. `make mutants` runs it.
+//
+// No well-kept tool draws a random sample from chosen packages of a large module, and
+// trying every mutant of these takes days. The working tree is never changed: the go
+// command reads the mutated file through -overlay.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// numeric are the packages whose mistakes would be wrong figures.
+var numeric = []string{
+	"./metrics/scaling", "./metrics/scaling/model", "./metrics/scaling/predict", "./metrics/mfu", "./metrics/summary",
+	"./metrics/extract", "./metrics/cost", "./launcher/study", "./slurm",
+}
+
+const usage = `mutants draws random mutants of packages and runs their short tests on each.
+
+  mutants [OPTION]... [PACKAGE]...
+
+Without a package it draws from those that compute or parse figures. The same seed
+draws the same mutants of the same code. If a package's own tests pass on a mutant,
+those of the packages that import it are run too, except commands.
+
+`
+
+// A mutant whose loop never ends must not take the machine's memory or time. These are
+// limits for each process; time is the processor's, which does not depend on the load.
+const (
+	memory    = 6 << 30
+	processor = 2 * time.Minute
+)
+
+// limit sets the limits of this process, which those it starts inherit.
+func limit() error {
+	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: memory, Max: memory}); err != nil {
+		return fmt.Errorf("limiting memory to %d bytes: %w", memory, err)
+	}
+	seconds := uint64(processor / time.Second)
+	if err := unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: seconds, Max: seconds}); err != nil {
+		return fmt.Errorf("limiting processor time to %s: %w", processor, err)
+	}
+	return nil
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := limit()
+	if err == nil {
+		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}
+	stop()
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+// options are what the command line sets.
+type options struct {
+	seed       uint64
+	count      int
+	at         string // FILE:LINE, or ""
+	dependents bool
+	list       bool // print the sample, test nothing
+	tests      tests
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var o options
+	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { fmt.Fprint(stderr, usage); flags.PrintDefaults() }
+	flags.Uint64Var(&o.seed, "seed", 0, "seed of the sample")
+	flags.IntVar(&o.count, "n", 100, "number of mutants to test")
+	flags.StringVar(&o.at, "at", "", "test every mutant of `FILE:LINE` instead of a sample")
+	flags.BoolVar(&o.dependents, "dependents", true, "also run the tests of packages that import the mutated one")
+	flags.BoolVar(&o.list, "list", false, "print the sample and test nothing; some of it may not compile")
+	flags.IntVar(&o.tests.parallel, "p", 1, "packages that the go command builds at once, and processors of a test")
+	flags.DurationVar(&o.tests.limit, "limit", 10*time.Minute, "time limit for a package's tests; a mutant that exceeds it counts as killed")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if o.count < 1 || o.tests.parallel < 1 {
+		return fmt.Errorf("-n and -p must be at least 1, got %d and %d", o.count, o.tests.parallel)
+	}
+	patterns := flags.Args()
+	if len(patterns) == 0 {
+		patterns = numeric
+	}
+	packages, err := list(ctx, patterns)
+	if err != nil {
+		return err
+	}
+	candidates, err := sitesOf(packages)
+	if err != nil {
+		return err
+	}
+	if o.at != "" {
+		candidates = at(candidates, o.at)
+		if len(candidates) == 0 {
+			return fmt.Errorf("-at %s: no mutant there; give a file's path from the module's root and a line of code in it, such as metrics/scaling/ratio.go:41", o.at)
+		}
+		o.count = len(candidates)
+	} else {
+		candidates = sample(candidates, o.seed)
+	}
+	if o.list {
+		for _, m := range candidates[:min(o.count, len(candidates))] {
+			fmt.Fprintln(stdout, m)
+		}
+		return nil
+	}
+	return try(ctx, o, packages, candidates, stdout, stderr)
+}
+
+// try tests candidates in their order until o.count compile, and prints the result.
+// Interrupted, it prints that of the mutants tested so far.
+func try(ctx context.Context, o options, packages []goPackage, candidates []mutant, stdout, stderr io.Writer) error {
+	scratch, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	o.tests.scratch = scratch
+	var dependents map[string][]string
+	if o.dependents {
+		if dependents, err = importers(ctx, packages); err != nil {
+			return err
+		}
+	}
+	if err := o.tests.pass(ctx, packages, dependents, stderr); err != nil {
+		return err
+	}
+	var score tally
+	for _, m := range candidates {
+		if score.tested() == o.count || ctx.Err() != nil {
+			break
+		}
+		fmt.Fprintf(stderr, "%d/%d %s\n", score.tested()+1, o.count, m)
+		outcome, err := o.tests.judge(ctx, m, dependents[m.pkg])
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		score.add(m.pkg, outcome)
+		if outcome.verdict != invalid {
+			fmt.Fprintf(stdout, "%-8s  %s%s\n", outcome.verdict, m, outcome.detail())
+		}
+	}
+	score.print(stdout)
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted after %d of %d mutants", score.tested(), o.count)
+	}
+	if o.at == "" && score.tested() < o.count {
+		return fmt.Errorf("%s have no more than %d mutants that compile, of the %d asked for", strings.Join(names(packages), ", "), score.tested(), o.count)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestMutantsOf(t *testing.T) {
+	for _, c := range []struct {
+		body string
+		want []string // each mutant, as "before -> after"
+	}{
+		{"return a + b", []string{"a + b -> a - b"}},
+		{"return a < b", []string{"a < b -> a <= b", "a < b -> a >= b"}},
+		{"return min(a, f.max)", []string{"min -> max"}},
+		{"return a && !b", []string{"a && !b -> a || !b", "!b -> b"}},
+		{"return 3", []string{"3 -> 4", "3 -> 2"}},
+		{"return 0", []string{"0 -> 1"}},
+		{"return 0.5", []string{"0.5 -> 1", "0.5 -> 0.25"}},
+		{"x := make([]int, n, 8)", nil},
+		{"x = y", []string{"x = y -> (removed)"}},
+		{"x += y", []string{"x += y -> (removed)", "x += y -> x -= y"}},
+		{"if a { return }", []string{"if a { return } -> (removed)", "a -> !(a)"}},
+		{"if a { f() } else { return }", []string{"a -> !(a)", "f() -> (removed)"}},
+		{"if a == b { x++ }", []string{"a == b -> a != b", "x++ -> (removed)", "x++ -> x--"}},
+		{"return T{max: 7}", []string{"7 -> 8", "7 -> 6"}},
+	} {
+		source := "package p\nfunc f() {\n" + c.body + "\n}\n"
+		mutants, err := mutantsOf("p.go", []byte(source))
+		if err != nil {
+			t.Fatalf("%s: %v", c.body, err)
+		}
+		var got []string
+		for _, m := range mutants {
+			if m.line != 3 {
+				t.Errorf("%s: line %d, want 3", c.body, m.line)
+			}
+			// The change must be that of the whole file.
+			if whole := oneLine(string(m.apply([]byte(source)))); !strings.Contains(whole, m.now) {
+				t.Errorf("%s: the file becomes %q, without %q", c.body, whole, m.now)
+			}
+			got = append(got, strings.ReplaceAll(strings.TrimPrefix(m.String(), "p.go:3: "), "  ", " "))
+		}
+		slices.Sort(got)
+		slices.Sort(c.want)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n got %q\nwant %q", c.body, got, c.want)
+		}
+	}
+}
+
+func TestSample(t *testing.T) {
+	all, err := mutantsOf("p.go", []byte("package p\nfunc f() bool { return a < b && c < d || e < 4 }\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Places: three comparisons, two logical operators, a constant.
+	one, again, other := sample(all, 1), sample(all, 1), sample(all, 2)
+	if len(one) != 6 {
+		t.Errorf("%d mutants, want 6: one for each place", len(one))
+	}
+	if !slices.Equal(one, again) {
+		t.Error("the same seed drew other mutants")
+	}
+	if slices.Equal(one, other) {
+		t.Error("another seed drew the same mutants in the same order")
+	}
+}
+
+// The intervals are those of tables of exact binomial limits.
+func TestInterval(t *testing.T) {
+	for _, c := range []struct {
+		k, n      int
+		low, high float64
+	}{{0, 10, 0, 0.3085}, {8, 10, 0.4439, 0.9748}, {10, 10, 0.6915, 1}, {50, 100, 0.3983, 0.6017}} {
+		low, high := interval(c.k, c.n)
+		if math.Abs(low-c.low) > 5e-5 || math.Abs(high-c.high) > 5e-5 {
+			t.Errorf("%d of %d: %.4f to %.4f, want %.4f to %.4f", c.k, c.n, low, high, c.low, c.high)
+		}
+	}
+}
+
+// TestRun tries every mutant of two lines: one whose result a test of its package
+// checks, one that only a dependent's test reaches, and constants no test looks at.
+func TestRun(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":      "module example.com/m\n\ngo 1.26\n",
+		"a/a.go":      "package a\n\nfunc Sum(x, y int) int { return x + y }\n\nfunc Twice(x int) int { return x * x }\n\nfunc Join(x string) string { return x + x }\n\nvar Unused = 3\n",
+		"a/a_test.go": "package a\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 2) != 3 {\n\t\tt.Fatal()\n\t}\n}\n",
+		"b/b.go":      "package b\n",
+		"b/b_test.go": "package b\n\nimport (\n\t\"testing\"\n\n\t\"example.com/m/a\"\n)\n\nfunc TestTwice(t *testing.T) {\n\tif a.Twice(3) != 9 {\n\t\tt.Fatal()\n\t}\n}\n",
+	} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(folder)
+	t.Setenv("GOFLAGS", "")
+	t.Setenv("GOWORK", "off")
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"-n", "3", "./a"}, []string{
+			"killed    a/a.go:3: x + y  ->  x - y  [TestSum]",
+			"killed    a/a.go:5: x * x  ->  x / x  [example.com/m/b TestTwice]",
+			"survived  a/a.go:9: 3  ->  ",
+			"2 of   3 killed  example.com/m/a",
+			"2 of   3 killed: 67 %, 95 % interval 9 to 99 %",
+		}},
+		{[]string{"-dependents=false", "-at", "a/a.go:5", "./a"}, []string{
+			"survived  a/a.go:5: x * x  ->  x / x\n",
+			"0 of   1 killed: 0 %, 95 % interval 0 to 98 %",
+		}},
+		{[]string{"-at", "a/a.go:7", "./a"}, []string{""}}, // strings cannot be subtracted
+	} {
+		var out, progress strings.Builder
+		if err := run(context.Background(), c.args, &out, &progress); err != nil {
+			t.Errorf("%q: %v", c.args, err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%q: no %q in\n%s", c.args, want, out.String())
+			}
+		}
+	}
+	if err := run(context.Background(), []string{"-at", "a/a.go:1", "./a"}, &strings.Builder{}, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "no mutant there") {
+		t.Errorf("a line without code: %v", err)
+	}
+}

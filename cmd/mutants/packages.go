@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A goPackage is a package as `go list -json` describes it.
+type goPackage struct {
+	ImportPath, Dir                    string
+	Module                             struct{ Path, Dir string }
+	GoFiles                            []string
+	Imports, TestImports, XTestImports []string
+	TestGoFiles, XTestGoFiles          []string
+}
+
+func list(ctx context.Context, patterns []string) ([]goPackage, error) {
+	command := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,Module,GoFiles,Imports,TestImports,XTestImports,TestGoFiles,XTestGoFiles"}, patterns...)...)
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list %s: %w\n%s", strings.Join(patterns, " "), err, problems.Bytes())
+	}
+	var packages []goPackage
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("output of go list: %w", err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// importers returns, for each package, the packages of the module that import it and
+// have tests. Commands are left out: their tests take minutes.
+func importers(ctx context.Context, packages []goPackage) (map[string][]string, error) {
+	all, err := list(ctx, []string{packages[0].Module.Path + "/..."})
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]string{}
+	for _, p := range packages {
+		for _, q := range all {
+			imports := slices.Concat(q.Imports, q.TestImports, q.XTestImports)
+			tested := len(q.TestGoFiles)+len(q.XTestGoFiles) > 0
+			command := strings.HasPrefix(q.ImportPath, path.Join(q.Module.Path, "cmd")+"/")
+			if q.ImportPath != p.ImportPath && tested && !command && slices.Contains(imports, p.ImportPath) {
+				found[p.ImportPath] = append(found[p.ImportPath], q.ImportPath)
+			}
+		}
+	}
+	return found, nil
+}
+
+func names(packages []goPackage) []string {
+	var list []string
+	for _, p := range packages {
+		list = append(list, p.short())
+	}
+	return list
+}
+
+// short returns the package's path below the module.
+func (p goPackage) short() string { return strings.TrimPrefix(p.ImportPath, p.Module.Path+"/") }

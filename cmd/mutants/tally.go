@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A tally counts outcomes by package.
+type tally struct {
+	by map[string]*counts
+}
+
+type counts struct{ killed, survived, invalid int }
+
+func (t *tally) add(pkg string, o outcome) {
+	if t.by == nil {
+		t.by = map[string]*counts{}
+	}
+	if t.by[pkg] == nil {
+		t.by[pkg] = &counts{}
+	}
+	switch o.verdict {
+	case killed:
+		t.by[pkg].killed++
+	case survived:
+		t.by[pkg].survived++
+	case invalid:
+		t.by[pkg].invalid++
+	}
+}
+
+func (t *tally) total() counts {
+	var sum counts
+	for _, c := range t.by {
+		sum.killed += c.killed
+		sum.survived += c.survived
+		sum.invalid += c.invalid
+	}
+	return sum
+}
+
+func (t *tally) tested() int { sum := t.total(); return sum.killed + sum.survived }
+
+func (t *tally) print(w io.Writer) {
+	fmt.Fprintln(w)
+	for _, pkg := range slices.Sorted(maps.Keys(t.by)) {
+		if c := t.by[pkg]; c.killed+c.survived > 0 {
+			fmt.Fprintf(w, "%3d of %3d killed  %s\n", c.killed, c.killed+c.survived, pkg)
+		}
+	}
+	sum := t.total()
+	if tested := sum.killed + sum.survived; tested > 0 {
+		low, high := interval(sum.killed, tested)
+		fmt.Fprintf(w, "%3d of %3d killed: %.0f %%, 95 %% interval %.0f to %.0f %%; %d drawn that do not compile. Survivors may be equivalent to the code: judge them\n",
+			sum.killed, tested, 100*float64(sum.killed)/float64(tested), 100*low, 100*high, sum.invalid)
+	}
+}
+
+// interval is the exact 95 % interval of a probability of which k of n were seen
+// (Clopper & Pearson, Biometrika 26, 1934).
+func interval(k, n int) (low, high float64) {
+	low, high = 0, 1
+	if k > 0 {
+		low = distuv.Beta{Alpha: float64(k), Beta: float64(n - k + 1)}.Quantile(0.025)
+	}
+	if k < n {
+		high = distuv.Beta{Alpha: float64(k + 1), Beta: float64(n - k)}.Quantile(0.975)
+	}
+	return low, high
+}
