@@ -239,6 +239,8 @@ type loadTable struct {
 	out     io.Writer
 	text    *tabwriter.Writer
 	notes   []string
+	failed  []string // loads without one right answer
+	why     string   // of the first of them
 }
 
 func newLoadTable(c *cli.Context) *loadTable {
@@ -265,6 +267,14 @@ func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
 	}
 	if v.Why != "" {
 		row.Doubts = append(row.Doubts, "no steady state: "+v.Why)
+	}
+	switch {
+	case v.Total.Good == 0:
+		if t.failed = append(t.failed, name); len(t.failed) == 1 {
+			t.why = v.Why
+		}
+	case r.FirstError != nil:
+		row.Doubts = append(row.Doubts, fmt.Sprintf("the first request without a right answer in time: %v", r.FirstError))
 	}
 	percentiles := func(of load.Time, name string) *times {
 		var t times
@@ -318,17 +328,21 @@ func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
 	return nil
 }
 
+// end prints what is left to print. Its error names the loads at which every request
+// failed, so that a script notices.
 func (t *loadTable) end() error {
-	if t.json != nil {
-		return nil
-	}
-	if err := t.text.Flush(); err != nil {
-		return err
+	if t.json == nil {
+		if err := t.text.Flush(); err != nil {
+			return err
+		}
 	}
 	for _, note := range t.notes {
 		if _, err := fmt.Fprintln(t.out, note); err != nil {
 			return err
 		}
+	}
+	if t.failed != nil {
+		return fmt.Errorf("%s: %s; check --url, --body, --expect and --timeout", strings.Join(t.failed, ", "), t.why)
 	}
 	return nil
 }

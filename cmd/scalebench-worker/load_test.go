@@ -63,8 +63,30 @@ func TestLoadByHand(t *testing.T) {
 		t.Errorf("%g answers/s, at most %g can be", rows[0].Answers, most)
 	}
 	out.Reset()
-	if code := run(arguments, &out, &errs); code != 0 || !strings.Contains(out.String(), "in flight  rate asked  answers/s") {
+	if code := run(arguments, &out, &errs); code != 0 || !strings.Contains(out.String(), "in flight  rate asked  answers/s") ||
+		!strings.Contains(out.String(), "2 in flight: the first request without a right answer in time: ") {
 		t.Errorf("exit code %d\n%s%s", code, &out, &errs)
+	}
+}
+
+// A service that answers no request right is an error, which names its loads and the
+// first answer; one wrong answer in ten is a remark.
+func TestLoadFails(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no such model", http.StatusNotFound)
+	}))
+	defer server.Close()
+	for _, format := range [][]string{nil, {"--json"}} {
+		var out, errs strings.Builder
+		arguments := append([]string{"scalebench-worker", "load", "--url", server.URL, "--in-flight", "1", "--rate", "20", "--duration", "500ms"}, format...)
+		code := run(arguments, &out, &errs)
+		want := "1 in flight, 20 requests/s: no request had a right answer in time; the first: "
+		if code == 0 || !strings.Contains(errs.String(), want) || !strings.Contains(errs.String(), "404") {
+			t.Errorf("%v: exit code %d, %q; want %q and the status 404", format, code, errs.String(), want)
+		}
+		if strings.Count(out.String(), "\n") < 2 {
+			t.Errorf("%v: a row for each load is missing:\n%s", format, out.String())
+		}
 	}
 }
 

@@ -50,7 +50,7 @@ func plotCommand(s *session) *cli.Command {
 			siteFlag(&o.site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "along", Usage: "over another measure: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.along},
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
-			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "with tta every target, else whole runs", Usage: "for tta, cost and normalised: time to `TARGET`, an accuracy such as 0.75 or loss=2, and its cost"},
+			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "of speedup the program's own or the hardest, of tta all, else whole runs", Usage: "for speedup, efficiency, tta, cost and normalised: time to `TARGET`, an accuracy such as 0.75 or loss=2"},
 			baselineFlag(&o.baseline),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.title},
 		}, o.flags()...),
@@ -73,11 +73,14 @@ func figureHelp() string {
 func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	// All that can be refused is, before the database is read.
 	money := o.kind == "cost" || o.kind == "normalised"
+	toTarget := o.target.Target != nil && (o.kind == "speedup" || o.kind == "efficiency")
 	switch {
 	case o.kind == "tta" && o.target.Target != nil:
 		o.kind = o.target.Time().Name
-	case o.target.Target != nil && !money:
-		return usagef("--target is for the figures tta, cost and normalised")
+	case o.target.Target != nil && !money && !toTarget:
+		return usagef("--target is for the figures speedup, efficiency, tta, cost and normalised")
+	case toTarget && (o.axis != "" || len(o.baseline.Value()) > 0):
+		return usagef("--target with %s is over workers and divides by the smallest count: leave out --axis and --baseline", o.kind)
 	case o.axis != "" && money:
 		return usagef("--axis is for measures, and %s has its own axis; --by KEY draws a panel for each value", o.kind)
 	case o.along != "" && o.axis == "":
@@ -280,6 +283,9 @@ func undrawable(e *inquiry.UnknownMeasure) error {
 
 func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure.Drawing, error) {
 	options := figure.Options{Title: o.title}
+	if o.kind == "speedup" || o.kind == "efficiency" {
+		options.Goal = o.target.Target
+	}
 	if a.Against != nil {
 		options.Against = *a.Against
 	}

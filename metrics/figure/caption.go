@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/number"
@@ -181,7 +182,7 @@ type estimate struct {
 	blocks   bool // it is of the ratios within blocks
 }
 
-var tooFew = regexp.MustCompile(`\(\d+ of (\d+ needed)\)`)
+var tooFew = regexp.MustCompile(`\((\d+) of (\d+ needed)\)`)
 
 func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []estimate {
 	var list []estimate
@@ -191,7 +192,7 @@ func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []es
 			if e := of(t.at(p)); e != nil && e.Why != scaling.AtBase {
 				one := estimate{t.curve.Worker(), p.Workers, e.Interval, e.Why, e.Blocks}
 				if t.curve.Axis != scaling.Workers { // how many runs each point has is said already
-					one.workers, one.why = 0, tooFew.ReplaceAllString(e.Why, "($1)")
+					one.workers, one.why = 0, tooFew.ReplaceAllString(e.Why, "($2)")
 				}
 				list = append(list, one)
 			}
@@ -235,17 +236,62 @@ func bars(list []estimate, kind string) []string {
 		}
 		sentences = append(sentences, fmt.Sprintf("Bars: %s %% %s.", level, kind))
 	}
+	// A count that has a bar on one line and none on another, or none for two reasons,
+	// is not named: the sentences would contradict each other.
+	ambiguous := func(why string) bool {
+		return slices.ContainsFunc(without[why], func(n int) bool {
+			return n == 0 || with[n] || slices.ContainsFunc(reasons, func(other string) bool { return other != why && slices.Contains(without[other], n) })
+		})
+	}
+	var somewhere []string
 	for _, why := range reasons {
-		where := "No bar at " + counts(list[0].worker, without[why])
-		switch {
-		case len(with) == 0 && len(reasons) == 1:
-			where = "No bar"
-		case slices.ContainsFunc(without[why], func(n int) bool { return n == 0 || with[n] }):
-			where = "No bar at some points" // another line has one there
+		if ambiguous(why) {
+			somewhere = append(somewhere, why)
+		} else if len(reasons) > 1 || len(with) > 0 {
+			sentences = append(sentences, "No bar at "+counts(list[0].worker, without[why])+": "+why+".")
+		} else {
+			sentences = append(sentences, "No bar: "+why+".")
 		}
-		sentences = append(sentences, where+": "+why+".")
+	}
+	switch merged := strings.Join(mergeTooFew(somewhere), "; "); {
+	case somewhere == nil:
+	case len(somewhere) == len(reasons) && len(with) == 0:
+		sentences = append(sentences, "No bar: "+merged+".")
+	default:
+		sentences = append(sentences, "No bar at some points: "+merged+".")
 	}
 	return sentences
+}
+
+// mergeTooFew makes one reason of those that differ only in how many runs there are.
+func mergeTooFew(reasons []string) []string {
+	var list []string
+	have := map[string][]int{} // runs, by the reason without them
+	for _, why := range reasons {
+		key := why
+		if m := tooFew.FindStringSubmatch(why); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			key = tooFew.ReplaceAllString(why, "(%s of $2)")
+			have[key] = insert(have[key], n)
+		}
+		if !slices.Contains(list, key) {
+			list = append(list, key)
+		}
+	}
+	for i, key := range list {
+		if runs := have[key]; runs != nil {
+			list[i] = strings.Replace(key, "%s", lowToHigh(runs), 1)
+		}
+	}
+	return list
+}
+
+// lowToHigh writes the range of a sorted list: "2", "1 to 4".
+func lowToHigh(list []int) string {
+	if low, high := list[0], list[len(list)-1]; low < high {
+		return fmt.Sprintf("%d to %d", low, high)
+	}
+	return strconv.Itoa(list[0])
 }
 
 // levelText rounds down: a level is not claimed that was not attained.

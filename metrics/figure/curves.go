@@ -57,19 +57,35 @@ func trends(curves []scaling.Curve, with func(measure.Measure) bool) []trend {
 
 func isThroughput(m measure.Measure) bool { return m.Name == measure.Throughput }
 
-// ofWork are the measures of which a speedup is drawn: throughput, and the time
-// to the program's own target or else the hardest that a base reaches. How far
-// the two lie apart is what the larger batch costs; a line for every target would
-// be a thicket.
-func ofWork(curves []scaling.Curve) func(measure.Measure) bool {
+// ofWork draws figures of the work done by a training: throughput, and the time to
+// one target. A line for every target would be a thicket.
+type ofWork struct {
+	goal *measure.Target // nil: the program's own or else the hardest that a base reaches
+}
+
+// measures selects the measures that are drawn.
+func (w ofWork) measures(curves []scaling.Curve) (func(measure.Measure) bool, error) {
 	var goal *measure.Measure
+	var known []string
 	for _, t := range trends(curves, func(m measure.Measure) bool { return m.Missable }) {
-		own := t.measure.Name == measure.ToTarget
-		if goal == nil || own || goal.Name != measure.ToTarget && measure.ByGoal(t.measure, *goal) > 0 {
+		if title := strings.TrimPrefix(t.measure.Title, "time to "); !slices.Contains(known, title) {
+			known = append(known, title)
+		}
+		better := goal == nil || t.measure.Name == measure.ToTarget || goal.Name != measure.ToTarget && measure.ByGoal(t.measure, *goal) > 0
+		if w.goal != nil {
+			better = t.measure.Name == w.goal.Time().Name
+		}
+		if better {
 			goal = &t.measure
 		}
 	}
-	return func(m measure.Measure) bool { return isThroughput(m) || goal != nil && m.Name == goal.Name }
+	switch {
+	case w.goal != nil && goal == nil && known == nil:
+		return nil, fmt.Errorf("no series has a base that reached a target; `workload.targets` in the study sets targets")
+	case w.goal != nil && goal == nil:
+		return nil, fmt.Errorf("no series has a base that reached the target %s; reached: %s", w.goal, strings.Join(known, ", "))
+	}
+	return func(m measure.Measure) bool { return isThroughput(m) || goal != nil && m.Name == goal.Name }, nil
 }
 
 func throughput(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
@@ -91,8 +107,11 @@ func throughput(curves []scaling.Curve, _ []scaling.Observation) (chart, error) 
 	return c, c.fit()
 }
 
-func speedup(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
-	with := ofWork(curves)
+func (w ofWork) speedup(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
+	with, err := w.measures(curves)
+	if err != nil {
+		return chart{}, err
+	}
 	if err := needBase(curves, with); err != nil {
 		return chart{}, err
 	}
@@ -113,12 +132,15 @@ func speedup(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
 	return c, c.fit()
 }
 
-// efficiency is drawn of throughput, and of times to targets where that was not
-// measured.
-func efficiency(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
+// efficiency is drawn of throughput, and of the time to a target if one is asked for or
+// throughput is missing.
+func (w ofWork) efficiency(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
 	with := isThroughput
-	if len(trends(curves, with)) == 0 {
-		with = ofWork(curves)
+	if w.goal != nil || len(trends(curves, with)) == 0 {
+		var err error
+		if with, err = w.measures(curves); err != nil {
+			return chart{}, err
+		}
 	}
 	if err := needBase(curves, with); err != nil {
 		return chart{}, err

@@ -37,6 +37,9 @@ type Options struct {
 	// Against is the measure on the x axis; zero: the axis of the curves, along which
 	// points are then joined.
 	Against measure.Measure
+	// Goal is the target that speedup and efficiency show next to throughput; nil: of
+	// speedup the program's own or else the hardest that was reached, of efficiency none.
+	Goal *measure.Target
 	// NoCaption leaves the caption to a page that writes it itself. It must: a
 	// figure without its base and its number of runs says too much.
 	NoCaption bool
@@ -124,8 +127,8 @@ const Utilisation = "utilisation"
 // that help, why not, what does it cost.
 func Presets() []Preset {
 	return []Preset{
-		{"speedup", "Speedup against workers", "how many times faster than the base", single(speedup), "", "", nil},
-		{"efficiency", "Efficiency against workers", "speedup divided by the factor in workers", single(efficiency), "", "", nil},
+		{"speedup", "Speedup against workers", "how many times faster than the base", single(ofWork{}.speedup), "", "", nil},
+		{"efficiency", "Efficiency against workers", "speedup divided by the factor in workers", single(ofWork{}.efficiency), "", "", nil},
 		{"throughput", "Throughput against workers", "samples a second, against ideal", single(throughput), "", measure.Throughput, nil},
 		{"tta", "Time to accuracy against workers", "time to each target accuracy", single(timeToAccuracy), "", "", goals},
 		{"accuracy", "Accuracy against time", "one line per run, against time", single(accuracies.againstTime), "", "", goals},
@@ -205,6 +208,10 @@ func drawOne(kind string, draw build, curves []scaling.Curve, obs []scaling.Obse
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)
 	}
+	if lines := c[0].styles(); len(c) == 1 && len(curves) > 1 && lines > mostLines {
+		perCurve := (lines + len(curves) - 1) / len(curves)
+		return drawGroups(kind, draw, uncrowd(curves, max(1, mostLines/perCurve)), obs, o)
+	}
 	for i := range c {
 		c[i].caption = append(c[i].caption, mixtures(curves)...)
 		c[i].caption = append(c[i].caption, doubts(curves)...)
@@ -231,6 +238,17 @@ func builder(kind string, curves []scaling.Curve, o Options) (build, error) {
 		return gains(m, over), err
 	}
 	k, ok := Find(kind)
+	if o.Goal != nil {
+		work := ofWork{o.Goal}
+		switch kind {
+		case "speedup":
+			k.draw = single(work.speedup)
+		case "efficiency":
+			k.draw = single(work.efficiency)
+		default:
+			return nil, fmt.Errorf("%s figure: it shows no single target; leave the target out", kind)
+		}
+	}
 	other := slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Axis != cmp.Or(k.axis, scaling.Workers) })
 	if ok = ok && k.draw != nil; ok && !other {
 		return k.draw, nil

@@ -40,56 +40,11 @@ func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation,
 }
 
 func drawBy(key, kind string, draw build, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
-	of := func(c scaling.Curve) scaling.Value {
-		if key == "framework" {
-			return scaling.ValueOf(c.Framework)
-		}
-		return scaling.ValueOf(c.Parameters[key])
-	}
-	var values []scaling.Value
-	for _, c := range curves {
-		if !slices.Contains(values, of(c)) {
-			values = append(values, of(c))
-		}
-	}
-	slices.SortFunc(values, scaling.Value.Compare)
-	if len(values) < 2 {
+	groups := groupsBy(key, curves)
+	if len(groups) < 2 {
 		return drawOne(kind, draw, curves, obs, o)
 	}
-	var charts []chart
-	var without []string
-	var why error
-	for _, value := range values {
-		title := panelTitle(key, value.String())
-		var own []scaling.Curve
-		for _, c := range curves {
-			if of(c) == value {
-				own = append(own, c)
-			}
-		}
-		list, err := draw(own, obs)
-		if err != nil {
-			without, why = append(without, title), err
-			continue
-		}
-		for i := range list {
-			list[i].caption = append(list[i].caption, mixtures(own)...)
-			list[i].caption = append(list[i].caption, doubts(own)...)
-		}
-		if len(list) == 1 {
-			list[0].title = title
-			list[0].shortenLabels()
-		}
-		charts = append(charts, list...)
-	}
-	if charts == nil {
-		return nil, fmt.Errorf("%s figure: %w", kind, why)
-	}
-	if without != nil {
-		c := &charts[len(charts)-1]
-		c.caption = append(c.caption, fmt.Sprintf("Not drawn: %s (%v).", strings.Join(without, ", "), why))
-	}
-	return compose(kind, charts, o)
+	return drawGroups(kind, draw, groups, obs, o)
 }
 
 // panelTitle says which value a panel is of.
