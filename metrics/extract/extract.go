@@ -227,6 +227,9 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 		}
 		return Content{}, fmt.Errorf("%s: %w that %s writes: %s%s", o.File, ErrNothing, e.Name, e.Reads, hint)
 	}
+	if l.res.Failed != "" {
+		l.note("the run failed: %s. Its figures are on no curve", l.res.Failed)
+	}
 	if l.res.Workers != 0 && o.Workers != 0 && l.res.Workers != o.Workers {
 		l.note("the log reports %s, the run has %s", number.Count(l.res.Workers, "rank"), number.Count(o.Workers, "worker"))
 	}

@@ -215,7 +215,7 @@ func TestNCCLJSON(t *testing.T) {
 			t.Errorf("%q is not among\n%s", want, all)
 		}
 	}
-	if !strings.Contains(notes, "wrong results at 16 bytes: 1") {
+	if !strings.Contains(notes, "the run failed: nccl-tests found wrong results at 8, 16 bytes (line 5)") {
 		t.Error(notes)
 	}
 }

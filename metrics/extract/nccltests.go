@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // ncclTests reads the table that nccl-tests (and rccl-tests) print. Bus
@@ -23,16 +25,38 @@ var ncclTests = Extractor{
 }
 
 var (
-	ncclRank  = regexp.MustCompile(`^#\s+Rank\s+(\d+) (?:Group\s+\d+ )?Pid\s+\d+ on `)
-	ncclMean  = regexp.MustCompile(`^# Avg bus bandwidth\s+: (\S+)\s*$`)
-	ncclStart = regexp.MustCompile(`^#\s+size\s+count\s`)
-	ncclTest  = regexp.MustCompile(`^# Collective test starting: (\w+)\s*$`)
+	ncclRank   = regexp.MustCompile(`^#\s+Rank\s+(\d+) (?:Group\s+\d+ )?Pid\s+\d+ on `)
+	ncclMean   = regexp.MustCompile(`^# Avg bus bandwidth\s+: (\S+)\s*$`)
+	ncclBounds = regexp.MustCompile(`^# Out of bounds values : \S+ (?:OK|FAILED)\s*$`)
+	ncclStart  = regexp.MustCompile(`^#\s+size\s+count\s`)
+	ncclTest   = regexp.MustCompile(`^# Collective test starting: (\w+)\s*$`)
 )
+
+// ncclTable is what has been read of a table.
+type ncclTable struct {
+	l       *log
+	columns []string
+	op      string // the collective, where the log names it
+	rows    []ncclRow
+	empty   int // rows of 0 bytes
+	wrong   ncclWrong
+}
+
+// ncclRow is a row as it is in the log, and what tells it from a row of the same size.
+type ncclRow struct {
+	line  int
+	size  Value
+	kind  [3]string // of each of ncclKinds
+	cells []string  // the last eight
+}
+
+// ncclKinds are the columns in which rows of the same size may differ (-o all, -d all,
+// -r all).
+var ncclKinds = [3]string{"type", "redop", "root"}
 
 func readNCCL(l *log, r io.Reader) error {
 	var from first
-	var columns []string
-	op := ""
+	t := ncclTable{l: l}
 	ranks, ended := map[string]bool{}, false
 	err := l.each(r, func(ln line) error {
 		if m := ncclRank.FindStringSubmatch(ln.text); m != nil {
@@ -41,74 +65,156 @@ func readNCCL(l *log, r io.Reader) error {
 		}
 		switch {
 		case ncclStart.MatchString(ln.text) && from.takes(ln):
-			if columns != nil {
-				return l.errorAt(ln.number, "a second table; one log is one benchmark (without MPI, every process runs its own)")
+			if t.columns != nil {
+				return l.errorAt(ln.number, "a second table; one log is one benchmark (without MPI, every process runs its own): split it")
 			}
-			columns = strings.Fields(ln.text)[1:]
-			if n := len(columns); n < 12 || columns[n-8] != "time" || columns[n-4] != "time" {
-				return l.errorAt(ln.number, "columns %s; want time, algbw, busbw and errors, out of place and in place", strings.Join(columns, " "))
+			t.columns = strings.Fields(ln.text)[1:]
+			if n := len(t.columns); n < 12 || t.columns[n-8] != "time" || t.columns[n-4] != "time" {
+				return l.errorAt(ln.number, "columns %s; want time, algbw, busbw and errors, out of place and in place", strings.Join(t.columns, " "))
 			}
 		case ncclTest.MatchString(ln.text) && from.takes(ln):
-			op = strings.TrimSuffix(ncclTest.FindStringSubmatch(ln.text)[1], "_perf")
-		case columns == nil || ln.source != from.source:
+			t.op = strings.TrimSuffix(ncclTest.FindStringSubmatch(ln.text)[1], "_perf")
+		case t.columns == nil || ln.source != from.source:
+		case ncclBounds.MatchString(ln.text):
+			t.wrong.stated = strings.TrimSpace(strings.TrimPrefix(ln.text, "#"))
 		case ncclMean.MatchString(ln.text):
 			v, err := l.parse(ln.number, ncclMean.FindStringSubmatch(ln.text)[1])
 			if err != nil {
 				return err
 			}
 			ended = true
+			if err := t.figures(); err != nil {
+				return err
+			}
 			l.add(metrics.Event{Figure: &metrics.Figure{Name: "avg_busbw", Value: v.Number * 1e9, Unit: "B/s",
 				Note: "nccl-tests' mean over all sizes, small ones too"}}, 1e9, v)
 		case !ended && !strings.HasPrefix(ln.text, "#"):
-			return l.ncclRow(ln, columns, op)
+			return t.row(ln)
 		}
 		return nil
 	})
-	if err != nil || columns == nil {
+	if err != nil || t.columns == nil {
 		return err
 	}
 	from.note(l)
 	l.res.Workers = len(ranks)
 	if !ended {
 		l.note("the line with the average is missing: the benchmark did not end, or the log was cut off")
+		if err := t.figures(); err != nil {
+			return err
+		}
 	}
+	t.wrong.judge(l)
 	return nil
 }
 
-// ncclRow takes a row of the table. Other lines between rows (NCCL's own
-// messages) do not begin with as many numbers.
-func (l *log) ncclRow(ln line, columns []string, op string) error {
+// row takes a row of the table. Other lines between rows (NCCL's own messages) do not
+// begin with as many numbers.
+func (t *ncclTable) row(ln line) error {
 	cells := strings.Fields(ln.text)
 	if len(cells) < 2 || !digits(cells[0]) || !digits(cells[1]) {
 		return nil
 	}
-	n := len(columns)
+	n := len(t.columns)
 	if len(cells) != n {
-		return l.errorAt(ln.number, "%d fields in a table of %d columns: a damaged row", len(cells), n)
+		return t.l.errorAt(ln.number, "%d fields in a table of %d columns: a damaged row", len(cells), n)
 	}
-	size, err := l.parse(ln.number, cells[0])
+	size, err := t.l.parse(ln.number, cells[0])
 	if err != nil {
 		return err
 	}
-	for i, inPlace := range []bool{false, true} {
-		at := n - 8 + 4*i
-		if cells[at] == "N/A" {
-			continue
+	if size.Number == 0 {
+		t.empty++
+		return nil
+	}
+	row := ncclRow{line: ln.number, size: size, cells: cells[n-8:]}
+	for i, name := range ncclKinds {
+		if at := slices.Index(t.columns[:n-8], name); at >= 0 {
+			row.kind[i] = cells[at]
 		}
-		if err := l.collective(op, size.Number, inPlace, func(j int) (Value, error) { return l.parse(ln.number, cells[at+j]) }); err != nil {
-			return err
+	}
+	t.rows = append(t.rows, row)
+	return nil
+}
+
+// figures adds the figures of the rows. If the rows differ in data type, reduction or
+// root, the name of the operation says so.
+func (t *ncclTable) figures() error {
+	l := t.l
+	if t.empty > 0 {
+		l.note("%s of 0 bytes left out: they move no data", number.Count(t.empty, "row"))
+	}
+	var differ []int
+	for i := range ncclKinds {
+		if slices.ContainsFunc(t.rows, func(r ncclRow) bool { return r.kind[i] != t.rows[0].kind[i] }) {
+			differ = append(differ, i)
+			l.note("rows differ in %s: the coordinate op says which", ncclKinds[i])
 		}
-		if w := cells[at+3]; w != "N/A" {
-			v, err := l.parse(ln.number, w)
+	}
+	for _, row := range t.rows {
+		op := t.op
+		for _, i := range differ {
+			if ncclKinds[i] == "root" {
+				op += " root"
+			}
+			op = strings.TrimSpace(op + " " + row.kind[i])
+		}
+		for i, inPlace := range []bool{false, true} {
+			cells := row.cells[4*i:]
+			if cells[0] == "N/A" {
+				continue
+			}
+			if err := l.collective(op, row.size.Number, inPlace, func(j int) (Value, error) { return l.parse(row.line, cells[j]) }); err != nil {
+				return err
+			}
+			if cells[3] == "N/A" {
+				continue
+			}
+			v, err := l.parse(row.line, cells[3])
 			if err != nil {
 				return err
 			}
-			if columns[at+3] == "#wrong" && v.Number != 0 {
-				l.note("wrong results at %g bytes: %g", size.Number, v.Number)
+			if t.columns[len(t.columns)-5] == "#wrong" {
+				t.wrong.add(row.size.Number, v)
 			}
 		}
 	}
 	return nil
+}
+
+// ncclWrong collects the wrong results that a benchmark found.
+type ncclWrong struct {
+	sizes  []string
+	line   int    // of the first
+	stated string // "Out of bounds values : N FAILED"
+}
+
+// add takes the number of wrong elements at a size.
+func (w *ncclWrong) add(size float64, v Value) {
+	if v.Number == 0 {
+		return
+	}
+	if w.line == 0 {
+		w.line = v.Line
+	}
+	if text := fmt.Sprintf("%.10g", size); !slices.Contains(w.sizes, text) {
+		w.sizes = append(w.sizes, text)
+	}
+}
+
+// judge fails the run if results were wrong.
+func (w *ncclWrong) judge(l *log) {
+	failed := strings.HasSuffix(w.stated, "FAILED")
+	switch {
+	case len(w.sizes) > 0:
+		shown := w.sizes[:min(len(w.sizes), 5)]
+		l.res.Failed = fmt.Sprintf("nccl-tests found wrong results at %s bytes (line %d)", strings.Join(shown, ", "), w.line)
+		if n := len(w.sizes) - len(shown); n > 0 {
+			l.res.Failed += fmt.Sprintf(" and %d more sizes", n)
+		}
+	case failed:
+		l.res.Failed = "nccl-tests says " + w.stated
+	}
 }
 
 // collective adds time (µs), algbw and busbw (GB/s) of one size and placement.
@@ -126,7 +232,11 @@ func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) 
 			return l.errorAt(v.Line, "%s is %g; want 0 or more", f.name, v.Number)
 		}
 		if j == 0 && !l.isNew(op, bytes, inPlace) {
-			return l.errorAt(v.Line, "a second row for %g bytes", bytes)
+			return l.errorAt(v.Line, "a second row for %.10g bytes; one log is one benchmark: split it", bytes)
+		}
+		if v.Number == 0 {
+			l.note("a %s of 0 is less than the log's digits show, and left out", f.name)
+			continue
 		}
 		l.add(metrics.Event{Figure: &metrics.Figure{Name: f.name, Value: scaled(v.Number, f.scale), Unit: f.unit, At: at}}, f.scale, v)
 	}
@@ -178,9 +288,11 @@ func readNCCLJSON(l *log, r io.Reader) error {
 		return err
 	}
 	row, place := map[string]value{}, map[string]value{}
-	if err := results.entries(func(at value) error { return l.ncclResult(at, row, place) }); err != nil {
+	var wrong ncclWrong
+	if err := results.entries(func(at value) error { return l.ncclResult(at, row, place, &wrong) }); err != nil {
 		return err
 	}
+	wrong.judge(l)
 	average := map[string]value{}
 	file["average_bus_bandwidth"].members(average)
 	if b := average["bandwidth"]; !b.null() {
@@ -195,20 +307,24 @@ func readNCCLJSON(l *log, r io.Reader) error {
 }
 
 // ncclResult takes one size's numbers. row and place are for its use.
-func (l *log) ncclResult(at value, row, place map[string]value) error {
+func (l *log) ncclResult(at value, row, place map[string]value, wrong *ncclWrong) error {
 	at.members(row)
-	number := func(of value, name string) (Value, error) {
+	read := func(of value, name string) (Value, error) {
 		if of.null() {
 			return Value{}, l.errorAt(max(of.line, at.line), "a result without its %s", name)
 		}
 		return l.parse(of.line, string(of.text))
 	}
-	size, err := number(row["size"], "size")
+	size, err := read(row["size"], "size")
 	if err != nil {
 		return err
 	}
 	if size.Number < 0 {
 		return l.errorAt(size.Line, "a result without its size")
+	}
+	if size.Number == 0 {
+		l.note("results of 0 bytes left out: they move no data")
+		return nil
 	}
 	for i, name := range []string{"out_of_place", "in_place"} {
 		row[name].members(place)
@@ -217,19 +333,17 @@ func (l *log) ncclResult(at value, row, place map[string]value) error {
 		}
 		err := l.collective("", size.Number, i == 1, func(j int) (Value, error) {
 			key := []string{"time", "alg_bw", "bus_bw"}[j]
-			return number(place[key], key)
+			return read(place[key], key)
 		})
 		if err != nil {
 			return err
 		}
 		if w := place["nwrong"]; !w.null() {
-			wrong, err := number(w, "nwrong")
+			n, err := read(w, "nwrong")
 			if err != nil {
 				return err
 			}
-			if wrong.Number != 0 {
-				l.note("wrong results at %g bytes: %g", size.Number, wrong.Number)
-			}
+			wrong.add(size.Number, n)
 		}
 	}
 	return nil

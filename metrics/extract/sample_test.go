@@ -215,6 +215,9 @@ func written(f Finding) string {
 				line += fmt.Sprintf(" %s %.15g", key, v)
 			}
 		}
+		if op, ok := g.At["op"]; ok {
+			line += fmt.Sprintf(" op %s", op)
+		}
 	}
 	return line
 }
