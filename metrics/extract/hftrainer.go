@@ -22,7 +22,9 @@ var hfTrainer = Extractor{
 var (
 	// A progress bar may stand before it.
 	hfLine = regexp.MustCompile(`(?:^|[\s\]])(\{'[^{}]*\})\s*$`)
-	hfPair = regexp.MustCompile(`'([^']+)': (?:'([^']*)'|([^',{}\s]+))(?:, |\}$)`)
+	// As the Trainer prints before the first step of a training that goes on.
+	hfContinues = regexp.MustCompile(`Continuing training from (?:checkpoint|epoch [1-9]\d*|global step [1-9]\d*)`)
+	hfPair      = regexp.MustCompile(`'([^']+)': (?:'([^']*)'|([^',{}\s]+))(?:, |\}$)`)
 )
 
 const trainableTokensPerGPU = "trainable_tokens_per_second_per_gpu"
@@ -36,8 +38,12 @@ var hfMemory = []struct{ theirs, ours string }{
 func readHFTrainer(l *log, r io.Reader) error {
 	s := newStepLog(l, "the Trainer", 1)
 	var tokens []Value
+	var timed hfParts
 	began, epoch, last, runtime := math.Inf(1), 0.0, 0, 0
 	err := l.each(r, func(ln line) error {
+		if m := hfContinues.FindString(ln.text); m != "" {
+			timed.why = "the log says " + clip(m)
+		}
 		m := hfLine.FindStringSubmatch(ln.text)
 		if m == nil {
 			return nil
@@ -73,6 +79,7 @@ func readHFTrainer(l *log, r io.Reader) error {
 		case at < epoch:
 			l.note("training goes back from epoch %g in line %d to epoch %g in line %d: a restart from a checkpoint", epoch, last, at, ln.number)
 			s.lines = 0
+			timed.why = "training goes back to a checkpoint"
 		}
 		began, epoch, last = min(began, at), at, ln.number
 		for _, f := range hfMemory {
@@ -90,17 +97,34 @@ func readHFTrainer(l *log, r io.Reader) error {
 					return err
 				}
 			}
-			return s.lossOf(ln.number, "epoch", at, fields["loss"])
+			if err := s.lossOf(ln.number, "epoch", at, fields["loss"]); err != nil || s.undefined > 0 {
+				return err
+			}
+			timed.loss(at, s.loss.Number)
+			return nil
 		case evaluated:
 			if err := s.evaluationOf(ln.number, "epoch", at, fields["eval_loss"]); err != nil {
 				return err
+			}
+			if x, ok := fields["eval_runtime"]; ok {
+				v, err := l.parse(ln.number, x)
+				if err != nil {
+					return err
+				}
+				timed.evaluating += v.Number
 			}
 			return l.hfAccuracy(ln.number, at, fields)
 		case runtime > 0:
 			return l.errorAt(ln.number, "a second train_runtime; the first is on line %d. One log is one run: split it", runtime)
 		}
 		runtime = ln.number
-		return l.hfSummary(ln.number, fields)
+		return timed.summary(l, ln.number, func(name string) (v Value, ok bool, err error) {
+			x, ok := fields[name]
+			if ok {
+				v, err = l.parse(ln.number, x)
+			}
+			return v, ok, err
+		})
 	})
 	if err != nil || s.line == 0 {
 		return err
@@ -135,33 +159,4 @@ func (l *log) hfAccuracy(ln int, epoch float64, fields parts) error {
 		return err
 	}
 	return l.namedAccuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: int(math.Ceil(epoch))}}, v, name)
-}
-
-// hfSummary takes the figures of the whole run. train_tokens_per_second is of a GPU
-// in some versions and of all in others, which the log does not say.
-func (l *log) hfSummary(ln int, fields parts) error {
-	for _, f := range []struct{ theirs, ours, unit, note string }{
-		{"train_runtime", metrics.FigureTrainSeconds, "s", "the Trainer's whole run time, evaluations and checkpoints included"},
-		{"train_samples_per_second", metrics.FigureEndToEnd, "samples/s", "the samples of all epochs over the Trainer's whole run time"},
-		{"train_samples_per_second", metrics.FigureThroughput, "samples/s", "over the Trainer's whole run time: warm-up, evaluations and checkpoints included"},
-		{"train_tokens_per_second", "train_tokens_per_second", "tokens/s", "over the Trainer's whole run time; of a GPU or of all, by the version of transformers"},
-	} {
-		x, ok := fields[f.theirs]
-		if !ok {
-			continue
-		}
-		v, err := l.parse(ln, x)
-		if err != nil {
-			return err
-		}
-		if v.Number < 0 || v.Number == 0 && f.theirs == "train_runtime" {
-			return l.errorAt(ln, "%s is %s; want more than 0", f.theirs, clip(x))
-		}
-		if v.Number == 0 {
-			l.note("the Trainer states a %s of 0, less than it prints; it is left out", f.theirs)
-			continue
-		}
-		l.figure(f.ours, f.unit, nil, v, f.note)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"math"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -60,6 +61,18 @@ func (l *log) hold(stated float64, own ownRate) held {
 	return held{note: "the log's stated rate does not match its own samples over time; give the number of workers"}
 }
 
+// contradicted renames a figure that its own log contradicts. Under the name stated_… it
+// makes no curve. why says what contradicts it.
+func (l *log) contradicted(f metrics.Figure, why string) metrics.Figure {
+	f.Name, f.Better = statedPrefix+f.Name, ""
+	f.Note = strings.TrimPrefix(f.Note+"; "+why, "; ")
+	l.note("figures named %s… make no curve: %s", statedPrefix, why)
+	return f
+}
+
+// statedPrefix begins the names of figures that their own log contradicts.
+const statedPrefix = "stated_"
+
 // rate adds the run's throughput, of rates in the log whose reduction times scale
 // is in samples/s; one that is neither of all workers nor of one makes way for
 // the log's own, which ownNote describes.
@@ -73,5 +86,5 @@ func (l *log) rate(reduce string, scale float64, rates []Value, note string, own
 		return l.reduced(metrics.FigureThroughput, "samples/s", reduce, scale*h.times, rates, note+"; "+h.note)
 	}
 	l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: own.training, Unit: "samples/s", Note: ownNote + "; " + h.note}}, 1)
-	return l.reduced("stated_throughput", "samples/s", reduce, scale, rates, note+"; "+h.note)
+	return l.reduce(l.contradicted(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: reduce, Note: note}, h.note), scale, rates)
 }

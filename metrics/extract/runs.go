@@ -376,7 +376,7 @@ func (t *table) rates(rates []Value, scale float64, columns map[string]Column) e
 
 // weakSeconds is the training time of a run whose work grows with its workers. It makes
 // no speedup.
-const weakSeconds = "stated_train_seconds"
+const weakSeconds = statedPrefix + metrics.FigureTrainSeconds
 
 // ParseLabel reads a label's value: a whole number, a number, true or false, a
 // JSON list of these, or else a text.

@@ -54,10 +54,12 @@ type served struct {
 	batch float64
 	// right is which share of the answers that its rate counts were right, and wrong
 	// which share of those that its latencies count were not, or are missing there.
-	right, wrong float64
-	answers      float64 // per second, wrong ones too; 0 where that is not known
-	above        Value   // the last percentile, and what of
-	of           string
+	right, wrong  float64
+	requests      float64 // that were sent; 0 where that is not known
+	answers       float64 // per second, wrong ones too; 0 where that is not known
+	contradiction string  // what in the log contradicts its rate and latencies; "": nothing does
+	above         Value   // the last percentile, and what of
+	of            string
 }
 
 // under begins the figures of a load; what the log states of it is in stated, by
@@ -98,7 +100,29 @@ func (l *log) under(line int, stated map[string]float64) (*served, error) {
 
 // add appends a figure of the load.
 func (s *served) add(name, unit string, v Value, scale float64, note string) {
-	s.l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: scaled(v.Number, scale), Unit: unit, At: s.at, Note: note}}, scale, v)
+	s.stated(name, unit, v, scale, note, "")
+}
+
+// stated is add for a figure that the log contradicts if why is not empty.
+func (s *served) stated(name, unit string, v Value, scale float64, note, why string) {
+	f := metrics.Figure{Name: name, Value: scaled(v.Number, scale), Unit: unit, At: s.at, Note: note}
+	if why != "" {
+		f = s.l.contradicted(f, fmt.Sprintf("at %s, %s", s, why))
+	}
+	s.l.add(metrics.Event{Figure: &f}, scale, v)
+}
+
+// asked compares the answers with the rate that was asked for: a service cannot answer
+// more. Random arrivals of N requests may come faster by 1/√N; where N is unknown, by a
+// fifth.
+func (s *served) asked() {
+	most := 1.2
+	if s.requests > 0 {
+		most = mostAnswers + 4/math.Sqrt(s.requests)
+	}
+	if rate, open := s.at[measure.Rate].(float64); open && s.contradiction == "" && s.answers > most*rate {
+		s.contradiction = fmt.Sprintf("%s answers/s are more than the %s requests/s asked for", number.Significant(s.answers), number.Significant(rate))
+	}
 }
 
 // rate takes a number of answers, wrong ones too, which times scale is in
@@ -117,8 +141,9 @@ func (s *served) rate(v Value, scale float64) error {
 	if s.right < 1 {
 		note = fmt.Sprintf("of all answers, times the share of right ones, %s", number.Significant(s.right))
 	}
-	s.add(measure.RequestsPerSecond, "requests/s", v, scale, note)
-	s.add(measure.SamplesPerSecond, "samples/s", v, scale*s.batch, note)
+	s.asked()
+	s.stated(measure.RequestsPerSecond, "requests/s", v, scale, note, s.contradiction)
+	s.stated(measure.SamplesPerSecond, "samples/s", v, scale*s.batch, note, s.contradiction)
 	return nil
 }
 
@@ -128,6 +153,7 @@ func (s *served) errors(v Value, failed, all float64) error {
 	if failed < 0 || all < failed || !(all > 0) || !(v.Number > 0) {
 		return s.l.errorAt(v.Line, "%g failed of %g requests", failed, all)
 	}
+	s.requests = all
 	if failed > 0 {
 		s.l.note("at %s, %.10g of %.10g requests failed", s, failed, all)
 	}
@@ -154,12 +180,11 @@ func (s *served) time(name string, v Value, scale float64) error {
 	if name == measure.LatencyMean {
 		s.little(scaled(v.Number, scale))
 	}
-	note := ""
-	if s.wrong > mostErrors {
-		name = "stated_" + name
-		note = fmt.Sprintf("%s %% of the answers are wrong and counted, or late and left out: not the latency of right answers", number.Significant(100*s.wrong))
+	why := s.contradiction
+	if s.wrong > mostErrors && why == "" {
+		why = fmt.Sprintf("%s %% of the answers are wrong and counted, or late and left out: not the latency of right answers", number.Significant(100*s.wrong))
 	}
-	s.add(name, "s", v, scale, note)
+	s.stated(name, "s", v, scale, "", why)
 	return nil
 }
 

@@ -64,7 +64,7 @@ func (c *stepClock) seconds(median float64) (of func(step, at float64) float64, 
 	case c.first > c.spacing:
 		return nil, "", fmt.Sprintf("it begins at step %d", c.first)
 	case c.began == 0 && median == 0:
-		return nil, "", "it has neither times of day nor step times"
+		return nil, "", "it has neither times of day nor times of a step alone"
 	case c.began == 0:
 		before := 0.0
 		if c.first == 0 {

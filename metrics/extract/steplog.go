@@ -56,10 +56,11 @@ type stepLog struct {
 	convention string
 
 	from         first
-	lines        int // of this start so far
-	began        int // the log's first step
-	last, before int // the latest step, and the one that was printed before it
-	line         int // that the latest step stands in
+	lines        int     // of this start so far
+	startAt      float64 // time of day of the first of these; 0: it has none
+	began        int     // the log's first step
+	last, before int     // the latest step, and the one that was printed before it
+	line         int     // that the latest step stands in
 	measured     map[string][]Value
 	scale        map[string]float64
 
@@ -72,6 +73,7 @@ type stepLog struct {
 	batch          Value        // samples of a step over all ranks; Line 0: not said
 	tokens         Value        // of a sample; Line 0: not said
 	stepTokens     Value        // of a step over all ranks; Line 0: not said
+	unrated        string       // why lines have no rate; "": they have
 	undivided      string       // why the workers are not the devices; "": they are
 }
 
@@ -96,22 +98,38 @@ func (s *stepLog) takes(ln line, step int) (bool, error) {
 	switch {
 	case s.line == 0:
 		s.began, s.before = step, step
+	case step <= s.last && s.overlaps():
+		s.l.note("several processes print, which no prefix tells apart: their times of day overlap. The first line of each step counts")
+		return false, nil
 	case step == s.last || step == s.before:
 		s.l.note("some steps are stated more than once, by several ranks or after a restart; the first line of each counts")
 		return false, nil
 	case step > s.last:
 		s.before = s.last
 	case step <= s.began:
-		return false, s.l.errorAt(ln.number, "step %d again, after step %d in line %d: two runs. One log is one run: split it", step, s.last, s.line)
+		return false, s.l.errorAt(ln.number, "step %d again, after step %d in line %d: two runs. One log is one run: split it; if these are ranks of one run, log one of them, or give each a prefix (srun -l, torchrun)", step, s.last, s.line)
 	default:
 		s.l.note("training goes back from step %d to step %d in line %d: a restart from a checkpoint. Rates leave out %s, and the time between the starts is in none",
 			s.last, step, ln.number, s.leftOut())
 		s.lines, s.before = 0, step
 	}
+	if s.lines == 0 {
+		s.startAt = s.at
+	}
 	s.last, s.line = step, ln.number
 	s.lines++
 	s.clock.step(step, s.at)
 	return true, nil
+}
+
+// earlier is by how much, in seconds, one rank's line may be earlier than the first line of
+// a start.
+const earlier = 60
+
+// overlaps reports whether the line's time of day is within this start. A restart is later
+// than all lines before it; another process is not.
+func (s *stepLog) overlaps() bool {
+	return s.startAt > 0 && s.clock.latest > s.startAt && s.at >= s.startAt-earlier && s.at <= s.clock.latest
 }
 
 // leftOut is what no rate is taken from, in words.

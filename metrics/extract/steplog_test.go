@@ -14,6 +14,11 @@ func titan(step int, loss, tps, mfu string) string {
 	return fmt.Sprintf("[titan] 2026-02-24 19:46:17,508 - root - INFO - step: %2d  loss: %7s  grad_norm: 26.6250  memory: 66.91GiB(37.51%%)  tps: %s  tflops: 314.71  mfu: %s\n", step, loss, tps, mfu)
 }
 
+// titanAt is the same at a time of day, in seconds.
+func titanAt(second, step int, loss, tps string) string {
+	return strings.Replace(titan(step, loss, tps, "20.00%"), "19:46:17,508", fmt.Sprintf("19:%02d:%02d,508", second/60, second%60), 1)
+}
+
 // megatronLine is one of Megatron's, with that many ms and samples.
 func megatronLine(step int, ms string, batch int, loss string) string {
 	return fmt.Sprintf(" iteration %8d/     500 | consumed samples: 4096 | elapsed time per iteration (ms): %s | global batch size: %5d | lm loss: %s | number of nan iterations:   0 |\n", step, ms, batch, loss)
@@ -35,6 +40,16 @@ func TestStepLogs(t *testing.T) {
 			titan(1, "8.0", "100", "1.00%") + titan(1, "8.0", "110", "1.00%") + titan(10, "7.5", "5,000", "20.00%") + titan(10, "7.5", "9,000", "30.00%") + titan(20, "7.0", "6,000", "22.00%") + titan(10, "7.5", "9,500", "30.00%") + titan(20, "7.0", "9,900", "30.00%"),
 			Options{Workers: 2}, []string{"tokens_per_second_per_gpu 5500 tokens/s median of 2", "tokens_per_second 11000 tokens/s", "3 loss 7.5  step 10"}, []string{"4 loss"},
 			[]string{"some steps are stated more than once, by several ranks"}},
+		// Ranks print when their buffers are full: the times of the second are within those of
+		// the first. Of 5000, 6000 and 7000 the median is 6000, on each of 4.
+		{"ranks in blocks, without a prefix", "torchtitan",
+			titanAt(0, 1, "8.0", "100") + titanAt(30, 10, "7.5", "5,000") + titanAt(60, 20, "7.0", "6,000") + titanAt(0, 1, "8.0", "110") + titanAt(30, 10, "7.5", "5,000") + titanAt(60, 20, "7.0", "6,000") +
+				titanAt(90, 30, "6.5", "7,000") + titanAt(61, 20, "7.0", "6,000") + titanAt(91, 30, "6.5", "7,000"),
+			Options{Workers: 4}, []string{"7 tokens_per_second_per_gpu 6000 tokens/s median of 3", "7 tokens_per_second 24000 tokens/s", "train at", "7 final_loss 6.5"}, []string{"8 loss", "4 loss"},
+			[]string{"several processes print, which no prefix tells apart", "losses are timed by the times of day"}},
+		{"a restart later in the day", "torchtitan",
+			titanAt(0, 1, "8.0", "100") + titanAt(30, 10, "7.5", "5,000") + titanAt(60, 20, "7.0", "6,000") + titanAt(90, 30, "7.0", "6,000") + titanAt(600, 20, "7.0", "100") + titanAt(630, 30, "6.5", "7,000"),
+			Options{Workers: 4}, []string{"6 tokens_per_second_per_gpu 6000 tokens/s median of 4"}, []string{"train at"}, []string{"goes back from step 30 to step 20 in line 5: a restart"}},
 		{"without the number of devices", "torchtitan", titan(1, "8.0", "100", "1.00%") + titan(10, "7.5", "5,000", "20.00%"),
 			Options{}, []string{"2 tokens_per_second_per_gpu 5000 tokens/s"}, []string{"tokens_per_second "}, []string{"give --workers"}},
 		{"as the mesh is printed since 2025", "torchtitan", "[titan] INFO - Building device mesh with parallelism: pp=2, dp_replicate=1, dp_shard=4, cp=1, tp=2, ep=8, etp=1\n" + titan(1, "8.0", "100", "1.00%") + titan(10, "7.5", "5,000", "20.00%"),

@@ -31,7 +31,11 @@ func (s *stepLog) finish() error {
 		}
 	}
 	if !rated {
-		l.note("no rate is taken: the log has nothing beyond %s, in which programs compile and fill caches", s.leftOut())
+		why := "the log has nothing beyond " + s.leftOut() + ", in which programs compile and fill caches"
+		if s.unrated != "" && s.lines > s.starting {
+			why = s.unrated
+		}
+		l.note("no rate is taken: %s", why)
 	}
 	if err := s.peaks(); err != nil {
 		return err

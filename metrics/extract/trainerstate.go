@@ -28,6 +28,7 @@ func readTrainerState(l *log, r io.Reader) error {
 		accuracy = name
 	}
 	found, entry := false, map[string]value{}
+	var timed hfParts
 	doc.members(entry)
 	history := entry["log_history"]
 	if !doc.is('{') || !history.is('[') && !history.null() {
@@ -78,27 +79,24 @@ func readTrainerState(l *log, r io.Reader) error {
 		} else if ok {
 			l.figure("eval_loss", "", map[string]any{"epoch": epoch.Number}, v, "")
 		}
-		for _, f := range []struct{ key, name, unit, note string }{
-			{"train_runtime", "train_seconds", "s", "the Trainer's whole run time, evaluations and checkpoints included"},
-			{"train_samples_per_second", "end_to_end", "samples/s", "the samples of all epochs over the Trainer's whole run time"},
-			{"train_samples_per_second", "throughput", "samples/s", "over the Trainer's whole run time: warm-up, evaluations and checkpoints included"},
-		} {
-			v, ok, err := number(f.key)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				continue
-			}
-			if v.Number <= 0 {
-				return l.errorAt(v.Line, "%s is %g; want more than 0", f.key, v.Number)
-			}
-			if f.name == "train_seconds" && found {
-				return l.errorAt(v.Line, "a second train_runtime. One file is one run")
-			}
-			found = true
-			l.figure(f.name, f.unit, nil, v, f.note)
+		if v, ok, err := number("loss"); err != nil {
+			return err
+		} else if ok && epoch.Line > 0 {
+			timed.loss(epoch.Number, v.Number)
 		}
-		return nil
+		if v, ok, err := number("eval_runtime"); err != nil {
+			return err
+		} else if ok {
+			timed.evaluating += v.Number
+		}
+		v, ok, err := number("train_runtime")
+		switch {
+		case err != nil || !ok:
+			return err
+		case found:
+			return l.errorAt(v.Line, "a second train_runtime. One file is one run")
+		}
+		found = true
+		return timed.summary(l, v.Line, number)
 	})
 }

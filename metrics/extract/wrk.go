@@ -7,6 +7,7 @@ import (
 	"regexp"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // wrk reads what wrk and wrk2 print, of one or more loads. wrk's loop is closed.
@@ -23,7 +24,7 @@ var wrk = Extractor{
 }
 
 var (
-	wrkBegin        = regexp.MustCompile(`^Running \S+ test @ `)
+	wrkBegin        = regexp.MustCompile(`^Running (\d+)([smh]) test @ `)
 	wrkThreads      = regexp.MustCompile(`^  (\d+) threads and (\d+) connections\s*$`)
 	wrkMean         = regexp.MustCompile(`^    Latency +(\d+\.\d+)([^\s\d]*) +\d`)
 	wrk2Calibration = regexp.MustCompile(`^  Thread calibration: `)
@@ -44,6 +45,7 @@ type wrkResult struct {
 	times       []Value
 	scales      []float64
 	count, rate Value
+	lasts       float64 // seconds that it was to last
 	seconds     float64 // that the requests took, and half of what its last digit is
 	half        float64
 	socket      [4]float64 // connect, read, write, timeout
@@ -56,12 +58,13 @@ func readWrk(l *log, r io.Reader) error {
 	var from first
 	var one *wrkResult
 	err := l.each(r, func(ln line) error {
-		if wrkBegin.MatchString(ln.text) && from.takes(ln) {
+		if m := wrkBegin.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
 			if one != nil {
 				return l.errorAt(ln.number, "a test begins, and that on line %d did not end: the log was cut off", one.line)
 			}
-			one = &wrkResult{line: ln.number}
-			return nil
+			n, err := l.parse(ln.number, m[1])
+			one = &wrkResult{line: ln.number, lasts: n.Number * timeUnits[m[2]]}
+			return err
 		}
 		if one == nil || ln.source != from.source {
 			return nil
@@ -182,10 +185,14 @@ func (w *wrkResult) figures(l *log) error {
 	if err != nil {
 		return err
 	}
+	if w.lasts > 1 && (w.seconds < w.lasts/2 || w.seconds > 2*w.lasts) {
+		s.contradiction = fmt.Sprintf("its requests took %s s by its own clock, in a test of %g s", number.Significant(w.seconds), w.lasts)
+	}
 	timeouts := w.socket[3]
 	lost := w.socket[0] + w.socket[1] + w.socket[2]
 	all := w.count.Number
 	if w.hdr && timeouts > 0 { // it looks again and again at a connection that waits
+		s.requests = all
 		l.note("at %s, wrk2 counted %g timeouts, one request's more than once: the share that failed is not known", s, timeouts)
 		s.wrong = 1
 	} else if all > 0 {

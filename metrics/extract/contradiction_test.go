@@ -1,0 +1,88 @@
+package extract
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// nanoLine is a line of nanoGPT; evaluated puts an evaluation before it.
+func nanoLine(step, ms, mfu string, evaluated bool) (text string) {
+	if evaluated {
+		text = "step " + step + ": train loss 3.0, val loss 3.1\n"
+	}
+	return text + "iter " + step + ": loss 3.0, time " + ms + "ms, mfu " + mfu + "%\n"
+}
+
+// A figure that the same log contradicts is kept under a name that makes no curve.
+func TestContradictions(t *testing.T) {
+	const loss, end = "{'loss': 1.0, 'epoch': ", "{'train_runtime': 50.0, 'train_samples_per_second': 40.0, 'train_steps_per_second': 5.0, 'train_loss': "
+	resumed := []string{"stated_train_seconds 50 s", "stated_end_to_end 40 samples/s", "stated_throughput 40 samples/s"}
+	own := []string{" throughput ", " end_to_end ", " train_seconds "}
+	wrk2 := func(asked, count, seconds, rate string) string {
+		return "Running " + asked + " test @ http://h/\n  2 threads and 10 connections\n  Thread calibration: mean lat.: 1 usec, rate sampling interval: 1 msec\n" +
+			"  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency     2.00ms    1.00ms   3.00ms   90.00%\n  Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000%    2.00ms\n 99.000%    4.00ms\n" +
+			"  " + count + " requests in " + seconds + ", 1.00MB read\nRequests/sec: " + rate + "\nTransfer/sec:   1.00MB\n"
+	}
+	state := func(losses, summary string) string { return `{"log_history": [` + losses + summary + `]}` }
+	entry := func(epoch string) string { return `{"loss": 2.0, "epoch": ` + epoch + `, "step": 1},` }
+	for _, tt := range []struct {
+		name, format, text string
+		o                  Options
+		want, never        []string
+		notes              []string
+	}{
+		{"a Trainer from the start", "hf-trainer", loss + "0.5}\n" + loss + "1.0}\n" + loss + "1.5}\n" + loss + "2.0}\n" + end + "1.0, 'epoch': 2.0}\n", Options{},
+			[]string{" throughput 40 samples/s", " end_to_end 40 samples/s", " train_seconds 50 s"}, []string{"stated_"}, nil},
+		{"a Trainer that says so", "hf-trainer", "  Continuing training from global step 500\n" + loss + "1.5}\n" + end + "0.5, 'epoch': 2.0}\n", Options{},
+			resumed, own, []string{`"Continuing training from global step 500"`, "make no curve"}},
+		{"a Trainer's first loss is late", "hf-trainer", loss + "1.5}\n" + loss + "1.75}\n" + loss + "2.0}\n" + end + "1.0, 'epoch': 2.0}\n", Options{},
+			resumed, own, []string{"its first loss is at epoch 1.5, and later ones are 0.25 apart"}},
+		{"a Trainer's epochs are rounded", "hf-trainer", loss + "0.02}\n" + loss + "0.03}\n" + loss + "0.05}\n" + loss + "0.06}\n" + end + "1.0, 'epoch': 0.07}\n", Options{},
+			[]string{" throughput 40 samples/s"}, []string{"stated_"}, nil},
+		{"a Trainer that goes back", "hf-trainer", loss + "0.5}\n" + loss + "1.0}\n" + loss + "1.5}\n" + loss + "1.0}\n" + loss + "1.5}\n" + end + "1.0, 'epoch': 2.0}\n", Options{},
+			resumed, own, []string{"training goes back to a checkpoint"}},
+		// The state keeps the losses of before; the mean of 2.0 that the summary divides by all
+		// steps is 1.0 if half of them were before.
+		{"a state with the losses of before", "hf-trainer-state", state(entry("0.5")+entry("1.0")+entry("1.5")+entry("2.0"), `{"train_runtime": 50.0, "train_samples_per_second": 40.0, "train_loss": 1.0, "epoch": 2.0}`), Options{},
+			resumed, own, []string{"its train_loss of 1 is not the mean of its losses, 2"}},
+		{"a state with more evaluation than time", "hf-trainer-state", state(`{"eval_loss": 1.0, "eval_runtime": 30.0, "epoch": 1.0},{"eval_loss": 1.0, "eval_runtime": 30.0, "epoch": 2.0},`, `{"train_runtime": 50.0, "train_samples_per_second": 40.0, "train_loss": 1.0, "epoch": 2.0}`), Options{},
+			resumed, own, []string{"its evaluations took 60 s, longer than its train_runtime of 50 s"}},
+		{"a state from the start", "hf-trainer-state", state(entry("0.5")+entry("1.0")+entry("1.5")+entry("2.0"), `{"train_runtime": 50.0, "train_samples_per_second": 40.0, "train_loss": 1.98, "epoch": 2.0}`), Options{},
+			[]string{" throughput 40 samples/s"}, []string{"stated_"}, nil},
+		// A mean of which each line keeps nine tenths has an evaluation in it for a long time.
+		{"nanoGPT evaluates in every line", "nanogpt", "tokens per iteration will be: 1,000\n" + nanoLine("0", "9000.00", "-100.00", true) + nanoLine("10", "9000.00", "1.50", true) + nanoLine("20", "9000.00", "1.25", true), Options{Workers: 2},
+			[]string{"stated_reported_mfu 0.0125"}, []string{" reported_mfu", "step_seconds", "tokens_per"}, []string{"no rate is taken: an evaluation is in the time of every line"}},
+		{"nanoGPT evaluates later", "nanogpt", "tokens per iteration will be: 1,000\n" + nanoLine("0", "9000.00", "-100.00", true) + nanoLine("10", "500.00", "30.00", false) + nanoLine("20", "500.00", "32.00", false) + nanoLine("30", "9000.00", "28.00", true) + nanoLine("40", "500.00", "29.00", false), Options{Workers: 2},
+			[]string{" reported_mfu 0.31 ", " step_seconds 0.5 s", " tokens_per_second 2000 tokens/s"}, []string{"stated_"}, []string{"2 lines have no reported_mfu"}},
+		{"wrk2 as asked", "wrk", wrk2("10s", "10000", "10.00s", "1000.00"), Options{At: map[string]float64{"rate": 1000}},
+			[]string{" requests_per_second 1000 requests/s", " latency_p99 0.004 s"}, []string{"stated_"}, nil},
+		{"wrk2 answers more than it was asked for", "wrk", wrk2("10s", "20000", "10.00s", "2000.00"), Options{At: map[string]float64{"rate": 1000}},
+			[]string{"stated_requests_per_second 2000 requests/s", "stated_latency_p99 0.004 s"}, []string{" requests_per_second", " latency_p99"}, []string{"2000 answers/s are more than the 1000 requests/s asked for"}},
+		{"wrk2's clock", "wrk", wrk2("10s", "8000", "1.25ms", "6400000.00"), Options{At: map[string]float64{"rate": 1e7}},
+			[]string{"stated_requests_per_second 6400000 requests/s"}, []string{" requests_per_second"}, []string{"its requests took 0.00125 s by its own clock, in a test of 10 s"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := Find(tt.format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines, notes := found(t, e, tt.text, tt.o)
+			for _, w := range tt.want {
+				if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, w) }) {
+					t.Errorf("%q is not among\n%s", w, strings.Join(lines, "\n"))
+				}
+			}
+			for _, w := range tt.never {
+				if slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, w) }) {
+					t.Errorf("%q is among\n%s", w, strings.Join(lines, "\n"))
+				}
+			}
+			for _, w := range tt.notes {
+				if !strings.Contains(notes, w) {
+					t.Errorf("%q is not said:\n%s", w, notes)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package extract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// hfParts is what a Trainer's log says of the part of the training that its summary times.
+// After a resume from a checkpoint, the Trainer divides the samples of all epochs by the
+// time since the resume.
+type hfParts struct {
+	epochs, losses []float64 // of the lines with a training loss
+	evaluating     float64   // seconds of all evaluations
+	why            string    // the log says that it was resumed; "": it does not
+}
+
+// loss takes a training loss, which is the mean since the line before.
+func (h *hfParts) loss(epoch, loss float64) {
+	h.epochs, h.losses = append(h.epochs, epoch), append(h.losses, loss)
+}
+
+// resumed returns what contradicts the summary; "" if nothing does. trainLoss is the loss
+// and runtime the seconds that the summary states; 0: it does not.
+func (h *hfParts) resumed(trainLoss, runtime float64) string {
+	const all = "it was resumed, and divides the samples of all epochs by the time since then"
+	if h.why != "" {
+		return h.why + ": " + all
+	}
+	if runtime > 0 && h.evaluating > runtime {
+		return fmt.Sprintf("its evaluations took %.4g s, longer than its train_runtime of %.4g s: %s", h.evaluating, runtime, all)
+	}
+	n := len(h.epochs)
+	if n < 3 {
+		return ""
+	}
+	var each []float64
+	for i := 1; i < n; i++ {
+		each = append(each, h.epochs[i]-h.epochs[i-1])
+	}
+	spacing, _ := Reduce("median", each) // it has values
+	// Epochs are rounded to hundredths.
+	if first := h.epochs[0]; spacing > 0 && first > 1.5*spacing+0.01 {
+		return fmt.Sprintf("its first loss is at epoch %.4g, and later ones are %.4g apart: %s", first, spacing, all)
+	}
+	// The Trainer divides the sum of the losses since the resume by the steps of all epochs.
+	sum, weight := 0.0, 0.0
+	for i, loss := range h.losses {
+		w := min(h.epochs[0], spacing)
+		if i > 0 {
+			w = each[i-1]
+		}
+		sum, weight = sum+w*loss, weight+w
+	}
+	if mean := sum / weight; weight > 0 && slices.Min(h.losses) > 0 && trainLoss > 0 && trainLoss < 0.9*mean {
+		return fmt.Sprintf("its train_loss of %.4g is not the mean of its losses, %.4g: %s", trainLoss, mean, all)
+	}
+	return ""
+}
+
+// hfSummaries are the figures of the summary, by the Trainer's names. train_tokens_per_second
+// is of a GPU in some versions and of all in others, which the log does not say.
+var hfSummaries = []struct{ theirs, ours, unit, note string }{
+	{"train_runtime", metrics.FigureTrainSeconds, "s", "the Trainer's whole run time, evaluations and checkpoints included"},
+	{"train_samples_per_second", metrics.FigureEndToEnd, "samples/s", "the samples of all epochs over the Trainer's whole run time"},
+	{"train_samples_per_second", metrics.FigureThroughput, "samples/s", "over the Trainer's whole run time: warm-up, evaluations and checkpoints included"},
+	{"train_tokens_per_second", "train_tokens_per_second", "tokens/s", "over the Trainer's whole run time; of a GPU or of all, by the version of transformers"},
+}
+
+// summary adds the figures of the whole run. number reads one by the Trainer's name.
+func (h *hfParts) summary(l *log, line int, number func(name string) (v Value, ok bool, err error)) error {
+	loss, _, err := number("train_loss")
+	if err != nil && !strings.Contains(err.Error(), "finite") { // a training that diverged has NaN
+		return err
+	}
+	runtime, _, err := number("train_runtime")
+	if err != nil {
+		return err
+	}
+	why := h.resumed(loss.Number, runtime.Number)
+	for _, s := range hfSummaries {
+		v, ok, err := number(s.theirs)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if v.Number < 0 || v.Number == 0 && s.theirs == "train_runtime" {
+			return l.errorAt(line, "%s is %g; want more than 0", s.theirs, v.Number)
+		}
+		if v.Number == 0 {
+			l.note("the Trainer states a %s of 0, less than it prints; it is left out", s.theirs)
+			continue
+		}
+		f := metrics.Figure{Name: s.ours, Value: v.Number, Unit: s.unit, Note: s.note}
+		if why != "" {
+			f = l.contradicted(f, why)
+		}
+		l.add(metrics.Event{Figure: &f}, 1, v)
+	}
+	return nil
+}
