@@ -101,7 +101,7 @@ func (s *stepLog) takes(ln line, step int) (bool, error) {
 	case step <= s.last && s.overlaps():
 		s.l.note("several processes print, which no prefix tells apart: their times of day overlap. The first line of each step counts")
 		return false, nil
-	case step == s.last || step == s.before:
+	case step == s.last || step == s.before && !s.dated():
 		s.l.note("some steps are stated more than once, by several ranks or after a restart; the first line of each counts")
 		return false, nil
 	case step > s.last:
@@ -129,8 +129,11 @@ const earlier = 60
 // overlaps reports whether the line's time of day is within this start. A restart is later
 // than all lines before it; another process is not.
 func (s *stepLog) overlaps() bool {
-	return s.startAt > 0 && s.clock.latest > s.startAt && s.at >= s.startAt-earlier && s.at <= s.clock.latest
+	return s.dated() && s.at >= s.startAt-earlier && s.at <= s.clock.latest
 }
+
+// dated reports whether times of day tell the lines of this start apart.
+func (s *stepLog) dated() bool { return s.at > 0 && s.startAt > 0 && s.clock.latest > s.startAt }
 
 // leftOut is what no rate is taken from, in words.
 func (s *stepLog) leftOut() string {
