@@ -84,11 +84,26 @@ func Thaw(folder rundir.Study, plan *study.Plan, frameworks []study.Framework) (
 	if text, err = trust.ReadFile(folder.SiteFile()); err != nil {
 		return nil, nil, err
 	}
+	site, err := usedSite(folder, plan, text)
+	return st, site, err
+}
+
+// UsedSite reads the copy of the site file that a frozen plan was made from, to price
+// its runs by.
+func UsedSite(folder rundir.Study, plan *study.Plan) (*study.Site, error) {
+	text, err := regular.ReadFile(folder.SiteFile(), maxPlan)
+	if err != nil {
+		return nil, err
+	}
+	return usedSite(folder, plan, text)
+}
+
+func usedSite(folder rundir.Study, plan *study.Plan, text []byte) (*study.Site, error) {
 	site, err := study.ParseSite(plan.SiteFile, text)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the site file as it was last used, %s: %w", folder.SiteFile(), err)
+		return nil, fmt.Errorf("the site file as it was last used, %s: %w", folder.SiteFile(), err)
 	}
-	return st, site, nil
+	return site, nil
 }
 
 // ReadPlan reads the plan of a study that was run or submitted.

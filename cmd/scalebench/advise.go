@@ -157,7 +157,7 @@ func wished(c *cli.Context) error {
 }
 
 func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
-	adviser, err := o.adviser()
+	adviser, err := o.adviser(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -186,14 +186,14 @@ type adviser struct {
 }
 
 // adviser refuses wishes that cannot be, before anything is read for them.
-func (o *adviseOptions) adviser() (*adviser, error) {
+func (o *adviseOptions) adviser(ctx context.Context, s *session) (*adviser, error) {
 	if !slices.Contains(cost.Markets, o.market) {
 		return nil, usagef("--market %q is not known; valid: %s", o.market, strings.Join(cost.Markets, ", "))
 	}
 	v := &adviser{wish: o.wish}
 	v.wish.Deadline, v.wish.Target = o.deadline.Seconds(), o.target.Target
 	var err error
-	if v.tariff, err = tariffOf(o.study, o.site, o.currency, o.market); err != nil && !errors.Is(err, pricing.ErrNone) {
+	if v.tariff, err = s.tariffOf(ctx, o.study, o.site, o.currency, o.market); err != nil && !errors.Is(err, pricing.ErrNone) {
 		return nil, err
 	}
 	if v.tariff != nil {

@@ -41,7 +41,7 @@ func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []st
 		if err != nil {
 			return about(name, err)
 		}
-		markets, found, unpriced, err := one.machines(list)
+		markets, found, unpriced, err := one.machines(ctx, s, list)
 		if err != nil {
 			return about(name, err)
 		}

@@ -52,7 +52,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	if !(o.rate > 0 && o.rate <= mostDemand) {
 		return usagef("--rate %g is out of range; want requests/s above 0, up to %g", o.rate, float64(mostDemand))
 	}
-	adviser, err := o.adviser()
+	adviser, err := o.adviser(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	if err != nil {
 		return err
 	}
-	markets, currency, unpriced, err := o.machines(list)
+	markets, currency, unpriced, err := o.machines(ctx, s, list)
 	if err != nil {
 		return err
 	}
@@ -182,11 +182,11 @@ func word(text string) string {
 
 // machines holds the machines of the site's prices against each answer; nil where
 // there are none.
-func (o *adviseOptions) machines(list []sensitivity.Answer) (markets []sensitivity.Market, currency string, warnings []string, err error) {
+func (o *adviseOptions) machines(ctx context.Context, s *session, list []sensitivity.Answer) (markets []sensitivity.Market, currency string, warnings []string, err error) {
 	if !slices.Contains(cost.Markets, o.market) {
 		return nil, "", nil, usagef("--market %q is not known; valid: %s", o.market, strings.Join(cost.Markets, ", "))
 	}
-	tariff, err := tariffOf(o.study, o.site, o.currency, o.market)
+	tariff, err := s.tariffOf(ctx, o.study, o.site, o.currency, o.market)
 	if errors.Is(err, pricing.ErrNone) {
 		return nil, "", nil, nil
 	}

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/pricing"
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -62,7 +59,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return err
 	}
-	tariff, err := tariffOf(o.study, o.site, o.currency, o.market)
+	tariff, err := s.tariffOf(ctx, o.study, o.site, o.currency, o.market)
 	if err != nil {
 		return err
 	}
@@ -160,55 +157,39 @@ func (o *costOptions) compare() (tradeoff.Options, error) {
 	return t, err
 }
 
-// tariffOf are the prices of the site file that is named, or that a study's file
-// names.
-func tariffOf(studyArg, siteFile, currency, market string) (*pricing.Tariff, error) {
-	site, err := siteOf(studyArg, siteFile)
+// tariffOf returns the prices of the site file that is named, or of the study's own.
+func (s *session) tariffOf(ctx context.Context, studyArg, siteFile, currency, market string) (*pricing.Tariff, error) {
+	site, err := s.siteOf(ctx, studyArg, siteFile)
 	if err != nil {
 		return nil, err
 	}
 	tariff, err := pricing.New(site, currency, market)
 	switch {
 	case errors.Is(err, pricing.ErrNone):
-		return nil, &usageError{err: err, hint: "Write [[prices]] into the site file and name it with --site FILE, or with study.site in the study's file."}
+		where := "the site file and name it with --site FILE, or with study.site in the study's file"
+		if site.File != "" {
+			where = near(site.File) + ", the study's site file"
+		}
+		return nil, &usageError{err: err, hint: "Write [[prices]] into " + where + "."}
 	case err != nil:
 		return nil, &usageError{err: err}
 	}
 	return tariff, nil
 }
 
-// siteOf is the site file that is named, or the one that a study's file names.
-func siteOf(studyArg, site string) (*study.Site, error) {
-	if site == "" && filepath.Ext(studyArg) == ".toml" {
-		st, err := study.Load(studyArg, framework.ForStudy())
-		if err != nil {
-			return nil, &usageError{err: err}
-		}
-		site = st.Site
-	}
-	if site == "" {
-		return study.DefaultSite(), nil
-	}
-	loaded, err := study.LoadSite(site)
-	if err != nil {
-		return nil, &usageError{err: err}
-	}
-	return loaded, nil
-}
-
-// pricesFor is tariffOf, whose error is one sentence, for reports and figures.
-func pricesFor(studyArg, siteFile string) (*pricing.Tariff, error) {
-	tariff, err := tariffOf(studyArg, siteFile, "", cost.OnDemand)
-	if errors.Is(err, pricing.ErrNone) {
-		err = &usageError{err: fmt.Errorf("%w; write [[prices]] into the site file and name it with --site FILE, or with study.site in the study's file", err)}
+// pricesFor is tariffOf with an error of one sentence, for reports and figures.
+func (s *session) pricesFor(ctx context.Context, studyArg, siteFile string) (*pricing.Tariff, error) {
+	tariff, err := s.tariffOf(ctx, studyArg, siteFile, "", cost.OnDemand)
+	if use := (*usageError)(nil); errors.Is(err, pricing.ErrNone) && errors.As(err, &use) {
+		err = &usageError{err: fmt.Errorf("%w; w%s", pricing.ErrNone, strings.Trim(use.hint, "W."))}
 	}
 	return tariff, err
 }
 
 // priced sets the points of an analysis side by side by time and cost, to a target
 // if that is above 0.
-func priced(a *analysis, o curveOptions, siteFile string, target *measure.Target) (*tradeoff.Comparison, error) {
-	tariff, err := pricesFor(o.study, siteFile)
+func (s *session) priced(ctx context.Context, a *analysis, o curveOptions, siteFile string, target *measure.Target) (*tradeoff.Comparison, error) {
+	tariff, err := s.pricesFor(ctx, o.study, siteFile)
 	if err != nil {
 		return nil, err
 	}

@@ -175,7 +175,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	}
 	if o.prices != nil && (o.measure == measure.CostPerMillion || o.measure == measure.CostPerMillionSamples) {
 		var unpriced []string
-		if obs, unpriced, err = perMillion(obs, o, name); err != nil {
+		if obs, unpriced, err = s.perMillion(ctx, obs, o, name); err != nil {
 			return nil, err
 		}
 		warnings = append(warnings, unpriced...)
@@ -207,11 +207,11 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 
 // perMillion gives runs of a service what a million answers and samples cost, by the
 // site file's prices, unless they report a figure of the name that was asked for.
-func perMillion(obs []scaling.Observation, o curveOptions, name string) ([]scaling.Observation, []string, error) {
+func (s *session) perMillion(ctx context.Context, obs []scaling.Observation, o curveOptions, name string) ([]scaling.Observation, []string, error) {
 	if _, err := inquiry.Find(obs, o.measure); err == nil {
 		return obs, nil, nil
 	}
-	tariff, err := pricesFor(o.study, *o.prices)
+	tariff, err := s.pricesFor(ctx, o.study, *o.prices)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -122,6 +122,51 @@ func (s *session) find(ctx context.Context, arg string) (rundir.Study, error) {
 	return s.folderOf(ctx, st, site)
 }
 
+// siteOf returns the site file that is named, else the one that the study's file
+// names, else the one that the study was last run or submitted with. The study goes by
+// its file or its name; "" stands for all studies.
+func (s *session) siteOf(ctx context.Context, arg, named string) (*study.Site, error) {
+	load := func(path string) (*study.Site, error) {
+		site, err := study.LoadSite(path)
+		if err != nil {
+			return nil, &usageError{err: err}
+		}
+		return site, nil
+	}
+	switch {
+	case named != "":
+		return load(named)
+	case arg == "":
+		return study.DefaultSite(), nil
+	}
+	folder, err := s.find(ctx, arg)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := launcher.ReadPlan(folder)
+	if err != nil {
+		plan = &study.Plan{} // never run; or unreadable, as the command says that asks for it
+	}
+	file := arg
+	if filepath.Ext(arg) != ".toml" {
+		file = cmp.Or(plan.StudyFile, s.recorded(ctx, arg).File)
+	}
+	if st, err := study.Load(file, framework.ForStudy()); err == nil && st.Site != "" {
+		return load(st.Site)
+	}
+	switch {
+	case plan.SiteFile == "":
+		return study.DefaultSite(), nil
+	case exists(plan.SiteFile):
+		return load(plan.SiteFile)
+	}
+	site, err := launcher.UsedSite(folder, plan)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	return site, nil
+}
+
 // recorded is what the database knows of a study; nothing, where there is no
 // database that can be asked.
 func (s *session) recorded(ctx context.Context, name string) store.Study {

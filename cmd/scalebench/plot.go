@@ -316,13 +316,13 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 		}
 		return figure.DrawRanks(runs, options)
 	case o.kind == "cost" && a.Kind == "serve":
-		tariff, err := pricesFor(o.study, o.site)
+		tariff, err := s.pricesFor(ctx, o.study, o.site)
 		if err != nil {
 			return nil, err
 		}
 		return figure.DrawDemand(demands(a, tariff), tariff.Currency, options)
 	case o.kind == "cost" || o.kind == "normalised":
-		bill, err := priced(a, o.curveOptions, o.site, o.target.Target)
+		bill, err := s.priced(ctx, a, o.curveOptions, o.site, o.target.Target)
 		if err != nil {
 			return nil, err
 		}

@@ -52,7 +52,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 			return &usageError{err: err}
 		}
 	}
-	adviser, err := o.adviser()
+	adviser, err := o.adviser(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		if o.base == "" {
 			of.NoBase = nil // what it says is of throughput
 		}
-	} else if of.Bill, of.Unpriced = priced(a, o.curveOptions, o.site, nil); of.Unpriced != nil && o.site != "" {
+	} else if of.Bill, of.Unpriced = s.priced(ctx, a, o.curveOptions, o.site, nil); of.Unpriced != nil && o.site != "" {
 		return of.Unpriced // prices were asked for
 	}
 	r, err := of.Report(ctx, db, o.title)
@@ -114,7 +114,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 // demandOf prices a service over the demand, where there are prices and runs that found
 // a largest rate within their limit.
 func (s *session) demandOf(ctx context.Context, of *content.Study, o reportOptions) error {
-	tariff, err := pricesFor(o.study, o.site)
+	tariff, err := s.pricesFor(ctx, o.study, o.site)
 	if errors.Is(err, pricing.ErrNone) && o.site == "" {
 		return nil
 	}

@@ -93,6 +93,8 @@ func (s *study) worth(c *Candidate) float64 {
 		return 1 / max(c.Cost.Value, 1e-12)
 	case s.o.Deadline > 0:
 		return 1 / float64(c.Workers)
+	case s.o.Budget > 0 && c.Seconds == nil:
+		return 0
 	case s.o.Budget > 0:
 		return 1 / c.Seconds.Value
 	}
