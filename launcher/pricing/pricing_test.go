@@ -199,9 +199,9 @@ func TestCompare(t *testing.T) {
 	}
 	work("an epoch over workers=1", Question{})
 	for i := range list {
-		list[i].Values[measure.To(0.5).Name] = 600
-		list[i].Values[measure.To(0.75).Name] = 900
-		list[i].Values[measure.To(0.9).Name] = math.Inf(1)
+		list[i].Values[measure.Accuracy(0.5).Time().Name] = 600
+		list[i].Values[measure.Accuracy(0.75).Time().Name] = 900
+		list[i].Values[measure.Accuracy(0.9).Time().Name] = math.Inf(1)
 	}
 	work("accuracy 0.75 over workers=1", Question{}) // none reached 0.9
 	work("accuracy 0.5 over workers=2", Question{Target: new(measure.Accuracy(0.5)), Baseline: []scaling.Condition{{Key: scaling.Workers, Value: "2"}}})

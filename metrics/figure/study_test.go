@@ -54,7 +54,7 @@ func (s made) observations() []scaling.Observation {
 					})
 				}
 				for _, target := range s.targets {
-					name := measure.To(target).Name
+					name := measure.Accuracy(target).Time().Name
 					o.Values[name] = math.Inf(1)
 					for _, e := range o.Evaluations {
 						if e.Accuracy >= target {

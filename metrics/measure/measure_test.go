@@ -74,7 +74,7 @@ func TestDeclarations(t *testing.T) {
 func TestGoals(t *testing.T) {
 	i := slices.IndexFunc(Of("train"), func(m Measure) bool { return m.Name == ToTarget })
 	own := Of("train")[i]
-	list := []Measure{To(0.9), own, To(0.25)}
+	list := []Measure{Accuracy(0.9).Time(), own, Accuracy(0.25).Time()}
 	slices.SortFunc(list, ByGoal)
 	var goals []string
 	for _, m := range list {

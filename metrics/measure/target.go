@@ -229,9 +229,6 @@ func FromStart(m Measure) Measure {
 	return m
 }
 
-// To is the time to an accuracy, a fraction.
-func To(accuracy float64) Measure { return Accuracy(accuracy).Time() }
-
 // TargetOf is the target whose time is called name; ok is false for any other name.
 func TargetOf(name string) (t Target, ok bool) {
 	text, ok := strings.CutPrefix(name, toPrefix)

@@ -51,12 +51,6 @@ func There(f func() error) (err error) {
 	return err
 }
 
-// ReadFile is os.ReadFile of a file that may be replaced meanwhile.
-func ReadFile(path string) (text []byte, err error) {
-	err = Fresh(func() error { text, err = os.ReadFile(path); return err })
-	return text, err
-}
-
 // ReadDir is os.ReadDir of a folder that changes meanwhile: each name comes
 // once, and none of those that clients give to files which were removed while
 // they were open (".nfs…").

@@ -68,7 +68,9 @@ func TestNFSClientsSeeEachOther(t *testing.T) {
 		if err := nfs.Rename(at(one, "new"), at(one, "file")); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := nfs.ReadFile(at(two, "file")); err != nil || string(got) != want {
+		var got []byte
+		err := nfs.Fresh(func() (err error) { got, err = os.ReadFile(at(two, "file")); return err })
+		if err != nil || string(got) != want {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
 	}

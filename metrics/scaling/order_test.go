@@ -179,7 +179,7 @@ func TestNodesOfOneSeries(t *testing.T) {
 			for workers := 1; workers <= 2; workers++ {
 				o := runs(workers, x*float64(workers))[0]
 				o.Run, o.Framework, o.Repeat, o.BeganUnix = fmt.Sprint(framework, workers, "-", i), framework, i+1, 1.79e9+float64(i)+0.5*float64(workers-1)
-				o.Values = map[string]float64{measure.Throughput: x * float64(workers), measure.To(0.9).Name: 1 / x / float64(workers)}
+				o.Values = map[string]float64{measure.Throughput: x * float64(workers), measure.Accuracy(0.9).Time().Name: 1 / x / float64(workers)}
 				if framework == "native" {
 					o.Hosts = []string{fmt.Sprint("n", i%6)}
 				}
@@ -192,7 +192,7 @@ func TestNodesOfOneSeries(t *testing.T) {
 		if c.ByNode != on {
 			t.Errorf("%s goes by node: %v", c.Series, c.ByNode)
 		}
-		for _, name := range []string{measure.Throughput, measure.To(0.9).Name} {
+		for _, name := range []string{measure.Throughput, measure.Accuracy(0.9).Time().Name} {
 			if g := c.Points[1].Of(name).Gain(); g == nil || g.Blocks == on {
 				t.Errorf("%s, %s: %+v", c.Series, name, g)
 			}
