@@ -60,7 +60,7 @@ func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []st
 		}
 	}
 	if s.format == table.FormatJSON || s.format == table.FormatCSV {
-		if err := s.print(tables.PhasesData(phases, currency)); err != nil {
+		if err := s.print(tables.PhasesData(phases, currency, warnings)); err != nil {
 			return err
 		}
 	} else {
@@ -76,6 +76,11 @@ func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []st
 	}
 	for _, w := range warnings {
 		s.warn("%s", w)
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(phases, func(p tables.Phase) bool { return p.Study == name && p.Answer.Spec != nil }) {
+			return errUndecided
+		}
 	}
 	return nil
 }

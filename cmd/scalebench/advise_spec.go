@@ -50,10 +50,14 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 		return err
 	}
 	warnings = append(warnings, unpriced...)
+	more, err := s.measuring(ctx, o.study, obs)
+	if err != nil {
+		return err
+	}
 	if s.format == table.FormatJSON || s.format == table.FormatCSV {
-		err = s.print(tables.SpecData(list, markets, currency))
+		err = s.print(tables.SpecData(list, markets, currency, more.combination, warnings))
 	} else {
-		err = s.printSpec(ctx, o.study, list, obs, markets, currency)
+		err = s.printSpec(list, markets, currency, more)
 	}
 	if err != nil {
 		return err
@@ -61,16 +65,15 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	for _, w := range warnings {
 		s.warn("%s", w)
 	}
+	if !slices.ContainsFunc(list, func(a sensitivity.Answer) bool { return a.Spec != nil }) {
+		return errUndecided
+	}
 	return nil
 }
 
 // printSpec prints the answers for people, each with the commands of the study that
 // would tell more.
-func (s *session) printSpec(ctx context.Context, study string, list []sensitivity.Answer, obs []scaling.Observation, markets []sensitivity.Market, currency string) error {
-	more, err := s.measuring(ctx, study, obs)
-	if err != nil {
-		return err
-	}
+func (s *session) printSpec(list []sensitivity.Answer, markets []sensitivity.Market, currency string, more *measuring) (err error) {
 	for i, a := range list {
 		how := func(at map[string]scaling.Value) string { return more.combination(a, at) }
 		if i > 0 {

@@ -128,7 +128,7 @@ func (e *worseError) Error() string { return e.err.Error() }
 func (e *worseError) Unwrap() error { return e.err }
 
 // errUndecided says that advise has printed why it has no answer.
-var errUndecided = errors.New("no worker count can be recommended; the answer says why")
+var errUndecided = errors.New("nothing can be recommended; the answer says why")
 
 // schedulerError says that the scheduler did not answer. What it refused in
 // words is a usageError instead: trying again will not help.

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/scalebench/scalebench/metrics/number"
@@ -29,6 +30,9 @@ func Phases(list []Phase, currency string) *table.Table {
 	for _, p := range list {
 		a := p.Answer
 		var enough, ratio, runs any
+		if why := provisionally(a); why != "" {
+			t.Notes = append(t.Notes, fmt.Sprintf("Provisional, %s, %s: %s.", p.Study, a.Series, why))
+		}
 		if a.Spec != nil {
 			enough, runs = Amounts(a.Spec.At, a.Keys()), a.Spec.Runs
 			ratio = Estimate(a.Spec.Ratio, number.Percent, false)
@@ -93,10 +97,11 @@ func markets(list []Phase) (all []sensitivity.Market) {
 }
 
 // PhasesData is Phases for programs. The row of the phase "all" has the machines that
-// are enough for each; it is there where all have prices.
-func PhasesData(list []Phase, currency string) *table.Table {
+// are enough for each; it is there where all have prices. Rows of the phase "warning" have
+// in "why" what people are warned about.
+func PhasesData(list []Phase, currency string, warnings []string) *table.Table {
 	t := &table.Table{}
-	for _, key := range []string{"phase", "study", "series", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "smallest", "smallest_hour", "cheapest", "cheapest_hour", "currency", "why"} {
+	for _, key := range []string{"phase", "study", "series", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "likely_enough", "provisional", "smallest", "smallest_hour", "cheapest", "cheapest_hour", "currency", "why"} {
 		t.Columns = append(t.Columns, table.Column{Key: key})
 	}
 	for _, p := range list {
@@ -105,15 +110,15 @@ func PhasesData(list []Phase, currency string) *table.Table {
 		if a.Spec != nil {
 			cells = append(cells, words(a.Spec.At, a.Keys(), exactly), a.Measure.Name)
 			cells = append(cells, estimateCells(a.Spec.Ratio)...)
-			cells = append(cells, a.Spec.Runs)
+			cells = append(cells, a.Spec.Runs, deref(a.Spec.Keeps), a.Provisional)
 		} else {
-			cells = append(cells, nil, a.Measure.Name, nil, nil, nil, nil)
+			cells = append(cells, nil, a.Measure.Name, nil, nil, nil, nil, nil, nil)
 		}
 		var smallest, cheapest *sensitivity.Machine
 		if m := p.Market; m != nil && m.Smallest != nil {
 			smallest, cheapest = &m.Smallest.Machine, &m.Cheapest.Machine
 		}
-		t.Add(append(append(cells, machineCells(smallest, cheapest, currency)...), table.NonZero(a.Why))...)
+		t.Add(append(append(cells, machineCells(smallest, cheapest, currency)...), table.NonZero(cmp.Or(a.Why, provisionally(a))))...)
 	}
 	if all := markets(list); all != nil && len(all) == len(list) {
 		smallest, cheapest := sensitivity.Common(all)
@@ -121,7 +126,10 @@ func PhasesData(list []Phase, currency string) *table.Table {
 		if smallest == nil {
 			why = "no machine is enough for each"
 		}
-		t.Add(append(append([]any{"all", nil, nil, nil, nil, nil, nil, nil, nil}, machineCells(smallest, cheapest, currency)...), why)...)
+		t.Add(append(append([]any{"all", nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, machineCells(smallest, cheapest, currency)...), why)...)
+	}
+	for _, w := range warnings {
+		t.Add("warning", nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, w)
 	}
 	return t
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -59,7 +60,12 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 		if n.Verdict != "" {
 			text = "More runs would decide: " + Amounts(n.At, a.Keys())
 		}
-		t.Notes = append(t.Notes, text+by(how(n.At)))
+		command := how(n.At)
+		if command == "" {
+			t.Notes = append(t.Notes, text+": 6 more runs, in blocks with as many of "+Amounts(a.Reference.At, a.Keys())+"; import them if they ran elsewhere.")
+			continue
+		}
+		t.Notes = append(t.Notes, text+by(command))
 	}
 	return t
 }
@@ -119,33 +125,34 @@ func by(command string) string {
 
 // SpecData is every amount and combination of every series for programs, and what
 // markets, one a series or none, say of machines.
-func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency string) *table.Table {
+// how is as of Spec, of each series; warnings are all that people see.
+func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency string, how func(a sensitivity.Answer, at map[string]scaling.Value) string, warnings []string) *table.Table {
 	t := &table.Table{}
-	for _, key := range []string{"series", "kind", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "verdict", "recommended", "machine", "hour", "currency"} {
+	for _, key := range []string{"series", "kind", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "verdict", "likely_enough", "recommended", "provisional", "machine", "hour", "currency", "text"} {
 		t.Columns = append(t.Columns, table.Column{Key: key})
 	}
 	for i, a := range list {
-		row := func(kind string, at map[string]scaling.Value, ratio *scaling.Estimate, runs int, verdict sensitivity.Verdict) {
+		row := func(kind string, at map[string]scaling.Value, ratio *scaling.Estimate, keeps *float64, runs int, verdict sensitivity.Verdict, text string) {
 			cells := append([]any{a.Series, kind, words(at, a.Keys(), exactly), a.Measure.Name}, estimateCells(ratio)...)
-			t.Add(append(cells, runs, string(verdict), a.Spec != nil && sensitivity.Same(at, a.Spec.At), nil, nil, nil)...)
+			chosen := a.Spec != nil && sensitivity.Same(at, a.Spec.At)
+			t.Add(append(cells, runs, string(verdict), deref(keeps), chosen, chosen && a.Provisional, nil, nil, nil, table.NonZero(text))...)
 		}
+		t.Add(a.Series, "answer", words(specAt(a), a.Keys(), exactly), a.Measure.Name, nil, nil, nil, nil, nil, nil, nil, a.Provisional, nil, nil, nil, SpecSentence(a))
 		if a.Value != nil {
-			row("reference", a.Reference.At, nil, a.Reference.Runs, a.Reference.Verdict)
+			row("reference", a.Reference.At, nil, a.Reference.Keeps, a.Reference.Runs, a.Reference.Verdict, "")
 		}
 		for _, f := range a.Factors {
 			for _, l := range f.Levels {
 				if l.At != f.Reference {
-					row("alone", a.With(f.Key, l.At), l.Ratio, l.Runs, l.Verdict)
+					row("alone", a.With(f.Key, l.At), l.Ratio, l.Keeps, l.Runs, l.Verdict, "")
 				}
 			}
 		}
 		for _, c := range a.Together {
-			row("together", c.At, c.Ratio, c.Runs, c.Verdict)
+			row("together", c.At, c.Ratio, c.Keeps, c.Runs, c.Verdict, "")
 		}
 		for _, n := range a.Next {
-			if n.Verdict == "" {
-				row("next", n.At, nil, 0, n.Verdict)
-			}
+			row("next", n.At, nil, n.Keeps, n.Runs, n.Verdict, how(a, n.At))
 		}
 		if markets == nil {
 			continue
@@ -160,10 +167,28 @@ func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency 
 				chosen = chosen || c != nil && c.Machine.Name == o.Machine.Name
 			}
 			cells := append([]any{a.Series, "machine", words(of.At, a.Keys(), exactly), a.Measure.Name}, estimateCells(of.Ratio)...)
-			t.Add(append(cells, of.Runs, string(o.Verdict), chosen, o.Machine.Name, o.Hour, currency)...)
+			t.Add(append(cells, of.Runs, string(o.Verdict), nil, chosen, nil, o.Machine.Name, o.Hour, currency, nil)...)
 		}
 	}
+	for _, w := range warnings {
+		t.Add(nil, "warning", nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, w)
+	}
 	return t
+}
+
+// specAt is the combination that is the answer; nil without one.
+func specAt(a sensitivity.Answer) map[string]scaling.Value {
+	if a.Spec == nil {
+		return nil
+	}
+	return a.Spec.At
+}
+
+func deref(x *float64) any {
+	if x == nil {
+		return nil
+	}
+	return *x
 }
 
 // SpecSentence is the answer for people.
@@ -174,11 +199,18 @@ func SpecSentence(a sensitivity.Answer) string {
 	case a.Spec == nil:
 		say("%s: no answer: %s.", a.Series, a.Why)
 	case a.Spec.Ratio == nil:
-		say("%s needs all that was measured, %s.", a.Series, Amounts(a.Spec.At, a.Keys()))
+		say("%s needs all that was measured, %s: each smaller amount is too little.", a.Series, Amounts(a.Spec.At, a.Keys()))
 	default:
 		value, interval := Spread(a.Spec.Ratio.Value, a.Spec.Ratio.Interval, number.Percent)
-		say("%s needs no more than %s: that keeps %s %s of the %s with %s (%s; up to %s %% may be lost).",
-			a.Series, Amounts(a.Spec.At, a.Keys()), value, interval, gained(a.Measure), Amounts(a.Reference.At, a.Keys()), number.Count(a.Spec.Runs, "run"), number.Short(100*a.Epsilon, 3))
+		provisional, odds := "", ""
+		if a.Provisional {
+			provisional = "Provisional: "
+		}
+		if a.Spec.Keeps != nil {
+			odds = " (" + decision.Likely(*a.Spec.Keeps) + " likely to be enough)"
+		}
+		say("%s%s needs no more than %s%s: that keeps %s %s of the %s with %s (%s; up to %s %% may be lost).",
+			provisional, a.Series, Amounts(a.Spec.At, a.Keys()), odds, value, interval, gained(a.Measure), Amounts(a.Reference.At, a.Keys()), number.Count(a.Spec.Runs, "run"), number.Short(100*a.Epsilon, 3))
 	}
 	for _, c := range a.Also {
 		say("So does %s.", Amounts(c.At, a.Keys()))
@@ -201,7 +233,30 @@ func SpecSentence(a sensitivity.Answer) string {
 			}
 		}
 	}
+	if why := provisionally(a); why != "" {
+		say("Provisional because %s.", why)
+	}
 	return strings.Join(list, " ")
+}
+
+// provisionally returns which smaller amounts may be enough; "" where the answer is final.
+func provisionally(a sensitivity.Answer) string {
+	if !a.Provisional {
+		return ""
+	}
+	var why []string
+	for _, u := range a.Undecided {
+		why = append(why, fmt.Sprintf("%s may be enough (%s likely)", Amounts(u.At, a.Keys()), decision.Likely(u.Keeps)))
+	}
+	for _, n := range a.Next {
+		switch {
+		case n.Verdict == "":
+			why = append(why, Amounts(n.At, a.Keys())+" may be enough and was not measured")
+		case n.Keeps == nil:
+			why = append(why, Amounts(n.At, a.Keys())+" may be enough and has too few runs for an interval")
+		}
+	}
+	return strings.Join(why, "; ")
 }
 
 // gained is what a ratio is of: that of a time is of how fast it is.

@@ -142,18 +142,52 @@ var questions = []question{
 // choices counts how good the answers were: within 10 % of the best up to the largest
 // measured count, or of all where none up to there keeps the limit; and within 10 % of
 // the best of all. Farther are counts beyond the data that are to be measured first.
-type choices struct{ asked, answered, good, ofAll, broken, farther, fartherKept int }
+type choices struct {
+	asked, answered, good, ofAll, broken, farther, fartherKept int
+	inside, behind                                             calibration
+}
+
+// A calibration compares the probabilities that counts are said to keep a limit with how often
+// they do: of all, and of those that are said to be likely to.
+type calibration struct {
+	said, held, n               float64
+	likely, likelyHeld, likelyN float64
+}
+
+func (c *calibration) count(said float64, held bool) {
+	is := 0.0
+	if held {
+		is = 1
+	}
+	c.said, c.held, c.n = c.said+said, c.held+is, c.n+1
+	if said >= 0.8 {
+		c.likely, c.likelyHeld, c.likelyN = c.likely+said, c.likelyHeld+is, c.likelyN+1
+	}
+}
+
+func (c *calibration) add(o calibration) {
+	c.said, c.held, c.n = c.said+o.said, c.held+o.held, c.n+o.n
+	c.likely, c.likelyHeld, c.likelyN = c.likely+o.likely, c.likelyHeld+o.likelyHeld, c.likelyN+o.likelyN
+}
+
+func (c calibration) String() string {
+	share := func(x, n float64) float64 { return 100 * x / max(1, n) }
+	return fmt.Sprintf("said %.0f held %.0f of %.0f, likely ones %.0f and %.0f of %.0f",
+		share(c.said, c.n), share(c.held, c.n), c.n, share(c.likely, c.likelyN), share(c.likelyHeld, c.likelyN), c.likelyN)
+}
 
 func (c *choices) add(o choices) {
 	c.asked, c.answered, c.good, c.ofAll, c.broken = c.asked+o.asked, c.answered+o.answered, c.good+o.good, c.ofAll+o.ofAll, c.broken+o.broken
 	c.farther, c.fartherKept = c.farther+o.farther, c.fartherKept+o.fartherKept
+	c.inside.add(o.inside)
+	c.behind.add(o.behind)
 }
 
 func (c choices) String() string {
 	share := func(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
-	return fmt.Sprintf("refused %.1f %% of %d; kept %.1f %%, within 10 %% of the best %.1f %%, of all counts %.1f %%; beyond: %.1f %%, kept %.1f %%",
+	return fmt.Sprintf("refused %.1f %% of %d; kept %.1f %%, within 10 %% of the best %.1f %%, of all counts %.1f %%; beyond: %.1f %%, kept %.1f %%; inside %s; behind %s",
 		share(c.asked-c.answered, c.asked), c.asked, 100-share(c.broken, c.answered), share(c.good, c.answered), share(c.ofAll, c.answered),
-		share(c.farther, c.asked), share(c.fartherKept, c.farther))
+		share(c.farther, c.asked), share(c.fartherKept, c.farther), c.inside, c.behind)
 }
 
 // judge asks one question of one study.
@@ -182,6 +216,16 @@ func (q *question) judge(t *testing.T, r *rand.Rand, c *sketched, curve scaling.
 		t.Fatal(err)
 	}
 	counted := choices{asked: 1}
+	for i := range a.Candidates {
+		at := &a.Candidates[i]
+		switch {
+		case at.Keeps == nil || at.Basis == Predicted:
+		case at.Workers <= 16:
+			counted.inside.count(*at.Keeps, q.keeps(c, o, at.Workers))
+		case at.Workers <= 32:
+			counted.behind.count(*at.Keeps, q.keeps(c, o, at.Workers))
+		}
+	}
 	if a.Beyond != nil {
 		counted.farther = 1
 		if q.keeps(c, o, *a.Beyond) {

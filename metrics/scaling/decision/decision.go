@@ -92,6 +92,9 @@ type Question struct {
 	Beats  func(i, j int) bool
 	Limits bool // Keeps and Worth decide, in place of Over
 	UpTo   int  // largest Size that may be chosen; 0: any
+	// Least is the probability of keeping the limits that the answer needs at least, such
+	// as that of a service that must not be overloaded. 0: the expected worth decides.
+	Least  float64
 	Doubts []Doubt
 }
 

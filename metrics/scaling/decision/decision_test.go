@@ -136,6 +136,23 @@ func TestWithin(t *testing.T) {
 	}
 }
 
+// An answer that must keep the limit is the best of those that are at least so likely to, although
+// 2 are expected to bring more: 0.9 and half as good where they do not. What may do, too, is undecided.
+func TestLeast(t *testing.T) {
+	keeps := []float64{0.01, 0.9, 0.98, 1}
+	q := Question{Limits: true, Least: 0.975}
+	for i, n := range []int{1, 2, 4, 8} {
+		q.Options = append(q.Options, Option{Size: n, Keeps: &keeps[i], Worth: 1 / float64(n)})
+	}
+	r := Decide(q)
+	if r.Chosen != 2 || len(r.Undecided) != 1 || r.Undecided[0] != (Contender{1, 0.9}) || !r.Provisional || math.Abs(*r.Probability-0.08) > 1e-12 {
+		t.Errorf("%+v", r)
+	}
+	if q.UpTo = 2; Decide(q).Chosen >= 0 {
+		t.Error("2 are 90 % likely, which is too little")
+	}
+}
+
 // The exact 95 % interval of a median has the ranks 1, 1, 1, 2, 2, 2, 3 of n at 6 to 12 runs
 // (David & Nagaraja, 7.1: twice the binomial tail of l-1 successes is at most 5 %: 2·(1+9)/512 = 3.9 % at 9,
 // and 2·(1+8)/256 = 7 % at 8; 2·(1+12+66)/4096 = 3.9 % at 12).

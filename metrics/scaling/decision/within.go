@@ -44,7 +44,12 @@ func (q *Question) within(r *Result) {
 	most := 0.0
 	for _, p := range open {
 		good, share := expected(p, open)
-		if share > most && share >= worthy-1e-12 && good >= likely {
+		switch {
+		case q.Least > 0:
+			if p.keeps >= q.Least-1e-12 && p.worth > most {
+				most, r.Chosen, r.Probability = p.worth, p.option, &good
+			}
+		case share > most && share >= worthy-1e-12 && good >= likely:
 			most, r.Chosen, r.Probability = share, p.option, &good
 		}
 	}
@@ -54,7 +59,8 @@ func (q *Question) within(r *Result) {
 	// What may be better by more than Close, and what is safer where the answer is not sure.
 	chosen := all[slices.IndexFunc(all, func(p prospect) bool { return p.option == r.Chosen })]
 	for _, p := range open {
-		if p.worth*(1-Close) > chosen.worth && p.keeps > 1-Sure || chosen.keeps < Sure && p.keeps >= Sure {
+		if q.Least > 0 && p.worth > chosen.worth && p.keeps > 1-q.Least ||
+			q.Least == 0 && (p.worth*(1-Close) > chosen.worth && p.keeps > 1-Sure || chosen.keeps < Sure && p.keeps >= Sure) {
 			r.Undecided = append(r.Undecided, Contender{p.option, p.keeps})
 		}
 	}

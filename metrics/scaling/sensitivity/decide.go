@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
 // candidate is a combination of amounts that are enough one by one.
@@ -46,19 +48,25 @@ func (a *Answer) candidates() []candidate {
 	return list
 }
 
-// decide goes up from the smallest combination, to the first that is enough.
+// decide asks for the smallest combination that is enough.
 func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 	if a.Value == nil || a.Value.Interval == nil {
 		a.Why = "the runs are too few for intervals; 6 of each combination are needed"
 	}
 	var short []Allocation // that fell short
-	var undecided []Allocation
-	found := 0 // the depth of Spec
+	var options []*Allocation
+	var depths []int
+	q := decision.Question{Limits: true, Least: sure}
+	option := func(m *Allocation, depth int) {
+		options, depths = append(options, m), append(depths, depth)
+		q.Options = append(q.Options, decision.Option{Size: depth + 1, Runs: m.Runs, Measured: true, Keeps: m.Keeps, Worth: 1 / float64(depth+1)})
+	}
+	found := -1 // the depth of the smallest that is enough
 	for _, c := range a.candidates() {
 		if steps(c.at, a.Reference.At) == 0 {
 			break // nothing less is enough
 		}
-		if a.Spec != nil && c.depth > found {
+		if found >= 0 && c.depth > found {
 			break
 		}
 		if slices.ContainsFunc(short, func(s Allocation) bool { return dominates(s.At, c.at, o.Factors) }) {
@@ -66,32 +74,48 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 		}
 		m := measured[nameOf(c.at, o.Factors)]
 		switch {
-		case a.Spec != nil:
-			if m != nil && m.Verdict == Enough {
-				a.Also = append(a.Also, *m)
-			}
+		case m == nil && found >= 0:
 		case m == nil:
 			// One step above what fell short, or the smallest of all.
 			if c.depth == 0 || slices.ContainsFunc(short, func(s Allocation) bool { return steps(s.At, c.at) == 1 && dominates(c.at, s.At, o.Factors) }) {
 				a.Next = append(a.Next, Allocation{At: c.at})
 			}
-		case m.Verdict == Enough:
-			a.Spec, found = m, c.depth
-		case m.Verdict == TooLittle:
-			short = append(short, *m)
 		default:
-			a.Next = append(a.Next, *m)
-			short = append(short, *m)
+			option(m, c.depth)
+			switch m.Verdict {
+			case Enough:
+				found = c.depth
+			case Undecided:
+				if found < 0 {
+					a.Next = append(a.Next, *m)
+				}
+				short = append(short, *m)
+			default:
+				short = append(short, *m)
+			}
 		}
 	}
-	if a.Spec != nil {
-		a.Why = ""
+	for _, n := range a.Next {
+		if n.Verdict == "" {
+			q.Doubts = append(q.Doubts, decision.Doubt{Kind: decision.Beyond, Changes: true})
+		}
+	}
+	if found < 0 && a.Why == "" && len(a.Next) == 0 && len(a.Factors) > 0 && !slices.ContainsFunc(a.Factors, Factor.open) {
+		option(&a.Reference, math.MaxInt32)
+	}
+	if r := decision.Decide(q); r.Chosen >= 0 {
+		a.Why, a.Spec, a.Provisional = "", options[r.Chosen], r.Provisional
+		for _, u := range r.Undecided {
+			a.Undecided = append(a.Undecided, Contender{options[u.Option].At, u.Probability})
+		}
+		for i, m := range options {
+			if i != r.Chosen && depths[i] == depths[r.Chosen] && m.Verdict == Enough {
+				a.Also = append(a.Also, *m)
+			}
+		}
 		return
 	}
-	if a.Why == "" && len(a.Next) == 0 && len(a.Factors) > 0 && !slices.ContainsFunc(a.Factors, Factor.open) {
-		a.Spec = &a.Reference
-		return
-	}
+	var undecided []Allocation
 	for _, f := range a.Factors { // the first undecided amount of each
 		i := slices.IndexFunc(f.Levels, func(l Level) bool { return l.At != f.Reference && l.Verdict == Undecided })
 		if len(a.Next) == 0 && i >= 0 {
@@ -105,6 +129,8 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 			a.Why = "no run has less of anything with all else unchanged"
 		case len(a.Next) > 0 && a.Next[0].Verdict == "":
 			a.Why = "amounts that are enough one by one were not measured together"
+		case len(a.Next) > 0 && a.Next[0].Keeps != nil:
+			a.Why = fmt.Sprintf("the runs do not decide: %s is %s likely to be enough", nameOf(a.Next[0].At, o.Factors), decision.Likely(*a.Next[0].Keeps))
 		case len(a.Next) > 0:
 			a.Why = "the runs do not decide"
 		default:
@@ -130,7 +156,7 @@ func (a *Answer) beaten() (best *Allocation) {
 
 // refuse takes the answer back.
 func (a *Answer) refuse(why string) {
-	a.Spec, a.Also, a.Why = nil, nil, why
+	a.Spec, a.Also, a.Undecided, a.Provisional, a.Why = nil, nil, nil, false, why
 }
 
 // undistinguished refuses an answer where resources are words, which have no order, and the

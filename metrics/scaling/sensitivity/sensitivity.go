@@ -15,6 +15,14 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
+)
+
+const (
+	level = 0.95 // of intervals
+	// sure is the probability of being enough that an answer needs: the interval is above
+	// what may be lost.
+	sure = (1 + level) / 2
 )
 
 // Usual is the share of the reference's value that less of a resource may cost.
@@ -48,6 +56,7 @@ type Level struct {
 	At      scaling.Value
 	Ratio   *scaling.Estimate // the measure here over the reference's, in the direction in which it is better; nil at the reference
 	Verdict Verdict
+	Keeps   *float64  // probability that it is enough; nil: not known
 	Runs    int       // 0: memory ran out in one of them
 	Gains   []float64 // of each run over the reference's median, ascending
 	Bound   Bound     // what keeps the runs from being faster
@@ -72,9 +81,16 @@ type Allocation struct {
 	Value   *scaling.Estimate        // of the measure; nil where it was not measured
 	Ratio   *scaling.Estimate        // as of a Level; nil at the reference, and where it was not measured
 	Verdict Verdict                  // "" where it was not measured
+	Keeps   *float64                 // probability that it is enough; nil: not known
 	Runs    int                      // 0 with a verdict: memory ran out in one of them
 	Gains   []float64                // as of a Level
 	Bound   Bound                    // likewise
+}
+
+// Contender is a smaller combination that may be enough, too.
+type Contender struct {
+	At    map[string]scaling.Value
+	Keeps float64 // probability
 }
 
 // Answer is what one series needs.
@@ -90,6 +106,10 @@ type Answer struct {
 	// Spec is the smallest combination that was measured and is enough; nil for none.
 	// It is the reference where less of any resource is too little.
 	Spec *Allocation
+	// Provisional reports whether something smaller may be enough: Undecided, by the runs,
+	// or one that nobody measured, in Next.
+	Provisional bool
+	Undecided   []Contender // the likeliest first
 	// Also are others that are as many steps below the reference, and enough. Which of
 	// them is least is a question of prices.
 	Also []Allocation
@@ -191,6 +211,7 @@ func Of(obs []scaling.Observation, o Options) ([]Answer, error) {
 			}
 			if reference = nameOf(better.At, o.Factors); tried[reference] {
 				one.refuse("several amounts are each shown to beat another; measure them again in blocks")
+				one.Next = []Allocation{*better}
 				break
 			}
 		}
@@ -230,8 +251,9 @@ func nameOf(at map[string]scaling.Value, factors []string) string {
 
 // answer makes that of one series.
 func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string]map[string]scaling.Value, reference string, o Options) Answer {
+	certain := 1.0
 	a := Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon, Warnings: slices.Concat(c.FingerprintWarnings, c.DriftWarnings), keys: o.Factors,
-		Reference: Allocation{At: at[reference], Verdict: Enough}}
+		Reference: Allocation{At: at[reference], Verdict: Enough, Keeps: &certain}}
 	measured := map[string]*Allocation{}
 	var full, all []*scaling.Observation // the reference's runs, and the series'
 	for i := range c.Points {
@@ -249,7 +271,7 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 			measured[name] = &a.Reference
 			continue
 		}
-		measured[name] = &Allocation{At: at[name], Value: m.Median, Ratio: m.Gain(), Verdict: judge(m.Gain(), o.Epsilon), Runs: m.Runs}
+		measured[name] = &Allocation{At: at[name], Value: m.Median, Ratio: m.Gain(), Verdict: judge(m.Gain(), o.Epsilon), Runs: m.Runs, Keeps: keeps(m.Gain(), o.Epsilon)}
 	}
 	for i := range c.Points {
 		p := &c.Points[i]
@@ -266,7 +288,7 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 	for _, p := range o.Exhausted {
 		combination := combinationOf(p.Parameters, o.Factors)
 		if name := nameOf(combination, o.Factors); name != reference && p.Framework == c.Framework && alike(c.Parameters, p.Parameters) {
-			measured[name] = &Allocation{At: combination, Verdict: TooLittle, Bound: Bound{Of: BoundMemory, Why: "it ran out"}}
+			measured[name] = &Allocation{At: combination, Verdict: TooLittle, Keeps: new(float64), Bound: Bound{Of: BoundMemory, Why: "it ran out"}}
 		}
 	}
 	for _, key := range o.Factors {
@@ -342,6 +364,21 @@ func judge(ratio *scaling.Estimate, epsilon float64) Verdict {
 	return Undecided
 }
 
+// keeps returns the probability that an amount is enough; nil where there is no interval.
+func keeps(ratio *scaling.Estimate, epsilon float64) *float64 {
+	if ratio == nil || ratio.Interval == nil {
+		return nil
+	}
+	p := 1 - decision.Belief{Value: ratio.Value, Low: ratio.Interval.Low, High: ratio.Interval.High, Level: level}.AtMost(1-epsilon)
+	switch judge(ratio, epsilon) { // an interval without width has its ends as its value
+	case Enough:
+		p = max(p, sure)
+	case TooLittle:
+		p = min(p, 1-sure)
+	}
+	return &p
+}
+
 // open reports whether less than the reference may be enough: the next amount, or any
 // other word, is not too little.
 func (f Factor) open() bool {
@@ -362,7 +399,7 @@ func factor(key string, reference map[string]scaling.Value, measured map[string]
 	f := Factor{Key: key, Reference: reference[key]}
 	for _, m := range measured {
 		if different := steps(m.At, reference); different == 0 || different == 1 && m.At[key] != reference[key] {
-			f.Levels = append(f.Levels, Level{At: m.At[key], Ratio: m.Ratio, Verdict: m.Verdict, Runs: m.Runs, Gains: m.Gains, Bound: m.Bound})
+			f.Levels = append(f.Levels, Level{At: m.At[key], Ratio: m.Ratio, Verdict: m.Verdict, Keeps: m.Keeps, Runs: m.Runs, Gains: m.Gains, Bound: m.Bound})
 		}
 	}
 	f.Ordered = !slices.ContainsFunc(f.Levels, func(l Level) bool {
