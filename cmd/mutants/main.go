@@ -92,6 +92,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.at, "at", "", "test every mutant of `FILE:LINE` instead of a sample")
 	flags.BoolVar(&o.dependents, "dependents", true, "also run the tests of packages that import the mutated one")
 	flags.BoolVar(&o.list, "list", false, "print the sample and test nothing; some of it may not compile")
+	flags.StringVar(&o.tests.skip, "skip", "", "leave out tests that match this `REGEXP`, such as 'Truth|Linear': survivors take seconds, and the rate is a lower bound")
 	flags.IntVar(&o.tests.parallel, "p", 1, "packages that the go command builds at once, and processors of a test")
 	flags.DurationVar(&o.tests.limit, "limit", 10*time.Minute, "time limit for a package's tests; a mutant that exceeds it counts as killed")
 	if err := flags.Parse(args); err != nil {

@@ -19,6 +19,7 @@ import (
 // tests run the tests of packages.
 type tests struct {
 	parallel int
+	skip     string        // regular expression of tests that are not run; "" runs all
 	limit    time.Duration // for each package
 	scratch  string        // folder for the overlay
 }
@@ -101,6 +102,9 @@ func (t tests) judge(ctx context.Context, m mutant, dependents []string) (outcom
 func (t tests) command(ctx context.Context, overlay string, packages ...string) *exec.Cmd {
 	p := strconv.Itoa(t.parallel)
 	args := []string{"test", "-short", "-vet=off", "-failfast", "-p", p, "-timeout", t.limit.String()}
+	if t.skip != "" {
+		args = append(args, "-skip", t.skip)
+	}
 	command := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 10 * time.Second
