@@ -29,7 +29,7 @@ BENCH_MODULES := PIL
 BENCH_PACKAGES := fio python3-pil openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check gpu-bundle release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages mutants record release-packages lint bench bench-packages golden clean
+.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check gpu-bundle release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages mutants record release-packages lint bench bench-packages vulnerabilities golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -74,6 +74,7 @@ dist/linux-%: FORCE
 	CGO_ENABLED=1 CC=$(CC) GOOS=linux GOARCH=$* go build -trimpath $(STATIC) -o $@/scalebench ./cmd/scalebench
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags '$(STAMP)' -o $@/scalebench-worker ./cmd/scalebench-worker
 	cp LICENSE README.md $@
+	GOOS=linux GOARCH=$* .ci/notices >$@/THIRD_PARTY_NOTICES.txt
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime='$(shell date -u +%F)' -C dist -czf dist/scalebench-$(VERSION)-linux-$*.tar.gz linux-$*
 
 $(RELEASES:%=dist/%): | release-packages
@@ -227,6 +228,7 @@ gpu-bundle:
 	CGO_ENABLED=1 GOARCH=amd64 go build -trimpath $(STATIC) -o $(BUNDLE)/scalebench ./cmd/scalebench
 	CGO_ENABLED=1 GOARCH=amd64 go build -trimpath -tags gpu,training -ldflags '$(STAMP)' -o $(BUNDLE)/scalebench-worker ./cmd/scalebench-worker
 	cp LICENSE $(BUNDLE) && cp cmd/gpu-check/bundle.md $(BUNDLE)/README.md
+	.ci/notices >$(BUNDLE)/THIRD_PARTY_NOTICES.txt
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime='$(shell date -u +%F)' -C dist -czf $(BUNDLE).tar.gz $(notdir $(BUNDLE))
 
 # That check on this machine, with PyTorch for CUDA in PYTHON if it is set; if everything
@@ -283,6 +285,10 @@ bench: test-packages bench-packages
 	go test -tags python -run '^$$' -bench . -benchtime 1x -timeout 30m $(LONG)
 	go test -tags python -run '^$$' -bench . -benchtime 0.2s $$(go list ./... | grep -v -x $(LONG:./%=-e $(MODULE)/%))
 	go test -tags slurm -run '^$$' -bench Slurm -benchtime 1x ./cmd/scalebench
+
+# Known vulnerabilities in what the programs call. It asks vuln.go.dev.
+vulnerabilities:
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
 
 # Rewrite the golden files; read the difference before committing it.
 golden:
