@@ -10,7 +10,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics/file"
-	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Freeze writes the plan, and the text of the files it was made from, into the
@@ -91,7 +90,7 @@ func Thaw(folder rundir.Study, plan *study.Plan, frameworks []study.Framework) (
 // UsedSite reads the copy of the site file that a frozen plan was made from, to price
 // its runs by.
 func UsedSite(folder rundir.Study, plan *study.Plan) (*study.Site, error) {
-	text, err := regular.ReadFile(folder.SiteFile(), maxPlan)
+	text, err := folder.ReadFile(folder.SiteFile(), maxPlan)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +108,7 @@ func usedSite(folder rundir.Study, plan *study.Plan, text []byte) (*study.Site, 
 // ReadPlan reads the plan of a study that was run or submitted.
 func ReadPlan(folder rundir.Study) (*study.Plan, error) {
 	plan := &study.Plan{}
-	text, err := regular.ReadFile(folder.Plan(), maxPlan)
+	text, err := folder.ReadFile(folder.Plan(), maxPlan)
 	ok, err := decode(folder.Plan(), text, err, plan)
 	switch {
 	case err != nil:

@@ -104,7 +104,7 @@ func Adopt(plan *study.Plan, folder rundir.Study, database string) error {
 			continue
 		}
 		var p study.Point
-		if ok, err := readJSON(a.Run.Point(), &p); err == nil && ok && p.ID == a.Point && p.Check() == nil {
+		if ok, err := readJSON(a.Run, a.Run.Point(), &p); err == nil && ok && p.ID == a.Point && p.Check() == nil {
 			add(p)
 		}
 	}

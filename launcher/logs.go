@@ -7,10 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
 // Log is the log to look at first, and the one that every command names: of the
@@ -48,15 +47,15 @@ func (s State) LogOf(rank int) (string, error) {
 	return logOf(s.Run, rank), nil
 }
 
-// Follow copies a log from its beginning and then what is appended to it, every
+// Follow copies a log of a run from its beginning and then what is appended to it, every
 // interval, until over says that nothing more comes: what is there then is still
 // copied. The error is the context's, or that of the log or the writer.
-func Follow(ctx context.Context, w io.Writer, log string, interval time.Duration, over func() bool) error {
+func Follow(ctx context.Context, w io.Writer, run rundir.Folder, log string, interval time.Duration, over func() bool) error {
 	var at int64
 	var before os.FileInfo
 	for {
 		last := over()
-		n, info, err := copyFrom(w, log, at, before)
+		n, info, err := copyFrom(w, run, log, at, before)
 		if err != nil {
 			return err
 		}
@@ -74,12 +73,11 @@ func Follow(ctx context.Context, w io.Writer, log string, interval time.Duration
 	}
 }
 
-// copyFrom copies what stands now in a file behind the first at bytes, and says
-// how far it came: a program may print faster than anybody reads. A file that is
-// another one than before, or has become shorter, is copied from its beginning.
-func copyFrom(w io.Writer, path string, at int64, before os.FileInfo) (int64, os.FileInfo, error) {
-	// In a run folder of somebody else a link may lead to a file of ours.
-	f, err := regular.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW)
+// copyFrom copies what a file has now after its first at bytes, and returns how far it
+// came: a program may print faster than the copy is read. A file that was replaced since,
+// or has become shorter, is copied from its beginning.
+func copyFrom(w io.Writer, run rundir.Folder, path string, at int64, before os.FileInfo) (int64, os.FileInfo, error) {
+	f, err := run.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return at, nil, nil
 	}

@@ -39,7 +39,7 @@ func TestFollowOfAnotherFile(t *testing.T) {
 		func() {},
 	}
 	var out bytes.Buffer
-	err := Follow(t.Context(), &out, log, time.Microsecond, func() bool {
+	err := Follow(t.Context(), &out, rundir.Folder(filepath.Dir(log)), log, time.Microsecond, func() bool {
 		steps[0]()
 		steps = steps[1:]
 		return len(steps) == 0
@@ -78,7 +78,7 @@ func TestFollowEnds(t *testing.T) {
 	if _, err := f.WriteString("line\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := Follow(t.Context(), &grower{t: t, file: f}, log, time.Microsecond, func() bool { return true }); err != nil {
+	if err := Follow(t.Context(), &grower{t: t, file: f}, rundir.Folder(filepath.Dir(log)), log, time.Microsecond, func() bool { return true }); err != nil {
 		t.Error(err)
 	}
 }
@@ -102,21 +102,34 @@ func TestLogOfAbsurdRank(t *testing.T) {
 	}
 }
 
-// A log that is a link is not followed: in a run folder of somebody else it may
-// lead to a file that only the reader may read.
+// A link out of the run folder is not followed, whichever part of the log's path it is: in
+// another user's run folder it may lead to a file that only the reader may read.
 func TestFollowNoLink(t *testing.T) {
 	dir := t.TempDir()
-	log := filepath.Join(dir, "rank-00000.log")
-	if err := os.WriteFile(filepath.Join(dir, "mine"), []byte("mine\n"), 0o600); err != nil {
-		t.Fatal(err)
+	run := rundir.Folder(filepath.Join(dir, "run"))
+	for _, folder := range []string{run.Path(), filepath.Join(dir, "home")} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.Symlink("mine", log); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"home/rank-00001.log", "run/within"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	var out bytes.Buffer
-	err := Follow(t.Context(), &out, log, time.Microsecond, func() bool { return true })
-	if !errors.Is(err, regular.ErrNotRegular) || out.Len() > 0 {
-		t.Errorf("error %v, printed %q", err, out.String())
+	for link, target := range map[string]string{"run/near": "within", "run/rank-00000.log": "../home/rank-00001.log", "run/logs": "../home", "run/whole": filepath.Join(dir, "home/rank-00001.log"),
+		"run/same": filepath.Join(dir, "run/within")} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"within": "run/within\n", "near": "run/within\n", "same": "run/within\n",
+		"rank-00000.log": "", "logs/rank-00001.log": "", "whole": ""} {
+		var out bytes.Buffer
+		err := Follow(t.Context(), &out, run, filepath.Join(run.Path(), name), time.Microsecond, func() bool { return true })
+		if out.String() != want || (want == "") != errors.Is(err, regular.ErrNotRegular) {
+			t.Errorf("%s: error %v, printed %q, want %q", name, err, out.String(), want)
+		}
 	}
 }
 

@@ -21,9 +21,9 @@ import (
 // maxPlan is how large a plan may be, in bytes: some KB for each of its runs.
 const maxPlan = 1 << 30
 
-// readJSON reads a file of a run folder; ok is false when it is not there.
-func readJSON(path string, into any) (ok bool, err error) {
-	text, err := rundir.ReadFile(path)
+// readJSON reads a file of a run folder; ok is false if there is none.
+func readJSON(run rundir.Folder, path string, into any) (ok bool, err error) {
+	text, err := run.ReadFile(path)
 	return decode(path, text, err, into)
 }
 
@@ -128,7 +128,7 @@ func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 		path string
 		into any
 	}{{e.Run.Point(), &a.Point}, {e.Run.Attempt(), &a.Record}} {
-		ok, err := readJSON(f.path, f.into)
+		ok, err := readJSON(e.Run, f.path, f.into)
 		if err == nil && !ok {
 			err = fmt.Errorf("%s is missing; the attempt's folder is incomplete", f.path)
 		}
@@ -140,7 +140,7 @@ func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 	if err := a.check(e); err != nil {
 		return nil, err
 	}
-	if ok, err := readJSON(e.Run.Job(), &a.Submission); err != nil || !ok {
+	if ok, err := readJSON(e.Run, e.Run.Job(), &a.Submission); err != nil || !ok {
 		a.Submission = nil
 		if err != nil {
 			return nil, err
@@ -148,7 +148,8 @@ func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 	}
 	if m := a.Record.Pack; m != nil && a.Submission == nil {
 		var answer Submission
-		ok, err := readJSON(e.Run.Pack(m.Name).Job(), &answer)
+		pack := e.Run.Pack(m.Name)
+		ok, err := readJSON(rundir.Folder(pack), pack.Job(), &answer)
 		if err != nil {
 			return nil, err
 		}
@@ -156,13 +157,13 @@ func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 			a.Submission = m.of(answer)
 		}
 	}
-	if ok, err := readJSON(e.Run.Cancel(), &a.Cancelled); err != nil || !ok {
+	if ok, err := readJSON(e.Run, e.Run.Cancel(), &a.Cancelled); err != nil || !ok {
 		a.Cancelled = nil
 		if err != nil {
 			return nil, err
 		}
 	}
-	if ok, err := readJSON(e.Run.State(), &a.Verdict); err != nil || !ok {
+	if ok, err := readJSON(e.Run, e.Run.State(), &a.Verdict); err != nil || !ok {
 		a.Verdict = nil
 		if err != nil {
 			return nil, err

@@ -11,7 +11,7 @@ import (
 
 // Remarks are what people say of a run; ok is false where its folder has none.
 func Remarks(run rundir.Folder) (r metrics.Remarks, ok bool, err error) {
-	ok, err = readJSON(run.Remarks(), &r)
+	ok, err = readJSON(run, run.Remarks(), &r)
 	if err == nil && ok {
 		if err = r.Check(); err != nil {
 			err = fmt.Errorf("%s: %w", run.Remarks(), err)

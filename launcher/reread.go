@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -65,7 +66,7 @@ func (r *Reread) Events() ([]metrics.Event, error) {
 	point, run := r.attempt.Point, r.attempt.Run
 	point.Command = r.reading.Into(point.Command)
 	var printed framework.Output
-	ok, err := readJSON(run.Printed(r.Restart), &printed)
+	ok, err := readJSON(run, run.Printed(r.Restart), &printed)
 	switch {
 	case err != nil:
 		return nil, err
@@ -79,5 +80,6 @@ func (r *Reread) Events() ([]metrics.Event, error) {
 		return nil, err
 	}
 	w := world.World{Size: printed.Start.WorldSize, Restart: r.Restart, Nodes: max(point.Nodes, 1), LocalSize: max(point.WorkersPerNode, 1)}
+	printed.Within = trust.Own(run.Path(), run.Point()) != nil
 	return printed.Events(framework.Rank{Point: point, Run: run, World: w}, extractors)
 }

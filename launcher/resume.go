@@ -16,7 +16,7 @@ func (c Creator) resume(t Todo) (checkpoint string, attempt int, err error) {
 	for n := t.Number - 1; n > 0; n-- {
 		run := c.Folder.Run(t.Point.ID, t.Point.Repeat, n)
 		var ended *Verdict
-		ok, err := readJSON(run.State(), &ended)
+		ok, err := readJSON(run, run.State(), &ended)
 		if err != nil {
 			return "", 0, err
 		}

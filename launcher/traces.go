@@ -55,7 +55,7 @@ func ReadTraces(run rundir.Folder) (Traces, error) {
 	}
 	t.Begun, t.Restart = true, restarts[len(restarts)-1]
 	var exit Exit
-	if ok, err := readJSON(run.Exit(t.Restart), &exit); err != nil {
+	if ok, err := readJSON(run, run.Exit(t.Restart), &exit); err != nil {
 		return t, err
 	} else if ok {
 		for _, at := range []float64{exit.StartUnix, exit.EndUnix} {
@@ -148,7 +148,7 @@ func logOf(run rundir.Folder, rank int) string {
 
 // readJobLog reads what the job's log says of its end.
 func (t *Traces) readJobLog(run rundir.Folder) {
-	f, err := regular.Open(run.JobLog())
+	f, err := run.Open(run.JobLog())
 	if err != nil {
 		return // there is none where the job never began
 	}
@@ -174,15 +174,15 @@ func hidden(run rundir.Folder) func(string) string { return redact.Known(secrets
 // secrets are those that a run was given; none where they are another user's.
 func secrets(run rundir.Folder) []string {
 	var c study.Command
-	if _, err := readJSON(run.Command(), &c); err != nil {
+	if _, err := readJSON(run, run.Command(), &c); err != nil {
 		c = study.Command{}
 	}
 	var site []string
-	if _, err := readJSON(run.Secrets(), &site); err != nil {
+	if _, err := readJSON(run, run.Secrets(), &site); err != nil {
 		site = nil
 	}
 	var own study.Own
-	if _, err := readJSON(run.Parameters(), &own); err != nil {
+	if _, err := readJSON(run, run.Parameters(), &own); err != nil {
 		own = nil
 	}
 	return slices.Concat(c.Secrets(), own.Secrets(), site)

@@ -144,7 +144,7 @@ func runLogs(ctx context.Context, s *session, name string, o logsOptions) error 
 	if !o.follow {
 		over = func() bool { return true }
 	}
-	if err := launcher.Follow(ctx, out, log, interval, over); err != nil {
+	if err := launcher.Follow(ctx, out, latest.Run, log, interval, over); err != nil {
 		return err
 	}
 	if o.follow {

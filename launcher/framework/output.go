@@ -21,6 +21,10 @@ type Output struct {
 	Rank    int           `json:"rank,omitempty"` // whose log it is; see Printer
 	Offset  int64         `json:"offset"`         // bytes, in that log, of the first that is the program's
 	Seconds float64       `json:"seconds"`        // from the start to the program's end
+
+	// Within refuses to read files outside the run folder: another user may have written
+	// it. A study's own run may keep its log elsewhere.
+	Within bool `json:"-"`
 }
 
 // Printer is the rank whose supervisor reads what a point's command printed, once its own
@@ -56,15 +60,18 @@ func (r Reading) Into(c study.Command) study.Command {
 // extractor that finds nothing is an error.
 func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event, error) {
 	c := s.Point.Command
-	log := s.Run.RankLog(o.Rank)
-	read := func() (io.ReadCloser, error) { return openAt(log, o.Offset) }
+	log, folder := s.Run.RankLog(o.Rank), ""
+	if o.Within {
+		folder = s.Run.Path()
+	}
+	read := func() (io.ReadCloser, error) { return openAt(folder, log, o.Offset) }
 	name := filepath.Base(log)
 	if c.Log != "" {
 		path, err := oneFile(s.Run.Output(), Expand(c.Log, s))
 		if err != nil {
 			return nil, err
 		}
-		name, read = path, func() (io.ReadCloser, error) { return openAt(path, 0) }
+		name, read = path, func() (io.ReadCloser, error) { return openAt(folder, path, 0) }
 		if below, err := filepath.Rel(s.Run.Path(), path); err == nil {
 			name = below
 		}
@@ -115,8 +122,8 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 // openAt is a log from the program's first byte. What came before, earlier
 // incarnations and the line in which we say what is started, may hold what is
 // looked for: it is read as empty lines, so that lines keep their numbers.
-func openAt(log string, offset int64) (io.ReadCloser, error) {
-	f, err := regular.Open(log)
+func openAt(folder, log string, offset int64) (io.ReadCloser, error) {
+	f, err := regular.OpenIn(folder, log)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ var jobID = regexp.MustCompile(`^[0-9][0-9_+]*\n$`)
 // several copies of one attempt, the one that runs. "" when none has begun, or
 // outside a scheduler.
 func (r Folder) Owner() string {
-	text, err := ReadFile(filepath.Join(r.Claim(0), "job_id"))
+	text, err := r.ReadFile(filepath.Join(r.Claim(0), "job_id"))
 	if err != nil || !jobID.Match(text) { // a loss of power may have torn it
 		return ""
 	}

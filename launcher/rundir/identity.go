@@ -43,7 +43,7 @@ func (s Study) identity() string { return filepath.Join(string(s), "identity.jso
 // Identity reads whose runs the folder has. The error is fs.ErrNotExist where
 // none was begun there.
 func (s Study) Identity() (Identity, error) {
-	text, err := ReadFile(s.identity())
+	text, err := s.ReadFile(s.identity(), largest)
 	if err != nil {
 		return Identity{}, err
 	}

@@ -366,6 +366,21 @@ const largest = 16 << 20
 // regular file, and not without bound. It may be replaced meanwhile.
 func ReadFile(path string) ([]byte, error) { return regular.ReadFile(path, largest) }
 
+// ReadFile reads a file of the run folder. Others may have written it: a link out of the
+// folder is an error.
+func (r Folder) ReadFile(path string) ([]byte, error) {
+	return regular.ReadFileIn(string(r), path, largest)
+}
+
+// Open opens a file of the run folder for reading, as ReadFile does.
+func (r Folder) Open(path string) (*os.File, error) { return regular.OpenIn(string(r), path) }
+
+// ReadFile reads a file of the study's folder of at most so many bytes. A link out of the
+// folder is an error.
+func (s Study) ReadFile(path string, limit int64) ([]byte, error) {
+	return regular.ReadFileIn(string(s), path, limit)
+}
+
 // WriteFile is file.Write whose name outlasts a loss of power. In a folder that
 // Create fills the names are synced once for all, by Create: each costs as much
 // as a file.

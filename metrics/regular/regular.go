@@ -35,14 +35,17 @@ func OpenFile(path string, flag int) (f *os.File, err error) {
 	return f, err
 }
 
-// OpenIn is Open of a path below a folder. Symbolic links below the folder must be
-// relative and must not lead out of it, so a run folder cannot have files from elsewhere
-// read as its own. With folder "" it is Open.
+// OpenIn is Open of a path below a folder. Symbolic links below the folder must not lead
+// out of it, so a run folder cannot have files from elsewhere read as its own. With folder
+// "" it is Open.
 func OpenIn(folder, path string) (f *os.File, err error) {
 	if folder == "" {
 		return Open(path)
 	}
 	name, err := filepath.Rel(folder, path)
+	if err == nil && !filepath.IsLocal(name) {
+		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("not in the folder %s: %w", folder, fs.ErrPermission)}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -53,17 +56,41 @@ func OpenIn(folder, path string) (f *os.File, err error) {
 		}
 		defer root.Close()
 		opened, err := root.OpenFile(name, os.O_RDONLY|nowait, 0)
+		if leadsOut(err) { // or an absolute link that stays in the folder
+			if within, there := resolve(folder, path); there {
+				opened, err = root.OpenFile(within, os.O_RDONLY|nowait, 0)
+			}
+		}
 		f, err = onlyRegular(path, opened, err)
 		var own *fs.PathError
 		if errors.As(err, &own) {
 			own.Op, own.Path = "open", path
-			if cause := syscall.Errno(0); !errors.As(err, &cause) && !errors.Is(err, ErrNotRegular) { // os has no name for this error
+			if leadsOut(err) {
 				own.Err = fmt.Errorf("a link out of %s, %w; put a copy of the file there, or remove the link", folder, ErrNotRegular)
 			}
 		}
 		return err
 	})
 	return f, err
+}
+
+// leadsOut reports whether err is os.Root's refusal of a link out of it, for which package
+// os has no name.
+func leadsOut(err error) bool {
+	cause := syscall.Errno(0)
+	return err != nil && !errors.As(err, &cause) && !errors.Is(err, ErrNotRegular)
+}
+
+// resolve returns the name below folder that path has without links; ok is false if it is
+// not below.
+func resolve(folder, path string) (name string, ok bool) {
+	top, err1 := filepath.EvalSymlinks(folder)
+	at, err2 := filepath.EvalSymlinks(path)
+	if err1 != nil || err2 != nil {
+		return "", false
+	}
+	name, err := filepath.Rel(top, at)
+	return name, err == nil && filepath.IsLocal(name)
 }
 
 func openOnce(path string, flag int) (*os.File, error) {
@@ -104,9 +131,12 @@ func notRegular(path, what string) error {
 
 // ReadFile reads a regular file of at most so many bytes, which may be replaced
 // meanwhile.
-func ReadFile(path string, limit int64) (text []byte, err error) {
+func ReadFile(path string, limit int64) ([]byte, error) { return ReadFileIn("", path, limit) }
+
+// ReadFileIn is ReadFile of a path below a folder, opened by OpenIn.
+func ReadFileIn(folder, path string, limit int64) (text []byte, err error) {
 	err = nfs.Fresh(func() error {
-		f, err := Open(path)
+		f, err := OpenIn(folder, path)
 		if err != nil {
 			return err
 		}

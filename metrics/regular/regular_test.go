@@ -122,7 +122,7 @@ func TestOpenIn(t *testing.T) {
 	check(os.Symlink("run", filepath.Join(top, "moved")))
 	check(syscall.Mkfifo(filepath.Join(run, "fifo"), 0o644))
 	for link, target := range map[string]string{
-		"events/near": "own", "events/up": "../events/own", "events/out": "../../elsewhere/other", "events/absolute": filepath.Join(top, "elsewhere/other"),
+		"events/near": "own", "events/up": "../events/own", "events/out": "../../elsewhere/other", "events/absolute": filepath.Join(top, "elsewhere/other"), "events/inside": filepath.Join(run, "events/own"),
 		"events/device": "/dev/zero", "events/chain": "out", "folder": "../elsewhere", "events/loop": "loop", "events/gone": "gone-too",
 	} {
 		check(os.Symlink(target, filepath.Join(run, link)))
@@ -134,13 +134,14 @@ func TestOpenIn(t *testing.T) {
 		{"run", "events/own", ""},
 		{"run", "events/near", ""},
 		{"run", "events/up", ""},
+		{"run", "events/inside", ""},
 		{"moved", "events/own", ""},
 		{"run", "events/out", "a link out of "},
 		{"run", "events/absolute", "a link out of "},
 		{"run", "events/device", "a link out of "},
 		{"run", "events/chain", "a link out of "},
 		{"run", "folder/other", "a link out of "},
-		{"run", "../elsewhere/other", "a link out of "},
+		{"run", "../elsewhere/other", "not in the folder "},
 		{"run", "fifo", "a FIFO, not a regular file"},
 		{"run", "events", "a folder, not a regular file"},
 		{"run", "events/loop", "too many levels of symbolic links"},
