@@ -57,6 +57,9 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 	if r.Device == "gpu" {
 		s.GPUsPerNode, s.GPUType = p.Point.WorkersPerNode, q.GPUType
 	}
+	if !f.Once(p.Point) { // else it is for the srun that the program may be
+		s.MPI = r.MPI
+	}
 	if f.OncePerNode(p.Point) {
 		s.TasksPerNode, s.CPUsPerTask = 1, r.CPUsPerWorker*p.Point.WorkersPerNode
 	}

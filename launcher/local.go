@@ -97,7 +97,7 @@ func OnOneNode(plan *study.Plan) *study.Plan {
 // machine, outside of an allocation: they are asked of a scheduler. Memory that is
 // swept is limited here, too.
 func Unused(s *study.Study) []string {
-	return slices.DeleteFunc([]string{"resources.workers_per_node", "resources.memory", "resources.time", "resources.exclusive", "resources.cpu_bind"},
+	return slices.DeleteFunc([]string{"resources.workers_per_node", "resources.memory", "resources.time", "resources.exclusive", "resources.cpu_bind", "resources.mpi"},
 		func(path string) bool {
 			return !s.Sets(path) || path == study.MemoryKey && s.Holds(path)
 		})

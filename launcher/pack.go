@@ -225,7 +225,7 @@ func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []by
 			return whole, nil, err
 		}
 		step := slurm.Step{RunDir: s.RunDir, Nodes: s.Nodes, TasksPerNode: s.TasksPerNode, CPUsPerTask: s.CPUsPerTask,
-			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind, Name: s.StepName}
+			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind, MPI: s.MPI, Name: s.StepName}
 		if m.Packing == study.PackAllocation {
 			step.Time = s.Time
 		}

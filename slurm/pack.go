@@ -41,6 +41,7 @@ type Step struct {
 	GPUsPerNode  int
 	GPUType      string
 	CPUBind      string
+	MPI          string
 	Time         time.Duration // limit of its own within an allocation, rounded up to minutes; 0: none
 }
 
@@ -57,6 +58,9 @@ func (s Step) options() []string {
 	}
 	if s.CPUBind != "" {
 		list = append(list, "--cpu-bind="+s.CPUBind)
+	}
+	if s.MPI != "" {
+		list = append(list, "--mpi="+s.MPI)
 	}
 	if s.Time > 0 {
 		list = append(list, fmt.Sprintf("--time=%d", minutes(s.Time)))

@@ -14,11 +14,11 @@ import (
 
 func TestList(t *testing.T) {
 	got, err := List([]Step{
-		{RunDir: "/runs/a b", Nodes: 2, TasksPerNode: 4, CPUsPerTask: 8, GPUsPerNode: 4, GPUType: "a100", CPUBind: "cores", Time: 90 * time.Second},
+		{RunDir: "/runs/a b", Nodes: 2, TasksPerNode: 4, CPUsPerTask: 8, GPUsPerNode: 4, GPUType: "a100", CPUBind: "cores", MPI: "pmix", Time: 90 * time.Second},
 		{},
 		{RunDir: "/runs/$c", Nodes: 1, TasksPerNode: 1, CPUsPerTask: 1},
 	})
-	want := "8\t--nodes=2 --ntasks=8 --ntasks-per-node=4 --cpus-per-task=8 --gres=gpu:a100:4 --cpu-bind=cores --time=2\t/runs/a b\n" +
+	want := "8\t--nodes=2 --ntasks=8 --ntasks-per-node=4 --cpus-per-task=8 --gres=gpu:a100:4 --cpu-bind=cores --mpi=pmix --time=2\t/runs/a b\n" +
 		"\n" +
 		"1\t--nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=1\t/runs/$c\n"
 	if d := cmp.Diff(want, string(got)); d != "" || err != nil {

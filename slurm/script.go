@@ -45,6 +45,7 @@ type Script struct {
 	SignalBefore    time.Duration // SIGUSR1 to the script so long before Time is over, in whole seconds; 0: none
 	Hint            string        // "nomultithread", …; excludes CPUBind
 	CPUBind         string        // srun --cpu-bind
+	MPI             string        // srun --mpi, such as "pmix"
 	Output          string        // file of the script's own output; a plain path, no % patterns
 
 	// Options are further sbatch options by long name without the dashes; an
@@ -270,7 +271,7 @@ func (s Script) StepOptions() []string {
 	var list []string
 	if s.Pack == nil {
 		step := Step{Nodes: s.Nodes, TasksPerNode: s.TasksPerNode, CPUsPerTask: s.CPUsPerTask,
-			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind, Name: s.StepName}
+			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind, MPI: s.MPI, Name: s.StepName}
 		if s.Inside {
 			step.Time = s.Time
 		}

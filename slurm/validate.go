@@ -84,7 +84,7 @@ func (s Script) Validate() error {
 	}
 	for _, f := range []struct{ name, value string }{
 		{"Partition", s.Partition}, {"Account", s.Account}, {"QOS", s.QOS}, {"Hint", s.Hint},
-		{"CPUBind", s.CPUBind}, {"Workdir", s.Workdir}, {"Interface", s.Interface},
+		{"CPUBind", s.CPUBind}, {"MPI", s.MPI}, {"Workdir", s.Workdir}, {"Interface", s.Interface},
 	} {
 		if strings.ContainsFunc(f.value, unicode.IsControl) {
 			bad("%s is %q; control characters cannot be in it", f.name, f.value)

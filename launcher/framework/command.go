@@ -22,7 +22,7 @@ var command = Framework{
 	Name:        "command",
 	UserProgram: true,
 	Programs:    programs(helper),
-	PerNode:     func(p study.Point) bool { return p.Command.Start == "node" || byTorchrun(p) },
+	PerNode:     func(p study.Point) bool { return p.Command.Start == "node" || once(p) || byTorchrun(p) },
 	Launchers:   []string{"torchrun"},
 	Check: func(p study.Point) map[string]string {
 		wrong := map[string]string{}
@@ -60,8 +60,8 @@ var command = Framework{
 		}
 		switch {
 		case !byTorchrun(p):
-		case c.Start == "node":
-			wrong["command.start"] = "\"node\" starts one process a node, and launch = \"torchrun\" starts the ranks of each; keep one of the two"
+		case c.Start == "node", once(p):
+			wrong["command.start"] = fmt.Sprintf("%q leaves the start of the ranks to the command, and launch = \"torchrun\" starts them itself; keep one of the two", c.Start)
 		case len(readers) > 0 && c.Log == "":
 			wrong["command.log"] = "launch = \"torchrun\" writes [default0]: before every line that a rank prints; let the program write its figures to a file and name that file, or report through scalebench.py"
 		}
@@ -70,6 +70,9 @@ var command = Framework{
 		}
 		if len(readers) == 0 && c.PrintedBy == study.LastRank && !slices.Contains(c.Extract, Time) {
 			wrong["command.printed_by"] = "nothing reads what that rank prints; name its format in command.extract, or give [[extract]] patterns"
+		}
+		if once(p) && c.PrintedBy == study.LastRank {
+			wrong["command.printed_by"] = "start = \"once\" starts one process, which prints for all ranks; leave it out"
 		}
 		return wrong
 	},
@@ -93,6 +96,8 @@ var command = Framework{
 		return directory
 	},
 }
+
+func once(p study.Point) bool { return p.Command.Start == study.StartOnce }
 
 // used are the keys whose values reach a command, by the placeholders in it.
 func used(p study.Point) (keys []string) {
@@ -127,7 +132,7 @@ func commandEnvironment(s Rank) []string {
 		}
 	}
 	threads := s.Point.Resources.CPUsPerWorker
-	if s.Point.Command.Start == "node" {
+	if s.Point.Command.Start == "node" { // with "once" the ranks inherit it
 		threads *= s.World.LocalSize
 	}
 	if Resumes(s.Point.Command) {

@@ -251,3 +251,40 @@ func TestCommandTorchrun(t *testing.T) {
 		}
 	}
 }
+
+// A command that is started once is given nothing that differs between ranks, keeps a
+// rank's threads, and prints for all.
+func TestCommandOnce(t *testing.T) {
+	once := func(change func(*study.Point)) Rank {
+		return commandStart(func(p *study.Point) {
+			p.Command.Start, p.Command.Run, p.Command.PrintedBy = "once", study.CommandLine{"mpirun", "-np", "{workers}", "{nodes}"}, "first"
+			if change != nil {
+				change(p)
+			}
+		})
+	}
+	s := once(nil)
+	if wrong := command.Check(s.Point); len(wrong) > 0 {
+		t.Errorf("refused: %v", wrong)
+	}
+	if !command.OncePerNode(s.Point) || !command.Once(s.Point) || command.Once(commandStart(nil).Point) {
+		t.Error("Once or OncePerNode is wrong")
+	}
+	t.Setenv("OMP_NUM_THREADS", "")
+	if list := commandEnvironment(s); !slices.Contains(list, "OMP_NUM_THREADS=3") {
+		t.Errorf("3 CPUs per worker give %v", list)
+	}
+	for key, tt := range map[string]struct {
+		change func(*study.Point)
+		want   string
+	}{
+		"command.run[3]":     {func(p *study.Point) { p.Command.Run[3] = "{node}" }, "{node} differs between the ranks, and start = \"once\""},
+		"command.run[2]":     {func(p *study.Point) { p.Command.Run[2] = "{rank}" }, "{rank} differs between the ranks"},
+		"command.printed_by": {func(p *study.Point) { p.Command.PrintedBy, p.Command.Extract = "last", []string{Time} }, "start = \"once\" starts one process"},
+		"command.start":      {func(p *study.Point) { p.Resources.Launch = "torchrun" }, "\"once\" leaves the start of the ranks to the command"},
+	} {
+		if wrong := command.Check(once(tt.change).Point)[key]; !strings.Contains(wrong, tt.want) {
+			t.Errorf("%s: %q, want %q", key, wrong, tt.want)
+		}
+	}
+}

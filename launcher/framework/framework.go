@@ -70,6 +70,10 @@ type Framework struct {
 // OncePerNode reports whether a point's program is started once a node.
 func (f Framework) OncePerNode(p study.Point) bool { return f.PerNode != nil && f.PerNode(p) }
 
+// Once reports whether a point's program is started once for all nodes, by the
+// supervisor of the first; the other supervisors wait for it.
+func (f Framework) Once(p study.Point) bool { return f.StartsUsers(p) && once(p) }
+
 // StartsUsers reports whether what the supervisor starts is the program of
 // [command] itself. A service's is started by our own, which asks it.
 func (f Framework) StartsUsers(p study.Point) bool { return f.UserProgram && !p.Workload.Serves() }

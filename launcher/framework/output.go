@@ -31,7 +31,7 @@ type Output struct {
 // program has ended: others may be printing still.
 func Printer(p study.Point) int {
 	switch {
-	case p.Command.PrintedBy != study.LastRank:
+	case p.Command.PrintedBy != study.LastRank, once(p):
 		return 0
 	case command.OncePerNode(p):
 		return p.Workers - p.WorkersPerNode

@@ -214,6 +214,8 @@ func wrongPlaceholder(text string, p study.Point) string {
 			return fmt.Sprintf("%s differs between the ranks of a node, and launch = \"torchrun\" is given one command line for all of them; read $RANK and $LOCAL_RANK in the program", found)
 		case q.rank && p.Command.Start == "node":
 			return fmt.Sprintf("%s differs between the ranks of a node, and start = \"node\" starts one process for all of them; {node} says which node it is", found)
+		case (q.rank || q.name == "node") && once(p):
+			return fmt.Sprintf("%s differs between the ranks, and start = \"once\" starts one process for all of them; {workers}, {nodes} and {workers_per_node} say how many there are", found)
 		case len(q.uses) > 0 && !strings.HasPrefix(q.uses[0], "parameters.") && q.value(Rank{Point: p}) == "":
 			return fmt.Sprintf("%s is used, but %s is not set", found, q.uses[0])
 		}

@@ -19,7 +19,7 @@ import (
 // say.
 type Command struct {
 	Run         CommandLine `toml:"run" json:"run"`                 // the program and its arguments
-	Start       string      `toml:"start" json:"start"`             // "rank": one process a rank; "node": one a node, which starts the ranks itself
+	Start       string      `toml:"start" json:"start"`             // "rank": one process a rank; "node": one a node, "once": one for the whole run, which start the ranks themselves
 	Directory   string      `toml:"directory" json:"directory"`     // working directory, relative to the study file; "": its folder
 	Environment Variables   `toml:"environment" json:"environment"` // over the site's
 
@@ -79,6 +79,10 @@ func (c Command) Secrets() []string {
 	return list
 }
 
+// StartOnce is the value of Command.Start for programs such as mpirun, which start the
+// ranks of all nodes.
+const StartOnce = "once"
+
 // LastRank is the value of Command.PrintedBy for programs whose last rank knows the loss:
 // the last stage of a pipeline.
 const LastRank = "last"
@@ -86,7 +90,7 @@ const LastRank = "last"
 var (
 	defaultCommand = Command{Start: "rank", PrintedBy: "first"}
 	commandRules   = map[string]rule{
-		"command.start":       {check: among("rank", "node")},
+		"command.start":       {check: among("rank", "node", StartOnce)},
 		"command.directory":   {check: oneLine},
 		"command.environment": {check: variables},
 		"command.log":         {check: oneLine},

@@ -122,7 +122,7 @@ func TestCommandProblems(t *testing.T) {
 		"shell":             {strings.Replace(commanded, "train --batch {batch}", "train | tee log", 1), `dir/study.toml:5: command.run: "train | tee log" has a "|", and no shell reads it`},
 		"a number":          {strings.Replace(commanded, `"train --batch {batch}"`, `["train", 7]`, 1), `dir/study.toml:5: command.run: argument [1] is not a string but 7`},
 		"no list":           {strings.Replace(commanded, `"train --batch {batch}"`, `7`, 1), `dir/study.toml:5: command.run: want a list of strings`},
-		"start":             {strings.Replace(commanded, "[sweep]", "start = \"job\"\n[sweep]", 1), `dir/study.toml:6: command.start: "job" is not known; valid: "rank", "node"`},
+		"start":             {strings.Replace(commanded, "[sweep]", "start = \"job\"\n[sweep]", 1), `dir/study.toml:6: command.start: "job" is not known; valid: "rank", "node", "once"`},
 		"unknown key":       {strings.Replace(commanded, "[sweep]", "shell = true\n[sweep]", 1), `dir/study.toml:6: command.shell: unknown key; valid here: run, start, directory, environment, extract, log, columns`},
 		"variable":          {strings.Replace(commanded, "[sweep]", "environment = { \"A B\" = \"\" }\n[sweep]", 1), `dir/study.toml:6: command.environment: "A B" cannot name an environment variable`},
 		"nobody":            {minimal + "[command]\nrun = \"x\"\n", `dir/study.toml:9: command: is set, but sweep.framework does not include "command"`},

@@ -269,4 +269,5 @@ type Resources struct {
 	// local launcher does), "torchrun" starts those of a node and is itself
 	// started once a node.
 	Launch string `toml:"launch" json:"launch"`
+	MPI    string `toml:"mpi" json:"mpi"` // srun --mpi of the ranks, such as "pmix"; "": the cluster's default
 }

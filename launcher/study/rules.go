@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -122,6 +123,15 @@ func oneLine(v any) string {
 	return ""
 }
 
+var mpiForm = regexp.MustCompile(`^([a-z0-9_]{1,32})?$`)
+
+func mpiType(v any) string {
+	if !mpiForm.MatchString(v.(string)) {
+		return "want a type of `srun --mpi=list`, like \"pmix\" or \"pmi2\""
+	}
+	return ""
+}
+
 // dataRules and resourceRules hold for every kind of workload.
 var (
 	defaultData = Data{Kind: "cifar10"}
@@ -140,6 +150,7 @@ var (
 		"resources.memory":           {check: within(0, 1<<50)},
 		"resources.time":             {check: within(60e9, 366*86400e9)},
 		"resources.cpu_bind":         {check: oneLine},
+		"resources.mpi":              {check: mpiType},
 		"resources.launch":           {check: among("srun", "torchrun")},
 	}
 )

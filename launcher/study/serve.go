@@ -121,8 +121,8 @@ func expandServe(p *Point) map[string]string {
 	if len(w.Threads) == 0 && len(w.Rate) == 0 && w.Limit == "" {
 		wrong["workload.threads"] = "no load; list requests in flight, like threads = [1, 4, 16], or requests/s, like rate = [50, 100], or set a limit, like { p95 = \"50ms\" }, to search for the largest rate within it"
 	}
-	if p.Command.Start == "node" || p.Resources.Launch != "srun" {
-		wrong["command.start"] = "a replica is one process, which start = \"node\" and launch = \"torchrun\" do not start; leave them out"
+	if p.Command.Start != "" && p.Command.Start != "rank" || p.Resources.Launch != "srun" {
+		wrong["command.start"] = "a replica is one process: leave start = \"node\", start = \"once\" and launch = \"torchrun\" out"
 	}
 	switch {
 	case w.Target == URL && w.URL == "":

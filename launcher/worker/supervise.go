@@ -179,6 +179,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		return 1, err
 	}
 	perNode := f.OncePerNode(point)
+	starts := !f.Once(point) || o.World.Node == 0 // else the first node's supervisor does
 	if perNode {
 		o.World = o.World.PerNode(point.WorkersPerNode)
 	}
@@ -237,19 +238,24 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		signals := make(chan os.Signal, 8)
 		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGHUP)
 		defer signal.Stop(signals)
-		code, why = run(f, program, &written, signals, func(s os.Signal) {
+		heard := func(s os.Signal) {
 			// At once: this process may be killed before the program has ended,
 			// and what it knew would be taken for a node's that failed.
 			note("signal " + s.String() + " came")
-		})
-		if code == 0 && f.StartsUsers(point) {
+		}
+		if starts {
+			code, why = run(f, program, &written, signals, heard)
+		} else {
+			code, why = await(o.Run, o.World.Restart, signals, heard)
+		}
+		if code == 0 && starts && f.StartsUsers(point) {
 			// What handles SIGTERM may exit with 0, and a shell goes on after a child
 			// that was killed: neither has measured a whole run.
 			if by := toldToEnd(o.Run, signals, strings.TrimPrefix(why, "after ")); by != "" {
 				code, why = 128+int(syscall.SIGTERM), fmt.Sprintf("told to end (%s), it exited with 0; what it measured may be cut short", by)
 			}
 		}
-		if ran := time.Since(begun).Seconds(); f.StartsUsers(point) && code == 0 {
+		if ran := time.Since(begun).Seconds(); starts && f.StartsUsers(point) && code == 0 {
 			_ = events.Write(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureRunSeconds, Value: ran, Unit: "s", Better: "lower"}})
 		}
 		sampler.end()
@@ -305,6 +311,9 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 	cmd.Env = append(os.Environ(), w.Environ()...)
 	if f.OncePerNode(s.Point) {
 		cmd.Env = world.WithoutRank(cmd.Env)
+	}
+	if f.Once(s.Point) && w.JobID != "" {
+		cmd.Env = w.WholeJob(cmd.Env, s.Point.Resources.CPUsPerWorker, s.Point.Resources.MPI)
 	}
 	cmd.Env = append(cmd.Env, leftover.Mark(), framework.RunVariable+"="+s.Run.Path(), framework.DataVariable+"="+s.Point.Data.Path)
 	if s.Python != "" {
