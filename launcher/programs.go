@@ -10,7 +10,11 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
+
+// maxOwn is how many bytes one of the study's own files may have.
+const maxOwn = 1 << 30
 
 // copyOwn copies the user's own files into a folder of the run, under the names
 // that the plan gives them, and returns their SHA-256 by name.
@@ -27,7 +31,7 @@ func copyOwn(files map[string]string, folder string) (map[string]string, error) 
 		if err != nil {
 			return nil, fmt.Errorf("the study's own file: %w", err)
 		}
-		text, err := os.ReadFile(path)
+		text, err := regular.ReadFile(path, maxOwn)
 		if err != nil {
 			return nil, fmt.Errorf("the study's own file: %w", err)
 		}

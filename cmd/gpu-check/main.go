@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/scalebench/scalebench/metrics/clean"
 )
 
 // Exit codes.
@@ -100,16 +102,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var wrong usageError
 	switch {
 	case errors.As(err, &wrong):
-		fmt.Fprintln(stderr, "gpu-check:", err)
+		fmt.Fprintln(stderr, "gpu-check:", clean.Lines(err.Error()))
 		return exitUsage
 	case err != nil:
-		fmt.Fprintln(stderr, "gpu-check:", err)
+		fmt.Fprintln(stderr, "gpu-check:", clean.Lines(err.Error()))
 		return exitError
 	case r == nil:
 		return exitPassed
 	}
 	if r.outcome(driverPart).Result != failed { // else one line has said everything
-		fmt.Fprintln(stderr, "gpu-check:", r.summary(o.Output))
+		fmt.Fprintln(stderr, "gpu-check:", clean.Lines(r.summary(o.Output)))
 	}
 	return r.exitCode()
 }

@@ -75,7 +75,7 @@ func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func
 			h.URLs = append(h.URLs, server+w.Path)
 		}
 		if w.Payload != "" {
-			body, err := os.ReadFile(w.Payload)
+			body, err := target.ReadBody(w.Payload)
 			if err != nil {
 				return nil, fmt.Errorf("workload.payload: %w", err)
 			}

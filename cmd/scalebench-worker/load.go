@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -20,6 +19,8 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/serve/load"
 	"github.com/scalebench/scalebench/launcher/serve/target"
+	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -119,7 +120,7 @@ func loadByHand(c *cli.Context) error {
 	}
 	if path := c.String("body"); path != "" {
 		var err error
-		body, err := os.ReadFile(path)
+		body, err := target.ReadBody(path)
 		if err != nil {
 			return err
 		}
@@ -202,7 +203,7 @@ func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func()
 		return nil, err
 	}
 	if question.Varies {
-		fmt.Fprintf(c.App.ErrWriter, "model %s answers the same request differently; only the names, types and shapes of its answers are checked\n", name)
+		worker.Warn(c.App.ErrWriter, fmt.Sprintf("model %s answers the same request differently; only the names, types and shapes of its answers are checked", name))
 	}
 	return question.Dial, nil
 }
@@ -235,7 +236,7 @@ type times struct {
 
 type loadTable struct {
 	streams bool
-	json    *json.Encoder
+	json    func(loadRow) error // prints a row; nil: as a table
 	out     io.Writer
 	text    *tabwriter.Writer
 	notes   []string
@@ -246,7 +247,14 @@ type loadTable struct {
 func newLoadTable(c *cli.Context) *loadTable {
 	t := &loadTable{streams: c.Bool("stream"), out: c.App.Writer}
 	if c.Bool("json") {
-		t.json = json.NewEncoder(c.App.Writer)
+		t.json = func(row loadRow) error {
+			text, err := json.Marshal(row)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(t.out, clean.JSON(string(text)))
+			return err
+		}
 		return t
 	}
 	t.text = tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -303,7 +311,7 @@ func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
 		}
 	}
 	if t.json != nil {
-		return t.json.Encode(row)
+		return t.json(row)
 	}
 	asked, flying := "–", "–"
 	if row.Rate > 0 {
@@ -337,7 +345,7 @@ func (t *loadTable) end() error {
 		}
 	}
 	for _, note := range t.notes {
-		if _, err := fmt.Fprintln(t.out, note); err != nil {
+		if _, err := fmt.Fprintln(t.out, clean.Lines(note)); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/scalebench/scalebench/metrics/clean"
 )
 
 // By hand: a closed and an open loop over a service that takes 5 ms and gives one
@@ -90,7 +93,36 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
+// What a server says steers no terminal, neither in the error nor in the rows, and a
+// secret in it is left out.
+func TestLoadOfHostileServer(t *testing.T) {
+	hostile := "\x1b]0;owned\a\u202ecod.exe\u009b2J token=Zq8x7Kd92LmP4vTs61Wn"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, hostile, http.StatusTeapot)
+	}))
+	defer server.Close()
+	for _, format := range [][]string{nil, {"--json"}} {
+		var out, errs strings.Builder
+		arguments := append([]string{"scalebench-worker", "load", "--url", server.URL, "--in-flight", "1", "--duration", "500ms"}, format...)
+		if code := run(arguments, &out, &errs); code == 0 || !strings.Contains(errs.String(), `\u202ecod.exe`) {
+			t.Errorf("%v: exit code %d, %q; want the server's words, escaped", format, code, errs.String())
+		}
+		for name, text := range map[string]string{"errors": errs.String(), "rows": out.String()} {
+			if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && clean.Steers(r) }); i >= 0 {
+				t.Errorf("%v: %s have %q raw", format, name, text[i:])
+			}
+		}
+		if strings.Contains(errs.String(), "Zq8x7Kd92LmP4vTs61Wn") {
+			t.Errorf("%v: the error has the secret: %s", format, errs.String())
+		}
+	}
+}
+
 func TestLoadRefusals(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, tt := range map[string]struct {
 		arguments []string
 		want      string
@@ -102,6 +134,8 @@ func TestLoadRefusals(t *testing.T) {
 		"short":   {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1", "--duration", "1ms"}, "--duration 1ms"},
 		"nobody":  {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1"}, "127.0.0.1:1 does not answer"},
 		"no body": {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1", "--body", "none.json"}, "none.json"},
+		"a FIFO":  {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1", "--body", fifo}, "fifo: a FIFO, not a regular file"},
+		"endless": {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1", "--body", "/dev/zero"}, "/dev/zero: a device, not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs strings.Builder

@@ -86,7 +86,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	fmt.Fprintln(stderr, "scalebench-worker:", err)
+	worker.Warn(stderr, err.Error())
 	return 1
 }
 

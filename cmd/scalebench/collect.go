@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,8 +65,8 @@ func collectCommand(s *session) *cli.Command {
 // edited reports whether a study file is another than when its study was last run
 // or submitted.
 func edited(file string, folder rundir.Study) bool {
-	now, err := os.ReadFile(file)
-	then, missing := os.ReadFile(folder.StudyFile())
+	now, err := rundir.ReadFile(file)
+	then, missing := folder.ReadFile(folder.StudyFile(), int64(len(now)))
 	return err == nil && missing == nil && !bytes.Equal(now, then)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/examples"
+	"github.com/scalebench/scalebench/metrics/clean"
 )
 
 func initCommand(s *session) *cli.Command {
@@ -48,7 +49,7 @@ func runInit(s *session, dir string) error {
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(s.stdout, path); err != nil {
+		if _, err := fmt.Fprintln(s.stdout, clean.Line(path)); err != nil {
 			return err
 		}
 	}

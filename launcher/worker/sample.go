@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -31,7 +30,7 @@ func sample(o Options, of metrics.Start, every study.Duration) sampling {
 	}
 	file, err := OpenEvents(o.Run, telemetryWriter, o.World)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "scalebench-worker: no telemetry:", err)
+		Warn(os.Stderr, "no telemetry: "+err.Error())
 		return sampling{}
 	}
 	of.Writer = telemetryWriter
@@ -39,7 +38,7 @@ func sample(o Options, of metrics.Start, every study.Duration) sampling {
 	events, err := metrics.NewWriter(file, of)
 	if err != nil {
 		file.Close()
-		fmt.Fprintln(os.Stderr, "scalebench-worker: no telemetry:", err)
+		Warn(os.Stderr, "no telemetry: "+err.Error())
 		return sampling{}
 	}
 	return sampling{telemetry.Start(events, telemetry.Options{Every: time.Duration(every), Devices: o.Devices,

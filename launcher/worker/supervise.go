@@ -202,7 +202,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	// the program.
 	earlier := leftover.EndAbandoned(func(v map[string]string) bool { return sameWork(v, o.Run, os.Getenv) })
 	if text := earlier.Of("an earlier run"); text != "" {
-		fmt.Fprintln(os.Stderr, "scalebench-worker:", text)
+		Warn(os.Stderr, text)
 	}
 	program := framework.Rank{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: cmp.Or(o.Python, record.Python)}
 	program.Resume = record.Resume

@@ -16,6 +16,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics/clean"
 )
 
 // Question is what the tasks of a probe job are to find out.
@@ -120,7 +121,7 @@ func Run(ctx context.Context, dir rundir.Probe, w world.World, f Facts) error {
 		case w.Nodes < 2:
 		case w.Node == 0:
 			if err := serve(ctx, dir, q.Token, a.Link, w.Nodes-1); err != nil {
-				fmt.Fprintln(os.Stderr, "scalebench-worker probe:", err) // the other node tells of it
+				fmt.Fprintln(os.Stderr, "scalebench-worker probe:", clean.Lines(err.Error())) // the other node tells of it
 			}
 		default:
 			a.Exchange = exchange(ctx, dir, q.Token, a.Link)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
+
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 const (
@@ -133,3 +135,7 @@ func (m *metered) Close() error {
 	m.give()
 	return m.Conn.Close()
 }
+
+// ReadBody reads the file with the body that every request posts: a regular file of at
+// most as many bytes as a request may have.
+func ReadBody(path string) ([]byte, error) { return regular.ReadFile(path, mostRequest) }
