@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -34,7 +33,38 @@ func truth(r *rand.Rand, c *simulate.Cluster, workers int) float64 {
 }
 
 // coverage counts in how many clusters the interval held the truth.
-type coverage struct{ clusters, refused, inside, between int }
+type coverage struct {
+	clusters, refused, inside, between int
+	width, miss                        float64 // medians at 4 times the largest count, of the value and of the truth
+}
+
+// quality is what an extrapolation to 4 times the largest count must be worth in each
+// scenario, besides holding the truth: the median width of its interval and the median
+// error of its value. An interval of any width could hold the truth. An input that is
+// shared is known best; congestion and the launch of a fixed batch grow beyond the data
+// in ways that it does not show.
+var quality = map[string]struct{ width, miss float64 }{
+	"straggling":  {1.10, 0.12},
+	"single tier": {1.00, 0.05},
+	"input-bound": {0.40, 0.03},
+	"congested":   {1.00, 0.20},
+	"strong":      {1.00, 0.15},
+	"two tiers":   {1.00, 0.05},
+}
+
+func (c *coverage) precise(t *testing.T, scenario string) {
+	t.Helper()
+	most, known := quality[scenario]
+	if !known {
+		t.Fatalf("no quality is asked of scenario %q", scenario)
+	}
+	if c.width > most.width {
+		t.Errorf("at 4 times: the median width is %.0f %%, more than %.0f %%", 100*c.width, 100*most.width)
+	}
+	if c.miss > most.miss {
+		t.Errorf("at 4 times: the median error is %.1f %%, more than %.0f %%", 100*c.miss, 100*most.miss)
+	}
+}
 
 func (c *coverage) add(o coverage) {
 	c.clusters, c.refused, c.inside, c.between = c.clusters+o.clusters, c.refused+o.refused, c.inside+o.inside, c.between+o.between
@@ -59,7 +89,7 @@ func (c *coverage) judge(t *testing.T) {
 // does the truth between two measured counts; no more than 20 % are refused.
 //
 // With -short a tenth of the clusters are played, too few of each scenario to tell
-// 85 from 95 %, and only all together are judged.
+// 85 from 95 %, and only all together are judged. Widths and errors are judged in each.
 func TestSimulatedClusters(t *testing.T) {
 	seeds := 200
 	if testing.Short() {
@@ -71,6 +101,7 @@ func TestSimulatedClusters(t *testing.T) {
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
 				counted[i] = cover(t, s, seeds)
+				counted[i].precise(t, s.Name)
 				if !testing.Short() {
 					counted[i].judge(t)
 				}
@@ -118,8 +149,8 @@ func cover(t *testing.T, s simulate.Scenario, seeds int) coverage {
 			counted.between++
 		}
 	}
-	slices.Sort(misses)
+	counted.width, counted.miss = scaling.Middle(widths), scaling.Middle(misses)
 	t.Logf("%s: %d of %d refused; the truth at 4 times the largest lies in the interval in %d of %d, between the last two in %d; at 4 times: median width %.0f %%, median error %.1f %%",
-		s.Name, counted.refused, seeds, counted.inside, seeds-counted.refused, counted.between, 100*scaling.Middle(widths), 100*scaling.Middle(misses))
+		s.Name, counted.refused, seeds, counted.inside, seeds-counted.refused, counted.between, 100*counted.width, 100*counted.miss)
 	return counted
 }
