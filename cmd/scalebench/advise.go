@@ -285,22 +285,29 @@ func warned(a *analysis, list []*advice.Advice) []*advice.Advice {
 	all := make([]*advice.Advice, len(list))
 	for i, one := range list {
 		with := *one
-		var remarks []scaling.Remark
-		for _, w := range a.Warnings {
-			remarks = append(remarks, scaling.Remark{Text: w})
-		}
-		for _, c := range a.Curves {
-			if c.Series == one.Series {
-				remarks = append(remarks, scaling.Remarks([]scaling.Curve{c})...)
-			}
-		}
-		with.Warnings = scaling.Lines(append(remarks, advice.Doubts([]*advice.Advice{one})...), 1)
-		if with.Warnings == nil {
-			with.Warnings = []string{}
-		}
+		with.Warnings = a.lines(one.Series, advice.Doubts([]*advice.Advice{one})...)
 		all[i] = &with
 	}
 	return all
+}
+
+// lines are all warnings that people see of a series: on the study, the series and its points; never
+// nil. Those of all series are returned for a series that is no curve's.
+func (a *analysis) lines(series string, more ...scaling.Remark) []string {
+	var remarks []scaling.Remark
+	for _, w := range a.Warnings {
+		remarks = append(remarks, scaling.Remark{Text: w})
+	}
+	known := slices.ContainsFunc(a.Curves, func(c scaling.Curve) bool { return c.Series == series })
+	for _, c := range a.Curves {
+		if c.Series == series || !known {
+			remarks = append(remarks, scaling.Remarks([]scaling.Curve{c})...)
+		}
+	}
+	if lines := scaling.Lines(append(remarks, more...), 1); lines != nil {
+		return lines
+	}
+	return []string{}
 }
 
 // printSaying prints sentences, for people, and the table that they are about.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -99,20 +101,74 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 		}
 	}
 	slices.SortStableFunc(list, capacity.Compare)
+	if err := s.completeRate(ctx, o, a, list); err != nil {
+		return err
+	}
+	if err := s.printRate(list, load, adviser.currency()); err != nil {
+		return err
+	}
+	a.warn(s)
+	if list[0].Replicas == 0 { // those without an answer are last
+		return errUndecided
+	}
+	return nil
+}
+
+// currency is that of the prices; "" without.
+func (v *adviser) currency() string {
+	if v.tariff == nil {
+		return ""
+	}
+	return v.tariff.Currency
+}
+
+// completeRate adds the commands that measure what the answers ask for, and the warnings.
+func (s *session) completeRate(ctx context.Context, o adviseOptions, a *analysis, list []capacity.Answer) error {
+	more, err := s.measuring(ctx, o.study, a.Observations)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		one := &list[i]
+		one.Warnings = a.lines(one.Series)
+		n := one.Next
+		if n == nil || more == nil {
+			continue
+		}
+		most := more.upTo(ctx, one.From, n.Replicas)
+		if n.Replicas > most {
+			one.Doubts = append(one.Doubts, fmt.Sprintf("The study cannot be planned with more than %s there.", number.Count(most, "replica")))
+			if n.Replicas = most; most <= one.From {
+				one.Next = nil
+				continue
+			}
+		}
+		keys := []string{counts(append([]int{n.Replicas}, n.Beside...)...)}
+		if len(n.Rates) > 0 {
+			keys = append(keys, "workload."+strings.Replace(capacity.Rates(n.Rates...), " = ", "=", 1))
+		}
+		if k := slices.IndexFunc(a.Curves, func(c scaling.Curve) bool { return c.Series == one.Series }); k >= 0 {
+			keys = append(keys, distinguishing(a.Curves, k)...)
+		}
+		if _, roomy := more.fits(ctx, n.Replicas); !roomy {
+			keys = append(keys, "--oversubscribe")
+		}
+		n.Command = more.command(6, keys...)
+	}
+	return nil
+}
+
+// printRate prints the answers, best first.
+func (s *session) printRate(list []capacity.Answer, load capacity.Load, currency string) error {
 	if s.format == table.FormatJSON {
 		text, err := table.EncodeJSON(list)
 		if err == nil {
 			_, err = fmt.Fprintln(s.stdout, text)
 		}
-		a.warn(s)
 		return err
 	}
-	currency := ""
-	if adviser.tariff != nil {
-		currency = adviser.tariff.Currency
-	}
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "demand", Unit: "requests/s", Optional: true}, {Key: "replicas"}, {Key: "at_least"}, {Key: "from", Head: "measured replicas"},
-		{Key: "rate_within_limit", Unit: "requests/s"}, {Key: "rate_within_limit_low", Head: "low"}, {Key: "rate_within_limit_high", Head: "high"}, {Key: "runs"}}}
+		{Key: "rate_within_limit", Unit: "requests/s"}, {Key: "rate_within_limit_low", Head: "low"}, {Key: "rate_within_limit_high", Head: "high"}, {Key: "runs"}, {Key: "keeps_limits", Head: "carries it", Show: decision.Likely, Right: true}, {Key: "provisional", Data: true}}}
 	if currency != "" {
 		t.Columns = append(t.Columns, table.Column{Key: "cost_per_hour", Unit: currency}, table.Column{Key: "cost_per_million", Unit: currency})
 	}
@@ -125,29 +181,41 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	}
 	for _, one := range list {
 		if one.Replicas == 0 {
-			add(one.Series, table.NonZero(one.SeriesDemand), nil, nil, nil, nil, nil, nil, nil, nil, nil)
+			add(one.Series, table.NonZero(one.SeriesDemand), nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
 			if len(list) > 1 {
 				t.Notes = append(t.Notes, one.Sentence())
 			}
 			continue
 		}
-		add(one.Series, table.NonZero(one.SeriesDemand), one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, amount(one.High), one.Runs, amount(one.CostPerHour), amount(one.CostPerMillion))
+		add(one.Series, table.NonZero(one.SeriesDemand), one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, amount(one.High), one.Runs, amount(one.Keeps), one.Provisional, amount(one.CostPerHour), amount(one.CostPerMillion))
 	}
 	if load.Samples > 0 {
 		t.Notes = append(t.Notes, load.Sentence())
 	}
 	if s.format == table.FormatCSV {
-		err = s.print(t)
-	} else {
-		sentence := list[0].Sentence()
-		if best := list[0]; best.CostPerHour != nil {
-			sentence += fmt.Sprintf(" %s an hour, %s per million requests at that demand.", number.Significant(*best.CostPerHour)+" "+currency, number.Significant(*best.CostPerMillion)+" "+currency)
-		}
-		if single := capacity.Unbatched(list); single != nil {
-			sentence += " Without putting requests together: " + single.Short(currency) + "."
-		}
-		err = s.printSaying(sentence, t)
+		return s.print(t)
 	}
-	a.warn(s)
-	return err
+	best := list[0]
+	if best.Next != nil {
+		t.Notes = append(t.Notes, best.Next.Sentence())
+		if best.Next.Command != "" {
+			t.Notes = append(t.Notes, "`"+best.Next.Command+"`")
+		} else {
+			text := "Import 6 runs of " + number.Count(best.Next.Replicas, "replica")
+			if len(best.Next.Beside) > 0 {
+				text += fmt.Sprintf(" and 6 of %d, made in the same blocks", best.Next.Beside[0])
+			}
+			t.Notes = append(t.Notes, text+".")
+		}
+	} else if best.Replicas > 0 {
+		t.Notes = append(t.Notes, "Measure next: nothing; no run is likely to change the answer.")
+	}
+	sentence := best.Sentence()
+	if best.CostPerHour != nil {
+		sentence += fmt.Sprintf(" %s an hour, %s per million requests at that demand.", number.Significant(*best.CostPerHour)+" "+currency, number.Significant(*best.CostPerMillion)+" "+currency)
+	}
+	if single := capacity.Unbatched(list); single != nil {
+		sentence += " Without putting requests together: " + single.Short(currency) + "."
+	}
+	return s.printSaying(sentence, t)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
@@ -114,6 +115,18 @@ func (m *measuring) most(ctx context.Context, largest int) int {
 		}
 	}
 	return largest
+}
+
+// upTo returns the largest number of workers from known up to wanted that the study can be
+// planned with; known was measured.
+func (m *measuring) upTo(ctx context.Context, known, wanted int) int {
+	if planned, _ := m.fits(ctx, wanted); planned || wanted <= known {
+		return wanted
+	}
+	return known + sort.Search(wanted-known, func(i int) bool {
+		planned, _ := m.fits(ctx, known+i+1)
+		return !planned
+	})
 }
 
 // commands completes what the advice asks to be measured next.

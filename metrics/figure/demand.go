@@ -46,7 +46,7 @@ func DrawDemand(lines []capacity.Line, currency string, o Options) (*Drawing, er
 	}
 	c.caption = []string{
 		"Lines: as many replicas as carry the demand within " + limitsOf(drawn) + " by the lower ends of what was measured, as `advise --rate` says; thin: by the upper ends.",
-		"Markers: the most that was measured; n replicas beyond are taken to carry n/r times as much as r, and nothing is said beyond four times r.",
+		"Markers: the most that was measured; beyond, the rate goes with a power of the replicas, and nothing is said beyond four times the most.",
 	}
 	for _, b := range capacity.BreakEvens(drawn) {
 		c.caption = append(c.caption, shown(b.Sentence()))

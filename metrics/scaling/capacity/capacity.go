@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
 // Answer is how many replicas of one series carry a demand.
@@ -27,10 +28,18 @@ type Answer struct {
 	Samples      float64 `json:"demand_samples,omitempty"` // in a request of the demand
 	Batch        float64 `json:"batch,omitempty"`
 	SeriesDemand float64 `json:"series_demand,omitempty"`
-	// Replicas carry the demand even at the lower end of what was measured; fewer than
-	// AtLeast do not even at its upper end. Both 0: Why.
+	// Replicas carry the demand even at the lower end of what is known of them; fewer than
+	// AtLeast do not even at its upper end. Replicas 0: Why.
 	Replicas int `json:"replicas"`
 	AtLeast  int `json:"at_least"`
+	// Keeps is the probability that Replicas carry the demand, Probability that they do and
+	// fewer do not; null: not known.
+	Keeps       *float64 `json:"keeps_limits"`
+	Probability *float64 `json:"probability"`
+	// Provisional reports whether fewer replicas may be enough, or the answer was not measured.
+	Provisional bool        `json:"provisional"`
+	Undecided   []Contender `json:"undecided"` // fewer replicas that may be enough, the fewest first; never null
+	Next        *Next       `json:"next"`      // null: no run could change the answer
 	// From is how many replicas were measured, and Rate what they carry within the
 	// limit, in requests/s: the median of the runs with its interval.
 	From int     `json:"from"`
@@ -44,7 +53,24 @@ type Answer struct {
 	CostPerMillion *float64 `json:"cost_per_million"`
 
 	Doubts []string `json:"doubts,omitempty"`
-	Why    string   `json:"why,omitempty"` // there is no answer
+	// Warnings are those about the runs. Package capacity leaves them empty.
+	Warnings []string `json:"warnings"`
+	Why      string   `json:"why,omitempty"` // there is no answer
+}
+
+// Contender is a number of replicas that may be enough.
+type Contender struct {
+	Replicas    int      `json:"replicas"`
+	Probability *float64 `json:"probability"` // null: not known
+}
+
+// Next is the measurement that would help most.
+type Next struct {
+	Replicas int       `json:"replicas"`
+	Beside   []int     `json:"beside"` // measured again in the same blocks, to be compared with; never null
+	Rates    []float64 `json:"rates"`  // requests/s to measure at; never null; empty: the largest within the limit is searched
+	Why      string    `json:"why"`
+	Command  string    `json:"command"` // that measures it; "": not known. Package capacity leaves it empty
 }
 
 // Load is a demand: requests a second, each of so many samples. Where several batches
@@ -93,7 +119,7 @@ func Of(c scaling.Curve, load Load, price func(replicas int) (float64, error)) A
 }
 
 func answer(c scaling.Curve, measured []carried, why string, load Load, limit string, price func(replicas int) (float64, error)) Answer {
-	a := Answer{Series: c.Series, Limit: limit, Demand: load.Rate, Samples: load.Samples}
+	a := Answer{Series: c.Series, Limit: limit, Demand: load.Rate, Samples: load.Samples, Undecided: []Contender{}, Warnings: []string{}}
 	stands := load.stands(c)
 	demand := load.Rate / stands
 	switch {
@@ -107,49 +133,25 @@ func answer(c scaling.Curve, measured []carried, why string, load Load, limit st
 	if load.Samples > 0 {
 		a.Batch, a.SeriesDemand = load.Samples*stands, demand
 	}
-	take := func(m carried) {
-		a.From, a.Rate, a.Low, a.Runs = m.replicas, m.rate, m.low, m.runs
-		if !math.IsInf(m.high, 1) {
-			a.High = &m.high
+	r, chosen := a.decide(measured, demand)
+	from := measured[len(measured)-1]
+	if r.Chosen >= 0 {
+		if i := slices.IndexFunc(measured, func(m carried) bool { return m.replicas == chosen.replicas }); i >= 0 {
+			from = measured[i]
 		}
 	}
-	i := slices.IndexFunc(measured, func(m carried) bool { return m.low >= demand })
-	if i >= 0 {
-		take(measured[i])
-		a.Replicas = a.From
-	} else {
-		i = len(measured) - 1
-		take(measured[i])
-		a.Replicas = times(demand, a.Low, a.From)
+	a.From, a.Rate, a.Low, a.Runs = from.replicas, from.rate, from.low, from.runs
+	if !math.IsInf(from.high, 1) {
+		a.High = &from.high
 	}
-	// Of the numbers that were measured below, those are enough that may be.
-	a.AtLeast = min(a.Replicas, times(demand, measured[i].high, a.From))
-	for _, m := range measured {
-		if m.replicas < a.Replicas && m.high < demand {
-			a.AtLeast = max(a.AtLeast, m.replicas+1)
-		}
-	}
-	if a.Low == 0 {
-		a.Why = fmt.Sprintf("no measured rate is shown to keep the limit with %s; measure smaller ones, such as %s in [workload]", counted(a.From), Rates(demand/most, demand/2, demand))
-		a.Replicas, a.AtLeast = 0, 0
+	if r.Chosen < 0 {
+		a.undecided(measured, demand)
 		return a
 	}
-	if a.Replicas > most*a.From {
-		a.Why = fmt.Sprintf("%s carried %s requests/s, and %s would take over %d times as many replicas; measure more", counted(a.From), number.Significant(a.Rate), number.Significant(demand), most)
-		a.Replicas, a.AtLeast = 0, 0
-		return a
-	}
-	if measured[i].byRates && a.AtLeast < a.Replicas {
-		var missing []float64 // what the measured replicas carry if fewer than advised are enough
-		for k := a.Replicas - 1; k >= a.AtLeast && len(missing) < 4; k-- {
-			missing = append(missing, demand*float64(a.From)/float64(k))
-		}
-		a.Doubts = append(a.Doubts, fmt.Sprintf("%s requests/s are the most shown to keep the limit; nothing is said of others. To tell whether fewer replicas are enough, set %s in [workload].", number.Significant(a.Low), Rates(missing...)))
-	}
-	if a.Replicas > a.From {
-		a.Doubts = append(a.Doubts, fmt.Sprintf("This assumes that %d replicas carry %.3g times as much as %d, the most that was measured; what they share (memory, network) may prevent that: measure %d.",
-			a.Replicas, float64(a.Replicas)/float64(a.From), a.From, a.Replicas))
-	}
+	a.Replicas, a.Keeps, a.Probability = chosen.replicas, chosen.carries(demand), r.Probability
+	a.AtLeast = min(a.AtLeast, a.Replicas)
+	a.Provisional = r.Provisional || len(a.Undecided) > 0
+	a.next(measured, demand)
 	if stands > 1 {
 		together := (stands - 1) / load.Rate
 		doubt := fmt.Sprintf("Where callers send %s at a time, the %s of a request take %s to come together at this demand, which is not in what was measured", samples(load.Samples), samples(a.Batch), number.Seconds(together))
@@ -167,6 +169,84 @@ func answer(c scaling.Curve, measured []carried, why string, load Load, limit st
 		}
 	}
 	return a
+}
+
+// decide asks for the fewest replicas that are sure to carry the demand.
+func (a *Answer) decide(measured []carried, demand float64) (decision.Result, carried) {
+	q := decision.Question{Limits: true, Least: sure}
+	largest := measured[len(measured)-1].replicas
+	var all []carried
+	for _, k := range counts(measured) {
+		c := rateAt(measured, k)
+		keeps := c.carries(demand)
+		if keeps != nil && c.runs == 0 && k < largest {
+			p := min(*keeps, sure-1e-6) // between measured numbers only those that were measured are answers
+			keeps = &p
+		}
+		all = append(all, c)
+		q.Options = append(q.Options, decision.Option{Size: k, Runs: c.runs, Measured: c.runs > 0, Keeps: keeps, Worth: 1 / float64(k)})
+		if a.AtLeast == 0 && (keeps == nil || *keeps > 1-sure) {
+			a.AtLeast = k
+		}
+		if c.runs > 0 && c.high < demand {
+			a.AtLeast = 0 // fewer than this do not, either
+		}
+		if keeps != nil && *keeps >= 0.9999 {
+			break
+		}
+	}
+	r := decision.Decide(q)
+	if r.Chosen < 0 {
+		return r, carried{}
+	}
+	chosen := all[r.Chosen]
+	if chosen.runs == 0 {
+		r.Provisional = true
+	}
+	for i, o := range q.Options[:r.Chosen] {
+		if o.Size >= a.AtLeast && (o.Keeps == nil || *o.Keeps > 1-sure) {
+			a.Undecided = append(a.Undecided, Contender{all[i].replicas, o.Keeps})
+		}
+	}
+	return r, chosen
+}
+
+// undecided says why there is no answer.
+func (a *Answer) undecided(measured []carried, demand float64) {
+	last := measured[len(measured)-1]
+	a.AtLeast = 0
+	if last.low == 0 {
+		a.Why = fmt.Sprintf("no measured rate is shown to keep the limit with %s; measure smaller ones, such as %s in [workload]", counted(a.From), Rates(demand/most, demand/2, demand))
+		a.Next = &Next{Replicas: last.replicas, Beside: []int{}, Rates: []float64{demand / most, demand / 2, demand}, Why: "no measured rate is shown to keep the limit"}
+		return
+	}
+	farthest := rateAt(measured, most*last.replicas)
+	odds := ""
+	if p := farthest.carries(demand); p != nil {
+		odds = " (" + decision.Likely(*p) + " likely)"
+	}
+	a.Why = fmt.Sprintf("%s carried %s requests/s, and not even %d, %d times as many, are sure to carry %s%s", counted(a.From), number.Significant(a.Rate), farthest.replicas, most, number.Significant(demand), odds)
+	a.Next = &Next{Replicas: 2 * last.replicas, Beside: []int{last.replicas}, Rates: []float64{}, Why: "nearer to what is asked"}
+}
+
+// next names the measurement that could change the answer; none where nothing could.
+func (a *Answer) next(measured []carried, demand float64) {
+	largest := measured[len(measured)-1]
+	switch {
+	case a.Replicas > largest.replicas:
+		a.Next = &Next{Replicas: a.Replicas, Beside: []int{largest.replicas}, Rates: []float64{}, Why: "it is recommended and was not measured"}
+	case len(a.Undecided) > 0:
+		u := a.Undecided[len(a.Undecided)-1]
+		c := rateAt(measured, u.Replicas)
+		why := fmt.Sprintf("%s may be enough", counted(u.Replicas))
+		if u.Probability != nil {
+			why += " (" + decision.Likely(*u.Probability) + " likely)"
+		}
+		a.Next = &Next{Replicas: u.Replicas, Beside: []int{}, Rates: []float64{}, Why: why}
+		if c.byRates {
+			a.Next.Rates = []float64{demand}
+		}
+	}
 }
 
 // carried is what so many replicas carried within the limit: the median of runs with
@@ -214,13 +294,6 @@ func samples(n float64) string {
 
 func counted(replicas int) string { return number.Count(replicas, "replica") }
 
-// times is how many replicas carry a demand, if each carries as much as each of those
-// that carry a rate together.
-func times(demand, rate float64, replicas int) int {
-	n := math.Ceil(demand / (rate / float64(replicas)) * (1 - 1e-12))
-	return int(min(max(n, 1), 1<<30))
-}
-
 // Unbatched is the first of ordered answers whose requests are those of the demand, where
 // those of the first are not; nil for none.
 func Unbatched(list []Answer) *Answer {
@@ -252,6 +325,18 @@ func Compare(a, b Answer) int {
 	return cmp.Or(cmp.Compare(none(a), none(b)), cmp.Compare(cost(a), cost(b)), cmp.Compare(a.Replicas, b.Replicas), cmp.Compare(b.Low, a.Low))
 }
 
+// Sentence is the request for people, without its command.
+func (n *Next) Sentence() string {
+	text := "Measure next: " + counted(n.Replicas)
+	if len(n.Beside) > 0 {
+		text += fmt.Sprintf(", with as many runs of %d to compare with", n.Beside[0])
+	}
+	if len(n.Rates) > 0 {
+		text += ", at " + Rates(n.Rates...)
+	}
+	return text + ": " + n.Why + "."
+}
+
 // Short is the answer in a few words: "4 replicas of triton batch=1 (at most 1 was measured),
 // 0.400 USD an hour".
 func (a Answer) Short(currency string) string {
@@ -279,9 +364,16 @@ func (a Answer) Sentence() string {
 	if a.Replicas == 0 {
 		return fmt.Sprintf("%s: no answer: %s.", a.Series, a.Why)
 	}
-	count := counted(a.Replicas)
-	if a.AtLeast < a.Replicas {
-		count += fmt.Sprintf(" (%d may be enough)", a.AtLeast)
+	use, odds := "Use ", ""
+	if a.Provisional {
+		use = "Provisional: use "
+	}
+	if a.Keeps != nil {
+		odds = " (" + decision.Likely(*a.Keeps) + " likely to carry it"
+		if a.AtLeast > 1 && a.AtLeast < a.Replicas {
+			odds += fmt.Sprintf("; at least %d are needed", a.AtLeast)
+		}
+		odds += ")"
 	}
 	spread := fmt.Sprintf("[%s or more]", number.Significant(a.Low))
 	if a.High != nil {
@@ -295,10 +387,34 @@ func (a Answer) Sentence() string {
 		demand += fmt.Sprintf(" (%s/s of %s)", number.Significant(a.SeriesDemand), number.Exact(a.Batch))
 		of = " of " + samples(a.Batch)
 	}
-	text := fmt.Sprintf("Use %s of %s for %s within %s: %s carried %s %s requests/s%s in %s.",
-		count, a.Series, demand, a.Limit, counted(a.From), number.Significant(a.Rate), spread, of, number.Count(a.Runs, "run"))
+	text := fmt.Sprintf("%s%s of %s for %s within %s%s: %s carried %s %s requests/s%s in %s.",
+		use, counted(a.Replicas), a.Series, demand, a.Limit, odds, counted(a.From), number.Significant(a.Rate), spread, of, number.Count(a.Runs, "run"))
+	if why := a.provisionally(); why != "" {
+		text += " Provisional because " + why + "."
+	}
 	for _, d := range a.Doubts {
 		text += " " + d
 	}
 	return text
+}
+
+// provisionally says why the answer is provisional; "" where it is not.
+func (a Answer) provisionally() string {
+	var why []string
+	if a.Replicas > a.From {
+		were := "were"
+		if a.From == 1 {
+			were = "was"
+		}
+		why = append(why, fmt.Sprintf("%d replicas were not measured, at most %d %s, and more may meet a limit that no run has met", a.Replicas, a.From, were))
+	}
+	if n := len(a.Undecided); n > 0 {
+		u := a.Undecided[n-1]
+		if u.Probability != nil {
+			why = append(why, fmt.Sprintf("%d may be enough (%s likely)", u.Replicas, decision.Likely(*u.Probability)))
+		} else {
+			why = append(why, fmt.Sprintf("%d may be enough: of rates between those that were measured nothing is known", u.Replicas))
+		}
+	}
+	return strings.Join(why, "; ")
 }

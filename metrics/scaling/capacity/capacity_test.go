@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -43,11 +44,15 @@ func TestOf(t *testing.T) {
 		replicas, atLeast, from   int
 		doubt, why, inTheSentence string
 	}{
-		{"one carries it", map[int]float64{1: 100, 2: 190}, 90, 1, 1, 1, "", "", "Use 1 replica of native for 90.0 requests/s within p95=50ms: 1 replica carried 100 [95.0, 105] requests/s in 6 runs."},
-		{"the interval straddles", map[int]float64{1: 100, 2: 190}, 98, 2, 1, 2, "", "", "Use 2 replicas (1 may be enough)"},
-		{"two do not carry twice as much", map[int]float64{1: 100, 2: 150}, 160, 3, 3, 2, "This assumes that 3 replicas carry 1.5 times as much as 2, the most that was measured", "", "Use 3 replicas of native"},
-		{"beyond, and it straddles", map[int]float64{2: 200}, 400, 5, 4, 2, "measure 5", "", "(4 may be enough)"},
-		{"far beyond", map[int]float64{2: 200}, 2000, 0, 0, 2, "", "2 replicas carried 200 requests/s, and 2000 would take over 4 times as many", "no answer"},
+		{"one carries it", map[int]float64{1: 100, 2: 190}, 90, 1, 1, 1, "", "", "Use 1 replica of native for 90.0 requests/s within p95=50ms (over 99 % likely to carry it): 1 replica carried 100 [95.0, 105] requests/s in 6 runs."},
+		// 98 is half way from 100 to the lower end: log(100/98)/(log(100/95)/1.96) = 0.77 deviations, 78 %.
+		{"the interval straddles", map[int]float64{1: 100, 2: 190}, 98, 2, 1, 2, "", "", "Provisional: use 2 replicas of native for 98.0 requests/s within p95=50ms (over 99 % likely to carry it): 2 replicas carried 190 [180, 200] requests/s in 6 runs. Provisional because 1 may be enough (78 % likely)."},
+		// A second replica brings half of what the first does: more may bring nothing, or less.
+		{"two do not carry twice as much", map[int]float64{1: 100, 2: 150}, 160, 0, 0, 2, "", "2 replicas carried 150 requests/s, and not even 8, 4 times as many, are sure to carry 160 (", "no answer"},
+		// With a power of at least 0.85 − 0.25·log(2)/log(3) = 0.692 it takes 2·(400/190)^(1/0.692) = 5.9 replicas;
+		// with one of at most 1 + 1.7/2 = 1.85, 2·(400/210)^(1/1.85) = 2.8.
+		{"beyond, and it straddles", map[int]float64{2: 200}, 400, 6, 3, 2, "", "", "at least 3 are needed): 2 replicas carried 200 [190, 210] requests/s in 6 runs. Provisional because 6 replicas were not measured, at most 2 were"},
+		{"far beyond", map[int]float64{2: 200}, 2000, 0, 0, 2, "", "2 replicas carried 200 requests/s, and not even 8, 4 times as many, are sure to carry 2000", "no answer"},
 	} {
 		a := Of(curve(t, tt.carry, 6), Load{Rate: tt.demand}, func(n int) (float64, error) { return 3.6 * float64(n), nil })
 		if a.Replicas != tt.replicas || a.AtLeast != tt.atLeast || a.From != tt.from {
@@ -90,10 +95,10 @@ func TestCompare(t *testing.T) {
 }
 
 // One replica carries 100 requests/s of one sample, or 30 of 8, which stand for 240 of
-// one. A demand of 220 are 27.5 of 8, which it carries by the lower end (28.5); of one it
-// takes ⌈220/95⌉ = 3. By requests/s alone the first would come out at eight replicas.
+// one. A demand of 220 are 27.5 of 8, which it carries by the lower end (28.5); of one, of which
+// 285 are carried by three, it takes 3. By requests/s alone the first would come out at eight replicas.
 func TestBatches(t *testing.T) {
-	one, eight := curve(t, map[int]float64{1: 100}, 6), curve(t, map[int]float64{1: 30}, 6)
+	one, eight := curve(t, map[int]float64{1: 100, 2: 200, 3: 300}, 6), curve(t, map[int]float64{1: 30}, 6)
 	one.Parameters[measure.Batch], eight.Parameters[measure.Batch] = 1.0, 8.0
 	load := Load{220, 1}
 	list := []Answer{Of(one, load, flat(1)), Of(eight, load, flat(1))}
@@ -126,7 +131,7 @@ func TestBatches(t *testing.T) {
 	if b := BreakEvens(lines); len(b) != 1 || b[0].From != "eight" || !b[0].Never {
 		t.Errorf("%+v", b)
 	}
-	if end := lines[1].End(); end < 911.999 || end > 912.001 { // 4 · 28.5 · 8
+	if end, want := lines[1].End(), 28.5*8*math.Pow(4, 0.85); math.Abs(end-want) > 1e-6 {
 		t.Errorf("ends at %g", end)
 	}
 }

@@ -36,9 +36,6 @@ type Line struct {
 // End is the demand beyond which nothing is said.
 func (l Line) End() float64 { return l.Sure[len(l.Sure)-1].Upto }
 
-// mostRungs bounds what is drawn of a service with a great many replicas.
-const mostRungs = 10000
-
 // Demand is the line of one series, whose axis is the number of replicas, over requests/s
 // of load.Samples each. price is what so many replicas cost an hour.
 func Demand(c scaling.Curve, load Load, price func(replicas int) (float64, error)) Line {
@@ -54,6 +51,7 @@ func Demand(c scaling.Curve, load Load, price func(replicas int) (float64, error
 	}
 	l.Why = ""
 	for i := range measured {
+		measured[i].rate *= stands
 		measured[i].low *= stands
 		measured[i].high *= stands
 	}
@@ -74,9 +72,10 @@ func Demand(c scaling.Curve, load Load, price func(replicas int) (float64, error
 		}
 		l.Measured = len(rungs)
 		last := measured[len(measured)-1]
-		each := end(last) / float64(last.replicas)
-		for k := last.replicas + 1; k <= min(most*last.replicas, last.replicas+mostRungs); k++ {
-			add(each*float64(k), k)
+		for _, k := range counts(measured) {
+			if k > last.replicas {
+				add(end(rateAt(measured, k)), k)
+			}
 		}
 		return rungs
 	}

@@ -1,0 +1,117 @@
+package capacity
+
+import (
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
+)
+
+const (
+	// level is that of the intervals.
+	level = 0.95
+	// sure is the probability of carrying the demand that an answer needs: the demand is below
+	// the interval.
+	sure = (1 + level) / 2
+)
+
+// rateAt returns what so many replicas carry: as measured, else between the measured numbers next
+// to it or beyond them. Replicas that share a line of requests carry more than in proportion, and
+// the more so the fewer they are; replicas that share memory or a network carry less, and ever less.
+// Beyond the largest number the rate goes with a power of the replicas: the one between the
+// largest measured number and half of it, which bends towards 1 if it is above and away from 1 if it is
+// below. The bounds are such that simulated services are inside (TestTruthOfCapacity).
+func rateAt(measured []carried, replicas int) carried {
+	i, found := slices.BinarySearchFunc(measured, replicas, func(c carried, k int) int { return c.replicas - k })
+	switch {
+	case found:
+		return measured[i]
+	case i == 0:
+		return measured[0].scaled(replicas, 1, 2.7, 0.5)
+	case i == len(measured):
+		return beyond(measured, replicas)
+	}
+	below, above := measured[i-1], measured[i]
+	part := math.Log(float64(replicas)/float64(below.replicas)) / math.Log(float64(above.replicas)/float64(below.replicas))
+	between := func(a, b float64) float64 { return math.Exp((1-part)*math.Log(a) + part*math.Log(b)) }
+	off := 0.02 * float64(above.replicas) / float64(below.replicas)
+	c := carried{replicas: replicas, byRates: above.byRates, rate: between(below.rate, above.rate), low: between(below.low, above.low) * (1 - off), high: between(below.high, above.high) * (1 + off)}
+	c.rate = min(max(c.rate, c.low), c.high)
+	return c
+}
+
+// beyond is rateAt for more replicas than were measured.
+func beyond(measured []carried, replicas int) carried {
+	last := measured[len(measured)-1]
+	k := float64(last.replicas)
+	if len(measured) == 1 {
+		return last.scaled(replicas, 1, 0.85-0.25*math.Log(k)/math.Log(3), 1+1.7/k)
+	}
+	before := measured[0] // the largest number that is at most half as many: nearer ones tell less
+	for _, m := range measured {
+		if 2*m.replicas <= last.replicas {
+			before = m
+		}
+	}
+	doublings := math.Log(k / float64(before.replicas))
+	excess := math.Log(last.rate/before.rate)/doublings - 1
+	less := math.Hypot(math.Log(last.rate/last.low), math.Log(before.high/before.rate)) / doublings
+	more := math.Hypot(math.Log(last.high/last.rate), math.Log(before.rate/before.low)) / doublings
+	middle := 1 + 0.4*excess
+	if excess < 0 {
+		middle = 1 + 1.5*excess
+	}
+	low := 1 - 0.1 + 2.5*min(0, excess-less/2)
+	high := 1 + 0.1 + max(0, excess+more)
+	return last.scaled(replicas, middle, min(low, middle), max(high, middle))
+}
+
+// scaled is what another number of replicas carries if the rate goes with a power of it.
+func (c carried) scaled(replicas int, power, low, high float64) carried {
+	by := float64(replicas) / float64(c.replicas)
+	c.replicas, c.runs = replicas, 0
+	c.rate, c.low, c.high = c.rate*math.Pow(by, power), c.low*math.Pow(by, low), c.high*math.Pow(by, high)
+	return c
+}
+
+// carries returns the probability that the demand is carried; nil where nothing is known: between
+// rates that were measured.
+func (c carried) carries(demand float64) *float64 {
+	p := 0.0
+	switch {
+	case demand > c.high:
+		p = min(1-sure, c.belief(demand))
+	case demand <= c.low:
+		p = max(sure, c.belief(demand))
+	case c.byRates || math.IsInf(c.high, 1):
+		return nil
+	default:
+		p = c.belief(demand)
+	}
+	return &p
+}
+
+func (c carried) belief(demand float64) float64 {
+	if math.IsInf(c.high, 1) {
+		return sure
+	}
+	if c.low <= 0 {
+		return 1 - sure
+	}
+	return 1 - decision.Belief{Value: c.rate, Low: c.low, High: c.high, Level: level}.AtMost(demand)
+}
+
+// counts are the numbers of replicas that are considered: all up to 64, of more those at most
+// 2 % apart, and the measured ones.
+func counts(measured []carried) []int {
+	var list []int
+	farthest := most * measured[len(measured)-1].replicas
+	for k := 1; k <= farthest; k += max(1, k/64) {
+		list = append(list, k)
+	}
+	for _, m := range measured {
+		list = append(list, m.replicas)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
