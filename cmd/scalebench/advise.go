@@ -73,10 +73,13 @@ func adviseCommand(s *session) *cli.Command {
 			if c.NArg() > 1 {
 				return usagef("several studies go with --spec; ask about one at a time")
 			}
-			for _, name := range []string{"loss", "resource", "measure"} {
+			for _, name := range []string{"loss", "resource"} {
 				if c.IsSet(name) {
 					return usagef("--%s goes with --spec", name)
 				}
+			}
+			if o.measure != "" && c.IsSet("rate") {
+				return usagef("--rate asks about a service's rate within its limit, and --measure about another figure; leave one out")
 			}
 			limit, err := o.within(c)
 			if err != nil {
@@ -105,7 +108,7 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "spec", Destination: &o.spec, DisableDefaultText: true, Usage: "how much of each resource is enough, and how much too little"},
 		&cli.Float64Flag{Name: "loss", Destination: &o.loss, Value: sensitivity.Usual, Usage: "with --spec: less of a resource may cost the share `E` of the throughput"},
 		&cli.StringSliceFlag{Name: "resource", Destination: &o.resources, DefaultText: "those that differ", Usage: "with --spec: the parameter or label `KEY` is a resource; may be repeated"},
-		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "throughput, or what a service carries", Usage: "with --spec: `MEASURE` is what must not be lost"},
+		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "time or throughput, or what a service carries", Usage: "decide by the `MEASURE`, such as one that the program reports, which has a better direction; with --spec, it is what must not be lost"},
 	}
 }
 
@@ -161,7 +164,18 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.trainings(ctx, o.curveOptions)
+	ask := s.trainings
+	if o.measure != "" {
+		if adviser.wish.Figure, err = s.figure(ctx, o.curveOptions); err != nil {
+			return err
+		}
+		if err := adviser.wish.Check(); err != nil {
+			return &usageError{err: err}
+		}
+		o.asThroughput(*adviser.wish.Figure)
+		ask, adviser.tariff, adviser.wish.Cost = s.analyse, nil, nil
+	}
+	a, err := ask(ctx, o.curveOptions)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Key: "workers"},
 		{Key: "basis"},
-		{Key: "throughput", Unit: measure.RateUnit(a.Sample), Right: true},
+		rateColumn(a),
 		{Key: "efficiency", Right: true},
 	}}
 	timed, begun := a.Clock() != advice.Untimed, a.Clock() == advice.Job
@@ -58,7 +59,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 			name += ", unproven"
 		}
 		atBase := a.Base != nil && c.Workers == a.Base.Workers
-		cells := []any{c.Workers, name, figureText(c.Throughput, number.Significant, false), figureText(c.Efficiency, number.Percent, atBase)}
+		cells := []any{c.Workers, name, figureText(rateOf(c), number.Significant, false), figureText(c.Efficiency, number.Percent, atBase)}
 		if timed {
 			cells = append(cells, figureText(c.Training, number.Seconds, false))
 			if begun {
@@ -97,6 +98,16 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	}
 	return t
 }
+
+// rateColumn is what a decision without times is by.
+func rateColumn(a *advice.Advice) table.Column {
+	if a.Measure != "" {
+		return table.Column{Key: a.Measure, Unit: a.Unit(), Right: true}
+	}
+	return table.Column{Key: "throughput", Unit: measure.RateUnit(a.Sample), Right: true}
+}
+
+func rateOf(c advice.Candidate) *advice.Estimate { return cmp.Or(c.Throughput, c.Figure) }
 
 // nextNotes say what to measure next, and how.
 func nextNotes(a *advice.Advice) []string {
@@ -160,6 +171,10 @@ func AdviceData(list []*advice.Advice) *table.Table {
 		}
 	}
 	t.Columns = append(t.Columns, table.Column{Key: "keeps_limits"}, table.Column{Key: "currency"}, table.Column{Key: "why"})
+	asked := slices.ContainsFunc(list, func(a *advice.Advice) bool { return a.Measure != "" })
+	if asked {
+		t.Columns = append(t.Columns, table.Column{Key: "measure"}, table.Column{Key: "figure"}, table.Column{Key: "figure_low"}, table.Column{Key: "figure_high"})
+	}
 	for _, a := range list {
 		for _, c := range a.Candidates {
 			cells := []any{a.Series, c.Workers, c.Nodes, a.Workers != nil && *a.Workers == c.Workers, string(c.Basis), c.Runs}
@@ -170,7 +185,13 @@ func AdviceData(list []*advice.Advice) *table.Table {
 				}
 				cells = append(cells, f.Value, f.Low, f.High)
 			}
-			t.Add(append(cells, c.Keeps, a.Currency, c.Why)...)
+			cells = append(cells, c.Keeps, a.Currency, c.Why)
+			if f := c.Figure; asked && f != nil {
+				cells = append(cells, a.Measure, f.Value, f.Low, f.High)
+			} else if asked {
+				cells = append(cells, a.Measure, nil, nil, nil)
+			}
+			t.Add(cells...)
 		}
 	}
 	return t

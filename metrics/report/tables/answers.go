@@ -23,16 +23,20 @@ func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options)
 	for _, a := range list {
 		currency = a.Currency
 	}
+	rate := table.Column{Key: "throughput", Unit: scaling.RateUnit(curves...), Right: true}
+	if len(list) > 0 && list[0].Measure != "" {
+		rate = rateColumn(list[0])
+	}
 	t := &table.Table{Columns: append(seriesColumns(keys), table.Column{Key: "use", Head: "use workers"}, table.Column{Key: "goal", Head: "to reach"},
 		table.Column{Key: "seconds", Head: "in", Right: true},
-		table.Column{Key: "throughput", Unit: scaling.RateUnit(curves...), Right: true}, table.Column{Key: "efficiency", Right: true},
+		rate, table.Column{Key: "efficiency", Right: true},
 		table.Column{Key: "cost", Head: "cost (" + currency + ")", Right: true, Data: currency == ""}, table.Column{Key: "limit", Head: "limited by"})}
 	answered := map[string]bool{}
 	for _, a := range advice.Ranked(list, wish) {
 		answered[a.Series] = true
 		atBase := a.Base != nil && a.Candidate.Workers == a.Base.Workers
 		t.Add(append(seriesCells(of[a.Series], keys), a.Candidate.Workers, table.NonZero(GoalText(a.Advice)), figureText(a.Seconds, number.Seconds, false),
-			figureText(a.Throughput, number.Significant, false), figureText(a.Efficiency, number.Percent, atBase), figureText(a.Cost, number.Significant, false), table.NonZero(a.Limits.Text()))...)
+			figureText(rateOf(a.Candidate), number.Significant, false), figureText(a.Efficiency, number.Percent, atBase), figureText(a.Cost, number.Significant, false), table.NonZero(a.Limits.Text()))...)
 	}
 	if len(list) > 0 {
 		if text := brackets(t, list[0].Confidence); text != "" {
@@ -112,6 +116,8 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 				text += " to " + goal
 			}
 			text += " " + string(a.Clock())
+		} else if a.Figure != nil {
+			text = a.Measure + " " + figureText(a.Figure, number.Significant, a.Figure.Low == nil).(string) + " " + a.Unit()
 		} else if a.Throughput != nil {
 			text = figureText(a.Throughput, number.Significant, a.Throughput.Low == nil).(string) + " " + measure.RateUnit(a.Sample)
 		}

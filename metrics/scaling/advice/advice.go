@@ -34,6 +34,9 @@ type Options struct {
 	Cost     func(workers, nodes int, seconds float64) (float64, error)
 	Currency string
 
+	// Figure is the measure that the runs have as their throughput
+	// (scaling.AsThroughput); nil: their throughput.
+	Figure *measure.Measure
 	// Most is the largest number of workers that can run; 0: not known. No measurement
 	// with more is asked for.
 	Most int
@@ -66,6 +69,7 @@ type Candidate struct {
 	Basis      Basis     `json:"basis"`
 	Runs       int       `json:"runs"`       // with a throughput, or else a time; 0 where nothing was measured
 	Throughput *Estimate `json:"throughput"` // samples/s; null where runs have times alone
+	Figure     *Estimate `json:"figure"`     // of a question about a measure: its value, in its unit; then there is no throughput
 	Efficiency *Estimate `json:"efficiency"` // fraction, over the base
 	// Training is the time on the training clock, as scaling has it; Seconds has
 	// initialisation before it: from the start of the processes to the target.
@@ -109,6 +113,7 @@ type Advice struct {
 	Series  string           `json:"series"`
 	Scaling string           `json:"scaling"` // "weak", "strong"; "" where not recorded
 	Sample  string           `json:"-"`       // what throughputs count, as in Curve
+	Measure string           `json:"measure"` // that is decided by, if asked for; "": time or throughput
 	Base    *scaling.RowBase `json:"base"`
 	// Workers is the answer; null where no candidate does what was asked.
 	Workers *int `json:"workers"`
@@ -144,7 +149,12 @@ type Advice struct {
 	Law      []string `json:"law"`      // what the law that fits best is made of; never null
 	Warnings []string `json:"warnings"` // never null
 	limited  bool
+	unit     string // of Measure
+	lower    bool   // Measure is better when lower
 }
+
+// Unit returns the unit of the measure that was asked for.
+func (a *Advice) Unit() string { return a.unit }
 
 // Limited reports whether limits were asked for.
 func (a *Advice) Limited() bool { return a.limited }
@@ -163,6 +173,8 @@ func (o *Options) Check() error {
 		return fmt.Errorf("a budget of %g cannot be spent; give an amount above 0", o.Budget)
 	case o.Target != nil && o.Samples > 0:
 		return errors.New("target and samples cannot be combined; give one")
+	case o.Figure != nil && (o.Target != nil || o.Samples > 0 || o.Deadline > 0 || o.Budget > 0):
+		return fmt.Errorf("target, samples, deadline and budget are about times to a target, and measure %s is compared by itself; leave them out", o.Figure.Name)
 	case o.Budget > 0 && o.Cost == nil:
 		return errors.New("a budget needs prices; give a site file with [[prices]]")
 	}
@@ -205,6 +217,9 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	s := &study{o: o, curve: &c, obs: obs, misses: newMisses(o.Confidence), lost: math.Inf(1), runs: map[int][]*scaling.Observation{}}
 	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Sample: c.Sample, Base: c.Base.Row(), Confidence: o.Confidence,
 		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}, Undecided: []Contender{}, Equivalent: []int{}, Doubts: []decision.Doubt{}}
+	if o.Figure != nil {
+		s.Measure, s.unit, s.lower = o.Figure.Name, o.Figure.Unit, o.Figure.Better == measure.Lower
+	}
 	if o.Cost != nil {
 		s.Currency = o.Currency
 	}
@@ -232,7 +247,48 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	s.Ranking = s.law == nil && len(s.runs) > 0 && !slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.main() != nil && c.main().Low != nil })
 	s.choose()
 	s.next()
+	s.asFigure()
 	return &s.Advice, nil
+}
+
+// asFigure converts what was computed as throughputs into the measure that was asked for.
+func (s *study) asFigure() {
+	m := s.o.Figure
+	if m == nil {
+		return
+	}
+	value := func(x float64) float64 {
+		if m.Better == measure.Lower {
+			return 1 / x
+		}
+		return x
+	}
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		e := c.Throughput
+		c.Throughput = nil
+		if e == nil {
+			continue
+		}
+		c.Figure = &Estimate{Value: value(e.Value)}
+		if e.Low != nil && e.High != nil {
+			low, high := value(*e.Low), value(*e.High)
+			low, high = min(low, high), max(low, high)
+			c.Figure.Low, c.Figure.High = &low, &high
+		}
+	}
+	if b := s.Base; b != nil && b.Throughput != nil {
+		x := value(*b.Throughput)
+		b.Throughput, b.Unit = &x, m.Unit
+	}
+}
+
+// rate is what is compared where there is no time.
+func (s *study) rate() string {
+	if s.o.Figure != nil {
+		return s.o.Figure.Title
+	}
+	return "throughput"
 }
 
 // place finds out how workers are spread over nodes.

@@ -40,10 +40,14 @@ func Ranked(list []*Advice, wish Options) []Answer {
 	}
 	seconds := known(func(a Answer) *Estimate { return a.Seconds })
 	slower := known(func(a Answer) *Estimate {
-		if a.Throughput == nil {
+		switch rate := cmp.Or(a.Throughput, a.Figure); {
+		case rate == nil:
 			return nil
+		case a.lower:
+			return rate
+		default:
+			return &Estimate{Value: -rate.Value}
 		}
-		return &Estimate{Value: -a.Throughput.Value}
 	})
 	slices.SortStableFunc(answers, func(a, b Answer) int {
 		c := byGoal(b, a)
@@ -104,7 +108,7 @@ const (
 func Compare(a, b Answer) Order {
 	x, y := a.Seconds, b.Seconds
 	if x == nil || y == nil {
-		x, y = a.Throughput, b.Throughput
+		x, y = cmp.Or(a.Throughput, a.Figure), cmp.Or(b.Throughput, b.Figure)
 	}
 	switch {
 	case x == nil || y == nil || x.Low == nil || y.Low == nil || x.High == nil || y.High == nil:

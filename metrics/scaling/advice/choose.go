@@ -69,11 +69,15 @@ func (s *study) choose() {
 func (s *study) nothing() {
 	s.Objective = "any worker count"
 	s.Reason = [2]string{"No worker count can be recommended.", "No run of this series reached a steady state, so there is no throughput."}
+	if s.o.Figure != nil {
+		s.Reason[1] = "No run of this series has a " + s.rate() + " above 0."
+		return
+	}
 	if len(s.runs) == 0 {
 		s.Reason[1] = "No run has finished successfully yet; `scalebench status` shows how far each has got."
 	}
 	if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
-		s.Reason[1] = "Its runs report no steps and reach no target. If they do the same work at each worker count, compare their run times in `scalebench scaling`; otherwise have the program report its steps."
+		s.Reason[1] = "Its runs report no steps and reach no target. If they do the same work at each worker count, `scalebench advise -m run_seconds` compares their run times; otherwise have the program report its steps."
 	}
 	if s.curve.Measured(measure.TokensPerSecond) {
 		s.Reason[1] = "Its runs state tokens/s, but not how many tokens a sample has. To count throughput in tokens/s, import them again with `--replace --set workload.sample=token`, or set sample = \"token\" in [workload]."

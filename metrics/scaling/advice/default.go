@@ -19,7 +19,10 @@ const kneeGain = 1.4
 // each doubling, so that the answer is the count that no other beats at that price, over
 // the whole range: a plateau is no series of doublings.
 func (s *study) byDefault() {
-	what := "the throughput"
+	what := "the " + s.rate()
+	if s.o.Figure != nil {
+		what = "improvement of " + s.rate()
+	}
 	if s.byTime() {
 		what = "the speed to " + s.goal()
 	}
@@ -164,7 +167,7 @@ func (s *study) unjudged(p *scaling.Point) string {
 	workers := number.Count(p.Workers, "worker")
 	switch t := p.Of(s.Goal); {
 	case !s.byTime():
-		return "no run on " + workers + " has a throughput"
+		return "no run on " + workers + " has a " + s.rate()
 	case t.Runs == 0:
 		return "no run on " + workers + " says when it reached " + s.goal()
 	default:
@@ -186,6 +189,9 @@ func (s *study) gained(from, to int, p pair) string {
 	if to != 2*from {
 		start, each = fmt.Sprintf("going from %d to %d", from, to), " per doubling"
 	}
+	if s.o.Figure != nil {
+		return fmt.Sprintf("%s improves %s %.3g×%s%s", start, s.rate(), p.perDoubling(p.Estimate.Value), each, s.bounds(p, true))
+	}
 	does := "trains"
 	if s.byTime() {
 		does = "reaches " + s.goal()
@@ -205,17 +211,25 @@ func (s *study) refused(from, to int, p pair) string {
 	if b := p.comparison().Belief; b != nil && 1-b.AtMost(1) > 1-decision.Sure {
 		likely = ", " + Likely(1-b.AtMost(1)) + " likely to be worth it"
 	}
+	faster, slower, fast := "faster", "slower", "fast"
+	if s.o.Figure != nil {
+		faster, slower, fast = "better", "worse", "good"
+	}
 	if ratio <= 1 {
-		how := fmt.Sprintf("%d were no faster than %d", to, from)
+		how := fmt.Sprintf("%d were no %s than %d", to, faster, from)
 		if p.speed != nil && p.speed.High < 1 {
-			how = fmt.Sprintf("%d workers are slower than %d", to, from)
+			how = fmt.Sprintf("%d workers are %s than %d", to, slower, from)
 		}
 		if s.loads(to, from) {
 			how += ", initialisation included"
 		}
 		return how + s.bounds(p, false) + likely
 	}
-	return fmt.Sprintf("%d would be %.3g× as fast%s%s, for %.3g× the worker-hours%s", to, p.perDoubling(ratio), each, s.bounds(p, false), workers/ratio, likely)
+	price := ""
+	if s.o.Figure == nil {
+		price = fmt.Sprintf(", for %.3g× the worker-hours", workers/ratio)
+	}
+	return fmt.Sprintf("%d would be %.3g× as %s%s%s%s%s", to, p.perDoubling(ratio), fast, each, s.bounds(p, false), price, likely)
 }
 
 // bounds is the end of the interval that matters, or both where the step is undecided.

@@ -46,8 +46,11 @@ func (l *Limits) Text() string {
 // small is a share that is not worth naming as a limit.
 const small = 0.02
 
-// limits works out what limits scaling.
+// limits works out what limits scaling. The parts of a step explain no other measure.
 func (s *study) limits() {
+	if s.o.Figure != nil {
+		return
+	}
 	i := len(s.curve.Points) - 1
 	for i >= 0 && rate(&s.curve.Points[i]) == nil {
 		i--

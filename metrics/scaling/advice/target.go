@@ -55,7 +55,9 @@ func harder(a *measure.Target, b measure.Target) *measure.Target {
 func (s *study) converge() error {
 	s.chooseTarget()
 	if s.Goal == "" {
-		if s.o.Samples == 0 {
+		if s.o.Figure != nil {
+			s.timeless = s.o.Figure.Title + " is compared, not times"
+		} else if s.o.Samples == 0 {
 			s.timeless = "no time to a target was measured; say with --samples how much to train"
 		}
 		return nil
