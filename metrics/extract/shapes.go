@@ -125,8 +125,8 @@ func (s *survey) flat(rows []surveyed, ours string) error {
 		if _, judged := s.columns["accuracy"]; judged && ours == "elapsed" {
 			return nil
 		}
-		return fmt.Errorf("%s: %s does not fall with more workers (%s s, %s s): if the work grew with the workers (weak scaling), write --set workload.scaling=weak, and such times are not compared; if it was always the same, --set workload.scaling=strong",
-			s.l.o.File, ours, at(first), at(last))
+		return fmt.Errorf("%s: %s does not fall with more workers (%s s at %g, %s s at %g): if the work grew with the workers (weak scaling), write --set workload.scaling=weak, and such times are not compared; if it was always the same, --set workload.scaling=strong",
+			s.l.o.File, ours, write(first.value), first.workers, write(last.value), last.workers)
 	}
 	return nil
 }
