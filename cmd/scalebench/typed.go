@@ -34,7 +34,8 @@ const studyOrCommand = overriddenStudy + " | -- COMMAND..."
 
 const typedHelp = "The command after -- is measured without a study file: it runs with each number of\n" +
 	"--workers, unchanged and without a shell. The study made from it is printed and kept\n" +
-	"like any other; --write also keeps its file."
+	"like any other; --write also keeps its file. One copy starts per worker, each with its\n" +
+	"RANK; command.start=once starts one, which reads {workers} and starts the rest."
 
 // commandOptions are of a command that is measured without a study file.
 type commandOptions struct {
@@ -200,6 +201,10 @@ func (s *session) tellStudy(a asked, w *work) {
 		where = "written to " + a.write
 	}
 	s.note("study %s (%s); its runs are in %s:\n  %s", w.study.Name, where, w.folder.Path(), strings.ReplaceAll(strings.TrimSpace(string(w.study.Source())), "\n", "\n  "))
+	several := func(p study.Planned) bool { return p.Point.Workers > 1 && p.Point.Command.Start == "rank" }
+	if slices.ContainsFunc(w.plan.Points, several) {
+		s.note("it starts one copy of the command per worker, each with its own RANK; a command that starts its workers itself takes their number by {workers}, and command.start=once before --")
+	}
 }
 
 // timing prints what the command of a study took, of the points of its plan.
