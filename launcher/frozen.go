@@ -40,7 +40,11 @@ func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.
 			return err
 		}
 	}
-	return writeJSON(folder.Plan(), frozen, file.Open)
+	mode := file.Open
+	if len(frozen.Exposed()) > 0 {
+		mode = file.Private
+	}
+	return writeJSON(folder.Plan(), frozen, mode)
 }
 
 // Claim makes a folder the study's; see rundir.Study.Claim.

@@ -206,7 +206,11 @@ func (c Creator) create(t Todo, r Record, extra func(at rundir.Folder, a *Attemp
 	}
 	a := &Attempt{Run: final, Number: t.Number, Point: t.Point, Record: r}
 	return a, final.Create(func(at rundir.Folder) error {
-		if err := writeJSON(at.Point(), a.Point, file.Open); err != nil {
+		mode := file.Open
+		if len(a.Point.Exposed()) > 0 {
+			mode = file.Private
+		}
+		if err := writeJSON(at.Point(), a.Point, mode); err != nil {
 			return err
 		}
 		if len(t.Command.Secrets()) > 0 {

@@ -98,7 +98,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 			cells := []any{q.ID, q.Framework, table.NonZero(q.Variant), heard(q, "workload.model", modelOf(w.study, q))}
 			parameters := q.Parameters()
 			for _, path := range swept {
-				cells = append(cells, parameters[path])
+				cells = append(cells, study.Shown(path, parameters[path]))
 			}
 			t.Add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
 				batch(q, q.WorkerBatch), batch(q, q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), w.study.Runs(), q.Resources.Time.Seconds(),
@@ -138,7 +138,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	if err := s.print(t); err != nil {
 		return err
 	}
-	for _, doubt := range slices.Concat(w.study.Doubts(), w.study.Tails(w.plan), short, w.site.Doubts()) {
+	for _, doubt := range slices.Concat(w.study.Doubts(w.plan), w.study.Tails(w.plan), short, w.site.Doubts()) {
 		s.warn("%v", doubt)
 	}
 	return s.precheck(ctx, w) // after the plan, which may be for another cluster

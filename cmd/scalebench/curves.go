@@ -244,7 +244,7 @@ func (s *session) planned(ctx context.Context, db *store.Store, arg, name, where
 		if err != nil {
 			return nil, err
 		}
-		return launcher.Planned(chosen.planned), nil
+		return db.Hidden(launcher.Planned(chosen.planned)), nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		s.warn("%v; using the plan in the database", err)

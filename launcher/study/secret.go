@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -57,6 +58,44 @@ func (p *Point) Plain() bool {
 		!maps.Equal(hidden.Command.Environment, p.Command.Environment) || !maps.Equal(hidden.Own, p.Own)
 }
 
+// Exposed returns the keys outside [command] and [parameters] whose values look like
+// secrets, such as data.path. The run's program gets them from the point's record, so they
+// are there as they are.
+func (p *Point) Exposed() []string {
+	var list []string
+	for path, text := range keyTexts(p) {
+		var v any
+		if strings.HasPrefix(path, "command.") || strings.HasPrefix(path, parameterPrefix) || json.Unmarshal([]byte(text), &v) != nil {
+			continue
+		}
+		if !reflect.DeepEqual(Shown(path, v), v) {
+			list = append(list, path)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Shown is the value of a key as tables show it: a word replaces secrets.
+func Shown(path string, v any) any { return redact.Key(nil).Value(path, v) }
+
+// Exposed is Point.Exposed of all points.
+func (p *Plan) Exposed() []string {
+	seen := map[string]bool{}
+	points := map[string]bool{}
+	for i := range p.Points {
+		point := &p.Points[i].Point
+		if points[point.ID] {
+			continue
+		}
+		points[point.ID] = true
+		for _, path := range point.Exposed() {
+			seen[path] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
 // Secret reports whether the study's points have secrets, for whose digests Key
 // is needed.
 func (s *Study) Secret() bool {
@@ -69,13 +108,13 @@ func (s *Study) Secret() bool {
 	})
 }
 
-// Doubts are what in the study looks like a secret.
-func (s *Study) Doubts() Problems {
+// Doubts are what in the study, and in its plan, looks like a secret.
+func (s *Study) Doubts(plan *Plan) Problems {
 	const stored = " looks like a secret. Records have a keyed digest in its place, but this file and its copy in the run folder hold it. "
 	const better = "Leave it out and set it where you run or submit: the program inherits it"
 	var list Problems
 	doubt := func(key, path, message string) {
-		list = append(list, Problem{File: s.File, Line: s.lines[key], Path: path, Message: message})
+		list = append(list, Problem{File: s.File, Line: cmp.Or(s.lines[key], s.lines["sweep."+key]), Path: path, Message: message})
 	}
 	hidden := s.Command.Sealed(nil)
 	for i, argument := range s.Command.Run {
@@ -92,6 +131,9 @@ func (s *Study) Doubts() Problems {
 		if len(s.Own[name].secrets(name)) > 0 {
 			doubt(parameterPrefix+name, parameterPrefix+name, "it"+stored+better)
 		}
+	}
+	for _, path := range plan.Exposed() {
+		doubt(path, path, "it looks like a secret. Tables and the database have a digest in its place, but point.json and plan.json, which only you can then read, hold it, and so does this file. Put it elsewhere, and name a file or a path without it")
 	}
 	for _, a := range s.axes {
 		name, own := strings.CutPrefix(a.path, parameterPrefix)

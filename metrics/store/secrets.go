@@ -14,6 +14,7 @@ import (
 type digests struct {
 	once sync.Once
 	path string // of the database
+	make bool   // a key if there is none; only in a database that is written to
 	key  redact.Key
 	err  error
 }
@@ -23,7 +24,16 @@ func (d *digests) hide(secret string) string {
 	if hidden := redact.Key(nil).Hide(secret); hidden != redact.Withheld || secret == redact.Withheld {
 		return hidden
 	}
-	d.once.Do(func() { d.key, d.err = redact.ReadKey(redact.KeyFile(d.path)) })
+	d.once.Do(func() {
+		if d.make {
+			d.key, d.err = redact.ReadKey(redact.KeyFile(d.path))
+			return
+		}
+		var err error
+		if d.key, err = redact.LoadKey(redact.KeyFile(d.path)); d.path == "" || err != nil {
+			d.key = redact.NewKey() // for this command: different secrets stay different
+		}
+	})
 	return d.key.Hide(secret)
 }
 

@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/redact"
@@ -38,6 +40,19 @@ func (s *Store) SetPlanned(ctx context.Context, study string, points []scaling.P
 		}
 		return disarrange(tx, study)
 	})
+}
+
+// Hidden returns the points with digests in place of secrets, as the database has them and
+// the runs.
+func (s *Store) Hidden(points []scaling.Planned) []scaling.Planned {
+	list := slices.Clone(points)
+	for i := range list {
+		list[i].Parameters = maps.Clone(list[i].Parameters)
+		for key, v := range list[i].Parameters {
+			list[i].Parameters[key] = redact.Hider(s.digests.hide).Value(key, v)
+		}
+	}
+	return list
 }
 
 func (s *Store) samePlan(a, b []scaling.Planned) (bool, error) {

@@ -75,7 +75,7 @@ func Open(path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("database %s: %w: %w", path, ErrUnusable, err)
 	}
 	s := &Store{path: path, now: o.Now, limit: o.WhereLimit}
-	s.digests.path = path
+	s.digests.path, s.digests.make = path, true
 	if s.network, err = o.network(path); err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
@@ -141,7 +141,9 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	if empty { // a collect has died, or is at work, before the file had a schema
 		return nil, fmt.Errorf("database %s: empty, as if the %w; `scalebench collect` fills it from the run folders", path, fs.ErrNotExist)
 	}
-	return &Store{path: path, now: o.Now, limit: o.WhereLimit, read: openForReading(path, o.LockWait)}, nil
+	s := &Store{path: path, now: o.Now, limit: o.WhereLimit, read: openForReading(path, o.LockWait)}
+	s.digests.path = path
+	return s, nil
 }
 
 // Path is the database file, absolute.
