@@ -215,7 +215,7 @@ func hideInOne(argument string, hide func(string) string) string {
 	}
 	name, value := parts[1], parts[2]
 	switch {
-	case Named(name, value):
+	case Named(name, value), cookie.MatchString(name):
 		return name + hide(value)
 	case slices.Contains(userOptions, strings.TrimSuffix(name, "=")):
 		return name + hidePassword(value, hide)
@@ -240,6 +240,9 @@ var userOptions = []string{"-u", "--user", "--proxy-user", "-U"}
 // assignment is an argument NAME=VALUE, with or without dashes, or a header
 // NAME: VALUE.
 var assignment = regexp.MustCompile(`^([-+]{0,2}[A-Za-z_][\w.-]*(?:=|: ))((?s:.+))$`)
+
+// cookie is the name of a header whose whole value is secret.
+var cookie = regexp.MustCompile(`^(?i:set-)?(?i:cookie): $`)
 
 var option = regexp.MustCompile(`^--?[A-Za-z][\w.-]*$`)
 

@@ -48,6 +48,7 @@ var texts = []string{
 	"mongosh host -u me -p MARK", "docker login -u me -p MARK registry", "7z a -pMARK x.7z y", "unzip -P MARK x.zip", "redis-cli -h cache -a MARK", "ldapsearch -D cn=me -w MARK",
 	`["mysql", "-pMARK"]`, `["sshpass", "-p", "MARK"]`, "https://discord.com/api/webhooks/123/MARK",
 	"client -pMARK", `["client", "-pMARK"]`, "wrote Qm5xT2pZ8vKc4LwRj7NfYb3HsD6gAe9UMARK",
+	"https://s3/x?a=1&X-Amz-Signature=MARK&b=2", "https://x/y?sv=2&sig=MARK", "https://x/y?Signature=MARK#z", "https://x?X-Amz-Security-Token=MARK", "Server=db;User=sa;Pwd=MARK;x=1",
 	"vault hvs.MARK", "redis://:MARK@cache:6379/0", "--auth.token=MARK", "credentials=MARK",
 }
 
@@ -137,11 +138,11 @@ func TestOrdinary(t *testing.T) {
 func TestArguments(t *testing.T) {
 	key := Key("a key")
 	got := strings.Join(key.Arguments([]string{"python3", "train.py", "--api-key", "a,b c", "--password=x,y z", "TOKEN=x;y", "--user", "me:pass", "--max-tokens", "5", "--verbose",
-		"--env=PASSWORD=x y", "--user=me:pass", "-H", "X-Auth-Token: x y", "--token", "-x!y", "--use-auth", "--verbose",
+		"--env=PASSWORD=x y", "--user=me:pass", "-H", "X-Auth-Token: x y", "Cookie: session=ab1; x=y", "--token", "-x!y", "--use-auth", "--verbose",
 		"client", "-pHunter2!", "-p8", "-p8080:80", "-parallel", "-pthread", "--use-auth-token", "true", "--cache-key=8", "-p", "8",
 		"/usr/bin/mysql", "-px;y", "-P3306", "sshpass", "-p", "x y", "podman", "login", "-p", "-x"}), "|")
 	want := strings.Join([]string{"python3", "train.py", "--api-key", key.Hide("a,b c"), "--password=" + key.Hide("x,y z"), "TOKEN=" + key.Hide("x;y"), "--user", "me:" + key.Hide("pass"), "--max-tokens", "5", "--verbose",
-		"--env=PASSWORD=" + key.Hide("x y"), "--user=me:" + key.Hide("pass"), "-H", "X-Auth-Token: " + key.Hide("x y"), "--token", key.Hide("-x!y"), "--use-auth", "--verbose",
+		"--env=PASSWORD=" + key.Hide("x y"), "--user=me:" + key.Hide("pass"), "-H", "X-Auth-Token: " + key.Hide("x y"), "Cookie: " + key.Hide("session=ab1; x=y"), "--token", key.Hide("-x!y"), "--use-auth", "--verbose",
 		"client", "-p" + key.Hide("Hunter2!"), "-p8", "-p8080:80", "-parallel", "-pthread", "--use-auth-token", "true", "--cache-key=8", "-p", "8",
 		"/usr/bin/mysql", "-p" + key.Hide("x;y"), "-P3306", "sshpass", "-p", key.Hide("x y"), "podman", "login", "-p", key.Hide("-x")}, "|")
 	if got != want {

@@ -34,6 +34,10 @@ var shapes = []shape{
 	{pattern: regexp.MustCompile(`((?i:authorization)["']?\s*[:=]\s*["']?(?:(?i:bearer|basic|token|digest|negotiate|apikey)\s+)?)([^\s"',;]+)`), marks: []string{"authorization"}},
 	{pattern: regexp.MustCompile(`((?i:cookie)["']?:\s*)([^"'\n]+)`), marks: []string{"cookie"}},
 	{pattern: regexp.MustCompile(`((?:^|\s)(?:-u|--user|--proxy-user)\s+["']?[^\s:"'-][^\s:"']*:)([^\s"']+)`), marks: []string{"-u", "--proxy-user"}},
+	// A signed address: whoever has it may use it, however short the signature.
+	{pattern: regexp.MustCompile(`([?&](?i:sig|signature|x-(?:amz|goog)-signature|x-amz-security-token)=)([^\s"'&;,]+)`), marks: []string{"sig", "x-amz-security-token"}},
+	// A connection string: Server=x;User=y;Pwd=z
+	{pattern: regexp.MustCompile(`(;\s*(?i:pwd)\s*=\s*)([^\s"';/$][^\s"';]*)`), marks: []string{"pwd"}},
 	passwordShape(),
 	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60\[,])-p)([^\s"'\\,;|&\]-][^\s"'\\,;|&\]]*)`), marks: []string{"-p"}, is: func(_, secret string) bool { return attached(secret) }},
 	{pattern: regexp.MustCompile(`()\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*)`), marks: []string{"eyj"}},
