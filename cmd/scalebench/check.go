@@ -33,9 +33,9 @@ func checkCommand(s *session) *cli.Command {
 			"interpreter from your PATH or from a site file given with --site. Commands that start\n" +
 			"runs also refuse missing files, unless --unchecked says that the nodes have them.\n" +
 			"\n" +
-			"Node-hours are the maximum for the plan: nodes times the jobs' time limit, over\n" +
-			"all repeats. The plan shows which points have results in the run folders, and why\n" +
-			"others have none. Nothing is submitted.\n\n" + overrideHelp + "\n\n" + typedHelp,
+			"Node-hours and cost are the maximum for the runs that are still to make: nodes times\n" +
+			"the jobs' time limit. The plan shows which points have results in the run folders, and\n" +
+			"why others have none. Nothing is submitted.\n\n" + overrideHelp + "\n\n" + typedHelp,
 		Flags: append([]cli.Flag{siteFlag(&site)}, command.flags()...),
 		Action: func(c *cli.Context) error {
 			a, err := command.asked(site, c.Args().Slice())
@@ -87,9 +87,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 		{Key: "runs"}, {Key: "time_limit", Show: number.Seconds, Optional: true}, {Key: "node_hours", Head: "max node-hours"},
 		{Key: "results"}, {Key: "why", Head: "missing"},
 	}...)
-	var hours float64
 	for _, p := range w.plan.Points {
-		hours += p.NodeHours()
 		if q := p.Point; q.Repeat == w.study.First {
 			partition := any(p.Partition)
 			if p.Partition == "" {
@@ -102,14 +100,26 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 			}
 			t.Add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
 				batch(q, q.WorkerBatch), batch(q, q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), w.study.Runs(), q.Resources.Time.Seconds(),
-				p.NodeHours()*float64(w.study.Runs()), in.good[q.ID], table.NonZero(strings.Join(in.why[q.ID], ", ")))...)
+				p.NodeHours()*float64(in.left[q.ID]), in.good[q.ID], table.NonZero(strings.Join(in.why[q.ID], ", ")))...)
 		}
 	}
 	lacks := func(row []any) bool { return row[len(row)-1] != nil }
 	t.Columns[len(t.Columns)-1].Data = !slices.ContainsFunc(t.Rows, lacks)
 	t.Fold("point", "framework", "model", "nodes", "workers_per_node", "partition", "exclusive", "worker_batch", "global_batch", "learning_rate", "runs", "time_limit")
-	t.Notes = append(t.Notes, fmt.Sprintf("study %s: %s, %s, at most %s node-hours",
-		w.study.Name, number.Count(len(t.Rows), "point"), number.Count(len(w.plan.Points), "run"), number.Significant(hours)))
+	most, err := atMost(in.toMake, w.site)
+	if err != nil {
+		return err
+	}
+	runs := number.Count(len(w.plan.Points), "run")
+	all := fmt.Sprintf("study %s: %s, %s", w.study.Name, number.Count(len(t.Rows), "point"), runs)
+	switch left := len(in.toMake.Points); left {
+	case len(w.plan.Points):
+		t.Notes = append(t.Notes, all+", "+most)
+	case 0:
+		t.Notes = append(t.Notes, all, "0 of "+runs+" to make")
+	default:
+		t.Notes = append(t.Notes, all, fmt.Sprintf("%d of %s to make: %s", left, runs, most))
+	}
 	if w.plan.LeftOut > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("%s left out: their degrees do not fit their workers", number.Count(w.plan.LeftOut, "combination")))
 	}
@@ -128,13 +138,6 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 			t.Notes = append(t.Notes, "this host has no Slurm, and `run` does not use "+strings.Join(unused, ", "))
 		}
 	}
-	totals, err := pricing.Planned(w.plan, w.site)
-	if err != nil {
-		return &usageError{err: err}
-	}
-	for _, total := range totals {
-		t.Notes = append(t.Notes, "cost at most "+total)
-	}
 	if err := s.print(t); err != nil {
 		return err
 	}
@@ -142,6 +145,23 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 		s.warn("%v", doubt)
 	}
 	return s.precheck(ctx, w) // after the plan, which may be for another cluster
+}
+
+// atMost is what the runs of a plan can take and cost at most, in words.
+func atMost(plan *study.Plan, site *study.Site) (string, error) {
+	totals, err := pricing.Planned(plan, site)
+	if err != nil {
+		return "", &usageError{err: err}
+	}
+	var hours float64
+	for _, p := range plan.Points {
+		hours += p.NodeHours()
+	}
+	most := "at most " + number.Significant(hours) + " node-hours"
+	if len(totals) > 0 {
+		most += ", " + strings.Join(totals, "; ")
+	}
+	return most, nil
 }
 
 // modelOf is the model of a point as the study names it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -17,6 +18,8 @@ type inventory struct {
 	// Over all points: those with a result for every repeat, those with runs to
 	// begin, and results of other versions, in words.
 	whole, toRun int
+	toMake       *study.Plan    // the runs to begin
+	left         map[string]int // point to how many they are
 	outdated     []string
 }
 
@@ -24,7 +27,7 @@ type inventory struct {
 // that were purged. It asks no scheduler: what has not been seen to end is
 // under way.
 func (s *session) have(ctx context.Context, w *work) (inventory, error) {
-	in := inventory{good: map[string]int{}, why: map[string][]string{}}
+	in := inventory{good: map[string]int{}, why: map[string][]string{}, toMake: &study.Plan{Study: w.study.Name}, left: map[string]int{}}
 	attempts, err := launcher.Attempts(w.folder)
 	if err != nil {
 		return in, err
@@ -55,7 +58,7 @@ func (s *session) have(ctx context.Context, w *work) (inventory, error) {
 	for _, o := range list {
 		others[planned{o.Point, o.Repeat}] = true
 	}
-	reasons, toRun := map[string]map[string]int{}, map[string]bool{}
+	reasons := map[string]map[string]int{}
 	for _, p := range w.plan.Points {
 		id, at := p.Point.ID, planned{p.Point.ID, p.Point.Repeat}
 		why := last[at]
@@ -68,12 +71,12 @@ func (s *session) have(ctx context.Context, w *work) (inventory, error) {
 			continue
 		case why == "" && stored.forgotten[at]:
 			why = "forgotten"
-			toRun[id] = true
 		case why == "":
 			why = "not started"
-			toRun[id] = true
-		default:
-			toRun[id] = toRun[id] || why != "under way" && why != "cannot be read"
+		}
+		if why != "under way" && why != "cannot be read" {
+			in.toMake.Points = append(in.toMake.Points, p)
+			in.left[id]++
 		}
 		if reasons[id] == nil {
 			reasons[id] = map[string]int{}
@@ -85,11 +88,7 @@ func (s *session) have(ctx context.Context, w *work) (inventory, error) {
 			in.whole++
 		}
 	}
-	for _, run := range toRun {
-		if run {
-			in.toRun++
-		}
-	}
+	in.toRun = len(in.left)
 	for id, counts := range reasons {
 		for why, n := range counts {
 			in.why[id] = append(in.why[id], fmt.Sprintf("%d %s", n, why))

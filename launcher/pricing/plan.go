@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Planned is the most that a plan can cost, a line a currency and market: what
-// each job holds for its whole time limit. A job without a price is said.
+// Planned returns the most that a plan can cost, one text per currency and market:
+// what each job holds for its whole time limit. It names jobs without a price.
 func Planned(plan *study.Plan, site *study.Site) ([]string, error) {
 	prices, err := pricesOf(site)
 	if err != nil {
@@ -43,7 +43,7 @@ func Planned(plan *study.Plan, site *study.Site) ([]string, error) {
 				bases[part.Price.String()] = true
 			}
 		}
-		line := fmt.Sprintf("%.2f %s: %s", total, table.Currency, strings.Join(slices.Sorted(maps.Keys(bases)), "; "))
+		line := fmt.Sprintf("%.2f %s at %s", total, table.Currency, strings.Join(slices.Sorted(maps.Keys(bases)), " and "))
 		if len(bases) == 0 {
 			line = "– " + table.Currency
 		}

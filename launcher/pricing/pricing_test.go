@@ -166,7 +166,7 @@ func TestPlanned(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 2 h of 1 node and of 2 at 1.5: 9 EUR. 2 h of 4 nodes at 9 on the spot market: 72 USD.
-	if len(lines) != 2 || !strings.HasPrefix(lines[0], "9.00 EUR: 1.5 EUR per node-hour (leaves out 1 of 3 runs: no price") || !strings.HasPrefix(lines[1], "72.00 USD: ") {
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "9.00 EUR at 1.5 EUR per node-hour (leaves out 1 of 3 runs: no price") || !strings.HasPrefix(lines[1], "72.00 USD at ") {
 		t.Errorf("got %q", lines)
 	}
 }
