@@ -36,7 +36,7 @@ type curveOptions struct {
 	axis    string          // a parameter or coordinate; "": the measure's own
 	where   string          // SQL condition
 	points  map[string]bool // by identity: only their runs; nil: all
-	edited  bool            // also points that the study file no longer has
+	edited  bool            // also points that the study file does not have
 	series  cli.StringSlice
 
 	// prices is the site file for a measure that is made of prices; nil: the command
@@ -56,7 +56,7 @@ func (o *curveOptions) flags() []cli.Flag {
 			Usage: "divide by the point with `N` workers, or with this value of the axis"},
 		mixFlag(&o.mix),
 		whereFlag(&o.where),
-		&cli.BoolFlag{Name: "unplanned", Destination: &o.edited, DisableDefaultText: true, Usage: "include points that are no longer in the study file"},
+		&cli.BoolFlag{Name: "unplanned", Destination: &o.edited, DisableDefaultText: true, Usage: "include points that are not in the study file"},
 		&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as in JSON and warnings, such as \"native batch=64\"; may be repeated"},
 	}
 }

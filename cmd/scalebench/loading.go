@@ -33,6 +33,13 @@ type work struct {
 	plan   *study.Plan
 	folder rundir.Study
 	frozen bool // study and site are as they were when last run, not as in their files
+	// overridden: the frozen study is not the file's, but one that keys from the command
+	// line defined.
+	overridden bool
+	// The study without the command line's keys, and its plan; nil where there is no file
+	// or it cannot be planned.
+	file     *study.Study
+	filePlan *study.Plan
 	given  precheck.Named
 }
 
@@ -57,6 +64,12 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, a aske
 	site, overrides := a.site, a.overrides
 	if err != nil {
 		return nil, err
+	}
+	var file *study.Study // without the overrides
+	if w != nil {
+		file = w.study
+	} else if !a.typed {
+		file, _ = study.Load(a.study, framework.ForStudy()) // or what is wrong is put right by the overrides
 	}
 	if w == nil {
 		w = &work{site: study.DefaultSite()}
@@ -119,7 +132,33 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, a aske
 			w.plan, err = s.plan(w.study, w.site, w.folder)
 		}
 	}
+	switch {
+	case err != nil || file == nil || file.Name != w.study.Name:
+	case len(overrides) == 0:
+		w.file, w.filePlan = w.study, w.plan
+	default:
+		if plan, unplanned := s.plan(file, w.site, w.folder); unplanned == nil {
+			w.file, w.filePlan = file, plan
+		}
+	}
 	return w, err
+}
+
+// freeze writes down what the study is from now on: its file, with the runs that keys
+// from the command line add to it. Where there is no such file, or nothing of it was
+// ever asked for, it is what was asked for now.
+func (s *session) freeze(w *work) error {
+	plan, st := *w.plan, w.study
+	plan.Overridden = w.overridden || len(w.study.Overrides) > 0
+	if w.file != nil && !w.overridden {
+		if of := launcher.Extend(w.folder, w.filePlan, w.plan, study.OnAxes(w.study.Overrides)); of != nil {
+			plan, st = *of, w.file
+		}
+	}
+	if others := launcher.Others(&plan, w.plan); others > 0 {
+		s.note("%s not in %s; `%s scaling %s --unplanned` shows them", are(others, "point"), near(w.study.File), appName, w.study.Name)
+	}
+	return launcher.Freeze(w.folder, &plan, st, w.site)
 }
 
 // named is the study and the site that a study's name stands for, from its run
@@ -134,7 +173,7 @@ func (s *session) named(ctx context.Context, arg string) (*work, error) {
 	}
 	plan, err := launcher.ReadPlan(folder)
 	if err == nil {
-		w := &work{frozen: true, folder: folder}
+		w := &work{frozen: true, folder: folder, overridden: plan.Overridden}
 		if w.study, w.site, err = launcher.Thaw(folder, plan, framework.ForStudy()); err == nil {
 			return w, nil
 		}

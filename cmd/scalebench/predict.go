@@ -47,7 +47,7 @@ func predictCommand(s *session) *cli.Command {
 			&cli.StringFlag{Name: "memory", Destination: &o.memory, DefaultText: "not checked", Usage: "refuse what does not fit into `SIZE` of memory per worker, such as 80G"},
 			mixFlag(&o.mix),
 			whereFlag(&o.where),
-			&cli.BoolFlag{Name: "unplanned", Destination: &o.edited, DisableDefaultText: true, Usage: "include points that are no longer in the study file"},
+			&cli.BoolFlag{Name: "unplanned", Destination: &o.edited, DisableDefaultText: true, Usage: "include points that are not in the study file"},
 			&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as in JSON and warnings; may be repeated"},
 		},
 		Action: func(c *cli.Context) error {

@@ -58,6 +58,14 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string, w
 		return err
 	}
 	choice.Cancelled, choice.Exhausted = true, true
+	all := *choice.Plan
+	choice.Plan = &all
+	all.Points = slices.Clone(all.Points)
+	for _, p := range launcher.Added(w.folder) {
+		if !slices.ContainsFunc(all.Points, func(q study.Planned) bool { return q.Point.ID == p.Point.ID && q.Point.Repeat == p.Point.Repeat }) {
+			all.Points = append(all.Points, p)
+		}
+	}
 	bad := choice.EndedBadly(states)
 	if len(runs) > 0 {
 		if bad, err = namedRuns(bad, states, runs); err != nil {

@@ -87,7 +87,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err := s.claim(ctx, w); err != nil {
 		return err
 	}
-	if err := launcher.Freeze(w.folder, w.plan, w.study, w.site); err != nil {
+	if err := s.freeze(w); err != nil {
 		return err
 	}
 	watch := newWatch(s, "runs", "The same command repeats what failed.")
@@ -147,6 +147,9 @@ func (s *session) beside(ctx context.Context, w *work, nodes *launcher.Allocatio
 	}
 	if nodes == nil {
 		w.plan = launcher.OnOneNode(w.plan)
+		if w.filePlan != nil {
+			w.filePlan = launcher.OnOneNode(w.filePlan)
+		}
 		if unused := launcher.Unused(w.study); len(unused) > 0 {
 			s.note("not used on this machine, only under Slurm: %s", strings.Join(unused, ", "))
 		}

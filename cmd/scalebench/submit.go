@@ -106,7 +106,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	if err := s.claim(ctx, w); err != nil {
 		return err
 	}
-	if err := launcher.Freeze(w.folder, w.plan, w.study, w.site); err != nil {
+	if err := s.freeze(w); err != nil {
 		return err
 	}
 	var submitted []*launcher.Attempt

@@ -12,6 +12,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/scalebench/scalebench/launcher/spelling"
+	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // Override is a key that the command line sets in place of the file.
@@ -32,6 +33,23 @@ func (o Override) String() string {
 		text += " (" + o.Was + " in the file)"
 	}
 	return text
+}
+
+// OnAxes reports whether overrides only choose other values of what the file sweeps,
+// other repeats, or other limits: their runs then belong to the file's curves.
+func OnAxes(list []Override) bool {
+	return !slices.ContainsFunc(list, func(o Override) bool {
+		table, key, _ := strings.Cut(o.Path, ".")
+		switch {
+		case table == "study", table == "policy", table == "telemetry", slices.Contains(pointkey.Bounds(), o.Path):
+			return false
+		case table == "sweep" && (key == "workers" || o.Path == designPath):
+			return false
+		case table == "sweep" && o.Was != "" && !strings.Contains(o.Was, " = "):
+			return false
+		}
+		return !strings.HasPrefix(o.Was, "sweep.")
+	})
 }
 
 // commandLine is the Line of a Problem with what the command line says.

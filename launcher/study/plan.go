@@ -24,6 +24,8 @@ type Plan struct {
 	// the site: there was none.
 	StudyFile string `json:"study_file,omitempty"`
 	SiteFile  string `json:"site_file,omitempty"`
+	// Overridden: keys from the command line define the points, not the file alone.
+	Overridden bool `json:"overridden,omitempty"`
 }
 
 // Planned is a point together with where it goes. What a program needs is in
@@ -39,6 +41,9 @@ type Planned struct {
 	// Unconstrained: every resource has its first value, in a design that compares the
 	// others with it.
 	Unconstrained bool `json:"unconstrained,omitempty"`
+	// Added: the run is not in the study's file; keys from the command line gave an axis
+	// of the file another value, or asked for more repeats.
+	Added bool `json:"added,omitempty"`
 	// Files of the user's own that the run needs: the name that each gets in
 	// the run folder, and its absolute path.
 	Files map[string]string `json:"files,omitempty"`

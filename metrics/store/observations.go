@@ -313,7 +313,7 @@ func (o *observer) leftOut() error {
 		o.warnings = append(o.warnings, fmt.Sprintf("left out %s: a later attempt at the same repeat is done", number.Count(n, "run")))
 	}
 	if o.edited > 0 {
-		o.warnings = append(o.warnings, fmt.Sprintf("left out %s of %s that the study file no longer has; --unplanned shows them",
+		o.warnings = append(o.warnings, fmt.Sprintf("left out %s of %s that the study file does not have; --unplanned shows them",
 			number.Count(o.edited, "run"), number.Count(o.editedPoints, "point")))
 	}
 	return nil
