@@ -45,6 +45,7 @@ func compareCommand(s *session) *cli.Command {
 			"Ratios are B over A, with their 95 % interval. A verdict of better or worse needs\n" +
 			"p <= 0.05 over all points together (Mann-Whitney, Holm): 4 runs a side for one point,\n" +
 			"5 for 2 to 6 points, 6 for up to 23; same means that these runs show no difference.\n" +
+			"Runs of different programs (command.run) are not judged without --mix.\n" +
 			"Exit code 3 if B is worse than --fail-if-worse allows.",
 		Flags: append(o.flags(), mixFlag(&o.mix), atFlag(&o.at),
 			metricFlag(&o.metric),

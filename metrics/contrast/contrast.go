@@ -75,8 +75,8 @@ type Comparison struct {
 
 // Options say how sets are compared.
 type Options struct {
-	// Mix pools runs of a point that ran on different things. Without it such a
-	// point is not judged.
+	// Mix pools runs of a point that ran on different things, and compares different
+	// programs. Without it such points are not judged.
 	Mix bool
 	// Confidence is the level asked of intervals, and 1 less it the level at
 	// which a difference is one; 0 is 0.95.
@@ -144,6 +144,10 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Compari
 			return nil, fmt.Errorf("%w: no run of %s recorded %s", ErrNothingInCommon, [2]string{"A", "B"}[i], f.Name)
 		}
 	}
+	programs := ""
+	if !o.Mix {
+		programs = otherPrograms(a, b)
+	}
 	matter := nodesMatter(slices.Concat(placesA, placesB)...)
 	common := 0 // that are judged together
 	for _, p := range placesA {
@@ -162,6 +166,9 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Compari
 			point, err := judge(p, q, f, o, common, nodes{matter, otherMachines(a, b)})
 			if err != nil {
 				return nil, err
+			}
+			if programs != "" {
+				point.Verdict, point.Why, point.Ratio, point.Loss, point.P = Insufficient, programs, nil, nil, nil
 			}
 			if named { // by what sets it apart
 				point.Series = q.series

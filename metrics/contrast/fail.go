@@ -26,7 +26,9 @@ func (r *Comparison) FailAt(limit float64) error {
 	}
 	switch {
 	case len(worse) > 0:
-		return fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), number.Count(len(r.Pairs), "point"), number.Percent(limit), strings.Join(worse, "; "))
+		return fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), number.Count(len(r.Pairs), "point"), number.ExactPercent(limit), strings.Join(worse, "; "))
+	case judged == 0 && len(r.Pairs) > 0 && strings.Contains(r.Pairs[0].Why, otherProgram):
+		return errors.New(r.Pairs[0].Why)
 	case judged == 0:
 		return errors.New("no point has enough runs to tell whether it is worse; a single point needs 4 runs a side, several points need 5 or 6 each")
 	}

@@ -19,7 +19,7 @@ func TestFailAt(t *testing.T) {
 		want   string // "": no error
 	}{
 		{"worse by less", []Pair{at(Worse, loss(0.04))}, 0.05, ""},
-		{"worse by just so much", []Pair{at(Worse, loss(0.05))}, 0.05, "1 of 1 point worse by 5.00 % or more: native, 4 workers"},
+		{"worse by just so much", []Pair{at(Worse, loss(0.05))}, 0.05, "1 of 1 point worse by 5 % or more: native, 4 workers"},
 		{"better by much", []Pair{at(Better, loss(-0.5)), at(Same, loss(0.2))}, 0.05, ""},
 		{"so many miss the target that there is no ratio", []Pair{at(Worse, nil), at(Same, nil)}, 1, "1 of 2 points worse by 100 % or more"},
 		{"one cannot be judged, the other is not worse", []Pair{at(Insufficient, nil), at(Same, nil)}, 0, ""},

@@ -139,7 +139,7 @@ func (j judged) traces(curves []scaling.Curve, obs []scaling.Observation, along 
 	}
 	for _, t := range targets {
 		c.add(Mark{Kind: Target, Points: []XY{{0, t}, {longest, t}}, style: -1})
-		labels = append(labels, Mark{Kind: Label, Points: []XY{{longest, t}}, Text: "target " + number.Short(t, 6), style: -1})
+		labels = append(labels, Mark{Kind: Label, Points: []XY{{longest, t}}, Text: "target " + number.Short(t, 12), style: -1})
 	}
 	c.marks = append(append(c.marks, ends...), labels...)
 	c.caption = append(scalings(curves), "One line per run.", perSeries("runs per point: ", curves, func(cv scaling.Curve) string {

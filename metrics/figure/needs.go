@@ -157,7 +157,7 @@ func needs(answers []sensitivity.Answer, key string, amount func(string, scaling
 	if answers[0].Measure.Better == measure.Lower {
 		what = "speed, by the " + what
 	}
-	c.caption = append(c.caption, fmt.Sprintf("What less of one resource keeps of the %s, all else unchanged. Dots: runs, over the median with all of it; bars: interval of the ratio; dashed: %s, what must be kept.", shown(what), number.Percent(least)))
+	c.caption = append(c.caption, fmt.Sprintf("What less of one resource keeps of the %s, all else unchanged. Dots: runs, over the median with all of it; bars: interval of the ratio; dashed: %s, what must be kept.", shown(what), number.ExactPercent(least)))
 	c.caption = append(c.caption, "Rings: the least that is enough; thin rings: may be enough.")
 	return c
 }

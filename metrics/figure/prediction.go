@@ -73,7 +73,7 @@ func DrawPrediction(list []*predict.Series, times int, confidence float64, o Opt
 	}
 	c.marks = append(bands, rest...)
 	c.y.zero = true
-	level := number.Short(100*confidence, 3) + " %"
+	level := number.ExactPercent(confidence)
 	c.caption = []string{
 		fmt.Sprintf("Rate over all workers divided by their number: a flat line scales perfectly. Dots: runs; markers: medians. Line and band: what is predicted from them, and its %s interval, up to %d times the largest count or as far as it is answered.", level, times),
 	}

@@ -232,6 +232,30 @@ func Percent(v float64) string { return Significant(v*100) + " %" }
 // Exact writes a number that a person chose, with the digits they gave it.
 func Exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
+// ExactPercent is Exact for a fraction that was given as a percentage. The digits leave
+// out what the arithmetic added.
+func ExactPercent(v float64) string { return Short(100*v, exactDigits) + " %" }
+
+// ExactSeconds is Exact for a length of time: 12.345 s, 4m05s, 1h30m32s.
+func ExactSeconds(v float64) string {
+	whole := int64(v)
+	switch h, m, s := whole/3600, whole/60%60, whole%60; {
+	case v < 120 || v > 1e9:
+		return duration(v, func(x float64) string { return Short(x, exactDigits) })
+	case v != float64(whole):
+		return Exact(v) + " s"
+	case h > 0 && s > 0:
+		return fmt.Sprintf("%dh%02dm%02ds", h, m, s)
+	case h > 0:
+		return fmt.Sprintf("%dh%02dm", h, m)
+	default:
+		return fmt.Sprintf("%dm%02ds", m, s)
+	}
+}
+
+// exactDigits are more than a person gives a number, and fewer than a float64 has.
+const exactDigits = 12
+
 // Count writes how many of something there are: "1 run", "2 runs".
 func Count(n int, noun string) string {
 	if n == 1 {

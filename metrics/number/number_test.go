@@ -35,6 +35,10 @@ func TestNumbersForPeople(t *testing.T) {
 		}},
 		{"short bytes", ShortBytes, map[float64]string{8: "8 B", 1024: "1 KiB", 1536: "1.5 KiB", 1 << 26: "64 MiB", 1 << 33: "8 GiB"}},
 		{"exact", Exact, map[float64]string{0.75: "0.75", 4096: "4096", 1e-9: "1e-09"}},
+		{"exact percent", ExactPercent, map[float64]string{0.05: "5 %", 0.0125: "1.25 %", 0.87654: "87.654 %", 0.29: "29 %"}},
+		{"exact seconds", ExactSeconds, map[float64]string{
+			12.345: "12.345 s", 0.0125: "12.5 ms", 90: "90 s", 125: "2m05s", 5432: "1h30m32s", 5400: "1h30m", 7200: "2h00m", 130.5: "130.5 s",
+		}},
 		{"percent", Percent, map[float64]string{1: "100 %", 0.953: "95.3 %", 0: "0 %"}},
 	} {
 		for v, want := range test.want {

@@ -60,8 +60,12 @@ func (l Load) At() map[string]any {
 
 func (l Load) String() string {
 	text := fmt.Sprintf("%d in flight", l.Threads)
-	if l.Threads == 0 {
+	switch {
+	case l.Threads > 0:
+	case l.probes:
 		text = number.Significant(l.Rate) + " requests/s"
+	default: // as the study gives it
+		text = number.Exact(l.Rate) + " requests/s"
 	}
 	return text + fmt.Sprintf(", batch %d", l.Batch)
 }

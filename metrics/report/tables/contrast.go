@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/scalebench/scalebench/metrics/contrast"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -29,13 +30,27 @@ func Contrast(r *contrast.Comparison, m measure.Measure, a, b string) *table.Tab
 	}
 	t.Notes = []string{fmt.Sprintf("A: %s. B: %s. Medians of %s over runs, [95 %% interval]; –: too few runs for one.", a, b, of)}
 	if len(r.Differ) > 0 {
-		t.Notes = append(t.Notes, "A and B differ in "+strings.Join(r.Differ, "; ")+".")
+		list, more := r.Differ, ""
+		if n := len(list) - mostDiffer; n > 0 {
+			list, more = list[:mostDiffer], fmt.Sprintf("; and %d more (--format json lists all)", n)
+		}
+		short := make([]string, len(list))
+		for i, text := range list {
+			if short[i] = text; utf8.RuneCountInString(text) > longDiffer {
+				short[i] = string([]rune(text)[:longDiffer-1]) + "…"
+			}
+		}
+		t.Notes = append(t.Notes, "A and B differ in "+strings.Join(short, "; ")+more+".")
 	}
 	if n := len(r.Pairs); n > 1 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Verdicts cover all %d points together: if nothing differs, one comparison in 20 still finds some point better or worse.", n))
 	}
 	return t
 }
+
+// mostDiffer and longDiffer bound what people read of the differences between two sets:
+// how many, and how many letters of each.
+const mostDiffer, longDiffer = 5, 80
 
 // alongCoordinate puts a column of the measure's axis behind that of the workers.
 func alongCoordinate(t *table.Table, m measure.Measure) {

@@ -62,7 +62,7 @@ func Phases(list []Phase, currency string) *table.Table {
 			if a.Measure.Unit != "s" && a.Measure.Unit != "" {
 				unit = " " + a.Measure.Unit
 			}
-			t.Notes = append(t.Notes, fmt.Sprintf("Base, %s, %s: %s, %s %s %s%s; up to %s %% may be lost.", p.Study, a.Series, Amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit, number.Short(100*a.Epsilon, 3)))
+			t.Notes = append(t.Notes, fmt.Sprintf("Base, %s, %s: %s, %s %s %s%s; up to %s may be lost.", p.Study, a.Series, Amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit, number.ExactPercent(a.Epsilon)))
 		}
 	}
 	if priced {

@@ -24,7 +24,7 @@ func PredictionSentence(a *predict.Answer) string {
 	return fmt.Sprintf("%s do %s %s (%s interval).", what, figure(a.Rate, number.Significant), a.Unit, level(a))
 }
 
-func level(a *predict.Answer) string { return number.Short(100*a.Confidence, 3) + " %" }
+func level(a *predict.Answer) string { return number.ExactPercent(a.Confidence) }
 
 func figure(f *predict.Figure, show func(float64) string) string {
 	show = number.Alike(show, f.Value, f.Low, f.High)

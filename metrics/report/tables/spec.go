@@ -209,8 +209,8 @@ func SpecSentence(a sensitivity.Answer) string {
 		if a.Spec.Keeps != nil {
 			odds = " (" + decision.Likely(*a.Spec.Keeps) + " likely to be enough)"
 		}
-		say("%s%s needs no more than %s%s: that keeps %s %s of the %s with %s (%s; up to %s %% may be lost).",
-			provisional, a.Series, Amounts(a.Spec.At, a.Keys()), odds, value, interval, gained(a.Measure), Amounts(a.Reference.At, a.Keys()), number.Count(a.Spec.Runs, "run"), number.Short(100*a.Epsilon, 3))
+		say("%s%s needs no more than %s%s: that keeps %s %s of the %s with %s (%s; up to %s may be lost).",
+			provisional, a.Series, Amounts(a.Spec.At, a.Keys()), odds, value, interval, gained(a.Measure), Amounts(a.Reference.At, a.Keys()), number.Count(a.Spec.Runs, "run"), number.ExactPercent(a.Epsilon))
 	}
 	for _, c := range a.Also {
 		say("So does %s.", Amounts(c.At, a.Keys()))

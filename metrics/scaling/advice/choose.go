@@ -35,15 +35,15 @@ func efficiencyOf(c *Candidate) *Estimate { return c.Efficiency }
 func (s *study) asked() (limits []limit, words []string) {
 	if d := s.o.Deadline; d > 0 {
 		limits = append(limits, limit{of: secondsOf, most: d})
-		words = append(words, "within "+number.ShortSeconds(d))
+		words = append(words, "within "+number.ExactSeconds(d))
 	}
 	if b := s.o.Budget; b > 0 {
 		limits = append(limits, limit{of: costOf, most: b})
-		words = append(words, "for at most "+money(b, s.Currency))
+		words = append(words, "for at most "+allowed(b, s.Currency))
 	}
 	if e := s.o.MinEfficiency; e > 0 {
 		limits = append(limits, limit{of: efficiencyOf, most: e, floor: true})
-		words = append(words, fmt.Sprintf("at an efficiency of %s or more", percent(e)))
+		words = append(words, fmt.Sprintf("at an efficiency of %s or more", number.ExactPercent(e)))
 	}
 	return limits, words
 }

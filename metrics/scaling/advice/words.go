@@ -91,6 +91,14 @@ func money(x float64, currency string) string {
 	return strconv.FormatFloat(x, 'f', 2, 64) + " " + currency
 }
 
+// allowed is an amount that a person gave: money, with all of its digits.
+func allowed(x float64, currency string) string {
+	if exact := strconv.FormatFloat(x, 'f', 2, 64); number.Exact(x) == strings.TrimSuffix(strings.TrimRight(exact, "0"), ".") {
+		return exact + " " + currency
+	}
+	return number.Exact(x) + " " + currency
+}
+
 // list joins words: "a", "a and b", "a, b and c".
 func list(words []string) string {
 	if len(words) < 2 {

@@ -379,7 +379,7 @@ func (a Answer) Sentence() string {
 	if a.High != nil {
 		spread = fmt.Sprintf("[%s, %s]", number.Significant(a.Low), number.Significant(*a.High))
 	}
-	demand, of := number.Significant(a.Demand)+" requests/s", ""
+	demand, of := number.Exact(a.Demand)+" requests/s", ""
 	if a.Samples > 0 {
 		demand += " of " + samples(a.Samples)
 	}

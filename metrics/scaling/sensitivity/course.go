@@ -63,8 +63,8 @@ func (a *Answer) drifts() {
 		return
 	}
 	if change := Middle(a.Course); math.Abs(change) >= a.Epsilon {
-		a.Warnings = append(a.Warnings, fmt.Sprintf("drift: runs with all of it became %s while two blocks were run, by the %s (median of %s, all one way); up to %s %% may be lost, so verdicts near that depend on when runs were made",
-			Became(change), a.Measure.Title, number.Count(n, "pair"), number.Short(100*a.Epsilon, 3)))
+		a.Warnings = append(a.Warnings, fmt.Sprintf("drift: runs with all of it became %s while two blocks were run, by the %s (median of %s, all one way); up to %s may be lost, so verdicts near that depend on when runs were made",
+			Became(change), a.Measure.Title, number.Count(n, "pair"), number.ExactPercent(a.Epsilon)))
 	}
 }
 
