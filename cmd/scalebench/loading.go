@@ -40,7 +40,7 @@ type work struct {
 	// or it cannot be planned.
 	file     *study.Study
 	filePlan *study.Plan
-	given  precheck.Named
+	given    precheck.Named
 }
 
 func siteFlag(path *string) cli.Flag {
