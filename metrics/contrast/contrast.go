@@ -43,9 +43,10 @@ type Pair struct {
 	Workers int               // 0 where the point's runs differ
 	A, B    *scaling.Estimate // medians over the runs; nil where too many miss the target
 	NA, NB  int               // runs that have the measure
-	// Ratio is B's median over A's, with its interval; nil where either is missing. Loss is how much worse B is, as a
-	// fraction of A, negative when it is better; nil too for a measure that does
-	// not judge.
+	// Ratio is B over A, as in scaling.Ratio, with its interval; nil where either is
+	// missing. The sets may be of different times, which Comparison.OtherDays says. Loss
+	// is how much worse B is, as a fraction of A, negative when it is better; nil too for
+	// a measure that does not judge.
 	Ratio *scaling.Estimate
 	Loss  *float64
 	// P is of the two-sided Mann–Whitney test of this point alone; nil with too few
@@ -99,8 +100,10 @@ type place struct {
 	axis    string
 	workers int
 	runs    []*scaling.Observation
-	values  []float64  // of those that have the measure; +Inf is a target that was missed
-	nodes   [][]string // that each of these ran on; nil where that is not known
+	summary *scaling.Summary
+	made    []*scaling.Observation // the runs that have the measure
+	values  []float64              // of those that have the measure; +Inf is a target that was missed
+	nodes   [][]string             // that each of these ran on; nil where that is not known
 }
 
 // Compare compares b's runs with a's in one measure.
@@ -287,11 +290,11 @@ func places(list []scaling.Curve, runs []scaling.Observation, apart map[string]b
 			}
 		}
 		for _, p := range c.Points {
-			at := place{key: key{identity.String(), p.At}, series: c.Series, axis: c.Axis, workers: p.Workers}
+			at := place{key: key{identity.String(), p.At}, series: c.Series, axis: c.Axis, workers: p.Workers, summary: p.Of(f.Name)}
 			for _, r := range p.Runs {
 				at.runs = append(at.runs, of[r.ID])
 				if x, has := r.Values[f.Name]; has && !math.IsNaN(x) {
-					at.values, at.nodes = append(at.values, x), append(at.nodes, of[r.ID].Hosts)
+					at.made, at.values, at.nodes = append(at.made, of[r.ID]), append(at.values, x), append(at.nodes, of[r.ID].Hosts)
 				}
 			}
 			places = append(places, at)

@@ -55,7 +55,15 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		p.Why = err.Error()
 		return p, nil
 	}
-	p.Ratio = scaling.Quotient(p.B, p.A)
+	before, err := a.summary.Like(a.values, a.made, shared, o.Confidence)
+	if err != nil {
+		return p, err
+	}
+	after, err := b.summary.Like(b.values, b.made, shared, o.Confidence)
+	if err != nil {
+		return p, err
+	}
+	p.Ratio = scaling.RatioOfSets(after, before, o.Confidence)
 	if p.Ratio != nil && f.Better != measure.Neither {
 		loss := p.Ratio.Value - 1
 		if f.Better == measure.Higher {

@@ -179,7 +179,7 @@ type estimate struct {
 	workers  int    // 0 along any other axis
 	interval *scaling.Interval
 	why      string
-	blocks   bool // it is of the ratios within blocks
+	still    bool // a change of the machine over time was taken out
 }
 
 var tooFew = regexp.MustCompile(`\((\d+) of (\d+ needed)\)`)
@@ -190,7 +190,7 @@ func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []es
 		for i := range t.curve.Points {
 			p := &t.curve.Points[i]
 			if e := of(t.at(p)); e != nil && e.Why != scaling.AtBase {
-				one := estimate{t.curve.Worker(), p.Workers, e.Interval, e.Why, e.Blocks}
+				one := estimate{t.curve.Worker(), p.Workers, e.Interval, e.Why, e.Adjusted}
 				if t.curve.Axis != scaling.Workers { // how many runs each point has is said already
 					one.workers, one.why = 0, tooFew.ReplaceAllString(e.Why, "($2)")
 				}
@@ -207,13 +207,13 @@ func bars(list []estimate, kind string) []string {
 	low, high := 1.0, 0.0
 	without := map[string][]int{} // worker counts by reason
 	with := map[int]bool{}        // worker counts that have a bar
-	blocks, others := false, false
+	still, others := false, false
 	var reasons []string
 	for _, e := range list {
 		if e.interval != nil {
 			low, high = min(low, e.interval.Level), max(high, e.interval.Level)
 			with[e.workers] = true
-			blocks, others = blocks || e.blocks, others || !e.blocks
+			still, others = still || e.still, others || !e.still
 			continue
 		}
 		if without[e.why] == nil {
@@ -222,12 +222,11 @@ func bars(list []estimate, kind string) []string {
 		without[e.why] = insert(without[e.why], e.workers)
 	}
 	var sentences []string
-	const within = "interval of the median ratio within blocks of runs"
 	switch {
-	case blocks && others:
-		kind += ", or " + within
-	case blocks:
-		kind = within
+	case still && others:
+		kind += ", where the machine drifts with the drift taken out"
+	case still:
+		kind += ", with the drift of the machine taken out"
 	}
 	if high > 0 {
 		level := levelText(low)

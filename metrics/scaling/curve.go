@@ -176,7 +176,7 @@ type Estimate struct {
 	Value    float64
 	Runs     int       // that stand behind Value
 	Interval *Interval // nil where none can be had
-	Blocks   bool      // a ratio: it is the median of those within blocks, which Runs counts
+	Adjusted bool      // a ratio: the change of the machine over time was taken out
 	Why      string    // there is no interval; "" with one
 }
 
@@ -300,6 +300,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 			c.Points = append(c.Points, an.point(at, runs[at]))
 		}
 	}
+	an.peers(&c)
 	if based {
 		an.divide(&c, base)
 	}
@@ -329,6 +330,21 @@ func mainOf(runs []*Observation) string {
 		return measure.TokensPerSecond
 	}
 	return measure.Throughput
+}
+
+// peers makes the summaries of a measure at all points known to each other.
+func (an *analysis) peers(c *Curve) {
+	of := map[string][]*Summary{}
+	for i := range c.Points {
+		for _, s := range c.Points[i].Measures {
+			of[s.Name] = append(of[s.Name], s)
+		}
+	}
+	for _, list := range of {
+		for _, s := range list {
+			s.peers = list
+		}
+	}
 }
 
 // divide gives every point the base's values to be divided by. A base point

@@ -43,7 +43,7 @@ func medianLacking(sorted []float64, lacking int, confidence float64) (*Interval
 	l := sort.Search(n/2, func(l int) bool { return 2*below.CDF(float64(l)) > alpha })
 	if l == 0 {
 		// Even the whole range leaves 2·½ⁿ outside.
-		return nil, insufficient(n, int(math.Ceil(1-math.Log2(alpha)-1e-9)))
+		return nil, insufficient(n, leastRuns(confidence))
 	}
 	if l <= lacking {
 		return nil, fmt.Sprintf("%d of %d runs lack it, too many to leave out: they may be the slow ones", lacking, n)
@@ -51,8 +51,10 @@ func medianLacking(sorted []float64, lacking int, confidence float64) (*Interval
 	return &Interval{Low: sorted[l-lacking-1], High: sorted[n-l], Level: 1 - 2*below.CDF(float64(l-1))}, ""
 }
 
-// farApart is why two samples have no interval although each has.
-const farApart = "the values lie too far apart for an interval"
+// leastRuns is how many runs an interval of a median takes.
+func leastRuns(confidence float64) int {
+	return int(math.Ceil(1 - math.Log2(alpha(confidence)) - 1e-9))
+}
 
 // ratioInterval is a confidence interval for the ratio of two medians, a over b,
 // from the medians and their own intervals: MOVER, the method of variance

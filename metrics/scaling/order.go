@@ -1,7 +1,6 @@
 package scaling
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -111,62 +110,10 @@ func driftWarnings(found []drift.Finding) []string {
 	return list
 }
 
-// blocks are the ratios of a's runs over b's of the same repeat, where repeats
-// are blocks in time: one is over before the next begins. What the machine does
-// from block to block is in both runs of a ratio. nil where there are none, or
-// where some overlap: a run that was tried again later is in no block, and when
-// that leaves out more than a quarter, or runs were made in another order, these
-// are no blocks.
-func blocks(a, b []made) []float64 {
-	type key struct {
-		study  string
-		repeat int
-	}
-	type block struct{ from, to, ratio float64 }
-	of := map[key]made{}
-	for _, m := range b {
-		if _, twice := of[key{m.Study, m.Repeat}]; twice {
-			return nil
-		}
-		of[key{m.Study, m.Repeat}] = m
-	}
-	var list []block
-	seen := map[key]bool{}
-	for _, m := range a {
-		k := key{m.Study, m.Repeat}
-		other, both := of[k]
-		switch {
-		case seen[k]:
-			return nil
-		case !both:
-			continue
-		case m.BeganUnix == 0 || other.BeganUnix == 0 || math.IsInf(m.value, 1) || math.IsInf(other.value, 1):
-			return nil
-		}
-		seen[k] = true
-		list = append(list, block{min(m.BeganUnix, other.BeganUnix), max(m.BeganUnix, other.BeganUnix), m.value / other.value})
-	}
-	// As many as possible of which none overlaps another: the one that ends first,
-	// and so on.
-	slices.SortFunc(list, func(a, b block) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(b.from, a.from)) })
-	var ratios []float64
-	last := math.Inf(-1)
-	for _, x := range list {
-		if x.from > last {
-			ratios, last = append(ratios, x.ratio), x.to
-		}
-	}
-	if 4*len(ratios) < 3*len(list) {
-		return nil
-	}
-	slices.Sort(ratios)
-	return ratios
-}
-
 // withinRuns are the ratios of a's values over b's of the same run; nil where some run
 // has only one of them.
 func withinRuns(a, b []made) []made {
-	if len(a) != len(b) {
+	if len(a) != len(b) || len(a) == 0 || a[0].Run == "" {
 		return nil
 	}
 	of := make(map[string]float64, len(b))
@@ -176,7 +123,7 @@ func withinRuns(a, b []made) []made {
 	list := make([]made, len(a))
 	for i, m := range a {
 		other, both := of[m.Run]
-		if !both || !isRate(other) {
+		if !both || !isRate(other) || !isRate(m.value) {
 			return nil
 		}
 		list[i] = made{m.value / other, m.Observation}
@@ -184,28 +131,49 @@ func withinRuns(a, b []made) []made {
 	return list
 }
 
-// apartAt is the level at which the runs of two points were made at different
-// times.
-const apartAt = 0.01
+const (
+	// apartAt is the level at which the runs of two points were made at different
+	// times, unbalancedAt that at which a machine that changes must not be trusted.
+	apartAt, unbalancedAt = 0.01, 0.1
+	// disjoint is how many runs of two points, four of each, hardly ever follow one
+	// after the other by chance (3 %): without an interval no test is needed.
+	disjoint = 8
+)
 
-const madeApart = "most of its runs were made before or after those of the base, and a drift of the machine would look like a difference"
+// order says when the runs of two points were made.
+func order(a, b []made) Order {
+	switch {
+	case withinRuns(a, b) != nil:
+		return OnePerRun
+	case !dated(a) || !dated(b):
+		return OrderUnknown
+	case balance(a, b) <= apartAt:
+		return MadeApart
+	}
+	return Interleaved
+}
 
-// apart reports whether the runs of two points were made at different times, so
-// that what the machine did in between cannot be told from what the points
-// differ in: by the Mann–Whitney test of when they began. Runs that ran at once
-// began at one time. Not known is no.
-func apart(a, b []made) bool {
+func dated(runs []made) bool {
+	return !slices.ContainsFunc(runs, func(m made) bool { return m.BeganUnix == 0 })
+}
+
+// balance is the p-value of the Mann–Whitney test of when the runs of two points began.
+// Where it is small, what the machine did in between cannot be told from what the points
+// differ in. Runs that ran at once began at one time. 1 where some time is not known.
+func balance(a, b []made) float64 {
+	if !dated(a) || !dated(b) {
+		return 1
+	}
 	var durations []float64
 	first := math.Inf(1)
 	for _, m := range slices.Concat(a, b) {
-		if m.BeganUnix == 0 {
-			return false
-		}
 		first = min(first, m.BeganUnix)
 		durations = append(durations, m.duration())
 	}
-	slices.Sort(durations)
-	typical := middle(durations)
+	if len(durations) == 0 {
+		return 1
+	}
+	typical := Middle(durations)
 	times := func(list []made) []float64 {
 		var xs []float64
 		for _, m := range list {
@@ -217,8 +185,15 @@ func apart(a, b []made) bool {
 		}
 		return xs
 	}
-	test, err := stats.MannWhitneyUTest(times(a), times(b), stats.LocationDiffers)
-	return err == nil && test.P <= apartAt
+	x, y := times(a), times(b)
+	if min(len(x), len(y)) >= 2 && len(x)+len(y) >= disjoint && (slices.Max(x) < slices.Min(y) || slices.Max(y) < slices.Min(x)) {
+		return 0
+	}
+	test, err := stats.MannWhitneyUTest(x, y, stats.LocationDiffers)
+	if err != nil { // all at one time
+		return 1
+	}
+	return test.P
 }
 
 // groups are the medians of runs that have no node in common with those of

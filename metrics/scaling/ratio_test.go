@@ -33,8 +33,8 @@ func TestRatio(t *testing.T) {
 		order   Order
 	}{
 		// 90 s over 40 s; with 10 s of initialisation each, 100 over 50.
-		"training clock": {one(1, 1000), timed(2, 1600, 40, 40, 40, 40, 40, 40), "to_0.75", 2.25, "", InBlocks},
-		"from the start": {one(1, 1000), timed(2, 1600, 40, 40, 40, 40, 40, 40), "start_to_0.75", 2, "", InBlocks},
+		"training clock": {one(1, 1000), timed(2, 1600, 40, 40, 40, 40, 40, 40), "to_0.75", 2.25, "", Interleaved},
+		"from the start": {one(1, 1000), timed(2, 1600, 40, 40, 40, 40, 40, 40), "start_to_0.75", 2, "", Interleaved},
 		"half miss":      {one(1, 1000), timed(2, 1600, 40, 40, 40, inf, inf, inf), "to_0.75", 0, HalfMiss, Interleaved},
 		"no runs":        {one(1, 1000), timed(2, 1600), "to_0.75", 0, NoRuns, ""},
 		"plan order":     {one(1, 1000), timed(2, 1e6, 40, 40, 40, 40, 40, 40), "to_0.75", 2.25, PlanOrder, MadeApart},

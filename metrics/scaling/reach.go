@@ -9,29 +9,26 @@ import (
 // Reach is what runs say of the time to a target, which some of them miss.
 type Reach struct {
 	Median *Estimate // over all runs, one that missed ranking last; nil where Why says it
-	// AtLeast is the lower end of the interval where there is no median; nil where
-	// that cannot be had either.
+	// AtLeast is the lower end of the interval where runs that miss leave it without
+	// an upper end, and Median without an interval; nil otherwise.
 	AtLeast *float64
 	Why     string
 }
 
-// Why there is no median.
 const (
-	halfMiss    = "reached by no more than half of the runs"
-	tooManyMiss = "too many runs miss the target for a median time"
+	halfMiss   = "reached by no more than half of the runs"
+	noUpperEnd = "with so many runs that miss the target the interval has no upper end"
 )
 
 // Reached is the median time to a target, or what it costs, from all runs of a
 // point, +Inf for one that missed it; nothing without runs. Confidence is the level asked; 0 is 0.95.
 //
-// A run that misses ranks behind all that reach it, so that the sample's median
-// and its order statistics are those of Kaplan and Meier's estimate (J. Am.
-// Stat. Assoc. 53, 1958) with the interval of Brookmeyer and Crowley (Biometrics
-// 38, 1982) for runs that go on for longer than any that reaches it.
-//
-// Where runs miss, there is a median only with an interval that has an upper end.
-// That more than half of a few runs reach the target is often luck, and the
-// median of such samples too short; the lower end holds all the same.
+// A run that misses ranks later than all that reach it (MLPerf Training rules), so that
+// the sample's median and its order statistics are those of Kaplan and Meier's estimate
+// (J. Am. Stat. Assoc. 53, 1958) with the interval of Brookmeyer and Crowley (Biometrics
+// 38, 1982) for runs that go on for longer than any that reaches it. Where half of the
+// runs or more miss, there is no median. Where so many miss that the interval would end
+// at one of them, there is no interval.
 func Reached(xs []float64, confidence float64) (Reach, error) {
 	return ReachedOn(xs, nil, confidence)
 }
@@ -78,56 +75,76 @@ func madeOn(xs []float64, nodes [][]string) []made {
 
 // reached is what a median of runs, of which some missed, says.
 func reached(e *Estimate, misses int) Reach {
-	if misses == 0 || e.Interval != nil && !math.IsInf(e.Interval.High, 1) {
-		return Reach{Median: e}
+	r := Reach{Median: e}
+	if in := e.Interval; in != nil && math.IsInf(in.High, 1) {
+		if e.Interval, e.Why = nil, noUpperEnd; !math.IsInf(in.Low, 1) {
+			r.AtLeast = &in.Low
+		}
 	}
-	r := Reach{Why: tooManyMiss}
-	if 2*misses >= e.Runs {
-		r.Why = halfMiss
-	}
-	if e.Interval != nil && !math.IsInf(e.Interval.Low, 1) {
-		r.AtLeast = &e.Interval.Low
+	if 2*misses >= e.Runs && misses > 0 {
+		r.Median, r.Why = nil, halfMiss
 	}
 	return r
 }
 
-// Sample is what runs of a point came to, and their median.
-type Sample struct {
-	Median *Estimate
-	Values []float64      // +Inf for a target that was missed
-	Runs   []*Observation // of each value; nil where that is not known
-	ByNode bool           // see Curve
-}
-
-// RatioOf is Quotient of the medians of two points' runs, as a speedup is: where the
-// runs were made in blocks it is the median of the ratios within them, and where
-// those of one point were made before or after those of the other it has no interval.
-func RatioOf(a, b Sample, confidence float64) *Estimate {
-	e := Quotient(a.Median, b.Median)
-	as, bs := a.made(), b.made()
+// Like is a sample of other values of the summary's runs, such as what their time cost:
+// what was taken out of the summary's values for the change of the machine is taken out
+// of these. +Inf is a target that was missed. Nothing is taken out for runs that the
+// summary does not have; it may be nil.
+func (s *Summary) Like(values []float64, runs []*Observation, byNode bool, confidence float64) (Sample, error) {
 	confidence, err := level(confidence)
-	if e == nil || as == nil || bs == nil || err != nil { // err: the medians would not be there
-		return e
+	if err != nil {
+		return Sample{}, err
 	}
-	if paired := blocks(as, bs); !a.ByNode && !b.ByNode {
-		if in, _ := medianInterval(paired, confidence); in != nil {
-			return &Estimate{Value: middle(paired), Runs: len(paired), Interval: in, Blocks: true}
+	factor := map[string]float64{}
+	sample := Sample{byNode: byNode}
+	if s != nil && s.Runs > 0 {
+		still := s.sample()
+		sample.changing = still.changing
+		for i, m := range s.made {
+			if x := still.runs[i].value; still.detrended && x > 0 && !math.IsInf(x, 1) {
+				factor[m.Run] = x / m.value
+			}
 		}
 	}
-	if apart(as, bs) {
-		e.Interval, e.Why = nil, madeApart
+	misses := 0
+	var all []float64
+	for i, x := range values {
+		if f, known := factor[runs[i].Run]; known {
+			x, sample.detrended = x*f, true
+		}
+		sample.runs = append(sample.runs, made{x, runs[i]})
+		if all = append(all, x); math.IsInf(x, 1) {
+			misses++
+		}
 	}
+	if len(all) == 0 {
+		return sample, nil
+	}
+	e := medianOf(slices.Sorted(slices.Values(all)), confidence)
+	if byNode {
+		e.byNode(sample.runs, confidence)
+	}
+	sample.Median = reached(e, misses).Median
+	return sample, nil
+}
+
+// RatioOf is the ratio of two samples, as a speedup is; see Ratio. nil where either has
+// no median.
+func RatioOf(a, b Sample, confidence float64) *Estimate {
+	confidence, err := level(confidence)
+	if a.Median == nil || b.Median == nil || err != nil { // err: the medians would not be there
+		return nil
+	}
+	e, _ := divide(a, b, confidence)
 	return e
 }
 
-func (s Sample) made() (list []made) {
-	for i, x := range s.Values {
-		if s.Runs[i] == nil {
-			return nil
-		}
-		list = append(list, made{x, s.Runs[i]})
-	}
-	return list
+// RatioOfSets is RatioOf of two sets of runs that may be of different times: whoever
+// shows it says so. A set measured after a change is always apart from the one before.
+func RatioOfSets(a, b Sample, confidence float64) *Estimate {
+	a.apart = true
+	return RatioOf(a, b, confidence)
 }
 
 // Quotient is one median over another, with its interval; see ratioInterval. nil

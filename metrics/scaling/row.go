@@ -137,7 +137,7 @@ func Rows(curves []Curve) []Row {
 			for _, t := range p.Targets() {
 				s := RowSeconds{Reached: t.Reached(), Runs: t.Runs}
 				s.Seconds, s.SecondsLow, s.SecondsHigh = t.Median.columns()
-				if t.Median == nil {
+				if t.AtLeast != nil {
 					s.SecondsLow = t.AtLeast
 				}
 				s.Speedup, s.SpeedupLow, s.SpeedupHigh = t.Gain().columns()

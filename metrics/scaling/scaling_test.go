@@ -138,12 +138,12 @@ func TestTimeToAccuracy(t *testing.T) {
 		{[]float64{30}, ptr(30), 1, "too few runs for an interval (1 of 6 needed)"},
 		{[]float64{30, 10, 20}, ptr(20), 3, "too few runs for an interval (3 of 6 needed)"},
 		{[]float64{30, 10}, ptr(20), 2, "too few runs for an interval (2 of 6 needed)"},
-		{[]float64{30, 10, 0}, nil, 2, tooManyMiss},
-		{[]float64{30, 10, 20, 0}, nil, 3, tooManyMiss},
+		{[]float64{30, 10, 0}, ptr(30), 2, "too few runs for an interval (3 of 6 needed)"},
+		{[]float64{30, 10, 20, 0}, ptr(25), 3, "too few runs for an interval (4 of 6 needed)"},
 		{[]float64{30, 0}, nil, 1, halfMiss},
 		{[]float64{30, 10, 0, 0}, nil, 2, halfMiss},
 		{[]float64{0}, nil, 0, halfMiss},
-		{[]float64{1, 2, 3, 4, 5, 0}, nil, 5, tooManyMiss},
+		{[]float64{1, 2, 3, 4, 5, 0}, ptr(3.5), 5, noUpperEnd},
 	} {
 		obs := runs(1, make([]float64, len(tt.seconds))...)
 		for i := range obs {

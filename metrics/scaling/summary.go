@@ -20,17 +20,22 @@ type Summary struct {
 	// measure.
 	Reach
 
-	made       []made   // the runs that have the measure
-	base       *Summary // of the base point; nil without one
-	multiple   float64  // resources over the base's; 0 along an axis that multiplies none, and for what does not scale
-	an         *analysis
-	rate       bool // of samples, which is never 0
-	byNode     bool // as of its curve
-	divided    bool // gain was worked out
-	gain       *Estimate
-	efficiency *Estimate
-	found      []drift.Finding // in its series
-	started    *Summary        // see Point.FromStart; nil: not worked out yet
+	made     []made          // the runs that have the measure
+	lacking  int             // runs without a value because of what it would be
+	base     *Summary        // of the base point; nil without one
+	peers    []*Summary      // of all points of the curve, this one included
+	found    []drift.Finding // in the runs of its series
+	multiple float64         // resources over the base's; 0 along an axis that multiplies none, and for what does not scale
+	an       *analysis
+	rate     bool // of samples, which is never 0
+	byNode   bool // as of its curve
+
+	settled           bool // still was worked out
+	still             Sample
+	divided           bool // gain was worked out
+	gain              *Estimate
+	efficiency        *Estimate
+	started, reaching *Summary // see Point.FromStart and Reaching; nil: not worked out yet
 }
 
 // Reached is how many runs did not miss it.
@@ -58,7 +63,7 @@ func (an *analysis) summary(m measure.Measure, runs []*Observation) *Summary {
 // summarise gives a summary its runs, of which +Inf missed it, and what these say.
 // Lacking runs have no value because of what it would be.
 func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
-	s.made, s.Runs = values, len(values)
+	s.made, s.Runs, s.lacking = values, len(values), lacking
 	for _, v := range values {
 		if !math.IsInf(v.value, 1) {
 			s.Values = append(s.Values, v.value)
@@ -82,14 +87,7 @@ func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
 	return s
 }
 
-// Gain is how many times better the point is than the base, by the medians
-// (Hoefler & Belli, SC'15: never an average of ratios) and in the direction in
-// which the measure is better: a speedup, for rates and times alike. Its
-// interval is made of those of the two medians; see ratioInterval. Where runs
-// were made in blocks, and blocks are enough for an interval, both are those of
-// the median of the ratios within blocks. Where a point's runs were made at other
-// times than the base's, there is no interval. Exactly 1, without an interval, at the base; nil where the
-// point or the base has no median.
+// Gain is the Ratio to the base. nil where there is no value.
 func (s *Summary) Gain() *Estimate {
 	if !s.divided {
 		s.divided = true
@@ -98,29 +96,13 @@ func (s *Summary) Gain() *Estimate {
 	return s.gain
 }
 
-// Over is the ratio of this median to another's: of runs that have both it is the
-// median of the ratios within them, with its own interval, since what a run shares
-// (machine, hour, seed) cancels out; of others it is that of two samples. nil where
-// either has no median.
+// Over is this median over another's, whichever way the measure is better: what Ratio
+// makes of it. nil where either has no median.
 func (s *Summary) Over(other *Summary) *Estimate {
-	if s.Median == nil || other.Median == nil || !isRate(other.Median.Value) {
+	if s.Median == nil || other.Median == nil {
 		return nil
 	}
-	if within := withinRuns(s.made, other.made); within != nil {
-		ratios := make([]float64, len(within))
-		for i, m := range within {
-			ratios[i] = m.value
-		}
-		e := medianOf(slices.Sorted(slices.Values(ratios)), s.an.confidence)
-		if s.byNode {
-			e.byNode(within, s.an.confidence)
-		}
-		return e
-	}
-	e := Quotient(s.Median, other.Median)
-	if e != nil && apart(s.made, other.made) {
-		e.Interval, e.Why = nil, madeApart
-	}
+	e, _ := divide(s.sample(), other.sample(), s.an.confidence)
 	return e
 }
 
@@ -138,61 +120,20 @@ func (s *Summary) Efficiency() *Estimate {
 }
 
 func (s *Summary) divide() {
-	if s.Median == nil || s.base == nil || s.base.Median == nil || s.Better == measure.Neither {
+	if s.base == nil || s.Runs == 0 {
 		return
 	}
-	if s == s.base {
-		s.gain = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
-		if s.multiple != 0 {
-			s.efficiency = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
-		}
+	if s.gain = s.Ratio(s.base).Estimate; s.gain == nil || s.multiple == 0 {
 		return
 	}
-	g := s.Measure.Gain(s.Median.Value, s.base.Median.Value)
-	if !isRate(g) {
+	e := *s.gain
+	if s.efficiency = &e; s == s.base {
 		return
 	}
-	if s.gain = s.over(s.base); s.multiple == 0 {
-		return
+	e.Value /= s.multiple
+	if in := e.Interval; in != nil {
+		e.Interval = &Interval{Low: in.Low / s.multiple, High: in.High / s.multiple, Level: in.Level}
 	}
-	g = s.gain.Value
-	s.efficiency = &Estimate{Value: g / s.multiple, Runs: s.gain.Runs, Blocks: s.gain.Blocks, Why: s.gain.Why}
-	if in := s.gain.Interval; in != nil {
-		s.efficiency.Interval = &Interval{Low: in.Low / s.multiple, High: in.High / s.multiple, Level: in.Level}
-	}
-}
-
-const zeroValue = "a value is 0"
-
-// over is how many times better the point is than another, neither without a
-// median; nil where the ratio is out of range.
-func (s *Summary) over(other *Summary) *Estimate {
-	if s == other {
-		return &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
-	}
-	g := s.Measure.Gain(s.Median.Value, other.Median.Value)
-	if !isRate(g) {
-		return nil
-	}
-	e := &Estimate{Value: g, Runs: s.Median.Runs}
-	a, b := s, other
-	if s.Better == measure.Lower {
-		a, b = other, s
-	}
-	if paired := blocks(a.made, b.made); !s.byNode {
-		if in, _ := medianInterval(paired, s.an.confidence); in != nil {
-			return &Estimate{Value: middle(paired), Runs: len(paired), Interval: in, Blocks: true}
-		}
-	}
-	switch {
-	case apart(s.made, other.made):
-		e.Why = madeApart
-	case s.Values[0] <= 0 || other.Values[0] <= 0:
-		e.Why = zeroValue
-	default:
-		e.Interval, e.Why = ratioInterval(a.Median, b.Median)
-	}
-	return e
 }
 
 // KarpFlatt is the serial fraction found by experiment (Karp & Flatt 1990),

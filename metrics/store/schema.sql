@@ -113,6 +113,16 @@ CREATE TABLE member (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX member_series ON member (series);
 
+-- Speedups that are not the ratio of the medians: a drift of the machine is taken out.
+CREATE TABLE speedup (
+  series  INTEGER NOT NULL REFERENCES series ON DELETE CASCADE,
+  measure TEXT NOT NULL,
+  unit    TEXT NOT NULL,  -- of samples/s the word for the study's samples
+  at      ANY NOT NULL,  -- place on the axis
+  value   REAL NOT NULL,
+  PRIMARY KEY (series, measure, unit, at)
+) STRICT, WITHOUT ROWID;
+
 -- What the scheduler says of a run; no row when none was involved.
 CREATE TABLE job (
   run       INTEGER PRIMARY KEY REFERENCES every_run ON DELETE CASCADE,
@@ -539,10 +549,9 @@ JOIN value v ON v.run = r.id
 JOIN measure m ON m.id = v.measure AND m.target_of IS NOT NULL;
 
 -- Throughput against workers, of the runs that count. The mean is harmonic, as
--- a mean of rates must be; the speedup is of the medians, against the number of
--- workers that `scalebench scaling` divides by (base_workers), and NULL where no
--- run at it has a throughput. Plain figures without intervals: those need more
--- than SQL.
+-- a mean of rates must be; the speedup is that of `scalebench scaling`, against the
+-- number of workers that it divides by (base_workers), and NULL where no run at it has a
+-- throughput. Plain figures without intervals: those need more than SQL.
 CREATE VIEW scaling AS
 -- Windows throughout, no GROUP BY: through those SQLite carries a condition on
 -- the study down to the index.
@@ -564,14 +573,15 @@ WITH ranked AS (
 )
 SELECT study, name AS series, workers, n AS runs, median AS throughput_median,
        mean AS throughput_mean, low AS throughput_min, high AS throughput_max,
-       median / max(median) FILTER (WHERE workers = base) OVER (PARTITION BY study, id) AS speedup,
+       coalesce((SELECT value FROM speedup s WHERE s.series = groups.id AND s.measure = 'throughput' AND s.at = groups.workers),
+         median / max(median) FILTER (WHERE workers = base) OVER (PARTITION BY study, id)) AS speedup,
        base AS base_workers
 FROM groups WHERE i = 1;
 
 -- Every measure along every curve, of the runs that count: at is a place on the
 -- axis, the number of workers or a coordinate. A target that was missed ranks
 -- last; where half of the runs or more miss it there is no median. The speedup is
--- of the medians, in the direction in which the measure is better.
+-- that of `scalebench scaling`, in the direction in which the measure is better.
 CREATE VIEW curves AS
 WITH ranked AS (
   SELECT s.study, s.id, s.name, s.axis, s.base, m.at, v.measure, coalesce(v.value, 9e999) AS value,
@@ -598,10 +608,13 @@ SELECT c.study, c.name AS series, m.name AS measure, nullif(m.unit, '') AS unit,
        CASE WHEN c.low < 9e999 THEN c.low END AS min, CASE WHEN c.high < 9e999 THEN c.high END AS max,
        CASE WHEN c.median IS NULL OR m.better = '' THEN NULL
             WHEN c.at = c.base THEN 1.0 -- of 0 too
+            WHEN s.value IS NOT NULL THEN s.value
             WHEN m.better = 'higher' AND c.median / c.divisor > 0 THEN c.median / c.divisor
             WHEN m.better = 'lower' AND c.divisor / c.median > 0 THEN c.divisor / c.median END AS speedup,
        c.base
-FROM ratios c JOIN measure m ON m.id = c.measure;
+FROM ratios c
+JOIN measure m ON m.id = c.measure
+LEFT JOIN speedup s ON s.series = c.id AND s.measure = m.name AND (s.unit = m.unit OR m.unit = 'samples/s') AND s.at = c.at;
 
 -- Every step of every rank; ask for one run, or one run and rank. Seconds.
 CREATE VIEW rank_step AS

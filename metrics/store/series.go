@@ -222,7 +222,7 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 			return err
 		}
 	}
-	members, names := newBulk(tx), map[string]string{}
+	members, names, ids := newBulk(tx), map[string]string{}, map[curveKey]int64{}
 	for _, one := range scaling.Arrange(o.list, plan) {
 		r, err := tx.Exec("INSERT INTO series (study, name, axis, base) VALUES (?, ?, ?, ?)", study, one.Name, one.Axis, placeOnAxis(one.Base))
 		if err != nil {
@@ -232,6 +232,7 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 		if err != nil {
 			return err
 		}
+		ids[curveKey{one.Name, one.Axis}] = id
 		for _, m := range one.Members {
 			places := []spot{{0, m.At}}
 			if one.Within != "" {
@@ -260,6 +261,9 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 			}
 			names[point] += one.Name
 		}
+	}
+	if err := storeSpeedups(ctx, tx, study, plan, ids); err != nil {
+		return err
 	}
 	return nameSeries(ctx, tx, study, names)
 }

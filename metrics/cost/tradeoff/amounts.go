@@ -76,7 +76,13 @@ func (r *Row) amounts(c Configuration, o Options) error {
 	if r.Cost, err = costs.median(o.Confidence); err != nil {
 		return err
 	}
-	r.times, r.costs = times.of(r.Time), costs.of(r.Cost)
+	like := o.Work.clock(c)
+	if r.times, err = times.like(like, o.Confidence); err != nil {
+		return err
+	}
+	if r.costs, err = costs.like(like, o.Confidence); err != nil {
+		return err
+	}
 	if r.Time == nil || r.Cost == nil {
 		r.Why = strings.Join(whys, "; ")
 	} else {
@@ -112,7 +118,10 @@ func (r *Row) value(c Configuration, o Options) error {
 			merits.add(&run, v)
 		}
 	}
-	r.merits = merits.of(r.Value)
+	var err error
+	if r.merits, err = merits.like(s, o.Confidence); err != nil {
+		return err
+	}
 	if o.Bought() == "" {
 		return nil
 	}
@@ -127,9 +136,10 @@ func (r *Row) value(c Configuration, o Options) error {
 		}
 		bought.add(&run, v*3600/run.Rate.PerHour())
 	}
-	var err error
-	r.Bought, err = bought.median(o.Confidence)
-	r.boughts = bought.of(r.Bought)
+	if r.Bought, err = bought.median(o.Confidence); err != nil {
+		return err
+	}
+	r.boughts, err = bought.like(s, o.Confidence)
 	return err
 }
 
@@ -139,6 +149,24 @@ func (run *PricedRun) reached(target measure.Target) (seconds float64, why strin
 		return seconds, ""
 	}
 	return 0, "had no target " + target.String()
+}
+
+// clock is the summary of the time that the work takes, as far as the runs' own figures
+// have it.
+func (w Work) clock(c Configuration) *scaling.Summary {
+	name := measure.TrainSeconds
+	switch {
+	case w.Target != nil:
+		name = w.Target.Time().Name
+	case w.Million:
+		return nil
+	}
+	for _, s := range c.Measured {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
 }
 
 // sample is amounts of runs, those that are infinite ranking last.
@@ -152,15 +180,19 @@ type sample struct {
 func (c Configuration) sample() sample { return sample{byNode: c.ByNode} }
 
 func (s *sample) add(run *PricedRun, value float64) {
-	s.values, s.made = append(s.values, value), append(s.made, run.Made)
+	made := run.Made
+	if made == nil {
+		made = &scaling.Observation{Run: run.ID, Hosts: run.Hosts}
+	}
+	s.values, s.made = append(s.values, value), append(s.made, made)
 	if s.byNode {
 		s.nodes = append(s.nodes, run.Hosts)
 	}
 }
 
-// of is the sample with its median.
-func (s *sample) of(median *scaling.Estimate) scaling.Sample {
-	return scaling.Sample{Median: median, Values: s.values, Runs: s.made, ByNode: s.byNode}
+// like is the sample as a ratio takes it: the runs are those of the summary.
+func (s *sample) like(of *scaling.Summary, confidence float64) (scaling.Sample, error) {
+	return of.Like(s.values, s.made, s.byNode, confidence)
 }
 
 func (s *sample) reached(confidence float64) (scaling.Reach, error) {

@@ -113,9 +113,9 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 	}
 	t.Notes = costNotes(rows, currency, o)
 	if slices.ContainsFunc(rows, func(r tradeoff.Row) bool {
-		return slices.ContainsFunc([]*scaling.Estimate{r.TimeNormalised, r.CostNormalised, r.Gain}, func(e *scaling.Estimate) bool { return e != nil && e.Blocks })
+		return slices.ContainsFunc([]*scaling.Estimate{r.TimeNormalised, r.CostNormalised, r.Gain}, func(e *scaling.Estimate) bool { return e != nil && e.Adjusted })
 	}) {
-		t.Notes = append(t.Notes, "Ratios to the baseline: medians of the ratios within blocks of runs, one of each point, so a drift of the machine cancels out.")
+		t.Notes = append(t.Notes, "Ratios to the baseline: of medians from which the drift of the machine is taken out, so they may differ from the ratios of the figures in the table.")
 	}
 	if len(whys) > 0 {
 		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")

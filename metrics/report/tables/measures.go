@@ -185,7 +185,12 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 		for _, p := range c.Points {
 			x := p.Of(m.Name)
 			cells := append(append(seriesCells(c, keys), located(c, m)...), p.At.Any(), x.Runs, m.Name, table.NonZero(m.Unit))
-			for _, e := range []*scaling.Estimate{x.Median, x.Gain(), x.Efficiency()} {
+			median := estimateCells(x.Median)
+			if x.AtLeast != nil {
+				median[1] = *x.AtLeast
+			}
+			cells = append(cells, median...)
+			for _, e := range []*scaling.Estimate{x.Gain(), x.Efficiency()} {
 				cells = append(cells, estimateCells(e)...)
 			}
 			cells = append(cells, base)
@@ -200,7 +205,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 		return t
 	}
 	t.Notes = append([]string{"Medians over runs; their intervals are in CSV and JSON."}, basesIn(curves, m)...)
-	t.Notes = append(t.Notes, blockNotes(curves, m.Name)...)
+	t.Notes = append(t.Notes, driftNotes(curves, m.Name)...)
 	t.Notes = append(t.Notes, Knees(curves, m)...)
 	return t
 }

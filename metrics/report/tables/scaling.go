@@ -88,7 +88,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 		if slices.ContainsFunc(asked, func(m measure.Measure) bool { t, _ := measure.TargetOf(m.Name); return t.Of != measure.OfAccuracy }) {
 			what = "a target"
 		}
-		t.Notes = append(t.Notes, "Times to "+what+" are on the training clock, which starts before the first sample; initialisation is not included.")
+		t.Notes = append(t.Notes, "Times to "+what+" and their speedups are on the training clock, which starts before the first sample; initialisation is not included.")
 	}
 	if slices.ContainsFunc(targets, func(m measure.Measure) bool { return m.Name == measure.ToTarget }) {
 		t.Notes = append(t.Notes, "Times to target are as the program states them, on its own clock.")
@@ -97,7 +97,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	for _, m := range targets {
 		divided = append(divided, m.Name)
 	}
-	t.Notes = append(t.Notes, blockNotes(curves, divided...)...)
+	t.Notes = append(t.Notes, driftNotes(curves, divided...)...)
 	if main == measure.RunSeconds {
 		t.Notes = append(t.Notes, SameWork)
 	}
@@ -108,14 +108,14 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	return t
 }
 
-// blockNotes say why a speedup in these measures need not be the ratio of the
-// medians beside it.
-func blockNotes(curves []scaling.Curve, measures ...string) []string {
+// driftNotes say why a speedup in these measures need not be the ratio of the
+// medians in the table.
+func driftNotes(curves []scaling.Curve, measures ...string) []string {
 	for _, c := range curves {
 		for _, p := range c.Points {
 			for _, name := range measures {
-				if g := p.Of(name).Gain(); g != nil && g.Blocks && (c.Base == nil || p.At != c.Base.At) {
-					return []string{withinBlocks}
+				if g := p.Of(name).Gain(); g != nil && g.Adjusted {
+					return []string{detrended}
 				}
 			}
 		}
@@ -123,7 +123,7 @@ func blockNotes(curves []scaling.Curve, measures ...string) []string {
 	return nil
 }
 
-const withinBlocks = "Speedups: medians of the ratios within blocks of runs, one of each point, so a drift of the machine cancels out."
+const detrended = "Speedups: ratios of medians from which the drift of the machine is taken out, so they may differ from the ratios of the medians in the table."
 
 // SameWork is what a speedup of run times takes for granted.
 const SameWork = "A run time is the program's, from its start to its end; its speedup assumes that every run does the same work, however many workers share it."
@@ -246,8 +246,10 @@ func timeText(a *scaling.Summary) string {
 		reached = fmt.Sprintf("reached %d/%d", a.Reached(), a.Runs)
 	}
 	switch {
-	case a.Median == nil && a.AtLeast != nil:
+	case a.AtLeast != nil && a.Median == nil:
 		return "at least " + number.Seconds(*a.AtLeast) + " " + reached
+	case a.AtLeast != nil:
+		return number.Seconds(a.Median.Value) + " [at least " + number.Seconds(*a.AtLeast) + "] " + reached
 	case a.Median == nil:
 		return reached
 	}

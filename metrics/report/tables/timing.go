@@ -53,7 +53,7 @@ func Timing(curves []scaling.Curve) *table.Table {
 			}
 		}
 	}
-	t.Notes = append(blockNotes(curves, measure.RunSeconds), SameWork)
+	t.Notes = append(driftNotes(curves, measure.RunSeconds), SameWork)
 	if len(whys) > 0 {
 		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}

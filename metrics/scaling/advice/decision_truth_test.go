@@ -52,7 +52,7 @@ func (s *score) String() string {
 
 // printed finds what the first sentence says of a step: from or to, "per doubling" or not, and
 // its bounds.
-var printed = regexp.MustCompile(`(?:(?:doubling from|going from) (\d+)(?: to \d+)? (?:trains|reaches [^;]*?)|(\d+) would be) [0-9.e+]+× as fast( per doubling)? \((?:at least ([0-9.]+)×|at most ([0-9.]+)×|([0-9.]+)× to ([0-9.]+)×)\)`)
+var printed = regexp.MustCompile(`(?:(?:doubling from|going from) (\d+)(?: to \d+)? (?:trains|reaches [^;]*?)|(\d+) would be) [0-9.e+]+× as fast( per doubling)?(?: with initialisation)? \((?:at least ([0-9.]+)×|at most ([0-9.]+)×|([0-9.]+)× to ([0-9.]+)×)\)`)
 
 // judgeBounds holds the printed bounds against the truth. A rounding to three digits is no error.
 func (s *score) judgeBounds(p *play, a *Advice) {

@@ -196,7 +196,7 @@ func (s *study) gained(from, to int, p pair) string {
 	if s.byTime() {
 		does = "reaches " + s.goal()
 	}
-	return fmt.Sprintf("%s %s %.3g× as fast%s%s", start, does, p.perDoubling(p.Estimate.Value), each, s.bounds(p, true))
+	return fmt.Sprintf("%s %s %.3g× as fast%s%s%s", start, does, p.perDoubling(p.Estimate.Value), each, s.clocked(), s.bounds(p, true))
 }
 
 // refused says what the step from the answer to a larger count would bring, with the most that
@@ -220,16 +220,22 @@ func (s *study) refused(from, to int, p pair) string {
 		if p.speed != nil && p.speed.High < 1 {
 			how = fmt.Sprintf("%d workers are %s than %d", to, slower, from)
 		}
-		if s.loads(to, from) {
-			how += ", initialisation included"
-		}
-		return how + s.bounds(p, false) + likely
+		return how + s.clocked() + s.bounds(p, false) + likely
 	}
 	price := ""
 	if s.o.Figure == nil {
 		price = fmt.Sprintf(", for %.3g× the worker-hours", workers/ratio)
 	}
-	return fmt.Sprintf("%d would be %.3g× as %s%s%s%s%s", to, p.perDoubling(ratio), fast, each, s.bounds(p, false), price, likely)
+	return fmt.Sprintf("%d would be %.3g× as %s%s%s%s%s%s", to, p.perDoubling(ratio), fast, each, s.clocked(), s.bounds(p, false), price, likely)
+}
+
+// clocked says whether a ratio of times includes initialisation, where scaling shows one
+// of the same runs that does not.
+func (s *study) clocked() string {
+	if s.o.Figure == nil && s.byTime() && s.started {
+		return " with initialisation"
+	}
+	return ""
 }
 
 // bounds is the end of the interval that matters, or both where the step is undecided.
@@ -245,14 +251,6 @@ func (s *study) bounds(p pair, taken bool) string {
 		return fmt.Sprintf(" (at least %.3g×)", low)
 	}
 	return fmt.Sprintf(" (at most %.3g×)", high)
-}
-
-// loads reports whether so many workers train faster than others and only their
-// initialisation makes them no faster: the table shows both times.
-func (s *study) loads(workers, than int) bool {
-	own, other := s.candidate(workers), s.candidate(than)
-	return own != nil && other != nil && own.Training != nil && other.Training != nil && own.Seconds != nil && other.Seconds != nil &&
-		own.Training.Value < other.Training.Value && own.Seconds.Value >= other.Seconds.Value
 }
 
 // candidate is the one with so many workers; nil without.

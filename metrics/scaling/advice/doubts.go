@@ -56,6 +56,8 @@ func (s *study) doubt(p pair, a, b *scaling.Point) *decision.Doubt {
 		return &decision.Doubt{Kind: decision.Drift, Text: "the machine drifted while the worker counts were measured: " + p.Why, Changes: true}
 	case p.Refusal == scaling.FewRuns && p.speed == nil:
 		return &decision.Doubt{Kind: decision.FewRuns, Text: s.tooFew(a, b, p.Why), Changes: true}
+	case p.Refusal == scaling.TwoGroups:
+		return &decision.Doubt{Kind: decision.TwoGroups, Text: p.Why, Changes: true}
 	case p.Refusal == scaling.Missing:
 		return &decision.Doubt{Kind: decision.Misses, Text: p.Why, Changes: true}
 	case p.Order == scaling.OrderUnknown:

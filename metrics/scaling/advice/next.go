@@ -92,11 +92,19 @@ func (s *study) nextTo(workers int) []int {
 }
 
 // remeasure asks for the answer and its neighbours again, in blocks, where when the runs were
-// made decides.
+// made decides, or which of two groups a median is of.
 func (s *study) remeasure() *Next {
-	if !slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool {
-		return d.Changes && (d.Kind == decision.Order || d.Kind == decision.Drift)
-	}) {
+	why := ""
+	for _, d := range s.Doubts {
+		switch {
+		case !d.Changes || why != "":
+		case d.Kind == decision.Order || d.Kind == decision.Drift:
+			why = "in blocks, a run of each count in turn, a drift of the machine cancels out"
+		case d.Kind == decision.TwoGroups:
+			why = "half of the runs are fast and half slow; more of them tell which half has the median"
+		}
+	}
+	if why == "" {
 		return nil
 	}
 	var measured []int
@@ -110,7 +118,7 @@ func (s *study) remeasure() *Next {
 	if i < 0 {
 		return nil
 	}
-	n := &Next{Workers: r, Runs: fewRuns, Why: "in blocks, a run of each count in turn, a drift of the machine cancels out"}
+	n := &Next{Workers: r, Runs: fewRuns, Why: why}
 	n.Beside = slices.Concat(measured[max(0, i-1):i], measured[i+1:min(len(measured), i+2)])
 	return n
 }

@@ -66,6 +66,7 @@ const (
 	Order     Kind = "order"      // runs of different options were made at different times
 	Drift     Kind = "drift"      // the machine's speed changed while the study ran
 	FewRuns   Kind = "few-runs"   // too few runs for intervals
+	TwoGroups Kind = "two-groups" // a median falls between fast and slow runs
 	FewCounts Kind = "few-counts" // too few worker counts to see how the curve runs
 	Misses    Kind = "misses"     // runs miss the target
 	Beyond    Kind = "beyond"     // the answer was not measured

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -113,16 +112,8 @@ func curves(ctx context.Context, s *store.Store, study string) (throughput, all 
 					if x.Median != nil {
 						median = &x.Median.Value
 					}
-					// The view's is the ratio of the medians, also where runs were made in
-					// blocks.
-					if b := x.Base(); b != nil && b.Median != nil && x.Better != measure.Neither && x.Median != nil {
-						ratio := x.Measure.Gain(x.Median.Value, b.Median.Value)
-						if b == x {
-							ratio = 1
-						}
-						if ratio > 0 && !math.IsInf(ratio, 0) {
-							speedup = &ratio
-						}
+					if g := x.Gain(); g != nil {
+						speedup = &g.Value
 					}
 					text := line(c.Series, name(x), p.At.Any(), x.Runs, median, base.Any(), speedup)
 					all = append(all, text)

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// curveKey is a curve of a study, as table series has it.
+type curveKey struct{ name, axis string }
+
+// storeSpeedups stores the speedups of a study that are not the ratio of the medians,
+// which the views work out themselves: those from which a drift of the machine is taken
+// out. Runs that do not say when they were made have none.
+func storeSpeedups(ctx context.Context, tx *sql.Tx, study string, plan []scaling.Planned, ids map[curveKey]int64) error {
+	counted, err := column1[int64](tx.QueryContext(ctx, "SELECT id FROM counted WHERE study = ?", study))
+	if err != nil {
+		return err
+	}
+	o := newObserver(ctx, tx, Filter{})
+	if o.ids, err = jsonList(counted); err != nil {
+		return err
+	}
+	if err := o.runs(); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(o.list, func(r scaling.Observation) bool { return r.BeganUnix != 0 }) {
+		return nil
+	}
+	for _, step := range []func() error{o.hosts, o.parameters, o.values} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	rows := newBulk(tx)
+	for _, m := range scaling.Frames(o.list) {
+		curves, err := scaling.Analyse(o.list, scaling.Options{Planned: plan, Measure: m})
+		var noBase *scaling.NoBaseError
+		if err != nil && !errors.As(err, &noBase) {
+			return err
+		}
+		for _, c := range curves {
+			id, known := ids[curveKey{c.Series, c.Axis}]
+			if !known {
+				continue
+			}
+			for _, p := range c.Points {
+				for _, s := range p.Measures {
+					g := s.Gain()
+					if g == nil || !g.Adjusted {
+						continue
+					}
+					name := strings.TrimSuffix(s.Name, " ("+s.Unit+")")
+					if err := rows.insert("INSERT INTO speedup (series, measure, unit, at, value) VALUES (?, ?, ?, ?, ?)", id, name, s.Unit, placeOnAxis(p.At), g.Value); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return rows.flush()
+}
