@@ -4,7 +4,7 @@
 // all (the Pareto front): by time and cost, or by any measure and cost.
 //
 // It is pure. Figures are made of unrounded ones, ratios of medians and never
-// means of ratios, within blocks where the runs were made in blocks, and a ratio's
+// means of ratios, without the drift of the machine, and a ratio's
 // interval is that of package scaling. A run that cannot be priced leaves its configuration
 // without a cost, with the reason: a cost of the others would be of other runs
 // than the time beside it.
