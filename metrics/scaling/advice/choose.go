@@ -122,6 +122,13 @@ func (s *study) byLimits(limits []limit, words []string) {
 		s.Beyond = &c.Workers
 		farther = fmt.Sprintf("; %d may (%s likely): measure %d first", c.Workers, Likely(*c.Keeps), min(2*largest, c.Workers))
 	}
+	if s.o.MinEfficiency > 0 && chosen != nil && slices.ContainsFunc(doubts, func(d decision.Doubt) bool { return d.Changes && d.Text == apart }) {
+		// An efficiency compares counts, and what changed between them may be all of it.
+		s.Doubts = append(s.Doubts, r.Doubts...)
+		s.Reason = [2]string{s.shown(words) + ": " + apart + ".", s.Limits.sentence}
+		s.Beyond = nil
+		return
+	}
 	s.take(r, func(i int) int { return s.Candidates[i].Workers })
 	if chosen == nil {
 		s.Reason = [2]string{s.undecided(words), s.Limits.sentence}
@@ -138,6 +145,9 @@ func (s *study) byLimits(limits []limit, words []string) {
 	case chosen.Basis == Extrapolated:
 		s.Doubts = append(s.Doubts, decision.Doubt{Kind: decision.Beyond, Changes: true,
 			Text: fmt.Sprintf("%s were not measured, and a limit may lie beyond the %d that were", number.Count(chosen.Workers, "worker"), largest)})
+	case r.Passed >= 0 && better(&s.Candidates[r.Passed], chosen) && s.mayBeFaster(&s.Candidates[r.Passed], chosen):
+		s.Undecided = append(s.Undecided, Contender{s.Candidates[r.Passed].Workers, *s.Candidates[r.Passed].Keeps})
+		s.Provisional = true
 	case chosen.Keeps == nil:
 		s.Doubts = append(s.Doubts, decision.Doubt{Kind: decision.FewRuns, Changes: true,
 			Text: fmt.Sprintf("an interval needs %d runs, and %s", fewRuns, s.have(chosen.Workers, chosen.Runs))})
@@ -154,9 +164,22 @@ func (s *study) byLimits(limits []limit, words []string) {
 		odds = " (" + Likely(*chosen.Keeps) + " likely)"
 	}
 	if r.Passed >= 0 && better(&s.Candidates[r.Passed], chosen) { // it was the most workers that was asked for
-		more = fmt.Sprintf("; %d would be no faster", s.Candidates[r.Passed].Workers)
+		best, more = "the fastest", fmt.Sprintf("; %d would be no faster", s.Candidates[r.Passed].Workers)
 	}
 	s.Reason = [2]string{fmt.Sprintf("%s%s, %s to %s %s%s: %s%s%s.%s", use, number.Count(chosen.Workers, "worker"), best, s.does(), list(words), odds, s.figures(chosen), more, farther, s.Uncertain()), s.Limits.sentence}
+}
+
+// mayBeFaster reports whether the intervals leave open that one candidate is faster than another.
+func (s *study) mayBeFaster(a, b *Candidate) bool {
+	switch {
+	case a.Keeps == nil:
+		return false
+	case a.Seconds != nil && b.Seconds != nil:
+		return a.Seconds.Low == nil || *a.Seconds.Low < b.Seconds.Value
+	case a.Throughput != nil && b.Throughput != nil:
+		return a.Throughput.High == nil || *a.Throughput.High > b.Throughput.Value
+	}
+	return false
 }
 
 // rival names what may be better than the answer, or, where the answer is not likely enough,

@@ -287,10 +287,24 @@ func (s *study) widen() *Next {
 		return at(s.gap(), "it lies next to the answer and was not measured")
 	case s.Workers == nil && s.o.Deadline > 0 && s.Refused != "" && s.farthest() > 0:
 		return at(s.farthest(), "everything measured is too slow, and more workers were not measured")
+	case s.Workers == nil && s.farthest() > 0 && s.hope() != nil:
+		c := s.hope()
+		return at(s.farthest(), fmt.Sprintf("%d workers are %s likely to do what was asked, if no limit appears on the way", c.Workers, Likely(*c.Keeps)))
 	case few:
 		return at(n, fmt.Sprintf("%d worker counts are needed to see how the curve runs", fewCounts))
 	}
 	return nil
+}
+
+// hope is the count beyond the data that is the likeliest to keep the limits; nil where none may.
+func (s *study) hope() (best *Candidate) {
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if c.Workers > s.largest() && c.Keeps != nil && *c.Keeps > 1-decision.Sure && (best == nil || *c.Keeps > *best.Keeps) {
+			best = c
+		}
+	}
+	return best
 }
 
 func (s *study) node() int { return max(s.nodeSize, 1) }
