@@ -5,10 +5,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Each rule of a value, at its edges.
 func TestRulesAtTheirEdges(t *testing.T) {
+	half, more := measure.Target{Of: measure.OfAccuracy, Value: 0.5}, measure.Target{Of: measure.OfAccuracy, Value: 0.75}
 	for _, c := range []struct {
 		name  string
 		check func(any) string
@@ -24,6 +27,7 @@ func TestRulesAtTheirEdges(t *testing.T) {
 		{"one line", oneLine, []any{"", "a b"}, []any{"a\nb", "a\rb", "a\x00b"}},
 		{"not empty", notEmpty, []any{"a"}, []any{""}},
 		{"among", among("a", "b"), []any{"a", "b"}, []any{"", "c", "ab"}},
+		{"targets", targets, []any{[]measure.Target(nil), []measure.Target{half, more}}, []any{[]measure.Target{half, half}, []measure.Target{half, more, half}}},
 		{"a type of MPI", mpiType, []any{"", "pmix", "pmi2", "a_1", strings.Repeat("a", 32)}, []any{"Pmix", "a-b", "a b", strings.Repeat("a", 33)}},
 	} {
 		for _, v := range c.valid {

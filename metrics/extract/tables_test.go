@@ -152,6 +152,12 @@ func TestShapesOfColumns(t *testing.T) {
 		{"a time that does not", "w,x\n1,100\n2,99\n", Options{}, seconds, nil, "train_seconds does not fall with more workers (100 s at 1, 99 s at 2)"},
 		{"of a strong study", "w,x\n1,100\n2,99\n", Options{Scaling: "strong"}, seconds, []string{"train_seconds 100", "train_seconds 99"}, ""},
 		{"of a weak study", "w,x\n1,100\n2,99\n", Options{Scaling: "weak"}, seconds, []string{weakSeconds + " 100", weakSeconds + " 99"}, ""},
+		{"a row of one worker each", "w,x\n1,100\n2,90\n4,0\n", Options{}, []string{"workers=w", "throughput=x:samples/s/worker"}, nil, "a throughput of 0"},
+		{"no count", "w,x\n1,100\n,90\n", Options{}, []string{"workers=w", "throughput=x:samples/s/worker"}, nil, "t.csv:3: no count in column"},
+		{"a count of 0", "w,x\n1,100\n0,90\n", Options{}, []string{"workers=w", "throughput=x:samples/s/worker"}, nil, "t.csv:3: no count in column"},
+		{"half a worker", "w,x\n1,100\n1.5,90\n", Options{}, []string{"workers=w", "throughput=x:samples/s/worker"}, nil, "t.csv:3: no count in column"},
+		{"epochs that fall in the mean", "w,e,x\n1,1,100\n1,2,100\n2,1,100\n2,2,40\n", Options{}, []string{"workers=w", "epoch=e", "epoch_seconds=x"}, []string{"train_seconds 200", "train_seconds 140"}, ""},
+		{"epochs that do not", "w,e,x\n1,1,100\n1,2,100\n2,1,60\n2,2,130\n", Options{}, []string{"workers=w", "epoch=e", "epoch_seconds=x"}, nil, "epoch_seconds does not fall with more workers (100 s at 1, 95 s at 2)"},
 		{"the rate says that work grew", "w,x,r\n1,100,10\n2,99,19\n", Options{}, append(seconds, "throughput=r:samples/s"), []string{"throughput 10, " + weakSeconds + " 100", "throughput 19, " + weakSeconds + " 99"}, ""},
 	} {
 		runs, _, err := readRuns(c.csv, c.o, c.maps...)
@@ -192,6 +198,7 @@ func TestWhatOtherColumnsSay(t *testing.T) {
 		{"an unmarked mean", "w,x\n1,100\n1,105\n1,107\n1,104.000\n", 3, "they are the mean of others", ""},
 		{"a table pasted twice", "w,x\n1,101.5\n2,190.25\n1,101.5\n2,190.25\n", 2, "copies of others, digit by digit", ""},
 		{"a row pasted twice", "w,x\n1,101.534\n1,101.534\n2,190.25\n", 2, "copies of others, digit by digit", ""},
+		{"five equal digits", "w,x\n1,101.53\n1,101.53\n2,190.25\n", 3, "", ""},
 		{"few equal digits", "w,x\n1,100\n1,100\n2,190\n", 3, "", ""},
 	} {
 		runs, told, err := readRuns(c.csv, Options{}, rate...)
@@ -249,6 +256,48 @@ func TestParseLabelAndColumn(t *testing.T) {
 	for _, bad := range []string{"", "a", "a=", "=b"} {
 		if _, _, err := ParseColumn(bad); err == nil {
 			t.Errorf("%q is a mapping", bad)
+		}
+	}
+}
+
+// An SI prefix in words or letters; other words have none.
+func TestPrefixes(t *testing.T) {
+	for word, want := range map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "kilo": 1e3, "thousands": 1e3, "million": 1e6, "mega": 1e6, "giga": 1e9, "billion": 1e9, "tera": 1e12, "peta": 1e15, "s": 0, "samples": 0, "": 0} {
+		if got := prefixOf(word); got != want {
+			t.Errorf("%q: %g, want %g", word, got, want)
+		}
+	}
+}
+
+// An expression may begin with the number's group, or with the unit's.
+func TestPatternsThatBeginWithAGroup(t *testing.T) {
+	for _, c := range []struct {
+		expression, line string
+		want             float64
+		why              string
+	}{
+		{`(?P<value>[\d.]+) tok/s`, "12.5 tok/s", 12.5, ""},
+		{`(?P<value>[\d.]+)`, "12.5 ktok/s", 12500, ""},
+		{`(?P<value>\d+).*tok`, "12.5 tok/s", 0, "only part of a number"},
+		{`(?P<unit>\S+) (?P<value>\d+)`, "ktok/s 12", 12000, ""},
+		{`: (?P<unit>\S*) (?P<value>\d+)`, ":  12", 12, ""},
+	} {
+		e, err := Patterns([]Pattern{{Name: "tokens_per_second", Pattern: c.expression, Unit: "tokens/s"}})
+		if err != nil {
+			t.Errorf("%s: %v", c.expression, err)
+			continue
+		}
+		r, err := e.Extract(strings.NewReader(c.line+"\n"), Options{File: "log", Workers: 1})
+		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s: %v, want %q", c.expression, err, c.why)
+			continue
+		}
+		if err == nil {
+			for f := range r.Findings() {
+				if got := f.Event.Figure.Value; got != c.want {
+					t.Errorf("%s: %g, want %g", c.expression, got, c.want)
+				}
+			}
 		}
 	}
 }

@@ -25,10 +25,8 @@ func TestTokensBecomeSamplesOnlyOfAWholeTraining(t *testing.T) {
 		{"another unit", func(in *Input) { in.Figures[0].Unit = "ktok/s" }, 0},
 		{"at a place", func(in *Input) { in.Figures[0].At = map[string]any{"epoch": 1.0} }, 0},
 		{"a service", func(in *Input) { in.Kind = "serve" }, 0},
-		{"steps, too few for a rate", func(in *Input) {
-			for i := range 3 {
-				in.Steps = append(in.Steps, Step{Index: i, Duration: 0.05, Mean: 0.05, Samples: 8})
-			}
+		{"a step, too few for a rate", func(in *Input) {
+			in.Steps = []Step{{Duration: 0.05, Mean: 0.05, Samples: 8}}
 		}, 0},
 	} {
 		in := stated(tokens)
