@@ -45,11 +45,11 @@ type coverage struct {
 // in ways that it does not show.
 var quality = map[string]struct{ width, miss float64 }{
 	"straggling":  {1.10, 0.12},
-	"single tier": {1.00, 0.05},
-	"input-bound": {0.40, 0.03},
+	"single tier": {1.00, 0.06},
+	"input-bound": {0.50, 0.03},
 	"congested":   {1.00, 0.20},
-	"strong":      {1.00, 0.15},
-	"two tiers":   {1.00, 0.05},
+	"strong":      {1.00, 0.25},
+	"two tiers":   {1.00, 0.07},
 }
 
 func (c *coverage) precise(t *testing.T, scenario string) {
