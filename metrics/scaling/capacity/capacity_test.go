@@ -46,7 +46,7 @@ func TestOf(t *testing.T) {
 	}{
 		{"one carries it", map[int]float64{1: 100, 2: 190}, 90, 1, 1, 1, "", "", "Use 1 replica of native for 90 requests/s within p95=50ms (over 99 % likely to carry it): 1 replica carried 100 [95.0, 105] requests/s in 6 runs."},
 		// 98 is half way from 100 to the lower end: log(100/98)/(log(100/95)/1.96) = 0.77 deviations, 78 %.
-		{"the interval straddles", map[int]float64{1: 100, 2: 190}, 98, 2, 1, 2, "", "", "Provisional: use 2 replicas of native for 98.0 requests/s within p95=50ms (over 99 % likely to carry it): 2 replicas carried 190 [180, 200] requests/s in 6 runs. Provisional because 1 may be enough (78 % likely)."},
+		{"the interval straddles", map[int]float64{1: 100, 2: 190}, 98, 2, 1, 2, "", "", "Provisional: use 2 replicas of native for 98 requests/s within p95=50ms (over 99 % likely to carry it): 2 replicas carried 190 [180, 200] requests/s in 6 runs. Provisional because 1 may be enough (78 % likely)."},
 		// A second replica brings half of what the first does: more may bring nothing, or less.
 		{"two do not carry twice as much", map[int]float64{1: 100, 2: 150}, 160, 0, 0, 2, "", "2 replicas carried 150 requests/s, and not even 8, 4 times as many, are sure to carry 160 (", "no answer"},
 		// With a power of at least 0.85 − 0.25·log(2)/log(3) = 0.692 it takes 2·(400/190)^(1/0.692) = 5.9 replicas;
