@@ -270,9 +270,9 @@ func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []by
 // usualArraySize is Slurm's default of MaxArraySize.
 const usualArraySize = 1001
 
-// Drafts are the batch scripts of a plan by file name, and the lists of packs
-// beside them, to be looked at.
-func (b *SlurmBackend) Drafts(plan *study.Plan) (map[string][]byte, error) {
+// Drafts hands the batch scripts of a plan, and the lists of packs, to write, one at a
+// time: the scripts of 10,000 points take 100 MB.
+func (b *SlurmBackend) Drafts(plan *study.Plan, write func(name string, text []byte) error) error {
 	b.arraySize = usualArraySize // no cluster need be there to ask
 	var todo []Todo
 	for _, p := range plan.Points {
@@ -280,9 +280,8 @@ func (b *SlurmBackend) Drafts(plan *study.Plan) (map[string][]byte, error) {
 	}
 	loads, err := b.Loads(context.Background(), todo)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	files := map[string][]byte{}
 	for i, load := range loads {
 		var attempts []*Attempt
 		for j, t := range load {
@@ -299,18 +298,26 @@ func (b *SlurmBackend) Drafts(plan *study.Plan) (map[string][]byte, error) {
 		if m := attempts[0].Record.Pack; m != nil {
 			name = m.Name
 			var script slurm.Script
-			if script, files[name+".list"], err = b.packed(*m, attempts); err == nil {
+			var list []byte
+			if script, list, err = b.packed(*m, attempts); err == nil {
 				err = b.render(&text, script)
+			}
+			if err == nil {
+				if err := write(name+".list", list); err != nil {
+					return err
+				}
 			}
 		} else {
 			err = b.Render(&text, load[0].Planned, attempts[0])
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the batch script of %s: %w", name, err)
+			return fmt.Errorf("the batch script of %s: %w", name, err)
 		}
-		files[name+".sh"] = text.Bytes()
+		if err := write(name+".sh", text.Bytes()); err != nil {
+			return err
+		}
 	}
-	return files, nil
+	return nil
 }
 
 // packName is a pack's job name, which no other job has.

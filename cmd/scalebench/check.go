@@ -56,7 +56,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 		creator := launcher.Creator{Folder: w.folder, Site: w.site, Worker: "/scalebench-worker"} // where it is, submit will see
 		backend, err := launcher.NewSlurm(launcher.Options{Creator: creator, Policy: w.study.Policy})
 		if err == nil {
-			_, err = backend.Drafts(w.plan)
+			err = backend.Drafts(w.plan, func(string, []byte) error { return nil })
 		}
 		if err != nil {
 			return &usageError{err: err}

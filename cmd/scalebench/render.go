@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -35,6 +33,7 @@ func renderCommand(s *session) *cli.Command {
 }
 
 func runRender(ctx context.Context, s *session, path, site, out string, overrides []string) error {
+	spareMemory()
 	w, err := s.load(ctx, asked{study: path, site: site, overrides: overrides})
 	if err != nil {
 		return err
@@ -51,23 +50,24 @@ func runRender(ctx context.Context, s *session, path, site, out string, override
 	if err := os.MkdirAll(out, file.Folder); err != nil {
 		return err
 	}
-	files, err := backend.Drafts(w.plan)
-	if err != nil {
+	// All are rendered before the first is written: a folder holds all scripts or none.
+	if err := backend.Drafts(w.plan, func(string, []byte) error { return nil }); err != nil {
 		return &usageError{err: err}
 	}
 	for _, problem := range precheck.Files(w.study, w.site, w.plan, w.folder) {
 		s.warn("%v", problem)
 	}
 	scripts := 0
-	for _, name := range slices.Sorted(maps.Keys(files)) {
+	err = backend.Drafts(w.plan, func(name string, text []byte) error {
 		perm := file.Open
 		if filepath.Ext(name) == ".sh" {
 			perm = file.Script
 			scripts++
 		}
-		if err := s.write(filepath.Join(out, name), files[name], perm); err != nil {
-			return err
-		}
+		return s.write(filepath.Join(out, name), text, perm)
+	})
+	if err != nil {
+		return err
 	}
 	s.note("%s in %s", number.Count(scripts, "script"), out)
 	return nil
