@@ -23,7 +23,7 @@ import (
 // Layout is how a model is laid out over workers, the same at all counts.
 type Layout struct {
 	Replica         int     // workers that hold the model once: tp·pp·cp
-	Stages, Virtual int     // of the pipeline, and of each of its workers (interleaving)
+	Stages, Virtual int     // of the pipeline, and of each of its workers (interleaving); Virtual 0: not known
 	Micro           float64 // samples a microbatch; 0: the batch of a replica goes through at once
 }
 
@@ -50,6 +50,8 @@ const (
 	// missed is how far off, and outside its interval, the largest measured count may be
 	// predicted from the others.
 	missed = 0.10
+	// fallen is the share by which more workers get less done that counts as a fall.
+	fallen = 0.05
 )
 
 // Refusal is the reason why nothing is predicted, and what to measure next.
@@ -86,7 +88,11 @@ type Law struct {
 	scale  []float64 // of each term, seconds for a coefficient of 1
 	draws  []draw
 	level  float64
+	others []*Law // with other virtual stages, where these are not known
 }
+
+// stages are the virtual stages of a worker that are tried where they are not known.
+var stages = []int{1, 2, 4, 8}
 
 // Fit finds the laws that the measurements allow. Level is that of the intervals. The
 // error is a *Refusal, or says what is wrong with the study.
@@ -96,6 +102,23 @@ func Fit(s Study, level float64) (*Law, error) {
 	}
 	if !(level > 0 && level < 1) {
 		return nil, fmt.Errorf("confidence %g is not a level; give a fraction between 0 and 1, like 0.95", level)
+	}
+	if s.Virtual == 0 && (s.Stages == 1 || s.Micro == 0) { // no bubble depends on them
+		s.Virtual = 1
+	}
+	if s.Virtual == 0 {
+		var laws []*Law
+		for _, v := range stages {
+			one := s
+			one.Virtual = v
+			l, err := Fit(one, level)
+			if err != nil {
+				return nil, err
+			}
+			laws = append(laws, l)
+		}
+		laws[0].others = laws[1:]
+		return laws[0], nil
 	}
 	l := s.fit(level)
 	if n := len(l.counts); n > 2 && l.counts[n-3].Workers < l.counts[n-1].Workers {
@@ -111,8 +134,8 @@ func Fit(s Study, level float64) (*Law, error) {
 
 // check says what is wrong with the study, or refuses it.
 func (s *Study) check() error {
-	if s.Replica < 1 || s.Stages < 1 || s.Virtual < 1 || !(s.Micro >= 0) || s.RackSize < 0 {
-		return fmt.Errorf("a layout of %d workers a replica, %d pipeline stages, %d virtual stages and microbatches of %g samples; all but the last are 1 or more", s.Replica, s.Stages, s.Virtual, s.Micro)
+	if s.Replica < 1 || s.Stages < 1 || s.Virtual < 0 || !(s.Micro >= 0) || s.RackSize < 0 {
+		return fmt.Errorf("a layout of %d workers a replica, %d pipeline stages, %d virtual stages and microbatches of %g samples; the first two are 1 or more", s.Replica, s.Stages, s.Virtual, s.Micro)
 	}
 	workers := map[int]bool{}
 	for _, c := range s.Counts {
@@ -258,6 +281,16 @@ func (l *Law) Predict(workers int, batch float64) (Estimate, error) {
 		return Estimate{}, why
 	}
 	e := l.estimate(workers, batch)
+	for _, o := range l.others { // whichever it is
+		if why := o.beyond(workers, batch); why != nil {
+			return Estimate{}, why
+		}
+		one := o.estimate(workers, batch)
+		e.Low, e.High = min(e.Low, one.Low), max(e.High, one.High)
+	}
+	if len(l.others) > 0 {
+		e.Value = math.Sqrt(e.Low * e.High)
+	}
 	if e.High > widest*e.Low {
 		next := fmt.Sprintf("%d workers, 3 runs: nearer to %d", l.nearer(workers), workers)
 		if workers <= l.Largest() {
@@ -290,6 +323,9 @@ func (l *Law) beyond(workers int, batch float64) *Refusal {
 		return &Refusal{fmt.Sprintf("%d workers are more than %d times the largest measured worker count, %d", workers, farthest, largest), next("nearer to what is asked")}
 	case workers > largest && nodes == 1:
 		return &Refusal{fmt.Sprintf("everything was measured on one node; beyond %s comes a network that was not measured", number.Count(largest, "worker")), next("on two nodes or more")}
+	case workers > largest && l.falls():
+		first, last := l.counts[0], l.counts[len(l.counts)-1]
+		return &Refusal{fmt.Sprintf("the rate falls, from %.3g at %d to %.3g at %d workers, and nothing says how far", first.Batch/scaling.Middle(first.Steps), first.Workers, last.Batch/scaling.Middle(last.Steps), last.Workers), next("to see how it goes on")}
 	case p.racks > 1 && racks <= 1:
 		return &Refusal{fmt.Sprintf("%d workers take %g racks; what crosses their border was not measured", workers, p.racks), next("on more than one rack")}
 	case p.work > farthest*most || p.work*farthest < least:
@@ -298,6 +334,19 @@ func (l *Law) beyond(workers int, batch float64) *Refusal {
 		return &Refusal{fmt.Sprintf("fitted to the smaller counts, the law is %+.0f %% off at %d workers: something appears there that no law here has", 100*h.Error(), h.Workers), next("to see how it goes on")}
 	}
 	return nil
+}
+
+// falls reports whether the largest count gets less done than a smaller one, by more than its runs
+// and their noise explain: something is full there that no term has.
+func (l *Law) falls() bool {
+	rate := func(c Count) float64 { return c.Batch / scaling.Middle(c.Steps) }
+	last := l.counts[len(l.counts)-1]
+	for _, c := range l.counts {
+		if c.Workers < last.Workers && rate(last) < rate(c)*(1-fallen) {
+			return true
+		}
+	}
+	return false
 }
 
 // nearer is a count to measure on the way to one that is asked about: the last doubling

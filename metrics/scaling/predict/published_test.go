@@ -81,6 +81,31 @@ func TestPublishedTorchtitan(t *testing.T) {
 	}
 }
 
+// Without vp the interval holds those of each number of virtual stages.
+func TestUnknownVirtualStages(t *testing.T) {
+	s := h100
+	s.Counts = s.Counts[:3]
+	s.Virtual = 0
+	l, err := Fit(s, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown, err := l.Predict(2560, 1120)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []int{1, 8} {
+		s.Virtual = v
+		l, err := Fit(s, 0.95)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := l.Predict(2560, 1120); err != nil || e.Low < unknown.Low || e.High > unknown.High {
+			t.Errorf("vp=%d: %+v, %v; without vp %+v", v, e, err, unknown)
+		}
+	}
+}
+
 // Refusals say what to measure.
 func TestRefusals(t *testing.T) {
 	flat := func(nodes int, counts ...int) Study {
@@ -96,6 +121,7 @@ func TestRefusals(t *testing.T) {
 	for i := range knee.Counts[3].Steps {
 		knee.Counts[3].Steps[i] *= 2
 	}
+	fall := Study{Layout: Layout{Replica: 1, Stages: 1, Virtual: 1}, Counts: []Count{{8, 8, 343, []float64{1}}, {16, 16, 606, []float64{2}}}}
 	for _, tt := range []struct {
 		name      string
 		s         Study
@@ -106,6 +132,7 @@ func TestRefusals(t *testing.T) {
 		{"far", flat(1, 8, 16), 1024, "1024 workers are more than 8 times the largest measured worker count, 16", "64 workers, 3 runs: nearer to what is asked"},
 		{"one node", flat(1, 2, 4, 8), 16, "everything was measured on one node; beyond 8 workers comes a network that was not measured", "16 workers, 3 runs: on two nodes or more"},
 		{"racks", racks, 64, "64 workers take 2 racks; what crosses their border was not measured", "64 workers, 3 runs: on more than one rack"},
+		{"falls", fall, 32, "the rate falls, from 343 at 8 to 303 at 16 workers, and nothing says how far", "32 workers, 3 runs: to see how it goes on"},
 		{"knee", knee, 16, "fitted to the smaller counts, the law is", "16 workers, 3 runs: to see how it goes on"},
 	} {
 		l, err := Fit(tt.s, 0.95)

@@ -151,6 +151,8 @@ func Of(c scaling.Curve, obs []scaling.Observation, kind string) (*Series, error
 	}
 	if x, ok := amount(runs[0].Parameters, "vp"); ok {
 		s.Virtual = int(x)
+	} else if s.Stages > 1 {
+		s.Virtual = 0 // not stated: it may be interleaved or not
 	}
 	if x, ok := amount(runs[0].Parameters, "micro_batch"); ok {
 		s.Micro = x

@@ -48,7 +48,7 @@ func TestOf(t *testing.T) {
 		// 16 workers are 2 replicas of 8, each with 4 microbatches of 2.
 		{"layout of a study", "", func(n int) map[string]any {
 			return map[string]any{"parameters.tp": int64(4), "parameters.pp": int64(2), "parameters.micro_batch": int64(2), "accumulate": int64(4)}
-		}, rate("throughput", 2), Layout{8, 2, 1, 2}, 16, 64, 0.5, false, "samples/s"},
+		}, rate("throughput", 2), Layout{8, 2, 0, 2}, 16, 64, 0.5, false, "samples/s"},
 		{"step times of a log, tokens beside", "", func(n int) map[string]any {
 			return map[string]any{"global_batch": int64(8 * n), "vp": int64(3)}
 		}, func(n int) map[string]float64 {
