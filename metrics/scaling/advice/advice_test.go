@@ -671,7 +671,7 @@ func TestKneeByNode(t *testing.T) {
 	for _, test := range []struct {
 		nodes bool
 		want  string
-	}{{true, "2× as fast (at least 1.59×)"}, {false, "2× as fast (at least 2×)"}} {
+	}{{true, "2× as fast with initialisation (at least 1.59×)"}, {false, "2× as fast with initialisation (at least 2×)"}} {
 		change := func(o *scaling.Observation) {
 			i := o.Repeat - 1
 			x := 100 + float64(i)/10
