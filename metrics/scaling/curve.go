@@ -286,7 +286,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	}
 	an.main = mainOf(s.runs)
 	c.Main = an.main
-	found := drifts(s, an.axis, driftLevel)
+	found, tested := drifts(s, an.axis, driftLevel)
 	an.found = found
 	an.byNode = slices.ContainsFunc(found, func(f drift.Finding) bool { return f.Link == drift.Node })
 	c.ByNode = an.byNode
@@ -308,7 +308,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	c.Warnings = append(an.curveWarnings(&c, s), an.cadenceWarnings(&c, runs)...)
 	if an.asksThroughput() {
 		slices.SortStableFunc(found, func(a, b drift.Finding) int { return gravity(a) - gravity(b) })
-		c.drifts, c.DriftWarnings = found, driftWarnings(found)
+		c.drifts, c.DriftWarnings = found, driftWarnings(found, tested)
 		c.Warnings = append(c.Warnings, c.DriftWarnings...)
 	}
 	if based && (c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput)) {

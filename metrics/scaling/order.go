@@ -52,18 +52,49 @@ func (o *Observation) duration() float64 {
 	return seconds
 }
 
-// drifts tests whether the runs of a series differ in throughput by when or
-// where they were made, in at most alpha of the series in which they do not.
-func drifts(s *series, along axis, alpha float64) []drift.Finding {
+// drifts tests whether the runs of a series differ in throughput by when or where they
+// were made, in at most alpha of the series in which they do not. Runs without a
+// throughput are tested in the time that most of them have. The name is of what was tested.
+func drifts(s *series, along axis, alpha float64) (found []drift.Finding, name string) {
+	name = tested(s.runs)
 	var runs []drift.Timed
 	for _, o := range s.runs {
-		x := o.Known(measure.Throughput)
+		x := o.Known(name)
 		if x == nil || !isRate(*x) || o.BeganUnix == 0 {
 			continue
 		}
 		runs = append(runs, drift.Timed{Point: slices.Index(s.at, along.of(o)), Value: *x, Began: o.BeganUnix, Nodes: o.Hosts})
 	}
-	return drift.Test(runs, alpha)
+	return drift.Test(runs, alpha), name
+}
+
+// tested is the measure in which runs are tested for a drift: the throughput, or without
+// one the time that most runs have.
+func tested(runs []*Observation) string {
+	names := []string{measure.Throughput, measure.TokensPerSecond, measure.TrainSeconds, measure.RunSeconds}
+	for _, o := range runs {
+		for _, t := range o.Targets() {
+			if name := t.Time().Name; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	best, most := names[0], 0
+	for _, name := range names {
+		n := 0
+		for _, o := range runs {
+			if x := o.Known(name); x != nil && isRate(*x) {
+				n++
+			}
+		}
+		if name == measure.Throughput && n > 0 {
+			return name
+		}
+		if n > most {
+			best, most = name, n
+		}
+	}
+	return best
 }
 
 // gravity sorts findings: first what shifts medians, then what makes runs tell
@@ -84,8 +115,13 @@ func WorstDrift(curves []Curve) (worst *Curve, warning string) {
 	return worst, warning
 }
 
-// driftWarnings say what was found, in words.
-func driftWarnings(found []drift.Finding) []string {
+// driftWarnings say what was found, in words, of the measure that was tested.
+func driftWarnings(found []drift.Finding, name string) []string {
+	title := name
+	if m, err := measure.Find(name); err == nil {
+		title = m.Title
+	}
+	rises := name == measure.Throughput || name == measure.TokensPerSecond // more is faster
 	var list []string
 	for _, f := range found {
 		switch f.Link {
@@ -94,14 +130,14 @@ func driftWarnings(found []drift.Finding) []string {
 			if f.Change < 0 {
 				went = "fell"
 			}
-			list = append(list, fmt.Sprintf("drift: throughput %s by %.1f %% from the first to the second half of the runs (p = %.2g), so medians depend on when runs were made", went, math.Abs(100*f.Change), f.P))
+			list = append(list, fmt.Sprintf("drift: %s %s by %.1f %% from the first to the second half of the runs (p = %.2g), so medians depend on when runs were made", title, went, math.Abs(100*f.Change), f.P))
 		case drift.Neighbours:
 			list = append(list, fmt.Sprintf("drift: consecutive runs are alike (p = %.2g), so they tell less than independent ones would", f.P))
 		case drift.Day:
-			list = append(list, fmt.Sprintf("drift: throughput depends on the day (p = %.2g), so runs of one day tell less than independent ones would", f.P))
+			list = append(list, fmt.Sprintf("drift: %s depends on the day (p = %.2g), so runs of one day tell less than independent ones would", title, f.P))
 		case drift.Node:
 			speed := "faster"
-			if f.Change < 0 {
+			if (f.Change < 0) == rises {
 				speed = "slower"
 			}
 			list = append(list, fmt.Sprintf("runs on %s are %.1f %% %s than others (p = %.2g); runs that share a node count as one in intervals", f.Node, math.Abs(100*f.Change), speed, f.P))

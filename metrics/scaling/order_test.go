@@ -187,3 +187,33 @@ func TestNodesOfOneSeries(t *testing.T) {
 		}
 	}
 }
+
+// Runs that have times alone are tested for a drift in these: a time that falls by a tenth
+// from run to run of each count is a drift, and its warning names the time.
+func TestDriftOfTimes(t *testing.T) {
+	for _, name := range []string{measure.TrainSeconds, measure.Accuracy(0.9).Time().Name} {
+		var list []Observation
+		for repeat := range 8 {
+			for k, workers := range []int{1, 2} {
+				at := 2*repeat + k
+				list = append(list, Observation{
+					Run: fmt.Sprintf("s/w%d-r%d", workers, repeat+1), Study: "s", Point: fmt.Sprint("w", workers), Repeat: repeat + 1, Framework: "native",
+					Workers: workers, Nodes: 1, BeganUnix: 1e9 + 1000*float64(at), Parameters: map[string]any{},
+					Values: map[string]float64{name: 100 * math.Pow(0.9, float64(at)) / float64(workers)},
+				})
+			}
+		}
+		curves, err := Analyse(list, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := curves[0]
+		if len(c.DriftWarnings) == 0 || !strings.Contains(c.DriftWarnings[0], " fell by ") || strings.Contains(c.DriftWarnings[0], "throughput") {
+			t.Errorf("%s: %q", name, c.DriftWarnings)
+		}
+		// What is left is the ratio of two: 100/50.
+		if g := c.Points[1].Of(name).Gain(); g == nil || !g.Adjusted || math.Abs(g.Value-2) > 0.02 {
+			t.Errorf("%s: %+v", name, g)
+		}
+	}
+}

@@ -163,7 +163,7 @@ func TestWordsOfDrift(t *testing.T) {
 		{drift.Finding{Link: drift.Node, Node: "n7", Change: 0.02, P: 0.01}, "runs on n7 are 2.0 % faster than others (p = 0.01); runs that share a node count as one in intervals"},
 		{drift.Finding{Link: drift.Node, Node: "n7", Change: -0.2, P: 0.01}, "runs on n7 are 20.0 % slower than others (p = 0.01); runs that share a node count as one in intervals"},
 	} {
-		if got := driftWarnings([]drift.Finding{c.f}); len(got) != 1 || got[0] != c.want {
+		if got := driftWarnings([]drift.Finding{c.f}, measure.Throughput); len(got) != 1 || got[0] != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
