@@ -186,6 +186,7 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	if err := s.printAdvice(a, list, adviser.wish); err != nil {
 		return err
 	}
+	a.answered = s.forPeople() && len(list) == 1 && list[0].Workers != nil
 	a.warn(s, advice.Doubts(list)...)
 	if !slices.ContainsFunc(list, func(a *advice.Advice) bool { return a.Workers != nil }) {
 		return errUndecided

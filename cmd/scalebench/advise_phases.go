@@ -74,9 +74,7 @@ func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []st
 		}
 		s.note("`%s advise STUDY --spec` says of one study which amounts were tried, and what to measure next.", appName)
 	}
-	for _, w := range warnings {
-		s.warn("%s", w)
-	}
+	s.doubtAll(strings.Join(names, " "), warnings...)
 	for _, name := range names {
 		if !slices.ContainsFunc(phases, func(p tables.Phase) bool { return p.Study == name && p.Answer.Spec != nil }) {
 			return errUndecided

@@ -62,9 +62,7 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range warnings {
-		s.warn("%s", w)
-	}
+	s.doubtAll(o.study, warnings...)
 	if !slices.ContainsFunc(list, func(a sensitivity.Answer) bool { return a.Spec != nil }) {
 		return errUndecided
 	}

@@ -122,7 +122,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	c := collection{db: db, its: its, asked: asked, again: again, kept: map[string]int{}}
 	changed, events, bad := 0, 0, 0
 	by := map[metrics.Status]int{}
-	warnings := s.flood()
+	warnings := s.limitWarnings()
 	for _, state := range states {
 		by[state.Status]++
 		bar.advance(1)

@@ -108,12 +108,10 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if err := s.printEither(tables.Contrast(r, o.measure, o.a, o.b), tables.ContrastData(r, o.measure)); err != nil {
 		return err
 	}
-	for _, w := range warnings {
-		s.warn("%s", w)
-	}
 	if r.OtherDays != "" {
-		s.warn("%s", r.OtherDays)
+		warnings = append(warnings, r.OtherDays)
 	}
+	s.doubtAll(o.a+" "+o.b, warnings...)
 	if again && len(r.Again) > 0 {
 		lines, err := inTurns(ctx, db, r.Again, o, slices.ContainsFunc(slices.Concat(sides[0], sides[1]), func(o scaling.Observation) bool { return o.Job != "" }))
 		if err != nil {

@@ -102,16 +102,15 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err := s.printEither(tables.Cost(rows, tariff.Currency, compare), tables.CostData(rows, tariff.Currency, compare)); err != nil {
 		return err
 	}
-	for _, w := range append(warnings, more...) {
-		s.warn("%s", w)
-	}
+	warnings = append(warnings, more...)
 	for i, r := range rows {
 		for _, w := range r.Warnings {
 			if i == 0 || !slices.Contains(rows[0].Warnings, w) {
-				s.warn("%s", w)
+				warnings = append(warnings, w)
 			}
 		}
 	}
+	s.doubtAll(observations[0].Study, warnings...)
 	return nil
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/exchange"
 	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
@@ -126,6 +125,8 @@ type analysis struct {
 	*inquiry.Answer
 	study  string // its name
 	noBase error  // some series have no base, and what to run; nil
+	// answered reports whether the answer that was printed has the decisive warnings.
+	answered bool
 }
 
 // analyse reads the study's good runs from the database and asks them. What is
@@ -165,9 +166,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		return slices.ContainsFunc(unfit, func(u scaling.Planned) bool { return u.Point == p.Point })
 	})
 	if len(obs) == 0 && (len(planned) == 0 || o.where != "") {
-		for _, w := range warnings {
-			s.warn("%s", w)
-		}
+		s.doubtAll(name, warnings...)
 		if o.where != "" {
 			return nil, &usageError{err: fmt.Errorf("no good run of study %q matches --where", name), hint: "`" + appName + " runs --study " + name + "` lists its runs."}
 		}
@@ -421,25 +420,15 @@ func (s *session) trainings(ctx context.Context, o curveOptions) (*analysis, err
 	return a, err
 }
 
-// warn prints the doubts, and what more there is to doubt: a line a kind, or with
-// --verbose each.
+// warn prints the warnings on the study, its series and points, and more.
 func (a *analysis) warn(s *session, more ...scaling.Remark) {
 	var remarks []scaling.Remark
 	for _, w := range a.Warnings {
 		remarks = append(remarks, scaling.Remark{Text: w})
 	}
 	remarks = slices.Concat(remarks, scaling.Remarks(a.Curves), more)
-	if s.verbose {
-		for _, r := range remarks {
-			s.warn("%s", r)
-		}
-		return
+	if a.answered && !s.verbose {
+		remarks = slices.DeleteFunc(remarks, func(r scaling.Remark) bool { return r.Severity() == scaling.Decisive })
 	}
-	lines := scaling.Lines(remarks, len(a.Curves))
-	for _, line := range lines {
-		s.warn("%s", line)
-	}
-	if len(lines) < len(remarks) {
-		s.note("%s of %s; -v lists each", number.Count(len(remarks), "warning"), number.Count(len(lines), "kind"))
-	}
+	s.doubt(a.study, s.linesOf(remarks, len(a.Curves))...)
 }

@@ -310,7 +310,7 @@ func (s *session) options(ctx context.Context, w *work) (launcher.Options, error
 // scheduler cannot be reached.
 func (s *session) survey(ctx context.Context, attempts []*launcher.Attempt) (states []launcher.State, unread int, err error) {
 	states, err = launcher.Survey(ctx, attempts)
-	warnings := s.flood()
+	warnings := s.limitWarnings()
 	for _, state := range states {
 		if state.Err != nil {
 			warnings.warn("runs that cannot be read", "%s: %v", state.Record.ID, state.Err)

@@ -98,6 +98,7 @@ func run(ctx context.Context, s *session, args []string) error {
 	if err := line.check(app); err != nil {
 		return err
 	}
+	s.verbosely = line.verbosely()
 	return app.RunContext(ctx, append([]string{app.Name}, line.words()...))
 }
 

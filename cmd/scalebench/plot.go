@@ -165,6 +165,7 @@ func (s *session) saveFigure(f *figure.Drawing, o plotOptions, a *analysis) erro
 		return err
 	}
 	s.note("%s: %s", o.output, f.Caption())
+	a.answered = strings.Contains(f.Caption(), scaling.DecisiveNote(a.Curves))
 	a.warn(s)
 	return nil
 }
@@ -207,9 +208,7 @@ func plotNeeds(ctx context.Context, s *session, o plotOptions) error {
 		return err
 	}
 	s.note("%s: %s", o.output, f.Caption())
-	for _, w := range warnings {
-		s.warn("%s", w)
-	}
+	s.doubtAll(o.study, warnings...)
 	return nil
 }
 

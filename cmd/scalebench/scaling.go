@@ -59,6 +59,7 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	if err != nil {
 		return err
 	}
+	a.answered = s.forPeople()
 	if a.noBase == nil {
 		a.warn(s)
 		return nil

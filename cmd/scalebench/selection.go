@@ -82,9 +82,7 @@ func (s *session) observations(ctx context.Context, o selection) ([]scaling.Obse
 		return nil, nil, storeError(err)
 	}
 	if len(list) == 0 {
-		for _, w := range warnings {
-			s.warn("%s", w)
-		}
+		s.doubtAll(filter.Study, warnings...)
 		return nil, nil, &usageError{err: errors.New("no good run matches"), hint: "`" + appName + " runs` lists all runs."}
 	}
 	return list, warnings, nil

@@ -36,6 +36,8 @@ type session struct {
 	quiet   bool
 	told    map[string]bool // homes of studies that were named, see tellHome
 
+	verbosely string // the command line with -v, to be typed
+
 	holds atomic.Bool // see hold
 	parts sync.Mutex  // see whole
 }
@@ -77,7 +79,7 @@ func (s *session) flags() []cli.Flag {
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: category, Destination: &s.verbose, DisableDefaultText: true,
 			Usage: "say more about what is being done"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Category: category, Destination: &s.quiet, DisableDefaultText: true,
-			Usage: "no progress and no notes; warnings and errors only"},
+			Usage: "errors only: no progress, notes or warnings"},
 	}
 }
 
@@ -161,12 +163,17 @@ func (s *session) printDone(t *table.Table) error {
 	return s.print(t)
 }
 
+// forPeople reports whether tables are printed for people.
+func (s *session) forPeople() bool {
+	return s.format != table.FormatCSV && s.format != table.FormatJSON
+}
+
 // printEither prints the one table for people and the other for programs.
 func (s *session) printEither(people, programs *table.Table) error {
-	if s.format == table.FormatCSV || s.format == table.FormatJSON {
-		return s.print(programs)
+	if s.forPeople() {
+		return s.print(people)
 	}
-	return s.print(people)
+	return s.print(programs)
 }
 
 // note tells a person something about the work, on standard error; not when
@@ -182,11 +189,6 @@ func (s *session) detail(format string, a ...any) {
 	if s.verbose {
 		s.note(format, a...)
 	}
-}
-
-// warn prints a doubt about what was printed or done, quiet or not.
-func (s *session) warn(format string, a ...any) {
-	fmt.Fprintln(s.stderr, "warning: "+clean.Lines(redact.Text(fmt.Sprintf(format, a...))))
 }
 
 // onTerminal reports whether text goes to a terminal, whose width may be unknown.

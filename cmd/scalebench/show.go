@@ -45,9 +45,7 @@ func runShow(ctx context.Context, s *session, run string) error {
 		s.note("%s is the newest run at this point; others: %s", d.Run.ID, strings.Join(d.Others, ", "))
 	}
 	if d.Result != nil {
-		for _, doubt := range d.Result.Warnings {
-			s.warn("%s", doubt)
-		}
+		s.doubtAll(d.Run.ID, d.Result.Warnings...)
 	}
 	return nil
 }

@@ -230,6 +230,7 @@ func (s *session) timing(ctx context.Context, w *work) error {
 	if err := s.printEither(tables.Timing(a.Curves), tables.Measures(a.Curves, beside)); err != nil {
 		return err
 	}
+	a.answered = s.forPeople()
 	a.warn(s)
 	s.note("`scalebench scaling %[1]s`, `plot run_seconds %[1]s -o FILE` and `report %[1]s` show more.", w.study.Name)
 	return a.noBase

@@ -76,6 +76,9 @@ func mixtures(curves []scaling.Curve) []string {
 // say.
 func doubts(curves []scaling.Curve) []string {
 	var list []string
+	if note := scaling.DecisiveNote(curves); note != "" {
+		list = append(list, shown(note))
+	}
 	if slices.ContainsFunc(curves, scaling.Curve.Divided) {
 		list = append(list, "Runs on different hardware or software are separate series.")
 	}

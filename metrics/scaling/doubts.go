@@ -14,6 +14,9 @@ type Remark struct {
 	Series string // "": about none in particular
 	Where  string // the places and runs: "2 and 4 workers: 5 of 6 runs: "; "" for the whole series
 	Text   string
+	// Chance reports whether sound runs give as much by chance too often to interrupt a
+	// person: JSON and -v have it.
+	Chance bool
 }
 
 // String is the remark on a line of its own.
@@ -95,7 +98,8 @@ func Remarks(curves []Curve) []Remark {
 			series = ""
 		}
 		for _, w := range c.Warnings {
-			list = append(list, Remark{series, "", w})
+			i := slices.Index(c.DriftWarnings, w)
+			list = append(list, Remark{Series: series, Text: w, Chance: i >= 0 && !c.drifts[i].Clear})
 		}
 		var texts []string // each once, in the order of its first place
 		places := map[string][]Value{}
@@ -115,7 +119,7 @@ func Remarks(curves []Curve) []Remark {
 			if axis(c.Axis).within() && len(places[w]) == len(c.Points) {
 				where = "" // what is true of the runs is true at every place within them
 			}
-			list = append(list, Remark{series, where, w})
+			list = append(list, Remark{Series: series, Where: where, Text: w})
 		}
 		for _, r := range runDoubts(c) {
 			r.Series = series
@@ -159,6 +163,7 @@ func runDoubts(c Curve) []Remark {
 		}
 	}
 	var list []Remark
+	chance := unsteadyByChance(c)
 	for _, name := range kinds {
 		k := of[name]
 		if k.differ {
@@ -170,7 +175,7 @@ func runDoubts(c Curve) []Remark {
 		if axis(c.Axis).within() {
 			where = "" // of the whole runs, not of places within them
 		}
-		list = append(list, Remark{Where: where + k.doubt.whose(len(k.all)), Text: k.doubt.Text})
+		list = append(list, Remark{Where: where + k.doubt.whose(len(k.all)), Text: k.doubt.Text, Chance: chance && unsteady.MatchString(k.doubt.Text)})
 	}
 	return list
 }

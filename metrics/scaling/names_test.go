@@ -55,7 +55,7 @@ func TestNamesAreShort(t *testing.T) {
 
 // Many series that say the same have one line, which counts what it leaves out.
 func TestLinesOfAKind(t *testing.T) {
-	of := func(series, where, text string) Remark { return Remark{series, where, text} }
+	of := func(series, where, text string) Remark { return Remark{Series: series, Where: where, Text: text} }
 	got := strings.Join(Lines([]Remark{
 		of("a", "2 workers: ", "took 3 s"), of("b", "2 workers: ", "took 3 s"), of("c", "4 workers: ", "took 17.5 s"), of("d", "", "took 1e9 s"),
 		of("a", "", "target 0.5: reached by 0 of 2 runs"), of("b", "", "target 0.7: reached by 1 of 2 runs"), of("c", "", "target 0.5: reached by 0 of 2 runs"),

@@ -54,6 +54,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 	if len(whys) > 0 {
 		t.Notes = append(t.Notes, number.Absent+" for an interval: "+strings.Join(whys, "; ")+".")
 	}
+	t.Notes = append(t.Notes, decisiveNotes(curves)...)
 	return t
 }
 
@@ -207,6 +208,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 	t.Notes = append([]string{"Medians over runs; their intervals are in CSV and JSON."}, basesIn(curves, m)...)
 	t.Notes = append(t.Notes, driftNotes(curves, m.Name)...)
 	t.Notes = append(t.Notes, Knees(curves, m)...)
+	t.Notes = append(t.Notes, decisiveNotes(curves)...)
 	return t
 }
 

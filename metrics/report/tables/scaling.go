@@ -105,7 +105,16 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	if len(whys) > 0 {
 		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}
+	t.Notes = append(t.Notes, decisiveNotes(curves)...)
 	return t
+}
+
+// decisiveNotes are the warnings that can change what a table says.
+func decisiveNotes(curves []scaling.Curve) []string {
+	if note := scaling.DecisiveNote(curves); note != "" {
+		return []string{note}
+	}
+	return nil
 }
 
 // driftNotes say why a speedup in these measures need not be the ratio of the

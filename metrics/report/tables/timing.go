@@ -57,5 +57,6 @@ func Timing(curves []scaling.Curve) *table.Table {
 	if len(whys) > 0 {
 		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}
+	t.Notes = append(t.Notes, decisiveNotes(curves)...)
 	return t
 }

@@ -40,8 +40,6 @@ type Options struct {
 	// Most is the largest number of workers that can run; 0: not known. No measurement
 	// with more is asked for.
 	Most int
-	// Doubts are those of the caller about the runs.
-	Doubts []decision.Doubt
 }
 
 // Basis is where a candidate's throughput comes from.
@@ -189,6 +187,7 @@ type study struct {
 	obs       []scaling.Observation          // all that were given
 	runs      map[int][]*scaling.Observation // by workers
 	law       *model.Extrapolator            // nil: refused
+	data      []decision.Doubt               // warnings about the runs that can change the answer
 	edge      *model.Prediction              // of law at its largest measured count; nil: none
 	nodeSize  int                            // workers a whole node holds; 0: not known
 	oneNode   bool                           // everything was measured on a single node
@@ -233,6 +232,9 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 		if ob := &obs[i]; mine[ob.Run] {
 			s.runs[ob.Workers] = append(s.runs[ob.Workers], ob)
 		}
+	}
+	for _, text := range scaling.DecisiveIn([]scaling.Curve{c}) {
+		s.data = append(s.data, decision.Doubt{Kind: decision.Data, Text: text, Changes: true})
 	}
 	s.limited = o.Deadline > 0 || o.Budget > 0 || o.MinEfficiency > 0
 	s.place()

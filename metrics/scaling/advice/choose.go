@@ -92,7 +92,7 @@ func (s *study) byLimits(limits []limit, words []string) {
 	best, better := s.better()
 	s.Objective = best + " " + list(words)
 	largest := s.largest()
-	doubts := append(append(slices.Clone(s.o.Doubts), s.counted()...), s.ordered(s.o.Deadline > 0 || s.o.Budget > 0)...)
+	doubts := append(append(slices.Clone(s.data), s.counted()...), s.ordered(s.o.Deadline > 0 || s.o.Budget > 0)...)
 	measured := false // only
 	decide := func(upTo int) (decision.Result, *Candidate) {
 		q := s.question(limits, doubts, upTo)

@@ -49,7 +49,7 @@ func (s *study) byDefault() {
 		return p
 	}
 	q.Over = func(i, j int) decision.Comparison { return at(i, j).comparison() }
-	q.Doubts = append(slices.Clone(s.o.Doubts), s.counted()...)
+	q.Doubts = append(slices.Clone(s.data), s.counted()...)
 	r := decision.Decide(q)
 	s.take(r, func(i int) int { return points[i].Workers })
 	if r.Chosen < 0 {

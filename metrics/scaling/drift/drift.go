@@ -47,6 +47,8 @@ type Finding struct {
 	// median of its point; a fraction. 0 for the other kinds.
 	Change float64
 	P      float64
+	// Clear reports whether P is below 3/5 of the level that was asked for.
+	Clear bool
 }
 
 const (
@@ -54,6 +56,7 @@ const (
 	leastOrders = 199     // still tells p = 0.05/4 from chance
 	work        = 5000000 // runs times orders beyond which fewer orders do
 	day         = 24 * 3600
+	clearly     = 0.6
 )
 
 // Test tells what the runs go by, strongest first. Without anything but chance,
@@ -99,6 +102,7 @@ func Test(runs []Timed, level float64) []Finding {
 	for i, l := range looks {
 		if exceeded[i] <= most {
 			f := Finding{Link: l.kind, P: float64(exceeded[i]+1) / float64(orders+1)}
+			f.Clear = f.P <= clearly*level
 			l.describe(&f, scores, relative)
 			list = append(list, f)
 		}

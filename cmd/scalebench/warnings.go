@@ -1,0 +1,236 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/redact"
+	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Warnings are of two kinds. Those about this command's own work, such as a file that it
+// cannot read, are printed as they occur (warn, limitWarnings). Those about the data, which every
+// command on the study would repeat, follow the command's output (doubt): the worst
+// first, few of them, each on a line, and only what the previous command did not say.
+// --quiet silences both; --verbose prints all; JSON has all in any case.
+
+const (
+	// inFull is how many warnings of a kind are printed.
+	inFull = 2
+	// lineLength is the number of characters below which a warning about data stays.
+	lineLength = 120
+	// remembered is how long a warning about data is not repeated in the same terminal
+	// or script.
+	remembered = 10 * time.Minute
+)
+
+// warn prints a warning about what this command does.
+func (s *session) warn(format string, a ...any) {
+	if !s.quiet {
+		fmt.Fprintln(s.stderr, "warning: "+clean.Lines(redact.Text(fmt.Sprintf(format, a...))))
+	}
+}
+
+// warningLimiter keeps many warnings of one kind from hiding the others: it prints the
+// first ones, with --verbose all, and in the end how many more there are.
+type warningLimiter struct {
+	*session
+	kinds []string
+	count map[string]int
+}
+
+func (s *session) limitWarnings() *warningLimiter {
+	return &warningLimiter{session: s, count: map[string]int{}}
+}
+
+// warn prints a warning of a kind, a noun in the plural: "runs that cannot be read".
+func (l *warningLimiter) warn(kind, format string, a ...any) {
+	if l.count[kind] == 0 {
+		l.kinds = append(l.kinds, kind)
+	}
+	l.count[kind]++
+	if l.verbose || l.count[kind] <= inFull {
+		l.session.warn(format, a...)
+	}
+}
+
+// end says what was not printed.
+func (l *warningLimiter) end() {
+	for _, kind := range l.kinds {
+		if n := l.count[kind] - inFull; n > 0 && !l.verbose {
+			l.note("%d more %s: %s", n, kind, l.verbosely)
+		}
+	}
+}
+
+// doubt prints warnings about a study's data, in the order given.
+func (s *session) doubt(study string, lines ...string) {
+	if s.quiet || len(lines) == 0 {
+		return
+	}
+	if s.verbose {
+		for _, line := range lines {
+			s.warn("%s", line)
+		}
+		return
+	}
+	printed, more, cut := 0, 0, false
+	repeated := s.repeats(study, lines)
+	for i, line := range lines {
+		if repeated[i] || printed == inFull {
+			more++
+			continue
+		}
+		short := shorten(clean.Line(redact.Text(line)), lineLength-len("warning: ")-1)
+		cut = cut || short != clean.Line(redact.Text(line))
+		s.warn("%s", short)
+		printed++
+	}
+	switch {
+	case more == len(lines) && more == 1:
+		s.note("1 warning as before: %s", s.verbosely)
+	case more == len(lines):
+		s.note("%d warnings as before: %s", more, s.verbosely)
+	case more > 0:
+		s.note("%d more: %s", more, s.verbosely)
+	case cut:
+		s.note("in full: %s", s.verbosely)
+	}
+}
+
+// doubtAll is doubt for warnings that have no order yet.
+func (s *session) doubtAll(study string, texts ...string) {
+	remarks := make([]scaling.Remark, len(texts))
+	for i, text := range texts {
+		remarks[i].Text = text
+	}
+	s.doubt(study, s.linesOf(remarks, 1)...)
+}
+
+// linesOf returns remarks as people read them, the worst first: a line a kind, or with
+// --verbose each.
+func (s *session) linesOf(remarks []scaling.Remark, series int) []string {
+	scaling.WorstFirst(remarks)
+	var list []string
+	if s.verbose {
+		for _, r := range remarks {
+			list = append(list, r.String())
+		}
+		return list
+	}
+	for i, r := range remarks {
+		if r.Severity() == scaling.Remarkable {
+			remarks = remarks[:i]
+			break
+		}
+	}
+	return scaling.Lines(remarks, series)
+}
+
+// shorten cuts a text at the end of a clause, so that it has at most so many characters.
+func shorten(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	head := string([]rune(text)[:most-1])
+	at := -1
+	for _, end := range []string{"; ", ": ", ", ", " ("} {
+		at = max(at, strings.LastIndex(head, end))
+	}
+	if at < len(head)/2 {
+		at = strings.LastIndex(head, " ")
+	}
+	if at > 0 {
+		head = head[:at]
+	}
+	return head + "…"
+}
+
+// verbosely returns the command line with -v, to be typed.
+func (line invocation) verbosely() string {
+	words := line.operands
+	var flags []string
+	for _, f := range line.flags {
+		flag := f.name
+		if f.has {
+			flag += " " + word(f.value)
+		}
+		flags = append(flags, flag)
+	}
+	text := line.name()
+	if len(words) > 0 && words[0] == "--" { // a command to be measured
+		for _, flag := range append(flags, "-v") {
+			text += " " + flag
+		}
+		flags = nil
+	} else {
+		flags = append(flags, "-v")
+	}
+	for _, w := range words {
+		text += " " + word(w)
+	}
+	for _, flag := range flags {
+		text += " " + flag
+	}
+	return text
+}
+
+// repeats reports which warnings a command on the same study printed a moment ago in
+// this terminal or script, and remembers them. What the file lacks, or cannot hold, is
+// printed again, so errors are ignored.
+func (s *session) repeats(study string, lines []string) []bool {
+	repeated := make([]bool, len(lines))
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return repeated
+	}
+	file := filepath.Join(cache, appName, "warned.json")
+	now := time.Now()
+	all := map[string]int64{} // digest of a warning: Unix seconds of when it was last due
+	if content, err := regular.ReadFile(file, 1<<20); err == nil {
+		if json.Unmarshal(content, &all) != nil {
+			all = map[string]int64{}
+		}
+	}
+	maps.DeleteFunc(all, func(_ string, at int64) bool {
+		age := now.Sub(time.Unix(at, 0))
+		return age > remembered || age < -time.Minute
+	})
+	for i, line := range lines {
+		key := s.digest(study, line)
+		_, repeated[i] = all[key]
+		all[key] = now.Unix()
+	}
+	content, err := json.Marshal(all)
+	if err != nil || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
+		return repeated
+	}
+	_ = s.write(file, content, 0o600)
+	return repeated
+}
+
+// digest names a warning about a study in a database, in the terminal or script that this
+// command runs in.
+func (s *session) digest(study, line string) string {
+	database, _ := s.database()
+	database, _ = filepath.Abs(database)
+	script, _ := unix.Getsid(0)
+	h := sha256.New()
+	for _, part := range []string{fmt.Sprint(script), database, study, line} {
+		_, _ = io.WriteString(h, part+"\x00")
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}

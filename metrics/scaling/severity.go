@@ -1,0 +1,134 @@
+package scaling
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A Severity says how much a warning matters. The worst is the lowest.
+type Severity int
+
+// The severities.
+const (
+	// Decisive warnings can change the answer, so they are part of the answer.
+	Decisive Severity = iota
+	// Serious warnings say that figures are missing, or too high or too low.
+	Serious
+	// Minor warnings limit what can be asked of the figures.
+	Minor
+	// Remarkable warnings are true of most sound studies. People read them with -v
+	// only; JSON has them.
+	Remarkable
+)
+
+// severities rank warnings by what they say. The first pattern that matches decides; a
+// warning that matches none is Serious. Runs carry their warnings as text, so the text is
+// all there is to go by.
+var severities = []struct {
+	pattern *regexp.Regexp
+	of      Severity
+}{
+	{regexp.MustCompile(`\bcomputes? with \d+ threads? on \d+ CPUs?`), Decisive},
+	{regexp.MustCompile(`\branks on .+ share GPU `), Decisive},
+	{regexp.MustCompile(`different sets of parameters: they did not train one model`), Decisive},
+	{regexp.MustCompile(`\breports? a world size of `), Decisive},
+	{regexp.MustCompile(`^(?:worker_batch|global_batch|learning_rate|workers_per_node) differs between runs`), Decisive},
+
+	{regexp.MustCompile(`^the base is one worker, which exchanges no gradients`), Remarkable},
+
+	{regexp.MustCompile(`^throughput is stated by a log, not measured here`), Minor},
+	{regexp.MustCompile(`^runs do not record `), Minor},
+	{regexp.MustCompile(`^initialisation was not recorded`), Minor},
+	{regexp.MustCompile(`^the runs do not record whether scaling is weak or strong`), Minor},
+	{regexp.MustCompile(`^no gradient noise scale `), Minor},
+	{regexp.MustCompile(`^some runs did not record what they ran on`), Minor},
+	{regexp.MustCompile(`^left out \d+ runs?: a later attempt `), Minor},
+}
+
+// SeverityOf ranks the text of a warning, without its series and places.
+func SeverityOf(text string) Severity {
+	for _, s := range severities {
+		if s.pattern.MatchString(text) {
+			return s.of
+		}
+	}
+	return Serious
+}
+
+// Severity ranks the remark.
+func (r Remark) Severity() Severity {
+	if r.Chance {
+		return Remarkable
+	}
+	return SeverityOf(r.Text)
+}
+
+// unsteady matches the warnings of a run whose speed changed, and how many per cent.
+var unsteady = regexp.MustCompile(`steps \d+ to \d+ take (\d+) % longer than`)
+
+const (
+	// falselyUnsteady is the share of runs with such a warning among runs whose steps
+	// differ by noise alone (metrics/summary, TestTruthOfShortRuns).
+	falselyUnsteady = 0.066
+	// unsteadyLevel is how rarely chance may give as many such runs as are printed.
+	unsteadyLevel = 0.015
+	// farTooLong is the per cent that noise alone does not reach.
+	farTooLong = 50
+)
+
+// unsteadyByChance reports whether chance explains how many of a curve's runs have
+// steps whose speed changed. A single run is always warned of.
+func unsteadyByChance(c Curve) bool {
+	all, with := map[string]bool{}, map[string]bool{}
+	for _, p := range c.Points {
+		for _, r := range p.Runs {
+			all[r.ID] = true
+		}
+		for _, d := range p.Doubts {
+			m := unsteady.FindStringSubmatch(d.Text)
+			if m == nil {
+				continue
+			}
+			if percent, err := strconv.Atoi(m[1]); err != nil || percent >= farTooLong {
+				return false
+			}
+			for _, id := range d.Runs {
+				with[id] = true
+			}
+		}
+	}
+	if len(with) == 0 || len(all) == 1 {
+		return false
+	}
+	few := distuv.Binomial{N: float64(len(all)), P: falselyUnsteady}.CDF(float64(len(with) - 1))
+	return 1-few > unsteadyLevel
+}
+
+// WorstFirst sorts remarks by severity; equal ones keep their order.
+func WorstFirst(list []Remark) {
+	slices.SortStableFunc(list, func(a, b Remark) int { return cmp.Compare(a.Severity(), b.Severity()) })
+}
+
+// DecisiveIn returns the remarks on the curves that can change an answer, a line a kind.
+func DecisiveIn(curves []Curve) []string {
+	list := slices.DeleteFunc(Remarks(curves), func(r Remark) bool { return r.Severity() != Decisive })
+	return Lines(list, len(curves))
+}
+
+// DecisiveNote is the sentence that tables and captions have about decisive remarks; ""
+// for none. The first is quoted.
+func DecisiveNote(curves []Curve) string {
+	list := DecisiveIn(curves)
+	switch len(list) {
+	case 0:
+		return ""
+	case 1:
+		return "Doubtful: " + list[0] + "."
+	}
+	return "Doubtful: " + strings.Join(list[:2], "; ") + "."
+}
