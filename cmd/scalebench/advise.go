@@ -37,7 +37,7 @@ type adviseOptions struct {
 }
 
 func adviseCommand(s *session) *cli.Command {
-	o := adviseOptions{limits: map[string]*time.Duration{}}
+	o := adviseOptions{loss: sensitivity.Usual, limits: map[string]*time.Duration{}}
 	return &cli.Command{
 		Name:      "advise",
 		Usage:     "recommend a number of workers, with reasons",
@@ -101,12 +101,12 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.DurationFlag{Name: "deadline", Destination: &o.deadline, DefaultText: "none", Usage: "from start to target within `TIME`, such as 2h or 90m"},
 		number("budget", "from start to target for at most `AMOUNT`, in the currency of the prices", &o.wish.Budget),
-		number("min-efficiency", "an efficiency of `E` or more, a fraction", &o.wish.MinEfficiency),
+		&cli.GenericFlag{Name: "min-efficiency", Value: &shareFlag{&o.wish.MinEfficiency}, DefaultText: "none", Usage: "an efficiency of `E` or more, such as 50% or 0.5"},
 		&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "the program's own, else the hardest that runs reached", Usage: "`TARGET` to reach: an accuracy such as 0.75, or loss=2"},
 		number("samples", "instead of a target: train on `N` samples", &o.wish.Samples),
 		number("rate", "for a service: how many replicas carry `R` requests/s within the study's limit", &o.rate),
 		&cli.BoolFlag{Name: "spec", Destination: &o.spec, DisableDefaultText: true, Usage: "how much of each resource is enough, and how much too little"},
-		&cli.Float64Flag{Name: "loss", Destination: &o.loss, Value: sensitivity.Usual, Usage: "with --spec: less of a resource may cost the share `E` of the throughput"},
+		&cli.GenericFlag{Name: "loss", Value: &shareFlag{&o.loss}, DefaultText: "5%", Usage: "with --spec: less of a resource may cost the share `E` of the throughput, such as 5% or 0.05"},
 		&cli.StringSliceFlag{Name: "resource", Destination: &o.resources, DefaultText: "those that differ", Usage: "with --spec: the parameter or label `KEY` is a resource; may be repeated"},
 		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "time or throughput, or what a service carries", Usage: "decide by the `MEASURE`, such as one that the program reports, which has a better direction; with --spec, it is what must not be lost"},
 	}
@@ -152,7 +152,8 @@ func (o *adviseOptions) within(c *cli.Context) (*measure.Limit, error) {
 // wished refuses a wish for nothing.
 func wished(c *cli.Context) error {
 	for _, name := range []string{"deadline", "budget", "min-efficiency", "samples", "rate"} {
-		if c.IsSet(name) && c.Float64(name) == 0 && c.Duration(name) == 0 {
+		share, _ := c.Generic(name).(*shareFlag)
+		if c.IsSet(name) && (share == nil || *share.to == 0) && c.Float64(name) == 0 && c.Duration(name) == 0 {
 			return usagef("--%s must be above 0, or left out", name)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,7 +22,8 @@ func cancelCommand(s *session) *cli.Command {
 		Name:      "cancel",
 		Usage:     "cancel waiting or running runs: one, a study's, or all",
 		ArgsUsage: "[STUDY|RUN]",
-		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point. Slurm\n" +
+		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point. The start\n" +
+			"of a name is enough where only one point's begin with it. Slurm\n" +
 			"jobs are cancelled; a run on this machine ends with the command that drives it.\n" +
 			"What has been measured is kept, and `status` says when a run has ended. If a job\n" +
 			"serves several runs (packing = \"allocation\"), it continues with the others.\n" +
@@ -110,12 +112,15 @@ func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, whe
 		return nil, err
 	}
 	if run != "" {
-		var found []*launcher.Attempt
-		for _, a := range attempts {
-			if a.Named(run) {
-				found = append(found, a)
-			}
+		names := make([]string, len(attempts))
+		for i, a := range attempts {
+			names[i] = a.Run.Name()
 		}
+		means, err := meaning(run, names)
+		if err != nil {
+			return nil, err
+		}
+		found := slices.DeleteFunc(slices.Clone(attempts), func(a *launcher.Attempt) bool { return !means(a.Run.Name()) })
 		if len(found) == 0 {
 			return nil, &usageError{err: fmt.Errorf("no run %q in %s", run, folder.Path()), hint: fmt.Sprintf("`scalebench status %s` lists its runs; --where chooses several, like --where 'workers = 2'.", filepath.Base(folder.Path()))}
 		}

@@ -108,7 +108,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if err := s.printEither(tables.Contrast(r, o.measure, o.a, o.b), tables.ContrastData(r, o.measure)); err != nil {
 		return err
 	}
-	if r.OtherDays != "" {
+	if r.OtherDays != "" && !s.forPeople() {
 		warnings = append(warnings, r.OtherDays)
 	}
 	s.doubtAll(o.a+" "+o.b, warnings...)

@@ -30,7 +30,8 @@ func forgetCommand(s *session) *cli.Command {
 		Name:      "forget",
 		Usage:     "take runs out of every table, figure and advice; --restore brings them back",
 		ArgsUsage: "STUDY|RUN",
-		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point. Their\n" +
+		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point. The start\n" +
+			"of a name is enough where only one point's begin with it. Their\n" +
 			"folders move to the folder trash next to them, and the database no longer shows\n" +
 			"them; nothing is deleted. Colleagues who collect from the same folder no longer\n" +
 			"see them either. Imported runs, and those whose folders are gone, are forgotten\n" +
@@ -85,7 +86,8 @@ func runForget(ctx context.Context, s *session, o forgetOptions) error {
 // forgetting is what of a study is to be forgotten or restored.
 type forgetting struct {
 	*session
-	study, run string // run is "" for all of the study's
+	study, run string                 // run is "" for all of the study's
+	named      func(name string) bool // reports whether run means the run of that name
 	folder     rundir.Study
 	stored     []string // names of the study's runs in the database
 	forgotten  []string // of those forgotten there
@@ -109,7 +111,7 @@ func (s *session) forgetting(ctx context.Context, arg string) (*forgetting, erro
 		return nil, err
 	}
 	if !exists(file) {
-		return f, nil
+		return f, f.choose()
 	}
 	db, err := s.openStore()
 	if err != nil {
@@ -123,14 +125,40 @@ func (s *session) forgetting(ctx context.Context, arg string) (*forgetting, erro
 	for _, r := range rows {
 		f.stored = append(f.stored, r.Run)
 	}
-	f.forgotten, err = db.Forgotten(ctx, f.study)
-	return f, storeError(err)
+	if f.forgotten, err = db.Forgotten(ctx, f.study); err != nil {
+		return nil, storeError(err)
+	}
+	return f, f.choose()
+}
+
+// choose finds out which runs are meant, among those in the folder, its trash and the
+// database.
+func (f *forgetting) choose() error {
+	if f.run == "" {
+		return nil
+	}
+	var names []string
+	for _, id := range slices.Concat(f.stored, f.forgotten) {
+		names = append(names, strings.TrimPrefix(id, f.study+"/"))
+	}
+	for _, list := range []func() ([]rundir.Attempt, error){f.folder.Attempts, f.folder.Forgotten} {
+		attempts, err := list()
+		if err != nil {
+			continue // what uses them reports it
+		}
+		for _, a := range attempts {
+			names = append(names, a.Run.Name())
+		}
+	}
+	var err error
+	f.named, err = meaning(f.run, names)
+	return err
 }
 
 // means reports whether a run's name, "STUDY/POINT-r1-a1", is one that was asked
 // for.
 func (f *forgetting) means(id string) bool {
-	return f.run == "" || launcher.Means(f.study+"/"+f.run, id)
+	return f.run == "" || f.named(strings.TrimPrefix(id, f.study+"/"))
 }
 
 // id is an attempt's name among all of a user's.

@@ -55,7 +55,7 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		return n
 	}
-	environment := &metrics.Environment{Hostname: "node1", CPUModel: take("cpu"), CPUs: 4, GitCommit: take("commit"), Versions: map[string]string{"native": "1"}}
+	environment := &metrics.Environment{Hostname: "node1", CPUModel: take("cpu"), CPUs: 64, GitCommit: take("commit"), Versions: map[string]string{"native": "1"}}
 	if s := (metrics.Setting{Python: take("python"), Container: take("container"), Modules: take("modules")}); s != (metrics.Setting{}) {
 		environment.Setting = &s
 	}

@@ -129,8 +129,9 @@ func guard(f func() error) (err error) {
 
 // complain prints err for a person, with what to do about it.
 func complain(w io.Writer, err error) {
-	fmt.Fprintf(w, "%s: %s\n", appName, clean.Lines(redact.Text(err.Error())))
-	if hint := hintFor(err); hint != "" {
+	message, hint := meant(err.Error(), hintFor(err))
+	fmt.Fprintf(w, "%s: %s\n", appName, clean.Lines(redact.Text(message)))
+	if hint != "" {
 		fmt.Fprintln(w, clean.Lines(redact.Text(hint)))
 	}
 	if usage := (*usageError)(nil); errors.As(err, &usage) && usage.usage != "" {

@@ -117,6 +117,7 @@ func TestScript(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("NO_COLOR", "1")
+			e.Setenv("XDG_CACHE_HOME", "none") // relative, so ignored: no command remembers warnings
 			e.Setenv("TZ", "UTC")
 			e.Setenv("WORKER", worker)
 			e.Setenv("EXAMPLES", examples)

@@ -145,7 +145,7 @@ func shorten(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
-	head := string([]rune(text)[:most-1])
+	head := string([]rune(text)[:most])
 	at := -1
 	for _, end := range []string{"; ", ": ", ", ", " ("} {
 		at = max(at, strings.LastIndex(head, end))
@@ -153,10 +153,10 @@ func shorten(text string, most int) string {
 	if at < len(head)/2 {
 		at = strings.LastIndex(head, " ")
 	}
-	if at > 0 {
-		head = head[:at]
+	if at < 0 {
+		at = len(string([]rune(text)[:most-1]))
 	}
-	return head + "…"
+	return head[:at] + "…"
 }
 
 // verbosely returns the command line with -v, to be typed.

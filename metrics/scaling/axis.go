@@ -171,6 +171,21 @@ func Places(axis string, places ...Value) string { return placesOf("worker", axi
 // Places names places on the curve's axis: "1, 2 and 4 replicas" of a service.
 func (c Curve) Places(places ...Value) string { return placesOf(c.Worker(), c.Axis, places) }
 
+// fewPlaces is the number of places that a line about many names lists in full.
+const fewPlaces = 4
+
+// placesInBrief is Places with the first two of many.
+func (c Curve) placesInBrief(places ...Value) string {
+	n := len(places)
+	switch {
+	case n <= fewPlaces:
+		return c.Places(places...)
+	case c.Axis != Workers:
+		return fmt.Sprintf("%s %s, %s and %d more", c.Axis, places[0], places[1], n-2)
+	}
+	return fmt.Sprintf("%s, %s and %d more %s counts", places[0], places[1], n-2, c.Worker())
+}
+
 func placesOf(worker, axis string, places []Value) string {
 	text := ""
 	last := len(places) - 1

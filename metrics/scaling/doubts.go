@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 type Remark struct {
 	Series string // "": about none in particular
 	Where  string // the places and runs: "2 and 4 workers: 5 of 6 runs: "; "" for the whole series
+	Brief  string // Where for a line that has to be short; "" if it is the same
 	Text   string
 	// Chance reports whether sound runs give as much by chance too often to interrupt a
 	// person: JSON and -v have it.
@@ -60,7 +62,7 @@ func Lines(remarks []Remark, series int) []string {
 				alike++
 			}
 		}
-		line := first.Where + first.Text
+		line := cmp.Or(first.Brief, first.Where) + first.Text
 		switch n := len(names); {
 		case first.Series == "" || series == 1:
 		case n == 1:
@@ -115,11 +117,11 @@ func Remarks(curves []Curve) []Remark {
 			}
 		}
 		for _, w := range texts {
-			where := c.Places(places[w]...) + ": "
+			r := Remark{Series: series, Where: c.Places(places[w]...) + ": ", Brief: c.placesInBrief(places[w]...) + ": ", Text: w}
 			if axis(c.Axis).within() && len(places[w]) == len(c.Points) {
-				where = "" // what is true of the runs is true at every place within them
+				r.Where, r.Brief = "", "" // what is true of the runs is true at every place within them
 			}
-			list = append(list, Remark{Series: series, Where: where, Text: w})
+			list = append(list, r)
 		}
 		for _, r := range runDoubts(c) {
 			r.Series = series
@@ -171,11 +173,12 @@ func runDoubts(c Curve) []Remark {
 		}
 		// A run may be at several places, and have several doubts of a kind.
 		k.all, k.doubt.Runs = distinctIDs(k.all), distinctIDs(k.doubt.Runs)
-		where := c.Places(k.places...) + ": "
+		where, brief := c.Places(k.places...)+": ", c.placesInBrief(k.places...)+": "
 		if axis(c.Axis).within() {
-			where = "" // of the whole runs, not of places within them
+			where, brief = "", "" // of the whole runs, not of places within them
 		}
-		list = append(list, Remark{Where: where + k.doubt.whose(len(k.all)), Text: k.doubt.Text, Chance: chance && unsteady.MatchString(k.doubt.Text)})
+		whose := k.doubt.whose(len(k.all))
+		list = append(list, Remark{Where: where + whose, Brief: brief + whose, Text: k.doubt.Text, Chance: chance && unsteady.MatchString(k.doubt.Text)})
 	}
 	return list
 }

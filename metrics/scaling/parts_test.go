@@ -199,23 +199,23 @@ func TestLinesOfRemarks(t *testing.T) {
 		want    []string
 	}{
 		{"none", nil, 1, nil},
-		{"of the only series", []Remark{{"a", "", "slow"}}, 1, []string{"slow"}},
-		{"of one of two", []Remark{{"a", "2 workers: ", "slow"}}, 2, []string{"a: 2 workers: slow"}},
-		{"of both", []Remark{{"a", "", "slow"}, {"b", "", "slow"}}, 2, []string{"both series: slow"}},
-		{"of all three", []Remark{{"a", "", "slow"}, {"b", "", "slow"}, {"c", "", "slow"}}, 3, []string{"all 3 series: slow"}},
-		{"of two of three", []Remark{{"a", "", "slow"}, {"b", "", "slow"}}, 3, []string{"a and 1 other series: slow"}},
-		{"of none in particular", []Remark{{"", "", "slow"}}, 3, []string{"slow"}},
-		{"other numbers", []Remark{{"a", "", "5 % slow"}, {"b", "", "6 % slow"}}, 2, []string{"both series: 5 % slow (and 1 like it)"}},
-		{"other numbers, in brackets", []Remark{{"a", "", "slow (5 %)"}, {"b", "", "slow (6 %)"}, {"b", "", "slow (7 %)"}}, 2, []string{"both series: slow (5 %; and 2 like it)"}},
-		{"other places", []Remark{{"a", "1 worker: ", "slow"}, {"a", "2 workers: ", "slow"}}, 1, []string{"1 worker: slow (and 1 like it)"}},
-		{"two kinds, in order", []Remark{{"a", "", "slow"}, {"a", "", "late"}}, 1, []string{"slow", "late"}},
-		{"a target is a name", []Remark{{"a", "", "target 0.5: missed"}, {"a", "", "target 0.6: missed"}}, 1, []string{"target 0.5: missed", "target 0.6: missed"}},
+		{"of the only series", []Remark{{Series: "a", Where: "", Text: "slow"}}, 1, []string{"slow"}},
+		{"of one of two", []Remark{{Series: "a", Where: "2 workers: ", Text: "slow"}}, 2, []string{"a: 2 workers: slow"}},
+		{"of both", []Remark{{Series: "a", Where: "", Text: "slow"}, {Series: "b", Where: "", Text: "slow"}}, 2, []string{"both series: slow"}},
+		{"of all three", []Remark{{Series: "a", Where: "", Text: "slow"}, {Series: "b", Where: "", Text: "slow"}, {Series: "c", Where: "", Text: "slow"}}, 3, []string{"all 3 series: slow"}},
+		{"of two of three", []Remark{{Series: "a", Where: "", Text: "slow"}, {Series: "b", Where: "", Text: "slow"}}, 3, []string{"a and 1 other series: slow"}},
+		{"of none in particular", []Remark{{Series: "", Where: "", Text: "slow"}}, 3, []string{"slow"}},
+		{"other numbers", []Remark{{Series: "a", Where: "", Text: "5 % slow"}, {Series: "b", Where: "", Text: "6 % slow"}}, 2, []string{"both series: 5 % slow (and 1 like it)"}},
+		{"other numbers, in brackets", []Remark{{Series: "a", Where: "", Text: "slow (5 %)"}, {Series: "b", Where: "", Text: "slow (6 %)"}, {Series: "b", Where: "", Text: "slow (7 %)"}}, 2, []string{"both series: slow (5 %; and 2 like it)"}},
+		{"other places", []Remark{{Series: "a", Where: "1 worker: ", Text: "slow"}, {Series: "a", Where: "2 workers: ", Text: "slow"}}, 1, []string{"1 worker: slow (and 1 like it)"}},
+		{"two kinds, in order", []Remark{{Series: "a", Where: "", Text: "slow"}, {Series: "a", Where: "", Text: "late"}}, 1, []string{"slow", "late"}},
+		{"a target is a name", []Remark{{Series: "a", Where: "", Text: "target 0.5: missed"}, {Series: "a", Where: "", Text: "target 0.6: missed"}}, 1, []string{"target 0.5: missed", "target 0.6: missed"}},
 	} {
 		if got := Lines(c.remarks, c.series); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	if got := (Remark{"a", "b: ", "c"}).String() + "|" + (Remark{"", "b: ", "c"}).String(); got != "a: b: c|b: c" {
+	if got := (Remark{Series: "a", Where: "b: ", Text: "c"}).String() + "|" + (Remark{Series: "", Where: "b: ", Text: "c"}).String(); got != "a: b: c|b: c" {
 		t.Error(got)
 	}
 }

@@ -17,6 +17,8 @@ type Severity int
 const (
 	// Decisive warnings can change the answer, so they are part of the answer.
 	Decisive Severity = iota
+	// Baseless warnings say why a whole series lacks figures, and what to measure.
+	Baseless
 	// Serious warnings say that figures are missing, or too high or too low.
 	Serious
 	// Minor warnings limit what can be asked of the figures.
@@ -38,6 +40,8 @@ var severities = []struct {
 	{regexp.MustCompile(`different sets of parameters: they did not train one model`), Decisive},
 	{regexp.MustCompile(`\breports? a world size of `), Decisive},
 	{regexp.MustCompile(`^(?:worker_batch|global_batch|learning_rate|workers_per_node) differs between runs`), Decisive},
+
+	{regexp.MustCompile(`^no base: |^no worker count has |^to count throughput in |^if they do the same work at each worker count`), Baseless},
 
 	{regexp.MustCompile(`^the base is one worker, which exchanges no gradients`), Remarkable},
 

@@ -21,10 +21,27 @@ import (
 
 // What the report page says in words.
 
+// withoutCommands returns the advice without the commands that would measure more: who
+// reads a report may not have the program.
+func withoutCommands(advised []*advice.Advice) []*advice.Advice {
+	list := make([]*advice.Advice, len(advised))
+	for i, a := range advised {
+		one := *a
+		if one.Next != nil {
+			next := *one.Next
+			next.Command = ""
+			one.Next = &next
+		}
+		list[i] = &one
+	}
+	return list
+}
+
 // answer is the advice, in the words of the advise command, with what was
 // measured to be the best. Of several series the best answer comes first, and a
 // table has all.
 func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Options) report.Answer {
+	advised = withoutCommands(advised)
 	best := bestMeasured(curves)
 	if len(advised) != 1 {
 		r := report.Answer{Lead: best[0], Reasons: best[1:], Table: &report.Table{ID: "answers", Title: "Each configuration", Text: tables.Answers(curves, advised, wish).Text()}}

@@ -42,6 +42,9 @@ func Contrast(r *contrast.Comparison, m measure.Measure, a, b string) *table.Tab
 		}
 		t.Notes = append(t.Notes, "A and B differ in "+strings.Join(short, "; ")+more+".")
 	}
+	if r.OtherDays != "" {
+		t.Notes = append(t.Notes, "Doubtful: "+r.OtherDays+".")
+	}
 	if n := len(r.Pairs); n > 1 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Verdicts cover all %d points together: if nothing differs, one comparison in 20 still finds some point better or worse.", n))
 	}

@@ -52,8 +52,9 @@ func Prediction(a *predict.Answer) *table.Table {
 	}
 	if n := len(a.Measured); n > 0 {
 		if a.HoldOut != nil {
-			t.Notes = append(t.Notes, fmt.Sprintf("Hold-out: fitted to the smaller counts, the step time at %d workers is %+.1f %% off; %s %s were predicted, %s measured.",
-				a.Measured[n-1].Workers, 100**a.HoldOut, figure(a.HeldOut, number.Significant), a.Unit, number.Significant(a.Measured[n-1].Rate)))
+			measured := a.Measured[n-1]
+			t.Notes = append(t.Notes, fmt.Sprintf("Hold-out: fitted to the smaller counts, the law predicts %s %s at %d workers, and %s were measured: %+.1f %% off.",
+				figure(a.HeldOut, number.Significant), a.Unit, measured.Workers, number.Significant(measured.Rate), 100**a.HoldOut))
 		} else if a.Rate != nil {
 			t.Notes = append(t.Notes, "Hold-out: none; that takes three worker counts.")
 		}

@@ -162,7 +162,7 @@ func (o *Options) Check() error {
 	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 	switch {
 	case !(o.MinEfficiency >= 0 && o.MinEfficiency <= 1):
-		return fmt.Errorf("min-efficiency %g is not an efficiency; give a fraction between 0 and 1, like 0.7", o.MinEfficiency)
+		return fmt.Errorf("min-efficiency %g is not an efficiency; give a share above 0 and up to 1, like 70%% or 0.7", o.MinEfficiency)
 	case !finite(o.Samples):
 		return fmt.Errorf("samples %g cannot be trained on; give a number above 0", o.Samples)
 	case !finite(o.Deadline):

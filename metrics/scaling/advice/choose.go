@@ -74,13 +74,15 @@ func (s *study) nothing() {
 		return
 	}
 	if len(s.runs) == 0 {
-		s.Reason[1] = "No run has finished successfully yet; `scalebench status` shows how far each has got."
+		s.Reason[1] = "No run has finished successfully yet."
 	}
 	if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
-		s.Reason[1] = "Its runs report no steps and reach no target. If they do the same work at each worker count, `scalebench advise -m run_seconds` compares their run times; otherwise have the program report its steps."
+		s.Reason[1] = "Its runs report no steps and reach no target."
+		s.warn("if they do the same work at each worker count, `scalebench advise -m run_seconds` compares their run times")
 	}
 	if s.curve.Measured(measure.TokensPerSecond) {
-		s.Reason[1] = "Its runs state tokens/s, but not how many tokens a sample has. To count throughput in tokens/s, import them again with `--replace --set workload.sample=token`, or set sample = \"token\" in [workload]."
+		s.Reason[1] = "Its runs state tokens/s, but not how many tokens a sample has."
+		s.warn("to count throughput in tokens/s, import the runs again with --replace --set workload.sample=token, or set sample = \"token\" in [workload]")
 	}
 }
 

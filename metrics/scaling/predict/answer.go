@@ -45,7 +45,7 @@ type Answer struct {
 	Confidence  float64        `json:"confidence"`   // asked of the intervals, a fraction
 	Measured    []Row          `json:"measured"`     // by rising workers; never null
 	// HeldOut is what the law, fitted to the smaller counts, says of the largest;
-	// HoldOut how far it is off, a fraction of what was measured. null with two counts.
+	// HoldOut how far that rate is off, a fraction of what was measured. null with two counts.
 	HeldOut *Figure  `json:"held_out"` // rate
 	HoldOut *float64 `json:"hold_out"`
 	// Memory is the most that a worker needs, by what was measured; null: not known.
@@ -97,7 +97,7 @@ func Ask(s *Series, q Question) (*Answer, error) {
 	var e Estimate
 	if err == nil {
 		if h := l.HoldOut; h != nil {
-			off, last := h.Error(), s.Counts[len(s.Counts)-1]
+			off, last := h.Measured/h.Predicted.Value-1, s.Counts[len(s.Counts)-1]
 			a.HoldOut = &off
 			a.HeldOut = &Figure{last.Batch / h.Predicted.Value, last.Batch / h.Predicted.High, last.Batch / h.Predicted.Low}
 		}

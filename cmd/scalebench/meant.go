@@ -1,0 +1,47 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/spelling"
+)
+
+// refusals are errors that quote a wrong word and list the valid ones. Their groups are
+// what is wrong, the word, and the list.
+var refusals = []*regexp.Regexp{
+	regexp.MustCompile(`(?s)^(?P<wrong>.*"(?P<word>[^"\n]+)"[^"\n]*?)[;.] (?:valid:|choose one of|studies with runs:) (?P<list>.+)$`),
+	regexp.MustCompile(`(?s)^(?P<wrong>.*no such column: (?P<word>\w+))\n\((?P<list>.+)\)$`),
+}
+
+// names are the words of a list of valid values.
+var names = regexp.MustCompile(`[A-Za-z0-9_][A-Za-z0-9_.-]*`)
+
+// meant returns the message of an error with what was probably meant before the list of what is
+// valid, which may be long.
+func meant(message, hint string) (string, string) {
+	first, rest, _ := strings.Cut(hint, "\n")
+	if !strings.HasPrefix(first, "Did you mean ") {
+		first, rest = "", hint
+	}
+	if strings.Contains(message, ".toml:") { // the study package has said so
+		return message, hint
+	}
+	for _, r := range refusals {
+		m := r.FindStringSubmatch(message)
+		if m == nil {
+			continue
+		}
+		wrong, word, list := m[r.SubexpIndex("wrong")], m[r.SubexpIndex("word")], m[r.SubexpIndex("list")]
+		if first == "" {
+			valid := slices.Sorted(slices.Values(names.FindAllString(list, -1)))
+			first = spelling.Hint(word, slices.Compact(valid))
+		}
+		if first == "" {
+			return message, hint
+		}
+		return wrong, strings.TrimSpace(first + "\nValid: " + list + "\n" + rest)
+	}
+	return message, hint
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMeant(t *testing.T) {
+	for _, c := range []struct{ message, hint, wrong, first string }{
+		{`unknown measure "througput"; choose one of algbw, throughput, skew`, "", `unknown measure "througput"`, "Did you mean throughput?"},
+		{`--format "jsn" is not known; valid: table, csv, json`, "", `--format "jsn" is not known`, "Did you mean json?"},
+		{`unknown extractor "x"; valid: aiperf`, "Did you mean nanogpt?", `unknown extractor "x"`, "Did you mean nanogpt?"},
+		{`--per "qqq" is not known; valid: run, epoch`, "", `--per "qqq" is not known; valid: run, epoch`, ""},
+		{`s.toml:3: workload.model: "mlpp" is not known; valid: mlp`, "", `s.toml:3: workload.model: "mlpp" is not known; valid: mlp`, ""},
+		{`study "dem": not found; studies with runs: demo, other`, "", `study "dem": not found`, "Did you mean demo?"},
+	} {
+		wrong, hint := meant(c.message, c.hint)
+		first, _, _ := strings.Cut(hint, "\n")
+		if wrong != c.wrong || first != c.first {
+			t.Errorf("%q: %q, hint %q", c.message, wrong, hint)
+		}
+	}
+}
+
+func TestMeaning(t *testing.T) {
+	names := []string{"native-w1-aa-r1-a1", "native-w1-aa-r2-a1", "native-w16-bb-r1-a1"}
+	for arg, want := range map[string]string{
+		"native-w1-aa":       "native-w1-aa-r1-a1 native-w1-aa-r2-a1",
+		"native-w1-aa-r2":    "native-w1-aa-r2-a1",
+		"native-w1-aa-r2-a1": "native-w1-aa-r2-a1",
+		"native-w16":         "native-w16-bb-r1-a1",
+		"native-w1-":         "native-w1-aa-r1-a1 native-w1-aa-r2-a1",
+		"native-w1":          `"native-w1" matches 2 points`,
+		"other":              "",
+	} {
+		means, err := meaning(arg, names)
+		var got []string
+		for _, n := range names {
+			if err == nil && means(n) {
+				got = append(got, n)
+			}
+		}
+		text := strings.Join(got, " ")
+		if err != nil {
+			text = err.Error()
+		}
+		if text != want {
+			t.Errorf("%s means %q, want %q", arg, text, want)
+		}
+	}
+}
+
+func TestShareFlag(t *testing.T) {
+	for text, want := range map[string]float64{"50%": 0.5, "0.5": 0.5, " 5 % ": 0.05, "12.5%": 0.125, "1.05": 1.05} {
+		var x float64
+		if err := (&shareFlag{&x}).Set(text); err != nil || x != want {
+			t.Errorf("%q: %g, %v", text, x, err)
+		}
+	}
+	for _, text := range []string{"", "half", "%", "5 per cent"} {
+		if err := (&shareFlag{new(float64)}).Set(text); err == nil {
+			t.Errorf("%q was accepted", text)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"short", "short"},
+		{"steps take longer than those after them; if the run was faster", "steps take longer than those after them…"},
+		{"a text of words without any end of a clause in its second half", "a text of words without any end of a…"},
+	} {
+		if got := shorten(c.text, 41); got != c.want {
+			t.Errorf("%q: %q", c.text, got)
+		}
+	}
+}
