@@ -374,6 +374,8 @@ func near(path string) string {
 func (a *analysis) basing(what string) string {
 	if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Resumed }) {
 		what = "Runs that were not interrupted have one: raise study.repeats, and run the study again"
+	} else if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Imported }) {
+		what = "What an imported log or table does not state has no curve: `scalebench extract LOG --from FORMAT --dry-run` shows what it states and why a rate is missing; -m NAME asks for another figure"
 	} else if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
 		what = "Runs whose step times never settled are not repeated: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
 	}

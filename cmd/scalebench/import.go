@@ -216,8 +216,9 @@ type importedList struct {
 
 func newImportedList(format string) *importedList {
 	return &importedList{
-		t: &table.Table{Columns: []table.Column{{Key: "file"}, {Key: "part"}, {Key: "run"}, {Key: "workers"}, {Key: "throughput", Unit: "samples/s"},
-			{Key: "accuracy", Show: number.Percent}, {Key: "evaluations"}, {Key: "figures"}, {Key: "outcome"}}},
+		t: &table.Table{Columns: []table.Column{{Key: "file"}, {Key: "part"}, {Key: "run"}, {Key: "workers"}, {Key: "throughput", Unit: "samples/s", Optional: true},
+			{Key: measure.TokensPerSecond, Unit: "tokens/s", Optional: true}, {Key: measure.RequestsPerSecond, Unit: "requests/s", Optional: true},
+			{Key: "accuracy", Show: number.Percent, Optional: true}, {Key: "evaluations"}, {Key: "figures"}, {Key: "outcome"}}},
 		whole: format == table.FormatJSON || format == table.FormatCSV,
 		more:  map[string]int{},
 	}
@@ -269,7 +270,7 @@ func origin(from store.Source, before []store.Source) (string, error) {
 
 // row shows the run in the table of what was imported.
 func (r *imported) row(t *table.Table, id any, outcome string) {
-	var throughput, accuracy *float64
+	var throughput, tokens, requests, accuracy *float64
 	evaluations, figures := 0, 0
 	for f := range r.result.Findings() {
 		if e := f.Event.Evaluation; e != nil {
@@ -278,12 +279,20 @@ func (r *imported) row(t *table.Table, id any, outcome string) {
 		}
 		if g := f.Event.Figure; g != nil {
 			figures++
-			if g.Name == metrics.FigureThroughput && len(g.At) == 0 {
+			switch {
+			case g.Name == metrics.FigureThroughput && len(g.At) == 0:
 				throughput = &g.Value
+			case g.Name == measure.TokensPerSecond && len(g.At) == 0:
+				tokens = &g.Value
+			case g.Name == measure.RequestsPerSecond && (requests == nil || g.Value > *requests):
+				requests = &g.Value // the largest of its loads
 			}
 		}
 	}
-	t.Add(filepath.Base(r.From.Path), table.NonZero(r.From.Part), id, r.Run.Workers, throughput, accuracy, evaluations, figures, outcome)
+	if r.result.Failed != "" {
+		outcome += ", failed"
+	}
+	t.Add(filepath.Base(r.From.Path), table.NonZero(r.From.Part), id, r.Run.Workers, throughput, tokens, requests, accuracy, evaluations, figures, outcome)
 }
 
 // mapped reads --map and --label.

@@ -71,6 +71,9 @@ func (o *importOptions) read(file string, sets map[string]any, yield func(import
 		if one.Run, err = o.run(place, labels, r.Result); err != nil {
 			return err
 		}
+		if why := r.Result.Curveless(); why != "" {
+			o.say(place + ": " + why)
+		}
 		one.Run.Detail = "imported from " + path
 		one.Run.CreatedUnix = r.Result.StartUnix
 		if one.Run.CreatedUnix == 0 {
@@ -204,8 +207,11 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Conten
 	if run.Workers == 0 {
 		run.Workers = max(o.workers, 0)
 	}
-	if run.Workers == 0 {
+	switch {
+	case run.Workers == 0:
 		run.Workers = r.Workers
+	case r.WorkersBy != "" && run.Workers != r.Workers:
+		problems = append(problems, fmt.Errorf("%s: the log says %d workers (%s), not %d; leave out --set workers=%[4]d", file, r.Workers, r.WorkersBy, run.Workers))
 	}
 	if run.Study == "" {
 		problems = append(problems, fmt.Errorf("%s: no study; name one with --set study=NAME", file))

@@ -35,7 +35,7 @@ func readDLIO(l *log, r io.Reader) error {
 	if ranks.Number < 1 || ranks.Number > 1<<24 {
 		return l.errorAt(ranks.Line, "num_accelerators is %g; want 1 or more", ranks.Number)
 	}
-	l.res.Workers = int(ranks.Number)
+	l.workersAre(int(ranks.Number), "num_accelerators", ranks.Line)
 	if model := top.of["model"]; model.is('"') {
 		l.label("workload.model", string(model.text[1:len(model.text)-1]))
 	}

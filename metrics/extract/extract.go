@@ -127,6 +127,7 @@ type Value struct {
 type Content struct {
 	Kind      string  // of workload that it is of, as studies name it; "" where it may be any
 	Workers   int     // ranks that the log speaks of; 0: it does not say
+	WorkersBy string  // what in the log states Workers; "" if nothing states it for sure
 	StartUnix float64 // when the log says it began, seconds since the Unix epoch; 0: it does not say
 	// Position is the run's place in the order in which a table says that its runs were
 	// made, from 1 on, and Block the block of runs that it is of; 0: it does not say.
@@ -265,6 +266,11 @@ func newLog(o Options) *log {
 	l := &log{o: o}
 	l.res.findings.file = o.File
 	return l
+}
+
+// workersAre takes the number of workers, which by states in a line of the log.
+func (l *log) workersAre(n int, by string, line int) {
+	l.res.Workers, l.res.WorkersBy = n, fmt.Sprintf("%s, line %d", by, line)
 }
 
 // lineSet is a set of line numbers, from 1 on.

@@ -164,6 +164,7 @@ func TestRefused(t *testing.T) {
 		{"keras-csvlogger", "epoch,val_accuracy\n0,55\n", "log:2: accuracy 55; want a fraction"},
 		{"keras-csvlogger", "epoch,val_accuracy\n0,0.5,1\n", "log:2: wrong number of fields"},
 		{"hf-trainer-state", "{\n\"log_history\": [\n{\"loss\": NaN}]}\n", "log:3: not JSON"},
+		{"tf-cnn-benchmarks", "total images/sec: 200.00\ntotal images/sec: 201.00\ntotal images/sec: 60.50\n", "log:2: a total of 201 images/s, and 60.5 in line 3: workers in step print the same total"},
 		{"hf-trainer-state", "{\"log_history\": [", "log:1: not JSON"},
 		{"mlperf", `:::MLLOG {"time_ms": 5, "key"` + "}\n", "log:1: a :::MLLOG line that is not JSON"},
 		{"mlperf", `:::MLLOG {"time_ms": ` + strings.Repeat("9", 400) + "}\n", "log:1: a :::MLLOG line that has \"99999"},

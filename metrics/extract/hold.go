@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -39,7 +40,7 @@ func (l *log) hold(stated float64, own ownRate) held {
 	if !(own.training > 0) {
 		return held{true, 1, "the log has nothing to check it against"}
 	}
-	n := float64(l.o.Workers)
+	n := float64(cmp.Or(l.o.Workers, l.res.Workers))
 	far := func(rate float64) float64 { // from what the log bears out; +Inf: too far
 		closest := math.Inf(1)
 		for _, x := range []float64{own.training, own.whole} {

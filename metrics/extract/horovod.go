@@ -55,7 +55,7 @@ func readHorovod(l *log, r io.Reader) error {
 			if err != nil {
 				return err
 			}
-			l.res.Workers = n
+			l.workersAre(n, "its total", ln.number)
 			return l.parseAll(ln.number, &total, m[2:]...)
 		}
 		return nil

@@ -3,13 +3,15 @@ package extract
 import (
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // megatron reads the iteration lines of Megatron-LM, and of those that were made of
-// it: Megatron-DeepSpeed, AMD's Primus and NVIDIA's Megatron-Bridge. The last rank
-// prints them; times are the mean since the line before. Primus writes the current
+// it: Megatron-DeepSpeed, GPT-NeoX, AMD's Primus and NVIDIA's Megatron-Bridge. The last
+// rank prints them; times are the mean since the line before. GPT-NeoX has its samples/s
+// before the iteration. Primus writes the current
 // value and an average in one field: the current one is read. Bridge has its
 // FLOP/s in a line of its own, before the iteration's.
 var megatron = Extractor{
@@ -20,18 +22,16 @@ var megatron = Extractor{
 }
 
 var (
-	megatronStep     = regexp.MustCompile(`^(?:.*[\s\]:])?iteration +(\d+)/ *(\d+) +\|(.+)\|\s*$`)
+	megatronStep     = regexp.MustCompile(`^(?:.*?[\s\]:])?(samples/sec: +\S+ \| )?iteration +(\d+)/ *(\d+) +\|(.+)\|\s*$`)
 	megatronEval     = regexp.MustCompile(`(?:^|\s)validation loss at iteration +(\d+)( on [a-z]+ set)? +\|(.+)\|\s*$`)
-	megatronArgument = regexp.MustCompile(`^\s*(world_size|seq_length) \.{3,} (\d+)\s*$`)
+	megatronArgument = regexp.MustCompile(`^\s*(world_size|seq_length|train_batch_size) \.{3,} ?(\d+)(?:\s*\.*\s*(?:default|updated))?\s*$`)
 	megatronMemory   = regexp.MustCompile(`(?:^|\s)\[Rank \d+\] .*memory \(MB\) \| allocated: \d+\.?\d* \| max allocated: (\d+\.?\d*) \| reserved: \d+\.?\d* \| max reserved: (\d+\.?\d*)(?: \||\s*$)`)
+	neoxWorld        = regexp.MustCompile(`NeoXArgs\.configure_distributed_args\(\) using (world size): (\d+) `)
 	bridgeStep       = regexp.MustCompile(`(?:^|\s)Step Time : \d+\.?\d*s GPU utilization: (\d+\.?\d*)MODEL_TFLOP/s/GPU\s*$`)
 )
 
 // megatronFields are what the fields of an iteration are called, and our figures.
-var megatronFields = []struct {
-	theirs, ours string
-	scale        float64
-}{
+var megatronFields = []stepField{
 	{"elapsed time per iteration (ms)", stepSeconds, 1e-3},
 	{"throughput per GPU (TFLOP/s/GPU)", flopsPerGPU, 1e12},
 	{"compute per GPU (TFLOP/s/GPU)", flopsPerGPU, 1e12}, // Primus from 26.5 on
@@ -40,6 +40,7 @@ var megatronFields = []struct {
 	{"tokens/s/GPU inst/harmonic mean", tokensPerGPU, 1},
 	{"tokens/sec/gpu", tokensPerGPU, 1},
 	{"tokens per gpu per second (tgs)", tokensPerGPU, 1},
+	{"approx flops per GPU", flopsPerGPU, 1e12},
 	{"hip mem usage/free/total/usage_ratio", usedMemory, 1 << 30}, // which it calls GB
 }
 
@@ -48,14 +49,20 @@ func readMegatron(l *log, r io.Reader) error {
 	s.convention = "megatron"
 	var bridge Value // TFLOP/s of the iteration whose line comes next; Line 0: not said
 	err := l.each(r, func(ln line) error {
-		if m := megatronArgument.FindStringSubmatch(ln.text); m != nil {
+		m := megatronArgument.FindStringSubmatch(ln.text)
+		if m == nil {
+			m = neoxWorld.FindStringSubmatch(ln.text)
+		}
+		if m != nil {
 			n, err := l.count(ln.number, m[1]+" of", m[2])
 			switch {
 			case err != nil:
 				return err
-			case m[1] == "world_size":
-				s.devicesAre(n)
+			case m[1] == "world_size" || m[1] == "world size":
+				s.devicesAre(n, m[1], ln.number)
 				return nil
+			case m[1] == "train_batch_size":
+				return s.batchOf(Value{float64(n), ln.number})
 			}
 			return s.tokensOf(Value{float64(n), ln.number})
 		}
@@ -73,11 +80,10 @@ func readMegatron(l *log, r io.Reader) error {
 		if m := megatronEval.FindStringSubmatch(ln.text); m != nil {
 			return s.megatronEvaluation(ln, m)
 		}
-		m := megatronStep.FindStringSubmatch(ln.text)
-		if m == nil {
+		if m = megatronStep.FindStringSubmatch(ln.text); m == nil {
 			return nil
 		}
-		step, err := l.whole(ln.number, m[1])
+		step, err := l.whole(ln.number, m[2])
 		if err != nil {
 			return err
 		}
@@ -86,7 +92,7 @@ func readMegatron(l *log, r io.Reader) error {
 		if ok, err := s.takes(ln, step); !ok {
 			return err
 		}
-		fields, err := l.fieldsOf(ln.number, m[3], "|")
+		fields, err := l.fieldsOf(ln.number, m[1]+m[4], "|")
 		if err != nil {
 			return err
 		}
@@ -124,15 +130,39 @@ func (s *stepLog) megatronIteration(ln, step int, fields parts) error {
 		}
 		x, _, _ = strings.Cut(x, "/") // the current value, before an average
 		x, _, _ = strings.Cut(x, " (avg ")
-		if err := s.number(ln, f.ours, strings.TrimSuffix(x, "GB"), f.scale); err != nil {
+		if err := s.number(ln, f.ours, strings.TrimSuffix(strings.TrimSuffix(x, "TFLOPS"), "GB"), f.scale); err != nil {
 			return err
 		}
 	}
-	if x, ok := fields["lm loss"]; ok {
-		return s.lossOf(ln, "step", float64(step), x)
+	for _, name := range []string{"samples/sec", "samples per second"} {
+		x, ok := fields[name]
+		if !ok {
+			continue
+		}
+		v, err := s.l.rateAbove0(ln, x)
+		if err != nil {
+			return err
+		}
+		if s.lines > s.starting {
+			s.samples = append(s.samples, v)
+		}
+	}
+	s.unread(ln, fields, megatronRead)
+	for _, name := range []string{"lm loss", "lm_loss"} {
+		if x, ok := fields[name]; ok {
+			return s.lossOf(ln, "step", float64(step), x)
+		}
 	}
 	return nil
 }
+
+// megatronRead reports whether a field is read, or is known and no measure.
+func megatronRead(name string) bool {
+	return slices.ContainsFunc(megatronFields, func(f stepField) bool { return f.theirs == name }) || megatronOthers.MatchString(name)
+}
+
+// megatronOthers matches fields that are read otherwise, or are no measures of speed.
+var megatronOthers = regexp.MustCompile(`^(?:global batch size|lm[ _]loss|samples/sec|samples per second|actual seqlen|consumed (?:samples|tokens)|.*(?:loss|norm|learning rate|lr|grad|scale|iterations|zeros|curriculum|percent|metrics|elapsed time per iteration).*)$`)
 
 // megatronTokens finds the tokens of a sample where the arguments were not printed:
 // Megatron-DeepSpeed states them, or counts both.

@@ -35,7 +35,7 @@ var mlperfAccuracy = map[string]string{
 	"resnet": "top-1 accuracy", "bert": "masked-word accuracy", "rgat": "classification accuracy", "gnn": "classification accuracy",
 	"ssd": "mean average precision", "retinanet": "mean average precision", "maskrcnn": "mean average precision",
 	"dlrm": "area under the ROC curve", "dlrm_dcnv2": "area under the ROC curve", "dlrm_dcn": "area under the ROC curve",
-	"unet3d": "mean Dice score", "minigo": "share of games won", "ncf": "hit rate at 10",
+	"unet3d": "mean Dice score", "deepcam": "mean intersection over union", "minigo": "share of games won", "ncf": "hit rate at 10",
 }
 
 type mllogLine struct {
@@ -68,6 +68,9 @@ type mllogRun struct {
 	rates         []Value // tracked_stats' throughput
 	stepSeconds   []Value // and train_step_time
 	wrong         error   // with a line of a process that does not train
+	errors        []mllogEvaluation
+	ranks         Value    // number_of_ranks; Line 0: not said
+	accelerators  [2]Value // number_of_nodes, accelerators_per_node
 }
 
 type mllogEvaluation struct {
@@ -198,6 +201,12 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 			return err
 		}
 		m.train.GlobalBatch = int(min(m.batch, math.MaxInt32))
+	case "number_of_ranks", "number_of_nodes", "accelerators_per_node":
+		var count int64
+		if err := integer(&count); err != nil {
+			return err
+		}
+		*map[string]*Value{"number_of_ranks": &m.ranks, "number_of_nodes": &m.accelerators[0], "accelerators_per_node": &m.accelerators[1]}[e.Key] = Value{float64(count), n}
 	case "max_sequence_length":
 		return integer(&m.length)
 	case "train_samples":
@@ -236,6 +245,16 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 			one.epoch = *x
 		}
 		m.evaluations, m.marks = append(m.evaluations, one), append(m.marks, m.mark(n, at, e))
+	case "eval_error":
+		v, err := m.l.parse(n, string(e.Value))
+		if err != nil {
+			return err
+		}
+		one := mllogEvaluation{v: v, at: at}
+		if x := e.Metadata.Epoch; x != nil && *x > 0 {
+			one.epoch = *x
+		}
+		m.errors = append(m.errors, one)
 	case "block_start", "block_stop", "epoch_start", "epoch_stop", "eval_start", "eval_stop":
 		if m.start.Line > 0 {
 			m.marks = append(m.marks, m.mark(n, at, e))
@@ -283,8 +302,16 @@ func (m *mllogRun) finish() error {
 	if m.train.GlobalBatch > 0 {
 		l.label("global_batch", int64(m.train.GlobalBatch))
 	}
+	m.workers()
 	if err := m.evaluate(); err != nil {
 		return err
+	}
+	for _, one := range m.errors {
+		f := &metrics.Figure{Name: "eval_error", Value: one.v.Number, Note: "of the evaluation, as the program states it; less is better", At: map[string]any{}}
+		if one.epoch > 0 {
+			f.At["epoch"] = one.epoch
+		}
+		l.add(metrics.Event{Time: max(0, float64(one.at)/1000), Figure: f}, 1, one.v)
 	}
 	own := m.ownRate()
 	if err := m.throughput(own); err != nil {
@@ -313,6 +340,22 @@ func (m *mllogRun) finish() error {
 		l.res.Failed = fmt.Sprintf("MLPerf's run_stop says %q", m.status)
 	}
 	return nil
+}
+
+// workers takes the number of workers, of which MLPerf HPC's logs state one or both.
+func (m *mllogRun) workers() {
+	nodes, each := m.accelerators[0], m.accelerators[1]
+	devices := nodes.Number * each.Number
+	switch {
+	case devices > metrics.MaxRanks || m.ranks.Number > metrics.MaxRanks:
+		m.l.note("the log states %.4g workers, more than %d; the number is not used", max(devices, m.ranks.Number), metrics.MaxRanks)
+	case devices > 0 && m.ranks.Line > 0 && devices != m.ranks.Number:
+		m.l.note("the log has %g ranks and %g accelerators, so the number of workers is not known", m.ranks.Number, devices)
+	case m.ranks.Line > 0:
+		m.l.workersAre(int(m.ranks.Number), "number_of_ranks", m.ranks.Line)
+	case devices > 0:
+		m.l.workersAre(int(devices), "number_of_nodes × accelerators_per_node", each.Line)
+	}
 }
 
 // evaluate adds the evaluations. What is judged after training, of checkpoints,

@@ -38,6 +38,36 @@ func mllogText(t *testing.T, facts string) string {
 	return b.String()
 }
 
+// MLPerf HPC's logs state how many workers there are.
+func TestMLPerfWorkers(t *testing.T) {
+	run := "0 run_start\n10000 run_stop null {\"status\": \"success\"}\n"
+	for _, tt := range []struct {
+		facts   string
+		workers int
+		says    string
+	}{
+		{"-9 number_of_ranks 16\n", 16, "number_of_ranks, line 1"},
+		{"-9 number_of_nodes 4\n-8 accelerators_per_node 8\n", 32, "number_of_nodes × accelerators_per_node, line 2"},
+		{"-9 number_of_nodes 4\n-8 accelerators_per_node 8\n-7 number_of_ranks 32\n", 32, "number_of_ranks, line 3"},
+		{"-9 number_of_nodes 4\n-8 accelerators_per_node 8\n-7 number_of_ranks 4\n", 0, ""},
+		{"-9 number_of_nodes 4\n", 0, ""},
+	} {
+		r, err := mlperf.Extract(strings.NewReader(mllogText(t, tt.facts+run)), Options{})
+		if err != nil || r.Workers != tt.workers || r.WorkersBy != tt.says {
+			t.Errorf("%q: %d workers by %q, %v", tt.facts, r.Workers, r.WorkersBy, err)
+		}
+	}
+	// deepcam evaluates an IoU that rises, cosmoflow an error that falls.
+	lines, _ := found(t, mlperf, mllogText(t, "-9 submission_benchmark \"deepcam\"\n0 run_start\n5000 eval_accuracy 0.8\n6000 run_stop null {\"status\": \"success\"}\n"), Options{})
+	if !slices.Contains(lines, "3 accuracy 0.8 at 5.009 epoch 0") {
+		t.Error(strings.Join(lines, "\n"))
+	}
+	lines, _ = found(t, mlperf, mllogText(t, "-9 submission_benchmark \"cosmoflow\"\n0 run_start\n5000 eval_error 0.2 {\"epoch_num\": 3}\n6000 run_stop null {\"status\": \"success\"}\n"), Options{})
+	if !slices.Contains(lines, "3 eval_error 0.2  epoch 3") {
+		t.Error(strings.Join(lines, "\n"))
+	}
+}
+
 // The figures of logs of each kind that is published, cut down to a few lines;
 // times count from run_start, whatever the order of lines. All are results of
 // github.com/mlcommons/training_results_v4.0 and _v5.0, result_0.txt.

@@ -3,6 +3,7 @@ package extract
 import (
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,13 +17,13 @@ var nemo = Extractor{
 	read:  readNeMo,
 }
 
-var nemoStep = regexp.MustCompile(`(?:^|[\s:\]])Training epoch (\d+), iteration (\d+)/(\d+) \| (.+)$`)
+var (
+	nemoStep = regexp.MustCompile(`(?:^|[\s:\]])Training epoch (\d+), iteration (\d+)/(\d+) \| (.+)$`)
+	nemoRead = regexp.MustCompile(`^(?:.*loss.*|.*norm.*|lr|learning_rate|global_step|global_batch_size|consumed_samples|.*grad.*)$`)
+)
 
 // nemoFields are what the parts of a line are called, and our figures.
-var nemoFields = []struct {
-	theirs, ours string
-	scale        float64
-}{
+var nemoFields = []stepField{
 	{"train_step_timing in s", stepSeconds, 1},
 	{"TFLOPS_per_GPU", flopsPerGPU, 1e12},
 	{"tokens_per_sec_per_gpu", tokensPerGPU, 1},
@@ -74,6 +75,9 @@ func readNeMo(l *log, r io.Reader) error {
 				}
 			}
 		}
+		s.unread(ln.number, fields, func(name string) bool {
+			return nemoRead.MatchString(name) || slices.ContainsFunc(nemoFields, func(f stepField) bool { return f.theirs == name })
+		})
 		if x, ok := fields["val_loss"]; ok && x != evaluated {
 			evaluated = x
 			if err := s.evaluationOf(ln.number, "step", float64(step), x); err != nil {

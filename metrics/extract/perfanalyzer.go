@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
 )
@@ -55,6 +57,7 @@ func (l *log) perfTable(data []byte) error {
 	if _, decoupled := t.at["Response Throughput"]; decoupled {
 		l.note("the model is decoupled: latency is that of a request's first response")
 	}
+	t.unread()
 	for row := range t.rows {
 		at, ok, err := t.value(row, load)
 		if err != nil || !ok {
@@ -71,8 +74,10 @@ func (l *log) perfTable(data []byte) error {
 		if err := s.rate(rate, 1/s.batch); err != nil {
 			return err
 		}
-		for _, c := range []struct{ column, name string }{{"Avg latency", measure.LatencyMean}, {"p50 latency", measure.LatencyP50},
-			{"p95 latency", measure.LatencyP95}, {"p99 latency", measure.LatencyP99}} {
+		for _, c := range perfColumns {
+			if _, there := t.at[c.column]; !there {
+				continue
+			}
 			v, ok, err := t.value(row, c.column)
 			if err == nil && ok {
 				err = s.time(c.name, v, 1e-6)
@@ -83,6 +88,32 @@ func (l *log) perfTable(data []byte) error {
 		}
 	}
 	return nil
+}
+
+// perfColumns are the latencies that are measures. perf_client wrote percentiles otherwise.
+var perfColumns = []struct{ column, name string }{
+	{"Avg latency", measure.LatencyMean}, {"p50 latency", measure.LatencyP50}, {"50-th Percentile", measure.LatencyP50},
+	{"p95 latency", measure.LatencyP95}, {"95-th Percentile", measure.LatencyP95}, {"p99 latency", measure.LatencyP99}, {"99-th Percentile", measure.LatencyP99},
+}
+
+// perfUnread matches columns of latencies and rates, of which some are not read.
+var perfUnread = regexp.MustCompile(`(?i)percentile|latency|second|throughput|token`)
+
+// unread notes the columns of latencies and rates that are not read.
+func (t *table) unread() {
+	var names []string
+	for name := range t.at {
+		read := name == "Inferences/Second" || name == "Response Throughput"
+		for _, c := range perfColumns {
+			read = read || name == c.column
+		}
+		if !read && perfUnread.MatchString(name) {
+			names = append(names, clip(name))
+		}
+	}
+	if slices.Sort(names); len(names) > 0 {
+		t.l.note("columns that are not read: %s", strings.Join(names, ", "))
+	}
 }
 
 // missing is the error of a cell that has no number.

@@ -73,6 +73,21 @@ func TestLoadRefused(t *testing.T) {
 }
 
 // What other lines of the real programs say, in samples that have them not.
+// perf_client, as it was called, has other names for the percentiles: 6465 µs are
+// 6.465 ms.
+func TestPerfClient(t *testing.T) {
+	text := "Concurrency,Inferences/Second,Client Send,50-th Percentile,90-th Percentile,95-th Percentile,99-th Percentile\n3,205,318,6465,6546,6561,6587\n"
+	lines, notes := found(t, perfAnalyzer, text, Options{At: map[string]float64{"batch": 1}})
+	for _, want := range []string{"2 latency_p50 0.006465 s batch 1 threads 3", "2 latency_p95 0.006561 s batch 1 threads 3", "2 latency_p99 0.006587 s batch 1 threads 3", "2 requests_per_second 205 requests/s batch 1 threads 3"} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("%q is not among\n%s", want, strings.Join(lines, "\n"))
+		}
+	}
+	if !strings.Contains(notes, `columns that are not read: "90-th Percentile"`) {
+		t.Error(notes)
+	}
+}
+
 func TestLoads(t *testing.T) {
 	for _, tt := range []struct {
 		format, file string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -73,8 +74,17 @@ type stepLog struct {
 	batch          Value        // samples of a step over all ranks; Line 0: not said
 	tokens         Value        // of a sample; Line 0: not said
 	stepTokens     Value        // of a step over all ranks; Line 0: not said
+	samples        []Value      // samples/s of all devices, as the log states them
+	named          bool         // its unread fields are noted
 	unrated        string       // why lines have no rate; "": they have
 	undivided      string       // why the workers are not the devices; "": they are
+}
+
+// stepField is the name of a field of a line, our figure, and what converts it to the
+// figure's unit.
+type stepField struct {
+	theirs, ours string
+	scale        float64
 }
 
 // statedLoss is a loss of a step, or of an evaluation.
@@ -134,6 +144,23 @@ func (s *stepLog) overlaps() bool {
 
 // dated reports whether times of day tell the lines of this start apart.
 func (s *stepLog) dated() bool { return s.at > 0 && s.startAt > 0 && s.clock.latest > s.startAt }
+
+// unread notes the fields of a line, "name: number", that are not read.
+func (s *stepLog) unread(ln int, fields parts, read func(name string) bool) {
+	if s.named { // once, of the first line
+		return
+	}
+	s.named = true
+	var names []string
+	for name, value := range fields {
+		if !read(name) && decimal.MatchString(strings.TrimRight(value, "%")) {
+			names = append(names, strconv.Quote(name))
+		}
+	}
+	if slices.Sort(names); len(names) > 0 {
+		s.l.note("fields that are not read (line %d): %s", ln, strings.Join(names, ", "))
+	}
+}
 
 // leftOut is what no rate is taken from, in words.
 func (s *stepLog) leftOut() string {
@@ -253,17 +280,18 @@ func (s *stepLog) another() {
 	for _, f := range steady {
 		delete(s.measured, f.Name)
 	}
+	s.samples = nil
 }
 
-// devicesAre is how many the log says that there are from here on: a restart may have
-// others.
-func (s *stepLog) devicesAre(n int) {
+// devicesAre takes the number of devices from here on, which by states in a line: a
+// restart may have another.
+func (s *stepLog) devicesAre(n int, by string, line int) {
 	if before := s.l.res.Workers; before > 0 && before != n {
 		s.l.note("the log has runs on %d and then on %d devices: rates are those of the last", before, n)
 		s.another()
-		s.lines = 0
+		s.lines, s.startAt = 0, 0 // other devices: it was started again
 	}
-	s.l.res.Workers = n
+	s.l.workersAre(n, by, line)
 }
 
 // devices are how many the run had; 0: not known. What the log says of itself goes

@@ -19,6 +19,15 @@ func titanAt(second, step int, loss, tps string) string {
 	return strings.Replace(titan(step, loss, tps, "20.00%"), "19:46:17,508", fmt.Sprintf("19:%02d:%02d,508", second/60, second%60), 1)
 }
 
+// neox are three lines of GPT-NeoX, of which the last two state the rates.
+func neox(devices int, rates ...string) string {
+	text := fmt.Sprintf("NeoXArgs.configure_distributed_args() using world size: %d and model-parallel size: 1 \n  train_batch_size ................ 64\n  seq_length ...................... 1024\n", devices)
+	for i, rate := range append([]string{"5.333"}, rates...) {
+		text += fmt.Sprintf(" samples/sec: %s | iteration        %d/  320000 | elapsed time per iteration (ms): 2000.0 | learning rate: 1.000E-05 | approx flops per GPU: 120.0TFLOPS | lm_loss: 1.080000E+01 | queue depth: 5 | number of nan iterations:   0 |\n", rate, i+1)
+	}
+	return text
+}
+
 // megatronLine is one of Megatron's, with that many ms and samples.
 func megatronLine(step int, ms string, batch int, loss string) string {
 	return fmt.Sprintf(" iteration %8d/     500 | consumed samples: 4096 | elapsed time per iteration (ms): %s | global batch size: %5d | lm loss: %s | number of nan iterations:   0 |\n", step, ms, batch, loss)
@@ -50,6 +59,11 @@ func TestStepLogs(t *testing.T) {
 		{"a restart later in the day", "torchtitan",
 			titanAt(0, 1, "8.0", "100") + titanAt(30, 10, "7.5", "5,000") + titanAt(60, 20, "7.0", "6,000") + titanAt(90, 30, "7.0", "6,000") + titanAt(600, 20, "7.0", "100") + titanAt(630, 30, "6.5", "7,000"),
 			Options{Workers: 4}, []string{"6 tokens_per_second_per_gpu 6000 tokens/s median of 4"}, []string{"train at"}, []string{"goes back from step 30 to step 20 in line 5: a restart"}},
+		// 64 samples of 1024 tokens in 2 s on 4: 32/s as stated, 32768 tokens/s, 8192 on each.
+		{"GPT-NeoX", "megatron", neox(4, "32.000", "32.000"), Options{}, []string{"6 throughput 32 samples/s median of 2", "6 tokens_per_second 32768 tokens/s", "6 tokens_per_second_per_gpu 8192 tokens/s", "reported_flops_per_gpu 120000000000000 FLOP/s", "6 final_loss 10.8"},
+			[]string{"stated_"}, []string{`fields that are not read (line 4): "queue depth"`}},
+		{"GPT-NeoX of another batch", "megatron", neox(4, "64.000", "64.000"), Options{}, []string{"6 stated_throughput 64 samples/s median of 2"}, []string{" throughput"},
+			[]string{"it states 64 samples/s; its batch of 64 over the time of a step is 32"}},
 		{"without the number of devices", "torchtitan", titan(1, "8.0", "100", "1.00%") + titan(10, "7.5", "5,000", "20.00%"),
 			Options{}, []string{"2 tokens_per_second_per_gpu 5000 tokens/s"}, []string{"tokens_per_second "}, []string{"give --workers"}},
 		{"as the mesh is printed since 2025", "torchtitan", "[titan] INFO - Building device mesh with parallelism: pp=2, dp_replicate=1, dp_shard=4, cp=1, tp=2, ep=8, etp=1\n" + titan(1, "8.0", "100", "1.00%") + titan(10, "7.5", "5,000", "20.00%"),

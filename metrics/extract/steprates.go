@@ -82,7 +82,12 @@ func (s *stepLog) rates() error {
 		l.add(metrics.Event{Figure: &f}, f.Value/median, seconds...)
 		return nil
 	}
-	if s.batch.Line > 0 && len(seconds) > 0 {
+	switch {
+	case len(s.samples) > 0:
+		if err := s.statedSamples(seconds); err != nil {
+			return err
+		}
+	case s.batch.Line > 0 && len(seconds) > 0:
 		if err := over(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Note: "the global batch over the median step time; a sample is a sequence"}, s.batch.Number); err != nil {
 			return err
 		}
@@ -133,6 +138,22 @@ func (s *stepLog) rates() error {
 		return s.utilisation(tokens/n/scaled(median, s.scale[stepSeconds]), func(f metrics.Figure, scale float64) error { return over(f, tokens/n*scale) })
 	}
 	return nil
+}
+
+// statedSamples adds the samples/s that the log states, if its batch over the time of a
+// step does not contradict them.
+func (s *stepLog) statedSamples(seconds []Value) error {
+	f := metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: "median", Note: "as the program states it, of all devices; a sample is a sequence"}
+	stated, err := Reduce("median", numbers(s.samples))
+	if err != nil {
+		return err
+	}
+	if each, err := Reduce("median", numbers(seconds)); err == nil && s.batch.Line > 0 {
+		if own := s.batch.Number / scaled(each, s.scale[stepSeconds]); stated > sameValue*own || own > sameValue*stated {
+			f = s.l.contradicted(f, fmt.Sprintf("it states %.4g samples/s; its batch of %g over the time of a step is %.4g", stated, s.batch.Number, own))
+		}
+	}
+	return s.l.reduce(f, 1, s.samples)
 }
 
 // sequence is the tokens of a sample as the model has them, where the log does not say.

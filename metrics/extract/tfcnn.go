@@ -1,9 +1,11 @@
 package extract
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 )
 
 // tfCNNBenchmarks reads tf_cnn_benchmarks of tensorflow/benchmarks. Its total
@@ -65,9 +67,11 @@ func readTFCNN(l *log, r io.Reader) error {
 	}
 	note := "as tf_cnn_benchmarks prints it: one worker's images over the time of the measured steps, times the workers that run in step"
 	if len(totals) > 1 {
-		low, high := totals[0].Number, totals[0].Number
-		for _, v := range totals {
-			low, high = min(low, v.Number), max(high, v.Number)
+		byRate := func(a, b Value) int { return cmp.Compare(a.Number, b.Number) }
+		least, most := slices.MinFunc(totals, byRate), slices.MaxFunc(totals, byRate)
+		low, high := least.Number, most.Number
+		if high > sameValue*low {
+			return l.errorAt(most.Line, "a total of %g images/s, and %g in line %d: workers in step print the same total, so these are separate trainings; split the log, one file each", high, low, least.Line)
 		}
 		note = fmt.Sprintf("the median of %d totals from %g to %g; each is %s", len(totals), low, high, "one worker's images over the time of the measured steps, times the workers that run in step")
 	}

@@ -23,6 +23,7 @@ var (
 	titanStep   = regexp.MustCompile(`(?:^|\s)(validate )?step: +(\d+)  (loss: .*)$`)
 	titanPair   = regexp.MustCompile(`([a-z_]+): +(\S+)`)
 	titanMemory = regexp.MustCompile(`^(\d+\.\d+)GiB\(\d+\.\d+%\)$`)
+	titanRead   = regexp.MustCompile(`^(?:.*loss.*|.*norm.*|lr|memory|tps|wps|tflops|mfu)$`)
 	titanMesh   = regexp.MustCompile(`Building \d+-D device mesh with \[[^\]]*\], \[(\d+(?:, \d+)*)\]\s*$`)
 	// Degrees of expert parallelism are within those of the others.
 	titanDegrees = regexp.MustCompile(`Building device mesh with parallelism: pp=(\d+), dp_replicate=(\d+), dp_shard=(\d+), cp=(\d+), tp=(\d+)(?:,|\s*$)`)
@@ -49,7 +50,7 @@ func (s *stepLog) mesh(ln int, degrees []string) error {
 			return s.l.errorAt(ln, "a mesh of %s; want at most %d devices", clip(strings.Join(degrees, " × ")), metrics.MaxRanks)
 		}
 	}
-	s.devicesAre(devices)
+	s.devicesAre(devices, "the device mesh", ln)
 	return nil
 }
 
@@ -96,6 +97,7 @@ func readTorchtitan(l *log, r io.Reader) error {
 		} else if err := s.lossOf(ln.number, "step", float64(step), fields["loss"]); err != nil {
 			return err
 		}
+		s.unread(ln.number, fields, titanRead.MatchString)
 		if err := s.number(ln.number, reservedMemory, memory[1], 1<<30); err != nil {
 			return err
 		}

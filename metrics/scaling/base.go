@@ -23,6 +23,7 @@ type MissingBase struct {
 	Why        string  // it cannot be the base
 	Unplanned  bool    // the study has no such point
 	Unsteady   bool    // it has good runs, and none of them a steady state: running the same again is no cure
+	Imported   bool    // all runs of the series were imported, so none can be made again
 	Resumed    bool    // why: each went on from a checkpoint, whose steps nobody counted
 	Available  []Value // that could be the base
 	Framework  string
@@ -90,6 +91,11 @@ func (e *NoBaseError) Silent(series int) bool {
 	return len(e.Missing) == series && !slices.ContainsFunc(e.Missing, func(m MissingBase) bool { return m.Unsteady && len(m.Available) > 0 })
 }
 
+// imported reports whether all runs of the series were imported.
+func (s *series) imported() bool {
+	return len(s.runs) > 0 && !slices.ContainsFunc(s.runs, func(o *Observation) bool { return o.Parameters["import.format"] == nil })
+}
+
 func (s *series) missing(a axis, base Value, runs map[Value][]*Observation, c *Curve) *MissingBase {
 	m := &MissingBase{Series: s.name, At: base, axis: a, Framework: s.framework, Parameters: s.parameters}
 	for i := range c.Points {
@@ -105,6 +111,9 @@ func (s *series) missing(a axis, base Value, runs map[Value][]*Observation, c *C
 	default:
 		m.Why = fmt.Sprintf("has %s, none with a steady state", number.Count(len(runs), "run"))
 		m.Unsteady = true
+		if m.Imported = s.imported(); m.Imported {
+			m.Why = fmt.Sprintf("has %s, none with a throughput", number.Count(len(runs), "imported run"))
+		}
 		if !slices.ContainsFunc(runs, func(o *Observation) bool { return o.Why[measure.RunSeconds] != measure.WhyResumed }) {
 			m.Why = fmt.Sprintf("has %s, resumed from a checkpoint and so without a run time", number.Count(len(runs), "run"))
 			m.Resumed = true

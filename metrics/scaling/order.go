@@ -17,8 +17,15 @@ type made struct {
 	*Observation
 }
 
-// OrderNotKnown is the doubt about runs that were imported without their times.
-const OrderNotKnown = "the order of imported runs is not known, so drift cannot be excluded; import --map started=COLUMN says it"
+// orderNotKnown is the doubt about runs that were imported without their times. Only a
+// table can state them.
+func orderNotKnown(runs []*Observation) string {
+	doubt := "the order of imported runs is not known, so drift cannot be excluded"
+	if slices.ContainsFunc(runs, func(o *Observation) bool { return orderUnknown(o) && o.Parameters["import.format"] == "csv" }) {
+		doubt += "; import --map started=COLUMN says it"
+	}
+	return doubt
+}
 
 // orderUnknown reports whether a run was imported and nothing says when it was made.
 func orderUnknown(o *Observation) bool {

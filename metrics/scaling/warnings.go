@@ -197,13 +197,16 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	}
 	if len(without) > 0 && c.Measured(asked) && (an.of.Name != "" || an.asksThroughput()) {
 		what := "no good run with a steady state at "
+		if s.imported() {
+			what = "no imported run with a throughput at "
+		}
 		if asked != measure.Throughput {
 			what = "no good run that has " + asked + " at "
 		}
 		list = append(list, what+strings.Replace(c.Axis, Workers, "worker count", 1)+" "+strings.Join(without, ", "))
 	}
 	if len(c.Points) > 1 && slices.ContainsFunc(s.runs, orderUnknown) {
-		list = append(list, OrderNotKnown)
+		list = append(list, orderNotKnown(s.runs))
 	}
 	c.FingerprintWarnings = ranOnWarnings(c, s)
 	list = append(list, c.FingerprintWarnings...)

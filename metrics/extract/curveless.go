@@ -1,0 +1,48 @@
+package extract
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// mainFigures are what curves are made of unless another figure is asked for, by kind.
+var mainFigures = map[string][]string{
+	"train":      {metrics.FigureThroughput, measure.TokensPerSecond, metrics.FigureToTarget, metrics.FigureMissedTarget, metrics.FigureTrainSeconds},
+	"serve":      {measure.RequestsPerSecond, measure.SamplesPerSecond, measure.RateWithinLimit},
+	"collective": {measure.BusBW},
+}
+
+// rank orders notes: first contradictions and rates that are missing.
+func rank(note string) int {
+	if strings.HasPrefix(note, "figures named "+statedPrefix) || strings.HasPrefix(note, "no rate is taken") {
+		return 0
+	}
+	return 1
+}
+
+// Curveless returns why the run is on no curve, from what the log says; "" if it is on
+// one.
+func (r *Content) Curveless() string {
+	if r.Failed != "" {
+		return "the run failed, and is on no curve: " + r.Failed
+	}
+	want := mainFigures[r.Kind]
+	if want == nil {
+		return ""
+	}
+	for f := range r.Findings() {
+		if f.Event.Evaluation != nil || f.Event.Figure != nil && slices.Contains(want, f.Event.Figure.Name) {
+			return ""
+		}
+	}
+	why := "it states none"
+	if len(r.Notes) > 0 {
+		notes := slices.Clone(r.Notes)
+		slices.SortStableFunc(notes, func(a, b string) int { return rank(a) - rank(b) })
+		why = strings.Join(notes[:min(len(notes), 2)], "; ")
+	}
+	return "it has no " + strings.Join(want[:min(len(want), 2)], " or ") + ": " + why
+}
