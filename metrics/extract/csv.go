@@ -139,7 +139,7 @@ func (t *table) value(row int, column string) (v Value, ok bool, err error) {
 	}
 	v, err = t.l.parse(t.line[row], plain)
 	if err != nil {
-		why := unreadable(text)
+		why := unreadable(text) + cellHint(text)
 		if how := separated(text); how != "" && t.l.o.Decimal == "" {
 			why = clip(text) + " has separators: " + how
 		}

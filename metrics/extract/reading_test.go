@@ -66,3 +66,27 @@ func TestUnitInAColumnsName(t *testing.T) {
 		}
 	}
 }
+
+// A cell that is no number is refused with the file's line, its column and what to write.
+func TestCellsRefused(t *testing.T) {
+	for cell, want := range map[string]string{
+		"5100-5200":             `"5100-5200" is not a finite number: it is a range; write one number, or leave the cell empty`,
+		"9860 (83% efficiency)": "write 9860 alone, or leave the cell empty; a unit is in the column's name",
+		"~37000":                "write 37000 alone, or leave the cell empty",
+		"76 %":                  "write 76 alone",
+		"1.5k":                  "write 1.5 alone",
+		"fast":                  `"fast" is not a finite number`,
+		"2024-01-05":            "write",
+	} {
+		var err error
+		text := "gpus,rate\n1,700\n2," + cell + "\n"
+		for _, e := range Runs(strings.NewReader(text), Options{File: "t.csv"}, map[string]Column{"workers": {Name: "gpus"}, "throughput": {Name: "rate", Unit: "samples/s"}}) {
+			if e != nil {
+				err = e
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "t.csv:3: column rate: ") {
+			t.Errorf("%s: %v, want %q", cell, err, want)
+		}
+	}
+}

@@ -147,6 +147,9 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	var before []byte
 	var repeat int
 	known := func(where string, args ...any) error {
+		if from.Rows != "" { // rows of a table may be in several studies
+			where, args = where+" AND r.study = ?", append(args, run.Study)
+		}
 		return tx.QueryRow("SELECT r.id, r.name, r.study, r.point, r.repeat, i.facts, i.source FROM import i JOIN source s ON s.id = i.source JOIN every_run r ON r.id = i.run WHERE "+where, args...).
 			Scan(&id, &name, &study, &point, &repeat, &before, &source)
 	}

@@ -110,6 +110,22 @@ func TestImportAgain(t *testing.T) {
 	}
 }
 
+// A row that was imported into one study may also be in another; in its own it stays one.
+func TestRowsOfSeveralStudies(t *testing.T) {
+	s := openStore(t)
+	run, events, from := importedRun()
+	from.Format, from.Part, from.Rows, from.Origin = "csv", "row 1", "digest", from.SHA256
+	for _, study := range []string{"table", "subset", "table", "subset"} {
+		run.Study = study
+		if report, err := importOne(t, s, run, events, from); err != nil || !strings.HasPrefix(report.Run, study+"/") {
+			t.Errorf("%s: %+v, %v", study, report, err)
+		}
+	}
+	if got := value(t, s, "SELECT group_concat(name || ' ' || runs, ', ') FROM (SELECT study AS name, count(*) AS runs FROM runs GROUP BY study ORDER BY study)"); got != "subset 1, table 1" {
+		t.Error(got)
+	}
+}
+
 func importOne(t *testing.T, s *Store, run metrics.Run, events []metrics.Event, from Source) (Report, error) {
 	reports, err := importAll(t, s, Imported{Run: run, Events: slices.Values(events), From: from})
 	if err != nil {

@@ -2,6 +2,7 @@ package sitefile
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,10 +21,14 @@ type figures struct {
 	cpus        int
 	cpusRemark  string
 	memoryMB    int
-	gpus        int    // of all types together
-	gpuType     string // "" unless all are of one
+	gpus        int          // of a node; 0 if a node has GPUs of several types
+	gpuType     string       // "" unless all are of one
+	kinds       []slurm.GPUs // the types of nodes that have several, and the fewest of each
 	doubts      []string
 }
+
+// slice matches the types of MIG slices: "a100_1g.5gb".
+var slice = regexp.MustCompile(`(?:^|[^0-9a-z])\d+g\.\d+gb`)
 
 func figuresOf(p *slurm.Partition, nodes []slurm.Node) figures {
 	f := figures{nodes: len(nodes), maxNodes: len(nodes)}
@@ -32,7 +37,10 @@ func figuresOf(p *slurm.Partition, nodes []slurm.Node) figures {
 	}
 	var cpus, memory, gpus, threads []int
 	var types []string
+	several := false // types in one node
+	least := map[string]int{}
 	for _, n := range nodes {
+		several = several || len(n.GPUs) > 1
 		if n.Usable() {
 			f.usable++
 		} else if f.reason == "" {
@@ -41,6 +49,9 @@ func figuresOf(p *slurm.Partition, nodes []slurm.Node) figures {
 		total := 0
 		for _, g := range n.GPUs {
 			total += g.Count
+			if before, known := least[g.Type]; !known || g.Count < before {
+				least[g.Type] = g.Count
+			}
 			if !slices.Contains(types, g.Type) {
 				types = append(types, g.Type)
 			}
@@ -48,8 +59,19 @@ func figuresOf(p *slurm.Partition, nodes []slurm.Node) figures {
 		cpus, memory, gpus, threads = append(cpus, n.CPUs), append(memory, n.MemoryMB), append(gpus, total), append(threads, n.Threads)
 	}
 	f.cpus, f.memoryMB, f.gpus = slices.Min(cpus), slices.Min(memory), slices.Min(gpus)
-	if len(types) == 1 {
+	switch {
+	case several:
+		f.gpus = 0
+		for _, t := range types {
+			f.kinds = append(f.kinds, slurm.GPUs{Type: t, Count: least[t]})
+		}
+	case len(types) == 1:
 		f.gpuType = types[0]
+	}
+	for _, t := range types {
+		if slice.MatchString(strings.ToLower(t)) {
+			f.doubts = append(f.doubts, t+" are slices of a GPU (MIG): one worker each, and no whole GPU.")
+		}
 	}
 	if p.MaxNodes != nil && *p.MaxNodes < f.maxNodes {
 		f.maxNodes, f.nodesRemark = *p.MaxNodes, fmt.Sprintf("in one job; the partition has %d", f.nodes)

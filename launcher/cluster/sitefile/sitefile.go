@@ -173,6 +173,15 @@ func (b *builder) partition(d *slurm.Description, p slurm.Partition) {
 	if f.gpus > 0 && f.gpuType != "" {
 		b.key(prefix, "gpu_type", f.gpuType, "")
 	}
+	if len(f.kinds) > 0 {
+		b.comment("Its nodes have GPUs of unlike kinds, which do not add up. Choose one kind:")
+		for _, kind := range f.kinds {
+			b.comment("gpus_per_node = %d", kind.Count)
+			if kind.Type != "" {
+				b.comment("gpu_type = %s", quote(kind.Type))
+			}
+		}
+	}
 	if f.memoryMB > 0 {
 		b.key(prefix, "memory_per_node", study.Bytes(int64(f.memoryMB)<<20).String(), "")
 	}

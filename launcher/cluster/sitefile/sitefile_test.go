@@ -163,3 +163,19 @@ func BenchmarkWrite(b *testing.B) {
 		write(b, describe(partitions.String(), nodes.String()))
 	}
 }
+
+// Slices and whole GPUs of one node are no sum: of 2 and 2 there are no 4 of a kind.
+func TestWriteUnlikeGPUs(t *testing.T) {
+	const partition = "PartitionName=%s AllowAccounts=ALL Default=NO MaxNodes=UNLIMITED MaxTime=1-00:00:00 State=UP TotalNodes=1 Nodes=%s\n"
+	const node = "NodeName=%s Arch=x86_64 CPUTot=64 Gres=%s NodeAddr=a NodeHostName=a OS=Linux RealMemory=500000 State=IDLE ThreadsPerCore=1 Partitions=%s\n"
+	text, site := write(t, describe(fmt.Sprintf(partition, "mixed", "g1")+fmt.Sprintf(partition, "mig", "m1"),
+		fmt.Sprintf(node, "g1", "gpu:h100_4g.40gb:2(S:0),gpu:h100:2(S:1)", "mixed")+fmt.Sprintf(node, "m1", "gpu:a100_1g.5gb:14(S:0-1)", "mig")))
+	for _, want := range []string{"# gpus_per_node = 2\n# gpu_type = \"h100\"\n", "# gpus_per_node = 2\n# gpu_type = \"h100_4g.40gb\"\n", "# a100_1g.5gb are slices of a GPU (MIG)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if mixed, mig := site.Partitions[0], site.Partitions[1]; mixed.GPUsPerNode != 0 || mixed.GPUType != "" || mig.GPUsPerNode != 14 || mig.GPUType != "a100_1g.5gb" {
+		t.Errorf("%+v\n%+v", mixed, mig)
+	}
+}
