@@ -40,6 +40,8 @@ type table struct {
 	rows [][]string
 	line []int       // of each row
 	more *csv.Reader // of the rows that were not read yet
+	// header is the first row; a row that is equal is that of a second table.
+	header []string
 	// reads are how the columns of a table of runs become figures, by our names.
 	reads map[string]reading
 	data  []byte // the whole file
@@ -98,6 +100,7 @@ func (l *log) names(r io.Reader, separators string) (*table, error) {
 		}
 		t.at[name] = i
 	}
+	t.header = slices.Clone(names)
 	return t, err
 }
 
@@ -114,6 +117,9 @@ func (t *table) next() (row []string, line int, err error) {
 		return nil, 0, fmt.Errorf("%s: %w", t.l.o.File, err)
 	}
 	line, _ = t.more.FieldPos(0)
+	if len(row) > 1 && slices.Equal(row, t.header) {
+		return nil, 0, t.l.errorAt(line, "the header again: a second table was appended. One file is one table: split it")
+	}
 	return row, line, nil
 }
 

@@ -120,7 +120,8 @@ var (
 	cellNumber = regexp.MustCompile(`^([^\d]*?)([-+]?\d[\d.,]*)(.*)$`)
 )
 
-// cellHint says what to write instead of a cell that is no number; "" if it has no digits.
+// cellHint returns what to write instead of a cell that is not a number; "" if it has no
+// digits.
 func cellHint(text string) string {
 	m := cellNumber.FindStringSubmatch(text)
 	switch {

@@ -161,7 +161,7 @@ func megatronRead(name string) bool {
 	return slices.ContainsFunc(megatronFields, func(f stepField) bool { return f.theirs == name }) || megatronOthers.MatchString(name)
 }
 
-// megatronOthers matches fields that are read otherwise, or are no measures of speed.
+// megatronOthers matches fields that are read otherwise, or do not measure speed.
 var megatronOthers = regexp.MustCompile(`^(?:global batch size|lm[ _]loss|samples/sec|samples per second|actual seqlen|consumed (?:samples|tokens)|.*(?:loss|norm|learning rate|lr|grad|scale|iterations|zeros|curriculum|percent|metrics|elapsed time per iteration).*)$`)
 
 // megatronTokens finds the tokens of a sample where the arguments were not printed:

@@ -208,11 +208,19 @@ func (s *survey) allSummarise(o *other) bool {
 	return len(o.values) > 1
 }
 
+// countsTime are names of columns that number the epochs or steps of a run.
+var countsTime = map[string]bool{"epoch": true, "step": true, "iteration": true, "iter": true, "global_step": true}
+
 // settings refuses rows of one series with different settings, and records a doubt if
 // they ran on different things.
 func (s *survey) settings() error {
 	var problems []error
 	for _, o := range s.others {
+		if !s.epochs && countsTime[strings.ToLower(o.name)] && o.numeric && o.whole && s.differWithin(o) {
+			problems = append(problems, fmt.Errorf("%s: rows of one run differ in column %s (%s), so they are its parts and no repeats of it; write %s, or %s if each row is a run",
+				s.l.o.File, clip(o.name), some(o.values), mapping("epoch", o.name, ""), labelled(o.name)))
+			continue
+		}
 		switch o.role {
 		case roleSetting:
 			differ := o.within && s.differWithin(o)

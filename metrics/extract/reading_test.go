@@ -67,7 +67,7 @@ func TestUnitInAColumnsName(t *testing.T) {
 	}
 }
 
-// A cell that is no number is refused with the file's line, its column and what to write.
+// A cell that is not a number is refused with the file's line, its column and what to write.
 func TestCellsRefused(t *testing.T) {
 	for cell, want := range map[string]string{
 		"5100-5200":             `"5100-5200" is not a finite number: it is a range; write one number, or leave the cell empty`,
@@ -87,6 +87,30 @@ func TestCellsRefused(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "t.csv:3: column rate: ") {
 			t.Errorf("%s: %v, want %q", cell, err, want)
+		}
+	}
+}
+
+// Rows of epochs or steps are not repeats of a run, and a second header is of a second
+// table.
+func TestRowsOfTimeRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"epoch,rate\n1,700\n2,720\n3,710\n":     `rows of one run differ in column "epoch"`,
+		"step,rate\n10,700\n20,720\n30,710\n":   "write --map epoch=step, or --label the_step=step if each row is a run",
+		"gpus,rate\n1,700\ngpus,rate\n2,1400\n": "t.csv:3: the header again: a second table was appended",
+	} {
+		columns := map[string]Column{"throughput": {Name: "rate", Unit: "samples/s"}}
+		if strings.HasPrefix(text, "gpus") {
+			columns["workers"] = Column{Name: "gpus"}
+		}
+		var err error
+		for _, e := range Runs(strings.NewReader(text), Options{File: "t.csv", Workers: 4}, columns) {
+			if e != nil {
+				err = e
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }

@@ -164,7 +164,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// Slices and whole GPUs of one node are no sum: of 2 and 2 there are no 4 of a kind.
+// Slices and whole GPUs of one node are not added up: 2 and 2 are not 4 of a kind.
 func TestWriteUnlikeGPUs(t *testing.T) {
 	const partition = "PartitionName=%s AllowAccounts=ALL Default=NO MaxNodes=UNLIMITED MaxTime=1-00:00:00 State=UP TotalNodes=1 Nodes=%s\n"
 	const node = "NodeName=%s Arch=x86_64 CPUTot=64 Gres=%s NodeAddr=a NodeHostName=a OS=Linux RealMemory=500000 State=IDLE ThreadsPerCore=1 Partitions=%s\n"
