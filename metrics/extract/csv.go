@@ -111,6 +111,8 @@ func (t *table) next() (row []string, line int, err error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, 0, err
+	case errors.As(err, &p) && errors.Is(p.Err, csv.ErrFieldCount):
+		return nil, 0, t.l.errorAt(p.Line, "%w: %d, and the first row has %d. Decimal commas split a field: write points, or separate fields by semicolons", p.Err, len(row), t.more.FieldsPerRecord)
 	case errors.As(err, &p):
 		return nil, 0, t.l.errorAt(p.Line, "%w", p.Err)
 	case err != nil:

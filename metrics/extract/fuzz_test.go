@@ -194,7 +194,8 @@ func TestDamaged(t *testing.T) {
 }
 
 // tableColumns map the sample of Lightning as if it were anybody's.
-var tableColumns = map[string]Column{"accuracy": {Name: "val_acc"}, "throughput": {Name: "train/device/samples_per_sec", Unit: "samples/s"}, "step": {Name: "step"}}
+var tableColumns = map[string]Column{"accuracy": {Name: "val_acc"}, "throughput": {Name: "train/device/samples_per_sec", Unit: "samples/s"}, "step": {Name: "step"},
+	"the_epoch": {Name: "epoch"}}
 
 func readTable(data []byte) (list []TableRun, err error) {
 	for run, err := range Runs(bytes.NewReader(data), Options{File: "t.csv"}, tableColumns) {
