@@ -62,11 +62,14 @@ func collectCommand(s *session) *cli.Command {
 	}
 }
 
-// edited reports whether a study file is another than when its study was last run
-// or submitted.
+// maxStudyFile is more bytes than a study file can have.
+const maxStudyFile = 16 << 20
+
+// edited reports whether a study file has changed since its study was last run or
+// submitted.
 func edited(file string, folder rundir.Study) bool {
 	now, err := rundir.ReadFile(file)
-	then, missing := folder.ReadFile(folder.StudyFile(), int64(len(now)))
+	then, missing := folder.ReadFile(folder.StudyFile(), maxStudyFile)
 	return err == nil && missing == nil && !bytes.Equal(now, then)
 }
 

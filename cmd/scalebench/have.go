@@ -74,7 +74,7 @@ func (s *session) have(ctx context.Context, w *work) (inventory, error) {
 		case why == "":
 			why = "not started"
 		}
-		if why != "under way" && why != "cannot be read" {
+		if !others[at] && why != "under way" && why != "cannot be read" {
 			in.toMake.Points = append(in.toMake.Points, p)
 			in.left[id]++
 		}
