@@ -169,8 +169,7 @@ func (a *Advice) Uncertain() string {
 	}
 	if len(why) == 0 && a.Workers != nil {
 		for _, c := range a.Undecided {
-			more := fmt.Sprintf("%s may be the better choice (%s likely)", number.Count(c.Workers, "worker"), Likely(c.Probability))
-			why = append(why, more)
+			why = append(why, a.contender(c))
 			break
 		}
 	}
@@ -178,4 +177,14 @@ func (a *Advice) Uncertain() string {
 		return ""
 	}
 	return " Provisional because " + strings.Join(why, "; ") + "."
+}
+
+// contender says how likely another count is better than the answer, or keeps the limits.
+func (a *Advice) contender(c Contender) string {
+	workers := number.Count(c.Workers, "worker")
+	if a.Limited() {
+		return fmt.Sprintf("%s may be the better choice (%s likely to keep the limits)", workers, Likely(c.Probability))
+	}
+	return fmt.Sprintf("%s may be the better choice (%s likely to be better than %d by more than %s)",
+		workers, Likely(c.Probability), *a.Workers, number.ExactPercent(decision.Equivalent))
 }

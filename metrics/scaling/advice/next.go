@@ -218,7 +218,7 @@ func (s *study) compare() *Next {
 		more = decision.More(runs, half, distance, s.o.Confidence)
 	}
 	return &Next{Workers: c.Workers, Runs: more, Beside: []int{*s.Workers},
-		Why: fmt.Sprintf("%s may be the better choice (%s likely); %s would tell more", number.Count(c.Workers, "worker"), Likely(c.Probability), number.Count(more, "more run")+" of each")}
+		Why: fmt.Sprintf("%s; %s of each would tell more", s.contender(c), number.Count(more, "more run"))}
 }
 
 // open asks for the count with the widest interval among those that would be
