@@ -77,15 +77,31 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 			list = append(list, m)
 		}
 	}
+	people := s.format == table.FormatTable || s.format == table.FormatMarkdown
+	timed := people && len(list) == len(tables.RunMeasures)
+	if timed {
+		m, err := measure.Find(measure.RunSeconds)
+		if err != nil {
+			return err
+		}
+		list = append(list, m)
+	}
 	rows, err := db.Runs(ctx, filter, list...)
 	if err != nil {
 		return storeError(err)
+	}
+	has := func(i int) bool { return slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Values[i] != nil }) }
+	if timed && (has(0) || !has(len(list)-1)) {
+		list = list[:len(tables.RunMeasures)]
+		for i := range rows {
+			rows[i].Values = rows[i].Values[:len(list)]
+		}
 	}
 	more := o.limit > 0 && len(rows) > o.limit
 	if more {
 		rows = rows[:o.limit]
 	}
-	if s.format == table.FormatTable || s.format == table.FormatMarkdown {
+	if people {
 		if err := db.Describe(ctx, rows); err != nil {
 			return storeError(err)
 		}

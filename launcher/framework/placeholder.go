@@ -209,7 +209,8 @@ func wrongPlaceholder(text string, p study.Point) string {
 		q := findPlaceholder(found, p)
 		switch {
 		case q.name == "":
-			return fmt.Sprintf("%s is not a placeholder; valid: %s ({{name}} gives {name} itself)", found, placeholderNames(p))
+			name := strings.TrimPrefix(strings.Trim(found, "{}"), "parameters.")
+			return fmt.Sprintf("%s is not a placeholder; valid: %s, and keys of [parameters], such as %s = …; {%s} is the text %s", found, placeholderNames(p), name, found, found)
 		case q.rank && byTorchrun(p):
 			return fmt.Sprintf("%s differs between the ranks of a node, and launch = \"torchrun\" is given one command line for all of them; read $RANK and $LOCAL_RANK in the program", found)
 		case q.rank && p.Command.Start == "node":

@@ -33,6 +33,14 @@ func declared(names ...string) []measure.Measure {
 // study, where the runs' parameters are known (store.Describe).
 func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 	keys := swept(rows)
+	empty := func(i int) bool {
+		return !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Values[i] != nil })
+	}
+	// Of runs that have another measure, people get no empty columns.
+	others := false
+	for i := len(RunMeasures); i < len(of); i++ {
+		others = others || !empty(i)
+	}
 	t := &table.Table{Columns: append([]table.Column{{Key: "run"}}, keyColumns(keys)...)}
 	t.Columns = append(t.Columns, []table.Column{
 		{Key: "study", Data: true},
@@ -51,12 +59,12 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		{Key: "dir", Data: true},
 		{Key: "steps", Data: true},
 		{Key: "epochs", Optional: true},
-		{Key: "throughput", Unit: rateUnit(rows)},
+		{Key: "throughput", Unit: rateUnit(rows), Data: others && empty(0)},
 		{Key: "throughput_why", Data: true},
 		{Key: "end_to_end", Data: true},
 		{Key: "step_p50", Head: "step", Show: number.Seconds, Optional: true},
 		{Key: "train_seconds", Head: "training", Show: number.Seconds, Optional: true},
-		{Key: "final_accuracy", Head: "accuracy", Show: number.Percent},
+		{Key: "final_accuracy", Head: "accuracy", Show: number.Percent, Data: others && empty(4)},
 		{Key: "warnings", Data: true},
 		{Key: "tags", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Tags != "" })},
 		{Key: "note", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Note != "" })},
