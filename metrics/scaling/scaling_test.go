@@ -224,7 +224,8 @@ func TestWarnings(t *testing.T) {
 	want := [][]string{
 		{
 			"the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed",
-			"no good run with a steady state at worker count 4, 8",
+			"no run with a steady state at worker count 4",
+			"no finished run at worker count 8",
 			"runs of several studies are mixed: other, s",
 		},
 		{

@@ -188,22 +188,31 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	if rates && exchanges && c.Base != nil && c.Base.Workers == 1 {
 		list = append(list, "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed")
 	}
-	var without []string
+	var without, missing []string // places whose runs lack the measure; places without a run
 	for _, n := range s.at {
 		i := slices.IndexFunc(c.Points, func(p Point) bool { return p.At == n })
-		if i < 0 || c.Points[i].Of(asked).Median == nil {
+		switch {
+		case i < 0 || len(c.Points[i].Runs) == 0:
+			missing = append(missing, fmt.Sprint(n))
+		case c.Points[i].Of(asked).Median == nil:
 			without = append(without, fmt.Sprint(n))
 		}
 	}
-	if len(without) > 0 && c.Measured(asked) && (an.of.Name != "" || an.asksThroughput()) {
-		what := "no good run with a steady state at "
+	if c.Measured(asked) && (an.of.Name != "" || an.asksThroughput()) {
+		what := "no run with a steady state at "
 		if s.imported() {
 			what = "no imported run with a throughput at "
 		}
 		if asked != measure.Throughput {
-			what = "no good run that has " + asked + " at "
+			what = "no run that has " + asked + " at "
 		}
-		list = append(list, what+strings.Replace(c.Axis, Workers, "worker count", 1)+" "+strings.Join(without, ", "))
+		axis := strings.Replace(c.Axis, Workers, "worker count", 1) + " "
+		if len(without) > 0 {
+			list = append(list, what+axis+strings.Join(without, ", "))
+		}
+		if len(missing) > 0 {
+			list = append(list, "no finished run at "+axis+strings.Join(missing, ", "))
+		}
 	}
 	if len(c.Points) > 1 && slices.ContainsFunc(s.runs, orderUnknown) {
 		list = append(list, orderNotKnown(s.runs))

@@ -180,7 +180,7 @@ func TestDoubtsOfTheMeasure(t *testing.T) {
 		}
 		return strings.Join(scaling.Doubts(a.Curves), "\n")
 	}
-	steady := []string{"no steady state", "no good run with a steady state"}
+	steady := []string{"no steady state", "no run with a steady state"}
 	for _, name := range []string{"", "throughput"} {
 		for _, want := range steady {
 			if got := text(name); !strings.Contains(got, want) {
@@ -195,7 +195,7 @@ func TestDoubtsOfTheMeasure(t *testing.T) {
 			}
 		}
 	}
-	if got := text("to_0.5"); !strings.Contains(got, "no good run that has to_0.5 at worker count 2") {
+	if got := text("to_0.5"); !strings.Contains(got, "no run that has to_0.5 at worker count 2") {
 		t.Errorf("the measure's own doubts: %s", got)
 	}
 	if got := text("step_p95"); strings.Contains(got, "to_0.5") {
