@@ -90,7 +90,9 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	if err != nil {
 		return storeError(err)
 	}
-	has := func(i int) bool { return slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Values[i] != nil }) }
+	has := func(i int) bool {
+		return slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Values[i] != nil })
+	}
 	if timed && (has(0) || !has(len(list)-1)) {
 		list = list[:len(tables.RunMeasures)]
 		for i := range rows {
