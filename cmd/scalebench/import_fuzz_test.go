@@ -73,7 +73,7 @@ func FuzzImport(f *testing.F) {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		o := importOptions{logOptions: logOptions{from: formats[int(format)%len(formats)]}}
+		o := importOptions{logOptions: logOptions{from: formats[int(format)%len(formats)]}, say: func(string) {}}
 		sets := map[string]any{"study": "s", "workload.targets": []any{0.5}}
 		if o.from == "csv" {
 			o.maps = *cli.NewStringSlice("workers=gpus", "throughput=img_s", "accuracy=top1")

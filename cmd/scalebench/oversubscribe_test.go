@@ -76,7 +76,7 @@ workers = [%d]
 	}
 	crowded := regexp.MustCompile(fmt.Sprintf(`%d ranks on \S+ compute with %d threads on %d CPUs?`, ranks, ranks, ranks-1))
 	scaled := fmt.Sprintf("speed: one rank's times %d, not a measured aggregate", ranks)
-	for _, command := range [][]string{{"scaling", "spoken", "-m", "speed"}, {"plot", "speed", "spoken", "-o", "s.svg"}, {"show", fmt.Sprintf("spoken/command-w%d", ranks)}} {
+	for _, command := range [][]string{{"scaling", "spoken", "-m", "speed", "-v"}, {"plot", "speed", "spoken", "-o", "s.svg", "-v"}, {"show", fmt.Sprintf("spoken/command-w%d", ranks)}} {
 		out, _ := l.scalebench(t, command...).CombinedOutput()
 		if !crowded.Match(out) || !bytes.Contains(out, []byte(scaled)) {
 			t.Errorf("%s says neither that %d ranks had %d CPUs nor that one speaks for all:\n%s", command, ranks, ranks-1, out)

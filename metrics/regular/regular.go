@@ -50,7 +50,7 @@ func OpenIn(folder, path string) (f *os.File, err error) {
 		return nil, err
 	}
 	err = nfs.Fresh(func() error {
-		root, err := os.OpenRoot(folder)
+		root, err := os.OpenRoot(folder + "/.") // of a FIFO, opening the name itself would wait for a writer
 		if err != nil {
 			return err
 		}
