@@ -52,6 +52,9 @@ func OpenIn(folder, path string) (f *os.File, err error) {
 	err = nfs.Fresh(func() error {
 		root, err := os.OpenRoot(folder + "/.") // of a FIFO, opening the name itself would wait for a writer
 		if err != nil {
+			if at := (*fs.PathError)(nil); errors.As(err, &at) {
+				at.Op, at.Path = "open", folder
+			}
 			return err
 		}
 		defer root.Close()

@@ -166,3 +166,15 @@ func TestOpenIn(t *testing.T) {
 		f.Close()
 	}
 }
+
+// A FIFO in place of a folder is an error, not a wait for somebody who writes to it.
+func TestOpenInFIFO(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	if err := syscall.Mkfifo(folder, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := OpenIn(folder, filepath.Join(folder, "point.json"))
+	if want := "open " + folder + ": not a directory"; err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+}
