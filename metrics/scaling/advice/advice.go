@@ -372,20 +372,43 @@ func globalBatch(o *scaling.Observation) float64 {
 	return 0
 }
 
-// batchAt is the global batch that a number of workers trains with; 0 when it
-// is not known.
+// batchAt is the global batch that a number of workers trains with: a measured
+// count has that of its own runs; others follow the scaling, if all runs do.
+// 0 when it is not known.
 func (s *study) batchAt(workers int) float64 {
+	if own := batchesOf(s.runs[workers], 1); len(own) == 1 {
+		return own[0]
+	}
+	if len(s.runs[workers]) > 0 {
+		return 0
+	}
+	var each []float64
 	for n, runs := range s.runs {
-		for _, o := range runs {
-			if b := globalBatch(o); b > 0 {
-				if s.curve.Scaling == "weak" {
-					return b / float64(n) * float64(workers)
-				}
-				return b
-			}
+		workers := 1
+		if s.curve.Scaling == "weak" {
+			workers = n
+		}
+		each = append(each, batchesOf(runs, workers)...)
+	}
+	slices.Sort(each)
+	switch each = slices.Compact(each); {
+	case len(each) != 1:
+		return 0
+	case s.curve.Scaling == "weak":
+		return each[0] * float64(workers)
+	}
+	return each[0]
+}
+
+// batchesOf are the different global batches of runs, shared among the workers.
+func batchesOf(runs []*scaling.Observation, workers int) []float64 {
+	var list []float64
+	for _, o := range runs {
+		if b := globalBatch(o) / float64(workers); b > 0 && !slices.Contains(list, b) {
+			list = append(list, b)
 		}
 	}
-	return 0
+	return list
 }
 
 func (s *study) warn(format string, a ...any) {

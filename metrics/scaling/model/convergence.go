@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -184,7 +185,8 @@ func FitConvergence(runs []ToTarget, level float64) (*Convergence, error) {
 		c.perBatch[r.Batch] = append(c.perBatch[r.Batch], r.Samples)
 	}
 	var pure float64
-	for batch, xs := range c.perBatch {
+	for _, batch := range slices.Sorted(maps.Keys(c.perBatch)) {
+		xs := c.perBatch[batch]
 		m := measuredBatch{batch: batch, runs: float64(len(xs))}
 		for _, x := range xs {
 			m.samples += math.Log(x) / m.runs
@@ -195,7 +197,6 @@ func FitConvergence(runs []ToTarget, level float64) (*Convergence, error) {
 		m.samples = math.Exp(m.samples)
 		c.batches = append(c.batches, m)
 	}
-	slices.SortFunc(c.batches, func(a, b measuredBatch) int { return cmp.Compare(a.batch, b.batch) })
 	if len(c.batches) > 1 {
 		c.laws = fitBatchLaws(c.batches, pure, level)
 		c.holdOut(pure)
