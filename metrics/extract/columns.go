@@ -9,8 +9,9 @@ import (
 )
 
 // named adds what goes without a mapping, since the table's column has our name:
-// all, if no figure is mapped, and always the workers, without which there is no
-// run. Which of several figures are meant is up to a mapping that names one.
+// the study, the workers, the time and the figures of what the table is of, a
+// training or a service. What makes rows the times of one run is left to a mapping
+// once one names a figure.
 func (t *table) named(columns map[string]Column) map[string]Column {
 	all := maps.Clone(columns)
 	if all == nil {
@@ -32,11 +33,12 @@ func (t *table) named(columns map[string]Column) map[string]Column {
 	if !slices.ContainsFunc(workers, func(w string) bool { return columns[w].Name != "" || slices.Contains(t.l.o.Given, w) }) {
 		take(workers)
 	}
-	if hasFigure(columns) || ofLoads(columns) {
-		return all
-	}
 	take([]string{"study", "nodes", "framework"})
 	take(WhenColumns)
+	if hasFigure(columns) {
+		take(slices.DeleteFunc(slices.Clone(TrainFigures), func(name string) bool { return slices.Contains(rowsOfTime, name) }))
+		return all
+	}
 	take(LoadFigures)
 	if ofLoads(all) {
 		take(Coordinates)
@@ -45,6 +47,9 @@ func (t *table) named(columns map[string]Column) map[string]Column {
 	}
 	return all
 }
+
+// rowsOfTime are the columns that make rows the epochs or steps of one run.
+var rowsOfTime = []string{"epoch", "step", "elapsed", "epoch_seconds"}
 
 // hasFigure reports whether anything that is a result of a training is mapped.
 func hasFigure(columns map[string]Column) bool {

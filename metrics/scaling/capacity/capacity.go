@@ -21,7 +21,7 @@ import (
 // Answer is how many replicas of one series carry a demand.
 type Answer struct {
 	Series string  `json:"series"`
-	Limit  string  `json:"limit"`  // as the study has it
+	Limit  string  `json:"limit"`  // as the study has it; "" where the runs do not state it
 	Demand float64 `json:"demand"` // requests/s
 	// Where a request of the series holds another number of samples than one of the
 	// demand, the demand is so many requests/s of the series. 0: as many, or one batch.
@@ -115,7 +115,8 @@ const most = 4
 // many replicas cost an hour; nil without prices.
 func Of(c scaling.Curve, load Load, price func(replicas int) (float64, error)) Answer {
 	measured, why := withInterval(c)
-	return answer(c, measured, why, load, fmt.Sprint(c.Parameters["workload.limit"]), price)
+	limit, _ := c.Parameters["workload.limit"].(string)
+	return answer(c, measured, why, load, limit, price)
 }
 
 func answer(c scaling.Curve, measured []carried, why string, load Load, limit string, price func(replicas int) (float64, error)) Answer {
@@ -388,7 +389,7 @@ func (a Answer) Sentence() string {
 		of = " of " + samples(a.Batch)
 	}
 	text := fmt.Sprintf("%s%s of %s for %s within %s%s: %s carried %s %s requests/s%s in %s.",
-		use, counted(a.Replicas), a.Series, demand, a.Limit, odds, counted(a.From), number.Significant(a.Rate), spread, of, number.Count(a.Runs, "run"))
+		use, counted(a.Replicas), a.Series, demand, cmp.Or(a.Limit, "a limit that the runs do not state"), odds, counted(a.From), number.Significant(a.Rate), spread, of, number.Count(a.Runs, "run"))
 	if why := a.provisionally(); why != "" {
 		text += " Provisional because " + why + "."
 	}

@@ -159,3 +159,13 @@ func TestChain(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
+
+// A table of largest rates may not say within which limit they were found.
+func TestLimitNotStated(t *testing.T) {
+	c := curve(t, map[int]float64{1: 100, 2: 190}, 6)
+	delete(c.Parameters, "workload.limit")
+	a := Of(c, Load{Rate: 90}, nil)
+	if a.Limit != "" || !strings.Contains(a.Sentence(), "within a limit that the runs do not state") {
+		t.Errorf("limit %q: %s", a.Limit, a.Sentence())
+	}
+}
