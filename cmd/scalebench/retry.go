@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,7 +26,8 @@ func retryCommand(s *session) *cli.Command {
 			"\n" +
 			"Every run whose latest attempt failed, was lost or was cancelled gets a new attempt,\n" +
 			"even beyond policy.retries. RUN, as `status` lists it, limits this to one run, and\n" +
-			"STUDY/POINT to the runs of a point. Runs that never started are left to `submit`.",
+			"STUDY/POINT to the runs of a point. The start of a name is enough where only one\n" +
+			"point's begin with it. Runs that never started are left to `submit`.",
 		Flags: append(o.flags(), whereFlag(&where)),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
@@ -112,39 +114,52 @@ func badEnds(ctx context.Context, bad []launcher.BadEnd, where string) ([]launch
 
 // namedRuns are those that the user names, each of which must have ended badly.
 func namedRuns(bad []launcher.BadEnd, states []launcher.State, runs []string) ([]launcher.BadEnd, error) {
-	var list []launcher.BadEnd
+	var names []string
+	for _, state := range states {
+		names = append(names, state.Run.Name())
+	}
+	chosen := map[rundir.Folder]bool{}
 	for _, name := range runs {
+		short := name
+		if study, run, ok := strings.Cut(name, "/"); ok && len(states) > 0 && study == filepath.Base(states[0].Run.Study().Path()) {
+			short = run
+		}
+		means, err := meaning(short, names)
+		if err != nil {
+			return nil, err
+		}
 		found := false
 		for _, b := range bad {
-			if !b.Last.Named(name) {
-				continue
-			}
-			found = true
-			if !slices.ContainsFunc(list, func(l launcher.BadEnd) bool { return l.Last.Run == b.Last.Run }) {
-				list = append(list, b)
+			if means(b.Last.Run.Name()) {
+				found, chosen[b.Last.Run] = true, true
 			}
 		}
-		if found {
-			continue
+		if !found {
+			return nil, notBad(name, means, bad, states)
 		}
+	}
+	return slices.DeleteFunc(slices.Clone(bad), func(b launcher.BadEnd) bool { return !chosen[b.Last.Run] }), nil
+}
+
+// notBad is why none of the runs that a name means can be retried.
+func notBad(name string, means func(string) bool, bad []launcher.BadEnd, states []launcher.State) error {
+	hint := "No run of the study has failed or been cancelled."
+	if len(bad) > 0 {
 		var ids []string
 		for _, b := range bad {
 			ids = append(ids, b.Last.Record.ID)
 		}
-		hint := "No run of the study has failed or been cancelled."
-		if len(ids) > 0 {
-			hint = "Failed or cancelled: " + strings.Join(ids, ", ")
-		}
-		why := fmt.Errorf("no run %q in the study", name)
-		for _, state := range states {
-			if state.Named(name) {
-				why = fmt.Errorf("cannot retry %s: status is %s", state.Record.ID, state.Status)
-				if state.Status.Terminal() && !state.Status.Good() {
-					why = fmt.Errorf("cannot retry %s: a later attempt has replaced it, or its point is no longer in the study", state.Record.ID)
-				}
-			}
-		}
-		return nil, &usageError{err: why, hint: hint}
+		hint = "Failed or cancelled: " + strings.Join(ids, ", ")
 	}
-	return list, nil
+	why := fmt.Errorf("no run %q in the study", name)
+	for _, state := range states {
+		switch {
+		case !means(state.Run.Name()):
+		case state.Status.Terminal() && !state.Status.Good():
+			why = fmt.Errorf("cannot retry %s: a later attempt has replaced it, or its point is no longer in the study", state.Record.ID)
+		default:
+			why = fmt.Errorf("cannot retry %s: status is %s", state.Record.ID, state.Status)
+		}
+	}
+	return &usageError{err: why, hint: hint}
 }
