@@ -141,7 +141,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	if err := s.print(t); err != nil {
 		return err
 	}
-	for _, doubt := range slices.Concat(w.study.Doubts(w.plan), w.study.Tails(w.plan), short, w.site.Doubts()) {
+	for _, doubt := range slices.Concat(w.study.Doubts(w.plan), w.study.Timeless(w.plan), w.study.Tails(w.plan), short, w.site.Doubts()) {
 		s.warn("%v", doubt)
 	}
 	return s.precheck(ctx, w) // after the plan, which may be for another cluster

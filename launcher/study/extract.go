@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Pattern is one [[extract]] table: a figure that a command prints, found by a
@@ -65,4 +67,20 @@ func (p Pattern) wrong() string {
 		return "has no group named value; put the number into one: (?P<value>[0-9.]+)"
 	}
 	return ""
+}
+
+// Timeless doubts a study that asks for times to an accuracy whose pattern does not
+// read when it was reached.
+func (s *Study) Timeless(plan *Plan) Problems {
+	for i, q := range s.Command.Patterns {
+		asked := slices.ContainsFunc(plan.Points, func(p Planned) bool {
+			return p.Point.Workload.Trains() && slices.ContainsFunc(p.Point.Workload.Train.Targets, func(t measure.Target) bool { return t.Of == measure.OfAccuracy })
+		})
+		if re, err := regexp.Compile(q.Pattern); q.Name == "accuracy" && asked && err == nil && re.SubexpIndex("elapsed") < 0 {
+			path := fmt.Sprintf("extract[%d].pattern", i)
+			return Problems{{File: s.File, Line: s.lines[path], Path: path,
+				Message: "it has no group (?P<elapsed>…), the seconds since training began, so no time to workload.targets will be known"}}
+		}
+	}
+	return nil
 }

@@ -179,7 +179,7 @@ func (r *Outcome) accuracies(in Input) {
 	r.Values[measure.FinalAccuracy] = in.Evaluations[n-1].Accuracy
 	zero := rankZero(in)
 	if zero == nil || zero.TrainTime == nil {
-		r.warn("rank 0 did not record the start of the training clock, so there is no time to accuracy")
+		r.warn("no time to accuracy: the evaluations have no time since training began; in a log (?P<elapsed>…) reads it, in a table --map elapsed=COLUMN")
 		return
 	}
 	var trained int64 // in the steps before the evaluation
