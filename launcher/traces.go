@@ -22,11 +22,13 @@ import (
 type Traces struct {
 	Begun   bool // a batch script or local launcher has claimed the incarnation
 	Restart int  // the incarnation, 0-based
-	Exit    *Exit
-	Done    int    // ranks whose program ended with a stop event "done"
-	Stopped int    // ranks whose program ended with any stop event
-	Cause   string // of the earliest failure reported; "" when there is none
-	Log     string // path of the program's that reported it; "" when there is none
+	// StartUnix is when its first program started, seconds since the epoch; 0: not known.
+	StartUnix float64
+	Exit      *Exit
+	Done      int    // ranks whose program ended with a stop event "done"
+	Stopped   int    // ranks whose program ended with any stop event
+	Cause     string // of the earliest failure reported; "" when there is none
+	Log       string // path of the program's that reported it; "" when there is none
 	// Slurm and Script are Slurm's own words in the job's log, and the batch
 	// script's; read of a run that has ended badly alone.
 	Slurm, Script string
@@ -84,6 +86,9 @@ func ReadTraces(run rundir.Folder) (Traces, error) {
 			switch {
 			case e.Start != nil:
 				start, covers = e.Start.Unix, e.Start.Covers()
+				if t.StartUnix == 0 || start < t.StartUnix {
+					t.StartUnix = start
+				}
 				if f.Writer == "supervisor" {
 					alive = e.Start.Host
 				}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,7 +20,10 @@ func statusCommand(s *session) *cli.Command {
 		ArgsUsage: "[STUDY]",
 		Description: "State and reason come from the scheduler, progress from the runs' own events.\n" +
 			"Throughput so far is rank 0's rate times the number of workers, over its last\n" +
-			"steps: use it for watching only. Results come from all ranks, after collect.",
+			"steps: use it for watching only. Results come from all ranks, after collect.\n" +
+			"\n" +
+			"Runs of a point that are alike share a row; --verbose lists each. The time left\n" +
+			"is that of runs that are done, as many at a time as run now.",
 		Flags: []cli.Flag{whereFlag(&where)},
 		Action: func(c *cli.Context) error {
 			return runStatus(c.Context, s, c.Args().First(), where)
@@ -41,7 +45,14 @@ func runStatus(ctx context.Context, s *session, arg, where string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.print(listing.Status(chosen.states, chosen.planned)); err != nil {
+	t := listing.Status(chosen.states, chosen.planned)
+	if s.forPeople() && len(t.Rows) > 0 {
+		if !s.verbose {
+			t = listing.Folded(chosen.states, chosen.planned)
+		}
+		t.Lead = listing.Progress(chosen.states, chosen.planned, float64(time.Now().UnixMilli())/1000)
+	}
+	if err := s.print(t); err != nil {
 		return err
 	}
 	return errors.Join(problems...)

@@ -371,6 +371,9 @@ func (v *viewer) page(width, height int) []string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
+	if left := listing.Left(states, v.planned, float64(time.Now().UnixMilli())/1000); left != "" {
+		counts = append(counts, left)
+	}
 	foot := strings.Join(append(counts, fmt.Sprintf("next Slurm query in %s", max(0, time.Until(v.asked.Add(v.pause()))).Round(time.Second)), "q quits"), " · ")
 	if len(lines) >= height {
 		lines = lines[:height-1]

@@ -71,6 +71,9 @@ func (t *Table) writeText(w io.Writer, on Screen) error {
 	}
 	p.SetColumnConfigs(config)
 	lines := p.Render() + "\n"
+	if t.Lead != "" {
+		lines = wrapped(clean.Line(t.Lead), on.Width) + lines
+	}
 	for _, note := range t.Notes {
 		lines += wrapped(clean.Line(note), on.Width)
 	}

@@ -40,7 +40,8 @@ var Formats = []string{FormatTable, FormatCSV, FormatJSON, FormatMarkdown}
 type Table struct {
 	Columns []Column
 	Rows    [][]any
-	// Notes stand below the table; for people only.
+	Lead    string // line above the table; for people only
+	// Notes are the lines below the table; for people only.
 	Notes []string
 }
 
@@ -212,7 +213,7 @@ func (t *Table) forPrograms() *Table {
 // only returns the table with some of its columns, chosen by index. keep may look at
 // every row, so it is asked once per column.
 func (t *Table) only(keep func(int) bool) *Table {
-	part := &Table{Notes: t.Notes}
+	part := &Table{Lead: t.Lead, Notes: t.Notes}
 	var kept []int
 	for i, c := range t.Columns {
 		if keep(i) {

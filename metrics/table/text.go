@@ -10,6 +10,7 @@ import (
 type Text struct {
 	Columns []Title
 	Rows    [][]string // as many cells as there are columns
+	Lead    string     // above it
 	Notes   []string
 }
 
@@ -33,6 +34,7 @@ func (t *Table) Text() Text {
 		}
 		text.Rows = append(text.Rows, cells)
 	}
+	text.Lead = clean.Line(t.Lead)
 	for _, note := range t.Notes {
 		text.Notes = append(text.Notes, clean.Line(note))
 	}
@@ -49,6 +51,9 @@ func (t Text) Markdown() string {
 		if c.Right {
 			rule[i] = "---:"
 		}
+	}
+	if t.Lead != "" {
+		b.WriteString(clean.Markdown(t.Lead) + "\n\n")
 	}
 	line(head)
 	line(rule)

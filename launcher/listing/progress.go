@@ -1,0 +1,109 @@
+package listing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Progress is how many runs are in each state, and how long the rest takes, in one
+// sentence: "24 runs: 12 done, 2 running, 10 planned; about 18m left, 2 at a time". Of
+// a run with several attempts the last one counts. now is in seconds since the epoch.
+func Progress(states []launcher.State, planned []launcher.Unbegun, now float64) string {
+	last := lastAttempts(states)
+	by := map[metrics.Status]int{metrics.Planned: len(planned)}
+	for _, s := range last {
+		by[s.Status]++
+	}
+	var counts []string
+	for _, status := range metrics.Statuses {
+		if n := by[status]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	text := number.Count(len(last)+len(planned), "run") + ": " + strings.Join(counts, ", ")
+	if left := Left(states, planned, now); left != "" {
+		text += "; " + left
+	}
+	return text
+}
+
+// lastAttempts are the last attempts of the runs, in the order given.
+func lastAttempts(states []launcher.State) []launcher.State {
+	type run struct {
+		pointID
+		repeat int
+	}
+	of := func(s launcher.State) run { return run{pointID{s.Point.Study, s.Point.ID}, s.Point.Repeat} }
+	last := map[run]int{}
+	for _, s := range states {
+		last[of(s)] = max(last[of(s)], s.Number)
+	}
+	return slices.DeleteFunc(slices.Clone(states), func(s launcher.State) bool { return s.Number < last[of(s)] })
+}
+
+// Left is about how long the runs that have not ended take, from those of the same
+// point that are done, else from all that are done, and how many run at a time now.
+// It is "" where nothing is left, or nothing is done yet.
+func Left(states []launcher.State, planned []launcher.Unbegun, now float64) string {
+	took := durationsOf(states)
+	all := took[pointID{}]
+	if len(all) == 0 {
+		return ""
+	}
+	expected := func(id pointID) float64 {
+		of := all
+		if own := took[id]; len(own) > 0 {
+			of = own
+		}
+		m, _ := scaling.Median(of, 0.95) // of one value or more
+		return m.Value
+	}
+	var total, longest float64
+	running, waiting := 0, len(planned)
+	for _, p := range planned {
+		total += expected(pointID{p.Point.Study, p.Point.ID})
+	}
+	for _, s := range states {
+		if s.Status.Terminal() || s.Err != nil {
+			continue
+		}
+		rest := expected(pointID{s.Point.Study, s.Point.ID})
+		if s.Status == metrics.Running && s.Traces.StartUnix > 0 {
+			running++
+			rest = max(0, rest-max(0, now-s.Traces.StartUnix))
+			longest = max(longest, rest)
+		} else {
+			waiting++
+		}
+		total += rest
+	}
+	switch {
+	case running == 0 && waiting == 0:
+		return ""
+	case running == 0:
+		return fmt.Sprintf("about %s left, one at a time", number.ShortSeconds(total))
+	case waiting == 0:
+		return fmt.Sprintf("about %s left", number.ShortSeconds(longest))
+	}
+	return fmt.Sprintf("about %s left, %d at a time", number.ShortSeconds(max(longest, total/float64(running))), running)
+}
+
+// durationsOf are the seconds that done runs took, by point, and of all under the
+// empty one.
+func durationsOf(states []launcher.State) map[pointID][]float64 {
+	took := map[pointID][]float64{}
+	for _, s := range states {
+		if e := s.Traces.Exit; e != nil && s.Status.Good() && e.StartUnix > 0 && e.EndUnix >= e.StartUnix {
+			for _, id := range []pointID{{}, {s.Point.Study, s.Point.ID}} {
+				took[id] = append(took[id], e.EndUnix-e.StartUnix)
+			}
+		}
+	}
+	return took
+}
