@@ -19,6 +19,7 @@ type jobEvidence struct {
 	Shared    bool       // the job serves other attempts too, one after the other
 	Withdrawn bool       // no copy of the script runs it any more, nor has one
 	Job       *slurm.Job // what it says; nil when it knows of no such job
+	Dropped   bool       // it knows of none, but of other tasks of the same array that wait
 }
 
 // How long a view of the scheduler may lag behind the truth.
@@ -51,6 +52,10 @@ func judgeJob(e jobEvidence) (status metrics.Status, detail string) {
 		return metrics.Running, "the scheduler does not answer; judged by its events"
 	case !e.Asked:
 		return metrics.Submitted, "the scheduler does not answer"
+	case e.Dropped && !e.Traces.Begun:
+		// Slurm keeps no record of a task that is cancelled before the array's tasks
+		// part, neither in the queue nor in the accounts.
+		return metrics.Cancelled, "it left the queue while other tasks of its array wait; nothing was run"
 	case e.Now.Sub(e.Created) < jobGrace:
 		return metrics.Submitted, ""
 	case !e.Submitted:

@@ -98,6 +98,8 @@ func TestJudgeJob(t *testing.T) {
 
 		"just submitted":           {with(batch, func(e *jobEvidence) { e.Now = now.Add(time.Second) }), metrics.Submitted, ""},
 		"unknown to Slurm":         {later(batch, 2*jobGrace), metrics.Lost, "no longer knows"},
+		"dropped from its array":   {with(batch, func(e *jobEvidence) { e.Dropped = true }), metrics.Cancelled, "left the queue while other tasks of its array wait"},
+		"dropped, but it began":    {later(with(batch, func(e *jobEvidence) { e.Dropped, e.Traces.Begun = true, true }), 2*jobGrace), metrics.Lost, "no longer knows"},
 		"answer lost":              {later(with(batch, func(e *jobEvidence) { e.Submitted = false }), 2*jobGrace), metrics.Submitted, "never recorded"},
 		"Slurm does not answer":    {later(with(batch, func(e *jobEvidence) { e.Asked = false }), 2*jobGrace), metrics.Submitted, "the scheduler does not answer"},
 		"forgotten, own record":    {later(with(batch, func(e *jobEvidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 4, Stopped: 4} }), time.Hour), metrics.Done, ""},

@@ -167,13 +167,37 @@ func (b *SlurmBackend) Survey(ctx context.Context, open []*Attempt) ([]Finding, 
 	said, unreachable := askSlurm(ctx, b.Client, open)
 	wrong := adopt(open, said.jobs)
 	findings := make([]Finding, len(open))
+	waiting := waitingArrays(said.jobs)
 	for i, a := range open {
 		job, odd := said.jobs[a.Run], said.odd[a.Run]
+		dropped := job == nil && a.Submission != nil && waiting[arrayOf(a.Submission.JobID)]
 		findings[i] = Finding{Job: jobFacts(a, job), Err: errors.Join(wrong[a.Run], odd), Judge: func(t Traces) (metrics.Status, string) {
-			return judgeJob(a.jobEvidence(job, t, unreachable == nil && odd == nil))
+			e := a.jobEvidence(job, t, unreachable == nil && odd == nil)
+			e.Dropped = dropped
+			return judgeJob(e)
 		}}
 	}
 	return findings, unreachable
+}
+
+// waitingArrays are the job arrays of which a task waits.
+func waitingArrays(jobs map[rundir.Folder]*slurm.Job) map[string]bool {
+	waiting := map[string]bool{}
+	for _, job := range jobs {
+		if array := arrayOf(job.ID); array != "" && job.State == slurm.Pending {
+			waiting[array] = true
+		}
+	}
+	return waiting
+}
+
+// arrayOf is the id of the array that a job is a task of; "" for none.
+func arrayOf(job string) string {
+	array, _, ok := slurm.ArrayTask(job)
+	if !ok {
+		return ""
+	}
+	return array
 }
 
 // jobEvidence is what is known of an attempt by Slurm, whose job is nil when

@@ -170,3 +170,46 @@ func (b *bench) allCancelled(study string) {
 		}
 	}
 }
+
+// A waiting run that somebody ends with scancel is seen to have been cancelled, also
+// as a task of a job array, and submit begins it again: only cancel is kept to.
+func TestSlurmCancelByHand(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, slurmtest.Options{})
+	b := newBench(t, c)
+	b.slurm(c, "scontrol", "update", "nodename=node[1-4]", "state=DRAIN", "reason=test")
+	for _, packing := range []string{"job", "array"} {
+		b.write(packing+".toml", fmt.Sprintf(`
+[study]
+name = %q
+repeats = 4
+[command]
+run = ["true"]
+extract = ["time"]
+[policy]
+packing = %q
+[sweep]
+framework = ["command"]
+workers = [1]
+`, packing, packing))
+		b.must(0, nil, "submit", packing+".toml")
+		victim := b.until(packing, "pending", func(r statusRow) bool { return r.Status == metrics.Pending && strings.Contains(r.Run, "-r3-") })
+		var rows []struct {
+			Run, Job string
+			Status   metrics.Status
+		}
+		b.must(0, &rows, "status", packing, "--format", "json")
+		for _, r := range rows {
+			if r.Run == victim.Run {
+				b.slurm(c, "scancel", r.Job)
+			}
+		}
+		b.until(packing, "cancelled", func(r statusRow) bool { return r.Run == victim.Run && r.Status == metrics.Cancelled })
+		var again []struct{ Run string }
+		b.must(0, &again, "submit", packing+".toml", "--format", "json")
+		if want := strings.Replace(victim.Run, "-a1", "-a2", 1); len(again) != 1 || again[0].Run != want {
+			t.Errorf("%s: submit began %+v, want %s", packing, again, want)
+		}
+		b.must(0, nil, "cancel", packing)
+	}
+}
