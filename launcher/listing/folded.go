@@ -19,7 +19,7 @@ func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	keys := varying(rows)
 	order(rows, keys)
 	t := status(rows, keys)
-	folded := &table.Table{Columns: slices.Insert(slices.Clone(t.Columns), 1, table.Column{Key: "runs"})}
+	folded := &table.Table{Columns: slices.Insert(slices.Clone(t.Columns), 1, table.Column{Key: "attempts"})}
 	for i := 0; i < len(rows); {
 		n := 1
 		for i+n < len(rows) && rows[i].alike(rows[i+n]) {

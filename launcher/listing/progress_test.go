@@ -80,7 +80,7 @@ func TestFolded(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("rows\n%q, want\n%q", got, want)
 	}
-	if plain := Folded(states[7:], nil); plain.Columns[1].Key == "runs" {
-		t.Error("a column of run counts where every row is a run")
+	if plain := Folded(states[7:], nil); plain.Columns[1].Key == "attempts" {
+		t.Error("a column of attempts where every row is a run")
 	}
 }
