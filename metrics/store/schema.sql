@@ -458,9 +458,35 @@ CREATE INDEX import_rows ON import (rows) WHERE rows <> x'';
 -- or given another meaning; new ones may come at the end.
 
 -- Every run with its job and result, a row each.
+-- Where each rank of a run ran, as it or its supervisor says, of the incarnation that
+-- the result is about. gpu and gpu_uuid are of the GPUs that the rank sees.
+CREATE VIEW hosts AS
+WITH place AS (
+  SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.workers,
+         coalesce(max(f.rank, v.rank), f.rank) AS rank,
+         coalesce(min(f.rank + f.ranks, v.rank + v.ranks) - max(f.rank, v.rank), f.ranks) AS ranks,
+         coalesce(nullif(v.host, ''), f.host, '') AS host,
+         coalesce(e.json -> '$.gpus', h.json -> '$.gpus') AS gpus
+  FROM run r
+  JOIN event_file f ON f.run = r.id AND f.writer = 'rank'
+  LEFT JOIN environment e ON e.id = f.environment
+  LEFT JOIN event_file v ON v.run = f.run AND v.writer = 'supervisor' AND v.restart = f.restart
+    AND v.rank < f.rank + f.ranks AND f.rank < v.rank + v.ranks
+  LEFT JOIN environment h ON h.id = v.environment
+  LEFT JOIN result x ON x.run = r.id
+  WHERE f.restart = coalesce(x.restart, (SELECT max(restart) FROM event_file m WHERE m.run = r.id AND m.writer = 'rank'))
+)
+SELECT run, study, series, workers, rank, ranks, host,
+       (SELECT group_concat(DISTINCT g.value ->> '$.name') FROM json_each(gpus) g) AS gpu,
+       (SELECT group_concat(g.value ->> '$.uuid') FROM json_each(gpus) g) AS gpu_uuid
+FROM place WHERE host <> '';
+
 CREATE VIEW runs AS
 SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat, r.attempt, r.kind,
-       r.framework, r.workers, r.nodes, r.status, r.detail,
+       r.framework, r.workers, r.nodes,
+       coalesce((SELECT group_concat(value, ',') FROM (SELECT value FROM json_each(j.nodes))),
+                (SELECT group_concat(host, ',') FROM (SELECT DISTINCT host FROM hosts h WHERE h.run = r.name ORDER BY host))) AS node_list,
+       r.status, r.detail,
        r.created, r.ingested, r.dir,
        j.cluster, j.id AS job, j.partition, j.state AS job_state, j.reason AS job_reason,
        j.exit_code, j.submitted, j.started, j.ended,

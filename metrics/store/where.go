@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -101,6 +102,13 @@ func expression(text string, columns map[string]bool, lookUps map[string]string)
 				token, next = "EXISTS (SELECT 1 FROM tag WHERE tag.name = runs.run AND tag.tag = '"+tag+"')", next[1+len(tag):]
 				break
 			}
+			if token == "host" && !columns[token] && lookUps[token] == "" {
+				var err error
+				if token, next, err = onHost(next); err != nil {
+					return "", err
+				}
+				break
+			}
 			called := strings.HasPrefix(strings.TrimLeft(next, " \t\r\n"), "(")
 			switch {
 			case strings.Contains(token, ".") && lookUps[token] == "":
@@ -136,6 +144,34 @@ func expression(text string, columns map[string]bool, lookUps map[string]string)
 	}
 	return b.String(), nil
 }
+
+// hostsOf are the hosts of a run as SQL: those that its ranks name, also without their
+// domain, and the nodes of its job.
+const hostsOf = `(SELECT host FROM hosts WHERE hosts.run = runs.run
+	UNION SELECT substr(host, 1, instr(host || '.', '.') - 1) FROM hosts WHERE hosts.run = runs.run
+	UNION SELECT n.value FROM job, json_each(job.nodes) n WHERE job.run = runs.id)`
+
+// onHost makes what follows the word host, such as = 'n01', a condition on any of a
+// run's hosts, and returns what comes behind. A run is not on a host if none of its
+// hosts is that one.
+func onHost(next string) (condition, rest string, err error) {
+	const want = "host is compared to names in quotes: host = 'n01', host <> 'n01', host IN ('n01', 'n02'), host LIKE 'gpu%'"
+	m := hostIs.FindStringSubmatch(next)
+	if m == nil {
+		return "", "", errors.New(want)
+	}
+	not, operator, operand := "", strings.ToUpper(m[1]+m[3]), m[2]+m[4]
+	if operator == "<>" || operator == "!=" || strings.HasPrefix(operator, "NOT") {
+		not, operator = "NOT ", strings.TrimSpace(strings.TrimPrefix(operator, "NOT"))
+		if operator == "<>" || operator == "!=" {
+			operator = "="
+		}
+	}
+	return " (" + not + "EXISTS (SELECT 1 FROM " + hostsOf + " WHERE host " + operator + " " + operand + "))", next[len(m[0]):], nil
+}
+
+// hostIs is a comparison to a text, or to a list of texts.
+var hostIs = regexp.MustCompile(`^(?i)\s*(=|==|<>|!=|(?:NOT\s+)?(?:LIKE|GLOB))\s*('(?:[^']|'')*')|^(?i)\s*((?:NOT\s+)?IN)\s*(\(\s*'(?:[^']|'')*'(?:\s*,\s*'(?:[^']|'')*')*\s*\))`)
 
 // tagAfter is the tag of tag:NAME; "" of anything else.
 func tagAfter(token, next string) string {
