@@ -13,7 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Backend is where attempts run, and all that is different there. Drive, Survey
@@ -220,7 +220,7 @@ func (a *Attempt) cancel() error {
 			return err
 		}
 		c := Cancellation{Unix: metrics.Unix(time.Now()), Host: host}
-		if err := writeJSON(a.Run.Cancel(), c, file.Open); err != nil {
+		if err := writeJSON(a.Run.Cancel(), c, sharedfs.ModeOpen); err != nil {
 			return err
 		}
 		a.Cancelled = &c

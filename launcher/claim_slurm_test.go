@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/metrics/nfs/nfstest"
+	"github.com/scalebench/scalebench/metrics/sharedfs/nfstest"
 	"github.com/scalebench/scalebench/slurm"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Driving is how Drive goes about a study.
@@ -60,7 +60,7 @@ const (
 //
 // When the context is done it cancels nothing: what is under way is in the
 // outcome, and the caller decides. The error is the context's, a
-// *lease.HeldError, or that the scheduler cannot be reached.
+// *sharedfs.LeaseHeldError, or that the scheduler cannot be reached.
 func Drive(ctx context.Context, d Driving) (Outcome, error) {
 	r := driver{Driving: d, watched: map[rundir.Folder]bool{}, foreign: map[rundir.Folder]State{}, mine: map[rundir.Folder]bool{}, unjudged: map[rundir.Folder]int{}, first: true, room: 1}
 	if !d.Watch { // what ends later is for a later command
@@ -145,11 +145,11 @@ func (r *driver) cycle(ctx context.Context) (o Outcome, whole bool, err error) {
 		if err := os.MkdirAll(r.Folder.Path(), 0o755); err != nil {
 			return o, false, err
 		}
-		l, err := lease.Take(ctx, r.Folder.Lease(), 0)
-		var held *lease.HeldError
+		l, err := sharedfs.TakeLease(ctx, r.Folder.Lease(), 0)
+		var held *sharedfs.LeaseHeldError
 		if errors.As(err, &held) && r.first {
 			r.warn(fmt.Errorf("%s is starting runs of this study; waiting for it", held.Holder))
-			l, err = lease.Take(ctx, r.Folder.Lease(), r.Patience)
+			l, err = sharedfs.TakeLease(ctx, r.Folder.Lease(), r.Patience)
 		}
 		switch {
 		case errors.As(err, &held) && !r.first: // watch on, begin later
@@ -289,7 +289,7 @@ func (r *driver) judged(s State) bool {
 }
 
 // begin begins what the choice says, until the limits or the end of the cycle.
-func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, until time.Time, o *Outcome) error {
+func (r *driver) begin(ctx context.Context, l *sharedfs.Lease, states []State, until time.Time, o *Outcome) error {
 	for _, s := range states { // one that is still under way is watched; what follows it is the policy's to say
 		if !s.Status.Terminal() {
 			delete(r.Choice.Asked, s.Run)

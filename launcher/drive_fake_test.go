@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // All times here are those of a bubble whose clock goes on when everybody waits.
@@ -379,7 +379,7 @@ func TestDriveWaitsForTheLease(t *testing.T) {
 			if _, err := r.drive(t); err != nil { // makes the folder
 				t.Fatal(err)
 			}
-			other, err := lease.Take(t.Context(), r.Folder.Lease(), 0)
+			other, err := sharedfs.TakeLease(t.Context(), r.Folder.Lease(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -392,7 +392,7 @@ func TestDriveWaitsForTheLease(t *testing.T) {
 				}
 			})
 			o, err := next.drive(t)
-			var refused *lease.HeldError
+			var refused *sharedfs.LeaseHeldError
 			if held > next.Patience {
 				if !errors.As(err, &refused) || r.begins() != "0s p-r1-a1" || r.now() != next.Patience {
 					t.Errorf("after %v: %v; submitted %s", r.now(), err, r.begins())
@@ -472,7 +472,7 @@ func TestDriveContextDone(t *testing.T) {
 			if len(r.cancelled) > 0 {
 				t.Errorf("cancelled %v", r.cancelled)
 			}
-			if l, err := lease.Take(t.Context(), r.Folder.Lease(), 0); err != nil {
+			if l, err := sharedfs.TakeLease(t.Context(), r.Folder.Lease(), 0); err != nil {
 				t.Errorf("the lease is not given up: %v", err)
 			} else if err := l.Release(); err != nil {
 				t.Error(err)

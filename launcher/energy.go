@@ -13,9 +13,9 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -120,5 +120,5 @@ func recordEnergy(s State, step slurm.Consumption, plugin slurm.EnergyPlugin) er
 			return err
 		}
 	}
-	return rundir.WriteFile(s.Run.EventFile(accountingWriter, 0, s.Traces.Restart), text.Bytes(), file.Open)
+	return rundir.WriteFile(s.Run.EventFile(accountingWriter, 0, s.Traces.Restart), text.Bytes(), sharedfs.ModeOpen)
 }

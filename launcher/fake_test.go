@@ -11,7 +11,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // What a further backend takes: the lines of init, and this file.
@@ -156,7 +156,7 @@ func (f *fake) Begin(_ context.Context, load []Todo) ([]*Attempt, error) {
 			return begun, err
 		}
 		a.Submission = &Submission{JobID: id, After: t.After, SubmittedUnix: metrics.Unix(time.Now())}
-		if err := writeJSON(a.Run.Job(), a.Submission, file.Open); err != nil {
+		if err := writeJSON(a.Run.Job(), a.Submission, sharedfs.ModeOpen); err != nil {
 			return begun, err
 		}
 	}
@@ -180,7 +180,7 @@ func (f *fake) Survey(_ context.Context, open []*Attempt) ([]Finding, error) {
 		}
 		if a.Submission == nil { // whose answer was lost
 			a.Submission = &Submission{JobID: job.id, SubmittedUnix: metrics.Unix(job.begin)}
-			findings[i].Err = writeJSON(a.Run.Job(), a.Submission, file.Open)
+			findings[i].Err = writeJSON(a.Run.Job(), a.Submission, sharedfs.ModeOpen)
 		}
 		findings[i].Job = &metrics.Job{ID: job.id, State: "up"}
 		findings[i].Judge = func(Traces) (metrics.Status, string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
-	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Freeze writes the plan, and the text of the files it was made from, into the
@@ -18,7 +18,7 @@ func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.
 	if err := Trusted(folder); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(folder.Path(), file.Folder); err != nil {
+	if err := os.MkdirAll(folder.Path(), sharedfs.ModeFolder); err != nil {
 		return err
 	}
 	if err := keepKey(folder, st.Key); err != nil {
@@ -40,9 +40,9 @@ func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.
 			return err
 		}
 	}
-	mode := file.Open
+	mode := sharedfs.ModeOpen
 	if len(frozen.Exposed()) > 0 {
-		mode = file.Private
+		mode = sharedfs.ModePrivate
 	}
 	return writeJSON(folder.Plan(), frozen, mode)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Allocation is the nodes that an enclosing salloc or sbatch has given to this
@@ -108,7 +108,7 @@ func (b steps) write(t Todo, at rundir.Folder, a *Attempt) error {
 	if err := b.batch.render(&text, s); err != nil {
 		return err
 	}
-	return rundir.WriteFile(at.Script(), text.Bytes(), file.Script)
+	return rundir.WriteFile(at.Script(), text.Bytes(), sharedfs.ModeScript)
 }
 
 // ready has nothing to do: the script claims its attempt.
@@ -120,7 +120,7 @@ func (b steps) carry(ctx context.Context, a *Attempt) Exit {
 	started := time.Now()
 	exit := Exit{ExitCode: 1, StartUnix: metrics.Unix(started)}
 	// The script names the line of the site's setup that fails, whatever is in it.
-	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, file.Private)
+	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, sharedfs.ModePrivate)
 	if err == nil {
 		defer log.Close()
 		cmd := exec.CommandContext(ctx, "bash", a.Run.Script())

@@ -22,8 +22,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/redact"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Record is attempt.json: what is known of an attempt before it begins.
@@ -206,25 +206,25 @@ func (c Creator) create(t Todo, r Record, extra func(at rundir.Folder, a *Attemp
 	}
 	a := &Attempt{Run: final, Number: t.Number, Point: t.Point, Record: r}
 	return a, final.Create(func(at rundir.Folder) error {
-		mode := file.Open
+		mode := sharedfs.ModeOpen
 		if len(a.Point.Exposed()) > 0 {
-			mode = file.Private
+			mode = sharedfs.ModePrivate
 		}
 		if err := writeJSON(at.Point(), a.Point, mode); err != nil {
 			return err
 		}
 		if len(t.Command.Secrets()) > 0 {
-			if err := writeJSON(at.Command(), t.Command, file.Private); err != nil {
+			if err := writeJSON(at.Command(), t.Command, sharedfs.ModePrivate); err != nil {
 				return err
 			}
 		}
 		if len(t.Own.Secrets()) > 0 {
-			if err := writeJSON(at.Parameters(), t.Own, file.Private); err != nil {
+			if err := writeJSON(at.Parameters(), t.Own, sharedfs.ModePrivate); err != nil {
 				return err
 			}
 		}
 		if list := site.Secrets(); len(list) > 0 { // so that records can be kept without them
-			if err := writeJSON(at.Secrets(), list, file.Private); err != nil {
+			if err := writeJSON(at.Secrets(), list, sharedfs.ModePrivate); err != nil {
 				return err
 			}
 		}
@@ -234,13 +234,13 @@ func (c Creator) create(t Todo, r Record, extra func(at rundir.Folder, a *Attemp
 		if a.Record.Own, err = copyOwn(t.Files, at.Own()); err != nil {
 			return err
 		}
-		if err := writeJSON(at.Attempt(), a.Record, file.Open); err != nil {
+		if err := writeJSON(at.Attempt(), a.Record, sharedfs.ModeOpen); err != nil {
 			return err
 		}
-		if err := rundir.WriteFile(at.Nonce(), []byte(randomHex(16)+"\n"), file.Private); err != nil {
+		if err := rundir.WriteFile(at.Nonce(), []byte(randomHex(16)+"\n"), sharedfs.ModePrivate); err != nil {
 			return err
 		}
-		if err := os.MkdirAll(at.Events(), file.Folder); err != nil {
+		if err := os.MkdirAll(at.Events(), sharedfs.ModeFolder); err != nil {
 			return err
 		}
 		if extra == nil {

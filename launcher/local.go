@@ -13,9 +13,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/file"
-	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // LocalBackend runs attempts beside the command that begins them, one at a time,
@@ -137,7 +136,7 @@ func (b *LocalBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, erro
 	t := load[0]
 	r := Record{Backend: Local, Allocation: b.allocation, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: leftover.Space()}
 	a, err := b.create(t, r, func(at rundir.Folder, a *Attempt) error {
-		if err := rundir.WriteFile(at.Heartbeat(), []byte("\n"), file.Open); err != nil {
+		if err := rundir.WriteFile(at.Heartbeat(), []byte("\n"), sharedfs.ModeOpen); err != nil {
 			return err
 		}
 		return b.carrier.write(t, at, a)
@@ -150,7 +149,7 @@ func (b *LocalBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, erro
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	b.stops.Store(a.Run, stop)
-	still := lease.Beat(a.Run.Heartbeat())
+	still := sharedfs.Beat(a.Run.Heartbeat())
 	b.running.Go(func() {
 		defer still() // after the record of the end
 		defer stop(nil)
@@ -160,7 +159,7 @@ func (b *LocalBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, erro
 		// this command at once, to others when this one is gone.
 		if _, err := os.Stat(a.Run.Exit(0)); err != nil {
 			_ = a.Run.TakeClaim(0, "")
-			if err := writeJSON(a.Run.Exit(0), exit, file.Open); err != nil {
+			if err := writeJSON(a.Run.Exit(0), exit, sharedfs.ModeOpen); err != nil {
 				b.ends.Store(a.Run, err)
 			}
 		}
@@ -190,7 +189,7 @@ func (b *LocalBackend) Survey(_ context.Context, open []*Attempt) ([]Finding, er
 				e.Unwritten = err.(error)
 			}
 			if e.Driven, e.DrivenKnown = drives(a.Record); !e.DrivenKnown {
-				if age, err := lease.Age(a.Run.Heartbeat(), a.Run.Path()); err == nil {
+				if age, err := sharedfs.Age(a.Run.Heartbeat(), a.Run.Path()); err == nil {
 					e.Silence = &age
 				}
 			}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // A log that becomes shorter, or is replaced, is printed from its beginning.
@@ -127,7 +127,7 @@ func TestFollowNoLink(t *testing.T) {
 		"rank-00000.log": "", "logs/rank-00001.log": "", "whole": ""} {
 		var out bytes.Buffer
 		err := Follow(t.Context(), &out, run, filepath.Join(run.Path(), name), time.Microsecond, func() bool { return true })
-		if out.String() != want || (want == "") != errors.Is(err, regular.ErrNotRegular) {
+		if out.String() != want || (want == "") != errors.Is(err, sharedfs.ErrNotRegular) {
 			t.Errorf("%s: error %v, printed %q, want %q", name, err, out.String(), want)
 		}
 	}

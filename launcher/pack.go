@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
-	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -148,7 +148,7 @@ func (b *SlurmBackend) beginPack(ctx context.Context, load []Todo) ([]*Attempt, 
 			if err := b.render(&text, script); err != nil {
 				return err
 			}
-			return errors.Join(rundir.WriteFile(at.File(slurm.ListName), list, file.Open), rundir.WriteFile(at.Script(), text.Bytes(), file.Script))
+			return errors.Join(rundir.WriteFile(at.File(slurm.ListName), list, sharedfs.ModeOpen), rundir.WriteFile(at.Script(), text.Bytes(), sharedfs.ModeScript))
 		})
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
@@ -161,7 +161,7 @@ func (b *SlurmBackend) beginPack(ctx context.Context, load []Todo) ([]*Attempt, 
 	for _, a := range attempts {
 		a.Submission = a.Record.Pack.of(*answer)
 	}
-	return attempts, writeJSON(pack.Job(), answer, file.Open)
+	return attempts, writeJSON(pack.Job(), answer, sharedfs.ModeOpen)
 }
 
 // members are the attempts of a load's pack: new ones, or all that an earlier

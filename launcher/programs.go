@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/metrics/file"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // maxOwn is how many bytes one of the study's own files may have.
@@ -22,7 +21,7 @@ func copyOwn(files map[string]string, folder string) (map[string]string, error) 
 	if len(files) == 0 {
 		return nil, nil
 	}
-	if err := os.MkdirAll(folder, file.Folder); err != nil {
+	if err := os.MkdirAll(folder, sharedfs.ModeFolder); err != nil {
 		return nil, err
 	}
 	sums := map[string]string{}
@@ -31,11 +30,11 @@ func copyOwn(files map[string]string, folder string) (map[string]string, error) 
 		if err != nil {
 			return nil, fmt.Errorf("the study's own file: %w", err)
 		}
-		text, err := regular.ReadFile(path, maxOwn)
+		text, err := sharedfs.ReadFile(path, maxOwn)
 		if err != nil {
 			return nil, fmt.Errorf("the study's own file: %w", err)
 		}
-		if err := rundir.WriteFile(filepath.Join(folder, name), text, info.Mode()&file.Open|file.Private); err != nil {
+		if err := rundir.WriteFile(filepath.Join(folder, name), text, info.Mode()&sharedfs.ModeOpen|sharedfs.ModePrivate); err != nil {
 			return nil, err
 		}
 		sum := sha256.Sum256(text)
@@ -56,7 +55,7 @@ func install(programs fs.FS, folder string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(folder, file.Folder); err != nil {
+	if err := os.MkdirAll(folder, sharedfs.ModeFolder); err != nil {
 		return nil, err
 	}
 	sums := map[string]string{}
@@ -65,7 +64,7 @@ func install(programs fs.FS, folder string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := rundir.WriteFile(filepath.Join(folder, e.Name()), text, file.Open); err != nil {
+		if err := rundir.WriteFile(filepath.Join(folder, e.Name()), text, sharedfs.ModeOpen); err != nil {
 			return nil, err
 		}
 		sum := sha256.Sum256(text)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Remarks are what people say of a run; ok is false where its folder has none.
@@ -30,5 +30,5 @@ func Remark(run rundir.Folder, r metrics.Remarks) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	return writeJSON(run.Remarks(), r, file.Open)
+	return writeJSON(run.Remarks(), r, sharedfs.ModeOpen)
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/file"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -48,7 +47,7 @@ func NewSlurm(o Options) (*SlurmBackend, error) {
 		return nil, fmt.Errorf("the study's folder is %q, and job logs are written there: %w; rename the folder, or name another one for the runs with --runs", b.Folder.Path(), err)
 	}
 	if b.Site.Template != "" {
-		text, err := regular.ReadFile(b.Site.Template, maxTemplate)
+		text, err := sharedfs.ReadFile(b.Site.Template, maxTemplate)
 		if err != nil {
 			return nil, fmt.Errorf("%s: template: %w", b.Site.File, err)
 		}
@@ -109,7 +108,7 @@ func (b *SlurmBackend) begin(ctx context.Context, t Todo) (*Attempt, error) {
 		if err := b.Render(&text, t.Planned, a); err != nil {
 			return err
 		}
-		return rundir.WriteFile(at.Script(), text.Bytes(), file.Script)
+		return rundir.WriteFile(at.Script(), text.Bytes(), sharedfs.ModeScript)
 	})
 	if err != nil {
 		return nil, err
@@ -123,7 +122,7 @@ func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) err
 		return err
 	}
 	a.Submission = answer
-	return writeJSON(a.Run.Job(), answer, file.Open)
+	return writeJSON(a.Run.Job(), answer, sharedfs.ModeOpen)
 }
 
 // sbatch submits a script. If the answer does not state the job's id, sbatch looks the job

@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/metrics/pointkey"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // State is how far one attempt has come.
@@ -115,7 +115,7 @@ func judge(a *Attempt, f Finding) (State, error) {
 // the record, by the file server's clock, is added to the time in it. The clock
 // of this host may be another, or have been set since.
 func (a *Attempt) since(record string, then float64) time.Time {
-	age, err := lease.Age(record, a.Run.Path())
+	age, err := sharedfs.Age(record, a.Run.Path())
 	if err != nil {
 		return time.Now()
 	}

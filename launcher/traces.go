@@ -11,9 +11,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/nfs"
 	"github.com/scalebench/scalebench/metrics/redact"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Traces are what an attempt's latest incarnation has left in its folder so
@@ -228,12 +227,12 @@ const tail = 64 << 10
 // ends are the first event of a file and the whole lines in its last 64 KB. A
 // line that is no event is left to collect, which reports it.
 func ends(file metrics.EventFile) (events []metrics.Event, err error) {
-	err = nfs.Fresh(func() error { events, err = endsOnce(file); return err })
+	err = sharedfs.RetryStale(func() error { events, err = endsOnce(file); return err })
 	return events, err
 }
 
 func endsOnce(file metrics.EventFile) ([]metrics.Event, error) {
-	f, err := regular.OpenIn(file.Folder, file.Path)
+	f, err := sharedfs.OpenIn(file.Folder, file.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Change is one of the user's own files that is another by now than a result
@@ -122,7 +122,7 @@ func filesOf(a *Attempt) map[string]string {
 	if latest.Path == "" {
 		return a.Record.Own
 	}
-	file, err := regular.OpenIn(latest.Folder, latest.Path)
+	file, err := sharedfs.OpenIn(latest.Folder, latest.Path)
 	if err != nil {
 		return a.Record.Own
 	}

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/gpucheck"
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // format is the version of gpu-check.json.
@@ -133,7 +133,7 @@ func (r *report) write(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(file.Write(path, append(text, '\n'), 0o644), file.Write(page(path), []byte(r.markdown()), 0o644))
+	return errors.Join(sharedfs.Write(path, append(text, '\n'), 0o644), sharedfs.Write(page(path), []byte(r.markdown()), 0o644))
 }
 
 // load reads the results of --resume.

@@ -24,7 +24,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/model"
 	"github.com/scalebench/scalebench/launcher/world"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 func modelServerCommand() *cli.Command {
@@ -49,7 +49,7 @@ const randomModel = "random:"
 func openModel(key, name string, seed int64) (*model.Trained, error) {
 	untrained, ok := strings.CutPrefix(name, randomModel)
 	if !ok {
-		text, err := regular.ReadFile(name, model.MaxFile)
+		text, err := sharedfs.ReadFile(name, model.MaxFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 func cancelCommand(s *session) *cli.Command {
@@ -78,12 +78,12 @@ func runCancel(ctx context.Context, s *session, arg string, all bool, where stri
 }
 
 // lease takes a study's lease, and says so where it has to wait for another command.
-func (s *session) lease(ctx context.Context, folder rundir.Study) (*lease.Lease, error) {
-	l, err := lease.Take(ctx, folder.Lease(), 0)
-	var held *lease.HeldError
+func (s *session) lease(ctx context.Context, folder rundir.Study) (*sharedfs.Lease, error) {
+	l, err := sharedfs.TakeLease(ctx, folder.Lease(), 0)
+	var held *sharedfs.LeaseHeldError
 	if errors.As(err, &held) {
 		s.note("%s is starting runs of %s; waiting for it", held.Holder, filepath.Base(folder.Path()))
-		return lease.Take(ctx, folder.Lease(), lease.Patience)
+		return sharedfs.TakeLease(ctx, folder.Lease(), sharedfs.LeasePatience)
 	}
 	return l, err
 }
@@ -98,7 +98,7 @@ func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, whe
 	s.hold()
 	// While another command submits there may be a job whose id nobody knows.
 	l, err := s.lease(ctx, folder)
-	var held *lease.HeldError
+	var held *sharedfs.LeaseHeldError
 	switch {
 	case errors.As(err, &held):
 		s.warn("%s is still starting runs of %s: what it submits from now on is not cancelled; repeat this command when it is done", held.Holder, filepath.Base(folder.Path()))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Exit codes. They are part of the interface, so that a script can tell a
@@ -156,7 +156,7 @@ func (e *panicError) Error() string { return fmt.Sprintf("this is a bug in scale
 
 // unfit is what is wrong with a path that a person can put right: the wrong kind
 // of file is there, or it may not be used.
-var unfit = []error{regular.ErrNotRegular, regular.ErrTooLarge, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EROFS}
+var unfit = []error{sharedfs.ErrNotRegular, sharedfs.ErrTooLarge, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EROFS}
 
 // crashed reports whether a command ended by a defect of ours.
 func crashed(err error) bool {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -68,7 +68,7 @@ func runForget(ctx context.Context, s *session, o forgetOptions) error {
 	s.hold()
 	if exists(f.folder.Path()) {
 		l, err := s.lease(ctx, f.folder)
-		var held *lease.HeldError
+		var held *sharedfs.LeaseHeldError
 		if errors.As(err, &held) {
 			return &usageError{err: fmt.Errorf("%s is starting runs of %s; nothing was changed", held.Holder, f.study), hint: "Try again when it is done."}
 		}

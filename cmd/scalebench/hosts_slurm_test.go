@@ -24,7 +24,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/nfs/nfstest"
+	"github.com/scalebench/scalebench/metrics/sharedfs/nfstest"
 )
 
 // A host of its own: another host name, another boot, other processes, of which

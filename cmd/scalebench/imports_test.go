@@ -28,11 +28,10 @@ var importRules = []struct {
 }{
 	{from: "slurm/...", never: []string{"metrics/...", "launcher/...", "cmd/..."}, standsBy: "slurm knows Slurm and nothing of training"},
 	{from: "metrics/...", never: []string{"launcher/...", "slurm/...", "cmd/..."}, standsBy: "metrics are facts, whoever measured them"},
-	{from: "metrics/lease", never: []string{"slurm/...", "metrics", "metrics/store", "launcher/...", "cmd/..."}, standsBy: "a lease is of files, whatever they guard"},
-	{from: "metrics/nfs", never: []string{"slurm/...", "metrics", "metrics/lease", "launcher/...", "cmd/..."}, standsBy: "files know nothing of what is in them"},
+	{from: "metrics/sharedfs", never: []string{"slurm/...", "metrics", "metrics/store", "launcher/...", "cmd/..."}, standsBy: "files know nothing of what is in them"},
 	{from: "cmd/...", never: []string{"github.com/hanwen/go-fuse/..."}, standsBy: "a file system of our own is for tests"},
 	{from: "launcher/...", never: []string{"metrics/store", "metrics/figure", "cmd/..."}, standsBy: "the launcher works without a database"},
-	{from: "launcher/study", never: []string{"launcher/framework", "metrics/...", "slurm", "slurm/nodelist"}, but: []string{"metrics/file", "metrics/measure", "metrics/mfu", "metrics/nfs", "metrics/number", "metrics/pointkey", "metrics/redact", "metrics/regular"}, standsBy: "a study is told which frameworks exist, and knows measures and models by name alone"},
+	{from: "launcher/study", never: []string{"launcher/framework", "metrics/...", "slurm", "slurm/nodelist"}, but: []string{"metrics/measure", "metrics/mfu", "metrics/number", "metrics/pointkey", "metrics/redact", "metrics/sharedfs"}, standsBy: "a study is told which frameworks exist, and knows measures and models by name alone"},
 	{from: "metrics/scaling", never: []string{"metrics/store", "metrics/figure", "os", "database/sql"}, direct: true, standsBy: "scaling is pure"},
 	{from: "metrics/fingerprint", never: []string{"metrics/store", "metrics/scaling", "metrics/summary", "os", "database/sql"}, direct: true, standsBy: "a fingerprint is of facts alone"},
 	{from: "metrics/report", never: []string{"metrics/store", "database/sql", "net", "net/http"}, direct: true, standsBy: "a page says what it is given"},
@@ -50,7 +49,7 @@ var importRules = []struct {
 
 // ruled are packages that rules name; one that has gone would leave its rule
 // without effect.
-var ruled = []string{"slurm", "metrics/lease", "metrics/nfs", "metrics", "metrics/store", "metrics/scaling", "metrics/cost", "metrics/fingerprint", "metrics/report", "launcher", "launcher/handshake", "launcher/gpu/nccl", "launcher/gpu/cuda", "launcher/gpu/dl", "launcher/gpu/nvml", "launcher/telemetry/nvidia", "launcher/native/seat", "launcher/native/collective/bench/gpu", "launcher/native/train/gpu", "launcher/serve/onnxruntime", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
+var ruled = []string{"slurm", "metrics/sharedfs", "metrics", "metrics/store", "metrics/scaling", "metrics/cost", "metrics/fingerprint", "metrics/report", "launcher", "launcher/handshake", "launcher/gpu/nccl", "launcher/gpu/cuda", "launcher/gpu/dl", "launcher/gpu/nvml", "launcher/telemetry/nvidia", "launcher/native/seat", "launcher/native/collective/bench/gpu", "launcher/native/train/gpu", "launcher/serve/onnxruntime", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
 
 type goPackage struct {
 	ImportPath    string

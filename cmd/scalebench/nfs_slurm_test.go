@@ -22,7 +22,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/nfs/nfstest"
+	"github.com/scalebench/scalebench/metrics/sharedfs/nfstest"
 	"github.com/scalebench/scalebench/slurm/slurmtest/fake"
 )
 

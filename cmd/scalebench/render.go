@@ -9,8 +9,8 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/precheck"
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 func renderCommand(s *session) *cli.Command {
@@ -47,7 +47,7 @@ func runRender(ctx context.Context, s *session, path, site, out string, override
 	if err != nil {
 		return &usageError{err: err}
 	}
-	if err := os.MkdirAll(out, file.Folder); err != nil {
+	if err := os.MkdirAll(out, sharedfs.ModeFolder); err != nil {
 		return err
 	}
 	// All are rendered before the first is written: a folder holds all scripts or none.
@@ -59,9 +59,9 @@ func runRender(ctx context.Context, s *session, path, site, out string, override
 	}
 	scripts := 0
 	err = backend.Drafts(w.plan, func(name string, text []byte) error {
-		perm := file.Open
+		perm := sharedfs.ModeOpen
 		if filepath.Ext(name) == ".sh" {
-			perm = file.Script
+			perm = sharedfs.ModeScript
 			scripts++
 		}
 		return s.write(filepath.Join(out, name), text, perm)

@@ -16,9 +16,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 type runOptions struct {
@@ -92,7 +92,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	}
 	watch := newWatch(s, "runs", "The same command repeats what failed.")
 	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.folder, Choice: choice,
-		Interval: 500 * time.Millisecond, Patience: lease.Patience, Watch: true,
+		Interval: 500 * time.Millisecond, Patience: sharedfs.LeasePatience, Watch: true,
 		Found: watch.found, Observe: watch.observe, Warn: watch.warn})
 	watch.bar.stop()
 	if len(left.Underway) > 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/clean"
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/redact"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -58,12 +58,14 @@ func (s *session) whole(f func()) {
 // write writes a file, which an interrupt waits for: it is whole or not there, and
 // nothing else is left beside it.
 func (s *session) write(path string, content []byte, perm fs.FileMode) (err error) {
-	s.whole(func() { err = file.Write(path, content, perm) })
+	s.whole(func() { err = sharedfs.Write(path, content, perm) })
 	return err
 }
 
 // put is write of what anybody may read.
-func (s *session) put(path string, content []byte) error { return s.write(path, content, file.Open) }
+func (s *session) put(path string, content []byte) error {
+	return s.write(path, content, sharedfs.ModeOpen)
+}
 
 // flags are the global options, new at each call: every command repeats them,
 // so that they are valid wherever they stand.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/listing"
-	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 type submitOptions struct {
@@ -134,7 +134,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		}
 	}
 	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.folder, Choice: choice,
-		Interval: o.interval, Patience: lease.Patience, Watch: o.wait,
+		Interval: o.interval, Patience: sharedfs.LeasePatience, Watch: o.wait,
 		Found: found, Begun: begun, Observe: observe, Warn: watch.warn})
 	watch.bar.stop()
 	if !o.wait || err != nil { // who waited is shown results
@@ -183,7 +183,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 
 // explainDrive gives an error of Drive's its exit code.
 func explainDrive(err error) error {
-	var held *lease.HeldError
+	var held *sharedfs.LeaseHeldError
 	if errors.As(err, &held) {
 		return &usageError{err: err, hint: "It is starting runs of the same study; try again when it is done."}
 	}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/redact"
-	"github.com/scalebench/scalebench/metrics/regular"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Warnings are of two kinds. Those about this command's own work, such as a file that it
@@ -200,7 +200,7 @@ func (s *session) repeats(study string, lines []string) []bool {
 	file := filepath.Join(cache, appName, "warned.json")
 	now := time.Now()
 	all := map[string]int64{} // digest of a warning: Unix seconds of when it was last due
-	if content, err := regular.ReadFile(file, 1<<20); err == nil {
+	if content, err := sharedfs.ReadFile(file, 1<<20); err == nil {
 		if json.Unmarshal(content, &all) != nil {
 			all = map[string]int64{}
 		}

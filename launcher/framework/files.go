@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // programLimit is the largest file that is taken for a program, in bytes: what
@@ -52,7 +52,7 @@ func Digest(path string) string {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > limit {
 		return ""
 	}
-	file, err := regular.Open(path)
+	file, err := sharedfs.Open(path)
 	if err != nil {
 		return "" // the program will say so, if it needs it
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Output is what a program of the user's has written, as it is kept beside the
@@ -123,7 +123,7 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 // incarnations and the line in which we say what is started, may hold what is
 // looked for: it is read as empty lines, so that lines keep their numbers.
 func openAt(folder, log string, offset int64) (io.ReadCloser, error) {
-	f, err := regular.OpenIn(folder, log)
+	f, err := sharedfs.OpenIn(folder, log)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func openAt(folder, log string, offset int64) (io.ReadCloser, error) {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
-	now, err := regular.Present(f, offset)
+	now, err := sharedfs.Present(f, offset)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

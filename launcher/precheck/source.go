@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // maxSource is the size in bytes of the largest script whose imports are looked at; a
@@ -31,7 +31,7 @@ type source struct {
 // readSource reads a Python script. Its bytes are decoded here, never by an interpreter:
 // to decode them it imports a module that the script's first lines name.
 func readSource(script string) source {
-	text, err := regular.ReadFile(script, maxSource)
+	text, err := sharedfs.ReadFile(script, maxSource)
 	if err != nil {
 		return source{unread: err.Error()}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/trust"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Trusted returns an error unless only this user or root can have written an
@@ -50,7 +50,7 @@ const maxLinks = 40
 func environmentOf(path string) error {
 	for _, top := range []string{filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {
 		config := filepath.Join(top, "pyvenv.cfg")
-		text, err := regular.ReadFile(config, 1<<16)
+		text, err := sharedfs.ReadFile(config, 1<<16)
 		if os.IsNotExist(err) {
 			continue
 		}
@@ -85,7 +85,7 @@ func environmentOf(path string) error {
 
 // script judges the program that runs a script.
 func script(path string, depth int) error {
-	f, err := regular.Open(path)
+	f, err := sharedfs.Open(path)
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/file"
-	"github.com/scalebench/scalebench/metrics/nfs"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Claim is the folder of a claim to an attempt: whose folder gets this name runs
@@ -54,16 +53,16 @@ func (r Folder) Withdrawn() bool {
 
 // claim takes a claim with a file of that name and content in it; "" for none.
 func (r Folder) claim(restart int, name, content string) error {
-	own, err := nfs.MkdirTemp(string(r), ".claim-", file.Folder)
+	own, err := sharedfs.MkdirTemp(string(r), ".claim-", sharedfs.ModeFolder)
 	if err != nil {
 		return err
 	}
-	err = os.WriteFile(filepath.Join(own, rand.Text()), nil, file.Open)
+	err = os.WriteFile(filepath.Join(own, rand.Text()), nil, sharedfs.ModeOpen)
 	if err == nil && name != "" {
-		err = os.WriteFile(filepath.Join(own, name), []byte(content), file.Open)
+		err = os.WriteFile(filepath.Join(own, name), []byte(content), sharedfs.ModeOpen)
 	}
 	if err == nil {
-		err = nfs.Place(own, r.Claim(restart))
+		err = sharedfs.Place(own, r.Claim(restart))
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(own))

@@ -11,9 +11,7 @@ import (
 	"regexp"
 	"syscall"
 
-	"github.com/scalebench/scalebench/metrics/file"
-	"github.com/scalebench/scalebench/metrics/nfs"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Identity is identity.json: which study a folder has the runs of.
@@ -65,17 +63,17 @@ func (s Study) Claim(i Identity) (Identity, error) {
 	}
 	// Before anything else is here. It is the user's from then on: whoever wants
 	// their runs in git removes it.
-	if err := nfs.Create(filepath.Join(string(s), ".gitignore"), []byte("*\n"), file.Open); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := sharedfs.Create(filepath.Join(string(s), ".gitignore"), []byte("*\n"), sharedfs.ModeOpen); err != nil && !errors.Is(err, fs.ErrExist) {
 		return Identity{}, err
 	}
 	// Written whole under a name of its own, then linked: nobody sees half of it,
 	// and of two links one is made.
 	own := filepath.Join(string(s), unfinished+rand.Text())
-	if err := file.Write(own, i.text(), file.Open); err != nil {
+	if err := sharedfs.Write(own, i.text(), sharedfs.ModeOpen); err != nil {
 		return Identity{}, err
 	}
-	err := nfs.Put(own, s.identity())
-	if left := nfs.Remove(own); err == nil {
+	err := sharedfs.Put(own, s.identity())
+	if left := sharedfs.Remove(own); err == nil {
 		err = left
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -84,9 +82,9 @@ func (s Study) Claim(i Identity) (Identity, error) {
 	if err := SyncFolder(string(s)); err != nil {
 		return Identity{}, err
 	}
-	err = nfs.There(func() (err error) { i, err = s.Identity(); return err })
+	err = sharedfs.RetryMissing(func() (err error) { i, err = s.Identity(); return err })
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s is a link to nowhere, %w; remove it", s.identity(), regular.ErrNotRegular)
+		err = fmt.Errorf("%s is a link to nowhere, %w; remove it", s.identity(), sharedfs.ErrNotRegular)
 	}
 	return i, err
 }
@@ -96,7 +94,7 @@ func (s Study) Move(i Identity) error {
 	if err := i.check(s); err != nil {
 		return err
 	}
-	return WriteFile(s.identity(), i.text(), file.Open)
+	return WriteFile(s.identity(), i.text(), sharedfs.ModeOpen)
 }
 
 func (i Identity) text() []byte {

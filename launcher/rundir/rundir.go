@@ -56,9 +56,7 @@ import (
 	"syscall"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/file"
-	"github.com/scalebench/scalebench/metrics/nfs"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Study is the folder of one study.
@@ -101,7 +99,7 @@ type Attempt struct {
 // point, repeat and number; whether it is one is seen when it is read. A study
 // without a folder has none.
 func (s Study) Attempts() ([]Attempt, error) {
-	entries, err := nfs.ReadDir(string(s))
+	entries, err := sharedfs.ReadDir(string(s))
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -223,7 +221,7 @@ var rankLogName = regexp.MustCompile(`^rank-(\d{5,9})\.log$`)
 
 // RankLogs are the ranks that have a log of their own, in no order.
 func (r Folder) RankLogs() []int {
-	entries, _ := nfs.ReadDir(string(r)) // what cannot be read has none
+	entries, _ := sharedfs.ReadDir(string(r)) // what cannot be read has none
 	var ranks []int
 	for _, e := range entries {
 		if m := rankLogName.FindStringSubmatch(e.Name()); m != nil {
@@ -244,7 +242,7 @@ var eventName = regexp.MustCompile(`^([a-z]+)-(\d{5,})-(\d+)\.jsonl$`)
 // EventFiles lists the event files of the run, by writer, rank and restart. A
 // run that has written none yet has an empty list.
 func (r Folder) EventFiles() ([]metrics.EventFile, error) {
-	entries, err := nfs.ReadDir(r.Events())
+	entries, err := sharedfs.ReadDir(r.Events())
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -270,7 +268,7 @@ func (r Folder) EventFiles() ([]metrics.EventFile, error) {
 // Restarts lists the incarnations whose batch script has begun, by number. A
 // withdrawn attempt has none.
 func (r Folder) Restarts() ([]int, error) {
-	entries, err := nfs.ReadDir(string(r))
+	entries, err := sharedfs.ReadDir(string(r))
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +293,7 @@ func (r Folder) Create(fill func(Folder) error) error {
 	if err := makeFolder(study); err != nil {
 		return err
 	}
-	temporary, err := nfs.MkdirTemp(study, unfinished, file.Folder)
+	temporary, err := sharedfs.MkdirTemp(study, unfinished, sharedfs.ModeFolder)
 	if err != nil {
 		return err
 	}
@@ -304,7 +302,7 @@ func (r Folder) Create(fill func(Folder) error) error {
 		err = SyncFolder(temporary)
 	}
 	if err == nil {
-		err = nfs.Place(temporary, string(r))
+		err = sharedfs.Place(temporary, string(r))
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temporary))
@@ -364,28 +362,28 @@ const largest = 16 << 20
 
 // ReadFile reads a file of ours, which in a run folder may be anything: only a
 // regular file, and not without bound. It may be replaced meanwhile.
-func ReadFile(path string) ([]byte, error) { return regular.ReadFile(path, largest) }
+func ReadFile(path string) ([]byte, error) { return sharedfs.ReadFile(path, largest) }
 
 // ReadFile reads a file of the run folder. Others may have written it: a link out of the
 // folder is an error.
 func (r Folder) ReadFile(path string) ([]byte, error) {
-	return regular.ReadFileIn(string(r), path, largest)
+	return sharedfs.ReadFileIn(string(r), path, largest)
 }
 
 // Open opens a file of the run folder for reading, as ReadFile does.
-func (r Folder) Open(path string) (*os.File, error) { return regular.OpenIn(string(r), path) }
+func (r Folder) Open(path string) (*os.File, error) { return sharedfs.OpenIn(string(r), path) }
 
 // ReadFile reads a file of the study's folder of at most so many bytes. A link out of the
 // folder is an error.
 func (s Study) ReadFile(path string, limit int64) ([]byte, error) {
-	return regular.ReadFileIn(string(s), path, limit)
+	return sharedfs.ReadFileIn(string(s), path, limit)
 }
 
-// WriteFile is file.Write whose name outlasts a loss of power. In a folder that
+// WriteFile is sharedfs.Write whose name outlasts a loss of power. In a folder that
 // Create fills the names are synced once for all, by Create: each costs as much
 // as a file.
 func WriteFile(path string, content []byte, perm fs.FileMode) error {
-	if err := file.Write(path, content, perm); err != nil {
+	if err := sharedfs.Write(path, content, perm); err != nil {
 		return err
 	}
 	if folder := filepath.Dir(path); !strings.HasPrefix(filepath.Base(folder), unfinished) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scalebench/scalebench/metrics/nfs"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // staleAfter is the age from which an unfinished folder or file is stale: a command
@@ -23,7 +23,7 @@ func (s Study) RemoveStale() error {
 	if err != nil {
 		return err
 	}
-	entries, err := nfs.ReadDir(string(s))
+	entries, err := sharedfs.ReadDir(string(s))
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func changed(path string) (time.Time, error) {
 	if !info.IsDir() {
 		return latest, nil
 	}
-	entries, err := nfs.ReadDir(path)
+	entries, err := sharedfs.ReadDir(path)
 	if err != nil {
 		return time.Time{}, err
 	}

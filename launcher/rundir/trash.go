@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/scalebench/scalebench/metrics/nfs"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Trash is where the study's forgotten attempts are, laid out as the study's
@@ -51,7 +51,7 @@ func (r Folder) move(to Study) error {
 		return err
 	}
 	target := filepath.Join(to.Path(), r.Name())
-	if err := nfs.Place(r.Path(), target); errors.Is(err, fs.ErrExist) {
+	if err := sharedfs.Place(r.Path(), target); errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s cannot be moved to %s: %w; move one of the two away by hand", r.Path(), target, fs.ErrExist)
 	} else if err != nil {
 		return err

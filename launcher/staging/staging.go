@@ -29,8 +29,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/scalebench/scalebench/metrics/nfs"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // What can be staged.
@@ -371,7 +371,7 @@ func (f *Folder) write(record complete) error {
 	if err := os.WriteFile(to+".new", text, 0o600); err != nil {
 		return err
 	}
-	return nfs.Rename(to+".new", to)
+	return sharedfs.Rename(to+".new", to)
 }
 
 // clear leaves an item's folder empty; it was not complete, or is no longer.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/redact"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Site is what differs between clusters, so that one study runs on any of
@@ -64,9 +64,9 @@ func (s *Site) Source() []byte { return s.source }
 // hold secrets, or came from elsewhere.
 func (s *Site) Mode() fs.FileMode {
 	if s.Private() {
-		return file.Private
+		return sharedfs.ModePrivate
 	}
-	return s.mode&file.Open | file.Private
+	return s.mode&sharedfs.ModeOpen | sharedfs.ModePrivate
 }
 
 // Private reports whether the site has shell lines or variables, which may hold

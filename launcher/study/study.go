@@ -21,9 +21,8 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/spelling"
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/redact"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Framework is what this package is told of a framework: its name, and which
@@ -140,7 +139,7 @@ func Load(path string, frameworks []Framework, overrides ...string) (*Study, err
 // read is a file's text, cut off just behind what may be parsed, and its
 // permissions.
 func read(path string) ([]byte, fs.FileMode, error) {
-	open := regular.Open
+	open := sharedfs.Open
 	if strings.HasPrefix(path, "/dev/fd/") || path == "/dev/stdin" { // --site <(…); others' FIFOs are not waited for
 		open = os.Open
 	}
@@ -259,9 +258,9 @@ func (s *Study) Source() []byte { return s.source }
 // file's own, and only the owner's if it holds secrets or came from elsewhere.
 func (s *Study) Mode() fs.FileMode {
 	if s.Secret() || redact.Text(string(s.source)) != string(s.source) {
-		return file.Private
+		return sharedfs.ModePrivate
 	}
-	return s.mode&file.Open | file.Private
+	return s.mode&sharedfs.ModeOpen | sharedfs.ModePrivate
 }
 
 // workloadKind finds the rules of the workload's kind; with an unknown one the

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // frameworks stand in for launcher/framework's: one that runs anything, one
@@ -545,7 +545,7 @@ func TestFIFOIsNotWaitedFor(t *testing.T) {
 	}
 	_, errStudy := Load(fifo, frameworks)
 	_, errSite := LoadSite(fifo)
-	if !errors.Is(errStudy, regular.ErrNotRegular) || !errors.Is(errSite, regular.ErrNotRegular) {
+	if !errors.Is(errStudy, sharedfs.ErrNotRegular) || !errors.Is(errSite, sharedfs.ErrNotRegular) {
 		t.Errorf("%v, %v", errStudy, errSite)
 	}
 	r, w, err := os.Pipe()

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // usage is what the run's processes have used together.
@@ -199,7 +199,7 @@ func (p *processes) belongs(pid, parent int) bool {
 	if _, is := p.members[parent]; is {
 		return true
 	}
-	text, err := regular.ReadFile(filepath.Join(p.node.root, "/", "proc", strconv.Itoa(pid), "environ"), 4*largest)
+	text, err := sharedfs.ReadFile(filepath.Join(p.node.root, "/", "proc", strconv.Itoa(pid), "environ"), 4*largest)
 	if err != nil || len(p.marks) == 0 {
 		return false
 	}

@@ -27,7 +27,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Options say what is sampled, and from where.
@@ -277,7 +277,7 @@ const largest = 1 << 20 // bytes of a file of the kernel's that are read
 
 // text reads a file of the kernel's, by its path without the root.
 func (n *node) text(path ...string) (string, error) {
-	text, err := regular.ReadFile(filepath.Join(append([]string{n.root, "/"}, path...)...), largest)
+	text, err := sharedfs.ReadFile(filepath.Join(append([]string{n.root, "/"}, path...)...), largest)
 	return string(text), err
 }
 

@@ -30,8 +30,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/scalebench/scalebench/metrics/nfs"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Error is a path that somebody else may have written.
@@ -163,12 +162,12 @@ func ReadFile(path string) ([]byte, error) {
 }
 
 func read(path string, most int64, judge func(fs.FileInfo) error) (text []byte, err error) {
-	err = nfs.Fresh(func() error { text, err = readOnce(path, most, judge); return err })
+	err = sharedfs.RetryStale(func() error { text, err = readOnce(path, most, judge); return err })
 	return text, err
 }
 
 func readOnce(path string, most int64, judge func(fs.FileInfo) error) ([]byte, error) {
-	f, err := regular.Open(path)
+	f, err := sharedfs.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +179,7 @@ func readOnce(path string, most int64, judge func(fs.FileInfo) error) ([]byte, e
 	if err := errors.Join(own(path, info), judge(info)); err != nil {
 		return nil, err
 	}
-	return regular.Read(f, most)
+	return sharedfs.Read(f, most)
 }
 
 // ReadSecret is ReadFile of a file of up to most bytes, which not everybody may

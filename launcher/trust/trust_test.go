@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // info is what stat says of a file of somebody's.
@@ -120,7 +120,7 @@ func TestTreeAndReadFile(t *testing.T) {
 	if err := os.Truncate(file, maxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := ReadFile(file); !errors.Is(err, regular.ErrTooLarge) {
+	if text, err := ReadFile(file); !errors.Is(err, sharedfs.ErrTooLarge) {
 		t.Errorf("%d bytes are read: %v", len(text), err)
 	}
 	if err := os.Chmod(file, 0o666); err != nil {
@@ -132,7 +132,7 @@ func TestTreeAndReadFile(t *testing.T) {
 	if err := errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFile(file); !errors.Is(err, regular.ErrNotRegular) {
+	if _, err := ReadFile(file); !errors.Is(err, sharedfs.ErrNotRegular) {
 		t.Errorf("a pipe was read: %v", err)
 	}
 }

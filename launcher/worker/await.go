@@ -8,7 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // awaitEvery is how often a supervisor asks whether the program of the first one has
@@ -41,7 +41,7 @@ func await(run rundir.Folder, restart int, signals <-chan os.Signal, heard func(
 // stopped reports whether an event file has its writer's stop event. A file that
 // cannot be read yet has none.
 func stopped(path string) bool {
-	f, err := regular.Open(path)
+	f, err := sharedfs.Open(path)
 	if err != nil {
 		return false
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
-	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // collect sees to it that a program of the user's that ended well has left its
@@ -52,7 +52,7 @@ func extractEvents(s framework.Rank, extractors []extract.Extractor, o output, b
 	if err != nil {
 		return err
 	}
-	if err := rundir.WriteFile(s.Run.Printed(s.World.Restart), append(record, '\n'), file.Open); err != nil {
+	if err := rundir.WriteFile(s.Run.Printed(s.World.Restart), append(record, '\n'), sharedfs.ModeOpen); err != nil {
 		return err
 	}
 	events, err := written.Events(s, extractors)
@@ -70,7 +70,7 @@ func extractEvents(s framework.Rank, extractors []extract.Extractor, o output, b
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s already exists: the program reports through scalebench.py, and command.extract reads its output too; keep one of them", filepath.Base(path))
 	}
-	return rundir.WriteFile(path, text.Bytes(), file.Open)
+	return rundir.WriteFile(path, text.Bytes(), sharedfs.ModeOpen)
 }
 
 // output is the log that a program prints into, and where in it.

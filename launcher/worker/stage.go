@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/staging"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Staging is what is brought to this node for a run.
@@ -83,7 +83,7 @@ const stageWriter = "stage"
 // no such file.
 func staged(run rundir.Folder, w world.World) (map[string]metrics.Staged, error) {
 	path := run.EventFile(stageWriter, w.Node, w.Restart)
-	file, err := regular.Open(path)
+	file, err := sharedfs.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -92,7 +92,7 @@ func staged(run rundir.Folder, w world.World) (map[string]metrics.Staged, error)
 	}
 	defer file.Close()
 	items := map[string]metrics.Staged{}
-	now, err := regular.Present(file, 0)
+	now, err := sharedfs.Present(file, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -30,8 +30,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/nfs"
 	"github.com/scalebench/scalebench/metrics/redact"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Grace is how long a program may take to end after the first signal before it
@@ -143,7 +143,7 @@ func OpenEvents(run rundir.Folder, writer string, w world.World) (*os.File, erro
 		return nil, err
 	}
 	path := run.EventFile(writer, w.Rank, w.Restart)
-	err := nfs.Create(path, nil, 0o644)
+	err := sharedfs.Create(path, nil, 0o644)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%s already exists: another process has rank %d of this run, or the run was started twice", path, w.Rank)
 	}
@@ -151,7 +151,7 @@ func OpenEvents(run rundir.Folder, writer string, w world.World) (*os.File, erro
 		return nil, err
 	}
 	var f *os.File
-	err = nfs.Fresh(func() error {
+	err = sharedfs.RetryStale(func() error {
 		f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		return err
 	})

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/plot/vg"
 
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 func plainRuns(series string, workers int, throughputs ...float64) []scaling.Observation {
@@ -291,7 +291,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func put(path string, content []byte) error { return file.Write(path, content, file.Open) }
+func put(path string, content []byte) error { return sharedfs.Write(path, content, sharedfs.ModeOpen) }
 
 func TestSave(t *testing.T) {
 	dir := t.TempDir()

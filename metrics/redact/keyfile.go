@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // keySize is the length of a key in bytes.
@@ -43,7 +43,7 @@ func ReadKey(path string) (Key, error) {
 
 // LoadKey reads the key in a file; the error is fs.ErrNotExist if it is missing.
 func LoadKey(path string) (Key, error) {
-	text, err := regular.ReadFile(path, maxKeyFile)
+	text, err := sharedfs.ReadFile(path, maxKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("the key for digests of secrets: %w", err)
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/figure"
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -184,7 +184,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func put(path string, content []byte) error { return file.Write(path, content, file.Open) }
+func put(path string, content []byte) error { return sharedfs.Write(path, content, sharedfs.ModeOpen) }
 
 // Data over 1 MiB is a file next to the page, under a name that starts with the page's;
 // smaller data is part of the page.

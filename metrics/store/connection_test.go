@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 
 	"github.com/mattn/go-sqlite3"
 )
@@ -87,7 +87,7 @@ func TestHostLock(t *testing.T) {
 	reader.Close()
 
 	// The holder has not been heard of for longer than the lease.
-	old := time.Now().Add(-2 * lease.Time)
+	old := time.Now().Add(-2 * sharedfs.LeaseTime)
 	if err := os.Chtimes(path+".lock", old, old); err != nil {
 		t.Fatal(err)
 	}

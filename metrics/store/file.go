@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // headBytes is how much of a file's beginning is remembered, to tell a file
@@ -87,7 +87,7 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 	if at != nil && at.path == f.Path && at.size == info.Size() && at.modified == info.ModTime().UnixNano() && at.inode == inode(info) {
 		return nil
 	}
-	file, err := regular.OpenIn(f.Folder, f.Path)
+	file, err := sharedfs.OpenIn(f.Folder, f.Path)
 	if err != nil {
 		return errOpen{err}
 	}

@@ -6,20 +6,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // takeLease waits up to wait for the lock of a database that stands on a
 // network file system, where SQLite's own locks do not reach other hosts. It
 // keeps two login nodes from writing at once; readers need none.
-func takeLease(path string, wait time.Duration) (*lease.Lease, error) {
-	l, err := lease.Take(context.Background(), path, wait)
+func takeLease(path string, wait time.Duration) (*sharedfs.Lease, error) {
+	l, err := sharedfs.TakeLease(context.Background(), path, wait)
 	return l, locked(err)
 }
 
 // locked makes a lease that another holds ErrLocked.
 func locked(err error) error {
-	var held *lease.HeldError
+	var held *sharedfs.LeaseHeldError
 	if errors.As(err, &held) {
 		return fmt.Errorf("%w: %w", ErrLocked, err)
 	}

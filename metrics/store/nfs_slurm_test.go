@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/scalebench/scalebench/metrics/nfs/nfstest"
+	"github.com/scalebench/scalebench/metrics/sharedfs/nfstest"
 )
 
 // Where every answer to the removal of a file is lost, what is stored is stored,

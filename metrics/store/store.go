@@ -28,7 +28,7 @@ import (
 
 	"github.com/mattn/go-sqlite3"
 
-	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Errors that a caller decides on. They come wrapped, with the path and what
@@ -56,9 +56,9 @@ type Store struct {
 	path    string
 	now     func() time.Time
 	limit   time.Duration
-	write   *sql.DB      // one connection; nil when read-only
-	read    *sql.DB      // connections that can only select
-	lease   *lease.Lease // nil on a local file system
+	write   *sql.DB         // one connection; nil when read-only
+	read    *sql.DB         // connections that can only select
+	lease   *sharedfs.Lease // nil on a local file system
 	network bool
 	digests digests
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -97,7 +97,7 @@ func (c Cluster) folder() (string, error) {
 	if err := trust.Check(c.Runs, parent); err != nil { // jobs run scripts from there
 		return "", err
 	}
-	if err := os.MkdirAll(parent, file.Folder); err != nil {
+	if err := os.MkdirAll(parent, sharedfs.ModeFolder); err != nil {
 		return "", err
 	}
 	return os.MkdirTemp(parent, time.Now().Format("20060102-150405-"))

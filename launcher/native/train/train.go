@@ -29,7 +29,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Options is what a rank needs beside the point and its place in the world.
@@ -372,7 +372,7 @@ func (r *rank) save() error {
 	if err != nil {
 		return err
 	}
-	if err := file.Replace(path, file.Open, trained.Write); err != nil {
+	if err := sharedfs.Replace(path, sharedfs.ModeOpen, trained.Write); err != nil {
 		return err
 	}
 	r.logf("the model is in %s", path)

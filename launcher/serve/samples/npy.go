@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/serve/v2"
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // An Array is what a file holds.
@@ -54,7 +54,7 @@ var datatypes = map[string]string{
 // open reads a file, or without its numbers what it says of its array, and holds its
 // length to that.
 func open(path string, numbers bool) (a Array, err error) {
-	f, err := regular.Open(path)
+	f, err := sharedfs.Open(path)
 	if err != nil {
 		return a, err
 	}

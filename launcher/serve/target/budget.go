@@ -5,7 +5,7 @@ import (
 	"net"
 	"sync/atomic"
 
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 const (
@@ -138,4 +138,4 @@ func (m *metered) Close() error {
 
 // ReadBody reads the file with the body that every request posts: a regular file of at
 // most as many bytes as a request may have.
-func ReadBody(path string) ([]byte, error) { return regular.ReadFile(path, mostRequest) }
+func ReadBody(path string) ([]byte, error) { return sharedfs.ReadFile(path, mostRequest) }

@@ -1,4 +1,4 @@
-package lease
+package sharedfs
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 func TestGivenUpAndDated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	for _, date := range []time.Time{time.Now().Add(2 * time.Hour), time.Now()} {
-		l, err := Take(t.Context(), path, 0)
+		l, err := TakeLease(t.Context(), path, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -22,7 +22,7 @@ func TestGivenUpAndDated(t *testing.T) {
 		if err := os.Chtimes(path, date, date); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Take(t.Context(), path, 0)
+		again, err := TakeLease(t.Context(), path, 0)
 		if err != nil {
 			t.Fatalf("dated %v: %v", date, err)
 		}
@@ -36,7 +36,7 @@ func TestGivenUpAndDated(t *testing.T) {
 // believes to have failed: it does not wait for itself.
 func TestFailedTryInPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
-	held, err := Take(t.Context(), path, 0)
+	held, err := TakeLease(t.Context(), path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestFailedTryInPlace(t *testing.T) {
 	if err := os.WriteFile(path, late.owner.text(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Take(t.Context(), path, 0)
+	l, err := TakeLease(t.Context(), path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

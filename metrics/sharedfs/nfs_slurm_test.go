@@ -1,6 +1,6 @@
 //go:build slurm
 
-package nfs_test
+package sharedfs_test
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/metrics/nfs"
-	"github.com/scalebench/scalebench/metrics/nfs/nfstest"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
+	"github.com/scalebench/scalebench/metrics/sharedfs/nfstest"
 )
 
 // Without the package the test's file system is believed: its faults happen.
@@ -62,14 +62,14 @@ func TestNFSClientsSeeEachOther(t *testing.T) {
 	at := func(c *nfstest.Client, name string) string { return filepath.Join(c.Path, name) }
 	for i := range 20 {
 		want := fmt.Sprint("text ", i)
-		if err := nfs.Create(at(one, "new"), []byte(want), 0o600); err != nil {
+		if err := sharedfs.Create(at(one, "new"), []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := nfs.Rename(at(one, "new"), at(one, "file")); err != nil {
+		if err := sharedfs.Rename(at(one, "new"), at(one, "file")); err != nil {
 			t.Fatal(err)
 		}
 		var got []byte
-		err := nfs.Fresh(func() (err error) { got, err = os.ReadFile(at(two, "file")); return err })
+		err := sharedfs.RetryStale(func() (err error) { got, err = os.ReadFile(at(two, "file")); return err })
 		if err != nil || string(got) != want {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
@@ -148,13 +148,13 @@ func TestNFSOneGetsTheName(t *testing.T) {
 							t.Errorf("seed %d: %s: %v", seed, what, err)
 						}
 					}
-					won("file", nfs.Create(filepath.Join(c.Path, fmt.Sprint("file", round)), []byte(fmt.Sprint(i)), 0o600))
-					own, err := nfs.MkdirTemp(c.Path, ".own-", 0o700)
+					won("file", sharedfs.Create(filepath.Join(c.Path, fmt.Sprint("file", round)), []byte(fmt.Sprint(i)), 0o600))
+					own, err := sharedfs.MkdirTemp(c.Path, ".own-", 0o700)
 					if err == nil {
 						err = os.WriteFile(filepath.Join(own, fmt.Sprint(i)), nil, 0o600)
 					}
 					if err == nil {
-						err = nfs.Place(own, filepath.Join(c.Path, fmt.Sprint("folder", round)))
+						err = sharedfs.Place(own, filepath.Join(c.Path, fmt.Sprint("folder", round)))
 					}
 					won("folder", err)
 				})
@@ -196,7 +196,7 @@ func TestNFSFullDisk(t *testing.T) {
 				}
 				return 0
 			}})
-			if err := nfs.Create(filepath.Join(c.Path, "file"), []byte("text"), 0o600); !errors.Is(err, errno) {
+			if err := sharedfs.Create(filepath.Join(c.Path, "file"), []byte("text"), 0o600); !errors.Is(err, errno) {
 				t.Errorf("links %t: %v, want %v", links, err, errno)
 			}
 			if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {

@@ -1,12 +1,4 @@
-// Package regular reads regular files, and nothing else, from folders that
-// others may have written to.
-//
-// A run folder lies on a shared file system and is filled by programs that are
-// not ours. What stands there under a name of ours may be a FIFO, whose opening
-// waits for a writer for ever, a link to /dev/zero, which has no end, or a file
-// that would fill the memory. A plain os.Open or os.ReadFile hangs or dies on
-// these; here each is an error with the path and what stands there.
-package regular
+package sharedfs
 
 import (
 	"errors"
@@ -16,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-
-	"github.com/scalebench/scalebench/metrics/nfs"
 )
 
 // ErrNotRegular: something else than a file has its name.
@@ -31,7 +21,7 @@ func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY) }
 // syscall.O_NOFOLLOW a symbolic link is no regular file. A file that is replaced
 // on another host meanwhile is opened as it then is.
 func OpenFile(path string, flag int) (f *os.File, err error) {
-	err = nfs.Fresh(func() error { f, err = openOnce(path, flag); return err })
+	err = RetryStale(func() error { f, err = openOnce(path, flag); return err })
 	return f, err
 }
 
@@ -49,7 +39,7 @@ func OpenIn(folder, path string) (f *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = nfs.Fresh(func() error {
+	err = RetryStale(func() error {
 		root, err := os.OpenRoot(folder + "/.") // of a FIFO, opening the name itself would wait for a writer
 		if err != nil {
 			if at := (*fs.PathError)(nil); errors.As(err, &at) {
@@ -120,7 +110,7 @@ func onlyRegular(path string, f *os.File, err error) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = notRegular(path, kind(info.Mode()))
+		err = notRegular(path, fileKind(info.Mode()))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -138,7 +128,7 @@ func ReadFile(path string, limit int64) ([]byte, error) { return ReadFileIn("", 
 
 // ReadFileIn is ReadFile of a path below a folder, opened by OpenIn.
 func ReadFileIn(folder, path string, limit int64) (text []byte, err error) {
-	err = nfs.Fresh(func() error {
+	err = RetryStale(func() error {
 		f, err := OpenIn(folder, path)
 		if err != nil {
 			return err
@@ -188,7 +178,7 @@ func tooLarge(path string, limit int64) error {
 	return &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: files of this kind have at most %d bytes", ErrTooLarge, limit)}
 }
 
-func kind(m fs.FileMode) string {
+func fileKind(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
 		return "a folder"

@@ -1,4 +1,4 @@
-package lease
+package sharedfs
 
 import (
 	"errors"
@@ -75,7 +75,7 @@ func TestBeat(t *testing.T) {
 			}
 		}
 		stop()
-		time.Sleep(2 * Time)
+		time.Sleep(2 * LeaseTime)
 		if beaten() {
 			t.Error("a beat after the end")
 		}

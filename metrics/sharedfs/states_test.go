@@ -1,4 +1,4 @@
-package lease
+package sharedfs
 
 import (
 	"errors"
@@ -71,10 +71,10 @@ func TestStrangeFilesLapse(t *testing.T) {
 		for _, when := range []struct {
 			age  time.Duration
 			free bool
-		}{{0, false}, {-time.Hour, false}, {-24 * 365 * time.Hour, false}, {Time - 5*time.Second, false}, {2 * time.Hour, true}} {
+		}{{0, false}, {-time.Hour, false}, {-24 * 365 * time.Hour, false}, {LeaseTime - 5*time.Second, false}, {2 * time.Hour, true}} {
 			date(t, path, when.age)
 			promptly(t, name, func() {
-				l, err := Take(t.Context(), path, 0)
+				l, err := TakeLease(t.Context(), path, 0)
 				if (err == nil) != when.free || err != nil && !strings.Contains(err.Error(), path) {
 					t.Errorf("%s, %v old: taken %v, want %v (%v)", name, when.age, err == nil, when.free, err)
 				}
@@ -109,7 +109,7 @@ func TestAFolderInTheWay(t *testing.T) {
 	}
 	date(t, path, time.Hour)
 	promptly(t, "folder", func() {
-		if _, err := Take(t.Context(), path, time.Hour); err == nil || !strings.Contains(err.Error(), path+" is a folder") {
+		if _, err := TakeLease(t.Context(), path, time.Hour); err == nil || !strings.Contains(err.Error(), path+" is a folder") {
 			t.Errorf("a folder: %v", err)
 		}
 	})
@@ -119,7 +119,7 @@ func TestAFolderInTheWay(t *testing.T) {
 // same, where the folder allows it.
 func TestAnotherUsersLease(t *testing.T) {
 	if path := os.Getenv("LEASE_OF_ANOTHER"); path != "" {
-		l, err := Take(t.Context(), path, 0)
+		l, err := TakeLease(t.Context(), path, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,26 +168,26 @@ func TestAnotherUsersLease(t *testing.T) {
 func TestTouchIsNeverOfAnothers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	first := take(t, path)
-	date(t, path, 2*Time)
+	date(t, path, 2*LeaseTime)
 	second := take(t, path)
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	date(t, path, Time/2)
+	date(t, path, LeaseTime/2)
 	_ = first.touch()
 	after, err := os.ReadFile(path)
 	if err != nil || string(before) != string(after) {
 		t.Errorf("the successor's file holds %q, then %q (%v)", before, after, err)
 	}
-	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) < Time/4 {
+	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) < LeaseTime/4 {
 		t.Errorf("the successor's file was renewed by the one that lost it: %v, %v", info.ModTime(), err)
 	}
 	release(t, first)
 	if err := second.Check(); err != nil {
 		t.Error(err)
 	}
-	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) > Time {
+	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) > LeaseTime {
 		t.Errorf("the one that lost it gave up the successor's: %v, %v", info.ModTime(), err)
 	}
 	release(t, second)
@@ -198,13 +198,13 @@ func TestTouchIsNeverOfAnothers(t *testing.T) {
 func TestALateTaker(t *testing.T) {
 	for _, paused := range []string{"before the right", "before the rename"} {
 		path := filepath.Join(t.TempDir(), "lease")
-		write(t, path, Holder{Host: "other", PID: 1, Nonce: "x"}, 2*Time)
+		write(t, path, Holder{Host: "other", PID: 1, Nonce: "x"}, 2*LeaseTime)
 		late := &Lease{path: path, owner: Holder{Host: "here", PID: 1, Nonce: "late"}}
 		own := late.own("late")
 		if err := os.WriteFile(own, late.owner.text(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		stale, err := look(path)
+		stale, err := lookAtLease(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestALateTaker(t *testing.T) {
 			if err := os.Link(own, late.over("x")); err != nil {
 				t.Fatal(err)
 			}
-			date(t, own, 2*Time)
+			date(t, own, 2*LeaseTime)
 		}
 		now := take(t, path)
 		if paused == "before the rename" {
@@ -239,17 +239,17 @@ func TestCheckWhileAnotherTakesOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	l := take(t, path)
 	defer release(t, l)
-	l.renewed.Store(int64(running() - 2*Time))
-	date(t, path, 2*Time)
+	l.renewed.Store(int64(running() - 2*LeaseTime))
+	date(t, path, 2*LeaseTime)
 	if err := l.Check(); err != nil {
 		t.Errorf("stood still, and nobody came: %v", err)
 	}
-	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) > Time/4 {
+	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) > LeaseTime/4 {
 		t.Errorf("Check did not renew what had lapsed: %v, %v", info.ModTime(), err)
 	}
-	l.renewed.Store(int64(running() - 2*Time))
+	l.renewed.Store(int64(running() - 2*LeaseTime))
 	write(t, l.over(l.owner.Nonce), Holder{Host: "other", PID: 1, Nonce: "x"}, 0)
-	var held *HeldError
+	var held *LeaseHeldError
 	if err := l.Check(); !errors.As(err, &held) || !held.Lost {
 		t.Errorf("while another takes over: %v", err)
 	}

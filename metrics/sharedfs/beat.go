@@ -1,4 +1,4 @@
-package lease
+package sharedfs
 
 import (
 	"errors"
@@ -7,9 +7,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/scalebench/scalebench/metrics/nfs"
-	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Beat rewrites a file that is there every quarter of Time, until the function
@@ -37,7 +34,7 @@ func Beat(path string) (stop func()) {
 // beat writes a file's text over itself, which gives it the file server's time;
 // utimes would set that of this host.
 func beat(path string) error {
-	f, err := regular.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW)
+	f, err := OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}
@@ -58,22 +55,22 @@ func beat(path string) error {
 // negative: a date that is yet to come is set to the present. A folder that
 // cannot be written to is an error, and so is a path that is not a file.
 func Age(path, temporary string) (age time.Duration, err error) {
-	err = nfs.Fresh(func() error { age, err = ageOnce(path, temporary); return err })
+	err = RetryStale(func() error { age, err = ageOnce(path, temporary); return err })
 	return age, err
 }
 
 func ageOnce(path, temporary string) (time.Duration, error) {
 	// A network file system looks at the file's time again when it is opened.
-	f, err := regular.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW)
+	f, err := OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	reference, err := nfs.CreateTemp(temporary, ".new-", 0o600)
+	reference, err := CreateTemp(temporary, ".new-", 0o600)
 	if err != nil {
 		return 0, err
 	}
-	defer nfs.Remove(reference.Name())
+	defer Remove(reference.Name())
 	_, err = reference.Write([]byte("\n")) // an empty file may get its time from this host
 	if err := errors.Join(err, reference.Close()); err != nil {
 		return 0, err
@@ -88,7 +85,7 @@ func ageOnce(path, temporary string) (time.Duration, error) {
 	}
 	age := now.ModTime().Sub(then.ModTime())
 	if age < -renew {
-		err = present(path)
+		err = checkPresent(path)
 	}
 	return max(age, 0), err
 }

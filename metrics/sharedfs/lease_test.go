@@ -1,4 +1,4 @@
-package lease
+package sharedfs
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 func take(t *testing.T, path string) *Lease {
 	t.Helper()
-	l, err := Take(t.Context(), path, 0)
+	l, err := TakeLease(t.Context(), path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func write(t *testing.T, path string, h Holder, age time.Duration) {
 func TestOneHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	first := take(t, path)
-	var held *HeldError
-	if _, err := Take(t.Context(), path, 0); !errors.As(err, &held) || held.Holder.PID != os.Getpid() || held.Lost {
+	var held *LeaseHeldError
+	if _, err := TakeLease(t.Context(), path, 0); !errors.As(err, &held) || held.Holder.PID != os.Getpid() || held.Lost {
 		t.Errorf("a lease that is held: %v", err)
 	}
 	if err := first.Check(); err != nil {
@@ -70,15 +70,15 @@ func TestHoldersAreJudgedByAge(t *testing.T) {
 		lapsed bool
 	}{
 		"another host, fresh":           {Holder{Host: "other", PID: 1, Nonce: "x"}, 0, false},
-		"another host, nearly lapsed":   {Holder{Host: "other", PID: 1, Nonce: "x"}, Time - 5*time.Second, false},
-		"another host, lapsed":          {Holder{Host: "other", PID: 1, Nonce: "x"}, Time + time.Second, true},
+		"another host, nearly lapsed":   {Holder{Host: "other", PID: 1, Nonce: "x"}, LeaseTime - 5*time.Second, false},
+		"another host, lapsed":          {Holder{Host: "other", PID: 1, Nonce: "x"}, LeaseTime + time.Second, true},
 		"this host, process gone":       {gone, 0, true},
 		"this pid in another namespace": {Holder{Host: gone.Host, PID: gone.PID, Space: "else", Nonce: "x"}, 0, false},
 		"a clock that is ahead":         {Holder{Host: "other", PID: 1, Nonce: "x"}, -time.Hour, false},
 	} {
 		path := filepath.Join(t.TempDir(), "lease")
 		write(t, path, c.holder, c.age)
-		l, err := Take(t.Context(), path, 0)
+		l, err := TakeLease(t.Context(), path, 0)
 		if lapsed := err == nil; lapsed != c.lapsed {
 			t.Errorf("%s: taken over %v, want %v (%v)", name, lapsed, c.lapsed, err)
 		}
@@ -91,12 +91,12 @@ func TestHoldersAreJudgedByAge(t *testing.T) {
 func TestLosingALease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	first := take(t, path)
-	old := time.Now().Add(-2 * Time)
+	old := time.Now().Add(-2 * LeaseTime)
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
 	second := take(t, path)
-	var held *HeldError
+	var held *LeaseHeldError
 	if err := first.Check(); !errors.As(err, &held) || !held.Lost || !held.Holder.same(second.owner) {
 		t.Errorf("the one that lost it: %v", err)
 	}
@@ -119,14 +119,14 @@ func TestRenewing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	l := take(t, path)
 	defer release(t, l)
-	old := time.Now().Add(-Time / 2)
+	old := time.Now().Add(-LeaseTime / 2)
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.touch(); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) > Time/4 {
+	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) > LeaseTime/4 {
 		t.Errorf("not renewed: %v, %v", info.ModTime(), err)
 	}
 }
@@ -136,7 +136,7 @@ func TestTakeIsInterrupted(t *testing.T) {
 	write(t, path, Holder{Host: "other", PID: 1, Nonce: "x"}, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if _, err := Take(ctx, path, time.Hour); !errors.Is(err, context.Canceled) {
+	if _, err := TakeLease(ctx, path, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func TestManyTakers(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 20 {
-				l, err := Take(t.Context(), path, time.Minute)
+				l, err := TakeLease(t.Context(), path, time.Minute)
 				if err != nil {
 					t.Error(err)
 					return

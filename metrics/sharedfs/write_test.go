@@ -1,4 +1,4 @@
-package file
+package sharedfs
 
 import (
 	"errors"
@@ -18,16 +18,16 @@ func TestPermissions(t *testing.T) {
 		before, perm fs.FileMode // before 0: there is none
 		want         fs.FileMode
 	}{
-		{0o022, 0, Open, 0o644},
-		{0o027, 0, Open, 0o640},
-		{0o077, 0, Open, 0o600},
-		{0o002, 0, Open, 0o644},
-		{0o022, 0, Private, 0o600},
-		{0o000, 0, Script, 0o700},
-		{0o022, 0o600, Open, 0o600},
-		{0o022, 0o640, Open, 0o640},
-		{0o022, 0o666, Open, 0o644},
-		{0o022, 0o444, Open, 0o644}, // renamed over, as before
+		{0o022, 0, ModeOpen, 0o644},
+		{0o027, 0, ModeOpen, 0o640},
+		{0o077, 0, ModeOpen, 0o600},
+		{0o002, 0, ModeOpen, 0o644},
+		{0o022, 0, ModePrivate, 0o600},
+		{0o000, 0, ModeScript, 0o700},
+		{0o022, 0o600, ModeOpen, 0o600},
+		{0o022, 0o640, ModeOpen, 0o640},
+		{0o022, 0o666, ModeOpen, 0o644},
+		{0o022, 0o444, ModeOpen, 0o644}, // renamed over, as before
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		if test.before != 0 {
@@ -58,11 +58,11 @@ func TestPermissions(t *testing.T) {
 func TestFailure(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	if err := Write(path, []byte("old"), Open); err != nil {
+	if err := Write(path, []byte("old"), ModeOpen); err != nil {
 		t.Fatal(err)
 	}
 	broken := errors.New("broken")
-	err := Replace(path, Open, func(w io.Writer) error {
+	err := Replace(path, ModeOpen, func(w io.Writer) error {
 		_, _ = io.WriteString(w, "half")
 		return broken
 	})
@@ -99,7 +99,7 @@ func TestErrorNamesTheFile(t *testing.T) {
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 			t.Fatal(err)
 		}
-		err := Replace(path, Open, write)
+		err := Replace(path, ModeOpen, write)
 		if back := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); back != nil {
 			t.Fatal(back)
 		}
@@ -117,7 +117,7 @@ func TestErrorNamesTheFile(t *testing.T) {
 func TestUnwritableFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "none")
 	path := filepath.Join(folder, "a.html")
-	err := Write(path, []byte("x"), Open)
+	err := Write(path, []byte("x"), ModeOpen)
 	if want := "cannot write " + path + ": its folder " + folder + ": no such file or directory"; err == nil || err.Error() != want || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -1,4 +1,4 @@
-package lease
+package sharedfs
 
 import (
 	"encoding/json"
@@ -11,9 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/scalebench/scalebench/metrics/nfs"
-	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Holder is what the file says of who holds the lease.
@@ -58,8 +55,8 @@ func space() string {
 	return strings.TrimSpace(string(boot)) + " " + pids
 }
 
-// state is a lease's file as it was when it was looked at.
-type state struct {
+// leaseState is a lease's file as it was when it was looked at.
+type leaseState struct {
 	Holder
 	id      string // of the holder; of one that the file does not name, the file's
 	path    string
@@ -67,9 +64,9 @@ type state struct {
 	written time.Time // by the file server's clock
 }
 
-// look reads what is called path, whatever it is.
-func look(path string) (state, error) {
-	s, f, err := open(path, os.O_RDONLY)
+// lookAtLease reads what is called path, whatever it is.
+func lookAtLease(path string) (leaseState, error) {
+	s, f, err := openLease(path, os.O_RDONLY)
 	return s, errors.Join(err, closed(f))
 }
 
@@ -80,12 +77,12 @@ func closed(f *os.File) error {
 	return f.Close()
 }
 
-// open is look, and leaves the file open. It is nil where it could not be opened
+// openLease is look, and leaves the file open. It is nil where it could not be opened
 // or is no file: such a thing has a date and no holder that could be asked, and
 // lapses like any other.
-func open(path string, flag int) (s state, f *os.File, err error) {
-	err = nfs.Fresh(func() error {
-		s, f, err = openOnce(path, flag)
+func openLease(path string, flag int) (s leaseState, f *os.File, err error) {
+	err = RetryStale(func() error {
+		s, f, err = openLeaseOnce(path, flag)
 		return err
 	})
 	return s, f, err
@@ -94,29 +91,29 @@ func open(path string, flag int) (s state, f *os.File, err error) {
 // textLimit is more than a lease's file ever holds.
 const textLimit = 4096
 
-func openOnce(path string, flag int) (state, *os.File, error) {
+func openLeaseOnce(path string, flag int) (leaseState, *os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return state{}, nil, err
+		return leaseState{}, nil, err
 	}
 	if !info.Mode().IsRegular() { // even the opening of some devices does something
 		return unnamed(path, info), nil, nil
 	}
-	f, err := regular.OpenFile(path, flag|syscall.O_NOFOLLOW)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, regular.ErrNotRegular) {
+	f, err := OpenFile(path, flag|syscall.O_NOFOLLOW)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrNotRegular) {
 		return unnamed(path, info), nil, nil
 	}
 	if err != nil {
-		return state{}, nil, err
+		return leaseState{}, nil, err
 	}
 	// A network file system looks at the file's time again when it is opened.
 	if info, err = f.Stat(); err != nil {
-		return state{}, nil, errors.Join(err, f.Close())
+		return leaseState{}, nil, errors.Join(err, f.Close())
 	}
 	s := unnamed(path, info)
 	text, err := io.ReadAll(io.LimitReader(f, textLimit+1))
 	if errors.Is(err, syscall.ESTALE) {
-		return state{}, nil, errors.Join(err, f.Close())
+		return leaseState{}, nil, errors.Join(err, f.Close())
 	}
 	if err != nil { // the file says nothing that can be read
 		return s, f, nil
@@ -134,11 +131,11 @@ var (
 	hostname = regexp.MustCompile(`^[0-9A-Za-z_.:-]{1,255}$`)
 )
 
-func unnamed(path string, info fs.FileInfo) state {
+func unnamed(path string, info fs.FileInfo) leaseState {
 	var inode uint64
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		inode = uint64(sys.Ino)
 	}
-	return state{path: path, mode: info.Mode(), written: info.ModTime(), id: fmt.Sprintf("i%d", inode),
+	return leaseState{path: path, mode: info.Mode(), written: info.ModTime(), id: fmt.Sprintf("i%d", inode),
 		Holder: Holder{Host: "an unknown process"}}
 }

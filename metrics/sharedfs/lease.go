@@ -1,24 +1,4 @@
-// Package lease is a lock between hosts that share a file system: a file that
-// its holder touches as long as it lives. Byte-range locks do not reach other
-// hosts on every network file system; a file that is made by link(2), or by
-// O_EXCL, does, and one that is no longer touched can be taken over. Ages are
-// told by the file server's clock alone, from the times of two files, so that
-// hosts whose clocks differ agree.
-//
-// Requests may be done late, twice, or without an answer. So the file is made
-// once and never removed: to give the lease up is to make the file old. Who
-// takes over needs the right to succeed this holder, a file of its own
-// (PATH.over-HOLDER) that one taker can make, and then renames a file that is
-// its alone (PATH.NONCE) over the holder's. Should it stand still on the way,
-// whoever succeeds it in turn removes that file first, and the rename, however
-// late, does nothing. A holder touches the file through a descriptor, which is
-// never another's.
-//
-// A lease keeps two commands from working at once; it cannot stop a holder that
-// slept for longer than Time and goes on. Whoever holds one calls Check before
-// each step that must not be done twice, and such a step has a guard of its own
-// besides (a transaction, a claim).
-package lease
+package sharedfs
 
 import (
 	"context"
@@ -32,20 +12,30 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/scalebench/scalebench/metrics/nfs"
-	"github.com/scalebench/scalebench/metrics/regular"
 )
+
+// How a lease is taken. Requests may be done late, twice, or without an answer.
+// So the file is made once and never removed: giving the lease up makes the file
+// old. A taker needs the right to succeed the holder, a file (PATH.over-HOLDER)
+// that only one taker can make, and then renames a file that only it uses
+// (PATH.NONCE) over the holder's. If it pauses on the way, its successor removes
+// that file first, and the rename, however late, does nothing. A holder touches
+// the file through a descriptor, so it never touches another holder's file.
+//
+// A lease keeps two commands from working at once; it cannot stop a holder that
+// slept for longer than LeaseTime and continues. A holder calls Check before each
+// step that must not be done twice, and such a step is also guarded by itself (a
+// transaction, a claim).
 
 const (
-	Time  = 60 * time.Second // a lease not renewed for so long has lapsed
-	renew = Time / 4
-	retry = 50 * time.Millisecond // between two tries for one that is held
+	LeaseTime = 60 * time.Second // a lease not renewed for so long has lapsed
+	renew     = LeaseTime / 4
+	retry     = 50 * time.Millisecond // between two tries for one that is held
 )
 
-// Patience is how long to wait for a lease so that one of a process that is gone
+// LeasePatience is how long to wait for a lease so that one of a process that is gone
 // has lapsed by then, whatever its date says.
-const Patience = Time + 30*time.Second
+const LeasePatience = LeaseTime + 30*time.Second
 
 var began = time.Now()
 
@@ -60,23 +50,23 @@ type Lease struct {
 	done    sync.WaitGroup
 }
 
-// HeldError says that somebody else holds the lease, or has taken it over.
-type HeldError struct {
+// LeaseHeldError says that somebody else holds the lease, or has taken it over.
+type LeaseHeldError struct {
 	Path   string
 	Holder Holder
 	Lost   bool // it was ours and lapsed
 }
 
-func (e *HeldError) Error() string {
+func (e *LeaseHeldError) Error() string {
 	if e.Lost {
-		return fmt.Sprintf("%s took over our lock %s, which was not renewed for %s; run the command again", e.Holder, e.Path, Time)
+		return fmt.Sprintf("%s took over our lock %s, which was not renewed for %s; run the command again", e.Holder, e.Path, LeaseTime)
 	}
-	return fmt.Sprintf("%s holds the lock %s; wait for it to end, or end it; the lock of a process that is gone lapses after %s", e.Holder, e.Path, Time)
+	return fmt.Sprintf("%s holds the lock %s; wait for it to end, or end it; the lock of a process that is gone lapses after %s", e.Holder, e.Path, LeaseTime)
 }
 
-// Take takes the lease at path, for which it waits up to wait; the error is
+// TakeLease takes the lease at path, for which it waits up to wait; the error is
 // then a *HeldError.
-func Take(ctx context.Context, path string, wait time.Duration) (*Lease, error) {
+func TakeLease(ctx context.Context, path string, wait time.Duration) (*Lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
@@ -93,7 +83,7 @@ func Take(ctx context.Context, path string, wait time.Duration) (*Lease, error) 
 		}
 		left := time.Until(deadline)
 		if left <= 0 {
-			return nil, &HeldError{Path: path, Holder: *holder}
+			return nil, &LeaseHeldError{Path: path, Holder: *holder}
 		}
 		select {
 		case <-ctx.Done():
@@ -115,7 +105,7 @@ func (l *Lease) try() (holder *Holder, err error) {
 		}
 	}()
 	own, started := l.own(l.owner.Nonce), running()
-	defer nfs.Remove(own)
+	defer Remove(own)
 	if err := os.WriteFile(own, l.owner.text(), 0o600); err != nil {
 		var path *fs.PathError // of a name that nobody knows
 		if errors.As(err, &path) {
@@ -123,10 +113,10 @@ func (l *Lease) try() (holder *Holder, err error) {
 		}
 		return nil, fmt.Errorf("cannot write in %s: %w", filepath.Dir(l.path), err)
 	}
-	now, err := look(l.path)
+	now, err := lookAtLease(l.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = nfs.Put(own, l.path)
+		err = Put(own, l.path)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("the lock %s cannot be taken: %w", l.path, err)
 		}
@@ -152,14 +142,14 @@ func (l *Lease) over(id string) string { return l.path + ".over-" + id }
 
 // succeed puts our file in the place of one whose holder is gone; the holder
 // that it returns is one that is not.
-func (l *Lease) succeed(gone state, own string, started time.Duration) (*Holder, error) {
-	chain := []state{gone} // whoever may yet have the lease: the holder, and takers that died on the way
+func (l *Lease) succeed(gone leaseState, own string, started time.Duration) (*Holder, error) {
+	chain := []leaseState{gone} // whoever may yet have the lease: the holder, and takers that died on the way
 	for over := l.over(gone.id); ; over = l.over(chain[len(chain)-1].id) {
-		err := nfs.Put(own, over)
+		err := Put(own, over)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("the lock %s cannot be taken over: %w", l.path, err)
 		}
-		taker, err := look(over)
+		taker, err := lookAtLease(over)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(chain) > maxChain {
 			return &Holder{Host: "another command"}, nil // it has just been succeeded: try again
 		}
@@ -173,7 +163,7 @@ func (l *Lease) succeed(gone state, own string, started time.Duration) (*Holder,
 			return &taker.Holder, err
 		}
 		if taker.Nonce != "" {
-			if err := nfs.Remove(l.own(taker.Nonce)); err != nil {
+			if err := Remove(l.own(taker.Nonce)); err != nil {
 				return nil, err
 			}
 		}
@@ -182,7 +172,7 @@ func (l *Lease) succeed(gone state, own string, started time.Duration) (*Holder,
 	last := l.over(chain[len(chain)-1].id)
 	// Only we can replace any of these now. Who holds it? It may have been none
 	// of them for long, or have come to life.
-	now, err := look(l.path)
+	now, err := lookAtLease(l.path)
 	if err == nil {
 		known := false
 		for _, s := range chain {
@@ -190,20 +180,20 @@ func (l *Lease) succeed(gone state, own string, started time.Duration) (*Holder,
 		}
 		lapsed, wrong := l.gone(now, own)
 		if err = wrong; err == nil && (!known || !lapsed || !soon(started)) {
-			return &now.Holder, nfs.Remove(last)
+			return &now.Holder, Remove(last)
 		}
 	}
 	if err == nil {
-		err = nfs.Rename(own, l.path)
+		err = Rename(own, l.path)
 	}
 	if errors.Is(err, fs.ErrNotExist) { // we were succeeded, or somebody deleted the file
-		return &Holder{Host: "another command"}, nfs.Remove(last)
+		return &Holder{Host: "another command"}, Remove(last)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the lock %s cannot be taken over: %w; remove it", l.path, err), nfs.Remove(last))
+		return nil, errors.Join(fmt.Errorf("the lock %s cannot be taken over: %w; remove it", l.path, err), Remove(last))
 	}
 	for _, s := range chain {
-		if err := nfs.Remove(l.over(s.id)); err != nil {
+		if err := Remove(l.over(s.id)); err != nil {
 			return nil, err
 		}
 	}
@@ -215,12 +205,12 @@ const maxChain = 100
 
 // soon reports whether what began then is still so recent that none of it can
 // have lapsed.
-func soon(started time.Duration) bool { return running()-started < Time/2 }
+func soon(started time.Duration) bool { return running()-started < LeaseTime/2 }
 
 // hold opens the lease's file if it is ours, or returns whose it is. Read and
 // touched through one descriptor it is ours for good.
 func (l *Lease) hold(started time.Duration) (*Holder, error) {
-	now, f, err := open(l.path, os.O_RDWR)
+	now, f, err := openLease(l.path, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Holder{Host: "another command"}, nil
 	}
@@ -237,9 +227,9 @@ func (l *Lease) hold(started time.Duration) (*Holder, error) {
 
 // gone reports whether a holder is no longer there. reference is a file that was
 // written to the same folder no later than the holder's was looked at.
-func (l *Lease) gone(s state, reference string) (bool, error) {
+func (l *Lease) gone(s leaseState, reference string) (bool, error) {
 	if s.mode.IsDir() {
-		return false, fmt.Errorf("the lock %s is a folder, %w; remove it", s.path, regular.ErrNotRegular)
+		return false, fmt.Errorf("the lock %s is a folder, %w; remove it", s.path, ErrNotRegular)
 	}
 	if _, mine := given.Load(s.Nonce); mine && s.Nonce != "" { // whatever its date says
 		return true, nil
@@ -256,17 +246,17 @@ func (l *Lease) gone(s state, reference string) (bool, error) {
 	}
 	age := now.ModTime().Sub(s.written)
 	if age < -renew {
-		if err := present(s.path); err != nil {
+		if err := checkPresent(s.path); err != nil {
 			return false, err
 		}
 	}
-	return age > Time, nil
+	return age > LeaseTime, nil
 }
 
-// present brings a date that is yet to come to the present, from where the file
+// checkPresent brings a date that is yet to come to the present, from where the file
 // ages like any other: the server's clock was set back, or somebody set the
 // date. A holder that lives would have done it itself within renew.
-func present(path string) error {
+func checkPresent(path string) error {
 	if err := touchNow(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is dated in the future by the file server's clock, and its date cannot be set: %w; remove it if its command no longer runs", path, err)
 	}
@@ -312,9 +302,9 @@ func (l *Lease) Check() error {
 	if err := l.touch(); err != nil {
 		return err
 	}
-	taker, err := look(l.over(l.owner.Nonce))
+	taker, err := lookAtLease(l.over(l.owner.Nonce))
 	if err == nil {
-		return &HeldError{Path: l.path, Holder: taker.Holder, Lost: true}
+		return &LeaseHeldError{Path: l.path, Holder: taker.Holder, Lost: true}
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -324,14 +314,14 @@ func (l *Lease) Check() error {
 
 // ours is a *HeldError unless the file is ours.
 func (l *Lease) ours() error {
-	now, err := look(l.path)
+	now, err := lookAtLease(l.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &HeldError{Path: l.path, Holder: Holder{Host: "somebody"}, Lost: true}
+		return &LeaseHeldError{Path: l.path, Holder: Holder{Host: "somebody"}, Lost: true}
 	case err != nil:
 		return err
 	case !now.same(l.owner):
-		return &HeldError{Path: l.path, Holder: now.Holder, Lost: true}
+		return &LeaseHeldError{Path: l.path, Holder: now.Holder, Lost: true}
 	}
 	return nil
 }

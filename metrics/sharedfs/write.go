@@ -1,11 +1,4 @@
-// Package file writes files whole: under a temporary name in the same folder,
-// synced, then renamed, so that a reader sees all of the new content or all of
-// the old, whenever the writer dies.
-//
-// Permissions are what the caller asks for less what the umask takes away, and
-// less what the file that is replaced did not have: nothing here ever calls
-// chmod, which knows no umask. A file that its owner has made private stays so.
-package file
+package sharedfs
 
 import (
 	"bufio"
@@ -15,16 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/scalebench/scalebench/metrics/nfs"
 )
 
 // Permissions of what is written, before the umask.
 const (
-	Open    fs.FileMode = 0o644 // results and records
-	Private fs.FileMode = 0o600 // what may hold a secret
-	Script  fs.FileMode = 0o700 // a script, which may export one
-	Folder  fs.FileMode = 0o755
+	ModeOpen    fs.FileMode = 0o644 // results and records
+	ModePrivate fs.FileMode = 0o600 // what may hold a secret
+	ModeScript  fs.FileMode = 0o700 // a script, which may export one
+	ModeFolder  fs.FileMode = 0o755
 )
 
 // Write writes a file whole.
@@ -47,7 +38,7 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) (err er
 	}
 	defer func() {
 		if err != nil {
-			_ = nfs.Remove(f.Name())
+			_ = Remove(f.Name())
 			if errors.As(err, &own) && own.Path == f.Name() {
 				err = own.Err
 			}
@@ -67,7 +58,7 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) (err er
 	if err != nil {
 		return err
 	}
-	err = nfs.Rename(f.Name(), path)
+	err = Rename(f.Name(), path)
 	if _, left := os.Lstat(f.Name()); errors.Is(err, fs.ErrNotExist) && errors.Is(left, fs.ErrNotExist) {
 		// Nobody else knows the name: it was renamed, the answer was lost, and
 		// another writer's file has taken its place since.
@@ -79,7 +70,7 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) (err er
 // create opens a new file beside path.
 func create(path string, perm fs.FileMode) (*os.File, error) {
 	if before, err := os.Stat(path); err == nil && before.Mode().IsRegular() {
-		perm &= before.Mode().Perm() | Script // what the owner may do stays
+		perm &= before.Mode().Perm() | ModeScript // what the owner may do stays
 	}
-	return nfs.CreateTemp(filepath.Dir(path), ".new-", perm)
+	return CreateTemp(filepath.Dir(path), ".new-", perm)
 }

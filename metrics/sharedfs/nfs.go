@@ -1,13 +1,30 @@
-// Package nfs changes files on file systems whose replies can be lost. A client
-// that hears nothing asks again, and the second time an mkdir or a link that
-// was done is told "exists", a rename or a remove "no such file". So nothing
-// here believes such an error: it looks at what is there. That needs names that
-// nobody else uses, and the caller's to be seen again by its inode.
+// Package sharedfs reads, writes and locks files on file systems that several
+// hosts share and other users may write to.
 //
-// Exclusive creation (O_EXCL) is the one call that NFS itself repeats safely, by
-// a verifier that it keeps with the file (RFC 1813, 3.3.8); a file that must
-// be known as ours is made by Create all the same, whole and by link.
-package nfs
+// Names (nfs.go): over NFS a client that hears no reply asks again, and an mkdir
+// or a link that had succeeded then fails with "exists", a rename or a remove with
+// "no such file". So nothing here believes such an error: it looks at the file
+// itself. That needs temporary names that only the caller uses, so that its file
+// can be recognised by inode. NFS repeats only exclusive creation (O_EXCL) safely,
+// by a verifier that it keeps with the file (RFC 1813, 3.3.8); Create still makes
+// a file that must be recognised as ours whole, and links it to its name.
+//
+// Reading (read.go): in a run folder, one of our names may belong to a FIFO, whose
+// opening waits for a writer, to a link to /dev/zero, which never ends, or to a
+// file that would fill the memory. A plain os.Open or os.ReadFile hangs or fails
+// on these; here each is an error with the path and the kind of file.
+//
+// Writing (write.go): a file is written under a temporary name in the same folder,
+// synced, then renamed: a reader sees all of the new content or all of the old.
+// Permissions are those requested, less the umask and less what the replaced file
+// did not have: nothing here calls chmod, which ignores the umask. So a file that
+// its owner has made private stays private.
+//
+// A lease (lease.go) is a lock between hosts: a file that its holder touches as
+// long as it lives. Byte-range locks do not reach other hosts on every network
+// file system. Ages are determined by the file server's clock alone, from the
+// times of two files, so that hosts whose clocks differ agree.
+package sharedfs
 
 import (
 	"crypto/rand"
@@ -36,17 +53,17 @@ func again(f func() bool) {
 	}
 }
 
-// Fresh calls f, and a few times more as long as it says ESTALE: the file was
+// RetryStale calls f, and a few times more as long as it says ESTALE: the file was
 // replaced on another host after its name was looked up here. What f did
 // before must not matter.
-func Fresh(f func() error) (err error) {
+func RetryStale(f func() error) (err error) {
 	again(func() bool { err = f(); return !errors.Is(err, syscall.ESTALE) })
 	return err
 }
 
-// There calls f, and a few times more as long as it says that a file is missing
+// RetryMissing calls f, and a few times more as long as it says that a file is missing
 // which is known to be there: this host may remember that it was not.
-func There(f func() error) (err error) {
+func RetryMissing(f func() error) (err error) {
 	again(func() bool { err = f(); return !errors.Is(err, fs.ErrNotExist) })
 	return err
 }
@@ -55,7 +72,7 @@ func There(f func() error) (err error) {
 // once, and none of those that clients give to files which were removed while
 // they were open (".nfs…").
 func ReadDir(path string) (entries []fs.DirEntry, err error) {
-	err = Fresh(func() error { entries, err = os.ReadDir(path); return err })
+	err = RetryStale(func() error { entries, err = os.ReadDir(path); return err })
 	entries = slices.CompactFunc(entries, func(a, b fs.DirEntry) bool { return a.Name() == b.Name() })
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".nfs") }), err
 }

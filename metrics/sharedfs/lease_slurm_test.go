@@ -1,6 +1,6 @@
 //go:build slurm
 
-package lease
+package sharedfs
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/metrics/nfs/nfstest"
+	"github.com/scalebench/scalebench/metrics/sharedfs/nfstest"
 )
 
 func TestMain(m *testing.M) {
@@ -42,18 +42,18 @@ func taker(path, ledger, seed string) int {
 		return 1
 	}
 	for range 3 {
-		l, err := Take(context.Background(), path, time.Minute)
+		l, err := TakeLease(context.Background(), path, time.Minute)
 		if err != nil {
 			fmt.Println(err)
 			return 1
 		}
 		if rng.IntN(3) == 0 { // stands still for longer than Time, by its own clock as by the server's
-			old := time.Now().Add(-2 * Time).Unix()
+			old := time.Now().Add(-2 * LeaseTime).Unix()
 			if err := syscall.Futimes(int(l.file.Fd()), []syscall.Timeval{{Sec: old}, {Sec: old}}); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				fmt.Println(err)
 				return 1
 			}
-			l.renewed.Add(-int64(2 * Time))
+			l.renewed.Add(-int64(2 * LeaseTime))
 			time.Sleep(time.Duration(rng.IntN(int(150 * time.Millisecond))))
 		}
 		switch err := l.Check(); {
@@ -68,7 +68,7 @@ func taker(path, ledger, seed string) int {
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			}
 			syscall.Flock(int(book.Fd()), syscall.LOCK_UN)
-		case errors.As(err, new(*HeldError)):
+		case errors.As(err, new(*LeaseHeldError)):
 			fmt.Fprintln(book, "lost")
 		default:
 			fmt.Println(err)
