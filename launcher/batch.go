@@ -38,7 +38,7 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 		Modules: site.Modules, Setup: site.Setup, Environment: site.Environment,
 		Container: slurm.Container{Runtime: site.Container.Runtime, Image: site.Container.Image,
 			Mounts: site.Container.Mounts, Workdir: site.Container.Workdir},
-		RunDir: a.Run.Path(), Worker: b.Worker, Interface: site.Interface,
+		RunDir: a.Run.Path(), Worker: b.Worker, Shared: b.Shared, Interface: site.Interface,
 		Command: append([]string{b.Worker}, supervise(a.Run, a.Record)...),
 	}
 	if len(a.Record.Exclude) > 0 { // beside those that the site file names

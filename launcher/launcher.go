@@ -157,6 +157,8 @@ type Creator struct {
 	Version string
 	Commit  string // git commit of the study's folder
 	Worker  string // absolute path of scalebench-worker
+	// Shared: the group may read what a batch job writes, and not only the user.
+	Shared bool
 	// Every is how often the nodes of a run are sampled; 0: never.
 	Every study.Duration
 

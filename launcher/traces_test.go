@@ -89,6 +89,10 @@ func TestTraces(t *testing.T) {
 	if traces.Accuracy == nil || *traces.Accuracy != 0.5 {
 		t.Errorf("accuracy %v, want 0.5", traces.Accuracy)
 	}
+	if age := metrics.Unix(time.Now()) - traces.StartUnix; age < 0 || age > 600 {
+		t.Errorf("started %v, want a moment ago", traces.StartUnix)
+	}
+	traces.StartUnix = 0
 	traces.Accuracy = nil // fmt would compare addresses
 	if math.Abs(traces.Throughput-6400) < 1e-6 {
 		traces.Throughput = 6400

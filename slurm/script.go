@@ -46,6 +46,7 @@ type Script struct {
 	Hint            string        // "nomultithread", …; excludes CPUBind
 	CPUBind         string        // srun --cpu-bind
 	MPI             string        // srun --mpi, such as "pmix"
+	Shared          bool          // the group may read what the job writes: umask 027, else 077
 	Output          string        // file of the script's own output; a plain path, no % patterns
 
 	// Options are further sbatch options by long name without the dashes; an

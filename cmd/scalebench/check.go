@@ -53,7 +53,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 		return err
 	}
 	if w.site.Template != "" { // a wrong one would be found by the first submission
-		creator := launcher.Creator{Folder: w.folder, Site: w.site, Worker: "/scalebench-worker"} // where it is, submit will see
+		creator := launcher.Creator{Folder: w.folder, Site: w.site, Shared: w.study.Share == study.ShareGroup, Worker: "/scalebench-worker"} // where it is, submit will see
 		backend, err := launcher.NewSlurm(launcher.Options{Creator: creator, Policy: w.study.Policy})
 		if err == nil {
 			err = backend.Drafts(w.plan, func(string, []byte) error { return nil })

@@ -149,7 +149,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	spareMemory()
 	obs, warnings, err := db.Select(ctx, store.Filter{Study: name, Where: o.where, Planned: !o.edited && o.points == nil})
 	if err != nil {
-		return nil, storeError(err)
+		return nil, s.missing(ctx, name, err)
 	}
 	if o.points != nil {
 		obs = slices.DeleteFunc(obs, func(x scaling.Observation) bool { return !o.points[x.Point] })

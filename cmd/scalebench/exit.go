@@ -226,5 +226,5 @@ func hintFor(err error) string {
 	case errors.As(err, &plan):
 		return planHint
 	}
-	return ""
+	return askOwner(err)
 }

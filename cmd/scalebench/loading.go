@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -108,6 +110,9 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, a aske
 				return nil, &usageError{err: err}
 			}
 		}
+	}
+	if umask, shared := w.study.Umask(); shared {
+		syscall.Umask(umask)
 	}
 	w.given = precheck.Named{Site: a.site != "", Command: a.typed || slices.ContainsFunc(w.study.Overrides, func(o study.Override) bool { return o.Path == "command.run" })}
 	if nodes != nil {
@@ -300,7 +305,7 @@ func (s *session) options(ctx context.Context, w *work) (launcher.Options, error
 	if ctx.Err() != nil { // git was not heard out
 		return launcher.Options{}, context.Cause(ctx)
 	}
-	creator := launcher.Creator{Folder: w.folder, Site: w.site, Key: w.study.Key, Version: version.String(), Commit: commit,
+	creator := launcher.Creator{Folder: w.folder, Site: w.site, Shared: w.study.Share == study.ShareGroup, Key: w.study.Key, Version: version.String(), Commit: commit,
 		Worker: worker, Every: w.study.Telemetry.Every}
 	return launcher.Options{Creator: creator, Policy: w.study.Policy}, nil
 }
@@ -311,13 +316,22 @@ func (s *session) options(ctx context.Context, w *work) (launcher.Options, error
 func (s *session) survey(ctx context.Context, attempts []*launcher.Attempt) (states []launcher.State, unread int, err error) {
 	states, err = launcher.Survey(ctx, attempts)
 	warnings := s.limitWarnings()
+	asks, strangers := "", 0 // of runs of somebody else, who gets one question
 	for _, state := range states {
-		if state.Err != nil {
-			warnings.warn("runs that cannot be read", "%s: %v", state.Record.ID, state.Err)
-			unread++
+		if state.Err == nil {
+			continue
 		}
+		unread++
+		if ask := askOwner(state.Err); ask != "" && !s.verbose {
+			asks, strangers = cmp.Or(asks, ask), strangers+1
+			continue
+		}
+		warnings.warn("runs that cannot be read", "%s: %v", state.Record.ID, state.Err)
 	}
 	warnings.end()
+	if strangers > 0 {
+		s.warn("%s: permission denied; %s", number.Count(strangers, "run"), asks)
+	}
 	return states, unread, explainScheduler(err)
 }
 

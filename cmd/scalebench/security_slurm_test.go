@@ -11,18 +11,19 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestSlurmModes: what a job writes is its user's alone, a line of the site's
-// setup shares it with the group, and the command gets the secrets that the
+// TestSlurmModes: what a job writes is its user's alone; the study, or a line of the
+// site's setup, shares it with the group; and the command gets the secrets that the
 // records have not.
 func TestSlurmModes(t *testing.T) {
 	b := newBench(t, startCluster(t, slurmtest.Options{}))
 	for name, test := range map[string]struct {
-		setup string
-		want  fs.FileMode
-	}{"alone": {"true", 0o600}, "shared": {"umask 027", 0o640}} {
+		setup, share string
+		want         fs.FileMode
+	}{"alone": {"true", "", 0o600}, "shared": {"umask 027", "", 0o640}, "group": {"true", "group", 0o640}} {
 		b.write(name+".site.toml", "setup = [\""+test.setup+"\"]\n[[partitions]]\nname = \"main\"\n")
 		b.write(name+".toml", `[study]
 name = "`+name+`"
+share = "`+test.share+`"
 [command]
 run = ["sh", "-c", "test $API_TOKEN = s3cr3tVALUE99 && echo loss: 1"]
 environment = { API_TOKEN = "s3cr3tVALUE99" }

@@ -82,7 +82,7 @@ func (s *session) observations(ctx context.Context, o selection) ([]scaling.Obse
 	defer db.Close()
 	list, warnings, err := db.Select(ctx, filter)
 	if err != nil {
-		return nil, nil, storeError(err)
+		return nil, nil, s.missing(ctx, filter.Study, err)
 	}
 	if len(list) == 0 {
 		s.doubtAll(filter.Study, warnings...)

@@ -59,6 +59,7 @@ type Study struct {
 	First     int    // and of the first one that is planned
 	Seed      int64  // repeat r runs with Seed + r - 1
 	Site      string // path of the site file, "" for none
+	Share     string // with whom the runs are shared: ShareGroup, or "" for what the umask lets read
 	Workload  Workload
 	Data      Data
 	Own       Own // [parameters]
@@ -85,6 +86,14 @@ type Study struct {
 	lines      lines
 }
 
+// ShareGroup is the value of study.share with which the group of the runs folder may
+// read the runs, and nobody else, whatever the user's umask is.
+const ShareGroup = "group"
+
+// Umask is the umask with which everything of the study's runs is written; ok is false
+// where it is the user's own.
+func (s *Study) Umask() (umask int, ok bool) { return 0o027, s.Share == ShareGroup }
+
 // header is the [study] table.
 type header struct {
 	Name    string `toml:"name"`
@@ -92,6 +101,7 @@ type header struct {
 	First   int    `toml:"first_repeat"`
 	Seed    int64  `toml:"seed"`
 	Site    string `toml:"site"`
+	Share   string `toml:"share"`
 }
 
 // tables are the top-level keys of a study file.
@@ -199,6 +209,8 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 		d.conflict("study.first_repeat", fmt.Sprintf("%d is more than study.repeats, %d, which is the last one", s.First, s.Repeats), "study.repeats")
 	}
 	s.Site = d.path("study.site", head.Site)
+	s.Share = head.Share
+	d.rule("study.share", among("", ShareGroup)(head.Share))
 
 	workload := d.sub(d.top, "workload")
 	kind := d.workloadKind(workload)
