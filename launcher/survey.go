@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/pointkey"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
@@ -158,7 +158,7 @@ func (s State) Selectable() metrics.Run {
 	run.ID, run.Attempt, run.CreatedUnix = s.Record.ID, s.Number, s.Record.CreatedUnix
 	run.Status, run.Detail, run.Job = s.Status, s.Detail, s.Job
 	if s.Record.Backend == Slurm {
-		run.Parameters[pointkey.Exclusive] = s.Record.Exclusive // the study may leave it out
+		run.Parameters[measure.ExclusiveKey] = s.Record.Exclusive // the study may leave it out
 	}
 	return run
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/spelling"
+	"github.com/scalebench/scalebench/launcher/study"
 )
 
 // invocation is a command line taken apart. The command line library reads
@@ -354,7 +354,7 @@ func (line invocation) explain(app *cli.App, err error) error {
 		names = append(names, dashed(n))
 	}
 	hint := "A word that begins with a dash and is not a flag goes after --.\n" + hintHelp(name)
-	if near := spelling.Hint(tried, names); near != "" {
+	if near := study.SpellingHint(tried, names); near != "" {
 		hint = near + "\n" + hint
 	}
 	return &usageError{err: fmt.Errorf("%s%w", line.about(), err), hint: hint}
@@ -363,7 +363,7 @@ func (line invocation) explain(app *cli.App, err error) error {
 func unknownCommand(parent string, level []*cli.Command, word string) error {
 	names := commandNames(level)
 	hint := fmt.Sprintf("Valid: %s.\n%s", strings.Join(names, ", "), hintHelp(parent))
-	if near := spelling.Hint(word, names); near != "" {
+	if near := study.SpellingHint(word, names); near != "" {
 		hint = near + "\n" + hint
 	}
 	return &usageError{err: fmt.Errorf("unknown command %q", strings.TrimPrefix(parent+" "+word, appName+" ")), hint: hint}

@@ -18,8 +18,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/slurm"
 )
@@ -254,7 +254,7 @@ type question struct {
 // questionsOf are those among a point's parameters.
 func questionsOf(parameters map[string]any) map[string]any {
 	asked := map[string]any{}
-	for _, key := range pointkey.Questions() {
+	for _, key := range measure.QuestionKeys() {
 		if v := parameters[key]; v != nil {
 			asked[key] = v
 		}
@@ -264,7 +264,7 @@ func questionsOf(parameters map[string]any) map[string]any {
 
 // ask puts questions in place of those that a run was begun with.
 func ask(parameters, asked map[string]any) {
-	for _, key := range pointkey.Questions() {
+	for _, key := range measure.QuestionKeys() {
 		delete(parameters, key)
 	}
 	maps.Copy(parameters, asked)
@@ -334,8 +334,8 @@ func (c *collection) readAnew(ctx context.Context, fact metrics.Run, files []met
 	}
 	parameters := anew.Parameters()
 	ask(parameters, questionsOf(fact.Parameters))
-	if exclusive, ok := fact.Parameters[pointkey.Exclusive]; ok {
-		parameters[pointkey.Exclusive] = exclusive
+	if exclusive, ok := fact.Parameters[measure.ExclusiveKey]; ok {
+		parameters[measure.ExclusiveKey] = exclusive
 	}
 	fact.Parameters = parameters
 	report, err := c.db.Ingest(ctx, fact, withoutFirst(files, anew.Restart))

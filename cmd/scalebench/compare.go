@@ -13,7 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/metrics/contrast"
+	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -101,7 +101,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 			warnings = append(warnings, text+": "+w)
 		}
 	}
-	r, err := contrast.Compare(sides[0], sides[1], o.measure, contrast.Options{Mix: o.mix})
+	r, err := compare.Runs(sides[0], sides[1], o.measure, compare.Options{Mix: o.mix})
 	if err != nil {
 		return &usageError{err: err}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/metrics/cost"
-	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -95,7 +94,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return err
 	}
-	rows, err := tradeoff.Compare(priced, compare)
+	rows, err := cost.Compare(priced, compare)
 	if err != nil {
 		return &usageError{err: err}
 	}
@@ -116,7 +115,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 
 // million is what a service costs: a million answers, at the largest rate within its
 // limit.
-func (o *costOptions) million(compare tradeoff.Options, runs []scaling.Observation) (tradeoff.Options, error) {
+func (o *costOptions) million(compare cost.Options, runs []scaling.Observation) (cost.Options, error) {
 	if o.per != "run" || o.target.Target != nil || o.measure != "" {
 		return compare, usagef("--per, --target and --metric are for trainings; a service is priced per million answers")
 	}
@@ -133,8 +132,8 @@ func (o *costOptions) million(compare tradeoff.Options, runs []scaling.Observati
 }
 
 // compare is what the options ask of package tradeoff.
-func (o *costOptions) compare() (tradeoff.Options, error) {
-	var t tradeoff.Options
+func (o *costOptions) compare() (cost.Options, error) {
+	var t cost.Options
 	switch {
 	case o.per != "run" && o.per != "epoch":
 		return t, usagef("--per %q is not known; valid: run, epoch", o.per)
@@ -187,7 +186,7 @@ func (s *session) pricesFor(ctx context.Context, studyArg, siteFile string) (*pr
 
 // priced sets the points of an analysis side by side by time and cost, to a target
 // if that is above 0.
-func (s *session) priced(ctx context.Context, a *analysis, o curveOptions, siteFile string, target *measure.Target) (*tradeoff.Comparison, error) {
+func (s *session) priced(ctx context.Context, a *analysis, o curveOptions, siteFile string, target *measure.Target) (*cost.Comparison, error) {
 	tariff, err := s.pricesFor(ctx, o.study, siteFile)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -115,7 +114,7 @@ func unanswered(err error) error {
 	case errors.As(err, &part):
 		return &usageError{err: fmt.Errorf("--%s %w", part.Part, part.Err)}
 	case errors.As(err, &unknown):
-		return &usageError{err: err, hint: spelling.Hint(unknown.Name, unknown.Known)}
+		return &usageError{err: err, hint: study.SpellingHint(unknown.Name, unknown.Known)}
 	}
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/spelling"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -70,7 +70,7 @@ func findMeasure(ctx context.Context, db *store.Store, name string) (measure.Mea
 	if len(reported) > 0 {
 		unknown = fmt.Errorf("%w; or one that runs report: %s", unknown, strings.Join(known[len(known)-len(reported):], ", "))
 	}
-	return m, &usageError{err: unknown, hint: spelling.Hint(name, known)}
+	return m, &usageError{err: unknown, hint: study.SpellingHint(name, known)}
 }
 
 // storeError marks what the user can put right: a name that is not stored, an

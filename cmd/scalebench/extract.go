@@ -15,7 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/spelling"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/mfu"
@@ -71,7 +71,7 @@ func (o *logOptions) formatIsFrom(s *session, alsoCSV bool) cli.BeforeFunc {
 func (o *logOptions) extractor() (extract.Extractor, error) {
 	e, err := extract.Find(o.from)
 	if err != nil {
-		return e, &usageError{err: fmt.Errorf("--from: %w", err), hint: spelling.Hint(o.from, append(extract.Names(), table.FormatCSV))}
+		return e, &usageError{err: fmt.Errorf("--from: %w", err), hint: study.SpellingHint(o.from, append(extract.Names(), table.FormatCSV))}
 	}
 	return e, nil
 }
@@ -88,7 +88,7 @@ func (o *logOptions) columns(known []string) (map[string]extract.Column, error) 
 			return nil, usagef("--map names %s twice", ours)
 		}
 		if !slices.Contains(known, ours) {
-			hint := spelling.Hint(ours, known)
+			hint := study.SpellingHint(ours, known)
 			if o.from == table.FormatCSV && hint == "" {
 				hint = fmt.Sprintf("For a label with a value in each row: --label %s=%s.", ours, c.Name)
 			}
@@ -156,7 +156,7 @@ func (o *logOptions) load() (map[string]float64, error) {
 		_, twice := at[key]
 		switch {
 		case !slices.Contains(extract.Coordinates, key):
-			return nil, &usageError{err: fmt.Errorf("--at %q: want a coordinate of the load, like threads=4; there are %s", text, strings.Join(extract.Coordinates, ", ")), hint: spelling.Hint(key, extract.Coordinates)}
+			return nil, &usageError{err: fmt.Errorf("--at %q: want a coordinate of the load, like threads=4; there are %s", text, strings.Join(extract.Coordinates, ", ")), hint: study.SpellingHint(key, extract.Coordinates)}
 		case err != nil:
 			return nil, usagef("--at %s: %q is not a number", key, value)
 		case twice:

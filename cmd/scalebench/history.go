@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/metrics/history"
+	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -69,8 +69,8 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 	var ids []int64
 	for _, p := range points {
 		runs += len(p.Samples)
-		segments := history.Trace(p.Samples, prints)
-		alarm, enough := history.Newest(segments, m.Worse())
+		segments := compare.Trace(p.Samples, prints)
+		alarm, enough := compare.Newest(segments, m.Worse())
 		if enough {
 			judged++
 		}

@@ -21,7 +21,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -338,7 +337,7 @@ func (o *importOptions) given() (map[string]any, error) {
 			return nil, usagef("--set gives %s twice", key)
 		}
 		labels[key] = extract.ParseLabel(value)
-		if key == pointkey.Targets {
+		if key == measure.TargetsKey {
 			var err error
 			if labels[key], err = targetList(labels[key]); err != nil {
 				return nil, usagef("--set %s: %v", key, err)

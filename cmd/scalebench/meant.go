@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/spelling"
+	"github.com/scalebench/scalebench/launcher/study"
 )
 
 // refusals are errors that quote a wrong word and list the valid ones. Their groups are
@@ -36,7 +36,7 @@ func meant(message, hint string) (string, string) {
 		wrong, word, list := m[r.SubexpIndex("wrong")], m[r.SubexpIndex("word")], m[r.SubexpIndex("list")]
 		if first == "" {
 			valid := slices.Sorted(slices.Values(names.FindAllString(list, -1)))
-			first = spelling.Hint(word, slices.Compact(valid))
+			first = study.SpellingHint(word, slices.Compact(valid))
 		}
 		if first == "" {
 			return message, hint

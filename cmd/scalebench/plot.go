@@ -9,8 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/spelling"
-	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/content"
@@ -277,7 +277,7 @@ func (a *analysis) drawable(k figure.Preset, asked string) error {
 // undrawable is the error of a name that is neither a figure nor a measure.
 func undrawable(e *inquiry.UnknownMeasure) error {
 	return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", e.Name, strings.Join(figure.Names(), ", "), strings.Join(e.Known, ", ")),
-		hint: spelling.Hint(e.Name, slices.Compact(slices.Sorted(slices.Values(append(figure.Names(), e.Known...)))))}
+		hint: study.SpellingHint(e.Name, slices.Compact(slices.Sorted(slices.Values(append(figure.Names(), e.Known...)))))}
 }
 
 func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure.Drawing, error) {
@@ -289,7 +289,7 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 		options.Against = *a.Against
 	}
 	if a.Baseline != nil {
-		options.Over = tradeoff.Options{Baseline: a.Baseline}.BaselineText()
+		options.Over = cost.Options{Baseline: a.Baseline}.BaselineText()
 	}
 	by := ""
 	if o.by != "" {

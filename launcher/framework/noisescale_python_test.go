@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/noisescale"
+	"github.com/scalebench/scalebench/metrics/summary"
 )
 
 // At frozen parameters the noise scale that two ranks of pytorch-ddp record
@@ -30,7 +30,7 @@ func TestDDPNoiseScale(t *testing.T) {
 	if codes[0] != 0 || codes[1] != 0 {
 		t.Fatalf("exit codes %v", codes)
 	}
-	var blocks []noisescale.Block
+	var blocks []summary.NoiseBlock
 	for _, zero := range events[0] {
 		if zero.Gradients == nil {
 			continue
@@ -49,10 +49,10 @@ func TestDDPNoiseScale(t *testing.T) {
 			if g.Averaged[k] != one.Averaged[k] {
 				t.Errorf("the ranks' averaged gradients have squared norms of %g and %g", g.Averaged[k], one.Averaged[k])
 			}
-			blocks = append(blocks, noisescale.Block{Steps: steps, Small: (g.Own[k] + one.Own[k]) / 2, Large: g.Averaged[k]})
+			blocks = append(blocks, summary.NoiseBlock{Steps: steps, Small: (g.Own[k] + one.Own[k]) / 2, Large: g.Averaged[k]})
 		}
 	}
-	got, err := noisescale.Of(blocks, 12, 24)
+	got, err := summary.EstimateNoiseScale(blocks, 12, 24)
 	if err != nil || got.Samples == nil || got.High == nil || got.Steps != 80 {
 		t.Fatalf("%+v, %v", got, err)
 	}

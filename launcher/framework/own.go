@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
@@ -111,7 +110,7 @@ func sgdOnly(name string, p study.Point, wrong map[string]string) map[string]str
 func noModel(model, trainer string, models []string) string {
 	meant := "; valid: "
 	_, own := study.ParseFunction(model)
-	if near := spelling.Near(model, models); len(near) > 0 && !own {
+	if near := study.NearWords(model, models); len(near) > 0 && !own {
 		meant = "; did you mean " + near[0] + "? Valid: "
 	}
 	return fmt.Sprintf("%q is not a model of %s%s%s", model, trainer, meant, strings.Join(models, ", "))

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -22,28 +22,28 @@ type Question struct {
 // Compare sets the points of curves side by side by time on the training clock
 // and cost. The work that says most is to the hardest target that was reached,
 // else an epoch, else a run.
-func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observation, q Question) (*tradeoff.Comparison, error) {
+func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observation, q Question) (*cost.Comparison, error) {
 	list, _, err := t.Configurations(observations, Train, q.Mix)
 	if err != nil {
 		return nil, err
 	}
 	if len(q.Series) > 0 {
-		list = slices.DeleteFunc(list, func(c tradeoff.Configuration) bool { return !slices.Contains(q.Series, c.Series) })
+		list = slices.DeleteFunc(list, func(c cost.Configuration) bool { return !slices.Contains(q.Series, c.Series) })
 	}
-	bill := &tradeoff.Comparison{Currency: t.Currency, Options: tradeoff.Options{Energy: t.Energy, Work: usualWork(curves, observations), Baseline: q.Baseline}}
+	bill := &cost.Comparison{Currency: t.Currency, Options: cost.Options{Energy: t.Energy, Work: usualWork(curves, observations), Baseline: q.Baseline}}
 	if q.Target != nil {
-		bill.Options.Work = tradeoff.Work{Target: q.Target}
+		bill.Options.Work = cost.Work{Target: q.Target}
 	}
 	if q.Baseline == nil && len(list) > 0 {
-		least := slices.MinFunc(list, func(a, b tradeoff.Configuration) int { return a.Workers - b.Workers }).Workers
+		least := slices.MinFunc(list, func(a, b cost.Configuration) int { return a.Workers - b.Workers }).Workers
 		bill.Options.Baseline = []scaling.Condition{{Key: scaling.Workers, Value: fmt.Sprint(least)}}
 	}
-	bill.Rows, err = tradeoff.Compare(list, bill.Options)
+	bill.Rows, err = cost.Compare(list, bill.Options)
 	return bill, err
 }
 
-func usualWork(curves []scaling.Curve, observations []scaling.Observation) tradeoff.Work {
-	var work tradeoff.Work
+func usualWork(curves []scaling.Curve, observations []scaling.Observation) cost.Work {
+	var work cost.Work
 	for _, c := range curves {
 		for _, p := range c.Points {
 			for _, t := range p.Targets() {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/cost"
-	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -235,7 +234,7 @@ func TestMillionAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := tradeoff.Compare(configurations, tradeoff.Options{Work: tradeoff.Work{Million: true}, Baseline: []scaling.Condition{{Key: "workers", Value: "1"}}})
+	rows, err := cost.Compare(configurations, cost.Options{Work: cost.Work{Million: true}, Baseline: []scaling.Condition{{Key: "workers", Value: "1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

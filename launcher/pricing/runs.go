@@ -8,7 +8,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/cost"
-	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -29,7 +28,7 @@ const (
 // Configurations are the runs by series and worker count, each with its price on
 // a clock; mix lets one series hold runs that ran on different things. The
 // warnings are on what the series are made of.
-func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock, mix bool) ([]tradeoff.Configuration, []string, error) {
+func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock, mix bool) ([]cost.Configuration, []string, error) {
 	o := scaling.Options{Mix: mix}
 	if clock == Million {
 		var err error
@@ -46,7 +45,7 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 	for i := range observations {
 		byRun[observations[i].Run] = &observations[i]
 	}
-	var list []tradeoff.Configuration
+	var list []cost.Configuration
 	var warnings []string
 	for _, c := range curves {
 		for _, w := range c.FingerprintWarnings {
@@ -59,7 +58,7 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 			parameters := map[string]any{}
 			maps.Copy(parameters, c.Parameters)
 			parameters["framework"] = c.Framework
-			config := tradeoff.Configuration{Series: c.Series, Workers: p.Workers, Parameters: parameters, ByNode: c.ByNode, Measured: p.Measures}
+			config := cost.Configuration{Series: c.Series, Workers: p.Workers, Parameters: parameters, ByNode: c.ByNode, Measured: p.Measures}
 			for _, r := range p.Runs {
 				run := t.run(byRun[r.ID], clock)
 				if clock == Million { // a run has a rate for each batch, and its curve is of one
@@ -126,7 +125,7 @@ func labels(v *scaling.Observation) map[string]any {
 }
 
 // run is one run with its rate: by its labels, and what the scheduler says of it.
-func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
+func (t *Tariff) run(v *scaling.Observation, clock Clock) cost.PricedRun {
 	labels := labels(v)
 	for key, value := range map[string]string{"cluster": v.Cluster, "study": v.Study} {
 		if value != "" {
@@ -136,7 +135,7 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
 	if v.Partition != "" {
 		partition(labels, t.site, v.Partition)
 	}
-	run := tradeoff.PricedRun{ID: v.Run, Targets: map[measure.Target]float64{}, Values: v.Values, Hosts: v.Hosts, Made: v}
+	run := cost.PricedRun{ID: v.Run, Targets: map[measure.Target]float64{}, Values: v.Values, Hosts: v.Hosts, Made: v}
 	for _, target := range v.Targets() {
 		run.Targets[target] = v.Values[target.Time().Name]
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/pointkey"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
@@ -286,7 +286,7 @@ func (x *expansion) untaken(p Point) {
 func (p *Point) Reaches(path string) bool {
 	table, _, _ := strings.Cut(path, ".")
 	return p.Command.Folder == "" || table != "workload" && table != "data" ||
-		path == "workload.kind" || path == "data.path" && p.Data.Path != "" || path == "data.stage" && p.Data.Stage || slices.Contains(pointkey.Questions(), path) && p.Workload.Trains() || p.Workload.Train.MFU != "" && (path == "workload.model" || path == "workload.sequence" || path == "workload.precision") || p.Workload.Train.Sample != "" && path == "workload.sequence" || slices.Contains(p.Command.Uses, path)
+		path == "workload.kind" || path == "data.path" && p.Data.Path != "" || path == "data.stage" && p.Data.Stage || slices.Contains(measure.QuestionKeys(), path) && p.Workload.Trains() || p.Workload.Train.MFU != "" && (path == "workload.model" || path == "workload.sequence" || path == "workload.precision") || p.Workload.Train.Sample != "" && path == "workload.sequence" || slices.Contains(p.Command.Uses, path)
 }
 
 // has reports whether the key is one of the point's: those of [command] are
@@ -294,7 +294,7 @@ func (p *Point) Reaches(path string) bool {
 // step is computed only of a language model, or where it is said.
 func (p *Point) has(f pointField) bool {
 	switch {
-	case slices.Contains(pointkey.Sayings(), f.path):
+	case slices.Contains(measure.AnnotationKeys(), f.path):
 		return !f.in(p).IsZero()
 	case f.path == "variant":
 		return p.Variant != ""

@@ -13,8 +13,6 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
-
-	"github.com/scalebench/scalebench/launcher/spelling"
 )
 
 // table is a TOML table whose values wait to be decoded one at a time, so that
@@ -268,7 +266,7 @@ func (d *decoder) unknown(path, key, what string, valid []string, set func(strin
 // misspelt notes that an unknown key is probably another one's, which is then
 // not missing.
 func (d *decoder) misspelt(path, key string, valid []string, set func(string) bool, what flaw) {
-	if near := spelling.Near(key, valid); len(near) > 0 && !set(near[0]) {
+	if near := NearWords(key, valid); len(near) > 0 && !set(near[0]) {
 		d.flaws.add(join(path, near[0]), what)
 	}
 }

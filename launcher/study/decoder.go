@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
@@ -82,7 +81,7 @@ func Decoder(model string) (a mfu.Architecture, ok bool, err error) {
 		switch {
 		case sizes[name] == nil:
 			near := ""
-			if list := spelling.Near(name, valid); len(list) > 0 {
+			if list := NearWords(name, valid); len(list) > 0 {
 				near = "did you mean " + list[0] + "? "
 			}
 			return a, true, fmt.Errorf("%q is no size of %s; %svalid: %s", word, words[0], near, strings.Join(valid, ", "))

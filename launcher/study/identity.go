@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/mfu"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // asksOnly reports whether the key is a question asked of the run afterwards:
 // the targets are, unless they end the run or its command is told of them, and
 // what its output is read as.
 func (p *Point) asksOnly(path string) bool {
-	return slices.Contains(pointkey.Readings(), path) || slices.Contains(pointkey.Sayings(), path) || path == pointkey.Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
+	return slices.Contains(measure.ReadingKeys(), path) || slices.Contains(measure.AnnotationKeys(), path) || path == measure.TargetsKey && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
 }
 
 // identity returns the point's name: a readable start and a hash of the keys that
@@ -25,7 +25,7 @@ func (p *Point) asksOnly(path string) bool {
 func (x *expansion) identity(p *Point) string {
 	var lines []string
 	for path, text := range keyTexts(p) {
-		skip := (slices.Contains(pointkey.Bounds(), path) || p.asksOnly(path)) && !slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path })
+		skip := (slices.Contains(measure.BoundKeys(), path) || p.asksOnly(path)) && !slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path })
 		if text != x.defaults[path] && !skip {
 			lines = append(lines, path+"="+text)
 		}
@@ -73,14 +73,14 @@ func (p *Point) Parameters() map[string]any {
 		}
 	}
 	if n := p.sampleTokens(); n > 0 {
-		m[pointkey.SampleTokens] = int64(n)
+		m[measure.SampleTokensKey] = int64(n)
 	}
 	if c, err := mfu.Find(p.Workload.Train.MFU); err == nil && p.Workload.Trains() {
 		if flops, err := c.FLOPs(p.Architecture); err == nil {
-			m[pointkey.FLOPsPerToken] = flops
+			m[measure.FLOPsPerTokenKey] = flops
 		}
 		if flops, err := c.HardwareFLOPs(p.Architecture, p.recomputes()); err == nil {
-			m[pointkey.HardwareFLOPsPerToken] = flops
+			m[measure.HardwareFLOPsPerTokenKey] = flops
 		}
 	}
 	return m

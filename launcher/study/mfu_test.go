@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/metrics/pointkey"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 const withModel = `[study]
@@ -43,10 +43,10 @@ func TestMFUAsked(t *testing.T) {
 	// last norm, 2·256·128 = 65536 for the embeddings: 1049728. Six of each, and
 	// 12·4·128·256 = 1572864 for attention over the sequence: 7871232.
 	parameters := asked[0].Point.Parameters()
-	if got := parameters[pointkey.FLOPsPerToken]; got != 7871232.0 {
+	if got := parameters[measure.FLOPsPerTokenKey]; got != 7871232.0 {
 		t.Errorf("%v FLOPs a token", got)
 	}
-	if _, has := plain[0].Point.Parameters()[pointkey.FLOPsPerToken]; has {
+	if _, has := plain[0].Point.Parameters()[measure.FLOPsPerTokenKey]; has {
 		t.Error("FLOPs that nobody asked for")
 	}
 	for more, want := range map[string]string{
@@ -110,7 +110,7 @@ workers = [1]
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := plan(t, s, DefaultSite()).Points[0].Point.Parameters()[pointkey.HardwareFLOPsPerToken]; got != tt.want {
+		if got := plan(t, s, DefaultSite()).Points[0].Point.Parameters()[measure.HardwareFLOPsPerTokenKey]; got != tt.want {
 			t.Errorf("%q%s: %v FLOPs a token, want %v", tt.more, tt.word, got, tt.want)
 		}
 	}
@@ -142,7 +142,7 @@ workers = [1]
 	if s, err = Parse("study.toml", []byte(text), []Framework{{Name: "command", Command: true, Uses: func(Point) []string { return nil }}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := plan(t, s, DefaultSite()).Points[0].Point.Parameters()[pointkey.FLOPsPerToken]; got != 7871232.0-1572864+1179648 {
+	if got := plan(t, s, DefaultSite()).Points[0].Point.Parameters()[measure.FLOPsPerTokenKey]; got != 7871232.0-1572864+1179648 {
 		t.Errorf("%v FLOPs a token", got)
 	}
 }

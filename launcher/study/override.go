@@ -11,8 +11,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/scalebench/scalebench/launcher/spelling"
-	"github.com/scalebench/scalebench/metrics/pointkey"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Override is a key that the command line sets in place of the file.
@@ -41,7 +40,7 @@ func OnAxes(list []Override) bool {
 	return !slices.ContainsFunc(list, func(o Override) bool {
 		table, key, _ := strings.Cut(o.Path, ".")
 		switch {
-		case table == "study", table == "policy", table == "telemetry", slices.Contains(pointkey.Bounds(), o.Path):
+		case table == "study", table == "policy", table == "telemetry", slices.Contains(measure.BoundKeys(), o.Path):
 			return false
 		case table == "sweep" && (key == "workers" || o.Path == designPath):
 			return false
@@ -257,7 +256,7 @@ func (n keyNames) resolve(key string) (path, wrong string) {
 	if decided := decidedBy(key); decided != "" {
 		return "", unknownKey + "; " + decided
 	}
-	if near := spelling.Near(key, short); len(near) > 0 {
+	if near := NearWords(key, short); len(near) > 0 {
 		return "", fmt.Sprintf("%s; did you mean %s?", unknownKey, strings.Join(n.short[near[0]], " or "))
 	}
 	return "", unknownKey + "; give the path of a key of the study file, like workload.batch, or its last part, like batch; a parameter of your own is parameters.NAME"

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/scalebench/scalebench/launcher/spelling"
 )
 
 // follows names the keys that a problem of a point can follow from, beside the
@@ -135,7 +133,7 @@ func (d *decoder) meantFrameworks(k kind, s Study, unknown string) []string {
 			names = append(names, f.Name)
 		}
 	}
-	if near := spelling.Near(unknown, names); len(near) > 0 {
+	if near := NearWords(unknown, names); len(near) > 0 {
 		return near[:1]
 	}
 	return names

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/scalebench/scalebench/launcher/spelling"
 )
 
 // Problem is one thing wrong in a study or site file.
@@ -76,7 +74,7 @@ func choose(got, heading string, valid []string) string {
 		bare[i] = strings.Trim(v, "\"")
 	}
 	list := ": " + strings.Join(valid, ", ")
-	if near := spelling.Near(got, bare); len(near) > 0 {
+	if near := NearWords(got, bare); len(near) > 0 {
 		return "; did you mean " + near[0] + "? " + strings.ToUpper(heading[:1]) + heading[1:] + list
 	}
 	return "; " + heading + list

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/metrics/pointkey"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // What a sample is changes no point, says how many tokens it has where that is known
@@ -67,7 +67,7 @@ workers = [1]
 			t.Errorf("%q: %v", tt.more, err)
 			continue
 		}
-		if got := p.Points[0].Point.Parameters()[pointkey.SampleTokens]; got != tt.tokens {
+		if got := p.Points[0].Point.Parameters()[measure.SampleTokensKey]; got != tt.tokens {
 			t.Errorf("%q: %v tokens of a sample, want %v", tt.more, got, tt.tokens)
 		}
 		if tt.more == `sample = "image"` || tt.more == `sample = "token"` {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/pointkey"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
@@ -187,7 +187,7 @@ func (p *Planned) sameAs(e *Point, key redact.Key) bool {
 	}
 	for path, text := range now {
 		was, known := then[path]
-		if slices.Contains(pointkey.Bounds(), path) || plain.asksOnly(path) {
+		if slices.Contains(measure.BoundKeys(), path) || plain.asksOnly(path) {
 			continue
 		}
 		if !known || was != text && !sameText(was, text, key) {

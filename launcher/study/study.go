@@ -20,7 +20,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
@@ -286,7 +285,7 @@ func (d *decoder) workloadKind(workload table) kind {
 	k, ok := kinds[name]
 	if !ok {
 		d.problem("workload.kind", oneOf(name, Kinds()))
-		near := spelling.Near(name, Kinds())
+		near := NearWords(name, Kinds())
 		if d.anyKind = len(near) == 0; d.anyKind {
 			return kinds[defaultKind]
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/knee"
+	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 )
 
 // along draws any measure over the axis of the curves, or several that share their
@@ -48,12 +48,12 @@ func along(ms ...measure.Measure) build {
 // measured with them, and says where they are or why there is none.
 func (c *chart) bends(list []trend) {
 	var curves []scaling.Curve // each once
-	knees := map[string]*knee.Knee{}
+	knees := map[string]*capacity.Saturation{}
 	rings, unit := false, ""
 	for i, t := range list {
 		k, known := knees[t.curve.Series]
 		if !known {
-			k, unit = knee.Beside(t.curve, t.measure)
+			k, unit = capacity.FindSaturationWithUnit(t.curve, t.measure)
 			knees[t.curve.Series], curves = k, append(curves, t.curve)
 		}
 		if k == nil || k.At == 0 {

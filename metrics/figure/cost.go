@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -18,7 +18,7 @@ const manyConfigurations = 12
 
 // choice is a configuration with its name in a figure.
 type choice struct {
-	tradeoff.Row
+	cost.Row
 	name string
 }
 
@@ -29,9 +29,9 @@ type choices struct {
 }
 
 // valueOf is what a configuration has of a parameter, as text.
-func valueOf(r *tradeoff.Row, key string) string { return placeOf(r, key).String() }
+func valueOf(r *cost.Row, key string) string { return placeOf(r, key).String() }
 
-func placeOf(r *tradeoff.Row, key string) scaling.Value {
+func placeOf(r *cost.Row, key string) scaling.Value {
 	if key == scaling.Workers {
 		return scaling.At(r.Workers)
 	}
@@ -39,7 +39,7 @@ func placeOf(r *tradeoff.Row, key string) scaling.Value {
 }
 
 // differing are the parameters in which configurations differ, workers last.
-func differing(rows []tradeoff.Row) []string {
+func differing(rows []cost.Row) []string {
 	set := map[string]bool{}
 	for i := range rows {
 		for key := range rows[i].Parameters {
@@ -48,7 +48,7 @@ func differing(rows []tradeoff.Row) []string {
 	}
 	delete(set, scaling.Workers)
 	return slices.DeleteFunc(append(slices.Sorted(maps.Keys(set)), scaling.Workers), func(key string) bool {
-		return !slices.ContainsFunc(rows, func(r tradeoff.Row) bool { return valueOf(&r, key) != valueOf(&rows[0], key) })
+		return !slices.ContainsFunc(rows, func(r cost.Row) bool { return valueOf(&r, key) != valueOf(&rows[0], key) })
 	})
 }
 
@@ -56,7 +56,7 @@ func differing(rows []tradeoff.Row) []string {
 // by. Without one that is chosen where they are too many for one plot: the
 // fewest panels that are not too full, and never by what the baseline is told
 // by.
-func split(c tradeoff.Comparison, by string) (panels []choices, key string) {
+func split(c cost.Comparison, by string) (panels []choices, key string) {
 	keys := differing(c.Rows)
 	fullest := func(key string) (most, values int) {
 		count := map[string]int{}
@@ -101,7 +101,7 @@ func split(c tradeoff.Comparison, by string) (panels []choices, key string) {
 		return []choices{one}, ""
 	}
 	keys = slices.DeleteFunc(keys, func(key string) bool { return key == by })
-	for _, r := range slices.SortedStableFunc(slices.Values(c.Rows), func(a, b tradeoff.Row) int { return placeOf(&a, by).Compare(placeOf(&b, by)) }) {
+	for _, r := range slices.SortedStableFunc(slices.Values(c.Rows), func(a, b cost.Row) int { return placeOf(&a, by).Compare(placeOf(&b, by)) }) {
 		var words []string
 		for _, key := range keys {
 			switch v := shown(valueOf(&r, key)); {
@@ -129,8 +129,8 @@ func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 // DrawCost draws cost against time, with the Pareto front: whatever stands
 // above and to the right of it is never worth it. By names the parameter of
 // which each value has a panel; "" leaves that to the number of configurations.
-func DrawCost(c tradeoff.Comparison, by string, o Options) (*Drawing, error) {
-	c.Rows = slices.DeleteFunc(slices.Clone(c.Rows), func(r tradeoff.Row) bool {
+func DrawCost(c cost.Comparison, by string, o Options) (*Drawing, error) {
+	c.Rows = slices.DeleteFunc(slices.Clone(c.Rows), func(r cost.Row) bool {
 		return r.Time == nil || r.Cost == nil || !(r.Time.Value > 0) || !(r.Cost.Value >= 0) || math.IsInf(r.Time.Value, 1) || math.IsInf(r.Cost.Value, 1)
 	})
 	if len(c.Rows) == 0 {
@@ -157,7 +157,7 @@ func perPanel(key string) string { return "A panel for each " + shown(last(key))
 
 // tradeoff draws one panel's configurations. In the only panel a style is a
 // series and each point has its label; among others a style is a configuration.
-func (c *chart) tradeoff(of tradeoff.Comparison, p choices, styles *[]string) {
+func (c *chart) tradeoff(of cost.Comparison, p choices, styles *[]string) {
 	longest, shortest := 0.0, math.Inf(1)
 	dearest, cheapest := 0.0, math.Inf(1)
 	for _, one := range p.list {
@@ -173,12 +173,12 @@ func (c *chart) tradeoff(of tradeoff.Comparison, p choices, styles *[]string) {
 	// as dear looks twice as far.
 	c.x.log, c.y.log = longest > 10*shortest, cheapest > 0 && dearest > 10*cheapest
 	c.x.zero, c.y.zero = !c.x.log, !c.y.log
-	rows := make([]tradeoff.Row, len(p.list))
+	rows := make([]cost.Row, len(p.list))
 	for i, one := range p.list {
 		rows[i] = one.Row
 	}
 	if p.title != "" {
-		tradeoff.Front(rows, of.Options) // what is in other panels is no alternative
+		cost.Front(rows, of.Options) // what is in other panels is no alternative
 	}
 	var front []XY
 	var labels []Mark
@@ -242,9 +242,9 @@ func drawable(in *scaling.Interval) bool {
 // DrawNormalised draws time and cost as multiples of the baseline's, with a
 // dashed line at 1: what stands left of it is better than the baseline. By is
 // as in DrawCost. What is divided by nothing but itself is no figure.
-func DrawNormalised(c tradeoff.Comparison, by string, o Options) (*Drawing, error) {
+func DrawNormalised(c cost.Comparison, by string, o Options) (*Drawing, error) {
 	refuse := func(why string) (*Drawing, error) { return nil, fmt.Errorf("normalised figure: %s", why) }
-	ratios := func(r *tradeoff.Row) []*scaling.Estimate {
+	ratios := func(r *cost.Row) []*scaling.Estimate {
 		return []*scaling.Estimate{r.TimeNormalised, r.CostNormalised}
 	}
 	lowest, highest := math.Inf(1), 0.0
@@ -253,7 +253,7 @@ func DrawNormalised(c tradeoff.Comparison, by string, o Options) (*Drawing, erro
 		for _, e := range ratios(&c.Rows[i]) {
 			if positive(e) {
 				lowest, highest = min(lowest, e.Value), max(highest, e.Value)
-				measured, others = true, others || e.Why != tradeoff.AtBaseline
+				measured, others = true, others || e.Why != cost.AtBaseline
 			}
 		}
 	}
@@ -303,7 +303,7 @@ func positive(e *scaling.Estimate) bool {
 }
 
 // normalised draws one panel; false where it has nothing.
-func (c *chart) normalised(p choices, names []string, ratios func(*tradeoff.Row) []*scaling.Estimate) bool {
+func (c *chart) normalised(p choices, names []string, ratios func(*cost.Row) []*scaling.Estimate) bool {
 	parts := []string{"time", "cost"}
 	var labels []Mark
 	with, all := 0, 0 // ratios that have an interval, of those that have an error
@@ -318,7 +318,7 @@ func (c *chart) normalised(p choices, names []string, ratios func(*tradeoff.Row)
 				with++
 				c.add(Mark{Kind: Bar, Series: parts[style], Points: []XY{{in.Low, at.Y}, {in.High, at.Y}}, style: style, alone: true})
 			}
-			if e.Why != tradeoff.AtBaseline {
+			if e.Why != cost.AtBaseline {
 				all++
 			}
 			c.add(Mark{Kind: Median, Series: parts[style], Points: []XY{at}, style: style})
@@ -344,7 +344,7 @@ func (c *chart) normalised(p choices, names []string, ratios func(*tradeoff.Row)
 }
 
 // without says which configurations have no ratio, and why, a few by name.
-func without(rows []tradeoff.Row) string {
+func without(rows []cost.Row) string {
 	const few = 6
 	var words []string
 	for _, r := range rows {

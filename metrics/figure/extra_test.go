@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot/vg"
 
-	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -127,7 +127,7 @@ func estimated(value float64, runs int, interval ...float64) *scaling.Estimate {
 // The front is a stair: until the faster choice is there, the slower is cheaper.
 func TestCost(t *testing.T) {
 	target := measure.Accuracy(0.75)
-	c := tradeoff.Comparison{Currency: "EUR", Options: tradeoff.Options{Work: tradeoff.Work{Target: &target}}, Rows: []tradeoff.Row{
+	c := cost.Comparison{Currency: "EUR", Options: cost.Options{Work: cost.Work{Target: &target}}, Rows: []cost.Row{
 		{Series: "native", Workers: 1, Time: estimated(400, 6, 380, 420), Cost: estimated(1, 6), Front: true},
 		{Series: "native", Workers: 4, Time: estimated(150, 5), Cost: estimated(3, 5), Front: true},
 		{Series: "native", Workers: 8, Time: estimated(200, 6), Cost: estimated(4, 6)},
@@ -168,8 +168,8 @@ func TestCost(t *testing.T) {
 }
 
 func TestNormalised(t *testing.T) {
-	base := func() *scaling.Estimate { return &scaling.Estimate{Value: 1, Runs: 6, Why: tradeoff.AtBaseline} }
-	c := tradeoff.Comparison{Options: tradeoff.Options{Baseline: []scaling.Condition{{Key: "name", Value: "a"}}}, Rows: []tradeoff.Row{
+	base := func() *scaling.Estimate { return &scaling.Estimate{Value: 1, Runs: 6, Why: cost.AtBaseline} }
+	c := cost.Comparison{Options: cost.Options{Baseline: []scaling.Condition{{Key: "name", Value: "a"}}}, Rows: []cost.Row{
 		{Series: "a", Workers: 1, TimeNormalised: base(), CostNormalised: base()},
 		{Series: "b", Workers: 1, TimeNormalised: estimated(0.5, 6, 0.4, 0.6)},
 		{Series: "c", Workers: 1, WhyNoBase: "no configuration with name=a has test=c"},
@@ -196,7 +196,7 @@ func TestNormalised(t *testing.T) {
 	if _, err := DrawNormalised(c, "", Options{}); err == nil || !strings.Contains(err.Error(), "its own baseline") {
 		t.Error(err)
 	}
-	c.Rows = []tradeoff.Row{{Series: "a"}}
+	c.Rows = []cost.Row{{Series: "a"}}
 	if _, err := DrawNormalised(c, "", Options{}); err == nil || !strings.Contains(err.Error(), "nothing to draw") {
 		t.Error(err)
 	}
@@ -204,18 +204,18 @@ func TestNormalised(t *testing.T) {
 
 // grid is tests × platforms, the first of which is the baseline: on platform p,
 // test t takes 10·(t+1)·(p+1) s and costs 1/(p+1) of that.
-func grid(tests, platforms int, without func(test, platform int) bool) tradeoff.Comparison {
-	c := tradeoff.Comparison{Currency: "USD", Options: tradeoff.Options{Baseline: []scaling.Condition{{Key: "platform", Value: "p0"}}}}
+func grid(tests, platforms int, without func(test, platform int) bool) cost.Comparison {
+	c := cost.Comparison{Currency: "USD", Options: cost.Options{Baseline: []scaling.Condition{{Key: "platform", Value: "p0"}}}}
 	for i := range tests {
 		for k := range platforms {
 			if without != nil && without(i, k) {
 				continue
 			}
 			test, platform, times := fmt.Sprintf("test%d", i), fmt.Sprintf("p%d", k), float64(k+1)
-			r := tradeoff.Row{Series: "csv platform=" + platform + " test=" + test, Workers: 1, Parameters: map[string]any{"test": test, "platform": platform, "framework": "csv"},
+			r := cost.Row{Series: "csv platform=" + platform + " test=" + test, Workers: 1, Parameters: map[string]any{"test": test, "platform": platform, "framework": "csv"},
 				Time: estimated(10*float64(i+1)*times, 1), Cost: estimated(float64(i+1), 1), TimeNormalised: estimated(times, 1), CostNormalised: estimated(1/times, 1)}
 			if k == 0 {
-				r.TimeNormalised.Why, r.CostNormalised.Why = tradeoff.AtBaseline, tradeoff.AtBaseline
+				r.TimeNormalised.Why, r.CostNormalised.Why = cost.AtBaseline, cost.AtBaseline
 			}
 			c.Rows = append(c.Rows, r)
 		}
@@ -238,7 +238,7 @@ func TestManyConfigurations(t *testing.T) {
 		c := grid(test.tests, test.platforms, nil)
 		for _, one := range []struct {
 			kind string
-			draw func(tradeoff.Comparison, string, Options) (*Drawing, error)
+			draw func(cost.Comparison, string, Options) (*Drawing, error)
 		}{{"cost", DrawCost}, {"normalised", DrawNormalised}} {
 			f, err := one.draw(c, test.by, Options{})
 			if one.kind == "cost" && test.platforms > 42 {

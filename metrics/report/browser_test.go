@@ -23,7 +23,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -186,13 +186,13 @@ func full(t *testing.T, text string) *Report {
 		return figure.DrawRanks([]figure.RankSteps{{Run: text, Series: text, Workers: 16, Ranks: ranks}}, o)
 	})
 	add("cost", func(o figure.Options) (*figure.Drawing, error) {
-		return figure.DrawCost(tradeoff.Comparison{Currency: "EUR", Rows: []tradeoff.Row{{Series: text, Workers: 1, Time: &scaling.Estimate{Value: 3600, Runs: 6}, Cost: &scaling.Estimate{Value: 1}, Front: true},
+		return figure.DrawCost(cost.Comparison{Currency: "EUR", Rows: []cost.Row{{Series: text, Workers: 1, Time: &scaling.Estimate{Value: 3600, Runs: 6}, Cost: &scaling.Estimate{Value: 1}, Front: true},
 			{Series: text, Workers: 4, Time: &scaling.Estimate{Value: 1200, Runs: 6}, Cost: &scaling.Estimate{Value: 2}, Front: true}}}, "", o)
 	})
 	one, half := &scaling.Estimate{Value: 1}, &scaling.Estimate{Value: 0.5, Interval: &scaling.Interval{Low: 0.4, High: 0.6, Level: 0.95}}
 	add("normalised", func(o figure.Options) (*figure.Drawing, error) {
-		return figure.DrawNormalised(tradeoff.Comparison{Options: tradeoff.Options{Baseline: []scaling.Condition{{Key: "a", Value: text}}},
-			Rows: []tradeoff.Row{{Series: text, Workers: 1, TimeNormalised: one, CostNormalised: one}, {Series: text + "2", Workers: 1, TimeNormalised: half}}}, "", o)
+		return figure.DrawNormalised(cost.Comparison{Options: cost.Options{Baseline: []scaling.Condition{{Key: "a", Value: text}}},
+			Rows: []cost.Row{{Series: text, Workers: 1, TimeNormalised: one, CostNormalised: one}, {Series: text + "2", Workers: 1, TimeNormalised: half}}}, "", o)
 	})
 	long := Table{ID: "long", Title: "Every run", Folded: true, Text: table.Text{Columns: make([]table.Title, 12)}}
 	for i := range long.Columns {

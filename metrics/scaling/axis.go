@@ -12,8 +12,8 @@ import (
 
 	"github.com/maruel/natural"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // Workers is the axis along which curves run unless Options say another.
@@ -122,10 +122,10 @@ func (a axis) multiplies() bool { return a == Workers || a == "nodes" || a == "r
 // separate series.
 func (a axis) follows() map[string]bool {
 	set := map[string]bool{string(a): true}
-	for _, key := range pointkey.Questions() {
+	for _, key := range measure.QuestionKeys() {
 		set[key] = true
 	} // questions are asked of runs that were made before, too
-	for _, k := range slices.Concat(follows, pointkey.Readings()) {
+	for _, k := range slices.Concat(follows, measure.ReadingKeys()) {
 		set[k] = true
 	}
 	switch {

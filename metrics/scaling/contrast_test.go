@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/scalebench/scalebench/metrics/contrast"
+	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
@@ -74,21 +74,21 @@ func TestTruthOfVerdictsByNode(t *testing.T) {
 				other = "other-"
 				draw()
 			}
-			c, err := contrast.Compare(a, set("b", other, made(factor)), throughput, contrast.Options{})
+			c, err := compare.Runs(a, set("b", other, made(factor)), throughput, compare.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			some := map[contrast.Verdict]bool{}
+			some := map[compare.Verdict]bool{}
 			for _, p := range c.Pairs {
 				some[p.Verdict] = true
 			}
-			if some[contrast.Worse] {
+			if some[compare.Worse] {
 				worse++
 			}
-			if some[contrast.Better] {
+			if some[compare.Better] {
 				better++
 			}
-			if some[contrast.Insufficient] {
+			if some[compare.Insufficient] {
 				untold++
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
 // Options say how runs become curves. The zero value is the usual choice.
@@ -78,7 +77,7 @@ type Curve struct {
 	// DriftWarnings are those of Warnings that say how throughputs differ by when or
 	// where the runs were made, the worst first.
 	DriftWarnings []string
-	drifts        []drift.Finding // that these tell of
+	drifts        []Drift // that these tell of
 	// ByNode: its runs differ by their nodes, and in intervals those of a point that
 	// share a node count as one.
 	ByNode bool
@@ -264,9 +263,9 @@ type analysis struct {
 	shown      func(measure.Measure) bool
 	axis       axis
 	confidence float64
-	byNode     bool            // runs of the series at hand differ by their nodes
-	main       string          // of the series at hand, as in Curve
-	found      []drift.Finding // in the series at hand
+	byNode     bool    // runs of the series at hand differ by their nodes
+	main       string  // of the series at hand, as in Curve
+	found      []Drift // in the series at hand
 }
 
 // driftLevel is the share of even machines on which a drift is found.
@@ -288,7 +287,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	c.Main = an.main
 	found, tested := drifts(s, an.axis, driftLevel)
 	an.found = found
-	an.byNode = slices.ContainsFunc(found, func(f drift.Finding) bool { return f.Link == drift.Node })
+	an.byNode = slices.ContainsFunc(found, func(f Drift) bool { return f.Link == DriftNode })
 	c.ByNode = an.byNode
 	runs := map[Value][]*Observation{}
 	for _, o := range s.runs {
@@ -307,7 +306,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	c.Fingerprint, c.Mixed = s.ground()
 	c.Warnings = append(an.curveWarnings(&c, s), an.cadenceWarnings(&c, runs)...)
 	if an.asksThroughput() {
-		slices.SortStableFunc(found, func(a, b drift.Finding) int { return gravity(a) - gravity(b) })
+		slices.SortStableFunc(found, func(a, b Drift) int { return gravity(a) - gravity(b) })
 		c.drifts, c.DriftWarnings = found, driftWarnings(found, tested)
 		c.Warnings = append(c.Warnings, c.DriftWarnings...)
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
 const (
@@ -20,8 +18,8 @@ const (
 )
 
 // changing reports whether the machine was found to change over time.
-func changing(found []drift.Finding) bool {
-	return slices.ContainsFunc(found, func(f drift.Finding) bool { return f.Link != drift.Node })
+func changing(found []Drift) bool {
+	return slices.ContainsFunc(found, func(f Drift) bool { return f.Link != DriftNode })
 }
 
 // detrend takes out of the values of all points of a curve what the machine did over

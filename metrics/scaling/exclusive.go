@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/scalebench/scalebench/metrics/pointkey"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // exclusiveWarning returns the doubt about a series in which some runs had whole
@@ -13,7 +13,7 @@ import (
 func exclusiveWarning(c *Curve, s *series) string {
 	runs := map[bool]map[Value]bool{true: {}, false: {}}
 	for _, o := range s.runs {
-		if exclusive, recorded := o.Parameters[pointkey.Exclusive].(bool); recorded {
+		if exclusive, recorded := o.Parameters[measure.ExclusiveKey].(bool); recorded {
 			runs[exclusive][axis(c.Axis).of(o)] = true
 		}
 	}
@@ -24,7 +24,7 @@ func exclusiveWarning(c *Curve, s *series) string {
 	places := func(of map[Value]bool) string {
 		return placesOf(c.Worker(), c.Axis, slices.DeleteFunc(slices.Clone(s.at), func(v Value) bool { return !of[v] }))
 	}
-	text := fmt.Sprintf("%s ran on whole nodes, %s on nodes that other jobs may share (%s)", places(whole), places(shared), pointkey.Exclusive)
+	text := fmt.Sprintf("%s ran on whole nodes, %s on nodes that other jobs may share (%s)", places(whole), places(shared), measure.ExclusiveKey)
 	switch b := c.Base; {
 	case b == nil:
 		return text + ": they may not be comparable"

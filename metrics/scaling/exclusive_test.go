@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/metrics/pointkey"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // A series whose runs had unlike nodes says so, and in which direction that moves its
 // speedups.
 func TestExclusiveWarning(t *testing.T) {
-	whole := func(list []Observation) []Observation { return with(list, pointkey.Exclusive, true) }
-	shared := func(list []Observation) []Observation { return with(list, pointkey.Exclusive, false) }
+	whole := func(list []Observation) []Observation { return with(list, measure.ExclusiveKey, true) }
+	shared := func(list []Observation) []Observation { return with(list, measure.ExclusiveKey, false) }
 	one, two, four := runs(1, 100), runs(2, 190), runs(4, 300)
 	for _, tt := range []struct {
 		name string
@@ -53,10 +53,10 @@ func TestExclusiveWarning(t *testing.T) {
 // that do.
 func TestExclusiveUnrecordedDoesNotSeparate(t *testing.T) {
 	one := runs(1, 100)
-	if n := len(analyse(t, join(with(one, pointkey.Exclusive, true), with(one, "global_batch", int64(1))), Options{})); n != 1 {
+	if n := len(analyse(t, join(with(one, measure.ExclusiveKey, true), with(one, "global_batch", int64(1))), Options{})); n != 1 {
 		t.Errorf("%d curves, want 1", n)
 	}
-	if n := len(analyse(t, join(with(one, pointkey.Exclusive, true), with(one, pointkey.Exclusive, false)), Options{})); n != 2 {
+	if n := len(analyse(t, join(with(one, measure.ExclusiveKey, true), with(one, measure.ExclusiveKey, false)), Options{})); n != 2 {
 		t.Errorf("a sweep of the key: %d curves, want 2", n)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/aclements/go-moremath/stats"
 
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
 // made is a value of a run.
@@ -62,17 +61,17 @@ func (o *Observation) duration() float64 {
 // drifts tests whether the runs of a series differ in throughput by when or where they
 // were made, in at most alpha of the series in which they do not. Runs without a
 // throughput are tested in the time that most of them have. The name is of what was tested.
-func drifts(s *series, along axis, alpha float64) (found []drift.Finding, name string) {
+func drifts(s *series, along axis, alpha float64) (found []Drift, name string) {
 	name = tested(s.runs)
-	var runs []drift.Timed
+	var runs []TimedRun
 	for _, o := range s.runs {
 		x := o.Known(name)
 		if x == nil || !isRate(*x) || o.BeganUnix == 0 {
 			continue
 		}
-		runs = append(runs, drift.Timed{Point: slices.Index(s.at, along.of(o)), Value: *x, Began: o.BeganUnix, Nodes: o.Hosts})
+		runs = append(runs, TimedRun{Point: slices.Index(s.at, along.of(o)), Value: *x, Began: o.BeganUnix, Nodes: o.Hosts})
 	}
-	return drift.Test(runs, alpha), name
+	return FindDrifts(runs, alpha), name
 }
 
 // tested is the measure in which runs are tested for a drift: the throughput, or without
@@ -106,8 +105,8 @@ func tested(runs []*Observation) string {
 
 // gravity sorts findings: first what shifts medians, then what makes runs tell
 // less.
-func gravity(f drift.Finding) int {
-	return slices.Index([]drift.Link{drift.Trend, drift.Node, drift.Day, drift.Neighbours}, f.Link)
+func gravity(f Drift) int {
+	return slices.Index([]DriftLink{DriftTrend, DriftNode, DriftDay, DriftNeighbours}, f.Link)
 }
 
 // WorstDrift is the gravest of the curves' drift warnings, and the curve that it is
@@ -123,7 +122,7 @@ func WorstDrift(curves []Curve) (worst *Curve, warning string) {
 }
 
 // driftWarnings say what was found, in words, of the measure that was tested.
-func driftWarnings(found []drift.Finding, name string) []string {
+func driftWarnings(found []Drift, name string) []string {
 	title := name
 	if m, err := measure.Find(name); err == nil {
 		title = m.Title
@@ -132,17 +131,17 @@ func driftWarnings(found []drift.Finding, name string) []string {
 	var list []string
 	for _, f := range found {
 		switch f.Link {
-		case drift.Trend:
+		case DriftTrend:
 			went := "rose"
 			if f.Change < 0 {
 				went = "fell"
 			}
 			list = append(list, fmt.Sprintf("drift: %s %s by %.1f %% from the first to the second half of the runs (p = %.2g), so medians depend on when runs were made", title, went, math.Abs(100*f.Change), f.P))
-		case drift.Neighbours:
+		case DriftNeighbours:
 			list = append(list, fmt.Sprintf("drift: consecutive runs are alike (p = %.2g), so they tell less than independent ones would", f.P))
-		case drift.Day:
+		case DriftDay:
 			list = append(list, fmt.Sprintf("drift: %s depends on the day (p = %.2g), so runs of one day tell less than independent ones would", title, f.P))
-		case drift.Node:
+		case DriftNode:
 			speed := "faster"
 			if (f.Change < 0) == rises {
 				speed = "slower"

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
 func TestOrderOfValues(t *testing.T) {
@@ -153,25 +152,25 @@ func TestUnitOfSamples(t *testing.T) {
 
 func TestWordsOfDrift(t *testing.T) {
 	for _, c := range []struct {
-		f    drift.Finding
+		f    Drift
 		want string
 	}{
-		{drift.Finding{Link: drift.Trend, Change: 0.123, P: 0.001}, "drift: throughput rose by 12.3 % from the first to the second half of the runs (p = 0.001), so medians depend on when runs were made"},
-		{drift.Finding{Link: drift.Trend, Change: -0.05, P: 0.02}, "drift: throughput fell by 5.0 % from the first to the second half of the runs (p = 0.02), so medians depend on when runs were made"},
-		{drift.Finding{Link: drift.Neighbours, P: 0.01}, "drift: consecutive runs are alike (p = 0.01), so they tell less than independent ones would"},
-		{drift.Finding{Link: drift.Day, P: 0.003}, "drift: throughput depends on the day (p = 0.003), so runs of one day tell less than independent ones would"},
-		{drift.Finding{Link: drift.Node, Node: "n7", Change: 0.02, P: 0.01}, "runs on n7 are 2.0 % faster than others (p = 0.01); runs that share a node count as one in intervals"},
-		{drift.Finding{Link: drift.Node, Node: "n7", Change: -0.2, P: 0.01}, "runs on n7 are 20.0 % slower than others (p = 0.01); runs that share a node count as one in intervals"},
+		{Drift{Link: DriftTrend, Change: 0.123, P: 0.001}, "drift: throughput rose by 12.3 % from the first to the second half of the runs (p = 0.001), so medians depend on when runs were made"},
+		{Drift{Link: DriftTrend, Change: -0.05, P: 0.02}, "drift: throughput fell by 5.0 % from the first to the second half of the runs (p = 0.02), so medians depend on when runs were made"},
+		{Drift{Link: DriftNeighbours, P: 0.01}, "drift: consecutive runs are alike (p = 0.01), so they tell less than independent ones would"},
+		{Drift{Link: DriftDay, P: 0.003}, "drift: throughput depends on the day (p = 0.003), so runs of one day tell less than independent ones would"},
+		{Drift{Link: DriftNode, Node: "n7", Change: 0.02, P: 0.01}, "runs on n7 are 2.0 % faster than others (p = 0.01); runs that share a node count as one in intervals"},
+		{Drift{Link: DriftNode, Node: "n7", Change: -0.2, P: 0.01}, "runs on n7 are 20.0 % slower than others (p = 0.01); runs that share a node count as one in intervals"},
 	} {
-		if got := driftWarnings([]drift.Finding{c.f}, measure.Throughput); len(got) != 1 || got[0] != c.want {
+		if got := driftWarnings([]Drift{c.f}, measure.Throughput); len(got) != 1 || got[0] != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	curve := func(links ...drift.Link) Curve {
+	curve := func(links ...DriftLink) Curve {
 		var c Curve
 		for _, l := range links {
-			c.drifts = append(c.drifts, drift.Finding{Link: l})
-			c.DriftWarnings = append(c.DriftWarnings, string(rune('A'+gravity(drift.Finding{Link: l}))))
+			c.drifts = append(c.drifts, Drift{Link: l})
+			c.DriftWarnings = append(c.DriftWarnings, string(rune('A'+gravity(Drift{Link: l}))))
 		}
 		return c
 	}
@@ -180,9 +179,9 @@ func TestWordsOfDrift(t *testing.T) {
 		which  int // -1: none
 		want   string
 	}{
-		{nil, -1, ""}, {[]Curve{{}}, -1, ""}, {[]Curve{{}, curve(drift.Neighbours)}, 1, "D"},
-		{[]Curve{curve(drift.Day), curve(drift.Trend)}, 1, "A"}, {[]Curve{curve(drift.Trend), curve(drift.Node)}, 0, "A"},
-		{[]Curve{curve(drift.Node), curve(drift.Node)}, 0, "B"},
+		{nil, -1, ""}, {[]Curve{{}}, -1, ""}, {[]Curve{{}, curve(DriftNeighbours)}, 1, "D"},
+		{[]Curve{curve(DriftDay), curve(DriftTrend)}, 1, "A"}, {[]Curve{curve(DriftTrend), curve(DriftNode)}, 0, "A"},
+		{[]Curve{curve(DriftNode), curve(DriftNode)}, 0, "B"},
 	} {
 		worst, warning := WorstDrift(c.curves)
 		if warning != c.want || (worst == nil) != (c.which < 0) || c.which >= 0 && worst != &c.curves[c.which] {

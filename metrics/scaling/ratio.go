@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
 // A Ratio is how many times better one point is than another in one measure: a
@@ -28,7 +27,7 @@ type Ratio struct {
 	// Order is when the runs of the one point were made, seen from the other's.
 	Order Order
 	// Drift is what the runs of the curve go by other than chance; nil for nothing.
-	Drift []drift.Finding
+	Drift []Drift
 	// Of is the point's runs, Over those of the point that it is divided by.
 	Of, Over Side
 }

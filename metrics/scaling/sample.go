@@ -2,14 +2,13 @@ package scaling
 
 import (
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // sampleOf is what a sample is, as all runs say; "" where they do not.
 func sampleOf(runs []*Observation) string {
 	said := ""
 	for i, o := range runs {
-		word, _ := o.Parameters[pointkey.Sample].(string)
+		word, _ := o.Parameters[measure.SampleKey].(string)
 		if i > 0 && word != said {
 			return ""
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // follows are the parameters that change with the number of workers or with
@@ -168,7 +167,7 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 	ignored := along.follows()
 	// A series may mix what bounds runs, and says so; where the study sweeps such a
 	// key it separates series like any other.
-	for _, k := range pointkey.Bounds() {
+	for _, k := range measure.BoundKeys() {
 		if !ignored[k] && !swept(k, all, along) {
 			ignored[k] = true
 		}
@@ -277,10 +276,10 @@ func Arrange(obs []Observation, planned []Planned) []Series {
 	return list
 }
 
-// Bounded reports whether runs differ in what bounds them (pointkey.Bounds): which
+// Bounded reports whether runs differ in what bounds them (measure.BoundKeys): which
 // may separate their curves, by what they have in common along the axis.
 func Bounded(obs []Observation) bool {
-	return slices.ContainsFunc(pointkey.Bounds(), func(key string) bool {
+	return slices.ContainsFunc(measure.BoundKeys(), func(key string) bool {
 		return slices.ContainsFunc(obs, func(o Observation) bool { return text(o.Parameters[key]) != text(obs[0].Parameters[key]) })
 	})
 }

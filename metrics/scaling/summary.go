@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
 // Summary is what the runs of one point say of one measure.
@@ -20,12 +19,12 @@ type Summary struct {
 	// measure.
 	Reach
 
-	made     []made          // the runs that have the measure
-	lacking  int             // runs without a value because of what it would be
-	base     *Summary        // of the base point; nil without one
-	peers    []*Summary      // of all points of the curve, this one included
-	found    []drift.Finding // in the runs of its series
-	multiple float64         // resources over the base's; 0 along an axis that multiplies none, and for what does not scale
+	made     []made     // the runs that have the measure
+	lacking  int        // runs without a value because of what it would be
+	base     *Summary   // of the base point; nil without one
+	peers    []*Summary // of all points of the curve, this one included
+	found    []Drift    // in the runs of its series
+	multiple float64    // resources over the base's; 0 along an axis that multiplies none, and for what does not scale
 	an       *analysis
 	rate     bool // of samples, which is never 0
 	byNode   bool // as of its curve

@@ -12,7 +12,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // superlinearTolerance is how far an efficiency without an interval may exceed
@@ -226,8 +225,8 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	if len(studies) > 1 {
 		list = append(list, "runs of several studies are mixed: "+strings.Join(sortedKeys(studies), ", "))
 	}
-	for _, k := range pointkey.Bounds() {
-		if _, projected := c.Parameters[k]; projected || k == pointkey.Exclusive {
+	for _, k := range measure.BoundKeys() {
+		if _, projected := c.Parameters[k]; projected || k == measure.ExclusiveKey {
 			continue
 		}
 		if values := distinct(k, s.runs); len(values) > 1 {

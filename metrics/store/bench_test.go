@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/history"
+	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -242,7 +242,7 @@ func BenchmarkHistory(b *testing.B) {
 			}
 			var first []int64
 			for _, p := range points {
-				for _, segment := range history.Trace(p.Samples, prints) {
+				for _, segment := range compare.Trace(p.Samples, prints) {
 					first = append(first, segment.Samples[0].Run)
 				}
 			}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
-	"github.com/scalebench/scalebench/metrics/history"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/redact"
 )
@@ -16,7 +16,7 @@ import (
 // PointHistory is the values of one point's good runs, in no order.
 type PointHistory struct {
 	Point   string
-	Samples []history.Sample
+	Samples []compare.Sample
 }
 
 // History returns the values of a measure of all good runs that fit the filter,
@@ -51,7 +51,7 @@ func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]Poi
 		at, of := map[string]int{}, map[string]int{}
 		var point, print sql.RawBytes
 		for rows.Next() {
-			var sample history.Sample
+			var sample compare.Sample
 			if err := rows.Scan(&point, &sample.Run, &sample.Unix, &sample.Value, &print); err != nil {
 				return err
 			}

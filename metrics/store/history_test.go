@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
-	"github.com/scalebench/scalebench/metrics/history"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
@@ -32,7 +32,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("points %s", got)
 	}
 	// 20 steps of 16 samples a second, in both studies.
-	if diff := cmp.Diff([]history.Sample{{Run: 1, Unix: 1000, Value: 16, Print: 0}, {Run: 2, Unix: 2000, Value: 16, Print: 1}}, points[0].Samples); diff != "" {
+	if diff := cmp.Diff([]compare.Sample{{Run: 1, Unix: 1000, Value: 16, Print: 0}, {Run: 2, Unix: 2000, Value: 16, Print: 1}}, points[0].Samples); diff != "" {
 		t.Error(diff)
 	}
 	if prints[0][fingerprint.CPU] != "Xeon" || prints[1][fingerprint.CPU] != "EPYC" || points[2].Samples[0].Print != 0 {

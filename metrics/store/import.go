@@ -14,7 +14,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -341,7 +340,7 @@ func stated(run metrics.Run, events iter.Seq[metrics.Event]) *summary.Input {
 	input.MFU, input.SampleTokens = summary.MFUOf(run.Parameters), summary.SampleTokens(run.Parameters)
 	input.Device, _ = run.Parameters["resources.device"].(string)
 	input.BatchNorm, _ = run.Parameters["workload.batch_norm"].(string)
-	list, _ := run.Parameters[pointkey.Targets].([]any)
+	list, _ := run.Parameters[measure.TargetsKey].([]any)
 	for _, target := range list {
 		if t, err := measure.ParseTarget(fmt.Sprint(target)); err == nil {
 			input.Targets = append(input.Targets, t)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -214,7 +213,7 @@ func (in *ingest) stated(restart int, input *summary.Input) error {
 // said is what the point says of what to make of its figures: of MFUs and tokens.
 func (in *ingest) said() (map[string]any, error) {
 	parameters := map[string]any{}
-	for _, key := range []string{pointkey.MFU, pointkey.MFUPeak, pointkey.FLOPsPerToken, pointkey.HardwareFLOPsPerToken, "workload.precision", pointkey.Sample, pointkey.SampleTokens, "workload.sequence"} {
+	for _, key := range []string{measure.MFUKey, measure.MFUPeakKey, measure.FLOPsPerTokenKey, measure.HardwareFLOPsPerTokenKey, "workload.precision", measure.SampleKey, measure.SampleTokensKey, "workload.sequence"} {
 		values, err := column1[any](in.tx.Query("SELECT value FROM run_parameter WHERE run = ? AND key = ?", in.run, key))
 		if err != nil {
 			return nil, err
@@ -229,7 +228,7 @@ func (in *ingest) said() (map[string]any, error) {
 // targets are those that the point names.
 func (in *ingest) targets() ([]measure.Target, error) {
 	values, err := column1[any](in.tx.Query(`SELECT t.value FROM run_parameter p, json_each(p.value) t
-		WHERE p.run = ? AND p.key = '`+pointkey.Targets+`' AND p.type = 'list' AND t.type IN ('integer', 'real', 'text') ORDER BY t.key`, in.run))
+		WHERE p.run = ? AND p.key = '`+measure.TargetsKey+`' AND p.type = 'list' AND t.type IN ('integer', 'real', 'text') ORDER BY t.key`, in.run))
 	var list []measure.Target
 	for _, v := range values {
 		if t, err := measure.ParseTarget(fmt.Sprint(v)); err == nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/noisescale"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -23,7 +22,7 @@ type NoiseScale struct {
 	Step        int // steps done by its end
 	Batch       int // samples of a rank's own gradient
 	GlobalBatch int // samples of the averaged gradient
-	noisescale.Estimate
+	NoiseScaleEstimate
 }
 
 // sameNorm is how far the ranks may differ in the norm of the averaged gradient,
@@ -48,11 +47,11 @@ func (r *Outcome) noise(in Input) {
 		scale := NoiseScale{Epoch: first.Epoch, Step: first.Step, Batch: first.Samples, GlobalBatch: first.GlobalSamples}
 		blocks, err := together(ranks, in.World)
 		if err == nil {
-			scale.Estimate, err = noisescale.Of(blocks, scale.Batch, scale.GlobalBatch)
+			scale.NoiseScaleEstimate, err = EstimateNoiseScale(blocks, scale.Batch, scale.GlobalBatch)
 		}
 		if err != nil {
 			r.warn("no gradient noise scale for epoch %d: %v", first.Epoch, err)
-			scale.Estimate = noisescale.Estimate{Why: err.Error()}
+			scale.NoiseScaleEstimate = NoiseScaleEstimate{Why: err.Error()}
 		}
 		r.NoiseScales = append(r.NoiseScales, scale)
 	}
@@ -75,12 +74,12 @@ func noNoiseScale(in Input) string {
 }
 
 // together makes one series of blocks of what the ranks recorded in an epoch.
-func together(ranks []RankGradients, world int) ([]noisescale.Block, error) {
+func together(ranks []RankGradients, world int) ([]NoiseBlock, error) {
 	first := &ranks[0]
 	if len(ranks) != world {
 		return nil, fmt.Errorf("only %d of %s recorded the norms of their gradients", len(ranks), number.Count(world, "rank"))
 	}
-	blocks := make([]noisescale.Block, len(first.Steps))
+	blocks := make([]NoiseBlock, len(first.Steps))
 	for i := range ranks {
 		g := &ranks[i]
 		switch {

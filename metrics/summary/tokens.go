@@ -6,7 +6,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // tokens makes tokens/s of a run whose samples are sequences: of its throughput, over
@@ -70,10 +69,10 @@ func (r *Outcome) ofTokens(in Input, f metrics.Figure) {
 // SampleTokens is how many tokens a sample has, as the parameters of a run say; 0 where
 // they do not. An import has no plan that has worked it out.
 func SampleTokens(parameters map[string]any) float64 {
-	if n := amount(parameters[pointkey.SampleTokens]); n > 0 {
+	if n := amount(parameters[measure.SampleTokensKey]); n > 0 {
 		return n
 	}
-	switch parameters[pointkey.Sample] {
+	switch parameters[measure.SampleKey] {
 	case measure.Token:
 		return 1
 	case measure.Sequence:

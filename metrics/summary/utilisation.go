@@ -9,7 +9,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/mfu"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // MFU is what a plan asks of the model FLOP/s of a language model, and what it knows
@@ -25,8 +24,8 @@ type MFU struct {
 // MFUOf is what the parameters of a run say; nil where none is asked for.
 func MFUOf(parameters map[string]any) *MFU {
 	number := func(key string) float64 { return amount(parameters[key]) }
-	m := MFU{FLOPs: number(pointkey.FLOPsPerToken), Hardware: number(pointkey.HardwareFLOPsPerToken), PeakTFLOPS: number(pointkey.MFUPeak)}
-	m.Convention, _ = parameters[pointkey.MFU].(string)
+	m := MFU{FLOPs: number(measure.FLOPsPerTokenKey), Hardware: number(measure.HardwareFLOPsPerTokenKey), PeakTFLOPS: number(measure.MFUPeakKey)}
+	m.Convention, _ = parameters[measure.MFUKey].(string)
 	m.Dtype, _ = parameters["workload.precision"].(string)
 	if m.Convention == "" || !(m.FLOPs > 0) {
 		return nil

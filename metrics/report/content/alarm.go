@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
-	"github.com/scalebench/scalebench/metrics/history"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -54,7 +54,7 @@ func (s *Study) alarms() []string {
 // alarm is what is said of a point; "" where there is no reason to. Runs of which
 // nobody says when they began are in no order.
 func (s *Study) alarm(point string, runs []scaling.RunValues, of map[string]int64, m measure.Measure) string {
-	var samples []history.Sample
+	var samples []compare.Sample
 	var prints []fingerprint.Print
 	marks := map[int64]store.RunMark{}
 	for _, r := range runs {
@@ -71,11 +71,11 @@ func (s *Study) alarm(point string, runs []scaling.RunValues, of map[string]int6
 		if print < 0 {
 			print, prints = len(prints), append(prints, o.Fingerprint)
 		}
-		samples = append(samples, history.Sample{Run: i, Unix: o.BeganUnix, Value: *x, Print: print})
+		samples = append(samples, compare.Sample{Run: i, Unix: o.BeganUnix, Value: *x, Print: print})
 		marks[i] = store.RunMark{Run: o.Run}
 	}
-	trace := tables.Trace{Point: point, Segments: history.Trace(samples, prints)}
-	if trace.Alarm, _ = history.Newest(trace.Segments, m.Worse()); trace.Alarm == nil {
+	trace := tables.Trace{Point: point, Segments: compare.Trace(samples, prints)}
+	if trace.Alarm, _ = compare.Newest(trace.Segments, m.Worse()); trace.Alarm == nil {
 		return ""
 	}
 	return tables.AlarmText(trace, marks, m)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics/clean"
-	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -36,7 +36,7 @@ type Study struct {
 	Frames       []Frame              // measures besides those of a training
 	Advised      []*advice.Advice     // of each curve
 	Wish         advice.Options       // that it answers
-	Bill         *tradeoff.Comparison // nil without prices, and Unpriced says why
+	Bill         *cost.Comparison     // nil without prices, and Unpriced says why
 	Unpriced     error
 	Demand       []capacity.Line // of a service, what each series costs by the demand, in Currency
 	Currency     string

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/scalebench/scalebench/metrics/contrast"
+	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -15,7 +15,7 @@ import (
 
 // Contrast is a comparison of two sets of runs, of which a and b are the names,
 // for people.
-func Contrast(r *contrast.Comparison, m measure.Measure, a, b string) *table.Table {
+func Contrast(r *compare.Comparison, m measure.Measure, a, b string) *table.Table {
 	write, of := m.Text, m.Name
 	if m.Show == measure.Number && m.Unit != "" {
 		of += " in " + m.Unit
@@ -63,7 +63,7 @@ func alongCoordinate(t *table.Table, m measure.Measure) {
 }
 
 // pointCells say which point it is.
-func pointCells(p contrast.Pair, m measure.Measure) []any {
+func pointCells(p compare.Pair, m measure.Measure) []any {
 	cells := []any{p.Series, table.NonZero(p.Workers)}
 	if m.Axis != "" {
 		cells = append(cells, p.At.Any())
@@ -72,7 +72,7 @@ func pointCells(p contrast.Pair, m measure.Measure) []any {
 }
 
 // ContrastData is a comparison for programs.
-func ContrastData(r *contrast.Comparison, m measure.Measure) *table.Table {
+func ContrastData(r *compare.Comparison, m measure.Measure) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "metric"}, {Key: "runs_a"}, {Key: "runs_b"}}}
 	for _, name := range []string{"a", "b", "ratio"} {
 		t.Columns = append(t.Columns, table.Column{Key: name}, table.Column{Key: name + "_low"}, table.Column{Key: name + "_high"})

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -14,7 +14,7 @@ import (
 
 // Cost is the rows for people: medians, with the interval in brackets or a
 // dash for one that cannot be had, and below it what they are of.
-func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table {
+func Cost(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs"},
 		{Key: "time", Right: true}, {Key: "cost", Unit: currency, Right: true}}}
 	if o.Work.Million {
@@ -59,12 +59,12 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 	t.Columns = append(t.Columns, table.Column{Key: "pareto", Head: "on the front"})
 	var whys []string
 	show := func(e *scaling.Estimate, show func(float64) string) any {
-		if e != nil && e.Why != "" && e.Why != tradeoff.AtBaseline {
+		if e != nil && e.Why != "" && e.Why != cost.AtBaseline {
 			if why, _, _ := strings.Cut(e.Why, " ("); !slices.Contains(whys, why) {
 				whys = append(whys, why)
 			}
 		}
-		return Estimate(e, show, e != nil && e.Why == tradeoff.AtBaseline)
+		return Estimate(e, show, e != nil && e.Why == cost.AtBaseline)
 	}
 	for _, r := range rows {
 		cells := []any{r.Series, r.Workers, r.Runs, show(r.Time, number.Seconds), show(r.Cost, number.Significant)}
@@ -76,7 +76,7 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 		if energyKnown(rows) {
 			one := 1.0
 			for _, each := range []*float64{&one, o.Energy.PerKWh, o.Energy.Grams} {
-				cells = append(cells, show(tradeoff.PerKWh(r.Energy, each), number.Significant))
+				cells = append(cells, show(cost.PerKWh(r.Energy, each), number.Significant))
 			}
 		}
 		if asked {
@@ -112,7 +112,7 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 		}
 	}
 	t.Notes = costNotes(rows, currency, o)
-	if slices.ContainsFunc(rows, func(r tradeoff.Row) bool {
+	if slices.ContainsFunc(rows, func(r cost.Row) bool {
 		return slices.ContainsFunc([]*scaling.Estimate{r.TimeNormalised, r.CostNormalised, r.Gain}, func(e *scaling.Estimate) bool { return e != nil && e.Adjusted })
 	}) {
 		t.Notes = append(t.Notes, "Ratios to the baseline: of medians from which the drift of the machine is taken out, so they may differ from the ratios of the figures in the table.")
@@ -124,13 +124,13 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 }
 
 // energyKnown reports whether some configuration has an energy.
-func energyKnown(rows []tradeoff.Row) bool {
-	return slices.ContainsFunc(rows, func(r tradeoff.Row) bool { return r.Energy != nil })
+func energyKnown(rows []cost.Row) bool {
+	return slices.ContainsFunc(rows, func(r cost.Row) bool { return r.Energy != nil })
 }
 
 // energyNotes say what a kilowatt-hour is taken for, and why there is no energy. Who
 // neither measured it nor asked for its price is told nothing.
-func energyNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
+func energyNotes(rows []cost.Row, o cost.Options) []string {
 	known := energyKnown(rows)
 	if !known && !o.Energy.Set() {
 		return nil
@@ -155,7 +155,7 @@ func energyNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
 	return notes
 }
 
-func costTargets(rows []tradeoff.Row) []measure.Target {
+func costTargets(rows []cost.Row) []measure.Target {
 	var targets []measure.Target
 	for _, r := range rows {
 		for _, t := range r.Targets {
@@ -170,8 +170,8 @@ func costTargets(rows []tradeoff.Row) []measure.Target {
 
 // targetCost is the cost to a target; where not all runs reach it, it says how
 // many do.
-func targetCost(r tradeoff.Row, target measure.Target, show func(*scaling.Estimate, func(float64) string) any) any {
-	i := slices.IndexFunc(r.Targets, func(t tradeoff.Target) bool { return t.Of == target })
+func targetCost(r cost.Row, target measure.Target, show func(*scaling.Estimate, func(float64) string) any) any {
+	i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target })
 	if i < 0 {
 		return nil
 	}
@@ -187,7 +187,7 @@ func targetCost(r tradeoff.Row, target measure.Target, show func(*scaling.Estima
 }
 
 // costNotes say what the figures are of, the prices and the baselines.
-func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []string {
+func costNotes(rows []cost.Row, currency string, o cost.Options) []string {
 	var prices, bases, matched, without []string
 	once := func(list *[]string, s string) {
 		if !slices.Contains(*list, s) {
@@ -245,13 +245,13 @@ func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []strin
 		notes = append(notes, "Baseline: "+strings.Join(bases, "; ")+". Break-even price: the factor by which a price may rise before the baseline is as cheap.")
 	}
 	if matched != nil {
-		notes = append(notes, fmt.Sprintf("Gain at equal cost an hour: how many times as many %s the same money buys, over as much of the baseline as costs about the same (within %g %%; in %s an hour): %s.", o.Bought(), 100*tradeoff.MatchedWithin, currency, strings.Join(matched, "; ")))
+		notes = append(notes, fmt.Sprintf("Gain at equal cost an hour: how many times as many %s the same money buys, over as much of the baseline as costs about the same (within %g %%; in %s an hour): %s.", o.Bought(), 100*cost.MatchedWithin, currency, strings.Join(matched, "; ")))
 	}
 	return append(append(notes, energyNotes(rows, o)...), without...)
 }
 
 // CostData is the rows for programs: unrounded, times in seconds.
-func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table {
+func CostData(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	asked := o.Measure.Name != ""
 	t := &table.Table{}
 	keys := func(names ...string) {
@@ -315,11 +315,11 @@ func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.T
 		cells = append(cells, r.BreakEven, table.NonZero(r.Base))
 		add(r.CostPerEpoch)
 		add(r.Energy)
-		add(tradeoff.PerKWh(r.Energy, o.Energy.PerKWh))
+		add(cost.PerKWh(r.Energy, o.Energy.PerKWh))
 		cells = append(cells, table.NonZero(o.Energy.Currency))
-		add(tradeoff.PerKWh(r.Energy, o.Energy.Grams))
+		add(cost.PerKWh(r.Energy, o.Energy.Grams))
 		for _, target := range targets {
-			i := slices.IndexFunc(r.Targets, func(t tradeoff.Target) bool { return t.Of == target })
+			i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target })
 			if i < 0 {
 				cells = append(cells, nil, nil, nil, nil, nil, nil, nil, nil)
 				continue

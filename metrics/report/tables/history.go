@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/history"
+	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -16,8 +16,8 @@ import (
 // Trace is the segments of one point.
 type Trace struct {
 	Point    string
-	Segments []history.Segment
-	Alarm    *history.Alarm // of its newest runs; nil without one
+	Segments []compare.Segment
+	Alarm    *compare.Alarm // of its newest runs; nil without one
 }
 
 // History is how a measure of points went over time: a row for each stretch in
@@ -55,7 +55,7 @@ func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *
 				}
 			}
 			var since, newest, ratio any
-			if a := trace.Alarm; a != nil && slices.ContainsFunc(s.Samples, func(x history.Sample) bool { return x.Run == a.Since.Run }) {
+			if a := trace.Alarm; a != nil && slices.ContainsFunc(s.Samples, func(x compare.Sample) bool { return x.Run == a.Since.Run }) {
 				since, newest = marks[a.Since.Run].Run, a.Runs
 				if !math.IsNaN(a.Ratio) {
 					ratio = a.Ratio

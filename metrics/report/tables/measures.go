@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/knee"
+	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -174,7 +174,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 		value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
 	// More of what a run measured one by one is no more resources.
 	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves)) || !m.Scales}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
-	knees := knee.Each(curves, m)
+	knees := capacity.FindSaturations(curves, m)
 	if knees != nil {
 		t.Columns = append(t.Columns, table.Column{Key: "knee", Data: true}, table.Column{Key: "knee_at_least", Data: true}, table.Column{Key: "knee_why", Data: true})
 	}
@@ -213,8 +213,8 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 }
 
 // kneeCells are the knee of a curve for programs, the same at each of its points.
-func kneeCells(knees []*knee.Knee, c scaling.Curve) []any {
-	i := slices.IndexFunc(knees, func(k *knee.Knee) bool { return k.Series == c.Series })
+func kneeCells(knees []*capacity.Saturation, c scaling.Curve) []any {
+	i := slices.IndexFunc(knees, func(k *capacity.Saturation) bool { return k.Series == c.Series })
 	switch {
 	case i < 0:
 		return []any{nil, nil, nil}
@@ -227,7 +227,7 @@ func kneeCells(knees []*knee.Knee, c scaling.Curve) []any {
 // Knees says where the curves of a throughput bend, a sentence each.
 func Knees(curves []scaling.Curve, m measure.Measure) []string {
 	var list []string
-	for _, k := range knee.Each(curves, m) {
+	for _, k := range capacity.FindSaturations(curves, m) {
 		text := k.Sentence()
 		if len(curves) > 1 {
 			text = k.Series + ": " + text

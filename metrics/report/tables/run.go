@@ -10,9 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/noisescale"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/summary"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -115,7 +113,7 @@ func resultRecord(r *summary.Outcome, kind string, algorithm int, parameters map
 		if m.At != "" {
 			continue
 		}
-		sample, _ := parameters[pointkey.Sample].(string)
+		sample, _ := parameters[measure.SampleKey].(string)
 		c := table.ColumnOf(m.Counting(sample))
 		c.Optional = m.Uses()
 		t.Columns = append(t.Columns, c)
@@ -146,7 +144,7 @@ func resultRecord(r *summary.Outcome, kind string, algorithm int, parameters map
 // batch and of the global one. An interval without an upper end says so.
 func noiseScaleRows(r *summary.Outcome) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "epoch"}, {Key: "noise_scale", Unit: "samples"},
-		{Key: "low", Head: fmt.Sprintf("%.0f %% interval from", 100*noisescale.Level)}, {Key: "high", Head: "to"},
+		{Key: "low", Head: fmt.Sprintf("%.0f %% interval from", 100*summary.NoiseScaleLevel)}, {Key: "high", Head: "to"},
 		{Key: "steps"}, {Key: "batch"}, {Key: "global_batch"}, {Key: "gradient_squared", Data: true}, {Key: "noise", Data: true},
 		{Key: "level", Data: true}, {Key: "why", Head: "missing because"}}}
 	if r == nil {
@@ -158,7 +156,7 @@ func noiseScaleRows(r *summary.Outcome) *table.Table {
 			gradient, noise = n.GradientSquared, n.Noise
 		}
 		if n.Low != nil || n.High != nil {
-			level = noisescale.Level
+			level = summary.NoiseScaleLevel
 		}
 		t.Add(n.Epoch, n.Samples, n.Low, n.High, table.NonZero(n.Steps), n.Batch, n.GlobalBatch, gradient, noise, level, table.NonZero(n.Why))
 	}

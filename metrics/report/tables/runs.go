@@ -6,7 +6,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -114,7 +113,7 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 func rateUnit(rows []store.RunRow) string {
 	said := ""
 	for i, r := range rows {
-		word, _ := r.Parameters[pointkey.Sample].(string)
+		word, _ := r.Parameters[measure.SampleKey].(string)
 		if i > 0 && word != said {
 			return measure.RateUnit("")
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
-	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
 // Sentences are Reason as one text.
@@ -133,7 +132,7 @@ func (s *study) ordered(time bool) (list []decision.Doubt) {
 			}
 			add(d)
 			for _, f := range pair.Drift {
-				if f.Link == drift.Trend && time {
+				if f.Link == scaling.DriftTrend && time {
 					add(&decision.Doubt{Kind: decision.Drift, Changes: s.tight(f.Change),
 						Text: fmt.Sprintf("throughput changed by %s while the study ran, and times change with it", percent(math.Abs(f.Change)))})
 				}

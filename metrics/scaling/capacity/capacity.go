@@ -1,6 +1,7 @@
 // Package capacity says how many replicas of a service carry a demand, from the
 // largest rate within the limit that runs of each number of replicas found
-// (measure.RateWithinLimit). It is pure.
+// (measure.RateWithinLimit), and at which load a service gives its largest
+// throughput (saturation.go). It is pure.
 package capacity
 
 import (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/noisescale"
+	"github.com/scalebench/scalebench/metrics/summary"
 )
 
 // images is a small data set: each class is an image of its own under noise of
@@ -190,11 +190,11 @@ func TestNoiseScaleOfSingleSamples(t *testing.T) {
 	if zero == nil || one == nil {
 		t.Fatal("no norms")
 	}
-	var blocks []noisescale.Block
+	var blocks []summary.NoiseBlock
 	for i, steps := range zero.Steps {
-		blocks = append(blocks, noisescale.Block{Steps: steps, Small: (zero.Own[i] + one.Own[i]) / 2, Large: zero.Averaged[i]})
+		blocks = append(blocks, summary.NoiseBlock{Steps: steps, Small: (zero.Own[i] + one.Own[i]) / 2, Large: zero.Averaged[i]})
 	}
-	got, err := noisescale.Of(blocks, batch, 2*batch)
+	got, err := summary.EstimateNoiseScale(blocks, batch, 2*batch)
 	if err != nil || got.Samples == nil || got.High == nil {
 		t.Fatalf("%+v, %v", got, err)
 	}

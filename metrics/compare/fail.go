@@ -1,0 +1,36 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// FailAt is the error that a script is to stop at: points that are worse by limit
+// or more, a fraction of A, or none that could be judged at all. It is nil
+// otherwise.
+func (r *Comparison) FailAt(limit float64) error {
+	var worse []string
+	judged := 0
+	for _, p := range r.Pairs {
+		if p.Verdict != Insufficient {
+			judged++
+		}
+		// Without a ratio so many runs miss the target that it is worse by any.
+		if p.Verdict == Worse && (p.Loss == nil || *p.Loss >= limit) {
+			worse = append(worse, p.Series+", "+scaling.Places(p.Axis, p.At))
+		}
+	}
+	switch {
+	case len(worse) > 0:
+		return fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), number.Count(len(r.Pairs), "point"), number.ExactPercent(limit), strings.Join(worse, "; "))
+	case judged == 0 && len(r.Pairs) > 0 && strings.Contains(r.Pairs[0].Why, otherProgram):
+		return errors.New(r.Pairs[0].Why)
+	case judged == 0:
+		return errors.New("no point has enough runs to tell whether it is worse; a single point needs 4 runs a side, several points need 5 or 6 each")
+	}
+	return nil
+}

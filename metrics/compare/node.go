@@ -1,0 +1,104 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// nodeLevel is the share of comparisons in which chance looks like nodes that
+// matter, and of points at which it looks like nodes that were dealt unevenly.
+const nodeLevel = 0.05
+
+// otherMachines reports whether the sets ran on machines of other kinds; another
+// version of a program is none.
+func otherMachines(a, b []scaling.Observation) bool {
+	machine := []string{fingerprint.CPU, fingerprint.GPU, fingerprint.MIG, fingerprint.PowerCap, fingerprint.Interface}
+	return slices.ContainsFunc(fingerprint.Differ(fingerprint.Common(fingerprints(a)), fingerprint.Common(fingerprints(b))),
+		func(d fingerprint.Difference) bool { return slices.Contains(machine, d.Field) })
+}
+
+// nodesMatter reports whether runs that were asked for alike go by the node that
+// they ran on.
+func nodesMatter(places ...place) bool {
+	var runs []scaling.TimedRun
+	for point, p := range places {
+		for i, x := range p.values {
+			if x > 0 && !math.IsInf(x, 1) {
+				runs = append(runs, scaling.TimedRun{Point: point, Value: x, Nodes: p.nodes[i]})
+			}
+		}
+	}
+	found := scaling.FindDrifts(runs, nodeLevel)
+	return slices.ContainsFunc(found, func(f scaling.Drift) bool { return f.Link == scaling.DriftNode })
+}
+
+// nodes is what is known of the nodes that two sets ran on.
+type nodes struct {
+	matter bool // results depend on the node
+	differ bool // by what they are (another CPU): it is they that are compared
+}
+
+// alike reports whether a point's runs that share a node are to count as one: where
+// results depend on the node, or the sets had so different nodes that a difference
+// between these would look like one between the sets. It is of no account where all
+// runs had the same nodes, or those of some are not known.
+func (n nodes) alike(a, b place) bool {
+	all := slices.Concat(a.nodes, b.nodes)
+	same := true
+	for _, list := range all {
+		if len(list) == 0 {
+			return false
+		}
+		same = same && slices.Equal(list, all[0])
+	}
+	return !same && (n.matter || !n.differ && uneven(all, len(a.nodes)))
+}
+
+// uneven reports whether the first runs had other nodes than the rest, by more than
+// would come of dealing the runs to the sets by chance: the sum over nodes of the
+// squared difference of the shares of runs on them, in a permutation test.
+func uneven(nodes [][]string, first int) bool {
+	number := map[string]int{}
+	runs := make([][]int, len(nodes))
+	for i, list := range nodes {
+		for _, node := range list {
+			n, known := number[node]
+			if !known {
+				n = len(number)
+				number[node] = n
+			}
+			runs[i] = append(runs[i], n)
+		}
+	}
+	share := make([]float64, len(number))
+	apart := func() (sum float64) {
+		clear(share)
+		for i, list := range runs {
+			part := 1 / float64(first)
+			if i >= first {
+				part = -1 / float64(len(runs)-first)
+			}
+			for _, n := range list {
+				share[n] += part
+			}
+		}
+		for _, x := range share {
+			sum += x * x
+		}
+		return sum
+	}
+	const orders = 199
+	observed, as := apart(), 1
+	r := rand.New(rand.NewPCG(2026, uint64(len(runs)))) // always the same orders
+	for range orders {
+		r.Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
+		if apart() >= observed-1e-9 {
+			as++
+		}
+	}
+	return float64(as)/(orders+1) <= nodeLevel
+}

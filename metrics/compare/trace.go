@@ -1,0 +1,163 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+)
+
+// Sample is one run's value.
+type Sample struct {
+	Run   int64   // the caller's number of it
+	Unix  float64 // when the run was recorded, seconds since 1970
+	Value float64
+	Print int // index of its fingerprint in the caller's list
+}
+
+// What begins a segment.
+const (
+	Start  = "start"       // the first run of the point
+	Ground = "fingerprint" // the first run on something else
+	Change = "change"      // the first run after a change point
+)
+
+// Segment is runs of one point, on the same, between which nothing changed.
+type Segment struct {
+	Kind    string
+	Samples []Sample // by time
+	// Median of the values; Low and High are their quartiles, so that half of
+	// the runs lie between. Equal where there is but one run.
+	Median, Low, High float64
+	// Before is the run that came before the first one, of another segment; nil
+	// at the start. Ratio is the median over that of the segment which Before
+	// is in, nil where that is not positive; P is of Welch's t-test between the
+	// two, nil with too few runs.
+	Before   *Sample
+	Ratio, P *float64
+	// Changed are the facts that are new since Before.
+	Changed []fingerprint.Difference
+}
+
+// Trace divides the runs of one point into segments, by the time of their first
+// run. Runs that ran on different things never share one, also when they
+// alternate in time. A run with unknown facts joins the runs that it agrees
+// with, the latest first.
+func Trace(samples []Sample, prints []fingerprint.Print) []Segment {
+	if len(samples) == 0 {
+		return nil
+	}
+	samples = slices.Clone(samples)
+	slices.SortFunc(samples, func(a, b Sample) int { return cmp.Or(cmp.Compare(a.Unix, b.Unix), cmp.Compare(a.Run, b.Run)) })
+	grounds := divideByGround(samples, prints)
+	var list []Segment
+	in := map[int64]int{} // run to its segment
+	for i, g := range grounds {
+		values := make([]float64, len(g.samples))
+		for j, s := range g.samples {
+			values[j] = s.Value
+		}
+		from := 0
+		for _, to := range append(Changes(values), len(values)) {
+			kind := Change
+			switch {
+			case from == 0 && i == 0:
+				kind = Start
+			case from == 0:
+				kind = Ground
+			}
+			for _, s := range g.samples[from:to] {
+				in[s.Run] = len(list)
+			}
+			segment := Segment{Kind: kind, Samples: g.samples[from:to]}
+			segment.Low, segment.Median, segment.High = quartiles(values[from:to])
+			list = append(list, segment)
+			from = to
+		}
+	}
+	before := map[int64]*Sample{} // by run
+	for i := range samples[1:] {
+		before[samples[i+1].Run] = &samples[i]
+	}
+	of := slices.Clone(list)
+	for i := range list {
+		s := &list[i]
+		if s.Kind == Start {
+			continue
+		}
+		s.Before = before[s.Samples[0].Run]
+		if s.Kind == Change {
+			// The run before may be one on something else, in between.
+			s.Before = &of[i-1].Samples[len(of[i-1].Samples)-1]
+		}
+		s.compare(&of[in[s.Before.Run]])
+		if s.Kind == Ground {
+			s.Changed = fingerprint.Differ(prints[s.Before.Print], prints[s.Samples[0].Print])
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Segment) int {
+		return cmp.Or(cmp.Compare(a.Samples[0].Unix, b.Samples[0].Unix), cmp.Compare(a.Samples[0].Run, b.Samples[0].Run))
+	})
+	return list
+}
+
+// ground is runs that ran on the same.
+type ground struct {
+	print   fingerprint.Print // all that any of them knows
+	samples []Sample
+	used    int // when it was last joined
+}
+
+func divideByGround(samples []Sample, prints []fingerprint.Print) []*ground {
+	var list []*ground
+	of := map[int]*ground{} // by print
+	for i, s := range samples {
+		g := of[s.Print]
+		if g == nil {
+			for _, other := range list {
+				if fingerprint.Agree(other.print, prints[s.Print]) && (g == nil || other.used > g.used) {
+					g = other
+				}
+			}
+			if g == nil {
+				g = &ground{print: fingerprint.Print{}}
+				list = append(list, g)
+			}
+			for field, v := range prints[s.Print] {
+				if v != "" {
+					g.print[field] = v
+				}
+			}
+			of[s.Print] = g
+		}
+		g.samples, g.used = append(g.samples, s), i
+	}
+	return list
+}
+
+func (s *Segment) compare(before *Segment) {
+	if before.Median > 0 {
+		ratio := s.Median / before.Median
+		s.Ratio = &ratio
+	}
+	values := func(s *Segment) []float64 {
+		xs := make([]float64, len(s.Samples))
+		for i, sample := range s.Samples {
+			xs[i] = sample.Value
+		}
+		return xs
+	}
+	if len(s.Samples) >= shortest && len(before.Samples) >= shortest {
+		p := pValue(values(before), values(s))
+		s.P = &p
+	}
+}
+
+// quartiles are nearest-rank ones, the median between the middle two.
+func quartiles(values []float64) (low, median, high float64) {
+	xs := slices.Sorted(slices.Values(values))
+	n := len(xs)
+	at := func(q float64) float64 { return xs[max(0, int(math.Ceil(q*float64(n)))-1)] }
+	return at(0.25), xs[(n-1)/2] + (xs[n/2]-xs[(n-1)/2])/2, at(0.75)
+}

@@ -1,0 +1,286 @@
+package cost
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// amounts are the medians of the times and costs of the runs for the work. A run
+// that misses the target takes infinitely long.
+func (r *Row) amounts(c Configuration, o Options) error {
+	times, costs := c.sample(), c.sample()
+	without := map[string]int{}
+	unpriced := map[string]int{}
+	for _, run := range c.Runs {
+		seconds, why := run.Seconds, ""
+		switch {
+		case o.Work.Target != nil:
+			seconds, why = run.reached(*o.Work.Target)
+		case o.Work.Epoch && run.Epochs == 0:
+			why = "no finished epoch recorded"
+		}
+		if why == "" && !(seconds > 0) {
+			if why = "recorded no time"; o.Work.Million {
+				why = "found no largest rate within the limit"
+			}
+		}
+		if why != "" {
+			without[why]++
+			continue
+		}
+		share := 1.0
+		if o.Work.Epoch {
+			share = 1 / float64(run.Epochs)
+		}
+		times.add(&run, seconds*share)
+		switch {
+		case run.Rate == nil:
+			unpriced[run.WhyNoRate]++
+		case math.IsInf(seconds, 1):
+			costs.add(&run, seconds)
+		case o.Work.Million:
+			costs.add(&run, run.Rate.PerHour()*seconds/3600)
+			if r.Rate == nil {
+				r.Rate = run.Rate
+			}
+		default:
+			costs.add(&run, run.Rate.Cost(seconds)*share)
+			if r.Rate == nil {
+				r.Rate = run.Rate
+			}
+		}
+	}
+	var whys []string
+	for _, why := range slices.Sorted(maps.Keys(without)) {
+		whys = append(whys, fmt.Sprintf("%d of %s left out: %s", without[why], number.Count(len(c.Runs), "run"), why))
+	}
+	whys = append(whys, slices.Sorted(maps.Keys(unpriced))...)
+	if len(unpriced) > 0 {
+		costs, r.Rate = c.sample(), nil
+	}
+	time, err := times.reached(o.Confidence)
+	if err != nil {
+		return err
+	}
+	if time.Why != "" {
+		whys = append(whys, time.Why)
+	}
+	r.Time = time.Median
+	if r.Cost, err = costs.median(o.Confidence); err != nil {
+		return err
+	}
+	like := o.Work.clock(c)
+	if r.times, err = times.like(like, o.Confidence); err != nil {
+		return err
+	}
+	if r.costs, err = costs.like(like, o.Confidence); err != nil {
+		return err
+	}
+	if r.Time == nil || r.Cost == nil {
+		r.Why = strings.Join(whys, "; ")
+	} else {
+		for _, why := range whys {
+			r.Warnings = append(r.Warnings, o.Name(*r)+": "+why)
+		}
+	}
+	return nil
+}
+
+// value is what the runs have of the measure, and what a unit of currency buys of
+// it. Runs that lack it are in time and cost and not in it, which is said.
+func (r *Row) value(c Configuration, o Options) error {
+	if o.Measure.Name == "" {
+		return nil
+	}
+	i := slices.IndexFunc(c.Measured, func(s *scaling.Summary) bool { return s.Name == o.Measure.Name })
+	if i < 0 || c.Measured[i].Runs == 0 {
+		r.WhyNoValue = "no run has " + o.Measure.Title
+		return nil
+	}
+	s := c.Measured[i]
+	r.Value = s.Median
+	if r.Value == nil {
+		r.WhyNoValue = o.Measure.Title + ": " + s.Why
+	}
+	if n := len(c.Runs); s.Runs < n && !o.Work.Million { // of those there is no cost either, which says it
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %d of %s without %s, counted only in time and cost", o.Name(*r), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
+	}
+	merits := c.sample()
+	for _, run := range c.Runs {
+		if v, has := run.Values[o.Measure.Name]; has && slices.Contains(s.Values, v) { // as the summary has left it out
+			merits.add(&run, v)
+		}
+	}
+	var err error
+	if r.merits, err = merits.like(s, o.Confidence); err != nil {
+		return err
+	}
+	if o.Bought() == "" {
+		return nil
+	}
+	bought := c.sample()
+	for _, run := range c.Runs {
+		v, has := run.Values[o.Measure.Name]
+		switch {
+		case !has || !slices.Contains(s.Values, v): // as the summary has left it out
+			continue
+		case run.Rate == nil || !(run.Rate.PerHour() > 0):
+			return nil
+		}
+		bought.add(&run, v*3600/run.Rate.PerHour())
+	}
+	if r.Bought, err = bought.median(o.Confidence); err != nil {
+		return err
+	}
+	r.boughts, err = bought.like(s, o.Confidence)
+	return err
+}
+
+// reached is when the run reached a target, +Inf when it did not.
+func (run *PricedRun) reached(target measure.Target) (seconds float64, why string) {
+	if seconds, had := run.Targets[target]; had {
+		return seconds, ""
+	}
+	return 0, "had no target " + target.String()
+}
+
+// clock is the summary of the time that the work takes, as far as the runs' own figures
+// have it.
+func (w Work) clock(c Configuration) *scaling.Summary {
+	name := measure.TrainSeconds
+	switch {
+	case w.Target != nil:
+		name = w.Target.Time().Name
+	case w.Million:
+		return nil
+	}
+	for _, s := range c.Measured {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// sample is amounts of runs, those that are infinite ranking last.
+type sample struct {
+	values []float64
+	byNode bool
+	nodes  [][]string // of each; nil where nothing depends on them
+	made   []*scaling.Observation
+}
+
+func (c Configuration) sample() sample { return sample{byNode: c.ByNode} }
+
+func (s *sample) add(run *PricedRun, value float64) {
+	made := run.Made
+	if made == nil {
+		made = &scaling.Observation{Run: run.ID, Hosts: run.Hosts}
+	}
+	s.values, s.made = append(s.values, value), append(s.made, made)
+	if s.byNode {
+		s.nodes = append(s.nodes, run.Hosts)
+	}
+}
+
+// like is the sample as a ratio takes it: the runs are those of the summary.
+func (s *sample) like(of *scaling.Summary, confidence float64) (scaling.Sample, error) {
+	return of.Like(s.values, s.made, s.byNode, confidence)
+}
+
+func (s *sample) reached(confidence float64) (scaling.Reach, error) {
+	return scaling.ReachedOn(s.values, s.nodes, confidence)
+}
+
+// median is nil for no amounts, and where too many are infinite.
+func (s *sample) median(confidence float64) (*scaling.Estimate, error) {
+	r, err := s.reached(confidence)
+	return r.Median, err
+}
+
+// gain is how many times better one sample of the measure is than the baseline's;
+// nil where that means nothing.
+func (o Options) gain(of, base scaling.Sample, same bool) *scaling.Estimate {
+	if of.Median == nil || base.Median == nil || !(of.Median.Value > 0 && base.Median.Value > 0) {
+		return nil
+	}
+	switch o.Measure.Better {
+	case measure.Higher:
+		return ratio(of, base, same, o.Confidence)
+	case measure.Lower:
+		return ratio(base, of, same, o.Confidence)
+	}
+	return nil
+}
+
+// ratio is one configuration's over the baseline's.
+func ratio(of, base scaling.Sample, same bool, confidence float64) *scaling.Estimate {
+	if same && of.Median != nil && base.Median != nil && base.Median.Value != 0 {
+		return &scaling.Estimate{Value: 1, Runs: of.Median.Runs, Why: AtBaseline}
+	}
+	return scaling.RatioOf(of, base, confidence)
+}
+
+func (r *Row) perEpoch(c Configuration, confidence float64) error {
+	costs := c.sample()
+	for _, run := range c.Runs {
+		if run.Rate == nil || run.Epochs == 0 || !(run.Seconds > 0) {
+			return nil
+		}
+		costs.add(&run, run.Rate.Cost(run.Seconds)/float64(run.Epochs))
+	}
+	var err error
+	r.CostPerEpoch, err = costs.median(confidence)
+	return err
+}
+
+func (r *Row) targets(c Configuration, confidence float64) error {
+	of := map[measure.Target]bool{}
+	for _, run := range c.Runs {
+		for target := range run.Targets {
+			of[target] = true
+		}
+	}
+	for _, target := range slices.SortedFunc(maps.Keys(of), measure.Harder) {
+		t := Target{Of: target}
+		times, costs := c.sample(), c.sample()
+		for _, run := range c.Runs {
+			seconds, why := run.reached(target)
+			if why != "" {
+				continue
+			}
+			t.Runs++
+			times.add(&run, seconds)
+			price := seconds
+			switch {
+			case run.Rate == nil:
+				t.Why = run.WhyNoRate
+			case !math.IsInf(seconds, 1):
+				price = run.Rate.Cost(seconds)
+			}
+			costs.add(&run, price)
+			if !math.IsInf(seconds, 1) {
+				t.Reached++
+			}
+		}
+		if t.Why != "" {
+			costs = c.sample()
+		}
+		var err error
+		if t.Time, err = times.median(confidence); err != nil {
+			return err
+		}
+		if t.Cost, err = costs.median(confidence); err != nil {
+			return err
+		}
+		r.Targets = append(r.Targets, t)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package cost
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// joules is the energy of the work in one run, +Inf where it misses the target.
+func (run *PricedRun) joules(w Work) (joules float64, why string) {
+	switch {
+	case w.Million:
+		return 0, "power is a mean over all loads, not that of the largest rate"
+	case w.Target != nil:
+		return run.joulesTo(*w.Target)
+	case run.Joules == nil:
+		return 0, run.WhyNoJoules
+	case w.Epoch && run.Epochs == 0:
+		return 0, "no finished epoch recorded"
+	case w.Epoch:
+		return *run.Joules / float64(run.Epochs), ""
+	}
+	return *run.Joules, ""
+}
+
+// joulesTo is known for the hardest target of a run.
+func (run *PricedRun) joulesTo(target measure.Target) (joules float64, why string) {
+	seconds, why := run.reached(target)
+	joules, known := run.Values[measure.JoulesToTarget]
+	switch {
+	case why != "":
+		return 0, why
+	case measure.Harder(target, slices.MaxFunc(slices.Collect(maps.Keys(run.Targets)), measure.Harder)) < 0:
+		return 0, "energy is known to the hardest target alone"
+	case math.IsInf(seconds, 1):
+		return seconds, ""
+	case !known:
+		return 0, run.WhyNoJoules
+	}
+	return joules, ""
+}
+
+// energy is the median over the runs. As with costs, one that lacks it leaves the
+// configuration without: that of the others would be of other runs than the time.
+func (r *Row) energy(c Configuration, o Options) error {
+	amounts := c.sample()
+	without := map[string]int{}
+	for _, run := range c.Runs {
+		joules, why := run.joules(o.Work)
+		if why != "" {
+			without[why]++
+			continue
+		}
+		amounts.add(&run, joules)
+		if run.JoulesOf != "" && !slices.Contains(r.EnergyOf, run.JoulesOf) {
+			r.EnergyOf = append(r.EnergyOf, run.JoulesOf)
+		}
+	}
+	if len(without) > 0 {
+		var whys []string
+		for _, why := range slices.Sorted(maps.Keys(without)) {
+			whys = append(whys, fmt.Sprintf("%d of %s: %s", without[why], number.Count(len(c.Runs), "run"), why))
+		}
+		r.WhyNoEnergy = strings.Join(whys, "; ")
+		return nil
+	}
+	all, err := amounts.reached(o.Confidence)
+	if r.Energy = all.Median; r.Energy == nil && err == nil && len(c.Runs) > 0 {
+		r.WhyNoEnergy = "too many runs miss the target for a median"
+	}
+	return err
+}
+
+// PerKWh is an energy in joules at so much for a kilowatt-hour; nil where one of the
+// two is not known.
+func PerKWh(joules *scaling.Estimate, each *float64) *scaling.Estimate {
+	if joules == nil || each == nil {
+		return nil
+	}
+	e, factor := *joules, *each/JoulesPerKWh
+	e.Value *= factor
+	if e.Interval != nil {
+		in := *e.Interval
+		in.Low, in.High = in.Low*factor, in.High*factor
+		e.Interval = &in
+	}
+	return &e
+}

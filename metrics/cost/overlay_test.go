@@ -1,0 +1,81 @@
+package cost
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// Six runs of 4 epochs at 1000, 2000 … 6000 W for an hour each: 3.5 kWh in the middle,
+// 0.875 kWh an epoch; to the target of 0.9 half of that, which two runs miss.
+func energetic() Configuration {
+	c := Configuration{Series: "native", Workers: 1}
+	for i := range 6 {
+		joules := float64(i+1) * 1000 * 3600
+		run := PricedRun{Seconds: 3600, Joules: &joules, Epochs: 4, Targets: map[measure.Target]float64{measure.Accuracy(0.5): 900, measure.Accuracy(0.9): 1800}, Values: map[string]float64{measure.JoulesToTarget: joules / 2}}
+		if i >= 4 {
+			run.Targets[measure.Accuracy(0.9)] = math.Inf(1)
+			delete(run.Values, measure.JoulesToTarget)
+		}
+		c.Runs = append(c.Runs, run)
+	}
+	return c
+}
+
+func TestEnergy(t *testing.T) {
+	low, high := measure.Accuracy(0.5), measure.Accuracy(0.9)
+	for name, test := range map[string]struct {
+		change func(*Configuration)
+		work   Work
+		kWh    float64 // 0: none, because of why
+		why    string
+	}{
+		"a run":     {nil, Work{}, 3.5, ""},
+		"an epoch":  {nil, Work{Epoch: true}, 0.875, ""},
+		"some miss": {nil, Work{Target: &high}, 1.75, ""},
+		"to 0.9": {func(c *Configuration) {
+			for i := range c.Runs {
+				c.Runs[i].Targets[measure.Accuracy(0.9)], c.Runs[i].Values[measure.JoulesToTarget] = 1800, *c.Runs[i].Joules/2
+			}
+		}, Work{Target: &high}, 1.75, ""},
+		"to 0.5":    {nil, Work{Target: &low}, 0, "6 of 6 runs: energy is known to the hardest target alone"},
+		"a million": {nil, Work{Million: true}, 0, "power is a mean over all loads"},
+		"one lacks it": {func(c *Configuration) { c.Runs[2].Joules, c.Runs[2].WhyNoJoules = nil, "energy_uj: permission denied" }, Work{}, 0,
+			"1 of 6 runs: energy_uj: permission denied"},
+	} {
+		c := energetic()
+		if test.change != nil {
+			test.change(&c)
+		}
+		rows, err := Compare([]Configuration{c}, Options{Work: test.work})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := 1.0
+		got := PerKWh(rows[0].Energy, &one)
+		switch {
+		case test.kWh == 0:
+			if got != nil || !strings.Contains(rows[0].WhyNoEnergy, test.why) {
+				t.Errorf("%s: %+v, because %q; want none, because %q", name, got, rows[0].WhyNoEnergy, test.why)
+			}
+		case got == nil || math.Abs(got.Value-test.kWh) > 1e-12:
+			t.Errorf("%s: %+v (%s), want %g kWh", name, got, rows[0].WhyNoEnergy, test.kWh)
+		}
+	}
+	// The interval of six runs is from the least to the largest, and scales along; what
+	// the site does not say is no price of 0.
+	price := 0.3
+	rows, err := Compare([]Configuration{energetic()}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := PerKWh(rows[0].Energy, &price)
+	if e.Interval == nil || math.Abs(e.Interval.Low-0.3) > 1e-12 || math.Abs(e.Interval.High-1.8) > 1e-12 || math.Abs(e.Value-1.05) > 1e-12 {
+		t.Errorf("%+v", e)
+	}
+	if PerKWh(rows[0].Energy, nil) != nil || PerKWh(nil, &price) != nil {
+		t.Error("something came of nothing")
+	}
+}

@@ -1,0 +1,315 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// This file finds how much has to be asked of a service before asking for more
+// brings no more: where its throughput saturates along the requests in flight or the
+// batch.
+
+// enough is the share of the most that a service gives at its knee.
+const enough = 0.95
+
+// saturationRange is how many times the knee has to have been measured: that 21 requests in
+// flight bring 5 % more than 20 shows no knee at 20.
+const saturationRange = 2
+
+// Saturation is where a curve of a throughput bends.
+//
+// Each place is held against the one with the most, within the runs: a knee of each
+// run by itself would follow its noise, since the largest of several noisy values is
+// too large.
+type Saturation struct {
+	Series string
+	Axis   string
+	// At is the smallest place that is shown to give 95 % of the most: the lower end of
+	// its ratio's interval does. No place below AtLeast can, by the upper ends. Both
+	// 0: Why.
+	At, AtLeast float64
+	Level       float64 // of the intervals, the lowest
+	// Medians is the smallest place that does by the medians alone; 0 where there are
+	// not two places.
+	Medians float64
+	Best    float64           // the place with the most
+	Most    *scaling.Estimate // there
+	Runs    int               // the fewest at a place
+	Why     string            // no knee
+	// Power is the place with the largest throughput over mean latency (Kleinrock,
+	// ICC 1979), by the medians; PowerRuns the same of each run. nil without latencies.
+	Power     *float64
+	PowerRuns *scaling.Estimate
+	// Bound is N* = X_max·R_1 (Denning & Buzen, Computing Surveys 10, 1978): with fewer
+	// requests in flight nobody has to wait, with more somebody does. nil without a
+	// latency at 1 in flight.
+	Bound *scaling.Estimate
+	unit  string
+}
+
+// FindSaturation is the knee of a measure along a curve; nil where there is no such thing: the
+// measure is no throughput, or the axis is not what a closed loop asks for.
+func FindSaturation(c scaling.Curve, m measure.Measure) *Saturation {
+	switch {
+	case c.Axis == measure.Threads && (m.Name == measure.RequestsPerSecond || m.Name == measure.SamplesPerSecond || m.Name == measure.OutputThroughput):
+	case c.Axis == measure.Batch && (m.Name == measure.SamplesPerSecond || m.Name == measure.OutputThroughput):
+		if _, open := c.Parameters[measure.Rate]; open {
+			return nil // it gives what it is asked for
+		}
+	default:
+		return nil
+	}
+	k := &Saturation{Series: c.Series, Axis: c.Axis, unit: m.Unit}
+	var points []*scaling.Point
+	var most *scaling.Summary
+	for i := range c.Points {
+		p := &c.Points[i]
+		s := p.Of(m.Name)
+		if s.Median == nil || !(s.Median.Value > 0) || !p.At.Numeric() || !(p.At.Number > 0) {
+			continue
+		}
+		points = append(points, p)
+		if most == nil || s.Median.Value > most.Median.Value {
+			most, k.Best, k.Most = s, p.At.Number, s.Median
+		}
+		if k.Runs == 0 || s.Runs < k.Runs {
+			k.Runs = s.Runs
+		}
+	}
+	if most == nil {
+		return nil
+	}
+	k.power(points, m)
+	if c.Axis == measure.Threads {
+		k.bound(points, m)
+	}
+	if len(points) < 2 {
+		k.Why = fmt.Sprintf("only %s was measured", k.place(points[0].At.Number))
+		return k
+	}
+	k.find(points, most)
+	return k
+}
+
+// FindSaturationWithUnit is the knee that belongs into a picture of a measure: its own, or of a latency
+// that of the answers, or along the batch the samples, a second that were measured with it.
+// unit is of what it is the knee.
+func FindSaturationWithUnit(c scaling.Curve, m measure.Measure) (k *Saturation, unit string) {
+	_, percentile := measure.Percentile(strings.TrimPrefix(m.Name, "latency_"))
+	switch {
+	case !percentile && m.Name != measure.LatencyMean:
+	case c.Axis == measure.Batch:
+		m = measure.Measure{Name: measure.SamplesPerSecond, Unit: "samples/s"}
+	default:
+		m = measure.Measure{Name: measure.RequestsPerSecond, Unit: "requests/s"}
+	}
+	return FindSaturation(c, m), m.Unit
+}
+
+// find sets At, AtLeast and Medians, or Why.
+func (k *Saturation) find(points []*scaling.Point, most *scaling.Summary) {
+	largest := points[len(points)-1].At.Number
+	at, atLeast, level := 0.0, 0.0, 1.0
+	falls := false // what is left at the largest place is shown to be less than the most
+	for _, p := range points {
+		s := p.Of(most.Name)
+		low, high := 1.0, 1.0
+		if s != most {
+			e := s.Over(most)
+			if k.Medians == 0 && e.Value >= enough {
+				k.Medians = p.At.Number
+			}
+			if e.Interval == nil {
+				if k.Why == "" {
+					k.Why = e.Why
+				}
+				continue
+			}
+			low, high, level = e.Interval.Low, e.Interval.High, min(level, e.Interval.Level)
+		}
+		if k.Medians == 0 && s == most {
+			k.Medians = p.At.Number
+		}
+		if atLeast == 0 && high >= enough {
+			atLeast = p.At.Number
+		}
+		if at == 0 && low >= enough {
+			at = p.At.Number
+		}
+		falls = p.At.Number == largest && high < 1
+	}
+	rising := func(from float64) string {
+		return fmt.Sprintf("it may still be rising at %s, the most that were measured: measure %s", k.place(largest), number.Short(saturationRange*from, 6))
+	}
+	switch {
+	case k.Why != "" && (k.Medians == largest || largest < saturationRange*k.Medians): // more runs alone would not help
+		k.Why += "; and " + rising(k.Medians)
+	case k.Why != "":
+	case at == largest || largest < saturationRange*at && !falls:
+		k.Why = rising(at)
+	default:
+		k.At, k.AtLeast, k.Level = at, min(at, atLeast), level
+	}
+}
+
+// ofRuns is what a function makes of the values of each run that was measured at all
+// places.
+func ofRuns(points []*scaling.Point, of func([]map[string]float64) (float64, bool)) []float64 {
+	values := map[string][]map[string]float64{}
+	for _, p := range points {
+		for _, r := range p.Runs {
+			values[r.ID] = append(values[r.ID], r.Values)
+		}
+	}
+	var list []float64
+	for _, v := range values {
+		if len(v) != len(points) {
+			return nil
+		}
+		if x, ok := of(v); ok {
+			list = append(list, x)
+		}
+	}
+	if len(list) < len(values) {
+		return nil
+	}
+	return list
+}
+
+func (k *Saturation) power(points []*scaling.Point, m measure.Measure) {
+	best := 0.0
+	for _, p := range points {
+		latency := p.Of(measure.LatencyMean).Median
+		if latency == nil || !(latency.Value > 0) {
+			k.Power = nil
+			return
+		}
+		if x := p.Of(m.Name).Median.Value / latency.Value; x > best {
+			best, k.Power = x, &p.At.Number
+		}
+	}
+	runs := ofRuns(points, func(values []map[string]float64) (at float64, ok bool) {
+		best := 0.0
+		for i, v := range values {
+			x := v[m.Name] / v[measure.LatencyMean]
+			if !(x > 0) || math.IsInf(x, 1) {
+				return 0, false
+			}
+			if x > best {
+				best, at = x, points[i].At.Number
+			}
+		}
+		return at, true
+	})
+	if e, err := scaling.Median(runs, 0); err == nil {
+		k.PowerRuns = &e
+	}
+}
+
+func (k *Saturation) bound(points []*scaling.Point, m measure.Measure) {
+	first := points[0]
+	alone := first.Of(measure.LatencyMean).Median
+	requests := k.Most
+	if m.Name != measure.RequestsPerSecond { // N is of requests
+		requests = nil
+		for _, p := range points {
+			if e := p.Of(measure.RequestsPerSecond).Median; e != nil && (requests == nil || e.Value > requests.Value) {
+				requests = e
+			}
+		}
+	}
+	if first.At.Number != 1 || alone == nil || requests == nil {
+		return
+	}
+	k.Bound = &scaling.Estimate{Value: requests.Value * alone.Value, Runs: k.Runs, Why: "no run was measured at all places"}
+	runs := ofRuns(points, func(values []map[string]float64) (float64, bool) {
+		most := 0.0
+		for _, v := range values {
+			most = max(most, v[measure.RequestsPerSecond])
+		}
+		x := most * values[0][measure.LatencyMean]
+		return x, x > 0 && !math.IsInf(x, 1)
+	})
+	if e, err := scaling.Median(runs, 0); err == nil {
+		k.Bound = &e
+	}
+}
+
+// place names a place: "8 in flight", "batch 8".
+func (k *Saturation) place(at float64) string {
+	text := number.Short(at, 6)
+	if k.Axis == measure.Threads {
+		return text + " in flight"
+	}
+	return k.Axis + " " + text
+}
+
+// Range is the knee in short: "8", "8 (4 may be enough)"; "" without one.
+func (k *Saturation) Range() string {
+	switch {
+	case k.At == 0:
+		return ""
+	case k.AtLeast < k.At:
+		return fmt.Sprintf("%s (%s may be enough)", number.Short(k.At, 6), number.Short(k.AtLeast, 6))
+	}
+	return number.Short(k.At, 6)
+}
+
+// Sentence says it for people.
+func (k *Saturation) Sentence() string {
+	most := fmt.Sprintf("95 %% of the most, %s %s at %s", number.Significant(k.Most.Value), k.unit, k.place(k.Best))
+	var text string
+	switch {
+	case k.At == 0 && k.Medians > 0:
+		text = fmt.Sprintf("No knee: %s. By the medians alone, %s reaches %s.", k.Why, k.place(k.Medians), most)
+	case k.At == 0:
+		text = fmt.Sprintf("No knee: %s.", k.Why)
+	default:
+		text = fmt.Sprintf("Knee: %s, the smallest number shown to give %s", k.place(k.At), most)
+		if k.Axis == measure.Batch {
+			text = fmt.Sprintf("Knee: %s, the smallest shown to give %s", k.place(k.At), most)
+		}
+		if k.AtLeast < k.At {
+			text += fmt.Sprintf("; %s may be enough", number.Short(k.AtLeast, 6))
+		}
+		text += "."
+	}
+	var more []string
+	if k.Power != nil {
+		word := fmt.Sprintf("throughput over mean latency is largest at %s", number.Short(*k.Power, 6))
+		if e := k.PowerRuns; e != nil && e.Interval != nil {
+			word += fmt.Sprintf(" [%s, %s]", number.Short(e.Interval.Low, 6), number.Short(e.Interval.High, 6))
+		}
+		more = append(more, word)
+	}
+	if k.Bound != nil {
+		word := "N* = X_max·R_1 is " + number.Significant(k.Bound.Value)
+		if in := k.Bound.Interval; in != nil {
+			word += fmt.Sprintf(" [%s, %s]", number.Significant(in.Low), number.Significant(in.High))
+		}
+		more = append(more, word)
+	}
+	if more != nil {
+		joined := strings.Join(more, "; ")
+		text += " " + strings.ToUpper(joined[:1]) + joined[1:] + "."
+	}
+	return text
+}
+
+// FindSaturations are the knees of curves that have one, or could; nil where none is of a
+// throughput along such an axis.
+func FindSaturations(curves []scaling.Curve, m measure.Measure) []*Saturation {
+	var list []*Saturation
+	for _, c := range curves {
+		if k := FindSaturation(c, m); k != nil {
+			list = append(list, k)
+		}
+	}
+	return slices.Clip(list)
+}

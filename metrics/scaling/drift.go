@@ -1,0 +1,293 @@
+package scaling
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// This file tests whether runs of one study differ by when they were made,
+// or by the nodes that they were made on, in place of by chance alone. It is
+// pure.
+//
+// All tests are permutation tests (Good, Permutation, Parametric, and Bootstrap
+// Tests of Hypotheses, 2005): what they look at is compared with the same in
+// random orders of each point's own runs, so that nothing is supposed of how
+// runs scatter, nor that points scatter alike. A run counts with its normal
+// score among the runs of its point: one disturbed run is not a drift.
+
+// TimedRun is one run and when it began.
+type TimedRun struct {
+	Point int      // runs of equal Point were asked for alike
+	Value float64  // positive
+	Began float64  // Unix seconds
+	Nodes []string // that it ran on; nil where that is not known
+}
+
+// DriftLink is what values are tied to other than the point: an order, a day, a node.
+type DriftLink string
+
+// The links.
+const (
+	DriftTrend      DriftLink = "trend"      // values rise or fall over the study
+	DriftNeighbours DriftLink = "neighbours" // runs made one after the other are alike
+	DriftDay        DriftLink = "day"        // runs of one day are alike
+	DriftNode       DriftLink = "node"       // runs on one node are faster or slower than others
+)
+
+// Drift is something that runs go by.
+type Drift struct {
+	Link DriftLink
+	Node string
+	// Change is how much larger values of one point are in the second half of the runs than
+	// in the first, by the slope within points, or on the node than elsewhere, each over the
+	// median of its point; a fraction. 0 for the other kinds.
+	Change float64
+	P      float64
+	// Clear reports whether P is below 3/5 of the level that was asked for.
+	Clear bool
+}
+
+const (
+	mostOrders  = 999
+	leastOrders = 199     // still tells p = 0.05/4 from chance
+	work        = 5000000 // runs times orders beyond which fewer orders do
+	day         = 24 * 3600
+	clearly     = 0.6
+)
+
+// FindDrifts tells what the runs go by, strongest first. Without anything but chance,
+// it finds something in at most the given share of studies. Runs of points with
+// fewer than three tell nothing.
+func FindDrifts(runs []TimedRun, level float64) []Drift {
+	runs = slices.Clone(runs)
+	slices.SortStableFunc(runs, func(a, b TimedRun) int { return cmp.Compare(a.Began, b.Began) })
+	scores, relative, points := standing(runs)
+	looks := looksAt(runs)
+	if len(looks) == 0 || len(points) == 0 {
+		return nil
+	}
+	level /= float64(len(looks))
+	orders := min(mostOrders, max(leastOrders, work/len(runs)))
+	observed, exceeded := make([]float64, len(looks)), make([]int, len(looks))
+	for i, l := range looks {
+		observed[i] = l.statistic(scores)
+	}
+	// Always the same orders: a study has one answer.
+	rng := rand.New(rand.NewPCG(2026, uint64(len(runs))))
+	most := int(level*float64(orders+1)) - 1 // exceedings that are still significant
+	for range orders {
+		for _, at := range points {
+			rng.Shuffle(len(at), func(i, j int) { scores[at[i]], scores[at[j]] = scores[at[j]], scores[at[i]] })
+		}
+		open := false
+		for i, l := range looks {
+			if exceeded[i] > most {
+				continue
+			}
+			if l.statistic(scores) >= observed[i]-1e-9 {
+				exceeded[i]++
+			}
+			open = open || exceeded[i] <= most
+		}
+		if !open {
+			return nil
+		}
+	}
+	scores, _, _ = standing(runs)
+	var list []Drift
+	for i, l := range looks {
+		if exceeded[i] <= most {
+			f := Drift{Link: l.kind, P: float64(exceeded[i]+1) / float64(orders+1)}
+			f.Clear = f.P <= clearly*level
+			l.describe(&f, scores, relative)
+			list = append(list, f)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Drift) int { return cmp.Compare(a.P, b.P) })
+	return list
+}
+
+// standing is each run's normal score among the runs of its point, its value
+// over the point's median, and which runs each point has. Scores of a point add
+// up to 0; ties share theirs.
+func standing(runs []TimedRun) (scores, relative []float64, points [][]int) {
+	scores, relative = make([]float64, len(runs)), make([]float64, len(runs))
+	of := map[int][]int{}
+	for i, r := range runs {
+		of[r.Point] = append(of[r.Point], i)
+	}
+	var keys []int
+	for point := range of {
+		keys = append(keys, point)
+	}
+	slices.Sort(keys)
+	for _, point := range keys {
+		at := of[point]
+		n := len(at)
+		sorted := slices.Clone(at)
+		slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(runs[a].Value, runs[b].Value) })
+		middle := (runs[sorted[(n-1)/2]].Value + runs[sorted[n/2]].Value) / 2
+		for _, i := range at {
+			relative[i] = runs[i].Value / middle
+		}
+		if n < 3 {
+			continue
+		}
+		points = append(points, at)
+		for from := 0; from < n; {
+			to := from + 1
+			for to < n && runs[sorted[to]].Value == runs[sorted[from]].Value {
+				to++
+			}
+			rank := float64(from+1+to) / 2
+			for _, i := range sorted[from:to] {
+				scores[i] = distuv.UnitNormal.Quantile((rank - 0.5) / float64(n))
+			}
+			from = to
+		}
+	}
+	return scores, relative, points
+}
+
+// look is one thing that runs may go by.
+type look struct {
+	kind      DriftLink
+	statistic func(scores []float64) float64 // larger: more so
+	describe  func(f *Drift, scores, relative []float64)
+}
+
+func looksAt(runs []TimedRun) []look {
+	n := len(runs)
+	nothing := func(*Drift, []float64, []float64) {}
+	var list []look
+	if n > 1 && runs[0].Began < runs[n-1].Began {
+		list = append(list, look{DriftTrend, func(scores []float64) float64 {
+			sum := 0.0
+			for i, z := range scores {
+				sum += z * (float64(i) - float64(n-1)/2)
+			}
+			return math.Abs(sum)
+		}, func(f *Drift, _, _ []float64) {
+			f.Change = math.Exp(slope(runs)*float64(n)/2) - 1
+		}}, look{DriftNeighbours, func(scores []float64) float64 {
+			sum := 0.0
+			for i := range n - 1 {
+				sum += scores[i] * scores[i+1]
+			}
+			return sum
+		}, nothing})
+		days := make([]int, n) // numbered from 0
+		for i := 1; i < n; i++ {
+			days[i] = days[i-1]
+			if math.Floor(runs[i].Began/day) != math.Floor(runs[i-1].Began/day) {
+				days[i]++
+			}
+		}
+		if last := days[n-1]; last > 0 {
+			sums, counts := make([]float64, last+1), make([]float64, last+1)
+			for _, d := range days {
+				counts[d]++
+			}
+			list = append(list, look{DriftDay, func(scores []float64) float64 {
+				clear(sums)
+				for i, z := range scores {
+					sums[days[i]] += z
+				}
+				total := 0.0
+				for d, s := range sums {
+					total += s * s / counts[d]
+				}
+				return total
+			}, nothing})
+		}
+	}
+	if l, some := looksAtNodes(runs); some {
+		list = append(list, l)
+	}
+	return list
+}
+
+// looksAtNodes is for nodes that several runs had, and several had not.
+func looksAtNodes(runs []TimedRun) (l look, some bool) {
+	on := map[string][]int{}
+	for i, r := range runs {
+		for _, node := range r.Nodes {
+			on[node] = append(on[node], i)
+		}
+	}
+	var names []string
+	for node, at := range on {
+		if m := len(at); m >= 2 && len(runs)-m >= 2 {
+			names = append(names, node)
+		}
+	}
+	slices.Sort(names)
+	most := func(scores []float64) (node string, size float64) {
+		for _, name := range names {
+			sum := 0.0
+			for _, i := range on[name] {
+				sum += scores[i]
+			}
+			m, n := float64(len(on[name])), float64(len(runs))
+			if s := math.Abs(sum) / math.Sqrt(m*(1-m/n)); s > size {
+				node, size = name, s
+			}
+		}
+		return node, size
+	}
+	return look{DriftNode, func(scores []float64) float64 {
+		_, size := most(scores)
+		return size
+	}, func(f *Drift, scores, relative []float64) {
+		f.Node, _ = most(scores)
+		var with, without []float64
+		for i, x := range relative {
+			if slices.Contains(on[f.Node], i) {
+				with = append(with, x)
+			} else {
+				without = append(without, x)
+			}
+		}
+		f.Change = median(with)/median(without) - 1
+	}}, len(names) > 0
+}
+
+// pairs is the most pairs of runs that slope looks at.
+const pairs = 200000
+
+// slope returns by how much the logarithm of the values changes from one run to the next: the median
+// over pairs of runs of one point (Theil & Sen). What points differ in has no part in it,
+// though their runs were made one point after the other.
+func slope(runs []TimedRun) float64 {
+	of := map[int][]int{}
+	all := 0
+	for i, r := range runs {
+		all += len(of[r.Point])
+		of[r.Point] = append(of[r.Point], i)
+	}
+	every := 1 + all/pairs
+	var slopes []float64
+	seen := 0
+	for _, point := range slices.Sorted(maps.Keys(of)) { // always the same pairs
+		at := of[point]
+		for i := range at {
+			for _, j := range at[:i] {
+				if seen++; seen%every == 0 {
+					slopes = append(slopes, math.Log(runs[at[i]].Value/runs[j].Value)/float64(at[i]-j))
+				}
+			}
+		}
+	}
+	return median(slopes)
+}
+
+func median(xs []float64) float64 {
+	xs = slices.Sorted(slices.Values(xs))
+	n := len(xs)
+	return (xs[(n-1)/2] + xs[n/2]) / 2
+}

@@ -1,0 +1,172 @@
+package summary
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// This file estimates the simple gradient noise scale of a training:
+// the batch size, in samples, at which the noise in a step's gradient is as
+// large as the gradient itself. Up to about there a larger batch saves steps in
+// proportion; far beyond it, hardly any.
+//
+//	B_simple = tr(Σ) / |G|²
+//
+// with G the gradient of the loss over all data and Σ the covariance of the
+// gradients of single samples (McCandlish, Kaplan, Amodei et al., "An Empirical
+// Model of Large-Batch Training", 2018). Both are had from what
+// data-parallel training makes anyway: the gradient of a rank's own, small batch
+// and the one averaged over all ranks, as of one large batch (appendix A.1).
+//
+// It estimates; which steps belong together, and whether a
+// program's gradients are what the formulas take them for, the caller knows.
+
+// NoiseScaleLevel is the probability that an interval is made for.
+const NoiseScaleLevel = 0.95
+
+// MinNoiseBlocks is how many blocks an interval needs: with fewer, how much they
+// scatter is hardly known.
+const MinNoiseBlocks = 6
+
+// A Block is the mean of the squared norms over some neighbouring steps. Steps
+// are taken together in blocks so that an epoch of any length is a few numbers,
+// and because neighbouring steps are not quite independent.
+type NoiseBlock struct {
+	Steps int     // that the means are over
+	Small float64 // of the gradients of the mean loss over small batches
+	Large float64 // of the gradient of the mean loss over the large batch they make up
+}
+
+// NoiseScaleEstimate is the noise scale over some steps.
+type NoiseScaleEstimate struct {
+	// Samples is B_simple; nil where the noise or the gradient itself cannot be
+	// told from nothing, and Why then says so.
+	Samples *float64
+	// Low and High are the ends of the interval for Samples at Level. A nil
+	// High beside a Low: there is no upper bound, for the gradient may be lost
+	// in its noise. Both are nil where there is no interval; Why says the reason.
+	Low, High *float64
+	Why       string // "" where there are Samples and an interval with two ends
+
+	// GradientSquared and Noise are the estimates of |G|² and tr(Σ), in the
+	// square of the loss's unit a parameter. Either may come out below 0, as an
+	// unbiased estimate of something near 0 does.
+	GradientSquared, Noise float64
+	Steps                  int
+}
+
+// EstimateNoiseScale estimates the noise scale from blocks of steps with batches of small and
+// large samples. For every step (McCandlish et al., A.1)
+//
+//	|G|²  ≈ (large·|g_large|² − small·|g_small|²) / (large − small)
+//	tr(Σ) ≈ (|g_small|² − |g_large|²) / (1/small − 1/large)
+//
+// are unbiased. Both are averaged over the steps before the ratio is taken: the
+// ratio of one step's estimates is neither unbiased nor, as its denominator
+// passes through 0, of finite variance.
+//
+// The interval is Fieller's for a ratio of means (1954), over the blocks: the
+// values R for which the sum of tr(Σ) − R·|G|² does not differ from 0 by more
+// than Student's t allows. Unlike a jackknife's it is right also where |G|² is
+// hardly larger than its error; it then has no upper end. What changes in the
+// course of the steps counts as scatter and makes it wider.
+func EstimateNoiseScale(blocks []NoiseBlock, small, large int) (NoiseScaleEstimate, error) {
+	var e NoiseScaleEstimate
+	switch {
+	case len(blocks) == 0:
+		return e, errors.New("no steps to estimate a noise scale from")
+	case small < 1 || large <= small:
+		return e, fmt.Errorf("batches of %d and %d samples; want two sizes, the smaller 1 or more", small, large)
+	}
+	b, l := float64(small), float64(large)
+	// Sums over the steps of each block: u of tr(Σ), v of |G|².
+	u, v := make([]float64, len(blocks)), make([]float64, len(blocks))
+	var sumU, sumV float64
+	for i, block := range blocks {
+		if block.Steps < 1 || !(block.Small >= 0) || !(block.Large >= 0) {
+			return e, fmt.Errorf("block %d: %d steps with mean squared norms of %g and %g; want 1 step or more, and norms that are not negative", i, block.Steps, block.Small, block.Large)
+		}
+		n := float64(block.Steps)
+		u[i] = n * (block.Small - block.Large) / (1/b - 1/l)
+		v[i] = n * (l*block.Large - b*block.Small) / (l - b)
+		sumU, sumV = sumU+u[i], sumV+v[i]
+		e.Steps += block.Steps
+	}
+	e.Noise, e.GradientSquared = sumU/float64(e.Steps), sumV/float64(e.Steps)
+	if math.IsInf(e.Noise, 0) || math.IsInf(e.GradientSquared, 0) || math.IsNaN(e.Noise+e.GradientSquared) {
+		return NoiseScaleEstimate{}, errors.New("the squared norms of the gradients are too large to compute with")
+	}
+	switch {
+	case e.GradientSquared <= 0:
+		e.Why = fmt.Sprintf("over %s the gradient cannot be distinguished from its noise", number.Count(int(e.Steps), "step"))
+	case e.Noise < 0:
+		e.Why = fmt.Sprintf("over %s the gradient shows no noise", number.Count(int(e.Steps), "step"))
+	default:
+		e.Samples = knownNoise(sumU / sumV)
+	}
+	if len(blocks) < MinNoiseBlocks {
+		if e.Why == "" {
+			e.Why = fmt.Sprintf("an interval needs %d blocks of steps; there are %d", MinNoiseBlocks, len(blocks))
+		}
+		return e, nil
+	}
+	e.Low, e.High = fieller(u, v)
+	if e.Why == "" && e.High == nil {
+		e.Why = fmt.Sprintf("over %s the gradient is barely larger than its error, so there is no upper bound", number.Count(int(e.Steps), "step"))
+	}
+	return e, nil
+}
+
+// fieller is the interval for the ratio of the expectations of u and v, whose
+// entries belong together. A nil end is none: 0 below, or no bound above.
+//
+// (U − R·V)² ≤ t²·var(U − R·V) is a quadratic inequality in R:
+//
+//	(V² − t²·vv)·R² − 2·(U·V − t²·uv)·R + (U² − t²·uu) ≤ 0
+func fieller(u, v []float64) (low, high *float64) {
+	n := float64(len(u))
+	// In units of the largest entry, so that no square overflows.
+	unitU, unitV := unit(u), unit(v)
+	var sumU, sumV float64
+	for i := range u {
+		sumU, sumV = sumU+u[i]/unitU, sumV+v[i]/unitV
+	}
+	var uu, uv, vv float64 // variances and covariance of the sums
+	for i := range u {
+		du, dv := u[i]/unitU-sumU/n, v[i]/unitV-sumV/n
+		uu, uv, vv = uu+du*du, uv+du*dv, vv+dv*dv
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile((1 + NoiseScaleLevel) / 2)
+	factor := t * t * n / (n - 1)
+	a, h, c := sumV*sumV-factor*vv, sumU*sumV-factor*uv, sumU*sumU-factor*uu
+	root := math.Sqrt(max(h*h-a*c, 0))
+	scale := unitU / unitV
+	switch {
+	case a > 0 && sumV > 0: // the gradient stands out of its error
+		low, high = knownNoise(max((h-root)/a, 0)*scale), knownNoise(max((h+root)/a, 0)*scale)
+	case a < 0 && c > 0 && sumU > 0:
+		// The gradient does not, the noise does: all beyond the positive root,
+		// and negative values, which a noise scale cannot have.
+		low = knownNoise(max((h-root)/a, (h+root)/a) * scale)
+	}
+	return low, high
+}
+
+// unit is the largest magnitude in x; 1 where all are 0.
+func unit(x []float64) float64 {
+	var largest float64
+	for _, v := range x {
+		largest = max(largest, math.Abs(v))
+	}
+	if largest == 0 {
+		return 1
+	}
+	return largest
+}
+
+func knownNoise(v float64) *float64 { return &v }
