@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,79 +14,17 @@ import (
 // lines laid over the source. Three of its keys have names of a training's, two
 // of them another type.
 func TestNewKind(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	replace := map[string]string{}
-	lay := func(target, text string) {
-		file := filepath.Join(dir, strings.ReplaceAll(target, "/", "-"))
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		replace[filepath.Join(root, target)] = file
-	}
-	for target, file := range map[string]string{
-		"launcher/study/answering.go":        "study.go.txt", // of three packages, and so of none here
-		"metrics/measure/answering.go":       "measure.go.txt",
-		"cmd/scalebench-worker/answering.go": "worker.go.txt",
-	} {
-		text, err := os.ReadFile(filepath.Join("testdata/kind", file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		lay(target, string(text))
-	}
-	for target, lines := range map[string][2]string{ // a line, and the one to stand behind it
+	s := newScratch(t, map[string]string{
+		"launcher/study/answering.go":        "kind/study.go.txt", // of three packages, and so of none here
+		"metrics/measure/answering.go":       "kind/measure.go.txt",
+		"cmd/scalebench-worker/answering.go": "kind/worker.go.txt",
+	}, map[string]insertion{
 		"launcher/study/point.go":       {"	Collective Collective\n", "	Answering  Answering\n"},
 		"launcher/study/kind.go":        {"	\"collective\": collective,\n", "	\"answering\":  answering,\n"},
 		"metrics/measure/measure.go":    {"	\"train\":      training,\n", "	\"answering\":  answering,\n"},
 		"cmd/scalebench-worker/main.go": {"			collectiveCommand(),\n", "			{Name: \"answering\", Usage: \"one rank of a service\", Action: answer},\n"},
-	} {
-		text, err := os.ReadFile(filepath.Join(root, target))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Count(string(text), lines[0]) != 1 {
-			t.Fatalf("%s has not one line %q", target, lines[0])
-		}
-		lay(target, strings.Replace(string(text), lines[0], lines[0]+lines[1], 1))
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	build := exec.Command("go", "build", "-overlay", write("overlay.json", string(overlay)), "-o", dir+"/", "./cmd/scalebench", "./cmd/scalebench-worker")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	scalebench := func(code int, arguments ...string) string {
-		t.Helper()
-		cmd := exec.Command(filepath.Join(dir, "scalebench"), arguments...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "SCALEBENCH_DB="+filepath.Join(dir, "db"), "SCALEBENCH_RUNS="+filepath.Join(dir, "runs"), "SLURM_JOB_ID=")
-		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != code {
-			t.Fatalf("scalebench %q: exit code %d\n%s", arguments, got, out)
-		}
-		return string(out)
-	}
-	has := func(text string, all ...string) {
-		t.Helper()
-		for _, want := range all {
-			if !strings.Contains(text, want) {
-				t.Errorf("lacks %s:\n%s", want, text)
-			}
-		}
-	}
+	}, "./cmd/scalebench", "./cmd/scalebench-worker")
+	scalebench, write, has, dir := s.run, s.write, s.has, s.dir
 	const study = "[study]\nname = \"service\"\n[workload]\nkind = \"answering\"\n[sweep]\nworkers = [1]\nload = [20, 40]\n"
 	write("service.toml", study)
 

@@ -41,8 +41,8 @@ var (
 )
 
 // againstTime draws one thin line a run, against the time since training began.
-func (j judged) againstTime(curves []scaling.Curve, obs []scaling.Observation) (chart, error) {
-	return j.traces(curves, obs, func(longest float64) axis { return timeAxis("training time", longest) },
+func (j judged) againstTime(d Data) (chart, error) {
+	return j.traces(d, func(longest float64) axis { return timeAxis("training time", longest) },
 		func(_ scaling.Observation, e scaling.Evaluation) float64 { return e.Seconds })
 }
 
@@ -50,14 +50,14 @@ func (j judged) againstTime(curves []scaling.Curve, obs []scaling.Observation) (
 // part here have learnt differently from the same data, whatever their speed. That is
 // what a batch too large to converge looks like. Where every run says how many tokens
 // a sample has, it is against tokens, of which samples of other lengths have others.
-func (j judged) againstSamples(curves []scaling.Curve, obs []scaling.Observation) (chart, error) {
+func (j judged) againstSamples(d Data) (chart, error) {
 	what := "samples"
 	each := func(o scaling.Observation) float64 { return 1 }
-	if j.of != measure.OfAccuracy && !slices.ContainsFunc(obs, func(o scaling.Observation) bool { return !(o.Values[measure.TokensPerSample] >= 1) }) {
+	if j.of != measure.OfAccuracy && !slices.ContainsFunc(d.Observations, func(o scaling.Observation) bool { return !(o.Values[measure.TokensPerSample] >= 1) }) {
 		what = "tokens"
 		each = func(o scaling.Observation) float64 { return o.Values[measure.TokensPerSample] }
 	}
-	return j.traces(curves, obs, func(most float64) axis {
+	return j.traces(d, func(most float64) axis {
 		a := newAxis(what + " trained on")
 		if most >= 1e6 {
 			a.unit, a.title = 1e6, a.title+" (millions)"
@@ -67,10 +67,11 @@ func (j judged) againstSamples(curves []scaling.Curve, obs []scaling.Observation
 }
 
 // traces draws one line a run, against at.
-func (j judged) traces(curves []scaling.Curve, obs []scaling.Observation, along func(most float64) axis, at func(scaling.Observation, scaling.Evaluation) float64) (chart, error) {
-	byRun := make(map[string]scaling.Observation, len(obs))
+func (j judged) traces(d Data, along func(most float64) axis, at func(scaling.Observation, scaling.Evaluation) float64) (chart, error) {
+	curves := d.Curves
+	byRun := make(map[string]scaling.Observation, len(d.Observations))
 	longest := 0.0
-	for _, o := range obs {
+	for _, o := range d.Observations {
 		byRun[o.Run] = o
 		for _, p := range j.trace(o, at) {
 			longest = max(longest, p.X)

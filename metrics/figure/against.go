@@ -13,7 +13,8 @@ import (
 // against draws measures over another measure of the same points, joined along the
 // axis of the curves: latency over throughput, along the load.
 func against(x measure.Measure, ys []measure.Measure) build {
-	return func(curves []scaling.Curve, _ []scaling.Observation) ([]chart, error) {
+	return func(d Data, _ Options) ([]chart, error) {
+		curves := d.Curves
 		var list []trend
 		for _, t := range measured(curves, ys...) {
 			if slices.ContainsFunc(t.curve.Points, func(p scaling.Point) bool { return t.at(&p).Median != nil && p.Of(x.Name).Median != nil }) {

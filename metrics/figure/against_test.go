@@ -55,7 +55,7 @@ func count(f *Drawing, kind MarkKind) int {
 // 102.5 a second.
 func TestAgainst(t *testing.T) {
 	x, _ := measure.Find(measure.RequestsPerSecond)
-	f, err := Draw(measure.LatencyP95, served(t), nil, Options{Against: x})
+	f, err := Draw(measure.LatencyP95, Data{Curves: served(t)}, Options{Against: x})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestAgainst(t *testing.T) {
 
 // Several measures are a line each.
 func TestTogether(t *testing.T) {
-	f, err := Draw(measure.LatencyP50+","+measure.LatencyP95, served(t), nil, Options{})
+	f, err := Draw(measure.LatencyP50+","+measure.LatencyP95, Data{Curves: served(t)}, Options{})
 	if err != nil || count(f, Line) != 4 {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestTogether(t *testing.T) {
 		t.Error("no line of P95 at batch 8")
 	}
 	for _, kind := range []string{"latency_p50,latency_p50", "latency_p50,requests_per_second", "latency_p50,nothing"} {
-		if _, err := Draw(kind, served(t), nil, Options{}); err == nil {
+		if _, err := Draw(kind, Data{Curves: served(t)}, Options{}); err == nil {
 			t.Errorf("%s is drawn", kind)
 		}
 	}
@@ -102,7 +102,7 @@ func TestTogether(t *testing.T) {
 
 // The knees of both batches are at 2, ringed on their lines.
 func TestBends(t *testing.T) {
-	f, err := Draw(measure.RequestsPerSecond, served(t), nil, Options{})
+	f, err := Draw(measure.RequestsPerSecond, Data{Curves: served(t)}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestIdeals(t *testing.T) {
 		if err != nil || len(curves) != 1 {
 			t.Fatal(err, len(curves))
 		}
-		f, err := Draw(name, curves, obs, Options{})
+		f, err := Draw(name, Data{Curves: curves, Observations: obs}, Options{})
 		if err != nil || count(f, Ideal) != want {
 			t.Fatalf("%s: %v, %d ideal lines", name, err, count(f, Ideal))
 		}

@@ -16,7 +16,8 @@ import (
 // axis: a line a series and measure where it is of numbers, columns side by side where
 // it is of words.
 func along(ms ...measure.Measure) build {
-	return func(curves []scaling.Curve, _ []scaling.Observation) ([]chart, error) {
+	return func(in Data, _ Options) ([]chart, error) {
+		curves := in.Curves
 		list := measured(curves, ms...)
 		if list == nil {
 			return nil, fmt.Errorf("nothing to draw: no run has %s", titles(ms))
@@ -123,7 +124,8 @@ func (c *chart) ideals(list []trend) {
 
 // gains draws how many times better a measure is than at the baseline.
 func gains(m measure.Measure, over string) build {
-	return func(curves []scaling.Curve, _ []scaling.Observation) ([]chart, error) {
+	return func(in Data, _ Options) ([]chart, error) {
+		curves := in.Curves
 		var list []trend
 		missing := 0
 		for _, t := range measured(curves, m) {

@@ -26,14 +26,14 @@ var parts = []struct {
 // breakdown shows, for each worker count, the shares of the mean rank's step time: a
 // panel for each series. They are stacked where they add up to no more than all of
 // it; parts that overlap in time are drawn side by side, each from 0.
-func breakdown(curves []scaling.Curve, obs []scaling.Observation) ([]chart, error) {
-	byRun := make(map[string]scaling.Observation, len(obs))
-	for _, o := range obs {
+func breakdown(d Data, _ Options) ([]chart, error) {
+	byRun := make(map[string]scaling.Observation, len(d.Observations))
+	for _, o := range d.Observations {
 		byRun[o.Run] = o
 	}
 	var charts []chart
 	var empty []string
-	for _, cv := range curves {
+	for _, cv := range d.Curves {
 		c, ok := stack(cv, byRun)
 		if !ok {
 			empty = append(empty, shown(cv.Series))

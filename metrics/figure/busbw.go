@@ -13,7 +13,8 @@ import (
 // busBandwidth draws the bus bandwidth of collectives against the size of the
 // message: a panel for each operation, a line for each of what else tells series
 // apart. In place where that was measured, as trainings do it, else out of place.
-func busBandwidth(curves []scaling.Curve, _ []scaling.Observation) ([]chart, error) {
+func busBandwidth(d Data, _ Options) ([]chart, error) {
+	curves := d.Curves
 	var ops []any
 	for _, c := range curves {
 		if op := c.Parameters[measure.Op]; c.Measured(measure.BusBW) && !slices.Contains(ops, op) {

@@ -46,7 +46,7 @@ func drawn(t *testing.T, name string, obs []scaling.Observation, o Options) (*Dr
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Draw(name, curves, obs, o)
+	return Draw(name, Data{Curves: curves, Observations: obs}, o)
 }
 
 func TestBusBW(t *testing.T) {

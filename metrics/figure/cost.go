@@ -126,17 +126,20 @@ func split(c cost.Comparison, by string) (panels []choices, key string) {
 // last is the last part of a parameter's path.
 func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
-// DrawCost draws cost against time, with the Pareto front: whatever stands
-// above and to the right of it is never worth it. By names the parameter of
-// which each value has a panel; "" leaves that to the number of configurations.
-func DrawCost(c cost.Comparison, by string, o Options) (*Drawing, error) {
+// costs draws cost against time with the Pareto front, or of a service cost against
+// demand. Points above and to the right of the front are never worth it.
+func costs(d Data, o Options) ([]chart, error) {
+	if d.Bill == nil {
+		return single(demand)(d, o)
+	}
+	c := *d.Bill
 	c.Rows = slices.DeleteFunc(slices.Clone(c.Rows), func(r cost.Row) bool {
 		return r.Time == nil || r.Cost == nil || !(r.Time.Value > 0) || !(r.Cost.Value >= 0) || math.IsInf(r.Time.Value, 1) || math.IsInf(r.Cost.Value, 1)
 	})
 	if len(c.Rows) == 0 {
-		return nil, fmt.Errorf("cost figure: %w", errors.New("nothing to draw: no configuration has both a time and a cost"))
+		return nil, errors.New("nothing to draw: no configuration has both a time and a cost")
 	}
-	panels, key := split(c, by)
+	panels, key := split(c, o.By)
 	var styles []string // a name's place is its style
 	var charts []chart
 	for _, p := range panels {
@@ -146,11 +149,11 @@ func DrawCost(c cost.Comparison, by string, o Options) (*Drawing, error) {
 			one.caption = append(one.caption, perPanel(key))
 		}
 		if err := one.fit(); err != nil {
-			return nil, fmt.Errorf("cost figure: %w", err)
+			return nil, err
 		}
 		charts = append(charts, one)
 	}
-	return compose("cost", charts, o)
+	return charts, nil
 }
 
 func perPanel(key string) string { return "A panel for each " + shown(last(key)) + "." }
@@ -239,11 +242,14 @@ func drawable(in *scaling.Interval) bool {
 	return in != nil && in.Low > 0 && in.High >= in.Low && !math.IsInf(in.High, 1)
 }
 
-// DrawNormalised draws time and cost as multiples of the baseline's, with a
-// dashed line at 1: what stands left of it is better than the baseline. By is
-// as in DrawCost. What is divided by nothing but itself is no figure.
-func DrawNormalised(c cost.Comparison, by string, o Options) (*Drawing, error) {
-	refuse := func(why string) (*Drawing, error) { return nil, fmt.Errorf("normalised figure: %s", why) }
+// normalised draws time and cost as multiples of the baseline's, with a dashed line at 1:
+// what is left of it is better than the baseline. It refuses data in which every
+// configuration is its own baseline.
+func normalised(d Data, o Options) ([]chart, error) {
+	var c cost.Comparison
+	if d.Bill != nil {
+		c = *d.Bill
+	}
 	ratios := func(r *cost.Row) []*scaling.Estimate {
 		return []*scaling.Estimate{r.TimeNormalised, r.CostNormalised}
 	}
@@ -259,14 +265,14 @@ func DrawNormalised(c cost.Comparison, by string, o Options) (*Drawing, error) {
 	}
 	switch {
 	case !measured:
-		return refuse("nothing to draw: no configuration has a time or a cost to compare with the baseline's")
+		return nil, errors.New("nothing to draw: no configuration has a time or a cost to compare with the baseline's")
 	case !others:
-		return refuse("every configuration is its own baseline; choose one by what they differ in: " + strings.Join(differing(c.Rows), ", "))
+		return nil, fmt.Errorf("every configuration is its own baseline; choose one by what they differ in: %s", strings.Join(differing(c.Rows), ", "))
 	}
 	x := newAxis("times the baseline's")
 	x.log = highest > 10*lowest
 	x.zero = !x.log
-	panels, key := split(c, by)
+	panels, key := split(c, o.By)
 	var names []string // the first on top, the same in every panel
 	for _, p := range panels {
 		for _, one := range p.list {
@@ -279,7 +285,7 @@ func DrawNormalised(c cost.Comparison, by string, o Options) (*Drawing, error) {
 	var charts []chart
 	for _, p := range panels {
 		one := chart{title: p.title, x: x, y: namesAxis("", names), scattered: true, panel: true}
-		if !one.normalised(p, names, ratios) {
+		if !one.ratios(p, names, ratios) {
 			continue
 		}
 		one.caption = append([]string{fmt.Sprintf("Dashed: 1, the baseline (%s; time and cost of %s). Ratios of medians.", shown(c.Options.BaselineText()), c.Options.Work)}, one.caption...)
@@ -287,7 +293,7 @@ func DrawNormalised(c cost.Comparison, by string, o Options) (*Drawing, error) {
 			one.caption = append(one.caption, perPanel(key))
 		}
 		if err := one.fit(); err != nil {
-			return nil, fmt.Errorf("normalised figure: %w", err)
+			return nil, err
 		}
 		charts = append(charts, one)
 	}
@@ -295,15 +301,15 @@ func DrawNormalised(c cost.Comparison, by string, o Options) (*Drawing, error) {
 		foot := &charts[len(charts)-1]
 		foot.caption = append(foot.caption, text)
 	}
-	return compose("normalised", charts, o)
+	return charts, nil
 }
 
 func positive(e *scaling.Estimate) bool {
 	return e != nil && e.Value > 0 && !math.IsInf(e.Value, 1)
 }
 
-// normalised draws one panel; false where it has nothing.
-func (c *chart) normalised(p choices, names []string, ratios func(*cost.Row) []*scaling.Estimate) bool {
+// ratios draws one panel; it returns false if the panel is empty.
+func (c *chart) ratios(p choices, names []string, ratios func(*cost.Row) []*scaling.Estimate) bool {
 	parts := []string{"time", "cost"}
 	var labels []Mark
 	with, all := 0, 0 // ratios that have an interval, of those that have an error

@@ -75,12 +75,14 @@ func uncrowd(curves []scaling.Curve, most int) []group {
 }
 
 // drawGroups draws a panel for each group, all with the same axes.
-func drawGroups(kind string, draw build, groups []group, obs []scaling.Observation, o Options) (*Drawing, error) {
+func drawGroups(kind string, draw build, groups []group, d Data, o Options) (*Drawing, error) {
 	var charts []chart
 	var without []string
 	var why error
 	for _, g := range groups {
-		list, err := draw(g.curves, obs)
+		own := d
+		own.Curves = g.curves
+		list, err := draw(own, o)
 		if err != nil {
 			without, why = append(without, g.title), err
 			continue

@@ -111,7 +111,7 @@ func TestSpeedupToTarget(t *testing.T) {
 		"speedup":    "speedup figure: no series has a base that reached the target 0.99; reached: 0.5, 0.7",
 		"throughput": "throughput figure: it shows no single target; leave the target out",
 	} {
-		if _, err := Draw(kind, curves, obs, Options{Goal: &unknown}); err == nil || err.Error() != want {
+		if _, err := Draw(kind, Data{Curves: curves, Observations: obs}, Options{Goal: &unknown}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -57,14 +57,22 @@ func trends(curves []scaling.Curve, with func(measure.Measure) bool) []trend {
 
 func isThroughput(m measure.Measure) bool { return m.Name == measure.Throughput }
 
-// ofWork draws figures of the work done by a training: throughput, and the time to
-// one target. A line for every target would be a thicket.
-type ofWork struct {
+// work draws figures of the work done by a training: throughput, and the time to one
+// target. A line for every target would be unreadable.
+type work struct {
 	goal *measure.Target // nil: the program's own or else the hardest that a base reaches
 }
 
+// ofWork is a figure of the work to Options.Goal.
+func ofWork(one func(work, Data) (chart, error)) build {
+	return func(d Data, o Options) ([]chart, error) {
+		c, err := one(work{o.Goal}, d)
+		return []chart{c}, err
+	}
+}
+
 // measures selects the measures that are drawn.
-func (w ofWork) measures(curves []scaling.Curve) (func(measure.Measure) bool, error) {
+func (w work) measures(curves []scaling.Curve) (func(measure.Measure) bool, error) {
 	var goal *measure.Measure
 	var known []string
 	for _, t := range trends(curves, func(m measure.Measure) bool { return m.Missable }) {
@@ -88,7 +96,8 @@ func (w ofWork) measures(curves []scaling.Curve) (func(measure.Measure) bool, er
 	return func(m measure.Measure) bool { return isThroughput(m) || goal != nil && m.Name == goal.Name }, nil
 }
 
-func throughput(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
+func throughput(d Data) (chart, error) {
+	curves := d.Curves
 	if err := needBase(curves, isThroughput); err != nil {
 		return chart{}, err
 	}
@@ -107,7 +116,8 @@ func throughput(curves []scaling.Curve, _ []scaling.Observation) (chart, error) 
 	return c, c.fit()
 }
 
-func (w ofWork) speedup(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
+func (w work) speedup(d Data) (chart, error) {
+	curves := d.Curves
 	with, err := w.measures(curves)
 	if err != nil {
 		return chart{}, err
@@ -134,7 +144,8 @@ func (w ofWork) speedup(curves []scaling.Curve, _ []scaling.Observation) (chart,
 
 // efficiency is drawn of throughput, and of the time to a target if one is asked for or
 // throughput is missing.
-func (w ofWork) efficiency(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
+func (w work) efficiency(d Data) (chart, error) {
+	curves := d.Curves
 	with := isThroughput
 	if w.goal != nil || len(trends(curves, with)) == 0 {
 		var err error
@@ -273,7 +284,8 @@ func span(curves []scaling.Curve, with func(measure.Measure) bool) (first, last 
 	return first, last
 }
 
-func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
+func timeToAccuracy(d Data) (chart, error) {
+	curves := d.Curves
 	type series struct {
 		name    string
 		curve   int

@@ -8,9 +8,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 )
 
-// DrawDemand draws what a million requests cost by the demand: a line for each series,
-// and where one becomes as cheap as another.
-func DrawDemand(lines []capacity.Line, currency string, o Options) (*Drawing, error) {
+// demand draws what a million requests cost by the demand: a line for each series, and
+// where one becomes as cheap as another.
+func demand(d Data) (chart, error) {
+	lines := d.Demand
 	var without []string
 	var drawn []capacity.Line
 	for _, l := range lines {
@@ -25,14 +26,14 @@ func DrawDemand(lines []capacity.Line, currency string, o Options) (*Drawing, er
 		if len(lines) > 0 {
 			why = lines[0].Why
 		}
-		return nil, fmt.Errorf("cost figure: %w", errors.New("nothing to draw: "+why))
+		return chart{}, errors.New("nothing to draw: " + why)
 	}
 	least := drawn[0].Sure[0].Upto
 	for _, l := range drawn {
 		least = min(least, l.Sure[0].Upto)
 	}
 	load := capacity.Load{Samples: drawn[0].Samples}
-	c := chart{x: logAxis("demand (requests/s)"), y: logAxis(fmt.Sprintf("cost of a million requests (%s)", shown(currency))), scattered: true}
+	c := chart{x: logAxis("demand (requests/s)"), y: logAxis(fmt.Sprintf("cost of a million requests (%s)", shown(d.Currency))), scattered: true}
 	for style, l := range drawn {
 		name := shown(l.Series)
 		c.add(Mark{Kind: Trace, Series: name, Points: stairs(l.Hoped, least/4, l.End()), style: style})
@@ -67,11 +68,7 @@ func DrawDemand(lines []capacity.Line, currency string, o Options) (*Drawing, er
 	if without != nil {
 		c.caption = append(c.caption, "Not drawn: "+join(without)+".")
 	}
-	if err := c.fit(); err != nil {
-		return nil, fmt.Errorf("cost figure: %w", err)
-	}
-	o.Title = shown(o.Title)
-	return compose("cost", []chart{c}, o)
+	return c, c.fit()
 }
 
 func join(list []string) string {

@@ -67,7 +67,7 @@ func TestBreakdown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := Draw("breakdown", curves, obs, Options{})
+			f, err := Draw("breakdown", Data{Curves: curves, Observations: obs}, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestRanks(t *testing.T) {
 	if diff := cmp.Diff(scaling.StepTimes{Rank: 3, Steps: 20, P5: 1, P25: 5, P50: 10, P75: 15, P95: 19, Max: 20}, steps); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	f, err := DrawRanks([]RankSteps{{Run: "s/p-r1-a1", Series: "native", Workers: 4, Ranks: []scaling.StepTimes{steps}}}, Options{})
+	f, err := Draw("ranks", Data{Ranks: []RankSteps{{Run: "s/p-r1-a1", Series: "native", Workers: 4, Ranks: []scaling.StepTimes{steps}}}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestRanks(t *testing.T) {
 	if !strings.Contains(f.Caption(), "The longest step: 20 s, of rank 3.") || !strings.Contains(f.Caption(), "20 steady steps") {
 		t.Error(f.Caption())
 	}
-	if _, err := DrawRanks(nil, Options{}); err == nil || !strings.Contains(err.Error(), "no run has the step times") {
+	if _, err := Draw("ranks", Data{}, Options{}); err == nil || !strings.Contains(err.Error(), "no run has the step times") {
 		t.Error(err)
 	}
 }
@@ -133,7 +133,7 @@ func TestCost(t *testing.T) {
 		{Series: "native", Workers: 8, Time: estimated(200, 6), Cost: estimated(4, 6)},
 		{Series: "native", Workers: 9, Time: estimated(0, 6), Cost: estimated(4, 6)}, // no time: not drawn
 	}}
-	f, err := DrawCost(c, "", Options{})
+	f, err := Draw("cost", Data{Bill: &c}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestCost(t *testing.T) {
 	}
 	// Where runs miss the target an interval has no upper end.
 	c.Rows[0].Time.Interval.High = math.Inf(1)
-	endless, err := DrawCost(c, "", Options{})
+	endless, err := Draw("cost", Data{Bill: &c}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestCost(t *testing.T) {
 		t.Errorf("an endless bar is drawn: %s", all)
 	}
 	c.Rows = c.Rows[3:]
-	if _, err := DrawCost(c, "", Options{}); err == nil {
+	if _, err := Draw("cost", Data{Bill: &c}, Options{}); err == nil {
 		t.Error("a figure of nothing was drawn")
 	}
 }
@@ -174,7 +174,7 @@ func TestNormalised(t *testing.T) {
 		{Series: "b", Workers: 1, TimeNormalised: estimated(0.5, 6, 0.4, 0.6)},
 		{Series: "c", Workers: 1, WhyNoBase: "no configuration with name=a has test=c"},
 	}}
-	f, err := DrawNormalised(c, "", Options{})
+	f, err := Draw("normalised", Data{Bill: &c}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,11 +193,11 @@ func TestNormalised(t *testing.T) {
 		}
 	}
 	c.Rows = c.Rows[:1]
-	if _, err := DrawNormalised(c, "", Options{}); err == nil || !strings.Contains(err.Error(), "its own baseline") {
+	if _, err := Draw("normalised", Data{Bill: &c}, Options{}); err == nil || !strings.Contains(err.Error(), "its own baseline") {
 		t.Error(err)
 	}
 	c.Rows = []cost.Row{{Series: "a"}}
-	if _, err := DrawNormalised(c, "", Options{}); err == nil || !strings.Contains(err.Error(), "nothing to draw") {
+	if _, err := Draw("normalised", Data{Bill: &c}, Options{}); err == nil || !strings.Contains(err.Error(), "nothing to draw") {
 		t.Error(err)
 	}
 }
@@ -236,35 +236,32 @@ func TestManyConfigurations(t *testing.T) {
 	} {
 		name := fmt.Sprintf("%d × %d by %q", test.tests, test.platforms, test.by)
 		c := grid(test.tests, test.platforms, nil)
-		for _, one := range []struct {
-			kind string
-			draw func(cost.Comparison, string, Options) (*Drawing, error)
-		}{{"cost", DrawCost}, {"normalised", DrawNormalised}} {
-			f, err := one.draw(c, test.by, Options{})
-			if one.kind == "cost" && test.platforms > 42 {
+		for _, kind := range []string{"cost", "normalised"} {
+			f, err := Draw(kind, Data{Bill: &c}, Options{By: test.by})
+			if kind == "cost" && test.platforms > 42 {
 				if err == nil || !strings.Contains(err.Error(), "draw fewer") {
 					t.Errorf("%s: %v", name, err)
 				}
 				continue
 			}
 			if err != nil {
-				t.Errorf("%s %s: %v", name, one.kind, err)
+				t.Errorf("%s %s: %v", name, kind, err)
 				continue
 			}
 			if len(f.panels) != test.panels || f.panels[0].chart.title != test.first {
-				t.Errorf("%s %s: %d panels, the first %q; want %d and %q", name, one.kind, len(f.panels), f.panels[0].chart.title, test.panels, test.first)
+				t.Errorf("%s %s: %d panels, the first %q; want %d and %q", name, kind, len(f.panels), f.panels[0].chart.title, test.panels, test.first)
 			}
 			if wide, high := f.size.X.Points()/72, f.size.Y.Points()/72; wide > 7.5 || high > 20 {
-				t.Errorf("%s %s: %.1f × %.1f inches", name, one.kind, wide, high)
+				t.Errorf("%s %s: %.1f × %.1f inches", name, kind, wide, high)
 			}
 			if test.panels > 1 && len(f.frame.labels) == 0 {
-				t.Errorf("%s %s: every panel has labels of its own", name, one.kind)
+				t.Errorf("%s %s: every panel has labels of its own", name, kind)
 			}
 		}
 	}
 	// A cell that is missing changes no look and no row.
 	c := grid(7, 9, func(test, platform int) bool { return test == 3 && platform == 4 })
-	f, err := DrawCost(c, "", Options{})
+	f, err := Draw("cost", Data{Bill: &c}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +276,7 @@ func TestManyConfigurations(t *testing.T) {
 	if len(styles) != 9 {
 		t.Errorf("%d looks for 9 platforms", len(styles))
 	}
-	if f, err = DrawNormalised(c, "", Options{}); err != nil {
+	if f, err = Draw("normalised", Data{Bill: &c}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range f.panels {
@@ -310,7 +307,7 @@ func TestLongNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, over := range []string{"", "number 0"} {
-		f, err := DrawBy("test", measure.TrainSeconds, curves, obs, Options{Over: over})
+		f, err := Draw(measure.TrainSeconds, Data{Curves: curves, Observations: obs}, Options{By: "test", Over: over})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +336,7 @@ func TestSmallMultiples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, most := range map[string]int{"speedup": 2, "throughput": 2, "efficiency": 2} {
-		f, err := DrawBy("framework", kind, curves, obs, Options{})
+		f, err := Draw(kind, Data{Curves: curves, Observations: obs}, Options{By: "framework"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,11 +362,11 @@ func TestSmallMultiples(t *testing.T) {
 				t.Errorf("%s %s: %v", kind, format, err)
 			}
 		}
-		if one, err := DrawBy("framework", kind, curves[:1], obs, Options{}); err != nil || len(one.panels) != 1 || one.panels[0].chart.title != "" {
+		if one, err := Draw(kind, Data{Curves: curves[:1], Observations: obs}, Options{By: "framework"}); err != nil || len(one.panels) != 1 || one.panels[0].chart.title != "" {
 			t.Errorf("%s of one framework: %v", kind, err)
 		}
 	}
-	if _, err := DrawBy("framework", "speedup", curves, obs, Options{Height: 0.5}); err == nil || !strings.Contains(err.Error(), "no room") {
+	if _, err := Draw("speedup", Data{Curves: curves, Observations: obs}, Options{By: "framework", Height: 0.5}); err == nil || !strings.Contains(err.Error(), "no room") {
 		t.Error(err)
 	}
 }
@@ -383,7 +380,7 @@ func TestNarrow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := Draw(kind, curves, obs, Options{Width: 3.75})
+			f, err := Draw(kind, Data{Curves: curves, Observations: obs}, Options{Width: 3.75})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue

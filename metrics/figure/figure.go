@@ -37,6 +37,9 @@ type Options struct {
 	// Against is the measure on the x axis; zero: the axis of the curves, along which
 	// points are then joined.
 	Against measure.Measure
+	// By is the parameter of which each value has a panel; "": one plot, or panels where one
+	// would be too full.
+	By string
 	// Goal is the target that speedup and efficiency show next to throughput; nil: of
 	// speedup the program's own or else the hardest that was reached, of efficiency none.
 	Goal *measure.Target
@@ -62,195 +65,71 @@ type panel struct {
 	at     vg.Point
 }
 
-// build makes the charts of a kind of figure.
-type build func([]scaling.Curve, []scaling.Observation) ([]chart, error)
-
-// single is a kind that is one chart.
-func single(one func([]scaling.Curve, []scaling.Observation) (chart, error)) build {
-	return func(curves []scaling.Curve, obs []scaling.Observation) ([]chart, error) {
-		c, err := one(curves, obs)
-		return []chart{c}, err
+// Draw lays out a figure by its name: one of Presets, a measure, or several measures with
+// commas between that share an axis. Throughput, speedup and efficiency refuse curves
+// without a base.
+func Draw(name string, d Data, o Options) (*Drawing, error) {
+	if k, ok := Find(name); ok && k.Input != OfCurves {
+		return k.Draw(d, o)
 	}
-}
-
-// Preset is a figure with a name and a form of its own. Any measure is drawn
-// besides, by its name.
-type Preset struct {
-	Name  string // as commands and files call it: "tta"
-	Title string // for people
-	About string // in a line of help
-	draw  build  // over curves; nil where it is drawn of something else
-	axis  string // that the curves are to run along; "" is workers
-	// Measure is the one that the curves are to be of; "" for those that a training is
-	// about.
-	Measure string
-	// Shown tells of which measures it shows anything; nil: of all.
-	Shown func(measure.Measure) bool
-}
-
-func goals(m measure.Measure) bool { return m.Missable }
-
-// The figures of what evaluations find of a loss. Their names hold a hyphen, for a
-// user's own measure may be called loss.
-const (
-	LossTime          = "loss-time"
-	LossSamples       = "loss-samples"
-	PerplexityTime    = "perplexity-time"
-	PerplexitySamples = "perplexity-samples"
-)
-
-// OfLosses are those of them that show what targets of this kind are about.
-func OfLosses(of string) []string {
-	switch of {
-	case measure.OfLoss:
-		return []string{LossTime, LossSamples}
-	case measure.OfPerplexity:
-		return []string{PerplexityTime, PerplexitySamples}
-	}
-	return nil
-}
-
-func (k Preset) ofLosses() bool {
-	return slices.Contains(append(OfLosses(measure.OfLoss), OfLosses(measure.OfPerplexity)...), k.Name)
-}
-
-// OfCurves reports whether curves of trainings over workers are all it needs, so that
-// Draw draws it of any that are.
-func (k Preset) OfCurves() bool {
-	return k.draw != nil && k.axis == "" && k.Measure != measure.JoulesPerSample && !k.ofLosses()
-}
-
-// Utilisation is the name of the figure that is of one run.
-const Utilisation = "utilisation"
-
-// Presets are all there are, in the order of the question: does it scale, does
-// that help, why not, what does it cost.
-func Presets() []Preset {
-	return []Preset{
-		{"speedup", "Speedup against workers", "how many times faster than the base", single(ofWork{}.speedup), "", "", nil},
-		{"efficiency", "Efficiency against workers", "speedup divided by the factor in workers", single(ofWork{}.efficiency), "", "", nil},
-		{"throughput", "Throughput against workers", "samples a second, against ideal", single(throughput), "", measure.Throughput, nil},
-		{"tta", "Time to accuracy against workers", "time to each target accuracy", single(timeToAccuracy), "", "", goals},
-		{"accuracy", "Accuracy against time", "one line per run, against time", single(accuracies.againstTime), "", "", goals},
-		{"samples", "Accuracy against samples", "one line per run, against samples trained on", single(accuracies.againstSamples), "", "", goals},
-		{LossTime, "Loss against time", "loss of evaluations, one line per run, against time", single(losses.againstTime), "", "", goals},
-		{LossSamples, "Loss against samples", "the same against samples, or tokens, trained on", single(losses.againstSamples), "", "", goals},
-		{PerplexityTime, "Perplexity against time", "perplexity of evaluations against time", single(perplexities.againstTime), "", "", goals},
-		{PerplexitySamples, "Perplexity against samples", "the same against samples, or tokens, trained on", single(perplexities.againstSamples), "", "", goals},
-		{"breakdown", "Where the time goes", "where the time of a step goes", breakdown, "", "", nil},
-		{"ranks", "Step times of each rank", "step times of each rank, at the most workers", nil, "", "", nil},
-		{"cost", "Cost against time", "cost against time, of a service against demand, by the site file's [[prices]]", nil, "", "", goals},
-		{"normalised", "Time and cost relative to the baseline", "time and cost over the baseline's", nil, "", "", goals},
-		{"busbw", "Bus bandwidth against size", "bus bandwidth of collectives against their size", busBandwidth, measure.Bytes, measure.BusBW, nil},
-		{"energy", "Energy per sample against workers", "joules for a sample, where energy was read", along(energyPerSample), "", measure.JoulesPerSample, nil},
-		{Prediction, "Predicted rate of a worker", "rate of a worker, measured and predicted on up to 4 times as many", nil, "", "", nil},
-		{Needs, "What less of each resource keeps", "what less of each resource costs, with what is enough: as advise --spec says", nil, "", "", nil},
-		{Utilisation, "What a run used", "CPU time, memory, storage, power, GPUs of one run over time: utilisation RUN", nil, "", "", nil},
-	}
-}
-
-var energyPerSample = func() measure.Measure {
-	m, err := measure.Find(measure.JoulesPerSample)
-	if err != nil {
-		panic(err) // it is ours
-	}
-	return m
-}()
-
-// Names lists the names of all kinds.
-func Names() []string {
-	var names []string
-	for _, k := range Presets() {
-		names = append(names, k.Name)
-	}
-	return names
-}
-
-// Find finds a kind by its name.
-func Find(name string) (Preset, bool) {
-	kinds := Presets()
-	if i := slices.IndexFunc(kinds, func(k Preset) bool { return k.Name == name }); i >= 0 {
-		return kinds[i], true
-	}
-	return Preset{}, false
-}
-
-// Draw lays out one kind of figure over the curves. The observations are those
-// that the curves were made of; only what evaluations found and "breakdown" are of them. Throughput,
-// speedup and efficiency refuse curves without a base.
-func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
-	draw, err := builder(kind, curves, o)
+	draw, err := builder(name, d.Curves, o)
 	if err != nil {
 		return nil, err
 	}
-	return drawOne(kind, draw, curves, obs, o)
+	return drawBy(name, draw, d, o)
 }
 
-// DrawMeasure draws a measure along the curves, whatever kinds of figure may be
-// called like it, with a panel for each value of the parameter by as in DrawBy; ""
-// for one plot.
-func DrawMeasure(m measure.Measure, by string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
+// DrawMeasure draws a measure along the curves, even if a preset has its name.
+func DrawMeasure(m measure.Measure, d Data, o Options) (*Drawing, error) {
 	draw, name := along(m), m.Title
-	if len(curves) > 0 {
-		name += " against " + shown(curves[0].Axis)
-		if k, ok := Find(m.Name); ok && k.Measure == m.Name && k.draw != nil && cmp.Or(k.axis, scaling.Workers) == curves[0].Axis {
+	if len(d.Curves) > 0 {
+		name += " against " + shown(d.Curves[0].Axis)
+		if k, ok := Find(m.Name); ok && k.draws(m, d.Curves[0]) {
 			draw, name = k.draw, k.Title
 		}
 	}
-	if by != "" {
-		return drawBy(by, name, draw, curves, obs, o)
-	}
-	return drawOne(name, draw, curves, obs, o)
+	return drawBy(name, draw, d, o)
 }
 
-func drawOne(kind string, draw build, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
-	c, err := draw(curves, obs)
+func drawOne(kind string, draw build, d Data, o Options) (*Drawing, error) {
+	c, err := draw(d, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)
 	}
-	if lines := c[0].styles(); len(c) == 1 && len(curves) > 1 && lines > mostLines {
-		perCurve := (lines + len(curves) - 1) / len(curves)
-		return drawGroups(kind, draw, uncrowd(curves, max(1, mostLines/perCurve)), obs, o)
+	if lines := c[0].styles(); len(c) == 1 && len(d.Curves) > 1 && lines > mostLines {
+		perCurve := (lines + len(d.Curves) - 1) / len(d.Curves)
+		return drawGroups(kind, draw, uncrowd(d.Curves, max(1, mostLines/perCurve)), d, o)
 	}
 	for i := range c {
-		c[i].caption = append(c[i].caption, mixtures(curves)...)
-		c[i].caption = append(c[i].caption, doubts(curves)...)
+		c[i].caption = append(c[i].caption, mixtures(d.Curves)...)
+		c[i].caption = append(c[i].caption, doubts(d.Curves)...)
 	}
 	return compose(kind, c, o)
 }
 
-// builder finds what draws a figure: one of Presets, over workers, else
-// the measure of that name over any axis, or its gain over a baseline.
+// builder finds what draws a figure of curves: one of Presets, along the axis that it is
+// about, else the measure of that name along any axis, or its gain over a baseline.
 func builder(kind string, curves []scaling.Curve, o Options) (build, error) {
 	together := func() ([]measure.Measure, error) {
 		return Together(kind, func(name string) (measure.Measure, error) { return scaling.Find(curves, name) })
 	}
-	over := o.Over
 	if o.Against.Name != "" {
 		ms, err := together()
 		return against(o.Against, ms), err
 	}
-	if over != "" {
+	if o.Over != "" {
 		m, err := scaling.Find(curves, kind)
 		if err == nil && m.Better == measure.Neither {
 			err = fmt.Errorf("%s figure: %s has no better direction, so no gain over a baseline; draw it without --baseline", kind, m.Title)
 		}
-		return gains(m, over), err
+		return gains(m, o.Over), err
 	}
 	k, ok := Find(kind)
-	if o.Goal != nil {
-		work := ofWork{o.Goal}
-		switch kind {
-		case "speedup":
-			k.draw = single(work.speedup)
-		case "efficiency":
-			k.draw = single(work.efficiency)
-		default:
-			return nil, fmt.Errorf("%s figure: it shows no single target; leave the target out", kind)
-		}
+	if o.Goal != nil && k.Target != ShowsGoal {
+		return nil, fmt.Errorf("%s figure: it shows no single target; leave the target out", kind)
 	}
 	other := slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Axis != cmp.Or(k.axis, scaling.Workers) })
-	if ok = ok && k.draw != nil; ok && !other {
+	if ok && !other {
 		return k.draw, nil
 	}
 	if ms, err := together(); err == nil {

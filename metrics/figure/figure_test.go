@@ -66,7 +66,7 @@ func TestMarks(t *testing.T) {
 			`label  (2, 1) text "ideal"`,
 		},
 	} {
-		f, err := Draw(kind, curves, obs, Options{})
+		f, err := Draw(kind, Data{Curves: curves, Observations: obs}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", kind, diff)
 		}
 	}
-	f, _ := Draw("throughput", curves, obs, Options{})
+	f, _ := Draw("throughput", Data{Curves: curves, Observations: obs}, Options{})
 	want := "Weak scaling (batch per worker fixed). Base: 1 worker, 100 samples/s. Dots: runs; markers: medians. " +
 		"Runs per point: 2 at 1 worker, 1 at 2 workers. Dashed: ideal. " +
 		"No bar at 1 worker: too few runs for an interval (2 of 6 needed). No bar at 2 workers: too few runs for an interval (1 of 6 needed)."
@@ -111,7 +111,7 @@ func TestLabelsApart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := Draw(kind, curves, obs, Options{Title: strings.Repeat("A long title ", 12)})
+			f, err := Draw(kind, Data{Curves: curves, Observations: obs}, Options{Title: strings.Repeat("A long title ", 12)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestHostileText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Draw("throughput", curves, obs, Options{Title: hostile, Width: 20})
+	f, err := Draw("throughput", Data{Curves: curves, Observations: obs}, Options{Title: hostile, Width: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestExtremes(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		for _, kind := range curveKinds() {
-			f, err := Draw(kind, curves, obs, Options{})
+			f, err := Draw(kind, Data{Curves: curves, Observations: obs}, Options{})
 			if err != nil {
 				continue // with a reason; that it is one is tested elsewhere
 			}
@@ -285,7 +285,7 @@ func TestRefused(t *testing.T) {
 		{"speedup", curves, Options{Width: 2}, "2 inches wide leaves no room"},
 		{"speedup", curves, Options{Height: 1}, "1 inches high leaves no room"},
 	} {
-		if _, err := Draw(tt.kind, tt.curves, obs, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Draw(tt.kind, Data{Curves: tt.curves, Observations: obs}, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %+v: got %v, want %q", tt.kind, tt.o, err, tt.want)
 		}
 	}
@@ -449,7 +449,7 @@ func BenchmarkFigure(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				f, err := Draw("throughput", curves, obs, Options{})
+				f, err := Draw("throughput", Data{Curves: curves, Observations: obs}, Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

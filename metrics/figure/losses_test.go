@@ -36,14 +36,14 @@ func TestLosses(t *testing.T) {
 		target float64
 		end    MarkKind
 	}{
-		LossTime:          {128, []XY{{0, 3}, {1, 2}, {2, 1}}, "training time (s)", "test loss", 1.5, End},
-		LossSamples:       {0, []XY{{0, 3}, {100, 2}, {200, 1}}, "samples trained on", "test loss", 1.5, End},
-		PerplexityTime:    {128, []XY{{0, math.Exp(3)}, {1, math.Exp(2)}, {2, math.E}}, "training time (s)", "test perplexity", 2, Missed},
-		PerplexitySamples: {128, []XY{{0, math.Exp(3)}, {12800, math.Exp(2)}, {25600, math.E}}, "tokens trained on", "test perplexity", 2, Missed},
+		"loss-time":          {128, []XY{{0, 3}, {1, 2}, {2, 1}}, "training time (s)", "test loss", 1.5, End},
+		"loss-samples":       {0, []XY{{0, 3}, {100, 2}, {200, 1}}, "samples trained on", "test loss", 1.5, End},
+		"perplexity-time":    {128, []XY{{0, math.Exp(3)}, {1, math.Exp(2)}, {2, math.E}}, "training time (s)", "test perplexity", 2, Missed},
+		"perplexity-samples": {128, []XY{{0, math.Exp(3)}, {12800, math.Exp(2)}, {25600, math.E}}, "tokens trained on", "test perplexity", 2, Missed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			curves, obs := learning(t, c.tokens)
-			f, err := Draw(name, curves, obs, Options{})
+			f, err := Draw(name, Data{Curves: curves, Observations: obs}, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestNoLosses(t *testing.T) {
 	for i := range obs[0].Evaluations {
 		obs[0].Evaluations[i].Loss = nil
 	}
-	if _, err := Draw(LossTime, curves, obs, Options{}); err == nil || !strings.Contains(err.Error(), "no run has an evaluation with a loss") {
+	if _, err := Draw("loss-time", Data{Curves: curves, Observations: obs}, Options{}); err == nil || !strings.Contains(err.Error(), "no run has an evaluation with a loss") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -27,24 +27,18 @@ type frame struct {
 	labels         []placed
 }
 
-// DrawBy draws one kind of figure as small multiples: a panel for each value of
-// a parameter that tells series apart, all with the same axes, so that they can
-// be held against each other where one plot would be a thicket. With one value
-// it is Draw.
-func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
-	draw, err := builder(kind, curves, o)
-	if err != nil {
-		return nil, err
+// drawBy draws a figure of curves as small multiples: a panel for each value of the
+// parameter Options.By, all with the same axes, so that they can be compared. With one
+// value, or without the parameter, it is one plot.
+func drawBy(kind string, draw build, d Data, o Options) (*Drawing, error) {
+	if o.By == "" {
+		return drawOne(kind, draw, d, o)
 	}
-	return drawBy(key, kind, draw, curves, obs, o)
-}
-
-func drawBy(key, kind string, draw build, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
-	groups := groupsBy(key, curves)
+	groups := groupsBy(o.By, d.Curves)
 	if len(groups) < 2 {
-		return drawOne(kind, draw, curves, obs, o)
+		return drawOne(kind, draw, d, o)
 	}
-	return drawGroups(kind, draw, groups, obs, o)
+	return drawGroups(kind, draw, groups, d, o)
 }
 
 // panelTitle says which value a panel is of.

@@ -11,15 +11,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
 
-// Needs is the name of the figure that is of what less of each resource costs.
-const Needs = "needs"
-
-// DrawNeeds draws what less of each resource keeps of a measure, a panel for each: a
-// line along amounts, with what is enough ringed, columns over words. amount writes
-// one, as tables do.
-func DrawNeeds(answers []sensitivity.Answer, amount func(key string, v scaling.Value) string, o Options) (*Drawing, error) {
+// needs draws what less of each resource keeps of a measure, a panel for each: a line
+// along amounts, with what is enough ringed, columns over words.
+func needs(d Data, _ Options) ([]chart, error) {
 	var keys []string
-	for _, a := range answers {
+	for _, a := range d.Resources {
 		for _, f := range a.Factors {
 			if !slices.Contains(keys, f.Key) {
 				keys = append(keys, f.Key)
@@ -27,21 +23,21 @@ func DrawNeeds(answers []sensitivity.Answer, amount func(key string, v scaling.V
 		}
 	}
 	if keys == nil {
-		return nil, errors.New("needs figure: nothing to draw: no run has less of anything with all else unchanged")
+		return nil, errors.New("nothing to draw: no run has less of anything with all else unchanged")
 	}
 	var charts []chart
 	for _, key := range keys {
-		c := needs(answers, key, amount)
+		c := needsPanel(d.Resources, key, d.Amount)
 		if err := c.fit(); err != nil {
-			return nil, fmt.Errorf("needs figure: %w", err)
+			return nil, err
 		}
 		charts = append(charts, c)
 	}
-	return compose(Needs, charts, o)
+	return charts, nil
 }
 
-// needs is the panel of one resource.
-func needs(answers []sensitivity.Answer, key string, amount func(string, scaling.Value) string) chart {
+// needsPanel is the panel of one resource.
+func needsPanel(answers []sensitivity.Answer, key string, amount func(string, scaling.Value) string) chart {
 	// The places of all answers, the least first.
 	var places []scaling.Value
 	ordered := true

@@ -29,7 +29,7 @@ func TestNeeds(t *testing.T) {
 			Levels: []sensitivity.Level{full(at(8)), level(at(4), 0.99, 0.97, 1.01, sensitivity.Enough), level(at(2), 0.93, 0.9, 0.97, sensitivity.Undecided), {At: at(1), Verdict: sensitivity.TooLittle}}},
 		{Key: "variant", Reference: ssd, Levels: []sensitivity.Level{level(scaling.Value{Word: "hdd"}, 0.5, 0.4, 0.6, sensitivity.TooLittle), full(ssd)}},
 	}}
-	f, err := DrawNeeds([]sensitivity.Answer{a}, func(_ string, v scaling.Value) string { return v.String() }, Options{})
+	f, err := Draw("needs", Data{Resources: []sensitivity.Answer{a}, Amount: func(_ string, v scaling.Value) string { return v.String() }}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestNeeds(t *testing.T) {
 	if rings != 1 || count(f, Block) != 2 || count(f, Missed) != 1 || count(f, Line) != 1 || !strings.Contains(f.Caption(), "All of it: throughput 1000 samples/s (6 runs).") {
 		t.Errorf("%d rings, %d columns, %d crosses, %d lines: %s", rings, count(f, Block), count(f, Missed), count(f, Line), f.Caption())
 	}
-	if _, err := DrawNeeds(nil, nil, Options{}); err == nil {
+	if _, err := Draw("needs", Data{}, Options{}); err == nil {
 		t.Error("nothing was drawn")
 	}
 }

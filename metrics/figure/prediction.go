@@ -10,15 +10,19 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
-// Prediction is the name of the figure of what was measured and what is predicted.
-const Prediction = "prediction"
+// A prediction reaches so many times the largest measured count, with intervals of this
+// confidence.
+const (
+	predictTimes      = 4
+	predictConfidence = 0.95
+)
 
-// DrawPrediction draws the rate of a worker at each measured count, and what is
-// predicted up to so many times the largest: a line and a band for each series. Why says
-// of a series why nothing is predicted for it.
-func DrawPrediction(list []*predict.Series, times int, confidence float64, o Options) (*Drawing, error) {
+// prediction draws the rate of a worker at each measured count, and what is predicted
+// for more: a line and a band for each series.
+func prediction(d Data) (chart, error) {
+	list := d.Predictions
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s figure: %w", Prediction, errNothing)
+		return chart{}, errNothing
 	}
 	c := chart{x: workersAxis(), y: newAxis("rate of a worker (" + shown(list[0].Unit) + ")"), scattered: len(list) > 1}
 	var without []string
@@ -40,15 +44,15 @@ func DrawPrediction(list []*predict.Series, times int, confidence float64, o Opt
 		}
 		upto := 0
 		for _, n := range s.Counts {
-			upto = max(upto, times*n.Workers)
+			upto = max(upto, predictTimes*n.Workers)
 		}
-		workers, rates, err := predict.Band(s, confidence, upto)
+		workers, rates, err := predict.Band(s, predictConfidence, upto)
 		var refusal *predict.Refusal
 		switch {
 		case errors.As(err, &refusal):
 			without = append(without, name+" ("+refusal.Why+")")
 		case err != nil:
-			return nil, fmt.Errorf("%s figure: %w", Prediction, err)
+			return chart{}, err
 		case len(workers) < 2:
 			without = append(without, name+" (the measurements allow too much)")
 		default:
@@ -69,20 +73,16 @@ func DrawPrediction(list []*predict.Series, times int, confidence float64, o Opt
 		}
 	}
 	if len(rest) == 0 {
-		return nil, fmt.Errorf("%s figure: %w", Prediction, errNothing)
+		return chart{}, errNothing
 	}
 	c.marks = append(bands, rest...)
 	c.y.zero = true
-	level := number.ExactPercent(confidence)
+	level := number.ExactPercent(predictConfidence)
 	c.caption = []string{
-		fmt.Sprintf("Rate over all workers divided by their number: a flat line scales perfectly. Dots: runs; markers: medians. Line and band: what is predicted from them, and its %s interval, up to %d times the largest count or as far as it is answered.", level, times),
+		fmt.Sprintf("Rate over all workers divided by their number: a flat line scales perfectly. Dots: runs; markers: medians. Line and band: what is predicted from them, and its %s interval, up to %d times the largest count or as far as it is answered.", level, predictTimes),
 	}
 	if len(without) > 0 {
 		c.caption = append(c.caption, "Not predicted: "+join(without)+".")
 	}
-	if err := c.fit(); err != nil {
-		return nil, fmt.Errorf("%s figure: %w", Prediction, err)
-	}
-	o.Title = shown(o.Title)
-	return compose(Prediction, []chart{c}, o)
+	return c, c.fit()
 }

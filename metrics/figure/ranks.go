@@ -17,9 +17,10 @@ type RankSteps struct {
 	Ranks   []scaling.StepTimes // ascending by rank
 }
 
-// DrawRanks draws the distribution of each rank's step times, a panel for each
-// run: a rank that is slow stands out from the others, and noise does not.
-func DrawRanks(runs []RankSteps, o Options) (*Drawing, error) {
+// ranks draws the distribution of each rank's step times, a panel for each run: a slow
+// rank is seen among the others, and noise is not.
+func ranks(d Data, _ Options) ([]chart, error) {
+	runs := d.Ranks
 	var charts []chart
 	longest, last := 0.0, 0
 	for _, r := range runs {
@@ -63,7 +64,7 @@ func DrawRanks(runs []RankSteps, o Options) (*Drawing, error) {
 			c.caption = append(c.caption, fmt.Sprintf("The longest step: %s s, of rank %d.", number.Short(slowest.Max, 3), slowest.Rank))
 		}
 		if err := c.fit(); err != nil {
-			return nil, fmt.Errorf("ranks figure: %w", err)
+			return nil, err
 		}
 		for rank := 0; rank <= last; rank += last/manyTicks + 1 {
 			c.x.at = append(c.x.at, rank)
@@ -71,9 +72,9 @@ func DrawRanks(runs []RankSteps, o Options) (*Drawing, error) {
 		charts = append(charts, c)
 	}
 	if charts == nil {
-		return nil, fmt.Errorf("ranks figure: %w", errors.New("nothing to draw: no run has the step times of its ranks in a steady state"))
+		return nil, errors.New("nothing to draw: no run has the step times of its ranks in a steady state")
 	}
-	return compose("ranks", charts, o)
+	return charts, nil
 }
 
 // shortTimeAxis is timeAxis for what may be milliseconds or microseconds.

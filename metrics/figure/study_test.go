@@ -77,7 +77,7 @@ func (s made) draw(t testing.TB, kind string, o Options) *Drawing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Draw(kind, curves, obs, o)
+	f, err := Draw(kind, Data{Curves: curves, Observations: obs}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestDoubtsBelowTheFigure(t *testing.T) {
 	} {
 		curves, obs := machine(tt.rise)
 		for _, kind := range []string{"throughput", "speedup"} {
-			f, err := Draw(kind, curves, obs, Options{})
+			f, err := Draw(kind, Data{Curves: curves, Observations: obs}, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,9 +15,10 @@ import (
 // taken together.
 const mostMoments = 400
 
-// DrawUtilisation draws what one run used over time, a panel for each quantity and a
-// line for each node, or each GPU. Of a counter each point is the mean since the one before.
-func DrawUtilisation(run string, nodes []timeline.Node, clock timeline.Window, o Options) (*Drawing, error) {
+// utilisation draws what one run used over time, a panel for each quantity and a line for
+// each node, or each GPU. Each point of a counter is the mean since the previous one.
+func utilisation(d Data, _ Options) ([]chart, error) {
+	nodes, clock := d.Run.Nodes, d.Run.Clock
 	var whole timeline.Window
 	for i := range nodes {
 		if w, ok := nodes[i].Span(); ok {
@@ -28,7 +29,7 @@ func DrawUtilisation(run string, nodes []timeline.Node, clock timeline.Window, o
 		}
 	}
 	if !(whole.Seconds() > 0) {
-		return nil, errors.New("utilisation figure: nothing to draw: the run was not sampled, or once; [telemetry] every says how often runs are")
+		return nil, errors.New("nothing to draw: the run was not sampled, or once; [telemetry] every says how often runs are")
 	}
 	var charts []chart
 	for _, panel := range panels {
@@ -69,14 +70,14 @@ func DrawUtilisation(run string, nodes []timeline.Node, clock timeline.Window, o
 		}
 		c.x.include(whole.Seconds())
 		if err := c.fit(); err != nil {
-			return nil, fmt.Errorf("utilisation figure: %w", err)
+			return nil, err
 		}
 		charts = append(charts, c)
 	}
 	if charts == nil {
-		return nil, errors.New("utilisation figure: nothing to draw: no node has two samples of anything that is drawn")
+		return nil, errors.New("nothing to draw: no node has two samples of anything that is drawn")
 	}
-	caption := []string{fmt.Sprintf("Run %s, %s.", shown(run), number.Count(len(nodes), "node"))}
+	caption := []string{fmt.Sprintf("Run %s, %s.", shown(d.Run.ID), number.Count(len(nodes), "node"))}
 	if clock.Seconds() > 0 {
 		caption = append(caption, fmt.Sprintf("The training clock ran from %s to %s.", number.ShortSeconds(max(0, clock.From-whole.From)), number.ShortSeconds(clock.To-whole.From)))
 	}
@@ -88,7 +89,7 @@ func DrawUtilisation(run string, nodes []timeline.Node, clock timeline.Window, o
 	for i := range charts {
 		charts[i].caption = caption
 	}
-	return compose("utilisation", charts, o)
+	return charts, nil
 }
 
 // traced is a line of a panel; name is the device, "" of the node.

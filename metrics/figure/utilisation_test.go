@@ -30,7 +30,7 @@ func TestDrawUtilisation(t *testing.T) {
 			line(metrics.TelemetryRead, "", true, 7, 7, 7, 7, 7)}},
 		{Host: "n2", Series: []timeline.Series{line(metrics.TelemetryMemory, "", false, 3<<30, 3<<30, 3<<30, 3<<30, 3<<30)}},
 	}
-	d, err := DrawUtilisation("s/p-r1-a1", nodes, timeline.Window{From: 101, To: 103}, Options{})
+	d, err := Draw("utilisation", Data{Run: Run{ID: "s/p-r1-a1", Nodes: nodes, Clock: timeline.Window{From: 101, To: 103}}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestDrawUtilisation(t *testing.T) {
 	if want := "Run s/p-r1-a1, 2 nodes. The training clock ran from 1 s to 3 s. Power is of whole nodes."; d.Caption() != want {
 		t.Errorf("the caption is %q, want %q", d.Caption(), want)
 	}
-	if _, err := DrawUtilisation("s/p-r1-a1", nil, timeline.Window{}, Options{}); err == nil || !strings.Contains(err.Error(), "was not sampled") {
+	if _, err := Draw("utilisation", Data{Run: Run{ID: "s/p-r1-a1", Nodes: nil, Clock: timeline.Window{}}}, Options{}); err == nil || !strings.Contains(err.Error(), "was not sampled") {
 		t.Error(err)
 	}
 }
@@ -79,7 +79,7 @@ func TestDrawUtilisationOfMany(t *testing.T) {
 		}
 		nodes = append(nodes, timeline.Node{Host: "n", Series: []timeline.Series{s}})
 	}
-	d, err := DrawUtilisation("s/p-r1-a1", nodes, timeline.Window{}, Options{})
+	d, err := Draw("utilisation", Data{Run: Run{ID: "s/p-r1-a1", Nodes: nodes, Clock: timeline.Window{}}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func TestWordsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Draw("throughput", curves, obs, Options{})
+	f, err := Draw("throughput", Data{Curves: curves, Observations: obs}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestWordsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f, err = DrawBy("platform", "throughput", curves, obs, Options{}); err != nil {
+	if f, err = Draw("throughput", Data{Curves: curves, Observations: obs}, Options{By: "platform"}); err != nil {
 		t.Fatal(err)
 	}
 	var titles []string

@@ -172,27 +172,29 @@ func full(t *testing.T, text string) *Report {
 		}
 		r.Figures = append(r.Figures, f)
 	}
+	data := figure.Data{Curves: curves, Observations: obs}
 	for _, kind := range curveKinds() {
-		add(kind, func(o figure.Options) (*figure.Drawing, error) { return figure.Draw(kind, curves, obs, o) })
+		add(kind, func(o figure.Options) (*figure.Drawing, error) { return figure.Draw(kind, data, o) })
 	}
 	add("panels", func(o figure.Options) (*figure.Drawing, error) {
-		return figure.DrawBy("framework", "speedup", curves, obs, o)
+		o.By = "framework"
+		return figure.Draw("speedup", data, o)
 	})
 	add("ranks", func(o figure.Options) (*figure.Drawing, error) {
 		var ranks []scaling.StepTimes
 		for rank := range 16 {
 			ranks = append(ranks, scaling.NewStepTimes(rank, []float64{0.01, 0.011, 0.012, 0.013 + 0.001*float64(rank%3)}))
 		}
-		return figure.DrawRanks([]figure.RankSteps{{Run: text, Series: text, Workers: 16, Ranks: ranks}}, o)
+		return figure.Draw("ranks", figure.Data{Ranks: []figure.RankSteps{{Run: text, Series: text, Workers: 16, Ranks: ranks}}}, o)
 	})
 	add("cost", func(o figure.Options) (*figure.Drawing, error) {
-		return figure.DrawCost(cost.Comparison{Currency: "EUR", Rows: []cost.Row{{Series: text, Workers: 1, Time: &scaling.Estimate{Value: 3600, Runs: 6}, Cost: &scaling.Estimate{Value: 1}, Front: true},
-			{Series: text, Workers: 4, Time: &scaling.Estimate{Value: 1200, Runs: 6}, Cost: &scaling.Estimate{Value: 2}, Front: true}}}, "", o)
+		return figure.Draw("cost", figure.Data{Bill: &cost.Comparison{Currency: "EUR", Rows: []cost.Row{{Series: text, Workers: 1, Time: &scaling.Estimate{Value: 3600, Runs: 6}, Cost: &scaling.Estimate{Value: 1}, Front: true},
+			{Series: text, Workers: 4, Time: &scaling.Estimate{Value: 1200, Runs: 6}, Cost: &scaling.Estimate{Value: 2}, Front: true}}}}, o)
 	})
 	one, half := &scaling.Estimate{Value: 1}, &scaling.Estimate{Value: 0.5, Interval: &scaling.Interval{Low: 0.4, High: 0.6, Level: 0.95}}
 	add("normalised", func(o figure.Options) (*figure.Drawing, error) {
-		return figure.DrawNormalised(cost.Comparison{Options: cost.Options{Baseline: []scaling.Condition{{Key: "a", Value: text}}},
-			Rows: []cost.Row{{Series: text, Workers: 1, TimeNormalised: one, CostNormalised: one}, {Series: text + "2", Workers: 1, TimeNormalised: half}}}, "", o)
+		return figure.Draw("normalised", figure.Data{Bill: &cost.Comparison{Options: cost.Options{Baseline: []scaling.Condition{{Key: "a", Value: text}}},
+			Rows: []cost.Row{{Series: text, Workers: 1, TimeNormalised: one, CostNormalised: one}, {Series: text + "2", Workers: 1, TimeNormalised: half}}}}, o)
 	})
 	long := Table{ID: "long", Title: "Every run", Folded: true, Text: table.Text{Columns: make([]table.Title, 12)}}
 	for i := range long.Columns {

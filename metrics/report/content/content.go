@@ -190,81 +190,78 @@ func notDrawn(r *report.Report, title, why string) {
 	r.NotDrawn = append(r.NotDrawn, report.Fact{Name: title, Values: []string{why}})
 }
 
-// figures draws all there are, and says which cannot be drawn and why.
+// figures draws what the study has data for, and says which figures cannot be drawn and why.
 func (s *Study) figures(r *report.Report) {
-	add := func(id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
-		one, err := report.Draw(id, draw)
-		if err != nil {
-			why := err.Error()
-			if _, after, found := strings.Cut(why, " figure: "); found {
-				why = after
-			}
-			notDrawn(r, title, strings.TrimPrefix(why, "nothing to draw: "))
-			return
-		}
-		r.Figures = append(r.Figures, one)
+	d := figure.Data{Observations: s.Observations, Ranks: s.ranks[:min(len(s.ranks), manySeries)], Bill: s.Bill, Demand: s.Demand, Currency: s.Currency}
+	if s.Trains {
+		d.Curves = s.Curves
 	}
-	frameworks := map[string]bool{}
-	for _, c := range s.Curves {
-		frameworks[c.Framework] = true
-	}
-	asked := map[string]bool{} // figures of losses, where a target is of one
-	for _, o := range s.Observations {
-		for _, t := range o.Targets() {
-			for _, name := range figure.OfLosses(t.Of) {
-				asked[name] = true
-			}
-		}
-	}
+	by := s.panelsOf(s.Curves)
 	for _, k := range figure.Presets() {
-		if !k.OfCurves() && !asked[k.Name] || !s.Trains {
+		if !k.Concerns(d) {
 			continue
 		}
-		kind := k.Name
-		add(kind, k.Title, func(o figure.Options) (*figure.Drawing, error) {
-			if len(s.Curves) > manySeries && len(frameworks) > 1 {
-				return figure.DrawBy("framework", kind, s.Curves, s.Observations, o)
+		add(r, k.Name, k.TitleOf(d), func(o figure.Options) (*figure.Drawing, error) {
+			if k.Input == figure.OfCurves {
+				o.By = by
 			}
-			return figure.Draw(kind, s.Curves, s.Observations, o)
+			return k.Draw(d, o)
 		})
 	}
-	if len(s.ranks) > 0 {
-		most := min(len(s.ranks), manySeries)
-		add("ranks", figureTitle("ranks"), func(o figure.Options) (*figure.Drawing, error) { return figure.DrawRanks(s.ranks[:most], o) })
-	}
-	if s.Bill != nil {
-		add("cost", figureTitle("cost"), func(o figure.Options) (*figure.Drawing, error) { return figure.DrawCost(*s.Bill, "", o) })
-		add("normalised", figureTitle("normalised"), func(o figure.Options) (*figure.Drawing, error) { return figure.DrawNormalised(*s.Bill, "", o) })
-	}
-	if s.Demand != nil {
-		add("cost", "Cost against demand", func(o figure.Options) (*figure.Drawing, error) { return figure.DrawDemand(s.Demand, s.Currency, o) })
-	}
 	for _, f := range s.Frames {
-		if y, x, ok := f.tradeoff(); ok {
-			add(f.ID+"-tradeoff", y.Title+" against "+x.Title, func(o figure.Options) (*figure.Drawing, error) {
-				o.Against = x
-				return figure.Draw(y.Name, f.Curves, s.Observations, o)
-			})
+		s.frame(r, f)
+	}
+}
+
+// add draws a figure into the report, or says why it cannot be drawn.
+func add(r *report.Report, id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
+	one, err := report.Draw(id, draw)
+	if err == nil {
+		r.Figures = append(r.Figures, one)
+		return
+	}
+	why := err.Error()
+	if _, after, found := strings.Cut(why, " figure: "); found {
+		why = after
+	}
+	notDrawn(r, title, strings.TrimPrefix(why, "nothing to draw: "))
+}
+
+// panelsOf is the parameter of which each value has a panel, where one plot of the curves
+// would be too full; "" for one plot.
+func (s *Study) panelsOf(curves []scaling.Curve) string {
+	several := slices.ContainsFunc(s.Curves, func(c scaling.Curve) bool { return c.Framework != s.Curves[0].Framework })
+	if len(curves) > manySeries && several {
+		return "framework"
+	}
+	return ""
+}
+
+// frame draws the measures of a frame.
+func (s *Study) frame(r *report.Report, f Frame) {
+	d := figure.Data{Curves: f.Curves, Observations: s.Observations}
+	if y, x, ok := f.tradeoff(); ok {
+		add(r, f.ID+"-tradeoff", y.Title+" against "+x.Title, func(o figure.Options) (*figure.Drawing, error) {
+			o.Against = x
+			return figure.Draw(y.Name, d, o)
+		})
+	}
+	by := s.panelsOf(f.Curves)
+	for i, m := range f.Measures {
+		if i == manyMeasures {
+			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: f.Title, Values: []string{fmt.Sprintf("%s more; `plot MEASURE` draws each", number.Count(len(f.Measures)-i, "measure"))}})
+			return
 		}
-		by := ""
-		if len(f.Curves) > manySeries && len(frameworks) > 1 {
-			by = "framework"
+		if m.Better == measure.Neither && !s.Trains {
+			continue // it describes the others, in the table
 		}
-		for i, m := range f.Measures {
-			if i == manyMeasures {
-				r.NotDrawn = append(r.NotDrawn, report.Fact{Name: f.Title, Values: []string{fmt.Sprintf("%s more; `plot MEASURE` draws each", number.Count(len(f.Measures)-i, "measure"))}})
-				break
+		add(r, fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Drawing, error) {
+			if at := onlyPlace(f.Curves); at != "" {
+				return nil, fmt.Errorf("all runs are at the same place on the axis, %s; the table has the values", at)
 			}
-			if m.Better == measure.Neither && !s.Trains {
-				continue // it describes the others, in the table
-			}
-			add(fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Drawing, error) {
-				if at := onlyPlace(f.Curves); at != "" {
-					return nil, fmt.Errorf("all runs are at the same place on the axis, %s; the table has the values", at)
-				}
-				return figure.DrawMeasure(m, by, f.Curves, s.Observations, o)
-			})
-		}
+			o.By = by
+			return figure.DrawMeasure(m, d, o)
+		})
 	}
 }
 
