@@ -23,23 +23,24 @@ var percentiles = map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99":
 // one it is the latency's.
 const (
 	TTFT = "ttft" // time to first token
+	TTFO = "ttfo" // time to first output token, behind a model's reasoning
 	TPOT = "tpot" // time per output token
 	ITL  = "itl"  // inter-token latency
 )
 
-// bound takes the name of a limit apart: of is TTFT, TPOT, ITL, or "" for the latency.
+// bound takes the name of a limit apart: of is TTFT, TTFO, TPOT, ITL, or "" for the latency.
 func bound(name string) (of string, share float64, ok bool) {
 	of, percentile, found := strings.Cut(name, "_")
 	if !found {
 		of, percentile = "", name
 	}
 	share, ok = percentiles[percentile]
-	return of, share, ok && (!found || slices.Contains([]string{TTFT, TPOT, ITL}, of))
+	return of, share, ok && (!found || slices.Contains([]string{TTFT, TTFO, TPOT, ITL}, of))
 }
 
 // Bound is a limit of a percentile.
 type Bound struct {
-	Of      string  // "" is the latency; else TTFT, TPOT or ITL
+	Of      string  // "" is the latency; else TTFT, TTFO, TPOT or ITL
 	Share   float64 // of the requests
 	Seconds float64
 }

@@ -96,7 +96,7 @@ func Percentiles() []string {
 }
 
 func isPercentile(name string) bool {
-	for _, of := range []string{latencies, "ttft_", "tpot_", "itl_"} {
+	for _, of := range []string{latencies, "ttft_", "ttfo_", "tpot_", "itl_"} {
 		if p, found := strings.CutPrefix(name, of+"p"); found {
 			_, err := strconv.Atoi(p)
 			return err == nil

@@ -45,6 +45,9 @@ const (
 	TTFTP50          = "ttft_p50" // time to first token, from the time at which a request was to be sent
 	TTFTP95          = "ttft_p95"
 	TTFTP99          = "ttft_p99"
+	TTFOP50          = "ttfo_p50" // time to first output token: the first behind a model's reasoning
+	TTFOP95          = "ttfo_p95"
+	TTFOP99          = "ttfo_p99"
 	TPOTP50          = "tpot_p50" // time per output token behind the first, of an answer
 	TPOTP95          = "tpot_p95"
 	TPOTP99          = "tpot_p99"
@@ -52,6 +55,9 @@ const (
 	ITLP95           = "itl_p95"
 	ITLP99           = "itl_p99"
 	OutputThroughput = "output_throughput" // of right answers
+	InputTokens      = "input_tokens"      // of a request, on average, as the service counts
+	CachedTokens     = "cached_tokens"     // share of the input tokens that the service had in its cache
+	ReasoningTokens  = "reasoning_tokens"  // share of the output tokens that precede the answer
 )
 
 // The measures of one of several replicas under a load.
@@ -116,6 +122,9 @@ var serve = []Measure{
 	{Name: TTFTP50, Title: "TTFT P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: TTFTP95, Title: "TTFT P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: TTFTP99, Title: "TTFT P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: TTFOP50, Title: "TTFO P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: TTFOP95, Title: "TTFO P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: TTFOP99, Title: "TTFO P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: TPOTP50, Title: "TPOT P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: TPOTP95, Title: "TPOT P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: TPOTP99, Title: "TPOT P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
@@ -123,6 +132,9 @@ var serve = []Measure{
 	{Name: ITLP95, Title: "ITL P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: ITLP99, Title: "ITL P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: OutputThroughput, Title: "output tokens", Unit: "tokens/s", Better: Higher, At: ofLoad, Scales: true},
+	{Name: InputTokens, Title: "input tokens", Unit: "tokens", At: ofLoad},
+	{Name: CachedTokens, Title: "cached input tokens", Show: Percent, At: ofLoad},
+	{Name: ReasoningTokens, Title: "reasoning tokens", Show: Percent, At: ofLoad},
 	{Name: Goodput, Title: "goodput", Unit: "requests/s", Better: Higher, At: ofLoad, Scales: true},
 	{Name: SendLagP99, Title: "send lag P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: ClientCPUs, Title: "client CPUs", At: ofLoad},

@@ -20,6 +20,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -37,6 +38,13 @@ type Chooser interface {
 	Sender
 	// Asked is which one it asked last, 0-based; -1 where there is only one.
 	Asked() int
+}
+
+// Reconnecter is a Sender whose connections a server may close between two requests.
+type Reconnecter interface {
+	Sender
+	// Anew reports whether the last request needed a new connection for that reason.
+	Anew() bool
 }
 
 // Options say what to send. Either InFlight or Schedule is set.
@@ -117,7 +125,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), Held: r.held, Refused: r.record.refused, MaxInFlight: o.MaxInFlight, lag: o.Lag, FirstError: r.record.first,
+	result := &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), Held: r.held, Refused: r.record.refused, Anew: int(r.anew.Load()), MaxInFlight: o.MaxInFlight, lag: o.Lag, FirstError: r.record.first,
 		ClientCPU: (processCPU() - r.cpu).Seconds() / time.Since(r.begin).Seconds()}
 	if !o.InProcess {
 		result.CPUs = min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
@@ -131,6 +139,7 @@ type run struct {
 	cpu    time.Duration // of this process, at the beginning
 	record *record
 	held   int // Result.Held
+	anew   atomic.Int64
 }
 
 // start begins the clock; what went before was connecting.
@@ -147,6 +156,9 @@ func (r *run) one(s Sender, at time.Duration) error {
 		if a, ok := s.Streamed(); ok {
 			answer = &a
 		}
+	}
+	if s, ok := s.(Reconnecter); ok && s.Anew() {
+		r.anew.Add(1)
 	}
 	replica := -1
 	if s, ok := s.(Chooser); ok {

@@ -105,11 +105,21 @@ func (r *Result) Judge() Verdict {
 			v.Why = unsteady("rate", rates(v.windows))
 		}
 	}
+	requests := int64(0)
+	for _, w := range r.Windows {
+		requests += w.Requests()
+	}
+	if share := float64(r.Anew) / float64(max(1, requests)); share > fewAnew {
+		v.Doubts = append(v.Doubts, fmt.Sprintf("the service had closed its connection before %.0f %% of the requests; connecting again is part of their latencies", 100*share))
+	}
 	if off := v.Total.Little(); math.Abs(off) > overhead && v.Total.Good > 0 {
 		v.Doubts = append(v.Doubts, fmt.Sprintf("rate × mean latency is %.3g requests in flight, %.3g were counted: Little's law is off by %.0f %%", v.Total.InFlight*(1+off), v.Total.InFlight, 100*off))
 	}
 	return v
 }
+
+// fewAnew is the share of requests that may need a new connection without a word.
+const fewAnew = 0.01
 
 // Beyond voids the percentiles above the median of a rate above nine tenths of the
 // capacity, the best rate that a closed loop had: the queue remembers for so long there

@@ -319,6 +319,7 @@ type Result struct {
 	ClientCPU   float64 // CPUs that this process kept busy meanwhile
 	CPUs        int     // that it may use; 0: it is what is measured, too
 	Refused     int     // requests of the open loop whose connection was refused or reset
+	Anew        int     // requests that needed a new connection, since the server had closed theirs
 	// FirstError is of the first request without a right answer in time; nil: all had
 	// one.
 	FirstError error

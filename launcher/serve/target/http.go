@@ -65,26 +65,37 @@ func (h *HTTP) Dial() (load.Sender, error) {
 		if err != nil {
 			return nil, err
 		}
-		address := u.Host
-		if u.Port() == "" {
-			address = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
-		}
-		connection, err := net.DialTimeout("tcp", address, dialTimeout)
+		connection, err := connect(u)
 		if err != nil {
 			_ = s.Close()
-			return nil, fmt.Errorf("%s does not answer: %w", address, err)
+			return nil, err
 		}
-		if u.Scheme == "https" {
-			secured := tls.Client(connection, trusting(u.Hostname()))
-			if err := secured.Handshake(); err != nil {
-				_ = s.Close()
-				return nil, fmt.Errorf("%s: %w", address, err)
-			}
-			connection = secured
-		}
-		s.replicas = append(s.replicas, newReplica(connection, u, h))
+		r := newReplica(connection, u, h)
+		r.dial = func() (net.Conn, error) { return connect(u) }
+		s.replicas = append(s.replicas, r)
 	}
 	return s, nil
+}
+
+// connect makes a connection to the server of a URL.
+func connect(u *url.URL) (net.Conn, error) {
+	address := u.Host
+	if u.Port() == "" {
+		address = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	connection, err := net.DialTimeout("tcp", address, dialTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("%s does not answer: %w", address, err)
+	}
+	if u.Scheme != "https" {
+		return connection, nil
+	}
+	secured := tls.Client(connection, trusting(u.Hostname()))
+	if err := secured.Handshake(); err != nil {
+		_ = connection.Close()
+		return nil, fmt.Errorf("%s: %w", address, err)
+	}
+	return secured, nil
 }
 
 // Warm asks each replica once and says how long the last answer was: the bytes of its
@@ -158,6 +169,10 @@ func among(turn, replicas int) int {
 	}
 	return turn
 }
+
+// Anew reports whether the last request needed a new connection, since the server had
+// closed the one before.
+func (s *sender) Anew() bool { return s.asked != nil && s.asked.anew }
 
 // Streamed is the times of the last answer.
 func (s *sender) Streamed() (load.Stream, bool) {

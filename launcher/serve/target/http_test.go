@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -80,10 +81,6 @@ func TestWrongAnswers(t *testing.T) {
 		}, `status 422: "model not loaded`},
 		"content": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"class": 7}`) }, `does not contain the expected text: "{\"class\": 7}"`},
 		"lost":    {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "no answer: "},
-		"not kept": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Connection", "close")
-			_, _ = io.WriteString(w, "ok")
-		}, "keep connections alive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int64
@@ -102,6 +99,94 @@ func TestWrongAnswers(t *testing.T) {
 				t.Errorf("the request came %d times", calls.Load())
 			}
 		})
+	}
+}
+
+// A server may close a connection after an answer, as it says or not: the next request
+// goes over a new one, and comes to the server once.
+func TestClosedByServer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer string
+		shut   bool // without a word
+		anew   []bool
+	}{
+		"it says so":       {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", true, []bool{false, true, true}},
+		"HTTP/1.0":         {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", true, []bool{false, true, true}},
+		"without a length": {"HTTP/1.0 200 OK\r\n\r\nok", true, []bool{false, true, true}},
+		"without a word":   {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", true, []bool{false, true, true}},
+		"kept":             {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false, []bool{false, false, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			calls, shut := atomic.Int64{}, make(chan bool, 10)
+			go func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					go func() {
+						defer c.Close()
+						for in := bufio.NewReader(c); ; {
+							if _, err := http.ReadRequest(in); err != nil {
+								return
+							}
+							calls.Add(1)
+							_, _ = io.WriteString(c, tt.answer)
+							if tt.shut {
+								_ = c.Close()
+								shut <- true
+								return
+							}
+						}
+					}()
+				}
+			}()
+			s, err := (&HTTP{URLs: []string{"http://" + l.Addr().String()}, Expect: []byte("ok")}).Dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for i, want := range tt.anew {
+				if err := s.Send(soon()); err != nil {
+					t.Fatalf("request %d: %v", i, err)
+				}
+				if got := s.(*sender).Anew(); got != want {
+					t.Errorf("request %d: a new connection: %v, want %v", i, got, want)
+				}
+				if tt.shut {
+					<-shut
+				}
+			}
+			if n := calls.Load(); n != 3 {
+				t.Errorf("3 requests came %d times", n)
+			}
+		})
+	}
+}
+
+// A server that answers on a connection and then closes each without an answer is
+// asked once more, and no more.
+func TestClosedWithoutAnswer(t *testing.T) {
+	var calls atomic.Int64
+	s := dial(t, &HTTP{}, func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) > 1 {
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = io.WriteString(w, "ok")
+	})
+	if err := s.Send(soon()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Send(soon()); err == nil || !strings.Contains(err.Error(), "no answer: ") {
+		t.Errorf("%v, want no answer", err)
+	}
+	if n := calls.Load(); n != 3 {
+		t.Errorf("2 requests came %d times, want 3", n)
 	}
 }
 

@@ -16,9 +16,16 @@ import (
 )
 
 // replica is a connection to one server. It is written to and read by hand of
-// fasthttp's clients, which send some requests again when a connection is lost: a
-// retry belongs in no latency.
+// fasthttp's clients, which send some requests again when a connection is lost. A server
+// may close a connection that it has answered on, at any time (RFC 9112, section 9.5):
+// the next request then goes over a new one, on the clock of its latency. It is sent
+// again only if not one byte of an answer came.
 type replica struct {
+	dial   func() (net.Conn, error) // a new connection to the server; nil: there is none
+	used   bool                     // it was answered on
+	closed bool                     // the server has said that it closes it
+	anew   bool                     // the last request took a new one
+
 	connection *metered
 	in         *bufio.Reader
 	out        *bufio.Writer
@@ -46,9 +53,47 @@ func newReplica(c net.Conn, u *url.URL, h *HTTP) *replica {
 	return r
 }
 
-// send writes one of the requests and reads the answer; on any error the connection is of
-// no more use.
+// send sends one of the requests, over a new connection if the server has closed the one
+// that there is. On any error the replica is of no more use.
 func (r *replica) send(deadline time.Time, h *HTTP, request int) error {
+	sent := time.Now()
+	r.anew = false
+	if r.closed {
+		if err := r.connect(); err != nil {
+			return err
+		}
+	}
+	err := r.exchange(sent, deadline, h, request)
+	if err != nil && r.used && !r.anew && r.dial != nil && r.connection.read.Load() == 0 && time.Now().Before(deadline) {
+		if err := r.connect(); err != nil {
+			return err
+		}
+		err = r.exchange(sent, deadline, h, request)
+	}
+	r.used = r.used || err == nil
+	return err
+}
+
+// connect makes a new connection in place of one that the server has closed.
+func (r *replica) connect() error {
+	if r.dial == nil {
+		return errors.New("the service has closed the connection")
+	}
+	c, err := r.dial()
+	if err != nil {
+		return fmt.Errorf("the service has closed the connection, and takes no new one: %w", err)
+	}
+	_ = r.connection.Close() // of no more use
+	r.connection = newMetered(c, answers)
+	r.in.Reset(r.connection)
+	r.out.Reset(r.connection)
+	r.used, r.closed, r.anew = false, false, true
+	return nil
+}
+
+// exchange writes one of the requests and reads the answer; on any error the connection
+// is of no more use.
+func (r *replica) exchange(sent, deadline time.Time, h *HTTP, request int) error {
 	if len(h.Bodies) > 0 {
 		r.request.SetBodyRaw(h.Bodies[request])
 	}
@@ -56,7 +101,6 @@ func (r *replica) send(deadline time.Time, h *HTTP, request int) error {
 		return err
 	}
 	r.connection.begin()
-	sent := time.Now()
 	err := r.request.Write(r.out)
 	if err == nil {
 		err = r.out.Flush()
@@ -70,13 +114,12 @@ func (r *replica) send(deadline time.Time, h *HTTP, request int) error {
 	if err := r.read(); err != nil {
 		return because("no answer", err)
 	}
+	r.closed = r.response.ConnectionClose()
 	switch status := r.response.StatusCode(); {
 	case status < 200 || status > 299:
 		return fmt.Errorf("status %d: %.200q", status, r.response.Body())
 	case h.Expect != nil && !bytes.Contains(r.response.Body(), h.Expect):
 		return fmt.Errorf("the answer does not contain the expected text: %.200q", r.response.Body())
-	case r.response.ConnectionClose():
-		return errNotKept
 	case h.Judge != nil:
 		return h.Judge(request, &r.response)
 	}
@@ -119,8 +162,6 @@ func (r *replica) read() error {
 	}
 	return nil
 }
-
-var errNotKept = errors.New("the service closes the connection after each answer, so a measured time would be mostly connecting; make it keep connections alive")
 
 // because says at what an error came; one that the deadline made is os.ErrDeadlineExceeded,
 // which fasthttp replaces by an error of its own.

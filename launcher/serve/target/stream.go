@@ -21,13 +21,43 @@ const mostLine = 1 << 20
 type chunk struct {
 	Choices []struct {
 		Text   string
-		Delta  struct{ Content string }
+		Delta  delta
 		Finish string `json:"finish_reason"`
 	}
 	Usage *struct {
+		Input  int `json:"prompt_tokens"`
 		Tokens int `json:"completion_tokens"`
+		Of     struct {
+			Cached int `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+		Made struct {
+			Reasoning int `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
 	}
 	Error json.RawMessage
+}
+
+// delta is what one event of a chat adds. Servers name the reasoning of a model in one
+// of two ways (DeepSeek's and OpenRouter's).
+type delta struct {
+	Content          string
+	ReasoningContent string `json:"reasoning_content"`
+	Reasoning        string
+	ToolCalls        []struct {
+		Function struct{ Name, Arguments string }
+	} `json:"tool_calls"`
+}
+
+// reasoning is what the model thinks before it answers.
+func (d delta) reasoning() string { return d.ReasoningContent + d.Reasoning }
+
+// output is what the model answers: text, or the calls of tools.
+func (d delta) output() string {
+	text := d.Content
+	for _, call := range d.ToolCalls {
+		text += call.Function.Name + call.Function.Arguments
+	}
+	return text
 }
 
 // stream reads an answer to a request that was sent at a time.
@@ -47,12 +77,13 @@ func (r *replica) stream(sent time.Time, h *HTTP) error {
 		}
 		return fmt.Errorf(`the answer is %q, not a stream; the request needs "stream": true: %.200q`, kind, r.response.Body())
 	}
-	if length < -1 || r.response.ConnectionClose() {
-		return errNotKept
-	}
+	r.closed = r.response.ConnectionClose()
 	body := io.LimitReader(r.in, int64(length))
-	if length == -1 {
+	switch {
+	case length == -1:
 		body = &chunks{in: r.in}
+	case length < -1: // to the end of the connection
+		body, r.closed = r.in, true
 	}
 	s, text, err := readStream(bufio.NewReaderSize(body, 4<<10), sent)
 	if err != nil {
@@ -173,16 +204,20 @@ func readStream(in *bufio.Reader, sent time.Time) (s load.Stream, text []byte, e
 			if len(c.Choices) > 1 {
 				return s, nil, errors.New(`several answers at once; ask for one ("n": 1)`)
 			}
-			if c.Usage != nil {
-				s.Tokens, s.Counted = c.Usage.Tokens, true
+			if u := c.Usage; u != nil {
+				s.Tokens, s.Counted = u.Tokens, true
+				s.Input, s.Cached, s.Reasoning = u.Input, u.Of.Cached, u.Made.Reasoning
 			}
 			for _, choice := range c.Choices {
 				if choice.Finish != "" {
 					finished = choice.Finish
 				}
-				own := choice.Text + choice.Delta.Content
-				if own == "" {
+				thought, own := choice.Delta.reasoning(), choice.Text+choice.Delta.output()
+				if thought == "" && own == "" {
 					continue
+				}
+				if own != "" && s.FirstOutput == 0 {
+					s.FirstOutput = at
 				}
 				if texts++; texts == 1 {
 					s.First = at

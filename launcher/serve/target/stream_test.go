@@ -36,6 +36,9 @@ func token(text string) string {
 	return chunked(fmt.Sprintf("data: {\"choices\":[{\"text\":%q,\"finish_reason\":null}]}\n\n", text))
 }
 
+// event is one of JSON.
+func event(text string) string { return chunked("data: " + text + "\n\n") }
+
 // end is the usual end of a stream: why, how many tokens, and that it is the end.
 func end(tokens int) string {
 	text := "data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"length\"}]}\n\n"
@@ -108,6 +111,19 @@ func TestStreamTimes(t *testing.T) {
 			load.Stream{First: 3 * ms, Last: 5 * ms, Gaps: []time.Duration{2 * ms, 0}, Tokens: 3}, 0.001},
 		"chat": {[]step{{0, streamHead + chunked("data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n")}, {4 * ms, chunked(": a comment\r\n\r\nevent: x\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\r\n\r\n")}, {4 * ms, end(0)}},
 			load.Stream{First: 4 * ms, Last: 4 * ms, Tokens: 1}, 0},
+		// A model that thinks first: 20 and 40 ms between three texts, the last of which is
+		// the answer; an event without text begins it.
+		"reasoning": {[]step{{0, streamHead + event(`{"choices":[{"delta":{"role":"assistant","content":null,"reasoning_content":""}}]}`)},
+			{120 * ms, event(`{"choices":[{"delta":{"reasoning_content":"Hm"}}]}`)}, {20 * ms, event(`{"choices":[{"delta":{"reasoning":"so"}}]}`)},
+			{40 * ms, event(`{"choices":[{"delta":{"content":"Yes"},"finish_reason":"stop"}]}`)},
+			{0, event(`{"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":8,"prompt_tokens_details":{"cached_tokens":20},"completion_tokens_details":{"reasoning_tokens":5}}}`) + chunked("data: [DONE]\n\n") + chunked("")}},
+			load.Stream{First: 120 * ms, FirstOutput: 180 * ms, Last: 180 * ms, Gaps: []time.Duration{20 * ms, 40 * ms}, Tokens: 8, Counted: true, Input: 30, Cached: 20, Reasoning: 5},
+			(60 * ms).Seconds() / 7},
+		"a tool's call": {[]step{{0, streamHead}, {5 * ms, event(`{"choices":[{"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":""}}]}}]}`)},
+			{10 * ms, event(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\""}}]}}]}`)},
+			{10 * ms, event(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":":\"Ulm\"}"}}]},"finish_reason":"tool_calls"}]}`)},
+			{0, chunked("data: [DONE]\n\n") + chunked("")}},
+			load.Stream{First: 5 * ms, Last: 25 * ms, Gaps: []time.Duration{10 * ms, 10 * ms}, Tokens: 3}, 0.01},
 		"in lines": {[]step{{0, streamHead}, {1 * ms, chunked("data: {\"choices\":\n")}, {2 * ms, chunked("data: [{\"text\":\"a\"}]}\n")}, {3 * ms, chunked("\n")}, {0, end(0)}},
 			load.Stream{First: 6 * ms, Last: 6 * ms, Tokens: 1}, 0},
 	} {
@@ -122,6 +138,9 @@ func TestStreamTimes(t *testing.T) {
 						t.Fatal(err)
 					}
 					got, _ := s.Streamed()
+					if tt.want.FirstOutput == 0 { // no reasoning comes before it
+						tt.want.FirstOutput = tt.want.First
+					}
 					if diff := cmp.Diff(tt.want, got); diff != "" {
 						t.Errorf("-want +got\n%s", diff)
 					}
@@ -144,7 +163,7 @@ func TestWrongStreams(t *testing.T) {
 	}{
 		"status":     {[]step{{0, "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nfull"}}, "", `status 503: "full"`},
 		"no stream":  {[]step{{0, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"}}, "", `the answer is "application/json", not a stream; the request needs "stream": true`},
-		"not kept":   {[]step{{0, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"}}, "", "keep connections alive"},
+		"closed":     {[]step{{0, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"}, {0, ""}}, "", "it ends without [DONE]"},
 		"an error":   {[]step{{0, streamHead + token("a") + chunked("data: {\"error\":{\"message\":\"out of memory\"}}\n\n") + end(0)}}, "", "it breaks off with an error: {\"message\":\"out of memory\"}"},
 		"no JSON":    {[]step{{0, streamHead + chunked("data: Once\n\n")}}, "", "an event is not JSON of OpenAI's protocol"},
 		"no DONE":    {[]step{{0, streamHead + token("a") + chunked("")}}, "", "it ends without [DONE]"},

@@ -182,6 +182,7 @@ var shares = []struct {
 }{
 	{measure.LatencyP50, "", 0.5}, {measure.LatencyP95, "", 0.95}, {measure.LatencyP99, "", 0.99},
 	{measure.TTFTP50, study.TTFT, 0.5}, {measure.TTFTP95, study.TTFT, 0.95}, {measure.TTFTP99, study.TTFT, 0.99},
+	{measure.TTFOP50, study.TTFO, 0.5}, {measure.TTFOP95, study.TTFO, 0.95}, {measure.TTFOP99, study.TTFO, 0.99},
 	{measure.TPOTP50, study.TPOT, 0.5}, {measure.TPOTP95, study.TPOT, 0.95}, {measure.TPOTP99, study.TPOT, 0.99},
 	{measure.ITLP50, study.ITL, 0.5}, {measure.ITLP95, study.ITL, 0.95}, {measure.ITLP99, study.ITL, 0.99},
 }
@@ -190,7 +191,7 @@ var shares = []struct {
 func percentiles(v *load.Verdict, figure func(name, unit string, value float64)) (doubts []string) {
 	tokens, _ := v.Total.Tokens()
 	for _, p := range shares {
-		if p.of != "" && tokens == 0 {
+		if p.of != "" && tokens == 0 || p.of == study.TTFO && !v.Total.Reasoned() {
 			continue
 		}
 		if seconds, why := v.Percentile(timeOf[p.of], p.at); why == "" {
@@ -202,8 +203,12 @@ func percentiles(v *load.Verdict, figure func(name, unit string, value float64))
 	return doubts
 }
 
+// mostCached is the share of the input tokens that may come from the service's cache
+// without a word.
+const mostCached = 0.05
+
 // timeOf is the time of an answer that a limit names.
-var timeOf = map[string]load.Time{"": load.Latency, study.TTFT: load.FirstToken, study.TPOT: load.PerToken, study.ITL: load.Gap}
+var timeOf = map[string]load.Time{"": load.Latency, study.TTFT: load.FirstToken, study.TTFO: load.FirstOutput, study.TPOT: load.PerToken, study.ITL: load.Gap}
 
 // ofStreams is that name before a percentile, for people: "TTFT ".
 func ofStreams(of string) string {
@@ -292,6 +297,17 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 			if !counted {
 				doubts = append(doubts, "the service does not say how many tokens it made: each text counts as one, and can hold several; ask for usage with \"stream_options\": {\"include_usage\": true}")
 			}
+		}
+		input, cached, reasoning := v.Total.Shares()
+		if input > 0 {
+			figure(measure.InputTokens, "tokens", input)
+			figure(measure.CachedTokens, "", cached)
+		}
+		if reasoning > 0 {
+			figure(measure.ReasoningTokens, "", reasoning)
+		}
+		if cached > mostCached {
+			doubts = append(doubts, fmt.Sprintf("the service had %.0f %% of the input tokens in its cache, since the requests are alike: callers with other texts wait longer for the first token", 100*cached))
 		}
 		if w.Limit != "" {
 			figure(measure.Goodput, "requests/s", float64(v.Total.Within)/v.Total.Length.Seconds())
