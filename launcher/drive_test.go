@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -57,7 +57,7 @@ func TestRoomCountsWhatIsUnderWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	local.Record = Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: leftover.Space()}
+	local.Record = Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: worker.PIDSpace()}
 	elsewhere := tried(7, 1, metrics.Running)
 	elsewhere.Record = Record{Backend: Local, Host: host + "x", PID: 1, PIDStart: "1", PIDSpace: "another"}
 	states := []State{tried(1, 1, metrics.Done), tried(2, 1, metrics.Pending), tried(3, 1, metrics.Unknown), tried(4, 1, metrics.Failed),
@@ -113,11 +113,11 @@ func TestCancelSpares(t *testing.T) {
 	forgotten := tried(3, 1, metrics.Submitted) // the id may be another job's by now
 	forgotten.Job = &metrics.Job{ID: "1"}
 	reused := tried(4, 1, metrics.Running) // this process has the pid, but is another
-	reused.Record = Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: "long ago", PIDSpace: leftover.Space()}
+	reused.Record = Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: "long ago", PIDSpace: worker.PIDSpace()}
 	elsewhere := tried(5, 1, metrics.Running)
 	elsewhere.Record = Record{Backend: Local, Host: host + "x", PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: "another"}
 	sameName := elsewhere // a container with this host's name, in which this pid is another process
-	sameName.Record.Host, sameName.Record.PIDSpace = host, strings.Replace(leftover.Space(), "pid:[", "pid:[1", 1)
+	sameName.Record.Host, sameName.Record.PIDSpace = host, strings.Replace(worker.PIDSpace(), "pid:[", "pid:[1", 1)
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{"squeue": "", "sacct": "", "scancel": "echo >&2 called; exit 1"} {
 		if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {

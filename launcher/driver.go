@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/leftover"
+	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -52,7 +52,7 @@ func processStat(pid int) (state, start string) {
 // its pid can be looked up. Where the kernel does not tell, the host's name is
 // all there is.
 func sharesPIDs(r Record) bool {
-	if now := leftover.Space(); r.PIDSpace != "" || now != "" {
+	if now := worker.PIDSpace(); r.PIDSpace != "" || now != "" {
 		return r.PIDSpace == now
 	}
 	host, err := os.Hostname()

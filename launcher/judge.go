@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/cause"
+	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -61,14 +61,14 @@ func (e evidence) exited() (metrics.Status, string) {
 // in Slurm's words alone.
 func (e evidence) failed(ended string) (metrics.Status, string) {
 	t := e.Traces
-	if cause.OutOfMemory(t.Slurm) {
+	if worker.IsOutOfMemory(t.Slurm) {
 		return metrics.OutOfMemory, and(t.Slurm, t.Cause)
 	}
-	if cause.OutOfDeviceMemory(t.Cause) {
+	if worker.IsOutOfDeviceMemory(t.Cause) {
 		return metrics.OutOfMemory, and(t.Cause, ended)
 	}
 	why, said := first(t.Cause, t.Script), t.Slurm
-	if why != "" && cause.Consequence(said) {
+	if why != "" && worker.IsConsequence(said) {
 		said = "" // Slurm ended the step since the program had failed
 	}
 	if code, _, _ := strings.Cut(why, ";"); code == ended {

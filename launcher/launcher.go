@@ -59,7 +59,7 @@ type Record struct {
 	// Of the command that drives a local attempt.
 	PID      int    `json:"pid,omitempty"`
 	PIDStart string `json:"pid_start,omitempty"` // since a pid alone may be reused
-	PIDSpace string `json:"pid_space,omitempty"` // where the pid holds, see leftover.Space
+	PIDSpace string `json:"pid_space,omitempty"` // where the pid holds, see worker.PIDSpace
 }
 
 // Submission is job.json: what the scheduler answered.

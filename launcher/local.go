@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -134,7 +134,7 @@ func (b *LocalBackend) Fits(p study.Point) error {
 // Begin creates the attempt and begins it; it goes on until it ends or End.
 func (b *LocalBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, error) {
 	t := load[0]
-	r := Record{Backend: Local, Allocation: b.allocation, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: leftover.Space()}
+	r := Record{Backend: Local, Allocation: b.allocation, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: worker.PIDSpace()}
 	a, err := b.create(t, r, func(at rundir.Folder, a *Attempt) error {
 		if err := rundir.WriteFile(at.Heartbeat(), []byte("\n"), sharedfs.ModeOpen); err != nil {
 			return err

@@ -13,9 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/cgroup"
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
@@ -39,7 +37,7 @@ func (p *processes) write(_ Todo, _ rundir.Folder, a *Attempt) error {
 }
 
 func (p *processes) ready(a *Attempt) error {
-	if err := leftover.Adopt(); err != nil {
+	if err := worker.AdoptOrphans(); err != nil {
 		return err
 	}
 	return a.Run.TakeClaim(0, "")
@@ -97,11 +95,11 @@ func (p *processes) carry(ctx context.Context, a *Attempt) (exit Exit) {
 
 // fenced is the group with the memory that the ranks of a point may have together,
 // as those of a node have in a job; nil for any.
-func fenced(point study.Point) (*cgroup.Fence, error) {
+func fenced(point study.Point) (*world.Fence, error) {
 	if !point.Enforces(study.MemoryKey) || point.Resources.Memory == 0 {
 		return nil, nil
 	}
-	fence, err := cgroup.NewFence(fmt.Sprintf("scalebench-%d", os.Getpid()), int64(point.Resources.Memory)*int64(point.Ranks()))
+	fence, err := world.NewFence(fmt.Sprintf("scalebench-%d", os.Getpid()), int64(point.Resources.Memory)*int64(point.Ranks()))
 	if err != nil {
 		return nil, fmt.Errorf("cannot limit memory to resources.memory = %v: %w", point.Resources.Memory, err)
 	}
@@ -111,7 +109,7 @@ func fenced(point study.Point) (*cgroup.Fence, error) {
 // ranks starts the supervisors and waits for all of them; the result is the
 // largest of their exit codes. When one fails the others are ended: they would
 // wait for it until their own deadline.
-func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework, w world.World, fence *cgroup.Fence, log *os.File) int {
+func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework, w world.World, fence *world.Fence, log *os.File) int {
 	ranks := a.Point.Ranks()
 	if f.OncePerNode(a.Point) {
 		ranks = 1
@@ -146,8 +144,8 @@ func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework
 // clear ends what a supervisor that was killed has left of its program, before
 // another run begins. What the others leave they have ended themselves.
 func (p *processes) clear(a *Attempt, log *os.File) {
-	left := leftover.EndAbandoned(func(v map[string]string) bool { return v[framework.RunVariable] == a.Run.Path() })
-	orphans := leftover.EndOrphans(func(pid int) bool { _, ours := p.supervisors.Load(pid); return ours })
+	left := worker.EndAbandoned(func(v map[string]string) bool { return v[framework.RunVariable] == a.Run.Path() })
+	orphans := worker.EndOrphans(func(pid int) bool { _, ours := p.supervisors.Load(pid); return ours })
 	for _, text := range []string{left.Of("their supervisor"), orphans.Of("their supervisor")} {
 		if text != "" {
 			fmt.Fprintln(log, "scalebench:", text)
@@ -158,7 +156,7 @@ func (p *processes) clear(a *Attempt, log *os.File) {
 // process runs scalebench-worker with the site's variables, in a place in the
 // world, on those CPUs, nil for any, with that memory, nil for any, and returns its
 // exit code.
-func (p *processes) process(ctx context.Context, site *study.Site, w world.World, cpus *cpuSet, fence *cgroup.Fence, log *os.File, arguments []string) int {
+func (p *processes) process(ctx context.Context, site *study.Site, w world.World, cpus *cpuSet, fence *world.Fence, log *os.File, arguments []string) int {
 	cmd := exec.CommandContext(ctx, p.creator.Worker, arguments...)
 	cmd.Env = append(os.Environ(), w.Environ()...)
 	for name, value := range site.Environment {

@@ -7,9 +7,9 @@ import (
 	"os"
 	"slices"
 
-	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
@@ -114,7 +114,7 @@ func ReadTraces(run rundir.Folder) (Traces, error) {
 			}
 			// What happened first, but for what a rank saw of another's end: who was
 			// killed is often told after those who missed it.
-			at, elsewhere := start+e.Time, cause.Elsewhere(why)
+			at, elsewhere := start+e.Time, worker.IsElsewhere(why)
 			if t.Cause == "" || seen && !elsewhere || seen == elsewhere && at < earliest {
 				t.Cause, first, earliest, seen = hide(why), f.Rank, at, elsewhere
 			}
@@ -161,13 +161,13 @@ func (t *Traces) readJobLog(run rundir.Folder) {
 	if err != nil {
 		return
 	}
-	from := max(0, info.Size()-cause.Tail)
+	from := max(0, info.Size()-worker.DiagnosedTail)
 	text, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
 	if err != nil || len(text) == 0 {
 		return
 	}
 	hide := hidden(run)
-	t.Slurm, t.Script = hide(cause.Slurm(string(text))), hide(cause.Script(string(text)))
+	t.Slurm, t.Script = hide(worker.DiagnoseSlurm(string(text))), hide(worker.DiagnoseScript(string(text)))
 }
 
 // hidden hides the secrets in a text that a run's program has written: what

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -173,7 +173,7 @@ func TestDrives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	me := Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: leftover.Space()}
+	me := Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: worker.PIDSpace()}
 	boot, namespace, _ := strings.Cut(me.PIDSpace, " ")
 	if len(boot) != 36 || !strings.HasPrefix(namespace, "pid:[") {
 		t.Fatalf("place %q, want a boot id and a pid namespace", me.PIDSpace)

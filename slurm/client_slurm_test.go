@@ -20,7 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/scalebench/scalebench/slurm"
-	"github.com/scalebench/scalebench/slurm/nodelist"
+	"github.com/scalebench/scalebench/slurm/notation"
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
@@ -200,7 +200,7 @@ echo "$SLURM_PROCID $(hostname) $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $MASTER_A
 				t.Errorf("ran on %v, want %d hosts", hosts, tt.nodes)
 			}
 			r := exit(t, dir, 0)
-			nodes, err := nodelist.Expand(r.Nodelist)
+			nodes, err := notation.ExpandHosts(r.Nodelist)
 			if err != nil || !slices.Equal(nodes, j.Nodes) || r.ExitCode != 0 || r.Signal != "" || r.JobID != id || r.End < r.Start {
 				t.Errorf("exit record %+v, job %+v (%v)", r, j, err)
 			}
@@ -218,14 +218,14 @@ func grantedGPUs(t *testing.T, shown, node string) (indices []string) {
 	t.Helper()
 	// Nodes=node[1-2] CPU_IDs=0 Mem=1000 GRES=gpu:2(IDX:0-1), a line for nodes alike.
 	for _, m := range regexp.MustCompile(`(?m)^ *Nodes=(\S+) .*GRES=gpu\S*\(IDX:([0-9,-]+)\)`).FindAllStringSubmatch(shown, -1) {
-		nodes, err := nodelist.Expand(m[1])
+		nodes, err := notation.ExpandHosts(m[1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Contains(nodes, node) {
 			continue
 		}
-		list, err := nodelist.Expand("[" + m[2] + "]")
+		list, err := notation.ExpandHosts("[" + m[2] + "]")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/slurm/option"
+	"github.com/scalebench/scalebench/slurm/notation"
 )
 
 var (
@@ -51,12 +51,12 @@ func TestOwnedOptionsAsSbatchReadsThem(t *testing.T) {
 	}
 	var accepted []string
 	for _, name := range options {
-		var owned *option.OwnedError
-		err := option.Check(name, "1")
+		var owned *notation.OwnedError
+		err := notation.CheckOption(name, "1")
 		if !errors.As(err, &owned) {
 			// Every name of sbatch's is one of ours: only then is a beginning
 			// of it known for what it is.
-			if short := name[:len(name)-1]; !slices.Contains(options, short) && option.Check(short, "1") == nil {
+			if short := name[:len(name)-1]; !slices.Contains(options, short) && notation.CheckOption(short, "1") == nil {
 				t.Errorf("sbatch has %s, which the table lacks", name)
 			}
 			continue
@@ -71,7 +71,7 @@ func TestOwnedOptionsAsSbatchReadsThem(t *testing.T) {
 				continue
 			}
 			accepted = append(accepted, short)
-			if option.Check(short, "") == nil || option.Check(short, "1") == nil {
+			if notation.CheckOption(short, "") == nil || notation.CheckOption(short, "1") == nil {
 				t.Errorf("sbatch takes --%s for --%s; it is not refused", short, name)
 			}
 		}

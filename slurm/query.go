@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/scalebench/scalebench/slurm/nodelist"
+	"github.com/scalebench/scalebench/slurm/notation"
 )
 
 // Filter says which jobs a question is about: those with one of the ids, else
@@ -207,4 +207,4 @@ func (c *Client) Show(ctx context.Context, id string) (Job, error) {
 }
 
 // hosts reads a node list of Slurm's.
-func hosts(field string) ([]string, error) { return nodelist.Expand(known(field)) }
+func hosts(field string) ([]string, error) { return notation.ExpandHosts(known(field)) }

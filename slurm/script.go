@@ -14,7 +14,7 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/scalebench/scalebench/slurm/option"
+	"github.com/scalebench/scalebench/slurm/notation"
 	"github.com/scalebench/scalebench/templates"
 )
 
@@ -157,7 +157,7 @@ func (s Script) checkDirectives(name, text string) error {
 		}
 		ours = append(ours, line)
 	}
-	if line, err := option.CheckScript(text, ours); err != nil {
+	if line, err := notation.CheckScript(text, ours); err != nil {
 		return fmt.Errorf("%s: line %d of the script: %w", name, line, err)
 	}
 	return nil

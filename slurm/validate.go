@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/scalebench/scalebench/slurm/option"
+	"github.com/scalebench/scalebench/slurm/notation"
 )
 
 var (
@@ -118,7 +118,7 @@ func (s Script) Validate() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
-		if err := option.Check(name, s.Options[name]); err != nil {
+		if err := notation.CheckOption(name, s.Options[name]); err != nil {
 			bad("Options %q %v", name, err)
 		}
 	}

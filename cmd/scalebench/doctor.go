@@ -13,7 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/cluster/doctor"
+	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -68,7 +68,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if db, err = filepath.Abs(db); err != nil {
 		return err
 	}
-	host := doctor.Host{Site: w.site, Version: version.String(), Runs: place(runs), Database: place(filepath.Dir(db))}
+	host := cluster.Host{Site: w.site, Version: version.String(), Runs: place(runs), Database: place(filepath.Dir(db))}
 	if w.plan != nil {
 		for _, p := range w.plan.Points {
 			host.Frameworks = append(host.Frameworks, p.Point.Framework)
@@ -82,10 +82,10 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	}
 	var gone *slurm.UnreachableError
 	if errors.As(err, &gone) {
-		f := doctor.Finding{Check: "scheduler", Verdict: doctor.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
+		f := cluster.Finding{Check: "scheduler", Verdict: cluster.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
 		if w.site.File == "" {
 			// Nobody said that there is to be a cluster.
-			f.Verdict, f.Advice = doctor.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
+			f.Verdict, f.Advice = cluster.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
 			err = nil
 		} else {
 			err = &schedulerError{err: err, hint: "Nothing is left behind; repeat the command later."}
@@ -99,11 +99,11 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	for _, f := range findings {
 		t.Add(f.Check, absent(f.Subject), string(f.Verdict), f.Found, absent(f.Advice))
 	}
-	t.Notes = doctor.Advice(findings) // a column of it would be wider than any terminal
-	failed := doctor.Count(findings, doctor.Fail)
+	t.Notes = cluster.Advice(findings) // a column of it would be wider than any terminal
+	failed := cluster.Count(findings, cluster.Fail)
 	if failed == 0 && err == nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("%s, none failed; %d with a warning, %d not tested", number.Count(len(findings), "check"),
-			doctor.Count(findings, doctor.Warn), doctor.Count(findings, doctor.NotTested)))
+			cluster.Count(findings, cluster.Warn), cluster.Count(findings, cluster.NotTested)))
 	}
 	if err := errors.Join(err, s.print(t)); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (s *session) doctored(ctx context.Context, o doctorOptions) (*work, error) 
 }
 
 // tryCluster tries out the cluster that this host speaks to.
-func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctorOptions) ([]doctor.Finding, error) {
+func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctorOptions) ([]cluster.Finding, error) {
 	creator := launcher.Creator{Folder: w.folder, Version: version.String(), Site: w.site, Worker: w.site.Worker}
 	if creator.Worker == "" {
 		creator.Worker = "scalebench-worker"
@@ -167,10 +167,10 @@ func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctor
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	return doctor.Cluster{Backend: backend, Plan: w.plan, Runs: runs, Wait: o.timeout, NoJob: o.noJob, Note: s.note}.Check(ctx)
+	return cluster.Cluster{Backend: backend, Plan: w.plan, Runs: runs, Wait: o.timeout, NoJob: o.noJob, Note: s.note}.Check(ctx)
 }
 
-func place(dir string) doctor.Place {
+func place(dir string) cluster.Place {
 	shared, err := store.Shared(dir)
-	return doctor.Place{Dir: dir, Shared: shared, Err: err}
+	return cluster.Place{Dir: dir, Shared: shared, Err: err}
 }

@@ -12,10 +12,10 @@ import (
 )
 
 var changeClasses = []class{
-	{name: "worker replaced", fire: workerReplaced, lane: cluster},
-	{name: "study edited", fire: studyEdited, lane: cluster},
+	{name: "worker replaced", fire: workerReplaced, lane: onCluster},
+	{name: "study edited", fire: studyEdited, lane: onCluster},
 	{name: "runs folder moved", fire: runsMoved, lane: local},
-	{name: "runs folder moved under jobs", fire: runsMovedUnderJobs, lane: cluster},
+	{name: "runs folder moved under jobs", fire: runsMovedUnderJobs, lane: onCluster},
 }
 
 // workerReplaced has the worker go, or become something else, between the

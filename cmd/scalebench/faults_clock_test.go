@@ -14,7 +14,7 @@ import (
 
 var clockClasses = []class{
 	{name: "clock stepped under run", fire: clockStepped, lane: local},
-	{name: "clock stepped under submit", fire: clockStepped, lane: cluster},
+	{name: "clock stepped under submit", fire: clockStepped, lane: onCluster},
 	{name: "file times wrong", fire: fileTimesWrong, lane: local},
 }
 

@@ -20,8 +20,8 @@ var daemonClasses = []class{
 	{name: "slurmctld killed after sbatch", fire: controllerKilled, late: true, blind: true},
 	{name: "slurmctld restarted", fire: controllerRestarted, late: true},
 	{name: "job id reused", fire: idReused, late: true, blind: true},
-	{name: "a submission unseen", fire: submissionUnseen, lane: cluster, blind: true},
-	{name: "array's answer lost", fire: arrayLost, lane: cluster},
+	{name: "a submission unseen", fire: submissionUnseen, lane: onCluster, blind: true},
+	{name: "array's answer lost", fire: arrayLost, lane: onCluster},
 	{name: "accounting down or hung", fire: accountingAway},
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 var databaseClasses = []class{
-	{name: "database locked", fire: databaseLocked, lane: cluster},
+	{name: "database locked", fire: databaseLocked, lane: onCluster},
 	{name: "database damaged or foreign", fire: databaseDamaged, lane: local},
 	{name: "disk full while collecting", fire: databaseDiskFull, lane: local},
 }

@@ -16,11 +16,11 @@ import (
 var jobClasses = []class{
 	{name: "node crashed", fire: nodeCrashed},
 	{name: "slurmd restarted", fire: slurmdRestarted},
-	{name: "job requeued", fire: jobRequeued, lane: cluster},
+	{name: "job requeued", fire: jobRequeued, lane: onCluster},
 	{name: "job preempted", fire: jobPreempted},
-	{name: "job cancelled by hand", fire: jobCancelled, lane: cluster},
-	{name: "job timed out", fire: jobTimedOut, lane: cluster},
-	{name: "job out of memory", fire: jobOutOfMemory, lane: cluster},
+	{name: "job cancelled by hand", fire: jobCancelled, lane: onCluster},
+	{name: "job timed out", fire: jobTimedOut, lane: onCluster},
+	{name: "job out of memory", fire: jobOutOfMemory, lane: onCluster},
 	{name: "job held by a limit", fire: jobHeld},
 }
 

@@ -11,9 +11,9 @@ import (
 
 var limitClasses = []class{
 	{name: "limits of the command", fire: commandLimited, lane: local},
-	{name: "limits of submit", fire: commandLimited, lane: cluster},
+	{name: "limits of submit", fire: commandLimited, lane: onCluster},
 	{name: "limits of the ranks", fire: ranksLimited, lane: local},
-	{name: "limits in the job", fire: ranksLimited, lane: cluster},
+	{name: "limits in the job", fire: ranksLimited, lane: onCluster},
 }
 
 // limit draws a limit at random, in the words of prlimit and of the shell. Open files

@@ -29,12 +29,12 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 		fire func(*trial) error
 		want []string // each is said
 	}{
-		{"noclaim", cluster, func(tr *trial) error {
+		{"noclaim", onCluster, func(tr *trial) error {
 			tr.site.unclaimed = true
 			tr.files()
 			return submissionUnseen(tr)
 		}, []string{"was run by jobs"}},
-		{"nolookup", cluster, func(tr *trial) error {
+		{"nolookup", onCluster, func(tr *trial) error {
 			tr.file("kill", "sbatch 1 after\n", 0o644)
 			if _, code := tr.finish(tr.start(context.Background(), "submit", "study.toml", "--site", "site.toml")); code != -1 {
 				return errors.New("the tool was not killed")

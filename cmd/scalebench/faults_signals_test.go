@@ -15,16 +15,16 @@ import (
 
 var signalClasses = []class{
 	{name: "signals to run", fire: commandSignalled, lane: local},
-	{name: "signals to submit --wait", fire: commandSignalled, lane: cluster},
+	{name: "signals to submit --wait", fire: commandSignalled, lane: onCluster},
 	{name: "process of a run killed", fire: partKilled, lane: local},
-	{name: "process of a job killed", fire: partKilled, lane: cluster},
+	{name: "process of a job killed", fire: partKilled, lane: onCluster},
 }
 
 // commandSignalled sends commands signals at random moments, each once or
 // several times, and may let them sleep for a while before.
 func commandSignalled(tr *trial) error {
 	commands := [][]string{tr.command(), tr.command(), {"collect"}, {"status", tr.name}, {"runs"}, {"report", tr.name, "-o", "page.html"}}
-	if tr.class.lane == cluster {
+	if tr.class.lane == onCluster {
 		wait := append(tr.command(), "--wait", "--interval", "1s")
 		commands[0], commands[1] = wait, append([]string{"retry"}, wait[1:]...)
 	}
@@ -66,16 +66,16 @@ func partKilled(tr *trial) error {
 	tr.steps = 100
 	tr.files()
 	parts := map[string]string{"the supervisor": "scalebench-worker\x00run", "the program": "train"}
-	if tr.class.lane == cluster {
+	if tr.class.lane == onCluster {
 		parts["srun"] = "srun\x00"
 	}
 	part := tr.one("the supervisor", "the program")
-	if tr.class.lane == cluster {
+	if tr.class.lane == onCluster {
 		part = tr.one("the supervisor", "the program", "srun")
 	}
 	tr.how = fmt.Sprintf("%s, native %v", part, tr.native)
 	args := tr.command()
-	if tr.class.lane == cluster {
+	if tr.class.lane == onCluster {
 		args = append(args, "--wait", "--interval", "1s")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), longest)

@@ -39,13 +39,13 @@ type class struct {
 type lane int
 
 const (
-	alone   lane = iota // it is done to the cluster: nothing else may use that
-	cluster             // it is done to one study on the cluster
-	local               // it is done to one study on this machine, without Slurm
+	alone     lane = iota // it is done to the cluster: nothing else may use that
+	onCluster             // it is done to one study on the cluster
+	local                 // it is done to one study on this machine, without Slurm
 )
 
 // abreast is how many faults of a lane are fired at a time.
-var abreast = map[lane]int{alone: 1, cluster: 4, local: 3}
+var abreast = map[lane]int{alone: 1, onCluster: 4, local: 3}
 
 // classes are all of them; each file has those of its subject.
 var classes = slices.Concat(toolClasses, daemonClasses, jobClasses, folderClasses,
@@ -73,7 +73,7 @@ func TestSlurmFaults(t *testing.T) {
 	var lanes sync.WaitGroup
 	lanes.Go(func() { s.fire(deck, local) })
 	s.fire(deck, alone)
-	s.fire(deck, cluster)
+	s.fire(deck, onCluster)
 	lanes.Wait()
 	// Several at once: much of it is waiting.
 	late := make(chan *trial)

@@ -23,8 +23,8 @@ import (
 
 var strangerClasses = []class{
 	{name: "strangers at the ports", fire: strangersCall, lane: local},
-	{name: "strangers on the nodes", fire: strangersCall, lane: cluster},
-	{name: "strangers at doctor's probe", fire: strangersAtDoctor, lane: cluster},
+	{name: "strangers on the nodes", fire: strangersCall, lane: onCluster},
+	{name: "strangers at doctor's probe", fire: strangersAtDoctor, lane: onCluster},
 }
 
 // strangersCall has strangers call at every address at which processes of a run
@@ -36,7 +36,7 @@ func strangersCall(tr *trial) error {
 	tr.files()
 	tr.file("limits", lateComers, 0o644)
 	args := tr.command()
-	if tr.class.lane == cluster {
+	if tr.class.lane == onCluster {
 		args = append(args, "--wait", "--interval", "1s")
 	}
 	out, code, err := tr.amongStrangers(func() []int { return tr.processes("") }, args...)

@@ -16,9 +16,9 @@ import (
 )
 
 var toolClasses = []class{
-	{name: "submit killed", fire: submitKilled, lane: cluster},
-	{name: "collect killed", fire: collectKilled, lane: cluster},
-	{name: "retry killed", fire: retryKilled, lane: cluster},
+	{name: "submit killed", fire: submitKilled, lane: onCluster},
+	{name: "collect killed", fire: collectKilled, lane: onCluster},
+	{name: "retry killed", fire: retryKilled, lane: onCluster},
 	{name: "run killed", fire: runKilled, lane: local},
 	{name: "forget killed", fire: forgetKilled, lane: local},
 }

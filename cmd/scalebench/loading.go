@@ -20,7 +20,6 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/precheck"
-	"github.com/scalebench/scalebench/launcher/revision"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
@@ -301,7 +300,7 @@ func (s *session) options(ctx context.Context, w *work) (launcher.Options, error
 		}
 	}
 	var commit string
-	s.whole(func() { commit = revision.Of(ctx, filepath.Dir(w.study.File)) })
+	s.whole(func() { commit = launcher.Revision(ctx, filepath.Dir(w.study.File)) })
 	if ctx.Err() != nil { // git was not heard out
 		return launcher.Options{}, context.Cause(ctx)
 	}

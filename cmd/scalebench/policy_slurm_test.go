@@ -19,7 +19,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/slurm/nodelist"
+	"github.com/scalebench/scalebench/slurm/notation"
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
@@ -226,7 +226,7 @@ func TestSlurmRetry(t *testing.T) {
 	var node string
 	// Of the job's two nodes the last crashes; only that one is kept away from.
 	attempts := b.disturb(c, "crash", 2, "[policy.retries]\nnode_failed = 1\n", func(on string) error {
-		nodes, err := nodelist.Expand(on)
+		nodes, err := notation.ExpandHosts(on)
 		if err != nil || len(nodes) != 2 {
 			return fmt.Errorf("the job runs on %q, want two nodes (%v)", on, err)
 		}

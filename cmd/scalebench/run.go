@@ -13,8 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -231,7 +231,7 @@ func (w *watch) ended(state launcher.State) {
 		if state.Status != metrics.Cancelled { // its log does not tell why
 			line += "\n  " + cmp.Or(state.Log(), state.Run.Path())
 		}
-		if hint := cause.Hint(state.Status, state.Detail, state.Point.Lengths()); hint != "" {
+		if hint := worker.Hint(state.Status, state.Detail, state.Point.Lengths()); hint != "" {
 			line += "\n  " + hint
 		}
 	}

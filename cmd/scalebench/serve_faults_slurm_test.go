@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/slurm/nodelist"
+	"github.com/scalebench/scalebench/slurm/notation"
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
@@ -107,7 +107,7 @@ replicas = [2]
 	}
 	a := b.attempts(study)[0]
 	on := b.slurm(c, "squeue", "--noheader", "--format=%N", "--jobs="+*b.until(study, "a job", func(r statusRow) bool { return r.Job != nil }).Job)
-	nodes, err := nodelist.Expand(strings.TrimSpace(on))
+	nodes, err := notation.ExpandHosts(strings.TrimSpace(on))
 	if err != nil || len(nodes) != 3 {
 		b.t.Fatalf("the job is on %q: %v", on, err)
 	}

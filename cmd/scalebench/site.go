@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/cluster/sitefile"
+	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/slurm"
 )
@@ -47,7 +47,7 @@ func runSiteInit(c *cli.Context, s *session, out string) error {
 		s.warn("left out, because it could not be read: %v", err)
 	}
 	var text bytes.Buffer
-	if err := sitefile.Write(&text, d, sitefile.Origin{Date: time.Now(), Interfaces: interfaces()}); err != nil {
+	if err := cluster.WriteSiteFile(&text, d, cluster.Origin{Date: time.Now(), Interfaces: interfaces()}); err != nil {
 		return err
 	}
 	if _, err := study.ParseSite(out, text.Bytes()); err != nil {
@@ -74,12 +74,12 @@ func runSiteInit(c *cli.Context, s *session, out string) error {
 
 // interfaces are this host's network interfaces that are up and have an
 // address, without loopback. That none can be listed is no reason to fail.
-func interfaces() []sitefile.Interface {
+func interfaces() []cluster.Interface {
 	all, err := net.Interfaces()
 	if err != nil {
 		return nil
 	}
-	var list []sitefile.Interface
+	var list []cluster.Interface
 	for _, i := range all {
 		addresses, err := i.Addrs()
 		if err != nil || i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
@@ -87,7 +87,7 @@ func interfaces() []sitefile.Interface {
 		}
 		for _, a := range addresses {
 			if n, ok := a.(*net.IPNet); ok && !n.IP.IsLinkLocalUnicast() {
-				list = append(list, sitefile.Interface{Name: i.Name, Address: n.IP.String()})
+				list = append(list, cluster.Interface{Name: i.Name, Address: n.IP.String()})
 				break
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/scalebench/scalebench/slurm/option"
+	"github.com/scalebench/scalebench/slurm/notation"
 )
 
 // decides names what of ours decides an option of sbatch, by the field of
@@ -31,7 +31,7 @@ func decidedBy(key string) string {
 		return key + " is a key of the site file"
 	}
 	name := strings.ReplaceAll(key, "_", "-")
-	for _, o := range option.All() {
+	for _, o := range notation.Options() {
 		switch {
 		case o.Name != name:
 		case o.Field == "":
@@ -49,12 +49,12 @@ func decidedBy(key string) string {
 
 func (d *decoder) options(at string, options map[string]string) {
 	for name, value := range options {
-		err := option.Check(name, value)
+		err := notation.CheckOption(name, value)
 		if err == nil {
 			continue
 		}
 		message := err.Error()
-		var owned *option.OwnedError
+		var owned *notation.OwnedError
 		if errors.As(err, &owned) {
 			message = owned.Means() + "is " + decides[owned.Option.Field]
 		}

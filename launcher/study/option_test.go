@@ -3,13 +3,13 @@ package study
 import (
 	"testing"
 
-	"github.com/scalebench/scalebench/slurm/option"
+	"github.com/scalebench/scalebench/slurm/notation"
 )
 
 // Who is refused an option of sbatch is told what to set in its place.
 func TestEveryOwnedOptionSaysWhatDecidesIt(t *testing.T) {
 	used := map[string]bool{}
-	for _, o := range option.All() {
+	for _, o := range notation.Options() {
 		if o.Field != "" && decides[o.Field] == "" {
 			t.Errorf("%s is decided by %s, of which a user of the site file knows nothing", o.Name, o.Field)
 		}

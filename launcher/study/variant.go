@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/scalebench/scalebench/slurm/option"
+	"github.com/scalebench/scalebench/slurm/notation"
 )
 
 // Variant is a [[variant]] of the site file: another way to run the same points
@@ -133,7 +133,7 @@ func (d *decoder) variants(s *Site) {
 			d.rule(join(at, key), oneLine(value))
 		}
 		if v.Constraint != "" {
-			if err := option.Check("constraint", v.Constraint); err != nil {
+			if err := notation.CheckOption("constraint", v.Constraint); err != nil {
 				d.rule(at+".constraint", err.Error())
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/cgroup"
+	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -37,7 +37,7 @@ var own = regexp.MustCompile(`^(.*slurm.*/step_\d+|(?:.*/)?scalebench-\d+)(?:/.*
 func (n *node) findGroups() groups {
 	g := groups{by: map[string]group{}}
 	for _, controller := range []string{"cpu", "cpuacct", "memory", "blkio"} {
-		for _, at := range cgroup.Of(os.DirFS(filepath.Join(n.root, "/")), controller) {
+		for _, at := range world.ControlGroups(os.DirFS(filepath.Join(n.root, "/")), controller) {
 			mount := path.Join("/", at.Mount)
 			found := group{leaf: path.Join(mount, at.Below), mount: mount}
 			found.dir = found.leaf

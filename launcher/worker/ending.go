@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
@@ -71,7 +70,7 @@ func outcome(err error, o output) (code int, why string) {
 	if err == nil {
 		return 0, ""
 	}
-	said := cause.Of(o.end())
+	said := Diagnose(o.end())
 	code, why = 1, err.Error()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

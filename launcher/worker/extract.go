@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
@@ -91,7 +90,7 @@ func (o output) end() string {
 	if err != nil {
 		return ""
 	}
-	from := max(o.offset, info.Size()-cause.Tail)
+	from := max(o.offset, info.Size()-DiagnosedTail)
 	text, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
 	if err != nil {
 		return ""

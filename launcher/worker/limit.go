@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/scalebench/scalebench/launcher/cgroup"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
 )
 
 // limited says why a point is not held to the CPUs or the memory that it differs
@@ -27,7 +27,7 @@ func limited(p study.Point, perNode bool, cpus int, root fs.FS) error {
 		return nil
 	}
 	want := int64(p.Resources.Memory) * int64(ranks)
-	have, ok := cgroup.Memory(root)
+	have, ok := world.GrantedMemory(root)
 	const remedy = "so other values of resources.memory would run the same; on a cluster, cgroup.conf needs ConstrainRAMSpace=yes"
 	switch {
 	case !ok:

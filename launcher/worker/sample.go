@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/telemetry"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -43,7 +42,7 @@ func sample(o Options, of metrics.Start, every study.Duration) sampling {
 	}
 	return sampling{telemetry.Start(events, telemetry.Options{Every: time.Duration(every), Devices: o.Devices,
 		// The node's: several may be one host, where a cluster is tried out.
-		Marks: []telemetry.Mark{{Name: framework.RunVariable, Value: o.Run.Path()}, {Name: leftover.Variable},
+		Marks: []telemetry.Mark{{Name: framework.RunVariable, Value: o.Run.Path()}, {Name: SupervisorVariable},
 			{Name: world.NodeVariable, Value: strconv.Itoa(o.World.Node)}}}), file}
 }
 

@@ -2,7 +2,8 @@
 // program (or each node's launcher, for frameworks that start their ranks
 // themselves). It starts the program in its place in the world, records where
 // it runs, passes signals on, and tells how it ended, also when the program
-// itself could not. It never opens the database.
+// itself could not. It ends the processes that the program leaves (reap.go) and
+// diagnoses why it failed (diagnose.go). It never opens the database.
 package worker
 
 import (
@@ -23,7 +24,6 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/telemetry"
@@ -200,7 +200,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	}
 	// What a supervisor that was killed has left on this host would run beside
 	// the program.
-	earlier := leftover.EndAbandoned(func(v map[string]string) bool { return sameWork(v, o.Run, os.Getenv) })
+	earlier := EndAbandoned(func(v map[string]string) bool { return sameWork(v, o.Run, os.Getenv) })
 	if text := earlier.Of("an earlier run"); text != "" {
 		Warn(os.Stderr, text)
 	}
@@ -260,7 +260,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		}
 		sampler.end()
 		// Beside the end of the measurement, and before another one begins.
-		if left := leftover.EndBelow(func(int) bool { return false }).String(); left != "" {
+		if left := EndBelow(func(int) bool { return false }).String(); left != "" {
 			note(left)
 		}
 		if f.StartsUsers(point) && code == 0 && o.World.Rank == framework.Printer(point) {
@@ -304,7 +304,7 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 		o.offset = info.Size()
 	}
 
-	if err := leftover.Adopt(); err != nil {
+	if err := AdoptOrphans(); err != nil {
 		return 1, fmt.Sprintf("cannot adopt the program's daemons: %v", err)
 	}
 	cmd := exec.Command(arguments[0], arguments[1:]...)
@@ -315,7 +315,7 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 	if f.Once(s.Point) && w.JobID != "" {
 		cmd.Env = w.WholeJob(cmd.Env, s.Point.Resources.CPUsPerWorker, s.Point.Resources.MPI)
 	}
-	cmd.Env = append(cmd.Env, leftover.Mark(), framework.RunVariable+"="+s.Run.Path(), framework.DataVariable+"="+s.Point.Data.Path)
+	cmd.Env = append(cmd.Env, Mark(), framework.RunVariable+"="+s.Run.Path(), framework.DataVariable+"="+s.Point.Data.Path)
 	if s.Python != "" {
 		cmd.Env = append(cmd.Env, framework.PythonVariable+"="+s.Python)
 	}
@@ -372,7 +372,7 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 				heard(s)
 			}
 		case <-ended:
-			leftover.Reap(func(pid int) bool { return pid == cmd.Process.Pid }) // which Wait does
+			Reap(func(pid int) bool { return pid == cmd.Process.Pid }) // which Wait does
 		case <-kill:
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		case err := <-done:

@@ -3,8 +3,6 @@ package world
 import (
 	"os"
 	"runtime"
-
-	"github.com/scalebench/scalebench/launcher/cgroup"
 )
 
 // CPUs is how many CPUs this process and its children may use, 1 or more: those
@@ -13,7 +11,7 @@ import (
 // count as one.
 func CPUs() int {
 	n := runtime.NumCPU()
-	if quota, ok := cgroup.CPUs(os.DirFS("/")); ok {
+	if quota, ok := GrantedCPUs(os.DirFS("/")); ok {
 		n = min(n, int(quota))
 	}
 	return max(n, 1)

@@ -1,7 +1,8 @@
 // Package world says which place a process has in a run: its rank, how many
 // there are, and how they reach each other. A process learns it from its
 // environment: scalebench's own variables, which the local launcher and the
-// supervisor set, or Slurm's inside a step.
+// supervisor set, or Slurm's inside a step. Control groups (cgroup.go) limit the CPUs
+// and the memory that it may use.
 package world
 
 import (
@@ -11,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scalebench/scalebench/slurm/nodelist"
+	"github.com/scalebench/scalebench/slurm/notation"
 )
 
 // World is one process's place in a run.
@@ -114,7 +115,7 @@ func fromSlurm(getenv func(string) string, rendezvous bool) (World, error) {
 	if getenv("SLURM_RESTART_COUNT") != "" { // set from the first requeue on
 		w.Restart = v.count("SLURM_RESTART_COUNT")
 	}
-	hosts, err := nodelist.Expand(getenv("SLURM_STEP_NODELIST"))
+	hosts, err := notation.ExpandHosts(getenv("SLURM_STEP_NODELIST"))
 	if err != nil {
 		v.wrong = append(v.wrong, "SLURM_STEP_NODELIST: "+err.Error())
 	}

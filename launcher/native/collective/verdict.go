@@ -136,7 +136,7 @@ func silence(d time.Duration) error {
 	return fmt.Errorf("has been silent for %v: its process is stopped, or its host hangs", d)
 }
 
-// gone is the verdict on a rank whose control line has ended. launcher/cause
+// gone is the verdict on a rank whose control line has ended. launcher/worker
 // knows its words.
 func gone(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -1,0 +1,175 @@
+// Package cluster describes a cluster: it writes a site file from what Slurm reports
+// (sitefile.go), and it tries the cluster out before a study is trusted to it: what the
+// scheduler says of the partitions, whether it would take the study's scripts,
+// and, by one short job for each partition, what a training would meet on the
+// compute nodes. Every check is a finding with what was found and what to do;
+// a check that could not be made says why, and is never "ok".
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// Verdict is how a check came out.
+type Verdict string
+
+const (
+	OK        Verdict = "ok"
+	Warn      Verdict = "warn"
+	Fail      Verdict = "fail"
+	NotTested Verdict = "not tested"
+)
+
+// Finding is one check.
+type Finding struct {
+	Check   string // what was checked, "clock"
+	Subject string // partition, node or file that it is about; "" for the whole
+	Verdict Verdict
+	Found   string
+	Advice  string // what to do; "" where there is nothing
+}
+
+// Count counts the findings with a result.
+func Count(list []Finding, r Verdict) int {
+	n := 0
+	for _, f := range list {
+		if f.Verdict == r {
+			n++
+		}
+	}
+	return n
+}
+
+// Advice is what to do, a line a kind, with what it is about in front: "GPU n1: …".
+func Advice(list []Finding) []string {
+	type kind struct{ check, advice string }
+	subjects := map[kind][]string{}
+	var kinds []kind
+	for _, f := range list {
+		k := kind{f.Check, f.Advice}
+		if f.Advice == "" {
+			continue
+		}
+		if subjects[k] == nil {
+			kinds = append(kinds, k)
+		}
+		subjects[k] = append(subjects[k], f.Subject)
+	}
+	var lines []string
+	for _, k := range kinds {
+		about := strings.TrimSpace(k.check + " " + strings.Join(subjects[k], ", "))
+		lines = append(lines, about+": "+k.advice)
+	}
+	return lines
+}
+
+// Cluster is what doctor needs to try a cluster out.
+type Cluster struct {
+	Backend *launcher.SlurmBackend // makes the scripts; its Client is the cluster asked
+	Plan    *study.Plan            // of the study; nil without one
+	Runs    string                 // runs folder, absolute
+	Wait    time.Duration          // for the jobs, from submission to the end
+	NoJob   bool                   // submit nothing
+	Note    func(format string, a ...any)
+}
+
+// use is one partition that is to be tried, and what for.
+type use struct {
+	partition study.Partition
+	shape     study.Planned // of the job: the largest point's, on few nodes
+	known     *slurm.Partition
+}
+
+// subject is the partition's name for a person.
+func (u use) subject() string {
+	if u.partition.Name != "" {
+		return u.partition.Name
+	}
+	if u.known != nil {
+		return u.known.Name
+	}
+	return "default partition"
+}
+
+// uses are the partitions that the plan's points go to; without a plan, those
+// of the site; without any, the cluster's default.
+func (c Cluster) uses(d *slurm.Description) []use {
+	var list []use
+	add := func(p study.Partition, shape study.Planned) {
+		list = append(list, use{p, shape, d.Partition(p.Name)})
+	}
+	site := c.Backend.Site
+	if c.Plan == nil {
+		for i, p := range site.Partitions {
+			same := func(q study.Partition) bool { return q.Name == p.Name }
+			if !slices.ContainsFunc(site.Partitions[:i], same) { // it may stand there for several sizes of point
+				add(p, sample(p, d))
+			}
+		}
+		if len(site.Partitions) == 0 {
+			add(study.Partition{}, sample(study.Partition{}, d))
+		}
+		return list
+	}
+	largest := map[string]study.Planned{}
+	var names []string
+	for _, p := range c.Plan.Points {
+		before, seen := largest[p.Partition]
+		if !seen {
+			names = append(names, p.Partition)
+		}
+		if !seen || p.Point.Workers > before.Point.Workers {
+			largest[p.Partition] = p
+		}
+	}
+	for _, name := range names {
+		p := study.Partition{Name: name}
+		if i := slices.IndexFunc(site.Partitions, func(q study.Partition) bool { return q.Name == name }); i >= 0 {
+			p = site.Partitions[i]
+		}
+		add(p, largest[name])
+	}
+	return list
+}
+
+// sample is a point for a partition that no study says more about: two nodes
+// where it has them, two tasks on each where a node has the CPUs.
+func sample(p study.Partition, d *slurm.Description) study.Planned {
+	point := study.Point{ID: "probe", Framework: "native", Repeat: 1, Nodes: 2, WorkersPerNode: 2,
+		Resources: study.Resources{Device: "cpu", CPUsPerWorker: 1}}
+	if p.MaxNodes > 0 {
+		point.Nodes = min(point.Nodes, p.MaxNodes)
+	}
+	if known := d.Partition(p.Name); known != nil {
+		point.Nodes = max(1, min(point.Nodes, len(known.Nodes)))
+		if known.MaxNodes != nil {
+			point.Nodes = max(1, min(point.Nodes, *known.MaxNodes))
+		}
+	}
+	if p.CPUsPerNode > 0 {
+		point.WorkersPerNode = min(point.WorkersPerNode, p.CPUsPerNode)
+	}
+	if p.GPUsPerNode > 0 {
+		point.Resources.Device = "gpu"
+		point.WorkersPerNode = min(point.WorkersPerNode, p.GPUsPerNode)
+	}
+	point.Workers = point.Nodes * point.WorkersPerNode
+	return study.Planned{Point: point, Partition: p.Name}
+}
+
+// oneLine joins the lines of what a program said.
+func oneLine(s string) string {
+	var lines []string
+	for _, l := range strings.Split(s, "\n") {
+		if l = strings.TrimSpace(l); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	return strings.Join(lines, "; ")
+}

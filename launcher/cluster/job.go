@@ -1,0 +1,273 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/cluster/probe"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// job is one probe job. Its fields are its own goroutine's until watch returns,
+// but for state.
+type job struct {
+	use    use
+	dir    rundir.Probe
+	script slurm.Script
+	id     string
+	asked  probe.Question
+
+	answers []*probe.Answer // by rank; nil where there is none
+	clocks  []nodeClock     // by node
+
+	mu    sync.Mutex
+	state *slurm.Job // as the queue last had it; nil before
+	gone  bool       // the queue knew it once and no longer does
+}
+
+// nodeClock is what the exchange of files with one node told.
+type nodeClock struct {
+	rounds int          // that came back
+	best   probe.Clocks // of the shortest round trip; the node's clock less ours
+	err    error
+}
+
+// probeTime is the jobs' time limit: what the phases may take together, and
+// short enough to be started in a gap.
+const probeTime = 10 * time.Minute
+
+// submit writes a probe job's folder and hands its script to sbatch. The
+// script is the study's own in all that the site decides.
+func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, error) {
+	if err := os.MkdirAll(dir.Path(), 0o700); err != nil {
+		return nil, err
+	}
+	j := &job{use: u, dir: dir, asked: probe.Question{Token: token(), Interface: c.Backend.Site.Interface, Python: c.Backend.Site.Python, Imports: c.imports()}}
+	text, err := json.Marshal(j.asked)
+	if err != nil {
+		return nil, err
+	}
+	if err := rundir.WriteFile(dir.Question(), text, 0o600); err != nil {
+		return nil, err
+	}
+	shape := u.shape
+	shape.Point.Nodes = min(2, shape.Point.Nodes)
+	shape.Point.Workers = shape.Point.Nodes * shape.Point.WorkersPerNode
+	s, err := c.Backend.Script(shape, c.Backend.Draft(shape))
+	if err != nil {
+		return nil, err
+	}
+	s.StepName = ""
+	s.JobName, s.RunDir, s.Output = "scalebench-doctor-"+j.asked.Token[:8], dir.Path(), dir.JobLog()
+	s.Time, s.SignalBefore, s.Requeue, s.Exclusive = probeTime, 0, false, false
+	if u.known.MaxTime != nil {
+		s.Time = min(s.Time, *u.known.MaxTime)
+	}
+	// The tasks look for the interface themselves: where the script's own look
+	// fails, nothing else would be found out.
+	s.Interface = ""
+	s.Stage, s.Unstage = nil, nil // no run is at stake
+	s.Command = []string{s.Worker, "probe", "--dir", dir.Path()}
+	j.script = s
+	j.answers, j.clocks = make([]*probe.Answer, s.Tasks()), make([]nodeClock, s.Nodes)
+
+	var rendered bytes.Buffer
+	if c.Backend.Template != "" {
+		err = s.RenderWith(&rendered, c.Backend.Site.Template, c.Backend.Template)
+	} else {
+		err = s.Render(&rendered)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := rundir.WriteFile(dir.Script(), rendered.Bytes(), 0o700); err != nil {
+		return nil, err
+	}
+	j.id, err = c.submitted(ctx, j)
+	return j, err
+}
+
+func token() string {
+	b := make([]byte, 16)
+	if _, err := rand.Read(b); err != nil {
+		panic(err) // crypto/rand does not fail on Linux
+	}
+	return hex.EncodeToString(b)
+}
+
+// over reports whether Slurm said that the job has ended.
+func (j *job) over() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.gone || j.state != nil && j.state.State.Terminal()
+}
+
+// fileGrace is how long a job's files may come after Slurm says that it ended:
+// NFS may hide a new file for a minute (acdirmax).
+const fileGrace = 65 * time.Second
+
+// failed reports whether the batch script left word that it failed; then
+// nothing more is to come.
+func (j *job) failed() bool {
+	text, err := rundir.ReadFile(rundir.Folder(j.dir).Exit(0))
+	var record launcher.Exit
+	return err == nil && json.Unmarshal(text, &record) == nil && record.ExitCode != 0
+}
+
+// watch takes part in the exchange of files and reads the answers until all are
+// there, the job is over, or nobody waits any more.
+func (j *job) watch(ctx context.Context) {
+	var nodes sync.WaitGroup
+	exchanging, stop := context.WithCancel(ctx)
+	defer nodes.Wait()
+	defer stop()
+	for node := range j.clocks {
+		nodes.Go(func() { j.clocks[node] = exchangeFiles(exchanging, j.dir, node) })
+	}
+	var ended time.Time
+	for {
+		if j.readAnswers() {
+			nodes.Wait()
+			return
+		}
+		if j.over() {
+			if ended.IsZero() {
+				ended = time.Now()
+			}
+			if time.Since(ended) > fileGrace || j.failed() {
+				j.readAnswers()
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			j.readAnswers()
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// readAnswers reads what is there and reports whether it is all.
+func (j *job) readAnswers() bool {
+	all := true
+	for rank, a := range j.answers {
+		if a != nil && a.Phase == probe.Done {
+			continue
+		}
+		var read probe.Answer
+		text, err := rundir.ReadFile(j.dir.Answer(rank))
+		if err == nil && json.Unmarshal(text, &read) == nil {
+			j.answers[rank] = &read
+		}
+		all = all && j.answers[rank] != nil && j.answers[rank].Phase == probe.Done
+	}
+	return all
+}
+
+// exchangeFiles is the login node's part of the exchange with one node.
+func exchangeFiles(ctx context.Context, dir rundir.Probe, node int) nodeClock {
+	var c nodeClock
+	if _, err := probe.AwaitFile(ctx, dir.Ready(node), 24*time.Hour); err != nil {
+		c.err = errors.New("no file that the node wrote is visible here")
+		return c
+	}
+	for round := range probe.Rounds {
+		word := token()
+		t0 := time.Now()
+		if err := rundir.WriteFile(dir.Ping(node, round), []byte(word), 0o600); err != nil {
+			c.err = err
+			return c
+		}
+		text, err := probe.AwaitFile(ctx, dir.Pong(node, round), probe.FileWait)
+		t3 := time.Now()
+		if err != nil {
+			c.err = err
+			return c
+		}
+		var p probe.Pong
+		if err := json.Unmarshal(text, &p); err != nil {
+			c.err = err
+			return c
+		}
+		if p.Word != word {
+			c.err = errors.New("what the node read differs from what was written here")
+			return c
+		}
+		// Relative to t0: seconds since 1970 leave too few digits.
+		begin := float64(t0.UnixNano()) / 1e9
+		m := probe.Midpoint(0, p.Seen-begin, p.Sent-begin, t3.Sub(t0).Seconds())
+		if c.rounds == 0 || m.RoundTrip < c.best.RoundTrip {
+			c.best = m
+		}
+		c.rounds++
+	}
+	return c
+}
+
+// queue asks Slurm about all jobs at once, ever more rarely.
+type queue struct {
+	client *slurm.Client
+	jobs   []*job
+}
+
+// Intervals of the queue's questions, and how many may fail in a row.
+const (
+	firstLook  = time.Second
+	rarestLook = 15 * time.Second
+	failures   = 3
+)
+
+// poll keeps the jobs' states until the context ends. The error is that Slurm
+// did not answer several times in a row.
+func (q *queue) poll(ctx context.Context) error {
+	var names []string
+	for _, j := range q.jobs {
+		names = append(names, j.script.JobName)
+	}
+	failed := 0
+	for pause := firstLook; ; pause = min(rarestLook, pause*3/2) {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+		jobs, err := q.client.Queue(ctx, slurm.Filter{Names: names})
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			if failed++; failed == failures {
+				return err
+			}
+		default:
+			failed = 0
+			for _, j := range q.jobs {
+				j.take(jobs)
+			}
+		}
+	}
+}
+
+// take notes the job's state. The name is this command's own, so that the id
+// alone needs no trust.
+func (j *job) take(jobs []slurm.Job) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i := range jobs {
+		if jobs[i].Name == j.script.JobName && jobs[i].ID == j.id {
+			j.state = &jobs[i]
+			return
+		}
+	}
+	j.gone = j.gone || j.state != nil
+}

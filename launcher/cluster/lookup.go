@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// lookups is how often a job is looked for whose submission got no answer, at
+// growing intervals (firstLook, then twice the last): 15 s, beside what Slurm's
+// commands take. A controller that hung for a moment has it in its queue by then.
+const lookups = 4
+
+// submitted hands a job's script to sbatch and returns the job's id. Where the answer was
+// lost the job is looked for by its name, which no other has. One that cannot be
+// found may still be inside a controller that hangs: its claim is taken from it,
+// so that it ends at once should it ever start. An id beside an error is that of
+// a job that runs.
+func (c Cluster) submitted(ctx context.Context, j *job) (id string, err error) {
+	answer, err := c.Backend.Client.Submit(ctx, j.dir.Script())
+	var gone *slurm.UnreachableError
+	if !errors.As(err, &gone) || !gone.MaybeQueued {
+		return answer.ID, err
+	}
+	for look, pause := 0, firstLook; look < lookups && ctx.Err() == nil; look, pause = look+1, 2*pause {
+		wait := pause
+		if look == 0 && errors.Is(err, slurm.ErrNoJobID) {
+			wait = 0 // sbatch has accepted the job, so it is in the queue
+		}
+		select {
+		case <-ctx.Done():
+			continue
+		case <-time.After(wait):
+		}
+		jobs, err := c.Backend.Client.Queue(ctx, slurm.Filter{Names: []string{j.script.JobName}})
+		if err == nil && len(jobs) > 0 {
+			c.Note("%s: the answer was lost (%s); job %s is in the queue anyway", j.use.subject(), oneLine(gone.Message), jobs[0].ID)
+			return jobs[0].ID, nil
+		}
+	}
+	lost := &slurm.UnreachableError{Command: gone.Command, Err: err}
+	said := "if it still appears, it ends at once"
+	switch taken := rundir.Folder(j.dir).TakeClaim(0, ""); {
+	case errors.Is(taken, fs.ErrExist):
+		// It runs, and Slurm does not say so; its own word is as good.
+		id = rundir.Folder(j.dir).Owner()
+		if id != "" && ctx.Err() == nil {
+			return id, nil
+		}
+		said, lost.MaybeQueued = "the job has begun", id == ""
+	case taken != nil:
+		said, lost.MaybeQueued = fmt.Sprintf("its claim cannot be taken (%v)", taken), true
+	}
+	lost.Message = fmt.Sprintf("%s; no job %s was found in the queue afterwards, and %s", gone.Message, j.script.JobName, said)
+	return id, lost
+}

@@ -1,0 +1,183 @@
+package worker
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/scalebench/scalebench/metrics/clean"
+)
+
+// This file finds why a program failed in the end of what it printed, and
+// says what can be done about it. It reads text and nothing else: whose text it
+// is, and which secrets are in it, its callers know.
+
+// DiagnosedTail is how much of the end of a log is worth reading, in bytes: a traceback of
+// a deep stack, and what a launcher says after it.
+const DiagnosedTail = 64 << 10
+
+// longest is how long a cause may be, in bytes; a message may hold a whole batch.
+const longest = 300
+
+var (
+	// A frame of a Python traceback, or of a syntax error. torch prints each
+	// rank's once more, with its number before each line.
+	frame = regexp.MustCompile(`^\s+File "([^"]+)", line (\d+)`)
+	rank  = regexp.MustCompile(`^\[rank\d+\]:\s?`)
+	// What steers a terminal: colours, and what a progress bar wrote over.
+	escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
+	// library are paths of files that are not the user's.
+	library = regexp.MustCompile(`/(?:site|dist)-packages/|/lib(?:64)?/python\d|^<`)
+	// summaries are exceptions by which a launcher tells of another one.
+	summaries = regexp.MustCompile(`ChildFailedError|^subprocess\.CalledProcessError|^SystemExit`)
+	// complaint is a line that says by itself that something went wrong.
+	complaint = regexp.MustCompile(`(?i)error|exception|cannot|can't|could not|not found|no such|denied|fatal|fail|abort|invalid|killed|unable|refused|exceed|usage:|missing|out of memory|in use`)
+)
+
+// longestPlace is the length in bytes of the longest file name and line that are
+// shown with an exception.
+const longestPlace = 90
+
+// Diagnose is why a program failed, by the end of its output: the last exception and
+// the line of the user's file that it came from, "KeyError: 'labels'
+// (train.py:31)", else the last line. "" when it printed nothing.
+func Diagnose(output string) string {
+	lines := plain(output)
+	found, at := "", ""
+	for i := 0; i < len(lines); i++ {
+		m := frame.FindStringSubmatch(lines[i])
+		if m == nil {
+			continue
+		}
+		where, own := "", ""
+		for ; i < len(lines) && (lines[i] == "" || lines[i][0] == ' ' || lines[i][0] == '\t'); i++ {
+			if m := frame.FindStringSubmatch(lines[i]); m != nil {
+				where = path.Base(m[1]) + ":" + m[2]
+				if !library.MatchString(m[1]) {
+					own = where
+				}
+			}
+		}
+		if i < len(lines) && (found == "" || !summaries.MatchString(lines[i])) {
+			if found = lines[i]; own != "" {
+				where = own
+			}
+			at = where
+		}
+	}
+	if found != "" {
+		if at = bounded(at); len(at) > longestPlace { // no name that a person has given
+			return bounded(found)
+		}
+		return bounded(found) + " (" + at + ")"
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		last := strings.TrimSpace(lines[i])
+		switch {
+		case last == "":
+		case complaint.MatchString(last):
+			return bounded(last)
+		default: // it may be what the program said when all was well
+			return "its last output was: " + bounded(last)
+		}
+	}
+	return ""
+}
+
+// plain are the lines of a text as a terminal shows them, without colours and
+// the numbers of ranks.
+func plain(text string) []string {
+	lines := strings.Split(escapes.ReplaceAllString(text, ""), "\n")
+	for i, line := range lines {
+		line = strings.TrimRight(line, "\r")
+		line = line[strings.LastIndexByte(line, '\r')+1:]
+		lines[i] = rank.ReplaceAllString(strings.TrimRight(line, " \t"), "")
+	}
+	return lines
+}
+
+// bounded is a line that can be shown, cut to what can be read.
+func bounded(line string) string {
+	line = clean.Line(strings.ToValidUTF8(line, "\uFFFD"))
+	if len(line) <= longest {
+		return line
+	}
+	cut := longest
+	for !utf8.RuneStart(line[cut]) {
+		cut--
+	}
+	return line[:cut] + "…"
+}
+
+// slurms are Slurm's own lines in a job's log that say why it ended, the best
+// ones first. What it says of the steps that it then ends says nothing more.
+var slurms = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)exceeded memory limit|oom.?kill|out of memory`),
+	regexp.MustCompile(`DUE TO `),
+	regexp.MustCompile(`(?i)unable to|cannot |can't |invalid|failed`),
+	regexp.MustCompile(`: task[s ].*: (?:Killed|Segmentation|Bus error|Aborted|Illegal|Floating)`),
+	regexp.MustCompile(`CANCELLED AT`),
+}
+
+var speaker = regexp.MustCompile(`^(slurmstepd|srun|slurmd|slurm_script)(-[^:]*)?: (?:error: |fatal: )?`)
+
+// DiagnoseSlurm is what Slurm itself said in a job's log of why the job ended, with the
+// node it said it of: "node1: StepId=10.0 exceeded memory limit (… > …), being
+// killed". "" when it said nothing.
+func DiagnoseSlurm(log string) string {
+	best, place := "", len(slurms)
+	for _, line := range plain(log) {
+		m := speaker.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		for i, s := range slurms[:place] {
+			if s.MatchString(line) {
+				words := strings.Trim(line[len(m[0]):], "* ")
+				if node := strings.TrimPrefix(m[2], "-"); node != "" && !strings.Contains(words, node) {
+					words = node + ": " + words
+				}
+				best, place = bounded(words), i
+				break
+			}
+		}
+	}
+	return best
+}
+
+// IsOutOfMemory reports whether Slurm's words are about a memory limit. Where no
+// cgroup enforces it, they are all that says so: the job is FAILED.
+func IsOutOfMemory(words string) bool { return slurms[0].MatchString(words) }
+
+// IsConsequence reports whether Slurm's words only tell that it ended a step, and not
+// why.
+func IsConsequence(words string) bool {
+	return strings.Contains(words, "CANCELLED AT") && !strings.Contains(words, "DUE TO")
+}
+
+// IsElsewhere reports whether a rank's words say only that another one is gone: why, that
+// one's own say, if it has any.
+func IsElsewhere(words string) bool { return strings.Contains(words, "its own log or events say why") }
+
+// DiagnoseScript is why a batch script ended by what is in the job's log beside Slurm's
+// words: its own last line, and what a command of the site's said before it.
+func DiagnoseScript(log string) string {
+	before := ""
+	for _, line := range plain(log) {
+		switch said, ours := strings.CutPrefix(line, "scalebench: "); {
+		case line == "" || speaker.MatchString(line) || strings.HasPrefix(line, "scalebench-worker: rank"):
+		case ours && before != "":
+			return bounded(fmt.Sprintf("%s: %s", said, before))
+		case ours:
+			return bounded(said)
+		default:
+			before = line
+		}
+	}
+	if before == "" {
+		return ""
+	}
+	return bounded(before)
+}

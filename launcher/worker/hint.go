@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// hints are what to do about causes that are common, by the words of a cause;
+// $1 is of the words. The first that fits counts.
+var hints = []struct {
+	words *regexp.Regexp
+	todo  string
+}{
+	{regexp.MustCompile(`No module named '?([\w.]+)`),
+		"Install $1 for the interpreter that runs the program, or name one that has it: python in the site file, or the first word of command.run."},
+	{regexp.MustCompile(`(?:can't open file|cannot open|Cannot open|can't open) '?([^':]+)`),
+		"Put the file there, or correct its path in command.run; relative paths are taken from command.directory, else the study file's folder."},
+	{regexp.MustCompile(`^"?([^"]+)"? (?:is not on the PATH|does not exist|is not executable)`),
+		"Correct command.run, or python in the site file, or load what provides it there (modules, setup)."},
+	{regexp.MustCompile(`(?i)address already in use|EADDRINUSE`),
+		"Another process uses the port. Let the program listen on MASTER_PORT, which is free when the run starts, or end the other process."},
+	{device,
+		"The GPU's memory is too small: lower the batch per worker, or take more workers."},
+	{regexp.MustCompile(`(?i)exceeded memory limit|oom.?kill|memory limit|MemoryError|Cannot allocate memory|out of memory`),
+		"Raise resources.memory, or lower the batch per worker."},
+	{regexp.MustCompile(`(?i)^setup failed`),
+		"Correct modules or setup in the site file."},
+	{regexp.MustCompile(`No space left on device|Disk quota exceeded`),
+		"Make room on that file system, or move the runs (--runs DIR)."},
+	{regexp.MustCompile(`killed by SIGKILL`),
+		"It was killed, most often by the kernel when memory runs out (`dmesg` shows it): lower the batch per worker, or raise resources.memory."},
+}
+
+// device is how frameworks say that a GPU's memory ran out.
+var device = regexp.MustCompile(`(?:CUDA|HIP) out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: .*[Oo]ut of memory`)
+
+// IsOutOfDeviceMemory reports whether a program's words are about a GPU's memory.
+func IsOutOfDeviceMemory(words string) bool { return device.MatchString(words) }
+
+// statuses are what to do where the words say nothing that is known.
+var statuses = map[metrics.Status]string{
+	metrics.OutOfMemory: "Raise resources.memory, or lower the batch per worker.",
+	metrics.NodeFailed:  "Nothing is wrong with the run itself. Retry it: the next attempt avoids the failed node.",
+	metrics.Preempted:   "Nothing is wrong with the run itself: retry it.",
+}
+
+// Hint is what can be done about a run that ended so, for that cause; "" where
+// only its log can tell. lengths are the keys that a shorter run has lower.
+func Hint(status metrics.Status, cause string, lengths []string) string {
+	if status == metrics.TimedOut {
+		if len(lengths) == 0 { // of a command that knows its own end
+			return "Raise resources.time, or give the program less to do."
+		}
+		return "Raise resources.time, or lower " + strings.Join(lengths, " or ") + "."
+	}
+	if todo := statuses[status]; todo != "" && status != metrics.OutOfMemory {
+		return todo
+	}
+	for _, h := range hints {
+		if m := h.words.FindStringSubmatchIndex(cause); m != nil {
+			return string(h.words.ExpandString(nil, h.todo, cause, m))
+		}
+	}
+	return statuses[status]
+}

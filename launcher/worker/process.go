@@ -1,0 +1,187 @@
+package worker
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// process is one process at one moment. A number is given to another process
+// in time, so that the time of the start belongs to it.
+type process struct {
+	pid, parent, group int
+	ended              bool   // and was not waited for
+	start              string // in clock ticks since the boot
+}
+
+// look reads /proc/PID/stat.
+func look(pid int) (process, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return process{}, err
+	}
+	// The name stands in parentheses, and may hold any of them itself.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 20 {
+		return process{}, errors.New("/proc has a stat of another form")
+	}
+	parent, _ := strconv.Atoi(fields[1])
+	group, _ := strconv.Atoi(fields[2])
+	// One whose first thread has ended looks as if it had, while others go on.
+	threads, _ := strconv.Atoi(fields[17])
+	return process{pid: pid, parent: parent, group: group, ended: fields[0] == "Z" && threads <= 1, start: fields[19]}, nil
+}
+
+// all are the processes of this host that can be seen.
+func all() []process {
+	entries, _ := os.ReadDir("/proc")
+	var list []process
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if p, err := look(pid); err == nil {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// children are the processes that pid has started or adopted.
+func children(pid int) []process {
+	var list []process
+	tasks, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*")
+	for _, task := range tasks {
+		text, err := os.ReadFile(task + "/children")
+		if errors.Is(err, os.ErrNotExist) && exists(task) { // a kernel without them
+			return slices.DeleteFunc(all(), func(p process) bool { return p.parent != pid })
+		}
+		for _, field := range strings.Fields(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				if p, err := look(child); err == nil {
+					list = append(list, p)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// descendants are the children and theirs, but for what spare names.
+func descendants(pid int, spare func(process) bool) []process {
+	var list []process
+	for _, p := range children(pid) {
+		if !spare(p) {
+			list = append(append(list, p), descendants(p.pid, func(process) bool { return false })...)
+		}
+	}
+	return list
+}
+
+// descends reports whether pid has started or adopted a process, or what has
+// started it, but for those of its children that spare names. One whose parent
+// ends at this moment may be anybody's, and counts.
+func (p process) descends(pid int, spare func(process) bool) bool {
+	for {
+		if p.parent == pid {
+			return !spare(p)
+		}
+		if p.parent <= 1 {
+			return false
+		}
+		var err error
+		if p, err = look(p.parent); err != nil {
+			return true
+		}
+	}
+}
+
+// killGroup kills the process's group at once, as none in it can start another
+// then; but not if somebody is in it who is not among ours.
+func (p process) killGroup(ours func(process) bool) {
+	if p.group <= 1 || p.group == syscall.Getpgrp() {
+		return
+	}
+	for _, other := range all() {
+		if other.group == p.group && !other.ended && !ours(other) {
+			return
+		}
+	}
+	if now, err := look(p.pid); err == nil && now.start == p.start && now.group == p.group {
+		_ = syscall.Kill(-p.group, syscall.SIGKILL)
+	}
+}
+
+// signal sends a signal to this process and to no other that has got its number.
+func (p process) signal(s syscall.Signal) error {
+	handle, err := os.FindProcess(p.pid) // a pidfd: it stays with the process
+	if err != nil {
+		return err
+	}
+	defer handle.Release()
+	if now, err := look(p.pid); err != nil || now.start != p.start {
+		return os.ErrProcessDone
+	}
+	return handle.Signal(s)
+}
+
+// variable is the value of a variable in the environment that the process was
+// started with, "" for none.
+func (p process) variables() map[string]string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
+	if err != nil {
+		return nil
+	}
+	m := map[string]string{}
+	for _, v := range strings.Split(string(text), "\x00") {
+		if name, value, ok := strings.Cut(v, "="); ok && m[name] == "" {
+			m[name] = value
+		}
+	}
+	return m
+}
+
+// String is "python3 train.py (pid 123)": the program, and the script if there
+// is one. Its other arguments may be nobody else's business.
+func (p process) String() string {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+	words := strings.Split(string(text), "\x00")
+	name := filepath.Base(words[0])
+	if words[0] == "" {
+		name = "a process"
+	} else if len(words) > 1 && filepath.Ext(words[1]) != "" && !strings.ContainsAny(words[1], "=: \n") && !strings.HasPrefix(words[1], "-") {
+		name += " " + filepath.Base(words[1])
+	}
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, name)
+	return name[:min(len(name), 60)] + " (pid " + strconv.Itoa(p.pid) + ")"
+}
+
+// PIDSpace names where a pid means a process: a boot of a kernel and one of its pid
+// namespaces. Two hosts or two containers may have one name, and then each would
+// take the other's processes for gone. "" when it cannot be found out. A host
+// that has booted again is another place.
+func PIDSpace() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot)) + " " + namespace
+}

@@ -1,0 +1,233 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file ends the processes that a program leaves behind on its host:
+// helpers in the background, daemons, children of one that was killed. They
+// would take time from the next run, which is measured.
+//
+// Whose a process is, its parents say, as far as they live: who adopts (Adopt)
+// becomes the parent of every orphan below it, daemons included. Where the one
+// that adopted was itself killed, a variable in the environment says it (Mark),
+// which names that process. Never a name, and never a process of another user.
+
+// SupervisorVariable is the environment variable that names the supervisor of a program
+// to what the program starts.
+const SupervisorVariable = "SCALEBENCH_SUPERVISOR"
+
+// How long leftovers get to end by themselves, and how long they are killed for
+// before those that cannot be are left alone.
+const (
+	grace   = 2 * time.Second
+	killing = 5 * time.Second
+)
+
+// named is how many processes a report names; the others are counted.
+const named = 5
+
+// ReapReport says which processes outlived their program.
+type ReapReport struct {
+	Ended int      // how many
+	Names []string // of the first of them
+	Alive []string // that could not be ended: another user's, or within the kernel
+}
+
+// String is "3 processes outlived WHOSE and were ended: sh (pid 12), …"; "" when
+// there were none.
+func (r ReapReport) String() string { return r.Of("the program") }
+
+// Of is String for what was outlived.
+func (r ReapReport) Of(whose string) string {
+	var parts []string
+	if r.Ended > 0 {
+		names := strings.Join(r.Names, ", ")
+		if r.Ended > len(r.Names) {
+			names += ", …"
+		}
+		what := "processes outlived " + whose + " and were ended"
+		if r.Ended == 1 {
+			what = "process outlived " + whose + " and was ended"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s: %s", r.Ended, what, names))
+	}
+	if len(r.Alive) > 0 {
+		parts = append(parts, fmt.Sprintf("still running after %s, and could not be killed: %s", whose, strings.Join(r.Alive, ", ")))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// inherited are the children that this process had before it adopted any: those
+// of a shell that has replaced itself by it.
+var inherited = sync.OnceValue(func() map[int]string {
+	m := map[int]string{}
+	for _, p := range children(os.Getpid()) {
+		m[p.pid] = p.start
+	}
+	return m
+})
+
+// AdoptOrphans makes this process the parent of every process below it whose own
+// parent ends.
+func AdoptOrphans() error {
+	inherited()
+	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// Mark is the variable for the environment of what this process starts. It goes
+// with it to other hosts (srun, mpirun), and says where it counts.
+func Mark() string {
+	self, err := look(os.Getpid())
+	if err != nil {
+		return SupervisorVariable + "="
+	}
+	return SupervisorVariable + "=" + strconv.Itoa(self.pid) + "." + self.start + "." + PIDSpace()
+}
+
+// Reap takes note of the end of adopted children, which would otherwise keep
+// their numbers. Those that spare holds somebody else waits for.
+func Reap(spare func(pid int) bool) { reap(func(p process) bool { return spare(p.pid) }) }
+
+func reap(spare func(process) bool) (some bool) {
+	for _, p := range children(os.Getpid()) {
+		if p.ended && !spare(p) {
+			pid, err := syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+			some = some || err == nil && pid == p.pid
+		}
+	}
+	return some
+}
+
+// EndBelow ends every process below this one, but for the children that spare
+// holds and what is below them.
+func EndBelow(spare func(pid int) bool) ReapReport {
+	return below(func(p process) bool { return spare(p.pid) })
+}
+
+// EndOrphans ends what this process has adopted: children of another process
+// group than its own, in which it leaves what it starts but for what spare
+// holds. The first process of a container adopts everybody's, and ends none.
+func EndOrphans(spare func(pid int) bool) ReapReport {
+	if os.Getpid() == 1 {
+		return ReapReport{}
+	}
+	group, before := syscall.Getpgrp(), inherited()
+	return below(func(p process) bool { return p.group == group || before[p.pid] == p.start || spare(p.pid) })
+}
+
+func below(spare func(process) bool) ReapReport {
+	self := os.Getpid()
+	return end(func() []process { return descendants(self, spare) },
+		func(p process) bool { return p.descends(self, spare) }, spare)
+}
+
+// EndAbandoned ends the processes with a Mark whose supervisor is no more, of
+// those that belong, by the environment that they were started with. Processes
+// of other users and of other PID namespaces it neither sees nor touches.
+func EndAbandoned(belongs func(variables map[string]string) bool) ReapReport {
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ReapReport{}
+	}
+	self := os.Getpid()
+	abandoned := func(p process) bool {
+		if p.pid == self || p.ended {
+			return false
+		}
+		v := p.variables() // which only the user's own processes show, and root
+		if v[SupervisorVariable] == "" || alive(v[SupervisorVariable]) || !belongs(v) {
+			return false
+		}
+		if info, err := os.Stat("/proc/" + strconv.Itoa(p.pid)); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
+			return false
+		}
+		ns, err := os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/ns/pid")
+		return err == nil && ns == namespace
+	}
+	find := func() []process {
+		return slices.DeleteFunc(all(), func(p process) bool { return !abandoned(p) })
+	}
+	return end(find, abandoned, func(process) bool { return true }) // whose children they become waits for them
+}
+
+// alive reports whether the supervisor that a mark names is still there, as far
+// as that can be told here.
+func alive(mark string) bool {
+	fields := strings.SplitN(mark, ".", 3)
+	if len(fields) != 3 || fields[2] == "" || fields[2] != PIDSpace() {
+		return true // not one of ours, or on another host
+	}
+	pid, err := strconv.Atoi(fields[0])
+	if err != nil {
+		return true
+	}
+	p, err := look(pid)
+	return err == nil && p.start == fields[1] && !p.ended
+}
+
+// end ends what find finds until it finds nothing: first by SIGTERM, then by
+// SIGKILL, also what is started meanwhile. ours says of any process whether it
+// may be ended.
+func end(find func() []process, ours, spare func(process) bool) ReapReport {
+	var r ReapReport
+	type key struct {
+		pid   int
+		start string
+	}
+	told, immune := map[key]bool{}, map[key]bool{}
+	begun := time.Now()
+	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		// Who ends may have started another that was not to be seen yet.
+		quiet := !reap(spare)
+		kill, late := time.Since(begun) >= grace, time.Since(begun) > grace+killing
+		for _, p := range find() {
+			k := key{p.pid, p.start}
+			if immune[k] {
+				continue
+			}
+			quiet = false
+			if p.ended {
+				continue
+			}
+			if !told[k] {
+				told[k] = true
+				r.Ended++
+				if len(r.Names) < named {
+					r.Names = append(r.Names, p.String())
+				}
+				if !kill {
+					_ = p.signal(syscall.SIGTERM)
+					_ = p.signal(syscall.SIGCONT) // one that was stopped hears nothing before it goes on
+				}
+			}
+			if kill {
+				p.killGroup(ours)
+			}
+			if kill && errors.Is(p.signal(syscall.SIGKILL), syscall.EPERM) || late {
+				immune[k] = true
+				r.Ended--
+				r.Names = slices.DeleteFunc(r.Names, func(name string) bool { return name == p.String() })
+				r.Alive = append(r.Alive, p.String())
+			}
+		}
+		if quiet || late {
+			reap(spare)
+			return r
+		}
+		if kill {
+			pause = time.Millisecond // what forks again and again is caught between two forks
+		}
+		time.Sleep(pause)
+	}
+}

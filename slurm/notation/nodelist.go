@@ -1,0 +1,179 @@
+// Package notation reads and writes what Slurm's commands take: the options of sbatch
+// (option.go) and its short form of host names (nodelist.go).
+package notation
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// This file reads and writes Slurm's short form of host names,
+// "node[1-3,07],gpu9" (the section on hostlist expressions in scontrol(1)).
+//
+// A short string can stand for more hosts than any machine can hold, so what
+// one expression expands to is bounded, and the bound is checked before
+// anything is made.
+
+// MaxHosts is how many hosts one expression may stand for; Slurm's own limit on a
+// range is the same.
+const MaxHosts = 1 << 16
+
+// maxLength is the longest expression that is read, in bytes: Max names of a
+// generous length each, written out in full.
+const maxLength = MaxHosts * 64
+
+// maxDigits is how many digits a number in a range may have: any such number
+// fits an int64.
+const maxDigits = 18
+
+// ExpandHosts lists the hosts of an expression in Slurm's order: the last bracket of
+// a name runs fastest, and a host named twice is listed twice. A number in a
+// range is padded with zeros to the width of the range's start: "[08-10]" is
+// 08, 09, 10. An empty expression has no hosts; Slurm's "(null)" and "None
+// assigned" stand for that too.
+func ExpandHosts(expression string) ([]string, error) {
+	s := strings.TrimSpace(expression)
+	if s == "" || s == "(null)" || s == "None assigned" {
+		return nil, nil
+	}
+	if len(s) > maxLength {
+		return nil, fmt.Errorf("node list of %d bytes: longer than the %d that are read", len(s), maxLength)
+	}
+	terms, err := split(s)
+	if err != nil {
+		return nil, fmt.Errorf("node list %s: %w", short(expression), err)
+	}
+	var hosts []string
+	for _, t := range terms {
+		parts, count, err := parse(t)
+		if err != nil {
+			return nil, fmt.Errorf("node list %s: %w", short(expression), err)
+		}
+		if count > MaxHosts-len(hosts) {
+			return nil, fmt.Errorf("node list %s: names more than %d hosts", short(expression), MaxHosts)
+		}
+		hosts = appendProduct(hosts, "", parts)
+	}
+	return hosts, nil
+}
+
+// short quotes an expression for an error message.
+func short(s string) string {
+	if len(s) > 80 {
+		return strconv.Quote(s[:80]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// split cuts an expression at the commas outside brackets.
+func split(s string) ([]string, error) {
+	var terms []string
+	start, open := 0, false
+	for i, c := range []byte(s) {
+		switch {
+		case c == '[' && open:
+			return nil, fmt.Errorf("a second '[' at byte %d before the first is closed", i+1)
+		case c == '[':
+			open = true
+		case c == ']' && !open:
+			return nil, fmt.Errorf("a ']' without '[' at byte %d", i+1)
+		case c == ']':
+			open = false
+		case c == ',' && !open:
+			terms = append(terms, s[start:i])
+			start = i + 1
+		case c <= ' ' || c == 0x7f:
+			return nil, fmt.Errorf("a space or control character at byte %d", i+1)
+		}
+	}
+	if open {
+		return nil, fmt.Errorf("a '[' that is never closed")
+	}
+	return append(terms, s[start:]), nil
+}
+
+// part is a literal piece of a name (ranges nil) or a bracket.
+type part struct {
+	text   string
+	ranges []span
+}
+
+// span is one range of a bracket, both ends inside, padded to width digits.
+type span struct {
+	low, high int64
+	width     int
+}
+
+// parse cuts one name into its parts and says for how many hosts it stands, at
+// most Max+1.
+func parse(term string) (parts []part, count int, err error) {
+	if term == "" {
+		return nil, 0, fmt.Errorf("an empty name between two commas")
+	}
+	count = 1
+	for rest := term; rest != ""; {
+		before, after, found := strings.Cut(rest, "[")
+		if before != "" {
+			parts = append(parts, part{text: before})
+		}
+		if !found {
+			break
+		}
+		inside, tail, _ := strings.Cut(after, "]")
+		p := part{ranges: []span{}}
+		var sum int64
+		for _, field := range strings.Split(inside, ",") {
+			r, err := parseSpan(field)
+			if err != nil {
+				return nil, 0, err
+			}
+			p.ranges = append(p.ranges, r)
+			sum = min(sum+min(r.high-r.low, MaxHosts)+1, MaxHosts+1)
+		}
+		parts = append(parts, p)
+		count = min(count*int(sum), MaxHosts+1)
+		rest = tail
+	}
+	return parts, count, nil
+}
+
+func parseSpan(field string) (span, error) {
+	low, high, found := strings.Cut(field, "-")
+	if !found {
+		high = low
+	}
+	a, err1 := number(low)
+	b, err2 := number(high)
+	switch {
+	case err1 != nil || err2 != nil:
+		return span{}, fmt.Errorf("%q in brackets is neither a number nor a range like 1-3", field)
+	case b < a:
+		return span{}, fmt.Errorf("the range %s ends before it starts", field)
+	}
+	return span{a, b, len(low)}, nil
+}
+
+func number(digits string) (int64, error) {
+	if digits == "" || len(digits) > maxDigits || strings.Trim(digits, "0123456789") != "" {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseInt(digits, 10, 64)
+}
+
+// appendProduct appends prefix followed by every combination of the parts.
+func appendProduct(hosts []string, prefix string, parts []part) []string {
+	if len(parts) == 0 {
+		return append(hosts, prefix)
+	}
+	p := parts[0]
+	if p.ranges == nil {
+		return appendProduct(hosts, prefix+p.text, parts[1:])
+	}
+	for _, r := range p.ranges {
+		for n := r.low; n <= r.high; n++ {
+			hosts = appendProduct(hosts, fmt.Sprintf("%s%0*d", prefix, r.width, n), parts[1:])
+		}
+	}
+	return hosts
+}
