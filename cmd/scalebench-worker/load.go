@@ -217,10 +217,14 @@ type loadRow struct {
 	P95      *float64 `json:"latency_p95"`
 	P99      *float64 `json:"latency_p99"`
 	TTFT     *times   `json:"ttft,omitempty"`
+	TTFO     *times   `json:"ttfo,omitempty"` // where answers begin with reasoning
 	TPOT     *times   `json:"tpot,omitempty"`
 	ITL      *times   `json:"itl,omitempty"`
 	Tokens   float64  `json:"output_throughput,omitempty"`
-	Errors   float64  `json:"errors"` // share of the requests
+	Input    float64  `json:"input_tokens,omitempty"`
+	Cached   float64  `json:"cached_tokens,omitempty"`    // share of the input tokens
+	Thought  float64  `json:"reasoning_tokens,omitempty"` // share of the output tokens
+	Errors   float64  `json:"errors"`                     // share of the requests
 	Timeouts float64  `json:"timeouts"`
 	Client   float64  `json:"client_cpus"`
 	Warmup   int      `json:"warmup_windows"`
@@ -305,7 +309,14 @@ func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
 	if t.streams {
 		tokens, counted := v.Total.Tokens()
 		row.TTFT, row.TPOT, row.ITL = percentiles(load.FirstToken, "TTFT "), percentiles(load.PerToken, "TPOT "), percentiles(load.Gap, "ITL ")
-		row.Tokens = float64(tokens) / v.Total.Length.Seconds()
+		row.Input, row.Cached, row.Thought = v.Total.Shares()
+		if v.Total.Reasoned() {
+			row.TTFO = percentiles(load.FirstOutput, "TTFO ")
+			if p := row.TTFO.P50; p != nil && t.json == nil {
+				row.Doubts = append(row.Doubts, fmt.Sprintf("answers begin with reasoning: the median time to the first output token, TTFO P50, is %s", number.Seconds(*p)))
+			}
+		}
+		row.Tokens = v.Total.OutputThroughput()
 		if tokens > 0 && !counted {
 			row.Doubts = append(row.Doubts, "the service does not say how many tokens it made: each text counts as one; ask for usage in --body with \"stream_options\": {\"include_usage\": true}")
 		}

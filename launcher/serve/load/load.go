@@ -117,6 +117,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if r.record, err = newRecord(span, o.Window, o.Within); err != nil {
 		return nil, err
 	}
+	r.record.closed = o.Schedule == nil
 	if o.Schedule == nil {
 		err = r.closed(ctx)
 	} else {

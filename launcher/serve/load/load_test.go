@@ -87,6 +87,25 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
+// Long answers: 2 in flight that take 787 ms each are 2/0.787 a second, although 52
+// requests begin within 20 s and 50 end.
+func TestRateOfLongAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &played{service: fixed(787 * time.Millisecond)}
+		r, err := Run(context.Background(), Options{Dial: p.dial, InFlight: 2, Duration: 20 * time.Second, Timeout: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := Merge(r.Windows)
+		if total.Good != 52 {
+			t.Errorf("%d requests began, want 52", total.Good)
+		}
+		if want := 2 / 0.787; math.Abs(total.Rate()/want-1) > 1e-9 {
+			t.Errorf("%.4g answers/s, want %.4g", total.Rate(), want)
+		}
+	})
+}
+
 // Requests that wait for a connection, because all have one without an answer, are late
 // by the service, which is asked for twice what it gives, and not by the client.
 func TestAllConnectionsWait(t *testing.T) {

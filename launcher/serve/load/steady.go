@@ -112,11 +112,18 @@ func (r *Result) Judge() Verdict {
 	if share := float64(r.Anew) / float64(max(1, requests)); share > fewAnew {
 		v.Doubts = append(v.Doubts, fmt.Sprintf("the service had closed its connection before %.0f %% of the requests; connecting again is part of their latencies", 100*share))
 	}
+	if _, cached, _ := v.Total.Shares(); cached > mostCached {
+		v.Doubts = append(v.Doubts, fmt.Sprintf("the service had %.0f %% of the input tokens in its cache, since the requests are alike: callers with other texts wait longer for the first token", 100*cached))
+	}
 	if off := v.Total.Little(); math.Abs(off) > overhead && v.Total.Good > 0 {
 		v.Doubts = append(v.Doubts, fmt.Sprintf("rate × mean latency is %.3g requests in flight, %.3g were counted: Little's law is off by %.0f %%", v.Total.InFlight*(1+off), v.Total.InFlight, 100*off))
 	}
 	return v
 }
+
+// mostCached is the share of the input tokens that may come from the service's cache
+// without a word.
+const mostCached = 0.05
 
 // fewAnew is the share of requests that may need a new connection without a word.
 const fewAnew = 0.01

@@ -110,6 +110,13 @@ func (w *Window) Tokens() (n int64, counted bool) {
 	return w.streams.tokens, !w.streams.uncounted
 }
 
+// OutputThroughput is tokens of right answers a second; 0 where answers do not come
+// text by text.
+func (w *Window) OutputThroughput() float64 {
+	tokens, _ := w.Tokens()
+	return w.perSecond(float64(tokens))
+}
+
 // Reasoned reports whether answers began with a model's reasoning, so that the first
 // token is not the first of the answer.
 func (w *Window) Reasoned() bool { return w.streams != nil && w.streams.thought }

@@ -47,6 +47,10 @@ type Window struct {
 	// counts and Latency alone.
 	Replicas []Window
 
+	// answered is how many right answers fall into it, an answer that takes longer in
+	// parts: of the closed loop, whose requests begin with the window.
+	answered float64
+
 	latencySum, serviceSum time.Duration
 	streams                *streams
 }
@@ -62,6 +66,7 @@ func Merge(list []Window) Window {
 	for _, w := range list {
 		total.Length += w.Length
 		total.Good += w.Good
+		total.answered += w.answered
 		total.Wrong += w.Wrong
 		total.Late += w.Late
 		total.Within += w.Within
@@ -117,8 +122,21 @@ func (w *Window) of(replica int) *Window {
 // Requests are all that were to be sent in it.
 func (w *Window) Requests() int64 { return w.Good + w.Wrong + w.Late }
 
-// Rate is right answers a second.
-func (w *Window) Rate() float64 { return float64(w.Good) / w.Length.Seconds() }
+// Rate is right answers a second. Of the closed loop an answer counts by the part of it
+// that lies within the window: its requests begin with it, so that those that end
+// behind it are too many, as many as there are in flight.
+func (w *Window) Rate() float64 { return w.perSecond(float64(w.Good)) }
+
+// perSecond is the rate of something that right answers have n of.
+func (w *Window) perSecond(n float64) float64 {
+	if w.answered > 0 && w.Good > 0 {
+		n *= w.answered / float64(w.Good)
+	}
+	return n / w.Length.Seconds()
+}
+
+// Goodput is right answers a second with all times within Options.Within.
+func (w *Window) Goodput() float64 { return w.perSecond(float64(w.Within)) }
 
 // Errors is the share of requests that got no right answer in time.
 func (w *Window) Errors() float64 { return float64(w.Wrong+w.Late) / float64(max(1, w.Requests())) }
@@ -173,6 +191,7 @@ func (w *Window) Little() float64 {
 
 // record is where all connections write down what became of their requests.
 type record struct {
+	closed  bool // it is of a closed loop
 	mu      sync.Mutex
 	width   time.Duration
 	within  map[Time]time.Duration
@@ -244,6 +263,7 @@ func (r *record) done(at, sent, now time.Duration, replica int, answer *Stream, 
 	r.advance(now)
 	r.flying--
 	if err == nil {
+		r.spread(at, now)
 		r.stalled(now)
 		r.waiting, r.since = r.flying > 0, now
 	}
@@ -275,6 +295,25 @@ func (r *record) done(at, sent, now time.Duration, replica int, answer *Stream, 
 	}
 	if none := (*unconnected)(nil); errors.As(err, &none) && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)) {
 		r.refused++
+	}
+}
+
+// spread adds an answer of the closed loop to the windows that it lies in.
+func (r *record) spread(at, now time.Duration) {
+	if !r.closed {
+		return
+	}
+	for i := int(at / r.width); i < len(r.windows); i++ {
+		w := &r.windows[i]
+		part := min(now, w.Begin+w.Length) - max(at, w.Begin)
+		switch {
+		case now == at:
+			w.answered++
+			return
+		case part <= 0:
+			return
+		}
+		w.answered += float64(part) / float64(now-at)
 	}
 }
 

@@ -203,10 +203,6 @@ func percentiles(v *load.Verdict, figure func(name, unit string, value float64))
 	return doubts
 }
 
-// mostCached is the share of the input tokens that may come from the service's cache
-// without a word.
-const mostCached = 0.05
-
 // timeOf is the time of an answer that a limit names.
 var timeOf = map[string]load.Time{"": load.Latency, study.TTFT: load.FirstToken, study.TTFO: load.FirstOutput, study.TPOT: load.PerToken, study.ITL: load.Gap}
 
@@ -293,7 +289,7 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 		}
 		tokens, counted := v.Total.Tokens()
 		if tokens > 0 {
-			figure(measure.OutputThroughput, "tokens/s", float64(tokens)/v.Total.Length.Seconds())
+			figure(measure.OutputThroughput, "tokens/s", v.Total.OutputThroughput())
 			if !counted {
 				doubts = append(doubts, "the service does not say how many tokens it made: each text counts as one, and can hold several; ask for usage with \"stream_options\": {\"include_usage\": true}")
 			}
@@ -306,11 +302,8 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 		if reasoning > 0 {
 			figure(measure.ReasoningTokens, "", reasoning)
 		}
-		if cached > mostCached {
-			doubts = append(doubts, fmt.Sprintf("the service had %.0f %% of the input tokens in its cache, since the requests are alike: callers with other texts wait longer for the first token", 100*cached))
-		}
 		if w.Limit != "" {
-			figure(measure.Goodput, "requests/s", float64(v.Total.Within)/v.Total.Length.Seconds())
+			figure(measure.Goodput, "requests/s", v.Total.Goodput())
 		}
 		doubts = append(doubts, percentiles(&v, figure)...)
 	}
