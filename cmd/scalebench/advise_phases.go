@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
@@ -86,7 +87,7 @@ func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []st
 // kindOf is the kind of workload of a series.
 func kindOf(a sensitivity.Answer, obs []scaling.Observation) string {
 	kind, _ := a.Parameters["workload.kind"].(string)
-	return cmp.Or(kind, obs[0].Kind, "train")
+	return measure.KindOf(cmp.Or(kind, obs[0].Kind)).Name
 }
 
 // about names the study that an error is of, where it does not do so itself.

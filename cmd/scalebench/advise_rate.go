@@ -63,8 +63,8 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	if err != nil {
 		return err
 	}
-	if a.Kind != "serve" {
-		return usagef("--rate asks how many replicas of a service carry a demand, and study %q is of kind %q", a.study, a.Kind)
+	if a.Kind.Rate == "" {
+		return usagef("--rate asks how many replicas of a service carry a demand, and study %q is of kind %q", a.study, a.Kind.Name)
 	}
 	var price func(scaling.Curve) func(int) (float64, error)
 	if adviser.tariff != nil {

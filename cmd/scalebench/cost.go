@@ -69,9 +69,9 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	}
 	clock := pricing.Clock(o.clock)
 	if o.clock == "train" && len(observations) > 0 {
-		switch kind := inquiry.Kind(observations); kind {
-		case "train":
-		case "serve":
+		switch kind := inquiry.Kind(observations); {
+		case kind.Clock != "":
+		case kind.Rate != "":
 			if compare, err = o.million(compare, observations); err != nil {
 				return err
 			}

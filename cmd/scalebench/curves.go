@@ -189,8 +189,8 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	if len(unfit) > 0 {
 		answer.Warnings = append(answer.Warnings, doNotFit(unfit))
 	}
-	if answer.Kind == "train" {
-		benchmarks, _, err := db.Select(ctx, store.Filter{Kind: "collective"})
+	if kind := answer.Kind.Exchanges; kind != "" {
+		benchmarks, _, err := db.Select(ctx, store.Filter{Kind: kind})
 		if err != nil {
 			return nil, storeError(err)
 		}
@@ -391,25 +391,25 @@ func (a *analysis) basing(what string) string {
 // nothing is an error where none of the runs is a training, for what only trainings
 // have; nil where one may be.
 func (a *analysis) nothing() error {
-	if a.Kind == "train" {
+	if a.Kind.Trains {
 		return nil
 	}
 	return noTraining(a.study, a.Kind)
 }
 
 // noTraining says what can be asked of runs that are no trainings.
-func noTraining(study, kind string) error {
+func noTraining(study string, kind measure.Kind) error {
 	hint := fmt.Sprintf("`%s scaling %s` prints what was measured", appName, study)
-	for _, m := range measure.Of(kind) {
+	for _, m := range measure.Of(kind.Name) {
 		if m.Better != measure.Neither {
 			hint += fmt.Sprintf(", `%s plot %s %s -o FILE` draws it", appName, m.Name, study)
 			break
 		}
 	}
-	if kind == "serve" {
+	if kind.Rate != "" {
 		hint += fmt.Sprintf("; `%s advise %s --rate R` says how many replicas carry R requests/s", appName, study)
 	}
-	return &usageError{err: fmt.Errorf("study %q is of kind %q: it trains nothing, so it has no training throughput, speedup or time to accuracy", study, kind), hint: hint + "."}
+	return &usageError{err: fmt.Errorf("study %q is of kind %q: it trains nothing, so it has no training throughput, speedup or time to accuracy", study, kind.Name), hint: hint + "."}
 }
 
 // trainings is analyse for what only trainings have.

@@ -21,7 +21,7 @@ func TestNewKind(t *testing.T) {
 	}, map[string]insertion{
 		"launcher/study/point.go":       {"	Collective Collective\n", "	Answering  Answering\n"},
 		"launcher/study/kind.go":        {"	\"collective\": collective,\n", "	\"answering\":  answering,\n"},
-		"metrics/measure/measure.go":    {"	\"train\":      training,\n", "	\"answering\":  answering,\n"},
+		"metrics/measure/kind.go":       {"	collective,\n", "	answering,\n"},
 		"cmd/scalebench-worker/main.go": {"			collectiveCommand(),\n", "			{Name: \"answering\", Usage: \"one rank of a service\", Action: answer},\n"},
 	}, "./cmd/scalebench", "./cmd/scalebench-worker")
 	scalebench, write, has, dir := s.run, s.write, s.has, s.dir

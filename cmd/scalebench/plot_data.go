@@ -69,7 +69,7 @@ func pictureCurves(ctx context.Context, s *session, o plotOptions) (*pictured, e
 		return nil, err
 	}
 	p := &pictured{data: figure.Data{Curves: a.Curves, Observations: a.Observations}, name: a.study, analysis: a}
-	if k.Demand && a.Kind == "serve" {
+	if k.Demand && a.Kind.Rate != "" {
 		return p, nil // it has other options
 	}
 	if named {
@@ -140,7 +140,7 @@ func picturePrices(ctx context.Context, s *session, o plotOptions) (*pictured, e
 	if err != nil {
 		return p, err
 	}
-	if p.analysis.Kind == "serve" {
+	if p.analysis.Kind.Rate != "" {
 		return pictureDemand(ctx, s, o)
 	}
 	p.data.Bill, err = s.priced(ctx, p.analysis, o.curveOptions, o.site, o.target.Target)

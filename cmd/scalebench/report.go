@@ -70,7 +70,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		return err
 	}
 	defer db.Close()
-	of := content.Study{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Trains: a.Kind == "train",
+	of := content.Study{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Trains: a.Kind.Trains,
 		Program: appName + " " + version.String()}
 	if of.Frames, err = s.frames(ctx, a, o.curveOptions); err != nil {
 		return err
@@ -81,7 +81,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 			return err
 		}
 	}
-	if a.Kind == "serve" {
+	if a.Kind.Rate != "" {
 		if err := s.demandOf(ctx, &of, o); err != nil {
 			return err
 		}
@@ -145,14 +145,13 @@ func (s *session) frames(ctx context.Context, a *analysis, o curveOptions) ([]co
 			list = append(list, content.Frame{ID: id, Title: title, Curves: curves, Measures: of})
 		}
 	}
-	if a.Kind == "train" {
+	if a.Kind.Trains {
 		add("reported", "What the runs report", a.Curves, a.Reported())
 		return list, nil
 	}
 	add("measures", "Measures", a.Curves, a.Measures)
 	for _, frame := range measure.Frames() {
-		own := slices.ContainsFunc(measure.Of(a.Kind), func(m measure.Measure) bool { return m.Name == frame.Name })
-		if !own || slices.ContainsFunc(a.Measures, func(m measure.Measure) bool { return m.At == frame.At }) {
+		if !a.Kind.Has(frame.Name) || slices.ContainsFunc(a.Measures, func(m measure.Measure) bool { return m.At == frame.At }) {
 			continue
 		}
 		o.measure, o.base = frame.Name, ""

@@ -42,9 +42,9 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	switch {
 	case o.measure != "":
 		err = s.print(tables.Measure(a.Curves, a.Measures[0]))
-	case a.Kind != "train" && len(a.Measures) == 0:
+	case !a.Kind.Trains && len(a.Measures) == 0:
 		return a.nothing()
-	case a.Kind != "train":
+	case !a.Kind.Trains:
 		err = s.print(tables.Measures(a.Curves, a.Measures))
 	case a.noBase != nil && a.NoBase.Silent(len(a.Curves)):
 		a.warn(s)

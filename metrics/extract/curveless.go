@@ -4,16 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
-
-// mainFigures are what curves are made of unless another figure is asked for, by kind.
-var mainFigures = map[string][]string{
-	"train":      {metrics.FigureThroughput, measure.TokensPerSecond, metrics.FigureToTarget, metrics.FigureMissedTarget, metrics.FigureTrainSeconds},
-	"serve":      {measure.RequestsPerSecond, measure.SamplesPerSecond, measure.RateWithinLimit},
-	"collective": {measure.BusBW},
-}
 
 // rank orders notes: first contradictions and rates that are missing.
 func rank(note string) int {
@@ -29,7 +21,7 @@ func (r *Content) Curveless() string {
 	if r.Failed != "" {
 		return "the run failed, and is on no curve: " + r.Failed
 	}
-	want := mainFigures[r.Kind]
+	want := measure.KindOf(r.Kind).Main
 	if want == nil {
 		return ""
 	}

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/mfu"
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -211,7 +212,7 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	if err := checkAt(o.At); err != nil {
 		return Content{}, err
 	}
-	if len(o.At) > 0 && e.Kind != "serve" {
+	if len(o.At) > 0 && !measure.KindOf(e.Kind).Loads {
 		return Content{}, fmt.Errorf("%s: %s is no format of a load; --at is for those", o.File, e.Name)
 	}
 	l := newLog(o)

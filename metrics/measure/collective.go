@@ -29,7 +29,9 @@ const (
 	ofMessage   Coordinates = Bytes + " " + InPlace + " " + Op
 )
 
-var collective = []Measure{
+var collective = Kind{Name: "collective", Measures: collectives, Main: []string{BusBW}}
+
+var collectives = []Measure{
 	{Name: Latency, Title: "latency", Unit: "s", Better: Lower, Show: Seconds, At: ofOperation},
 	{Name: Bandwidth, Title: "bandwidth", Unit: "B/s", Better: Higher, At: ofOperation},
 	{Name: FitLow, Title: "fit off by", Show: Percent, At: ofOperation},

@@ -75,19 +75,19 @@ const latencies = "latency_"
 // Percentile is the measure that a limit's word is of: "p95" is latency_p95, and
 // "ttft_p95" itself.
 func Percentile(word string) (Measure, bool) {
-	i := slices.IndexFunc(serve, func(m Measure) bool {
+	i := slices.IndexFunc(serving, func(m Measure) bool {
 		return (m.Name == word || m.Name == latencies+word) && isPercentile(m.Name)
 	})
 	if i < 0 || strings.HasPrefix(word, latencies) {
 		return Measure{}, false
 	}
-	return serve[i], true
+	return serving[i], true
 }
 
 // Percentiles are the words that Percentile takes.
 func Percentiles() []string {
 	var list []string
-	for _, m := range serve {
+	for _, m := range serving {
 		if isPercentile(m.Name) {
 			list = append(list, strings.TrimPrefix(m.Name, latencies))
 		}

@@ -11,7 +11,6 @@ package measure
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -80,47 +79,35 @@ type Measure struct {
 	Axis string
 }
 
-// kinds are the measures of each kind of workload, in the order in which a
-// reader wants them.
-var kinds = map[string][]Measure{
-	"train":      training,
-	"collective": collective,
-	"serve":      slices.Concat(serve, probes(serve)),
-	"preprocess": preprocess,
-}
-
 // Of lists the measures of a kind of workload; nil for a kind that declares
 // none. Times to targets are not in it, since their names hold the target.
 func Of(kind string) []Measure {
-	list := kinds[kind]
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == kind && k.Measures != nil })
 	switch {
-	case list == nil:
+	case i < 0:
 		return nil
-	case kind == "train":
-		return slices.Concat(list, resources, ofSamples)
+	case kinds[i].Trains:
+		return slices.Concat(kinds[i].Measures, resources, ofSamples)
 	}
-	return slices.Concat(list, resources)
+	return slices.Concat(kinds[i].Measures, resources)
+}
+
+// lists are all measures that are declared.
+func lists() [][]Measure {
+	all := make([][]Measure, len(kinds))
+	for i, k := range kinds {
+		all[i] = k.Measures
+	}
+	return append(all, resources, ofSamples)
 }
 
 // Each is Of, one by one.
 func Each(kind string) iter.Seq[Measure] { return slices.Values(Of(kind)) }
 
-// Declare adds measures to a kind of workload, and undo takes them out again: for
-// kinds and measures that live in a test.
-func Declare(kind string, list ...Measure) (undo func()) {
-	before, was := kinds[kind]
-	kinds[kind] = slices.Concat(before, list)
-	return func() {
-		if kinds[kind] = before; !was {
-			delete(kinds, kind)
-		}
-	}
-}
-
 // Find finds a measure by its name, that of a time to a target ("to_0.75", "to_loss_2")
 // included. The error lists the names that there are.
 func Find(name string) (Measure, error) {
-	for _, list := range append(slices.Collect(maps.Values(kinds)), resources, ofSamples) {
+	for _, list := range lists() {
 		if i := slices.IndexFunc(list, func(m Measure) bool { return m.Name == name }); i >= 0 {
 			return list[i], nil
 		}
@@ -161,7 +148,7 @@ func utilisation(name string) bool {
 // Names lists the names of all measures, without times to targets.
 func Names() []string {
 	var names []string
-	for _, list := range append(slices.Collect(maps.Values(kinds)), resources, ofSamples) {
+	for _, list := range lists() {
 		for _, m := range list {
 			names = append(names, m.Name)
 		}

@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -36,31 +35,29 @@ func TestGain(t *testing.T) {
 // A name is one measure, whatever kinds have it, and one that judges runs has a direction.
 func TestDeclarations(t *testing.T) {
 	seen := map[string]Measure{}
-	all := maps.Clone(kinds)
-	all["every"] = Resources()
-	for kind, list := range all {
-		for _, m := range list {
+	for _, kind := range append(slices.Clone(kinds), Kind{Name: "every", Measures: Resources()}) {
+		for _, m := range kind.Measures {
 			if other, ok := seen[m.Name]; ok && other != m {
-				t.Errorf("%s: %s is declared as something else, too", kind, m.Name)
+				t.Errorf("%s: %s is declared as something else, too", kind.Name, m.Name)
 			}
 			seen[m.Name] = m
 			if m.Show == Percent && m.Unit != "" || m.Show == Seconds && m.Unit != "s" || m.Show == Size && m.Unit != "B" {
-				t.Errorf("%s: %s is shown in another unit than its own", kind, m.Name)
+				t.Errorf("%s: %s is shown in another unit than its own", kind.Name, m.Name)
 			}
 			if m.Scales && (m.Better == Neither || m.Show == Percent || m.Show == Size) {
-				t.Errorf("%s: %s has an efficiency", kind, m.Name)
+				t.Errorf("%s: %s has an efficiency", kind.Name, m.Name)
 			}
 			if !slices.IsSorted(m.At.Keys()) || m.Axis != "" && !m.At.Has(m.Axis) {
-				t.Errorf("%s: %s is at %v, along %q", kind, m.Name, m.At, m.Axis)
+				t.Errorf("%s: %s is at %v, along %q", kind.Name, m.Name, m.At, m.Axis)
 			}
 			for _, other := range m.Beside() {
 				if other.Axis != m.Axis {
-					t.Errorf("%s: %s and %s are at the same places and along different axes", kind, m.Name, other.Name)
+					t.Errorf("%s: %s and %s are at the same places and along different axes", kind.Name, m.Name, other.Name)
 				}
 			}
 			for _, key := range m.At.Keys() { // a run's own keys are beside them in what makes a curve
 				if strings.Contains(key, ".") || slices.Contains([]string{"id", "study", "framework", "workers", "nodes", "workers_per_node", "repeat", "attempt", "seed"}, key) {
-					t.Errorf("%s: %s: %s is a key of points", kind, m.Name, key)
+					t.Errorf("%s: %s: %s is a key of points", kind.Name, m.Name, key)
 				}
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -185,8 +184,9 @@ func (m Measure) Holds(at map[string]any) bool {
 // states of one is a value of it, whatever the run is of.
 func Placed() []Measure {
 	var list []Measure
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		for m := range Each(kind) {
+	byName := func(a, b Kind) int { return strings.Compare(a.Name, b.Name) }
+	for _, kind := range slices.SortedFunc(slices.Values(kinds), byName) {
+		for m := range Each(kind.Name) {
 			if m.At != "" {
 				list = append(list, m)
 			}

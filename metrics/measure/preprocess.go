@@ -28,7 +28,9 @@ const (
 	Pass  = "pass" // over the source, from 1
 )
 
-var preprocess = []Measure{
+var preprocess = Kind{Name: "preprocess", Measures: preprocessing, PerWorker: true}
+
+var preprocessing = []Measure{
 	throughput,
 	{Name: SourceRate, Title: "read", Unit: "B/s", Better: Higher, Scales: true},
 	{Name: TargetRate, Title: "written", Unit: "B/s", Better: Higher, Scales: true},

@@ -1,5 +1,7 @@
 package measure
 
+import "slices"
+
 // The measures of a service. Those of a load are of its coordinates.
 const (
 	RequestsPerSecond = "requests_per_second" // right answers in time
@@ -110,7 +112,14 @@ func probes(loads []Measure) (list []Measure) {
 	return list
 }
 
-var serve = []Measure{
+var serve = Kind{
+	Name: "serve", Measures: slices.Concat(serving, probes(serving)),
+	Main:  []string{RequestsPerSecond, SamplesPerSecond, RateWithinLimit},
+	Loads: true, Worker: "replica",
+	Rate: RateWithinLimit,
+}
+
+var serving = []Measure{
 	{Name: RequestsPerSecond, Title: "answers", Unit: "requests/s", Better: Higher, At: ofLoad, Capacity: true, Scales: true},
 	{Name: SamplesPerSecond, Title: "samples", Unit: "samples/s", Better: Higher, At: ofLoad, Scales: true},
 	{Name: LatencyP50, Title: "P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},

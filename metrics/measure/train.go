@@ -39,6 +39,13 @@ const WhyResumed = "the run went on from a checkpoint of an earlier attempt, who
 // throughput is a training's and a preprocessing's.
 var throughput = Measure{Name: Throughput, Title: "throughput", Unit: "samples/s", Better: Higher, Scales: true}
 
+var train = Kind{
+	Name: "train", Measures: training,
+	Main:   []string{Throughput, TokensPerSecond, ToTarget, "missed_target", TrainSeconds},
+	Trains: true, Exchanges: "collective",
+	Advises: Throughput, Clock: TrainSeconds,
+}
+
 var training = []Measure{
 	throughput,
 	{Name: EndToEnd, Title: "end to end", Unit: "samples/s", Better: Higher, Scales: true},

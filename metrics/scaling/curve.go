@@ -408,7 +408,7 @@ func (an *analysis) measures(runs []*Observation) []measure.Measure {
 		}
 		return list
 	}
-	list := measure.Of(cmp.Or(runs[0].Kind, "train"))
+	list := measure.Of(measure.KindOf(runs[0].Kind).Name)
 	var targets []measure.Target
 	var reported []measure.Measure
 	for i := range runs {
@@ -425,12 +425,7 @@ func (an *analysis) measures(runs []*Observation) []measure.Measure {
 }
 
 // Worker is what a worker is called: a service's are its replicas.
-func (c Curve) Worker() string {
-	if c.Kind == "serve" {
-		return "replica"
-	}
-	return "worker"
-}
+func (c Curve) Worker() string { return measure.KindOf(c.Kind).WorkerName() }
 
 // Find finds a measure by its name: one that is declared, the time to a target,
 // or one that a run of the curves reports.

@@ -180,7 +180,7 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	}
 	asked := an.asked()
 	rates := trains(s.runs) && c.Measured(asked) && (an.of.Name == "" && an.asksThroughput() || an.of.RatesSamples())
-	exchanges := slices.ContainsFunc(s.runs, func(o *Observation) bool { return cmp.Or(o.Kind, "train") == "train" })
+	exchanges := slices.ContainsFunc(s.runs, func(o *Observation) bool { return measure.KindOf(o.Kind).Exchanges != "" })
 	if rates && exchanges && c.Scaling != "weak" && c.Scaling != "strong" {
 		list = append(list, "the runs do not record whether scaling is weak or strong")
 	}
@@ -240,7 +240,7 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 // training.
 func trains(runs []*Observation) bool {
 	return slices.ContainsFunc(runs, func(o *Observation) bool {
-		return slices.ContainsFunc(measure.Of(cmp.Or(o.Kind, "train")), func(m measure.Measure) bool { return m.Name == measure.Throughput })
+		return measure.KindOf(o.Kind).Has(measure.Throughput)
 	})
 }
 

@@ -52,7 +52,7 @@ func (r *Outcome) stated(in Input) {
 		}
 		r.one(m, found)
 		switch {
-		case len(found) == 1 && ours && (in.Kind == "train" || found[0].File != ""): // a benchmark of ours has measured its own
+		case len(found) == 1 && ours && (measure.KindOf(in.Kind).Trains || found[0].File != ""): // a benchmark of ours has measured its own
 			r.warn("%s", describe(found[0]))
 		case len(found) > 1:
 			r.warn("%s", r.Why[m.Name])

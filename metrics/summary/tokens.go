@@ -54,7 +54,7 @@ func (r *Outcome) tokens(in Input) {
 // of samples and it is said how many tokens a sample has.
 func (r *Outcome) ofTokens(in Input, f metrics.Figure) {
 	known := r.Known(measure.TokensPerSecond)
-	if known == nil || f.Unit != "tokens/s" || len(f.At) > 0 || in.Kind != "train" || in.SampleTokens < 1 || len(in.Steps) > 0 || r.Known(measure.Throughput) != nil {
+	if known == nil || f.Unit != "tokens/s" || len(f.At) > 0 || !measure.KindOf(in.Kind).Trains || in.SampleTokens < 1 || len(in.Steps) > 0 || r.Known(measure.Throughput) != nil {
 		return
 	}
 	r.Values[measure.Throughput] = *known / in.SampleTokens

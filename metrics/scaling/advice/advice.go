@@ -325,7 +325,7 @@ func (s *study) fit() error {
 	}
 	switch {
 	case s.curve.Scaling == "weak", s.curve.Scaling == "strong":
-	case s.curve.Parameters["workload.kind"] == "preprocess":
+	case measure.KindOf(fmt.Sprint(s.curve.Parameters["workload.kind"])).PerWorker:
 		// Whatever the number of workers, each takes one sample after the other: as with
 		// weak scaling, its work does not shrink.
 	default:

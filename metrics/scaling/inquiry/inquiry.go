@@ -43,9 +43,9 @@ type Answer struct {
 	Observations []scaling.Observation
 	Curves       []scaling.Curve
 	Axis         string
-	// Kind is the kind of workload that the answer is about: "train" where any run
+	// Kind is the kind of workload that the answer is about: a training where any run
 	// trains and no measure was asked for.
-	Kind string
+	Kind measure.Kind
 	// Measures are what was asked for: one, or those that the kind is about.
 	Measures []measure.Measure
 	// Against is the measure that Question.Axis named; nil for a parameter.
@@ -70,8 +70,8 @@ func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Ans
 		a.Measures = []measure.Measure{of}
 	} else {
 		a.keep(&planned)
-		a.Measures = main(a.Observations, a.Kind)
-		if a.Kind != "train" && len(a.Measures) > 0 {
+		a.Measures = main(a.Observations, a.Kind.Name)
+		if !a.Kind.Trains && len(a.Measures) > 0 {
 			of = a.Measures[0]
 		}
 	}
@@ -207,19 +207,19 @@ func (e *UnknownMeasure) Error() string {
 	return fmt.Sprintf("unknown measure %q; choose one of %s, or the time to a target: to_0.75, to_loss_2", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Kind is the kind of workload that runs are of: "train" where any of them trains
-// or nobody says, else the first by name.
-func Kind(obs []scaling.Observation) string {
-	kind := ""
+// Kind is the kind of workload that runs are of: a training where any of them trains or
+// none says its kind, else the first by name.
+func Kind(obs []scaling.Observation) measure.Kind {
+	name := ""
 	for _, o := range obs {
-		if _, rate := o.Value(measure.Throughput); rate || o.Kind == "train" {
-			return "train"
+		if _, rate := o.Value(measure.Throughput); rate || o.Kind != "" && measure.KindOf(o.Kind).Trains {
+			return measure.KindOf("")
 		}
-		if kind == "" || o.Kind != "" && o.Kind < kind {
-			kind = o.Kind
+		if name == "" || o.Kind != "" && o.Kind < name {
+			name = o.Kind
 		}
 	}
-	return cmp.Or(kind, "train")
+	return measure.KindOf(name)
 }
 
 // keep leaves the runs and planned points of the answer's kind, and says how many
@@ -228,8 +228,8 @@ func (a *Answer) keep(planned *[]scaling.Planned) {
 	others := map[string]int{}
 	other := func(o scaling.Observation) bool {
 		_, rate := o.Value(measure.Throughput)
-		kind := cmp.Or(o.Kind, "train")
-		if kind == a.Kind || rate && a.Kind == "train" {
+		kind := measure.KindOf(o.Kind).Name
+		if kind == a.Kind.Name || rate && a.Kind.Trains {
 			return false
 		}
 		others[kind]++
@@ -241,7 +241,7 @@ func (a *Answer) keep(planned *[]scaling.Planned) {
 	}
 	*planned = slices.DeleteFunc(slices.Clone(*planned), func(p scaling.Planned) bool {
 		kind, said := p.Parameters["workload.kind"].(string)
-		return said && kind != a.Kind && !(a.Kind == "train" && hasThroughput(kind))
+		return said && !a.Kind.Like(measure.KindOf(kind))
 	})
 	for _, kind := range slices.Sorted(maps.Keys(others)) {
 		runs := fmt.Sprintf("%d runs", others[kind])
@@ -250,12 +250,6 @@ func (a *Answer) keep(planned *[]scaling.Planned) {
 		}
 		a.Warnings = append(a.Warnings, fmt.Sprintf("%s of kind %q left out; name a measure with -m to include them", runs, kind))
 	}
-}
-
-// hasThroughput reports whether runs of the kind have one, and are asked like a
-// training.
-func hasThroughput(kind string) bool {
-	return slices.ContainsFunc(measure.Of(kind), func(m measure.Measure) bool { return m.Name == measure.Throughput })
 }
 
 // main are the measures that a kind of workload is about: the first that it

@@ -96,7 +96,7 @@ func TestKind(t *testing.T) {
 		"two kinds":                  {[]scaling.Observation{{Kind: "serving"}, {Kind: "collective"}}, "collective"},
 		"a benchmark and a training": {[]scaling.Observation{{Kind: "collective"}, train(1, 1, 0)}, "train"},
 	} {
-		if got := Kind(c.list); got != c.want {
+		if got := Kind(c.list).Name; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -160,7 +160,7 @@ func TestMixedKinds(t *testing.T) {
 	obs := []scaling.Observation{train(1, 1, 100), served(2), train(2, 1, 200)}
 	planned := []scaling.Planned{{Point: "2", Framework: "native", Workers: 2, Parameters: obs[1].Parameters}}
 	a, err := Ask(obs, planned, Question{})
-	if err != nil || a.Kind != "train" || len(a.Curves) != 1 || len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], `1 run of kind "serving" left out`) {
+	if err != nil || a.Kind.Name != "train" || len(a.Curves) != 1 || len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], `1 run of kind "serving" left out`) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if a, err = Ask(obs, nil, Question{Measure: "answer"}); err != nil || len(a.Curves) != 1 || len(a.Curves[0].Points) != 2 {
