@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func costCommand(s *session) *cli.Command {
 		Flags: append(append([]cli.Flag{siteFlag(&o.site)}, o.flags()...),
 			mixFlag(&o.mix),
 			baselineFlag(&o.baseline),
-			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "the time", Usage: "cost against the `MEASURE`, such as throughput or one that runs report, with the Pareto front"},
+			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "the time", Usage: "cost against the `MEASURE`, such as throughput or one that runs report, with the Pareto front; of a service, the rate at which answers are priced: rate_within_limit or requests_per_second"},
 			&cli.StringFlag{Name: "per", Destination: &o.per, Value: "run", Usage: "time and cost per `WORK`: run or epoch"},
 			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "no target", Usage: "time and cost until `TARGET` is reached, instead of --per: an accuracy such as 0.75, or loss=2"},
 			&cli.StringFlag{Name: "clock", Destination: &o.clock, Value: "train", Usage: "`CLOCK` of the time: train (from the start of training) or job (from the scheduler)"},
@@ -90,7 +91,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 				hint: "`" + appName + " scaling STUDY -m " + o.measure + "` prints them."}
 		}
 	}
-	priced, more, err := tariff.Configurations(observations, clock, o.mix)
+	priced, more, err := tariff.Configurations(observations, clock, compare.Measure, o.mix)
 	if err != nil {
 		return err
 	}
@@ -114,20 +115,33 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 }
 
 // million is what a service costs: a million answers, at the largest rate within its
-// limit.
+// limit where runs found one, else at the rates that were measured.
 func (o *costOptions) million(compare cost.Options, runs []scaling.Observation) (cost.Options, error) {
-	if o.per != "run" || o.target.Target != nil || o.measure != "" {
-		return compare, usagef("--per, --target and --metric are for trainings; a service is priced per million answers")
+	if o.per != "run" || o.target.Target != nil {
+		return compare, usagef("--per and --target are for trainings; a service is priced per million answers")
 	}
-	if !slices.ContainsFunc(runs, func(r scaling.Observation) bool {
-		return slices.ContainsFunc(r.Places, func(p measure.Place) bool { _, ok := p.Values[measure.RateWithinLimit]; return ok })
-	}) {
-		return compare, &usageError{err: fmt.Errorf("no run of study %q has found a largest rate within a limit; cost needs it to price a million answers", runs[0].Study),
-			hint: fmt.Sprintf("Set workload.limit, such as limit = { p95 = \"50ms\" }. If it is set, `%s scaling %s` says why runs found none.", appName, runs[0].Study)}
+	has := func(name string) bool {
+		return slices.ContainsFunc(runs, func(r scaling.Observation) bool {
+			return slices.ContainsFunc(r.Places, func(p measure.Place) bool { _, ok := p.Values[name]; return ok })
+		})
+	}
+	rates := []string{measure.RateWithinLimit, measure.RequestsPerSecond}
+	name := o.measure
+	for _, rate := range rates {
+		if name == "" && has(rate) {
+			name = rate
+		}
+	}
+	switch {
+	case name != "" && !slices.Contains(rates, name):
+		return compare, usagef("--metric %s is not a rate of answers; a service is priced per million of them: %s", name, strings.Join(rates, ", "))
+	case name == "" || !has(name):
+		return compare, &usageError{err: fmt.Errorf("no run of study %q has %s; cost needs it to price a million answers", runs[0].Study, cmp.Or(name, "a rate of answers")),
+			hint: fmt.Sprintf("`%s scaling %s` says why runs found none; a limit such as workload.limit = { p95 = \"50ms\" } makes them search the largest rate within it.", appName, runs[0].Study)}
 	}
 	compare.Work.Million = true
 	var err error
-	compare.Measure, err = measure.Find(measure.RateWithinLimit)
+	compare.Measure, err = measure.Find(name)
 	return compare, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -104,6 +105,17 @@ func (o *curveOptions) question() (q inquiry.Question, err error) {
 	return q, err
 }
 
+// loadOf is the load within runs that a condition names, such as threads = 4: people
+// write it for --at.
+func loadOf(where string) (at scaling.Condition, ok bool) {
+	key, value, ok := strings.Cut(where, "=")
+	key, value = strings.TrimSpace(key), strings.Trim(value, "= ")
+	if _, err := strconv.ParseFloat(value, 64); err != nil || !measure.OfLoad(key) {
+		return at, false
+	}
+	return scaling.Condition{Key: key, Value: value}, true
+}
+
 // unanswered is an error of package inquiry in the words of the options.
 func unanswered(err error) error {
 	var part *inquiry.Error
@@ -146,7 +158,12 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	}
 	defer db.Close()
 	spareMemory()
-	obs, warnings, err := db.Select(ctx, store.Filter{Study: name, Where: o.where, Planned: !o.edited && o.points == nil})
+	filter := store.Filter{Study: name, Where: o.where, Planned: !o.edited && o.points == nil}
+	obs, warnings, err := db.Select(ctx, filter)
+	if at, of := loadOf(o.where); of && len(obs) == 0 { // it chooses within runs, not among them
+		filter.Where, o.where, question.At = "", "", append(question.At, at)
+		obs, warnings, err = db.Select(ctx, filter)
+	}
 	if err != nil {
 		return nil, s.missing(ctx, name, err)
 	}

@@ -23,7 +23,7 @@ type Question struct {
 // and cost. The work that says most is to the hardest target that was reached,
 // else an epoch, else a run.
 func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observation, q Question) (*cost.Comparison, error) {
-	list, _, err := t.Configurations(observations, Train, q.Mix)
+	list, _, err := t.Configurations(observations, Train, measure.Measure{}, q.Mix)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func TestConfigurations(t *testing.T) {
 		observation("b", 2, 2, "cpu", map[string]any{"workers": int64(2)}),
 		observation("c", 4, 1, "gpu", map[string]any{"workers": int64(4), "resources.device": "gpu"}),
 		observation("d", 8, 1, "", nil),
-	}, Job, true)
+	}, Job, measure.Measure{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestConfigurationsByNode(t *testing.T) {
 			}
 			list = append(list, o)
 		}
-		configurations, warnings, err := tariff.Configurations(list, Train, false)
+		configurations, warnings, err := tariff.Configurations(list, Train, measure.Measure{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestMillionAnswers(t *testing.T) {
 			list = append(list, o)
 		}
 	}
-	configurations, _, err := tariff.Configurations(list, Million, false)
+	configurations, _, err := tariff.Configurations(list, Million, rateWithinLimit(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,4 +261,13 @@ func TestMillionAnswers(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+}
+
+func rateWithinLimit(t *testing.T) measure.Measure {
+	t.Helper()
+	m, err := measure.Find(measure.RateWithinLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

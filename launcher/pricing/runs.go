@@ -20,21 +20,19 @@ type Clock string
 const (
 	Train Clock = "train" // from the first step on
 	Job   Clock = "job"   // of the scheduler
-	// Million is the time in which a service has a million answers, at the largest
-	// rate within its limit.
+	// Million is the time in which a service has a million answers, at a rate of
+	// answers.
 	Million Clock = "million"
 )
 
 // Configurations are the runs by series and worker count, each with its price on
-// a clock; mix lets one series hold runs that ran on different things. The
+// a clock; mix lets one series hold runs that ran on different things. rate is the
+// measure of answers a second of the clock Million, and not used otherwise. The
 // warnings are on what the series are made of.
-func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock, mix bool) ([]cost.Configuration, []string, error) {
+func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock, rate measure.Measure, mix bool) ([]cost.Configuration, []string, error) {
 	o := scaling.Options{Mix: mix}
 	if clock == Million {
-		var err error
-		if o.Measure, err = measure.Find(measure.RateWithinLimit); err != nil {
-			return nil, nil, err
-		}
+		o.Measure = rate
 	}
 	curves, err := scaling.Analyse(observations, o)
 	var noBase *scaling.NoBaseError
@@ -61,10 +59,10 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 			config := cost.Configuration{Series: c.Series, Workers: p.Workers, Parameters: parameters, ByNode: c.ByNode, Measured: p.Measures}
 			for _, r := range p.Runs {
 				run := t.run(byRun[r.ID], clock)
-				if clock == Million { // a run has a rate for each batch, and its curve is of one
+				if clock == Million { // a run has a rate for each load, and its curve is of one
 					run.Values, run.Seconds = r.Values, 0
-					if rate := r.Values[measure.RateWithinLimit]; rate > 0 { // one that found none may have other values of the batch
-						run.Seconds = 1e6 / rate
+					if answers := r.Values[rate.Name]; answers > 0 { // one that found none may have other values of the load
+						run.Seconds = 1e6 / answers
 					}
 				}
 				config.Runs = append(config.Runs, run)

@@ -28,7 +28,7 @@ func (r *Row) amounts(c Configuration, o Options) error {
 		}
 		if why == "" && !(seconds > 0) {
 			if why = "recorded no time"; o.Work.Million {
-				why = "found no largest rate within the limit"
+				why = "has no " + o.Measure.Title
 			}
 		}
 		if why != "" {

@@ -24,8 +24,8 @@ func (t *table) named(columns map[string]Column) map[string]Column {
 	take := func(names []string) {
 		for _, ours := range names {
 			_, mapped := columns[ours]
-			if _, has := t.at[ours]; has && !mapped && !other[ours] && !slices.Contains(t.l.o.Given, ours) {
-				all[ours] = Column{Name: ours}
+			if name, has := t.ours(ours); has && !mapped && !other[name] && !slices.Contains(t.l.o.Given, ours) {
+				all[ours] = Column{Name: name}
 			}
 		}
 	}
@@ -46,6 +46,24 @@ func (t *table) named(columns map[string]Column) map[string]Column {
 		take(TrainFigures)
 	}
 	return all
+}
+
+// ours is the column with one of our names, alone or with a unit in brackets behind it:
+// "latency_p95 (ms)". Of two such columns neither is meant.
+func (t *table) ours(name string) (column string, has bool) {
+	if _, has := t.at[name]; has {
+		return name, true
+	}
+	var found []string
+	for c := range t.at {
+		if strings.TrimSpace(brackets.ReplaceAllString(c, "")) == name {
+			found = append(found, c)
+		}
+	}
+	if len(found) != 1 {
+		return "", false
+	}
+	return found[0], true
 }
 
 // rowsOfTime are the columns that make rows the epochs or steps of one run.

@@ -2,6 +2,8 @@ package extract
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -48,5 +50,34 @@ func TestMappingOneFigureKeepsTheOthers(t *testing.T) {
 	}
 	if figures["throughput"] != 1430 || evaluated != "0.76 after 41.5 s" {
 		t.Errorf("%v and an evaluation of %q", figures, evaluated)
+	}
+}
+
+// A unit in brackets behind one of our names is part of the heading, not of the name.
+// Two columns that differ in it alone are ambiguous, and neither is read.
+func TestUnitBehindOurName(t *testing.T) {
+	for file, want := range map[string]string{
+		"replicas,threads,requests_per_second,latency_p95 (ms)\n1,4,80,36.5\n":                        "latency_p95 0.0365, requests_per_second 80, samples_per_second 80",
+		"replicas,threads,requests_per_second,latency_p95 [s]\n1,4,80,0.25\n":                         "latency_p95 0.25, requests_per_second 80, samples_per_second 80",
+		"replicas,threads,requests_per_second,latency_p95 (ms),latency_p95 (s)\n1,4,80,36.5,0.0365\n": "requests_per_second 80, samples_per_second 80",
+	} {
+		figures := map[string]float64{}
+		for run, err := range Runs(strings.NewReader(file), Options{File: "t.csv"}, nil) {
+			if err != nil {
+				t.Fatalf("%q: %v", file, err)
+			}
+			for e := range run.Result.Events() {
+				if e.Figure != nil {
+					figures[e.Figure.Name] = e.Figure.Value
+				}
+			}
+		}
+		var got []string
+		for _, name := range slices.Sorted(maps.Keys(figures)) {
+			got = append(got, fmt.Sprintf("%s %.4g", name, figures[name]))
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%q: %v, want %s", file, got, want)
+		}
 	}
 }

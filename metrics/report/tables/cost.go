@@ -222,7 +222,7 @@ func costNotes(rows []cost.Row, currency string, o cost.Options) []string {
 	}
 	notes := []string{"Time and cost of " + o.Work.String() + ": medians over runs."}
 	if o.Work.Million {
-		notes[0] = "Cost of a million answers at the largest rate within the limit, all replicas busy: medians over runs."
+		notes[0] = "Cost of a million answers at the " + loadOf(o.Measure) + ", all replicas busy: medians over runs."
 	}
 	switch title := o.Measure.Title; {
 	case o.Measure.Name == "":
@@ -347,4 +347,12 @@ func CostData(rows []cost.Row, currency string, o cost.Options) *table.Table {
 		t.Add(append(cells, front, table.NonZero(strings.Join(why, "; ")), warnings)...)
 	}
 	return t
+}
+
+// loadOf is the load at which answers are priced, by the measure of their rate.
+func loadOf(m measure.Measure) string {
+	if m.Name == measure.RateWithinLimit {
+		return "largest rate within the limit"
+	}
+	return "rate that was measured"
 }
