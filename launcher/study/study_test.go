@@ -133,7 +133,7 @@ colour = [1]
 [resurces]
 `, `study.toml:3: study.name: "a/b" cannot name a folder
 study.toml:4: study.repeats: want 1 to 1000, got 0
-study.toml:5: study.colour: unknown key; valid here: name, repeats, first_repeat, seed, site
+study.toml:5: study.colour: unknown key; valid here: name, repeats, first_repeat, seed, site, share
 study.toml:8: workload.batch: want 1 to 16777216, got -1
 study.toml:9: workload.epochs: want a whole number, got a string
 study.toml:10: workload.scaling: "sideways" is not known; valid: "weak", "strong"

@@ -144,7 +144,7 @@ func TestNoTrainingClock(t *testing.T) {
 	if got.Known("final_accuracy") == nil {
 		t.Errorf("%v", got.Values)
 	}
-	if !slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, "training clock") }) {
+	if !slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, "time since training began") }) {
 		t.Errorf("warnings %q do not say so", got.Warnings)
 	}
 }
