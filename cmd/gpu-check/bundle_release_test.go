@@ -17,8 +17,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/scalebench/scalebench/launcher/gpu/double"
-	nvmldouble "github.com/scalebench/scalebench/launcher/gpu/nvml/double"
+	"github.com/scalebench/scalebench/launcher/gpu/fake"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 )
 
@@ -82,15 +81,15 @@ func (n *node) write(name, text string) {
 func (n *node) fakes(kernels fs.FS) []string {
 	n.t.Helper()
 	dir := n.t.TempDir()
-	gpu, err := double.BuildKernels(dir, "libgpu-double.so", kernels)
+	gpu, err := fake.BuildKernels(dir, "libgpu-double.so", kernels)
 	n.did(err)
-	sensors, err := nvmldouble.Build(dir)
+	sensors, err := fake.BuildNVML(dir)
 	n.did(err)
 	n.copy(gpu, "lib/libgpu-double.so", 0o755)
 	n.copy(sensors, "lib/libnvml-double.so", 0o755)
 	n.write("gpus", "gpu\npower 0:250\n")
 	return []string{"SCALEBENCH_CUDA=/lib/libgpu-double.so", "SCALEBENCH_CUBLAS=/lib/libgpu-double.so", "SCALEBENCH_NCCL=/lib/libgpu-double.so",
-		"SCALEBENCH_NVML=/lib/libnvml-double.so", nvmldouble.Variable + "=/gpus"}
+		"SCALEBENCH_NVML=/lib/libnvml-double.so", fake.NVMLVariable + "=/gpus"}
 }
 
 // check runs gpu-check there, as root of a user namespace without a network, and

@@ -225,8 +225,8 @@ github.com/scalebench/scalebench/launcher/gpu/cuda._Cfunc_cuda_upload(0x7f)
 	_cgo_gotypes.go:1 +0x4b
 github.com/scalebench/scalebench/launcher/gpu/cuda.(*Device).Upload(0xc0, 0x1)
 	github.com/scalebench/scalebench/launcher/gpu/cuda/device.go:1 +0x4b
-github.com/scalebench/scalebench/launcher/gpucheck/kernels.put[...](0xc0)
-	github.com/scalebench/scalebench/launcher/gpucheck/kernels/bench.go:1
+github.com/scalebench/scalebench/launcher/gpucheck/suite.put[...](0xc0)
+	github.com/scalebench/scalebench/launcher/gpucheck/suite/bench.go:1
 
 goroutine 8 [running]:
 github.com/scalebench/scalebench/launcher/world.FreePort(0x1)

@@ -9,20 +9,20 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/scalebench/scalebench/launcher/gpucheck/check"
+	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/slurm"
 )
 
 // A failure is everything that is needed to understand it on another machine.
 type failure struct {
-	check.Failure
+	gpucheck.Failure
 	Versions  map[string]string `json:"versions"`
 	DriverLog []string          `json:"driver_log"` // lines of the kernel's log
 	Reproduce string            `json:"reproduce"`  // a shell command, in the bundle's folder
 }
 
 // checkError is a failed check of results.
-type checkError struct{ check.Failure }
+type checkError struct{ gpucheck.Failure }
 
 func (e *checkError) Error() string { return strings.Join(e.Said, "; ") }
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpucheck"
-	"github.com/scalebench/scalebench/launcher/gpucheck/check"
 )
 
 // driverPart is the part without which there is nothing to check.
@@ -206,7 +205,7 @@ func (c *checker) check(ctx context.Context, o *outcome) error {
 		c.endChecks()
 		return fmt.Errorf("%w; the worker was in %s", context.Cause(ctx), strings.Join(frames(w.said.String()), ", called by "))
 	}
-	var r check.Result
+	var r gpucheck.Result
 	if a.err == nil {
 		a.err = json.Unmarshal(a.text, &r)
 	}
@@ -227,7 +226,7 @@ func (c *checker) check(ctx context.Context, o *outcome) error {
 
 func (c *checker) startChecks() error {
 	w := &checks{cmd: exec.Command(c.Worker, "check"), said: &tail{}}
-	w.cmd.Env = append(slices.Clone(c.environment), check.PythonVariable+"="+c.python)
+	w.cmd.Env = append(slices.Clone(c.environment), gpucheck.PythonVariable+"="+c.python)
 	w.cmd.Stderr = w.said
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := w.cmd.StdinPipe()

@@ -9,7 +9,6 @@ import (
 	"net"
 
 	"github.com/scalebench/scalebench/launcher/gpucheck"
-	"github.com/scalebench/scalebench/launcher/gpucheck/check"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -73,7 +72,7 @@ func (c *checker) correctness(ctx context.Context, o *outcome) error {
 			for _, d := range p.Wrong {
 				said = append(said, d.String())
 			}
-			return &checkError{check.Failure{Said: said, Differences: p.Wrong}}
+			return &checkError{gpucheck.Failure{Said: said, Differences: p.Wrong}}
 		}
 	}
 	where := "each on its GPU"

@@ -8,7 +8,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
-	"github.com/scalebench/scalebench/launcher/gpucheck/check"
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
@@ -17,8 +16,8 @@ func TestPage(t *testing.T) {
 	r := &report{Record: gpucheck.Record{Date: "2026-12-01", Commit: "abc123", GPUs: "1 × NVIDIA H100 80GB HBM3", Driver: "12.8", NCCL: "2.28.0", PyTorch: "2.9.0"}, Calls: []call{{Host: "n1"}, {Host: "n2"}, {Host: "n1"}},
 		Parts: []*outcome{
 			{Name: "kernels/sgd", Result: passed, Seconds: 0.25},
-			{Name: "kernels/adam", Result: failed, Failure: &failure{Reproduce: "./gpu-check --only kernels/adam", Failure: check.Failure{Said: []string{"weights: 1 of 9"},
-				Differences: []check.Difference{{What: "weights", Wrong: 1, Elements: 9, Shape: "9", First: []check.Value{{Index: 4, Got: "NaN", Want: "0.5"}}, Launch: &check.Launch{Kernel: "adam", Blocks: 3, Threads: 256, Arguments: "{Count:517}"}}}}}},
+			{Name: "kernels/adam", Result: failed, Failure: &failure{Reproduce: "./gpu-check --only kernels/adam", Failure: gpucheck.Failure{Said: []string{"weights: 1 of 9"},
+				Differences: []gpucheck.Difference{{What: "weights", Wrong: 1, Elements: 9, Shape: "9", First: []gpucheck.Value{{Index: 4, Got: "NaN", Want: "0.5"}}, Launch: &gpucheck.Launch{Kernel: "adam", Blocks: 3, Threads: 256, Arguments: "{Count:517}"}}}}}},
 			{Name: "collectives/correct", Result: passed, Mark: notPerformance, Found: []string{"all"}},
 			{Name: "study/whole", Result: leftOut, Why: "there is no Slurm"},
 			{Name: "training/resnet20-128", Result: passed, Rates: []rate{{Model: "resnet20", Batch: 128, Trainer: nativeTrainer, Precision: "fp32", Median: 3000}}},

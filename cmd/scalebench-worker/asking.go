@@ -13,11 +13,8 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/serve/load"
-	"github.com/scalebench/scalebench/launcher/serve/replica"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 	"github.com/scalebench/scalebench/launcher/serve/target"
-	"github.com/scalebench/scalebench/launcher/serve/trial"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
@@ -54,7 +51,7 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 	if err := r.phase("ready"); err != nil {
 		return err
 	}
-	s := trial.Service{Dial: dial, Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt, Log: r.latencies}
+	s := loadtest.Service{Dial: dial, Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt, Log: r.latencies}
 	if s.InProcess {
 		s.Null = nil // there is no client of a server
 	}
@@ -63,7 +60,7 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 
 // dialer is how to ask servers for so many samples at once: by the Open Inference
 // Protocol, or whatever path and payload say; or the model in this process.
-func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func() (load.Sender, error), error), error) {
+func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func() (loadtest.Sender, error), error), error) {
 	w := r.point.Workload.Serve
 	var expect []byte
 	if w.Expect != "" {
@@ -81,7 +78,7 @@ func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func
 			}
 			h.Bodies, h.ContentType = [][]byte{body}, w.ContentType
 		}
-		return func(batch int) (func() (load.Sender, error), error) {
+		return func(batch int) (func() (loadtest.Sender, error), error) {
 			if _, warm := r.asked[batch]; !warm {
 				r.asked[batch] = overHTTP(h, time.Now().Add(time.Duration(w.Timeout)))
 			}
@@ -93,7 +90,7 @@ func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func
 		return nil, err
 	}
 	asked := map[int]*target.Question{} // by batch
-	return func(batch int) (func() (load.Sender, error), error) {
+	return func(batch int) (func() (loadtest.Sender, error), error) {
 		if asked[batch] == nil {
 			in, err := r.inputs(batch)
 			if err != nil {
@@ -125,7 +122,7 @@ func (r *serving) inputs(batch int) (target.Inputs, error) {
 	w := r.point.Workload.Serve
 	if files := w.Inputs.Of(); len(files) > 0 && r.samples == nil {
 		var err error
-		if r.samples, err = samples.Read(files, w.Outputs.Of(), w.Batch); err != nil {
+		if r.samples, err = target.ReadSamples(files, w.Outputs.Of(), w.Batch); err != nil {
 			return target.Inputs{}, err
 		}
 	}
@@ -164,12 +161,12 @@ func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (f
 type exchanged struct {
 	null   []string // that server's options, for scalebench-worker null
 	scheme string   // of its URL
-	dial   func(server string) func() (load.Sender, error)
+	dial   func(server string) func() (loadtest.Sender, error)
 }
 
 // overHTTP is an exchange for which each replica is asked once more.
 func overHTTP(h *target.HTTP, deadline time.Time) exchanged {
-	e := exchanged{scheme: "http://", dial: func(server string) func() (load.Sender, error) { return h.Like(server).Dial }}
+	e := exchanged{scheme: "http://", dial: func(server string) func() (loadtest.Sender, error) { return h.Like(server).Dial }}
 	switch answer := h.Warm(deadline); {
 	case !h.Streams:
 		e.null = []string{"--answer", strconv.Itoa(answer)}
@@ -182,12 +179,12 @@ func overHTTP(h *target.HTTP, deadline time.Time) exchanged {
 // overGRPC is the same over gRPC.
 func overGRPC(g *target.GRPC, deadline time.Time) exchanged {
 	return exchanged{scheme: "grpc://", null: []string{"--grpc", "--answer", strconv.Itoa(g.Warm(deadline))},
-		dial: func(server string) func() (load.Sender, error) { return g.Like(server).Dial }}
+		dial: func(server string) func() (loadtest.Sender, error) { return g.Like(server).Dial }}
 }
 
 // null starts a server that answers at once, with as much as the replicas do, and says
 // how to connect to it with the same requests; end ends it. It is on this rank's CPUs.
-func (r *serving) null(ctx context.Context, batch int) (dial func() (load.Sender, error), end func(), err error) {
+func (r *serving) null(ctx context.Context, batch int) (dial func() (loadtest.Sender, error), end func(), err error) {
 	asked, ok := r.asked[batch]
 	if !ok {
 		return nil, nil, errors.New("nothing was asked yet")
@@ -205,11 +202,11 @@ func (r *serving) null(ctx context.Context, batch int) (dial func() (load.Sender
 		return nil, nil, err
 	}
 	address := net.JoinHostPort(ip.String(), strconv.Itoa(port))
-	server, err := replica.Start(replica.Options{Arguments: append([]string{self, "null", "--listen", address}, asked.null...), Log: os.Stdout})
+	server, err := target.StartReplica(target.ReplicaOptions{Arguments: append([]string{self, "null", "--listen", address}, asked.null...), Log: os.Stdout})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := server.Ready(ctx, func(ctx context.Context) error { return replica.Accepts(ctx, address) }, 10*time.Second); err != nil {
+	if err := server.Ready(ctx, func(ctx context.Context) error { return target.Accepts(ctx, address) }, 10*time.Second); err != nil {
 		server.End()
 		return nil, nil, err
 	}

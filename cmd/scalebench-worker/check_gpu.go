@@ -14,10 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/gpucheck"
-	"github.com/scalebench/scalebench/launcher/gpucheck/check"
-	"github.com/scalebench/scalebench/launcher/gpucheck/kernels"
-	"github.com/scalebench/scalebench/launcher/gpucheck/products"
-	"github.com/scalebench/scalebench/launcher/gpucheck/steps"
+	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
@@ -34,16 +31,16 @@ func checkCommands() []*cli.Command {
 			&cli.StringFlag{Name: "model", Required: true},
 			&cli.IntFlag{Name: "batch", Required: true},
 		}},
-		{Name: "check-rank", Usage: "be one rank of a check", Hidden: true, Action: func(*cli.Context) error { return steps.Rank() }},
+		{Name: "check-rank", Usage: "be one rank of a check", Hidden: true, Action: func(*cli.Context) error { return suite.Rank() }},
 	}
 }
 
-func checks() ([]check.Check, error) {
+func checks() ([]gpucheck.Check, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(kernels.Checks(), products.Checks(), steps.Checks([]string{self, "check-rank"})), nil
+	return slices.Concat(suite.KernelChecks(), suite.ProductChecks(), suite.StepChecks([]string{self, "check-rank"})), nil
 }
 
 func listChecks(c *cli.Context) error {
@@ -65,9 +62,9 @@ func runChecks(c *cli.Context) error {
 	}
 	names := bufio.NewScanner(c.App.Reader)
 	for names.Scan() {
-		r := check.Result{Name: names.Text(), Failure: &check.Failure{Said: []string{"this worker has no such check"}}}
-		if i := slices.IndexFunc(list, func(c check.Check) bool { return c.Name == r.Name }); i >= 0 {
-			r = check.Run(list[i])
+		r := gpucheck.Result{Name: names.Text(), Failure: &gpucheck.Failure{Said: []string{"this worker has no such check"}}}
+		if i := slices.IndexFunc(list, func(c gpucheck.Check) bool { return c.Name == r.Name }); i >= 0 {
+			r = gpucheck.Run(list[i])
 		}
 		if err := json.NewEncoder(c.App.Writer).Encode(r); err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/serve"
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
-	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
@@ -96,12 +96,12 @@ func (r *serving) alone(ctx context.Context) error {
 		}
 		fmt.Printf("measuring the model alone, batch %d\n", batch)
 		d := aloneTime(time.Duration(w.Duration))
-		result, err := load.Run(ctx, load.Options{Dial: q.Dial, InFlight: 1, Duration: d, Window: d / load.Windows, Timeout: time.Duration(w.Timeout), InProcess: true})
+		result, err := loadtest.Run(ctx, loadtest.Options{Dial: q.Dial, InFlight: 1, Duration: d, Window: d / loadtest.Windows, Timeout: time.Duration(w.Timeout), InProcess: true})
 		if err != nil {
 			return fmt.Errorf("the model alone: %w", err)
 		}
 		v := result.Judge()
-		p50, why := v.Percentile(load.Latency, 0.5)
+		p50, why := v.Percentile(loadtest.Latency, 0.5)
 		if why == "" {
 			err = r.figure(metrics.Figure{Name: measure.ModelP50, Unit: "s", Value: p50, At: map[string]any{measure.Batch: float64(batch)}})
 		} else {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics/clean"
@@ -144,10 +144,10 @@ func loadByHand(c *cli.Context) error {
 			return err
 		}
 	}
-	o := load.Options{Dial: dial, Timeout: c.Duration("timeout"), Duration: c.Duration("duration")}
-	o.Window = o.Duration / load.Windows
+	o := loadtest.Options{Dial: dial, Timeout: c.Duration("timeout"), Duration: c.Duration("duration")}
+	o.Window = o.Duration / loadtest.Windows
 	if o.Window < time.Millisecond {
-		return fmt.Errorf("--duration %s is too short; want %s or more", o.Duration, load.Windows*time.Millisecond)
+		return fmt.Errorf("--duration %s is too short; want %s or more", o.Duration, loadtest.Windows*time.Millisecond)
 	}
 	if o.Timeout <= 0 {
 		return fmt.Errorf("--timeout %s must be above 0", o.Timeout)
@@ -156,7 +156,7 @@ func loadByHand(c *cli.Context) error {
 	capacity := 0.0
 	for _, n := range closed {
 		o.InFlight = int(n)
-		r, err := load.Run(ctx, o)
+		r, err := loadtest.Run(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -168,8 +168,8 @@ func loadByHand(c *cli.Context) error {
 	}
 	o.InFlight = 0
 	for i, rate := range open {
-		o.Schedule = load.Poisson(rate, o.Duration, c.Uint64("seed")+uint64(i))
-		r, err := load.Run(ctx, o)
+		o.Schedule = loadtest.Poisson(rate, o.Duration, c.Uint64("seed")+uint64(i))
+		r, err := loadtest.Run(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func loadByHand(c *cli.Context) error {
 
 // askModel makes requests from what a model says of itself; as says where it is and what
 // is expected.
-func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func() (load.Sender, error), err error) {
+func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func() (loadtest.Sender, error), err error) {
 	if as.Bodies != nil {
 		return nil, errors.New("--body and --model cannot be combined: with --model, requests follow the inputs that the model declares; leave one out")
 	}
@@ -270,7 +270,7 @@ func newLoadTable(c *cli.Context) *loadTable {
 	return t
 }
 
-func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
+func (t *loadTable) row(row loadRow, r *loadtest.Result, v loadtest.Verdict) error {
 	row.Answers, row.Errors, row.Timeouts = v.Total.Rate(), v.Total.Errors(), v.Total.Timeouts()
 	row.Client, row.Warmup, row.Doubts = r.ClientCPU, v.Warmup, v.Doubts
 	name := fmt.Sprintf("%d in flight", row.InFlight)
@@ -288,7 +288,7 @@ func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
 	case r.FirstError != nil:
 		row.Doubts = append(row.Doubts, fmt.Sprintf("the first request without a right answer in time: %v", r.FirstError))
 	}
-	percentiles := func(of load.Time, name string) *times {
+	percentiles := func(of loadtest.Time, name string) *times {
 		var t times
 		for _, p := range []struct {
 			of   float64
@@ -304,14 +304,14 @@ func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
 		}
 		return &t
 	}
-	latencies := percentiles(load.Latency, "")
+	latencies := percentiles(loadtest.Latency, "")
 	row.P50, row.P95, row.P99 = latencies.P50, latencies.P95, latencies.P99
 	if t.streams {
 		tokens, counted := v.Total.Tokens()
-		row.TTFT, row.TPOT, row.ITL = percentiles(load.FirstToken, "TTFT "), percentiles(load.PerToken, "TPOT "), percentiles(load.Gap, "ITL ")
+		row.TTFT, row.TPOT, row.ITL = percentiles(loadtest.FirstToken, "TTFT "), percentiles(loadtest.PerToken, "TPOT "), percentiles(loadtest.Gap, "ITL ")
 		row.Input, row.Cached, row.Thought = v.Total.Shares()
 		if v.Total.Reasoned() {
-			row.TTFO = percentiles(load.FirstOutput, "TTFO ")
+			row.TTFO = percentiles(loadtest.FirstOutput, "TTFO ")
 			if p := row.TTFO.P50; p != nil && t.json == nil {
 				row.Doubts = append(row.Doubts, fmt.Sprintf("answers begin with reasoning: the median time to the first output token, TTFO P50, is %s", number.Seconds(*p)))
 			}

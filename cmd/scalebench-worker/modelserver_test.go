@@ -19,7 +19,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 	"github.com/scalebench/scalebench/launcher/worker"
 )
 
@@ -54,7 +54,7 @@ func request(t *testing.T, images int, value float32) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := json.Marshal(v2.Request{Inputs: []v2.Tensor{{Name: "images", Shape: []int{images, 32, 32, 3}, Datatype: "FP32", Data: data}}})
+	body, err := json.Marshal(oip.Request{Inputs: []oip.Tensor{{Name: "images", Shape: []int{images, 32, 32, 3}, Datatype: "FP32", Data: data}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func logits(t *testing.T, answer *http.Response) (list []float32) {
 	t.Helper()
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	var response v2.Response
+	var response oip.Response
 	if err == nil {
 		err = json.Unmarshal(text, &response)
 	}
@@ -212,7 +212,7 @@ func TestServesWhatWasTrained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := json.Marshal(v2.Request{Inputs: []v2.Tensor{{Name: "images", Shape: []int{data.Test.Len(), 32, 32, 3}, Datatype: "FP32", Data: numbers}}})
+	body, err := json.Marshal(oip.Request{Inputs: []oip.Tensor{{Name: "images", Shape: []int{data.Test.Len(), 32, 32, 3}, Datatype: "FP32", Data: numbers}}})
 	if err != nil {
 		t.Fatal(err)
 	}

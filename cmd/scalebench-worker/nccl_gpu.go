@@ -13,11 +13,10 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/gpu/nccl/proof"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/collective/bench"
-	"github.com/scalebench/scalebench/launcher/native/collective/bench/gpu"
+	"github.com/scalebench/scalebench/launcher/native/gpurank"
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	engine "github.com/scalebench/scalebench/launcher/native/train/gpu"
@@ -32,7 +31,7 @@ func openNCCL(ctx context.Context, g *collective.Group, w world.World) (bench.Tr
 	if err != nil {
 		return nil, err
 	}
-	return gpu.Open(ctx, g, w, timeout, os.Getenv)
+	return gpurank.OpenTransport(ctx, g, w, timeout, os.Getenv)
 }
 
 // openEngine makes the trainer's engine on this rank's GPU.
@@ -107,22 +106,22 @@ func proveNCCL(c *cli.Context) error {
 		return err
 	}
 	defer g.Close()
-	b, err := gpu.Open(ctx, g, w, 0, os.Getenv)
+	b, err := gpurank.OpenTransport(ctx, g, w, 0, os.Getenv)
 	if err != nil {
 		g.Abort(err)
 		return err
 	}
 	found := gpucheck.Proof{GPU: b.GPU()}
 	if c.Bool("costs") {
-		var costs []proof.Cost
-		costs, err = proof.Costs(ctx, b.Proof())
+		var costs []gpurank.ProofCost
+		costs, err = gpurank.ProofCosts(ctx, b.Proof())
 		for _, cost := range costs {
 			found.Costs = append(found.Costs, gpucheck.Cost(cost))
 		}
 	} else {
-		found.Expected = proof.Checks
-		var r proof.Outcome
-		r, err = proof.Run(ctx, b.Proof(), c.Int("perturb"))
+		found.Expected = gpurank.ProofChecks
+		var r gpurank.ProofOutcome
+		r, err = gpurank.RunProof(ctx, b.Proof(), c.Int("perturb"))
 		found.Checks, found.Wrong = r.Checks, r.Wrong
 	}
 	if err = b.End(ctx, err); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/double"
+	"github.com/scalebench/scalebench/launcher/gpu/fake"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -28,7 +28,7 @@ import (
 // withDouble is this binary as the worker, with the double as its libraries.
 func withDouble(t *testing.T, environment []string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	path, err := double.BuildKernels(t.TempDir(), "libgpu-double.so", kernel.Source())
+	path, err := fake.BuildKernels(t.TempDir(), "libgpu-double.so", kernel.Source())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
 	"github.com/scalebench/scalebench/launcher/preprocess"
-	"github.com/scalebench/scalebench/launcher/preprocess/object"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
@@ -61,13 +60,13 @@ type preprocessing struct {
 	decoder func() (preprocess.Decoder, error)
 	files   []preprocess.File // this rank's
 	all     []preprocess.File
-	target  preprocess.Target // this rank's part of it; nil for none
-	clear   func() error      // removes what was written there
-	ready   *object.Store     // the target, where it is one of objects
+	target  preprocess.Target       // this rank's part of it; nil for none
+	clear   func() error            // removes what was written there
+	ready   *preprocess.ObjectStore // the target, where it is one of objects
 	store   preprocess.Store
-	objects *object.Store  // the store, where it is one of objects; nil: files
-	kernels string         // of the trainer
-	learner *train.Learner // nil: nobody learns from the samples
+	objects *preprocess.ObjectStore // the store, where it is one of objects; nil: files
+	kernels string                  // of the trainer
+	learner *train.Learner          // nil: nobody learns from the samples
 	classes *preprocess.Classes
 	last    preprocess.Learnt // of this rank's last pass
 	losses  []float64         // of each pass so far, of all ranks
@@ -134,7 +133,7 @@ func (r *preprocessing) run(ctx context.Context) (err error) {
 func (r *preprocessing) describe() error {
 	// Runs on two object stores are no repeats of each other; a folder has no such server.
 	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String(), "object_store": ""}
-	for _, s := range []*object.Store{r.objects, r.ready} {
+	for _, s := range []*preprocess.ObjectStore{r.objects, r.ready} {
 		if s != nil {
 			versions["object_store"] = s.Endpoint()
 		}
@@ -224,11 +223,11 @@ func (r *preprocessing) noSource(err error) error {
 
 // openStore chooses what the source is read from.
 func (r *preprocessing) openStore() (err error) {
-	if !strings.HasPrefix(r.asked.Source, object.Scheme) {
+	if !strings.HasPrefix(r.asked.Source, preprocess.ObjectScheme) {
 		r.store = preprocess.Folder(r.asked.Source)
 		return nil
 	}
-	if r.objects, err = object.Open(r.asked.Source, object.FromEnvironment(os.Getenv)); err != nil {
+	if r.objects, err = preprocess.OpenObjects(r.asked.Source, preprocess.ObjectAccessFromEnvironment(os.Getenv)); err != nil {
 		return err
 	}
 	r.store = r.objects
@@ -350,7 +349,7 @@ func (r *preprocessing) pass(ctx context.Context, number int, sum *tally) error 
 
 // repeated is how many requests this rank has had to make again.
 func (r *preprocessing) repeated() (n float64) {
-	for _, s := range []*object.Store{r.objects, r.ready} {
+	for _, s := range []*preprocess.ObjectStore{r.objects, r.ready} {
 		if s != nil {
 			n += float64(s.Repeated())
 		}

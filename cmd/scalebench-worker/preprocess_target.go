@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/preprocess"
-	"github.com/scalebench/scalebench/launcher/preprocess/object"
 )
 
 // ownPart names this rank's part of the target, which nobody else writes to.
@@ -21,8 +20,8 @@ func (r *preprocessing) ownPart() string {
 
 // openTarget prepares to write objects, where the target is an object store.
 func (r *preprocessing) openTarget() (err error) {
-	if strings.HasPrefix(r.asked.Target, object.Scheme) {
-		r.ready, err = object.Open(r.asked.Target+"/"+r.ownPart()+rand.Text(), object.FromEnvironment(os.Getenv))
+	if strings.HasPrefix(r.asked.Target, preprocess.ObjectScheme) {
+		r.ready, err = preprocess.OpenObjects(r.asked.Target+"/"+r.ownPart()+rand.Text(), preprocess.ObjectAccessFromEnvironment(os.Getenv))
 	}
 	return err
 }

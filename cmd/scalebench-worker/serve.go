@@ -25,8 +25,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/serve/replica"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
 	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -74,9 +72,9 @@ type serving struct {
 	framework framework.Framework
 	events    *metrics.Writer
 	group     *collective.Group
-	server    *replica.Replica  // of a replica's rank
+	server    *target.Replica   // of a replica's rank
 	asked     map[int]exchanged // of the load generator, by batch: how the service is asked
-	samples   *samples.Set      // of workload.inputs, once they are read; nil: numbers are drawn
+	samples   *target.SampleSet // of workload.inputs, once they are read; nil: numbers are drawn
 }
 
 // loads reports whether this rank is the one that puts the service under load.
@@ -263,7 +261,7 @@ func (r *serving) start(ctx context.Context) (address string, err error) {
 			return "", err
 		}
 		fmt.Printf("# replica %d on port %d\n", r.replica(), ports.Of(w.Target))
-		if r.server, err = replica.Start(replica.Options{Arguments: arguments, Environ: r.environ(), Log: os.Stdout}); err != nil {
+		if r.server, err = target.StartReplica(target.ReplicaOptions{Arguments: arguments, Environ: r.environ(), Log: os.Stdout}); err != nil {
 			return "", err
 		}
 		address = net.JoinHostPort(ip.String(), strconv.Itoa(ports.Of(w.Target)))
@@ -294,11 +292,11 @@ func isReady(w study.Serve, address string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		switch {
 		case w.Ready == "":
-			return replica.Accepts(ctx, address)
+			return target.Accepts(ctx, address)
 		case w.Target == study.GRPC:
 			return target.ServerReady(ctx, "grpc://"+address)
 		}
-		return replica.Answers(ctx, "http://"+address+w.Ready)
+		return target.Answers(ctx, "http://"+address+w.Ready)
 	}
 }
 

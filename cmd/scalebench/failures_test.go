@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/scalebench/scalebench/launcher/gpu/double"
+	"github.com/scalebench/scalebench/launcher/gpu/fake"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -72,7 +72,7 @@ type engine struct {
 func onCPUs(t *testing.T) engine { return engine{buildWorker(t), "cpu", ""} }
 
 func onGPUs(t *testing.T) engine {
-	library, err := double.BuildKernels(t.TempDir(), "libgpu-double.so", os.DirFS("../../launcher/native/train/gpu/kernel"))
+	library, err := fake.BuildKernels(t.TempDir(), "libgpu-double.so", os.DirFS("../../launcher/native/train/gpu/kernel"))
 	if err != nil {
 		t.Fatal(err)
 	}

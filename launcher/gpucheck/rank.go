@@ -1,17 +1,15 @@
 package gpucheck
 
-import "github.com/scalebench/scalebench/launcher/gpucheck/check"
-
 // NonceVariable carries the nonce by which the ranks of a proof know each other.
 const NonceVariable = "SCALEBENCH_GPU_CHECK_NONCE"
 
 // A Proof is the output of one rank of the worker's command nccl.
 type Proof struct {
-	GPU      string             `json:"gpu"`
-	Checks   int                `json:"checks"` // results compared
-	Expected int                `json:"expected"`
-	Wrong    []check.Difference `json:"wrong"`
-	Costs    []Cost             `json:"costs"`
+	GPU      string       `json:"gpu"`
+	Checks   int          `json:"checks"` // results compared
+	Expected int          `json:"expected"`
+	Wrong    []Difference `json:"wrong"`
+	Costs    []Cost       `json:"costs"`
 }
 
 // A Listed is a check of results in the list of the worker's command checks.

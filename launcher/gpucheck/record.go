@@ -1,5 +1,6 @@
 // Package gpucheck has the record of when the GPU check (cmd/gpu-check) last passed,
-// and the formats in which the worker answers the check. The record is part of the
+// the formats in which the worker answers the check, and how a check is defined
+// (check.go) and run (run.go). The record is part of the
 // source, like docs/gpu-check.md. Until one is committed, programs say wherever GPUs
 // come up that scalebench has never run on one.
 package gpucheck

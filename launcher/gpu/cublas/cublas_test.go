@@ -15,15 +15,15 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
-	"github.com/scalebench/scalebench/launcher/gpu/double"
-	"github.com/scalebench/scalebench/launcher/gpucheck/products"
+	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 )
 
 // kernels has the kernel "scale".
 const kernels = "../cuda/testdata/kernels"
 
 // built is the double.
-var built = sync.OnceValues(func() ([]byte, error) { return double.Library(os.DirFS(kernels)) })
+var built = sync.OnceValues(func() ([]byte, error) { return fake.Library(os.DirFS(kernels)) })
 
 // library puts the double where a test asks for it: a file of its own is a library
 // of its own, which counts anew.
@@ -43,11 +43,11 @@ func library(t *testing.T, path string) string {
 }
 
 // newDouble is a bench with a copy of the fake for itself, whose counters start at 1.
-func newDouble(t *testing.T) *products.Bench {
+func newDouble(t *testing.T) *suite.Bench {
 	t.Helper()
 	path := library(t, filepath.Join(t.TempDir(), "lib.so"))
 	variables := map[string]string{cublas.Variable: path, cuda.Variable: path}
-	return products.NewBench(t, func(name string) string {
+	return suite.NewBench(t, func(name string) string {
 		if v, ours := variables[name]; ours {
 			return v
 		}
@@ -60,7 +60,7 @@ func TestChecks(t *testing.T) {
 	path := library(t, filepath.Join(t.TempDir(), "lib.so"))
 	t.Setenv(cublas.Variable, path)
 	t.Setenv(cuda.Variable, path)
-	for _, c := range products.Checks() {
+	for _, c := range suite.ProductChecks() {
 		t.Run(strings.TrimPrefix(c.Name, "products/"), func(t *testing.T) { c.Run(t) })
 	}
 }
@@ -230,7 +230,7 @@ func TestCandidates(t *testing.T) {
 	if _, err := cublas.Open(getenv); err == nil || !strings.Contains(err.Error(), "cuBLAS cannot be loaded: /nowhere/libcublas.so") {
 		t.Errorf("%v", err)
 	}
-	if variables[cublas.Variable], err = double.Build(t.TempDir(), "libcublas-double.so", "cublasSetWorkspace_v2", "cublasGetStatusString"); err != nil {
+	if variables[cublas.Variable], err = fake.Build(t.TempDir(), "libcublas-double.so", "cublasSetWorkspace_v2", "cublasGetStatusString"); err != nil {
 		t.Fatal(err)
 	}
 	var missing *dl.MissingError

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/double"
+	"github.com/scalebench/scalebench/launcher/gpu/fake"
 )
 
 // open loads the double's driver; libraries are loaded once, so that GPUs has to
 // be set before.
 func open(t *testing.T) (*cuda.Driver, error) {
 	t.Helper()
-	path, err := double.Build(t.TempDir(), "libcuda-double.so")
+	path, err := fake.Build(t.TempDir(), "libcuda-double.so")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/double"
+	"github.com/scalebench/scalebench/launcher/gpu/fake"
 )
 
 // value is the number at p.
@@ -117,7 +117,7 @@ func TestGraphErrors(t *testing.T) {
 
 // A driver before CUDA 11.4 is good for all but graphs.
 func TestNoGraphs(t *testing.T) {
-	path, err := double.Build(t.TempDir(), "libcuda-double.so", "cuGraphInstantiateWithFlags")
+	path, err := fake.Build(t.TempDir(), "libcuda-double.so", "cuGraphInstantiateWithFlags")
 	if err != nil {
 		t.Fatal(err)
 	}

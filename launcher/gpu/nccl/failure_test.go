@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
-	"github.com/scalebench/scalebench/launcher/gpu/double"
+	"github.com/scalebench/scalebench/launcher/gpu/fake"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/gpu/nccl/proof"
+	"github.com/scalebench/scalebench/launcher/native/gpurank"
 )
 
 // What goes wrong on rank 1 in its third of five all-reduces ends all three
@@ -150,7 +150,7 @@ func TestNoDevice(t *testing.T) {
 }
 
 // sitAlone is a communicator of one rank, with its device.
-func sitAlone(t testing.TB) proof.Seat {
+func sitAlone(t testing.TB) gpurank.ProofRank {
 	l, d := open(t)
 	device, err := d.Bind(0)
 	if err != nil {
@@ -169,7 +169,7 @@ func sitAlone(t testing.TB) proof.Seat {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return proof.Seat{Device: device, Stream: stream, Comm: c}
+	return gpurank.ProofRank{Device: device, Stream: stream, Comm: c}
 }
 
 // Operations without sense are refused before NCCL sees them, and end the
@@ -207,7 +207,7 @@ func TestMissingFunction(t *testing.T) {
 	getenv := func(path string) func(string) string {
 		return func(name string) string { return map[string]string{nccl.Variable: path}[name] }
 	}
-	path, err := double.Build(dir, "libnccl-part.so", "ncclReduceScatter", "ncclCommAbort")
+	path, err := fake.Build(dir, "libnccl-part.so", "ncclReduceScatter", "ncclCommAbort")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestMissingFunction(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	// A later function may be missing; what needs it says so.
-	if path, err = double.Build(dir, "libnccl-old.so", "ncclCommInitRankConfig", "ncclGetLastError", "ncclCommFinalize"); err != nil {
+	if path, err = fake.Build(dir, "libnccl-old.so", "ncclCommInitRankConfig", "ncclGetLastError", "ncclCommFinalize"); err != nil {
 		t.Fatal(err)
 	}
 	l, err := nccl.Open(getenv(path))
@@ -266,7 +266,7 @@ func TestSearch(t *testing.T) {
 	}
 	contains(t, err.Error(), "NCCL cannot be loaded", "/opt/librccl.so.1")
 
-	amd, err := double.Build(t.TempDir(), "librccl.so.1")
+	amd, err := fake.Build(t.TempDir(), "librccl.so.1")
 	if err != nil {
 		t.Fatal(err)
 	}

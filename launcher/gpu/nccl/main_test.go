@@ -16,11 +16,10 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/double"
+	"github.com/scalebench/scalebench/launcher/gpu/fake"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/gpu/nccl/proof"
 	"github.com/scalebench/scalebench/launcher/native/collective"
-	"github.com/scalebench/scalebench/launcher/native/rendezvous"
+	"github.com/scalebench/scalebench/launcher/native/gpurank"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -32,7 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(beRank(name))
 	}
 	// The double is what nccl.Open and cuda.Open find here.
-	os.Exit(double.During(nil, func(path string) int {
+	os.Exit(fake.During(nil, func(path string) int {
 		os.Setenv(nccl.Variable, path)
 		os.Setenv(cuda.Variable, path)
 		return m.Run()
@@ -130,7 +129,7 @@ func beRank(scenario string) int {
 type seat struct {
 	device *cuda.Device
 	stream cuda.Stream
-	comm   *rendezvous.Comm
+	comm   *gpurank.Comm
 }
 
 func sit(ctx context.Context, timeout time.Duration) (*seat, error) {
@@ -161,7 +160,7 @@ func sit(ctx context.Context, timeout time.Duration) (*seat, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.comm, err = rendezvous.Join(ctx, l, g, nccl.Options{Stream: uintptr(s.stream), Timeout: timeout,
+	s.comm, err = gpurank.Join(ctx, l, g, nccl.Options{Stream: uintptr(s.stream), Timeout: timeout,
 		Done: func() (bool, error) { return s.device.Done(s.stream) }})
 	return s, err
 }
@@ -180,7 +179,7 @@ func runRank(scenario string, v *verdict, begin *time.Time) error {
 	*begin = time.Now()
 	switch scenario {
 	case "matrix":
-		found, err := proof.Run(ctx, proof.Seat{Device: s.device, Stream: s.stream, Comm: s.comm.Comm}, 0)
+		found, err := gpurank.RunProof(ctx, gpurank.ProofRank{Device: s.device, Stream: s.stream, Comm: s.comm.Comm}, 0)
 		v.Checks = found.Checks
 		for _, d := range found.Wrong {
 			v.Wrong = append(v.Wrong, d.String())

@@ -11,14 +11,14 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/gpu/nccl/proof"
+	"github.com/scalebench/scalebench/launcher/native/gpurank"
 )
 
 func TestEveryOperation(t *testing.T) {
 	for size := 1; size <= 4; size++ {
 		for r, v := range ranks(t, "matrix", size, nil) {
-			if v.Error != "" || len(v.Wrong) > 0 || v.Checks != proof.Checks {
-				t.Errorf("%d ranks, rank %d: %d checks of %d, %q wrong, error %q", size, r, v.Checks, proof.Checks, v.Wrong, v.Error)
+			if v.Error != "" || len(v.Wrong) > 0 || v.Checks != gpurank.ProofChecks {
+				t.Errorf("%d ranks, rank %d: %d checks of %d, %q wrong, error %q", size, r, v.Checks, gpurank.ProofChecks, v.Wrong, v.Error)
 			}
 		}
 	}

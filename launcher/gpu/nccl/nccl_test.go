@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/gpu/nccl/proof"
+	"github.com/scalebench/scalebench/launcher/native/gpurank"
 )
 
 // Numbers and names as NCCL's release notes pair them.
@@ -46,11 +46,11 @@ func TestNames(t *testing.T) {
 // puts operations into a queue behind a lock, which is part of these; NCCL
 // launches a kernel instead.
 func BenchmarkCalls(b *testing.B) {
-	var list []proof.Cost
+	var list []gpurank.ProofCost
 	s := sitAlone(b)
 	for b.Loop() {
 		var err error
-		if list, err = proof.Costs(context.Background(), s); err != nil {
+		if list, err = gpurank.ProofCosts(context.Background(), s); err != nil {
 			b.Fatal(err)
 		}
 	}

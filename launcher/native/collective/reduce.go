@@ -3,8 +3,6 @@ package collective
 import (
 	"context"
 	"fmt"
-
-	"github.com/scalebench/scalebench/launcher/native/collective/sum"
 )
 
 // op is a kind of collective, as ranks tell each other.
@@ -43,17 +41,17 @@ func (o op) String() string {
 // AllReduce replaces v on every rank by the sum of all ranks' v. All ranks get
 // the same bits.
 func (g *Group) AllReduce(ctx context.Context, v []float32) error {
-	return allReduce(ctx, g, opAllReduce, sum.Float32, v)
+	return allReduce(ctx, g, opAllReduce, sumFloat32, v)
 }
 
 // AllReduceFloat64 is AllReduce in double precision, for a few statistics.
 func (g *Group) AllReduceFloat64(ctx context.Context, v []float64) error {
-	return allReduce(ctx, g, opAllReduce64, sum.Float64, v)
+	return allReduce(ctx, g, opAllReduce64, sumFloat64, v)
 }
 
 // AllReduceInt64 is AllReduce for counts. A sum beyond an int64 wraps around.
 func (g *Group) AllReduceInt64(ctx context.Context, v []int64) error {
-	return allReduce(ctx, g, opAllReduceInt, sum.Int64, v)
+	return allReduce(ctx, g, opAllReduceInt, sumInt64, v)
 }
 
 func allReduce[T number](ctx context.Context, g *Group, op op, add adder[T], v []T) error {
@@ -91,7 +89,7 @@ func (g *Group) ReduceScatter(ctx context.Context, dst, src []float32) error {
 	err := g.do(ctx, opReduceScatter, len(bytesOf(src)), func() error {
 		g.cut(len(src))
 		if g.transport == SharedMemory {
-			return nodeReduceScatter(g.node, sum.Float32, dst, src, g.ofRanks)
+			return nodeReduceScatter(g.node, sumFloat32, dst, src, g.ofRanks)
 		}
 		work := g.workspace(len(src))
 		for i, r := range g.order {
@@ -99,12 +97,12 @@ func (g *Group) ReduceScatter(ctx context.Context, dst, src []float32) error {
 			copy(work[g.ofRanks[i]:], src[from:to])
 		}
 		if g.node != nil {
-			if err := nodeAllReduce(g.node, sum.Float32, work); err != nil {
+			if err := nodeAllReduce(g.node, sumFloat32, work); err != nil {
 				return err
 			}
 		}
 		if g.ring != nil {
-			if err := ringReduceScatter(g.ring, sum.Float32, work, g.ofNodes); err != nil {
+			if err := ringReduceScatter(g.ring, sumFloat32, work, g.ofNodes); err != nil {
 				return err
 			}
 		}
@@ -201,5 +199,5 @@ func (g *Group) Broadcast(ctx context.Context, v []float32) error {
 // Barrier returns when all ranks have called it.
 func (g *Group) Barrier(ctx context.Context) error {
 	g.one = [1]int64{1}
-	return allReduce(ctx, g, opBarrier, sum.Int64, g.one[:])
+	return allReduce(ctx, g, opBarrier, sumInt64, g.one[:])
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/native/train/model"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // guarded serves twoNumbers within limits, and returns its address.
@@ -221,7 +221,7 @@ func TestAnnouncements(t *testing.T) {
 			t.Errorf("%.20s: status %d: %s", list, got, text)
 		}
 	}
-	var few v2.Tensors
+	var few oip.Tensors
 	if err := few.UnmarshalJSON([]byte("[" + strings.Repeat(`{"name":"a,b\\","data":[1,2]},`, 1<<10-1) + "{}]")); err != nil || len(few) != 1<<10 {
 		t.Errorf("%d tensors: %v", len(few), err)
 	}

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/native/train/model"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // mostBody bounds a request: 64 MiB, some 5,000 images as binary tensors.
@@ -43,7 +43,7 @@ func Handler(m *model.Trained, c Classifier, build string) http.Handler {
 	h := &handler{model: m, classifier: c, build: build}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v2", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, v2.Server{Name: "scalebench", Version: build, Extensions: []string{v2.BinaryExtension}})
+		answer(w, oip.Server{Name: "scalebench", Version: build, Extensions: []string{oip.BinaryExtension}})
 	})
 	mux.HandleFunc("GET /v2/health/live", func(w http.ResponseWriter, _ *http.Request) { answer(w, map[string]bool{"live": true}) })
 	mux.HandleFunc("GET /v2/health/ready", func(w http.ResponseWriter, _ *http.Request) { answer(w, map[string]bool{"ready": true}) })
@@ -66,12 +66,12 @@ type handler struct {
 	build      string
 }
 
-func (h *handler) metadata() v2.Model { return describe(h.model) }
+func (h *handler) metadata() oip.Model { return describe(h.model) }
 
-func describe(m *model.Trained) v2.Model {
-	return v2.Model{Name: m.Model, Versions: []string{version}, Platform: "scalebench_native",
-		Inputs:  []v2.Port{{Name: inputName, Datatype: datatype, Shape: []int{-1, m.Height, m.Width, m.Channels}}},
-		Outputs: []v2.Port{{Name: outputName, Datatype: datatype, Shape: []int{-1, m.Classes}}}}
+func describe(m *model.Trained) oip.Model {
+	return oip.Model{Name: m.Model, Versions: []string{version}, Platform: "scalebench_native",
+		Inputs:  []oip.Port{{Name: inputName, Datatype: datatype, Shape: []int{-1, m.Height, m.Width, m.Channels}}},
+		Outputs: []oip.Port{{Name: outputName, Datatype: datatype, Shape: []int{-1, m.Classes}}}}
 }
 
 // known is next for requests that are for this model.
@@ -101,18 +101,18 @@ func (h *handler) infer(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, busy)
 		return
 	}
-	var request v2.Request
+	var request oip.Request
 	var images []float32
 	if err == nil {
-		request, images, err = h.parse(body, r.Header.Get(v2.LengthHeader))
+		request, images, err = h.parse(body, r.Header.Get(oip.LengthHeader))
 	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	logits := h.classifier.Logits(images)
-	response := v2.Response{ModelName: h.model.Model, ModelVersion: version, ID: request.ID,
-		Outputs: []v2.Tensor{{Name: outputName, Shape: []int{len(logits) / h.model.Classes, h.model.Classes}, Datatype: datatype}}}
+	response := oip.Response{ModelName: h.model.Model, ModelVersion: version, ID: request.ID,
+		Outputs: []oip.Tensor{{Name: outputName, Shape: []int{len(logits) / h.model.Classes, h.model.Classes}, Datatype: datatype}}}
 	if binaryAnswer(request) {
 		h.answerBinary(w, response, logits)
 		return
@@ -153,7 +153,7 @@ func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 }
 
 // parse reads a request and its images.
-func (h *handler) parse(body []byte, length string) (request v2.Request, images []float32, err error) {
+func (h *handler) parse(body []byte, length string) (request oip.Request, images []float32, err error) {
 	text, tensors, err := split(body, length)
 	if err != nil {
 		return request, nil, err
@@ -171,7 +171,7 @@ func (h *handler) parse(body []byte, length string) (request v2.Request, images 
 	}
 	in := request.Inputs[0]
 	image := h.metadata().Inputs[0].Shape[1:]
-	n, ok := v2.Elements(in.Shape)
+	n, ok := oip.Elements(in.Shape)
 	if !ok || len(in.Shape) != 4 || !slices.Equal(in.Shape[1:], image) || in.Shape[0] < 1 {
 		return request, nil, fmt.Errorf("the shape of %s is %v; want [N %d %d %d], with at least one image", inputName, in.Shape, image[0], image[1], image[2])
 	}
@@ -211,12 +211,12 @@ func split(body []byte, length string) (text, tensors []byte, err error) {
 	}
 	n, err := strconv.Atoi(length)
 	if err != nil || n < 0 || n > len(body) {
-		return nil, nil, fmt.Errorf("%s is %q; want the length of the JSON, 0 to the body's %d", v2.LengthHeader, length, len(body))
+		return nil, nil, fmt.Errorf("%s is %q; want the length of the JSON, 0 to the body's %d", oip.LengthHeader, length, len(body))
 	}
 	return body[:n], body[n:], nil
 }
 
-func names(inputs []v2.Tensor) string {
+func names(inputs []oip.Tensor) string {
 	var list []string
 	for _, in := range inputs {
 		list = append(list, strconv.Quote(in.Name))
@@ -226,7 +226,7 @@ func names(inputs []v2.Tensor) string {
 
 // numbers reads a tensor's data, one flat list or lists nested as its shape says.
 func numbers(data json.RawMessage, shape []int) ([]float32, error) {
-	n, _ := v2.Elements(shape)
+	n, _ := oip.Elements(shape)
 	if len(data) < 2*n { // each has a digit, and a comma or bracket
 		return nil, fmt.Errorf("too little for the %d numbers of shape %v", n, shape)
 	}
@@ -287,7 +287,7 @@ func numbers(data json.RawMessage, shape []int) ([]float32, error) {
 }
 
 // binaryAnswer says whether the output is wanted as bytes.
-func binaryAnswer(r v2.Request) bool {
+func binaryAnswer(r oip.Request) bool {
 	for _, output := range r.Outputs {
 		if b := output.Parameters.Binary; b != nil {
 			return *b
@@ -297,7 +297,7 @@ func binaryAnswer(r v2.Request) bool {
 	return b != nil && *b
 }
 
-func (h *handler) answerBinary(w http.ResponseWriter, response v2.Response, logits []float32) {
+func (h *handler) answerBinary(w http.ResponseWriter, response oip.Response, logits []float32) {
 	size := 4 * len(logits)
 	response.Outputs[0].Parameters.BinarySize = &size
 	body, err := json.Marshal(response)
@@ -305,7 +305,7 @@ func (h *handler) answerBinary(w http.ResponseWriter, response v2.Response, logi
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
-	w.Header().Set(v2.LengthHeader, strconv.Itoa(len(body)))
+	w.Header().Set(oip.LengthHeader, strconv.Itoa(len(body)))
 	for _, v := range logits {
 		body = binary.LittleEndian.AppendUint32(body, math.Float32bits(v))
 	}
@@ -322,7 +322,7 @@ func answer(w http.ResponseWriter, v any) {
 }
 
 func refuse(w http.ResponseWriter, status int, err error) {
-	body, _ := json.Marshal(v2.Error{Error: err.Error()}) // a string is always JSON
+	body, _ := json.Marshal(oip.Error{Error: err.Error()}) // a string is always JSON
 	send(w, status, "application/json", body)
 }
 

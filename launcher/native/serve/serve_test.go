@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/native/train/model"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // twoNumbers is a model of 2×2×1 images in 2 classes, whose logits are the first number
@@ -118,7 +118,7 @@ func TestInfer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			header := []string{"Content-Type", "application/json"}
 			if tt.length != "" {
-				header = append(header, v2.LengthHeader, tt.length)
+				header = append(header, oip.LengthHeader, tt.length)
 			}
 			status, _, got := ask(t, "POST", url, tt.body, header...)
 			if diff := cmp.Diff(tt.want, got); diff != "" || status != 200 {
@@ -141,10 +141,10 @@ func TestInferBinaryAnswer(t *testing.T) {
 	} {
 		status, header, got := ask(t, "POST", url, `{`+asked+`,"inputs":[{"name":"images","shape":[1,2,2,1],"datatype":"FP32","data":[1.5,2,3,4]}]}`)
 		const text = `{"model_name":"tiny","model_version":"1","outputs":[{"name":"logits","shape":[1,2],"datatype":"FP32","parameters":{"binary_data_size":8}}]}`
-		if whole := text + littleEndian(1.5, 10.5); want && (got != whole || header.Get(v2.LengthHeader) != fmt.Sprint(len(text))) {
-			t.Errorf("%s: status %d, %s %q, %q", asked, status, v2.LengthHeader, header.Get(v2.LengthHeader), got)
+		if whole := text + littleEndian(1.5, 10.5); want && (got != whole || header.Get(oip.LengthHeader) != fmt.Sprint(len(text))) {
+			t.Errorf("%s: status %d, %s %q, %q", asked, status, oip.LengthHeader, header.Get(oip.LengthHeader), got)
 		}
-		if !want && (header.Get(v2.LengthHeader) != "" || !strings.Contains(got, `"data":[1.5,10.5]`)) {
+		if !want && (header.Get(oip.LengthHeader) != "" || !strings.Contains(got, `"data":[1.5,10.5]`)) {
 			t.Errorf("%s: status %d, %q", asked, status, got)
 		}
 	}
@@ -207,10 +207,10 @@ func TestInferRefuses(t *testing.T) {
 				tt.length = fmt.Sprint(len(tt.body))
 			}
 			if tt.length != "" {
-				header = []string{v2.LengthHeader, tt.length}
+				header = []string{oip.LengthHeader, tt.length}
 			}
 			status, _, got := ask(t, "POST", url+"/v2/models/tiny/infer", tt.body+tt.tensors, header...)
-			var e v2.Error
+			var e oip.Error
 			if err := json.Unmarshal([]byte(got), &e); err != nil {
 				t.Fatalf("status %d, %q is not an error in JSON", status, got)
 			}

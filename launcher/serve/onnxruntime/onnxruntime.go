@@ -15,7 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // A Library is onnxruntime, loaded.
@@ -60,8 +60,8 @@ type Model struct {
 	library  *Library
 	session  *C.OrtSession
 	name     string
-	inputs   []v2.Port
-	outputs  []v2.Port
+	inputs   []oip.Port
+	outputs  []oip.Port
 	inNames  **C.char
 	outNames **C.char
 }
@@ -104,7 +104,7 @@ func freeNames(names **C.char, n int) {
 }
 
 // ports describes the inputs, or the outputs, and lists their names for C.
-func (m *Model) ports(output bool, n int) (ports []v2.Port, names **C.char, err error) {
+func (m *Model) ports(output bool, n int) (ports []oip.Port, names **C.char, err error) {
 	which, what := C.int(0), "input"
 	if output {
 		which, what = 1, "output"
@@ -142,17 +142,17 @@ func (m *Model) ports(output bool, n int) (ports []v2.Port, names **C.char, err 
 // types are the datatypes of the Open Inference Protocol by onnxruntime's numbers.
 var types = map[C.int]string{1: "FP32", 2: "UINT8", 3: "INT8", 4: "UINT16", 5: "INT16", 6: "INT32", 7: "INT64", 9: "BOOL", 10: "FP16", 11: "FP64", 12: "UINT32", 13: "UINT64", 16: "BF16"}
 
-func portOf(name string, t *C.struct_ort_tensor) (v2.Port, error) {
+func portOf(name string, t *C.struct_ort_tensor) (oip.Port, error) {
 	datatype, ok := types[t._type]
 	switch {
 	case t._type == 0:
-		return v2.Port{}, fmt.Errorf("%s is no tensor", name)
+		return oip.Port{}, fmt.Errorf("%s is no tensor", name)
 	case !ok:
-		return v2.Port{}, fmt.Errorf("%s has elements of ONNX type %d, which are not numbers of a fixed size", name, t._type)
+		return oip.Port{}, fmt.Errorf("%s has elements of ONNX type %d, which are not numbers of a fixed size", name, t._type)
 	case t.dimensions > C.ort_most:
-		return v2.Port{}, fmt.Errorf("%s has %d dimensions; at most %d are supported", name, t.dimensions, C.ort_most)
+		return oip.Port{}, fmt.Errorf("%s has %d dimensions; at most %d are supported", name, t.dimensions, C.ort_most)
 	}
-	p := v2.Port{Name: name, Datatype: datatype, Shape: make([]int, t.dimensions)}
+	p := oip.Port{Name: name, Datatype: datatype, Shape: make([]int, t.dimensions)}
 	for i := range p.Shape {
 		p.Shape[i] = int(max(t.shape[i], -1))
 	}
@@ -160,13 +160,13 @@ func portOf(name string, t *C.struct_ort_tensor) (v2.Port, error) {
 }
 
 // Describe is the model as a server would describe it; −1 is any size.
-func (m *Model) Describe() v2.Model {
-	return v2.Model{Name: m.name, Platform: "onnxruntime_onnx", Inputs: m.inputs, Outputs: m.outputs}
+func (m *Model) Describe() oip.Model {
+	return oip.Model{Name: m.name, Platform: "onnxruntime_onnx", Inputs: m.inputs, Outputs: m.outputs}
 }
 
 // Prepare lets onnxruntime read the inputs of each request, which must be those of the
 // model in its order, where they lie.
-func (m *Model) Prepare(requests [][]v2.Array) (call func(request int) ([]v2.Array, error), end func(), err error) {
+func (m *Model) Prepare(requests [][]oip.Array) (call func(request int) ([]oip.Array, error), end func(), err error) {
 	l, n, outs := m.library, len(m.inputs), len(m.outputs)
 	values := (**C.OrtValue)(C.calloc(C.size_t(n*len(requests)+outs+1), C.size_t(unsafe.Sizeof(uintptr(0)))))
 	all := unsafe.Slice(values, n*len(requests)+outs)
@@ -196,8 +196,8 @@ func (m *Model) Prepare(requests [][]v2.Array) (call func(request int) ([]v2.Arr
 		}
 	}
 	outputs := at(n * len(requests))
-	answer := make([]v2.Array, outs)
-	call = func(request int) ([]v2.Array, error) {
+	answer := make([]oip.Array, outs)
+	call = func(request int) ([]oip.Array, error) {
 		err := l.failure(C.ort_run(l.table, m.session, m.inNames, at(request*n), C.size_t(n), m.outNames, outputs, tensors, C.size_t(outs)))
 		if err != nil {
 			return nil, err
@@ -207,12 +207,12 @@ func (m *Model) Prepare(requests [][]v2.Array) (call func(request int) ([]v2.Arr
 			if err != nil {
 				return nil, fmt.Errorf("output %w", err)
 			}
-			elements, ok := v2.Elements(port.Shape)
+			elements, ok := oip.Elements(port.Shape)
 			if !ok {
 				return nil, fmt.Errorf("output %s has the shape %v", port.Name, port.Shape)
 			}
-			size, _ := v2.Size(port.Datatype)
-			answer[i] = v2.Array{Port: port, Bytes: unsafe.Slice((*byte)(t.data), elements*size)}
+			size, _ := oip.Size(port.Datatype)
+			answer[i] = oip.Array{Port: port, Bytes: unsafe.Slice((*byte)(t.data), elements*size)}
 		}
 		return answer, nil
 	}
@@ -220,12 +220,12 @@ func (m *Model) Prepare(requests [][]v2.Array) (call func(request int) ([]v2.Arr
 }
 
 // input makes one of the inputs.
-func (m *Model) input(i int, in v2.Array, memory *runtime.Pinner, value **C.OrtValue) error {
+func (m *Model) input(i int, in oip.Array, memory *runtime.Pinner, value **C.OrtValue) error {
 	if want := m.inputs[i]; in.Name != want.Name || in.Datatype != want.Datatype {
 		return fmt.Errorf("%s is no input of the model here; it is %s %s", in.Datatype, want.Name, want.Datatype)
 	}
-	elements, ok := v2.Elements(in.Shape)
-	size, _ := v2.Size(in.Datatype)
+	elements, ok := oip.Elements(in.Shape)
+	size, _ := oip.Size(in.Datatype)
 	if !ok || elements*size != len(in.Bytes) {
 		return fmt.Errorf("%d bytes are not %s of shape %v", len(in.Bytes), in.Datatype, in.Shape)
 	}

@@ -18,9 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/scalebench/scalebench/launcher/serve/samples"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 	"github.com/scalebench/scalebench/launcher/serve/target"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
 )
 
 // interpreter is that of the lock's environment.
@@ -59,9 +58,9 @@ func load(t *testing.T, l *Library, path string) *Model {
 func words(shape []int) string { return strings.Trim(fmt.Sprint(shape), "[]") }
 
 // computed is what the model answers, and what Python's onnxruntime does.
-func computed(t *testing.T, python, path string, m *Model, inputs []v2.Array) (got, want []v2.Array) {
+func computed(t *testing.T, python, path string, m *Model, inputs []oip.Array) (got, want []oip.Array) {
 	t.Helper()
-	call, end, err := m.Prepare([][]v2.Array{inputs})
+	call, end, err := m.Prepare([][]oip.Array{inputs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +82,7 @@ func computed(t *testing.T, python, path string, m *Model, inputs []v2.Array) (g
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := v2.Array{Port: got[i].Port}
+		a := oip.Array{Port: got[i].Port}
 		a.Shape = []int{}
 		for word := range strings.FieldsSeq(string(text)) {
 			size, err := strconv.Atoi(word)
@@ -121,16 +120,16 @@ func TestServing(t *testing.T) {
 	t.Run("squeezenet", func(t *testing.T) {
 		path := reference(t, python, "light", "light_squeezenet.onnx")
 		m := load(t, l, path)
-		want := v2.Model{Name: "model", Platform: "onnxruntime_onnx", Inputs: []v2.Port{{Name: "data_0", Datatype: "FP32", Shape: []int{1, 3, 224, 224}}},
-			Outputs: []v2.Port{{Name: "softmaxout_1", Datatype: "FP32", Shape: []int{1, 1000, 1, 1}}}}
+		want := oip.Model{Name: "model", Platform: "onnxruntime_onnx", Inputs: []oip.Port{{Name: "data_0", Datatype: "FP32", Shape: []int{1, 3, 224, 224}}},
+			Outputs: []oip.Port{{Name: "softmaxout_1", Datatype: "FP32", Shape: []int{1, 1000, 1, 1}}}}
 		if diff := cmp.Diff(want, m.Describe()); diff != "" {
 			t.Error(diff)
 		}
-		image := v2.Array{Port: want.Inputs[0]}
+		image := oip.Array{Port: want.Inputs[0]}
 		for i := range 3 * 224 * 224 {
 			image.Bytes = binary.LittleEndian.AppendUint32(image.Bytes, math.Float32bits(float32(math.Sin(float64(i)))))
 		}
-		got, by := computed(t, python, path, m, []v2.Array{image})
+		got, by := computed(t, python, path, m, []oip.Array{image})
 		numbers, python := single(got[0].Bytes), single(by[0].Bytes)
 		largest := slices.Max(python)
 		if len(numbers) != 1000 || len(python) != 1000 || !(largest > 0) {
@@ -145,9 +144,9 @@ func TestServing(t *testing.T) {
 		// else.
 		name, other := got[0].Name, slices.Clone(by[0].Bytes)
 		binary.LittleEndian.PutUint32(other[4*700:], math.Float32bits(1))
-		set := &samples.Set{
-			Inputs:  map[string]samples.Array{"data_0": {File: "x.npy", Datatype: "FP32", Shape: []int{2, 3, 224, 224}, Bytes: slices.Concat(image.Bytes, image.Bytes)}},
-			Outputs: map[string]samples.Array{name: {File: "y.npy", Datatype: "FP32", Shape: []int{2, 1000, 1, 1}, Bytes: slices.Concat(by[0].Bytes, other)}},
+		set := &target.SampleSet{
+			Inputs:  map[string]target.SampleArray{"data_0": {File: "x.npy", Datatype: "FP32", Shape: []int{2, 3, 224, 224}, Bytes: slices.Concat(image.Bytes, image.Bytes)}},
+			Outputs: map[string]target.SampleArray{name: {File: "y.npy", Datatype: "FP32", Shape: []int{2, 1000, 1, 1}, Bytes: slices.Concat(by[0].Bytes, other)}},
 		}
 		q, err := target.InProcess(m, target.Inputs{Batch: 1, Samples: set, Tolerance: 1e-5})
 		if err != nil {
@@ -169,13 +168,13 @@ func TestServing(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "types.onnx")
 		reference(t, python, "types", path)
 		m := load(t, l, path)
-		var inputs []v2.Array
+		var inputs []oip.Array
 		for k, p := range m.Describe().Inputs {
 			if !slices.Equal(p.Shape, []int{-1, 3}) {
 				t.Errorf("%s has the shape %v", p.Name, p.Shape)
 			}
-			size, _ := v2.Size(p.Datatype)
-			a := v2.Array{Port: v2.Port{Name: p.Name, Datatype: p.Datatype, Shape: []int{2, 3}}, Bytes: make([]byte, 6*size)}
+			size, _ := oip.Size(p.Datatype)
+			a := oip.Array{Port: oip.Port{Name: p.Name, Datatype: p.Datatype, Shape: []int{2, 3}}, Bytes: make([]byte, 6*size)}
 			for i := range 6 {
 				a.Bytes[i*size] = byte(i+k) & 1 // small numbers, and right for BOOL
 			}
@@ -190,11 +189,11 @@ func TestServing(t *testing.T) {
 				t.Errorf("%s: %s", in.Name, diff)
 			}
 		}
-		if _, _, err := m.Prepare([][]v2.Array{inputs[1:]}); err == nil {
+		if _, _, err := m.Prepare([][]oip.Array{inputs[1:]}); err == nil {
 			t.Error("an input may be missing")
 		}
 		slices.Reverse(inputs)
-		if _, _, err := m.Prepare([][]v2.Array{inputs}); err == nil {
+		if _, _, err := m.Prepare([][]oip.Array{inputs}); err == nil {
 			t.Error("inputs may come in any order")
 		}
 		// Callers at the same time, as the load generator has them.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
 // asNull makes this program the null server of the benchmark, which is a process of
@@ -24,6 +24,9 @@ import (
 const asNull = "SCALEBENCH_TEST_NULL"
 
 func TestMain(m *testing.M) {
+	if how := os.Getenv(asServer); how != "" {
+		serve(how, os.Args[1], os.Args[2])
+	}
 	if os.Getenv(asNull) != "" {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err == nil {
@@ -69,12 +72,12 @@ func BenchmarkBesideWrk(b *testing.B) {
 			wrk := sendWrk(b, url, connections, length)
 			rate, p99 := sendHey(b, url, connections, length)
 			h := &HTTP{URLs: []string{url}}
-			r, err := load.Run(context.Background(), load.Options{Dial: h.Dial, InFlight: connections, Duration: length, Window: length / load.Windows, Timeout: time.Minute})
+			r, err := loadtest.Run(context.Background(), loadtest.Options{Dial: h.Dial, InFlight: connections, Duration: length, Window: length / loadtest.Windows, Timeout: time.Minute})
 			if err != nil {
 				b.Fatal(err)
 			}
-			total := load.Merge(r.Windows)
-			ours, _ := total.Percentile(load.Latency, 0.99)
+			total := loadtest.Merge(r.Windows)
+			ours, _ := total.Percentile(loadtest.Latency, 0.99)
 			rates, wrks, heys = append(rates, total.Rate()), append(wrks, total.Rate()/wrk), append(heys, total.Rate()/rate)
 			p99s, cpus = append(p99s, ours/p99), append(cpus, 1e6*r.ClientCPU/total.Rate())
 		}

@@ -15,7 +15,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // allocated is how many bytes f allocates.
@@ -27,9 +27,9 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-func ports(datatype string, shapes ...[]int) (list []v2.Port) {
+func ports(datatype string, shapes ...[]int) (list []oip.Port) {
 	for i, shape := range shapes {
-		list = append(list, v2.Port{Name: fmt.Sprintf("x%d", i), Datatype: datatype, Shape: shape})
+		list = append(list, oip.Port{Name: fmt.Sprintf("x%d", i), Datatype: datatype, Shape: shape})
 	}
 	return list
 }
@@ -39,7 +39,7 @@ func ports(datatype string, shapes ...[]int) (list []v2.Port) {
 func TestHugeInputs(t *testing.T) {
 	const mib = 1 << 20
 	for name, c := range map[string]struct {
-		inputs []v2.Port
+		inputs []oip.Port
 		in     Inputs
 		want   string
 	}{
@@ -51,7 +51,7 @@ func TestHugeInputs(t *testing.T) {
 		"overflow to 0":  {ports("FP64", []int{-1, 1 << 32, 1 << 32}), Inputs{Batch: 1}, "input x0 of model m: its shape is [-1 4294967296 4294967296], which has over"},
 		"texts":          {ports("BYTES", []int{-1, 27 * mib}), Inputs{Batch: 1}, "input x0 of model m: BYTES [1 28311552] takes 270 MiB"},
 	} {
-		m := &Model{Model: v2.Model{Name: "m", Inputs: c.inputs}, Server: v2.Server{Extensions: []string{v2.BinaryExtension}}}
+		m := &Model{Model: oip.Model{Name: "m", Inputs: c.inputs}, Server: oip.Server{Extensions: []string{oip.BinaryExtension}}}
 		var err error
 		used := allocated(func() { _, err = m.Payload(c.in) })
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -65,7 +65,7 @@ func TestHugeInputs(t *testing.T) {
 
 // A request in JSON is as long as its text.
 func TestHugeInJSON(t *testing.T) {
-	m := &Model{Model: v2.Model{Name: "m"}}
+	m := &Model{Model: oip.Model{Name: "m"}}
 	for _, c := range []struct {
 		datatype string
 		elements int
@@ -75,7 +75,7 @@ func TestHugeInJSON(t *testing.T) {
 		{"BOOL", 43 << 20, "BOOL [45088768] takes 258 MiB"},
 		{"FP64", 11 << 20, "FP64 [11534336] takes 275 MiB"},
 	} {
-		_, err := new(Payload).body(m, []drawn{{Port: v2.Port{Name: "x", Datatype: c.datatype, Shape: []int{c.elements}}}}, false)
+		_, err := new(Payload).body(m, []drawn{{Port: oip.Port{Name: "x", Datatype: c.datatype, Shape: []int{c.elements}}}}, false)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
@@ -177,15 +177,15 @@ func TestAnswersShareTheBudget(t *testing.T) {
 
 // An output's shape is held to the numbers that came, before there is room for them.
 func TestHugeOutputs(t *testing.T) {
-	tensor := func(datatype, data string, shape ...int) v2.Tensor {
-		y := v2.Tensor{Name: "y", Datatype: datatype, Shape: shape}
+	tensor := func(datatype, data string, shape ...int) oip.Tensor {
+		y := oip.Tensor{Name: "y", Datatype: datatype, Shape: shape}
 		if data != "" {
 			y.Data = []byte(data)
 		}
 		return y
 	}
 	for name, c := range map[string]struct {
-		tensor v2.Tensor
+		tensor oip.Tensor
 		raw    []byte
 		want   string
 	}{
@@ -240,7 +240,7 @@ func TestHugeMetadata(t *testing.T) {
 // A signal ends the wait for a server that never answers the first request.
 func TestAskIsInterrupted(t *testing.T) {
 	silent := talk(t, "", "")
-	m := &Served{servers: []string{silent}, model: &Model{Model: v2.Model{Name: "m", Inputs: ports("FP32", []int{-1, 2})}}}
+	m := &Served{servers: []string{silent}, model: &Model{Model: oip.Model{Name: "m", Inputs: ports("FP32", []int{-1, 2})}}}
 	ctx, stop := context.WithCancelCause(t.Context())
 	signal := errors.New("signal")
 	stop(signal)

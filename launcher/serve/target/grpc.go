@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
 // GRPC is a model that is asked by the Open Inference Protocol v2 over gRPC, with TLS at
@@ -212,7 +212,7 @@ func askOnce(ctx context.Context, server, method string, request []byte) ([]byte
 }
 
 // Dial connects to every replica.
-func (g *GRPC) Dial() (load.Sender, error) {
+func (g *GRPC) Dial() (loadtest.Sender, error) {
 	s := &grpcSender{of: g, requests: len(g.bodies)}
 	for _, server := range g.servers {
 		c, err := dialGRPC(context.Background(), server)
@@ -246,7 +246,7 @@ func (g *GRPC) Like(servers ...string) *GRPC { return &GRPC{servers: servers, bo
 
 // Learn asks every replica twice and remembers the first answer; see Known.
 func (g *GRPC) Learn(deadline time.Time) error {
-	return g.learn(g.servers, deadline, func(at string) (load.Sender, error) {
+	return g.learn(g.servers, deadline, func(at string) (loadtest.Sender, error) {
 		c, err := dialGRPC(context.Background(), at)
 		if err != nil {
 			return nil, err

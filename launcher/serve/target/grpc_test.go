@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // serveGRPC answers calls by their method, and returns where.
@@ -361,7 +361,7 @@ func FuzzGRPCAnswer(f *testing.F) {
 			return
 		}
 		for _, o := range a.outputs {
-			if n, ok := v2.Elements(o.Shape); !ok || n != len(o.numbers)+len(o.exact) {
+			if n, ok := oip.Elements(o.Shape); !ok || n != len(o.numbers)+len(o.exact) {
 				t.Errorf("%+v", o)
 			}
 		}

@@ -1,5 +1,6 @@
-// Package target knows how to ask services: each kind of service makes connections
-// that package load sends requests over.
+// Package target knows how to start (server.go) and ask services: each kind of service
+// makes connections that package loadtest sends requests over. What models are asked
+// is read from .npy files (npy.go).
 package target
 
 import (
@@ -13,7 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
 // HTTP is a service that answers requests. Replicas are asked in turns:
@@ -58,7 +59,7 @@ func (h *HTTP) Check() error {
 }
 
 // Dial connects to every replica.
-func (h *HTTP) Dial() (load.Sender, error) {
+func (h *HTTP) Dial() (loadtest.Sender, error) {
 	s := &sender{of: h}
 	for _, text := range h.URLs {
 		u, err := url.Parse(text)
@@ -162,7 +163,7 @@ func next(turn *atomic.Uint64, replicas, requests int) (replica, request int) {
 // Asked is the replica that was asked last.
 func (s *sender) Asked() int { return among(s.turn, len(s.replicas)) }
 
-// among is load.Chooser's word for one of so many replicas.
+// among is loadtest.Chooser's word for one of so many replicas.
 func among(turn, replicas int) int {
 	if replicas == 1 {
 		return -1
@@ -175,9 +176,9 @@ func among(turn, replicas int) int {
 func (s *sender) Anew() bool { return s.asked != nil && s.asked.anew }
 
 // Streamed is the times of the last answer.
-func (s *sender) Streamed() (load.Stream, bool) {
+func (s *sender) Streamed() (loadtest.Stream, bool) {
 	if !s.of.Streams || s.asked == nil {
-		return load.Stream{}, false
+		return loadtest.Stream{}, false
 	}
 	return s.asked.last, true
 }

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
 func soon() time.Time { return time.Now().Add(time.Minute) }
 
 // dial connects to a server that answers as handler does.
-func dial(t *testing.T, h *HTTP, handler http.HandlerFunc) load.Sender {
+func dial(t *testing.T, h *HTTP, handler http.HandlerFunc) loadtest.Sender {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -235,7 +235,7 @@ func TestReplicas(t *testing.T) {
 
 // asksInTurns: two connections that send six requests each have asked every replica
 // four times.
-func asksInTurns(t *testing.T, dial func() (load.Sender, error), calls *[3]atomic.Int64) {
+func asksInTurns(t *testing.T, dial func() (loadtest.Sender, error), calls *[3]atomic.Int64) {
 	t.Helper()
 	for range 2 {
 		s, err := dial()
@@ -287,11 +287,11 @@ func TestNull(t *testing.T) {
 	for i := range 200 {
 		schedule = append(schedule, time.Duration(i)*100*time.Microsecond)
 	}
-	r, err := load.Run(context.Background(), load.Options{Dial: h.Dial, Schedule: schedule, Timeout: time.Minute})
+	r, err := loadtest.Run(context.Background(), loadtest.Options{Dial: h.Dial, Schedule: schedule, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if total := load.Merge(r.Windows); total.Good != 200 || total.Requests() != 200 {
+	if total := loadtest.Merge(r.Windows); total.Good != 200 || total.Requests() != 200 {
 		t.Errorf("%d of %d answers are right: %v", total.Good, total.Requests(), r.FirstError)
 	}
 	_ = l.Close()

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // Known is the right answer to each of some requests: what is wanted of it, or else the
@@ -22,9 +22,9 @@ type Known struct {
 	Varies bool
 
 	model     string
-	ports     []v2.Port // of the model's outputs for a request; −1 is any size
-	tolerance float64   // 0: by datatype
-	wants     [][]want  // by request; nil: nothing is
+	ports     []oip.Port // of the model's outputs for a request; −1 is any size
+	tolerance float64    // 0: by datatype
+	wants     [][]want   // by request; nil: nothing is
 	first     []atomic.Pointer[reference]
 	kept      *atomic.Int64 // bytes of the first answers, at most mostKept
 }
@@ -103,7 +103,7 @@ func (k *Known) keep(request int, body []byte, outputs []output) error {
 // learn asks every replica for the first request twice, and takes the first answer as the
 // known one. Replicas that answer differently are an error; with answers that are
 // wanted, those are wrong ones, which the load counts.
-func (k *Known) learn(replicas []string, deadline time.Time, dial func(at string) (load.Sender, error)) error {
+func (k *Known) learn(replicas []string, deadline time.Time, dial func(at string) (loadtest.Sender, error)) error {
 	for i, at := range replicas {
 		s, err := dial(at)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // The messages of the Open Inference Protocol over gRPC, written and read by hand: few
@@ -135,7 +135,7 @@ func readReady(message []byte) (ready bool, err error) {
 }
 
 // readServer reads a ServerMetadataResponse.
-func readServer(message []byte) (s v2.Server, err error) {
+func readServer(message []byte) (s oip.Server, err error) {
 	err = each(message, func(x field) error {
 		switch x.number {
 		case 1: // name
@@ -152,7 +152,7 @@ func readServer(message []byte) (s v2.Server, err error) {
 }
 
 // readModel reads a ModelMetadataResponse.
-func readModel(message []byte) (m v2.Model, err error) {
+func readModel(message []byte) (m oip.Model, err error) {
 	err = each(message, func(x field) error {
 		switch x.number {
 		case 1: // name
@@ -178,7 +178,7 @@ func readModel(message []byte) (m v2.Model, err error) {
 
 // readTensor reads a TensorMetadata, or an InferOutputTensor with its contents, nil
 // where there are none.
-func readTensor(message []byte) (port v2.Port, contents []byte, err error) {
+func readTensor(message []byte) (port oip.Port, contents []byte, err error) {
 	err = each(message, func(x field) (err error) {
 		switch x.number {
 		case 1: // name
@@ -198,7 +198,7 @@ func readTensor(message []byte) (port v2.Port, contents []byte, err error) {
 // readInfer reads a ModelInferResponse.
 func readInfer(message []byte, room *share) (a answer, err error) {
 	type tensor struct {
-		v2.Port
+		oip.Port
 		contents []byte
 	}
 	var tensors []tensor
@@ -234,7 +234,7 @@ func readInfer(message []byte, room *share) (a answer, err error) {
 		}
 		var o output
 		if err == nil {
-			o, err = newOutput(v2.Tensor{Name: t.Name, Datatype: t.Datatype, Shape: t.Shape}, append([]byte{}, raw...), room)
+			o, err = newOutput(oip.Tensor{Name: t.Name, Datatype: t.Datatype, Shape: t.Shape}, append([]byte{}, raw...), room)
 		}
 		if err != nil {
 			return a, fmt.Errorf("output %s: %w", t.Name, err)
@@ -261,7 +261,7 @@ func fromContents(datatype string, message []byte) (raw []byte, err error) {
 	if !ok {
 		return nil, fmt.Errorf("its datatype %q comes as raw bytes only", datatype)
 	}
-	size, _ := v2.Size(datatype)
+	size, _ := oip.Size(datatype)
 	err = each(message, func(x field) error {
 		switch {
 		case x.number != of.field:

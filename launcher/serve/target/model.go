@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
 // A Served is a model at servers that describe it by the Open Inference Protocol v2.
@@ -39,7 +39,7 @@ func Find(ctx context.Context, servers []string, model string) (*Served, error) 
 
 // A Question is a request whose right answer is known.
 type Question struct {
-	Dial func() (load.Sender, error)
+	Dial func() (loadtest.Sender, error)
 	// Varies is Known's.
 	Varies bool
 	// The requests; both are nil in process.

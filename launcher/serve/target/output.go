@@ -11,25 +11,25 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // An output is a tensor of an answer.
 type output struct {
-	v2.Port
+	oip.Port
 	numbers []float64 // where its type is floating point
 	exact   []string  // its elements where it is not
 }
 
 // newOutput reads a tensor from its JSON, or from bytes where those are not nil. Its
 // numbers use the room of their answer.
-func newOutput(tensor v2.Tensor, raw []byte, room *share) (output, error) {
-	o := output{Port: v2.Port{Name: tensor.Name, Datatype: tensor.Datatype, Shape: tensor.Shape}}
-	n, ok := v2.Elements(tensor.Shape)
+func newOutput(tensor oip.Tensor, raw []byte, room *share) (output, error) {
+	o := output{Port: oip.Port{Name: tensor.Name, Datatype: tensor.Datatype, Shape: tensor.Shape}}
+	n, ok := oip.Elements(tensor.Shape)
 	if !ok {
 		return o, fmt.Errorf("its shape is %v, which is not valid", tensor.Shape)
 	}
-	if size, fixed := v2.Size(tensor.Datatype); raw != nil && fixed && len(raw)%size == 0 && len(raw)/size != n {
+	if size, fixed := oip.Size(tensor.Datatype); raw != nil && fixed && len(raw)%size == 0 && len(raw)/size != n {
 		return o, fmt.Errorf("its shape %v has %d elements, but %d came", tensor.Shape, n, len(raw)/size)
 	}
 	if err := room.take(o.cost(n), fmt.Sprintf("%s %v", tensor.Datatype, tensor.Shape)); err != nil {
@@ -83,7 +83,7 @@ func (o *output) fromBytes(raw []byte, n int) error {
 		}
 		return nil
 	}
-	size, ok := v2.Size(o.Datatype)
+	size, ok := oip.Size(o.Datatype)
 	if !ok {
 		return fmt.Errorf("its datatype %q is not one of the Open Inference Protocol", o.Datatype)
 	}

@@ -11,8 +11,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/scalebench/scalebench/launcher/serve/samples"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // Inputs is what to send to a model.
@@ -23,7 +22,7 @@ type Inputs struct {
 	Seed uint64 // that the numbers are drawn from
 	// Samples are sent in turn, in place of drawn ones, each with the answer that it is
 	// to have, if that is known; nil: numbers are drawn.
-	Samples *samples.Set
+	Samples *SampleSet
 	// Tolerance is how far apart floating-point numbers of right answers may be, as a
 	// part of the largest that is known; 0: by their datatype.
 	Tolerance float64
@@ -62,14 +61,14 @@ func (m *Model) Payload(in Inputs) (*Payload, error) {
 
 // body is that of one request.
 func (p *Payload) body(m *Model, inputs []drawn, asBytes bool) ([]byte, error) {
-	request := v2.Request{ID: requestID}
+	request := oip.Request{ID: requestID}
 	if asBytes {
 		request.Parameters.BinaryOutputs = &asBytes
 	}
 	rest := int64(mostRequest)
 	var tensors []byte
 	for _, input := range inputs {
-		tensor := v2.Tensor{Name: input.Name, Shape: input.Shape, Datatype: input.Datatype}
+		tensor := oip.Tensor{Name: input.Name, Shape: input.Shape, Datatype: input.Datatype}
 		if asBytes {
 			size := len(input.raw)
 			tensor.Parameters.BinarySize = &size
@@ -101,7 +100,7 @@ const requestID = "scalebench"
 
 // A drawn is an input of a request.
 type drawn struct {
-	v2.Port
+	oip.Port
 	raw []byte
 }
 
@@ -120,7 +119,7 @@ func (m *Model) requests(in Inputs) (requests [][]drawn, known Known, err error)
 
 // draw makes a request's inputs, and says what outputs its answer has. Where there are
 // samples, nothing is drawn yet.
-func (m *Model) draw(in Inputs) (inputs []drawn, outputs []v2.Port, err error) {
+func (m *Model) draw(in Inputs) (inputs []drawn, outputs []oip.Port, err error) {
 	if in.Batch < 1 {
 		return nil, nil, fmt.Errorf("a batch of %d; want at least 1", in.Batch)
 	}
@@ -128,7 +127,7 @@ func (m *Model) draw(in Inputs) (inputs []drawn, outputs []v2.Port, err error) {
 		return nil, nil, fmt.Errorf("the server does not say what inputs model %s has; %s", m.Name, byHand)
 	}
 	for name := range in.Dims {
-		if !slices.ContainsFunc(m.Inputs, func(p v2.Port) bool { return p.Name == name }) {
+		if !slices.ContainsFunc(m.Inputs, func(p oip.Port) bool { return p.Name == name }) {
 			return nil, nil, fmt.Errorf("model %s has no input %s", m.Name, name)
 		}
 	}
@@ -166,7 +165,7 @@ func (m *Model) draw(in Inputs) (inputs []drawn, outputs []v2.Port, err error) {
 const byHand = "post a request from a file (workload.path and workload.payload, or load --body)"
 
 // shape is an input's in a request.
-func (in Inputs) shape(port v2.Port) ([]int, error) {
+func (in Inputs) shape(port oip.Port) ([]int, error) {
 	shape := slices.Clone(port.Shape)
 	rest := shape
 	if len(shape) > 0 && shape[0] == -1 {
@@ -187,11 +186,11 @@ func (in Inputs) shape(port v2.Port) ([]int, error) {
 			rest[i] = size
 		}
 	}
-	switch n, ok := v2.Elements(shape); {
+	switch n, ok := oip.Elements(shape); {
 	case slices.ContainsFunc(shape, func(size int) bool { return size < 0 }):
 		return nil, fmt.Errorf("its shape is %v, which leaves more open than the batch; %s", port.Shape, byHand)
 	case !ok:
-		return nil, fmt.Errorf("its shape is %v, which has over %d elements with a batch of %d; %s", port.Shape, v2.MostElements, in.Batch, smaller)
+		return nil, fmt.Errorf("its shape is %v, which has over %d elements with a batch of %d; %s", port.Shape, oip.MostElements, in.Batch, smaller)
 	case n == 0:
 		return nil, fmt.Errorf("its shape is %v, which is empty with a batch of %d", port.Shape, in.Batch)
 	}
@@ -203,20 +202,20 @@ const smaller = "take a smaller batch, or sizes in workload.shape"
 
 // left is the rest of a request's room after an input of that shape. It is computed
 // before the input is drawn.
-func left(rest int64, port v2.Port, shape []int, width int) (int64, error) {
-	n, ok := v2.Elements(shape) // at most 2³⁰, so the product fits
+func left(rest int64, port oip.Port, shape []int, width int) (int64, error) {
+	n, ok := oip.Elements(shape) // at most 2³⁰, so the product fits
 	if size := int64(n) * int64(width); ok && size <= rest {
 		return rest - size, nil
 	} else if ok {
 		return 0, fmt.Errorf("%s %v takes %d MiB, %d MiB are left of the %d MiB that a request may have; %s", port.Datatype, shape, size>>20, rest>>20, mostRequest>>20, smaller)
 	}
-	return 0, fmt.Errorf("%s %v has over %d elements; %s", port.Datatype, shape, v2.MostElements, smaller)
+	return 0, fmt.Errorf("%s %v has over %d elements; %s", port.Datatype, shape, oip.MostElements, smaller)
 }
 
 // elementSize is how many bytes a drawn element takes; 1 where the datatype is not known,
 // which draw refuses.
 func elementSize(datatype string) int {
-	if size, fixed := v2.Size(datatype); fixed {
+	if size, fixed := oip.Size(datatype); fixed {
 		return size
 	}
 	if datatype == "BYTES" {
@@ -236,8 +235,8 @@ var widths = map[string]int{
 
 // draw makes a tensor.
 func draw(random *rand.Rand, datatype string, shape []int) (raw []byte, err error) {
-	n, _ := v2.Elements(shape)
-	size, fixed := v2.Size(datatype)
+	n, _ := oip.Elements(shape)
+	size, fixed := oip.Size(datatype)
 	raw = make([]byte, 0, n*elementSize(datatype))
 	for range n {
 		switch datatype {
@@ -288,7 +287,7 @@ func asJSON(datatype string, raw []byte) (json.RawMessage, error) {
 		}
 	}
 	if datatype == "BYTES" {
-		o := output{Port: v2.Port{Datatype: datatype}}
+		o := output{Port: oip.Port{Datatype: datatype}}
 		if err := o.fromBytes(raw, len(raw)); err != nil {
 			return nil, err
 		}
@@ -302,7 +301,7 @@ func asJSON(datatype string, raw []byte) (json.RawMessage, error) {
 		}
 		return append(text, ']'), nil
 	}
-	size, ok := v2.Size(datatype)
+	size, ok := oip.Size(datatype)
 	if !ok || len(raw)%size != 0 {
 		return nil, fmt.Errorf("%d bytes are not a whole number of %s elements", len(raw), datatype)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
 // Nothing of an answer comes before its time, and the service counts its tokens. How
@@ -30,7 +30,7 @@ func TestPlayed(t *testing.T) {
 		if err := sender.Send(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
-		s, ok := sender.(load.Streamer).Streamed()
+		s, ok := sender.(loadtest.Streamer).Streamed()
 		if !ok || s.Tokens != 4 || !s.Counted || len(s.Gaps) != 3 || s.First < p.First || s.Last < p.First+3*p.PerToken {
 			t.Errorf("%v %+v", ok, s)
 		}

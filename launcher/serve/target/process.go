@@ -6,18 +6,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // A Local is a model that this process computes itself.
 type Local interface {
-	Describe() v2.Model
+	Describe() oip.Model
 	// Prepare makes ready to compute the outputs of some requests' inputs, again and
 	// again: call does, and they are valid until it is called next; end frees what it
 	// needs. The inputs stay as they are until then. Several goroutines may each prepare
 	// and call at once.
-	Prepare(requests [][]v2.Array) (call func(request int) ([]v2.Array, error), end func(), err error)
+	Prepare(requests [][]oip.Array) (call func(request int) ([]oip.Array, error), end func(), err error)
 }
 
 // InProcess asks a model of this process: the same inputs as of a server, and the
@@ -30,15 +30,15 @@ func InProcess(m Local, in Inputs) (*Question, error) {
 	}
 	p := &process{Known: known, model: m}
 	for _, inputs := range requests {
-		var list []v2.Array
+		var list []oip.Array
 		for _, d := range inputs {
-			list = append(list, v2.Array{Port: d.Port, Bytes: d.raw})
+			list = append(list, oip.Array{Port: d.Port, Bytes: d.raw})
 		}
 		p.requests = append(p.requests, list)
 	}
 	// A model that computes cannot be interrupted: there is nothing to wait for.
 	never := time.Now().Add(24 * time.Hour)
-	if err := p.learn([]string{"the model"}, never, func(string) (load.Sender, error) { return p.dial(p.requests[:1]) }); err != nil {
+	if err := p.learn([]string{"the model"}, never, func(string) (loadtest.Sender, error) { return p.dial(p.requests[:1]) }); err != nil {
 		return nil, fmt.Errorf("the first answers: %w", err)
 	}
 	return &Question{Dial: p.Dial, Varies: p.Varies}, nil
@@ -48,13 +48,13 @@ func InProcess(m Local, in Inputs) (*Question, error) {
 type process struct {
 	Known
 	model    Local
-	requests [][]v2.Array // computed in turn
+	requests [][]oip.Array // computed in turn
 	turn     atomic.Uint64
 }
 
-func (p *process) Dial() (load.Sender, error) { return p.dial(p.requests) }
+func (p *process) Dial() (loadtest.Sender, error) { return p.dial(p.requests) }
 
-func (p *process) dial(requests [][]v2.Array) (load.Sender, error) {
+func (p *process) dial(requests [][]oip.Array) (loadtest.Sender, error) {
 	call, end, err := p.model.Prepare(requests)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (p *process) dial(requests [][]v2.Array) (load.Sender, error) {
 type caller struct {
 	of       *process
 	requests int
-	call     func(request int) ([]v2.Array, error)
+	call     func(request int) ([]oip.Array, error)
 	end      func()
 	body     []byte
 }
@@ -86,7 +86,7 @@ func (c *caller) Send(deadline time.Time) error {
 	}
 	err = c.of.right(request, c.body, func(room *share) (a answer, err error) {
 		for _, array := range outputs {
-			tensor := v2.Tensor{Name: array.Name, Datatype: array.Datatype, Shape: array.Shape}
+			tensor := oip.Tensor{Name: array.Name, Datatype: array.Datatype, Shape: array.Shape}
 			o, err := newOutput(tensor, append([]byte{}, array.Bytes...), room)
 			if err != nil {
 				return a, fmt.Errorf("output %s: %w", array.Name, err)

@@ -10,31 +10,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // doubling answers y = 2x in this process, and does to each answer what change says,
 // by how many calls there were before.
 type doubling struct {
-	change func(call int, y []v2.Array) error
+	change func(call int, y []oip.Array) error
 	calls  atomic.Int64
 	open   atomic.Int64 // callers
 }
 
-func (*doubling) Describe() v2.Model {
-	return v2.Model{Name: "double", Inputs: []v2.Port{{Name: "x", Datatype: "FP32", Shape: []int{-1, 3}}}, Outputs: []v2.Port{{Name: "y", Datatype: "FP32", Shape: []int{-1, 3}}}}
+func (*doubling) Describe() oip.Model {
+	return oip.Model{Name: "double", Inputs: []oip.Port{{Name: "x", Datatype: "FP32", Shape: []int{-1, 3}}}, Outputs: []oip.Port{{Name: "y", Datatype: "FP32", Shape: []int{-1, 3}}}}
 }
 
-func (d *doubling) Prepare(requests [][]v2.Array) (func(int) ([]v2.Array, error), func(), error) {
+func (d *doubling) Prepare(requests [][]oip.Array) (func(int) ([]oip.Array, error), func(), error) {
 	d.open.Add(1)
-	return func(request int) ([]v2.Array, error) {
+	return func(request int) ([]oip.Array, error) {
 		inputs := requests[request]
 		y := make([]byte, len(inputs[0].Bytes))
 		for i := 0; i < len(y); i += 4 {
 			v := math.Float32frombits(binary.LittleEndian.Uint32(inputs[0].Bytes[i:]))
 			binary.LittleEndian.PutUint32(y[i:], math.Float32bits(2*v))
 		}
-		out := []v2.Array{{Port: v2.Port{Name: "y", Datatype: "FP32", Shape: inputs[0].Shape}, Bytes: y}}
+		out := []oip.Array{{Port: oip.Port{Name: "y", Datatype: "FP32", Shape: inputs[0].Shape}, Bytes: y}}
 		n := int(d.calls.Add(1)) - 1
 		if d.change == nil {
 			return out, nil
@@ -48,19 +48,19 @@ func (d *doubling) Prepare(requests [][]v2.Array) (func(int) ([]v2.Array, error)
 func TestInProcess(t *testing.T) {
 	broken := errors.New("out of memory")
 	for name, c := range map[string]struct {
-		change       func(call int, y []v2.Array) error
+		change       func(call int, y []oip.Array) error
 		learn, later string
 		varies       bool
 	}{
 		"right":      {},
-		"error":      {change: func(int, []v2.Array) error { return broken }, learn: "the model: out of memory"},
-		"later":      {change: func(n int, _ []v2.Array) error { return map[bool]error{n > 1: broken}[true] }, later: "out of memory"},
-		"shape":      {change: func(_ int, y []v2.Array) error { y[0].Shape = []int{3, 2}; return nil }, learn: "output y is FP32 [3 2]; want FP32 [2 3]"},
-		"size":       {change: func(_ int, y []v2.Array) error { y[0].Bytes = y[0].Bytes[4:]; return nil }, learn: "6 elements, but 5 came"},
-		"name":       {change: func(_ int, y []v2.Array) error { y[0].Name = "z"; return nil }, learn: "the answer has no output y; it has z"},
-		"another":    {change: func(n int, y []v2.Array) error { y[0].Bytes[3] ^= byte(n >> 1 << 7); return nil }, later: "element 0 of output y"},
-		"no number":  {change: func(_ int, y []v2.Array) error { copy(y[0].Bytes, "\xff\xff\xff\xff"); return nil }, learn: "element 0 is NaN"},
-		"it differs": {change: func(n int, y []v2.Array) error { y[0].Bytes[3] ^= byte(n << 7); return nil }, varies: true},
+		"error":      {change: func(int, []oip.Array) error { return broken }, learn: "the model: out of memory"},
+		"later":      {change: func(n int, _ []oip.Array) error { return map[bool]error{n > 1: broken}[true] }, later: "out of memory"},
+		"shape":      {change: func(_ int, y []oip.Array) error { y[0].Shape = []int{3, 2}; return nil }, learn: "output y is FP32 [3 2]; want FP32 [2 3]"},
+		"size":       {change: func(_ int, y []oip.Array) error { y[0].Bytes = y[0].Bytes[4:]; return nil }, learn: "6 elements, but 5 came"},
+		"name":       {change: func(_ int, y []oip.Array) error { y[0].Name = "z"; return nil }, learn: "the answer has no output y; it has z"},
+		"another":    {change: func(n int, y []oip.Array) error { y[0].Bytes[3] ^= byte(n >> 1 << 7); return nil }, later: "element 0 of output y"},
+		"no number":  {change: func(_ int, y []oip.Array) error { copy(y[0].Bytes, "\xff\xff\xff\xff"); return nil }, learn: "element 0 is NaN"},
+		"it differs": {change: func(n int, y []oip.Array) error { y[0].Bytes[3] ^= byte(n << 7); return nil }, varies: true},
 	} {
 		d := &doubling{change: c.change}
 		q, err := InProcess(d, Inputs{Batch: 2, Seed: 3})
@@ -88,7 +88,7 @@ func TestInProcess(t *testing.T) {
 
 // What a server is sent, and what a model of this process is asked, are the same.
 func TestInProcessInputs(t *testing.T) {
-	m := &Model{Model: (&doubling{}).Describe(), Server: v2.Server{Extensions: []string{v2.BinaryExtension}}}
+	m := &Model{Model: (&doubling{}).Describe(), Server: oip.Server{Extensions: []string{oip.BinaryExtension}}}
 	in := Inputs{Batch: 2, Seed: 3}
 	p, err := m.Payload(in)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestInProcessInputs(t *testing.T) {
 	}
 	sent := p.Bodies[0][p.JSONLength:]
 	seen := 0
-	_, err = InProcess(&doubling{change: func(_ int, y []v2.Array) error {
+	_, err = InProcess(&doubling{change: func(_ int, y []oip.Array) error {
 		for i := 0; i < len(sent); i += 4 {
 			x := math.Float32frombits(binary.LittleEndian.Uint32(sent[i:]))
 			if got := math.Float32frombits(binary.LittleEndian.Uint32(y[0].Bytes[i:])); got != 2*x {

@@ -17,9 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -88,7 +87,7 @@ func TestServingONNX(t *testing.T) {
 	defer cancel()
 	in := Inputs{Batch: 5, Seed: 7, Dims: map[string][]int{"x": {3, 48, 192}}}
 	var want *output
-	var set samples.Set // the same five images and Python's answers, one after the other
+	var set SampleSet // the same five images and Python's answers, one after the other
 	hold := func(how string, known *Known) {
 		t.Helper()
 		if known.Varies || len(known.first[0].Load().outputs) != 1 {
@@ -114,13 +113,13 @@ func TestServingONNX(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, err := newOutput(v2.Tensor{Name: m.Outputs[0].Name, Datatype: "FP32", Shape: []int{5, 2}}, raw, newShare())
+			o, err := newOutput(oip.Tensor{Name: m.Outputs[0].Name, Datatype: "FP32", Shape: []int{5, 2}}, raw, newShare())
 			if err != nil {
 				t.Fatal(err)
 			}
 			want = &o
-			set.Inputs = map[string]samples.Array{"x": {File: "x.npy", Datatype: "FP32", Shape: []int{5, 3, 48, 192}, Bytes: inputs[0].raw}}
-			set.Outputs = map[string]samples.Array{o.Name: {File: "y.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: raw}}
+			set.Inputs = map[string]SampleArray{"x": {File: "x.npy", Datatype: "FP32", Shape: []int{5, 3, 48, 192}, Bytes: inputs[0].raw}}
+			set.Outputs = map[string]SampleArray{o.Name: {File: "y.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: raw}}
 		}
 		apart := Inputs{Batch: 1, Samples: &set}
 		for _, in.JSON = range []bool{false, true} {
@@ -164,7 +163,7 @@ func TestServingONNX(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := m.Payload(Inputs{Batch: 1, Tolerance: 1e-6, Samples: &samples.Set{Inputs: set.Inputs, Outputs: map[string]samples.Array{want.Name: wrong}}})
+	p, err := m.Payload(Inputs{Batch: 1, Tolerance: 1e-6, Samples: &SampleSet{Inputs: set.Inputs, Outputs: map[string]SampleArray{want.Name: wrong}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +178,7 @@ func TestServingONNX(t *testing.T) {
 }
 
 // inTurn asks for each of five samples twice, whose answers are known.
-func inTurn(t *testing.T, dial func() (load.Sender, error)) {
+func inTurn(t *testing.T, dial func() (loadtest.Sender, error)) {
 	t.Helper()
 	s, err := dial()
 	if err != nil {
@@ -244,7 +243,7 @@ func askServer(t *testing.T, name string, binary bool) (http, rpc []string, m *M
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := newOutput(v2.Tensor{Name: "x", Datatype: "FP32", Shape: []int{4, 3}}, inputs[0].raw, newShare())
+	x, err := newOutput(oip.Tensor{Name: "x", Datatype: "FP32", Shape: []int{4, 3}}, inputs[0].raw, newShare())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
 // replica is a connection to one server. It is written to and read by hand of
@@ -31,7 +31,7 @@ type replica struct {
 	out        *bufio.Writer
 	request    fasthttp.Request
 	response   fasthttp.Response
-	last       load.Stream // of the last right answer that came text by text
+	last       loadtest.Stream // of the last right answer that came text by text
 }
 
 func newReplica(c net.Conn, u *url.URL, h *HTTP) *replica {

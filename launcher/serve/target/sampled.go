@@ -7,12 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/serve/samples"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // sampleShape is the shape of an input in a request of samples from a file.
-func (in Inputs) sampleShape(port v2.Port) ([]int, error) {
+func (in Inputs) sampleShape(port oip.Port) ([]int, error) {
 	a, ok := in.Samples.Inputs[port.Name]
 	if !ok {
 		return nil, fmt.Errorf("workload.inputs has %s, but not the model's input %s; name a file for each input", strings.Join(slices.Sorted(maps.Keys(in.Samples.Inputs)), ", "), port.Name)
@@ -38,7 +37,7 @@ func (in Inputs) sampleShape(port v2.Port) ([]int, error) {
 func (m *Model) sampled(in Inputs, shapes []drawn) (requests [][]drawn, wants [][]want, err error) {
 	n := 0
 	for name, a := range in.Samples.Inputs {
-		if !slices.ContainsFunc(m.Inputs, func(p v2.Port) bool { return p.Name == name }) {
+		if !slices.ContainsFunc(m.Inputs, func(p oip.Port) bool { return p.Name == name }) {
 			return nil, nil, fmt.Errorf("workload.inputs: %s: model %s has no such input; it has %s", name, m.Name, names(m.Inputs))
 		}
 		n = a.Samples() / in.Batch
@@ -66,7 +65,7 @@ func (m *Model) sampled(in Inputs, shapes []drawn) (requests [][]drawn, wants []
 	return requests, wants, nil
 }
 
-func names(ports []v2.Port) string {
+func names(ports []oip.Port) string {
 	var list []string
 	for _, p := range ports {
 		list = append(list, p.Name)
@@ -81,8 +80,8 @@ type want struct {
 	file string
 }
 
-func newWant(name string, a samples.Array, first, n int) (want, error) {
-	tensor := v2.Tensor{Name: name, Datatype: a.Datatype, Shape: append([]int{n}, a.Shape[1:]...)}
+func newWant(name string, a SampleArray, first, n int) (want, error) {
+	tensor := oip.Tensor{Name: name, Datatype: a.Datatype, Shape: append([]int{n}, a.Shape[1:]...)}
 	o, err := newOutput(tensor, a.Of(first, n), &share{of: &budget{most: mostParsed}, most: mostParsed})
 	if err != nil {
 		return want{}, fmt.Errorf("workload.outputs: %s: %s, from sample %d on: %w", name, a.File, first, err)
@@ -95,7 +94,7 @@ func newWant(name string, a samples.Array, first, n int) (want, error) {
 func (w want) hold(outputs []output, tolerance float64) error {
 	i := slices.IndexFunc(outputs, func(o output) bool { return o.Name == w.Name })
 	if i < 0 {
-		var ports []v2.Port
+		var ports []oip.Port
 		for _, o := range outputs {
 			ports = append(ports, o.Port)
 		}

@@ -15,16 +15,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // fiveSamples are x, and of the model that answers y = 2x what is to come of them.
-func fiveSamples() *samples.Set {
-	return &samples.Set{
-		Inputs: map[string]samples.Array{"x": {File: "x.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: floats(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)}},
-		Outputs: map[string]samples.Array{
+func fiveSamples() *SampleSet {
+	return &SampleSet{
+		Inputs: map[string]SampleArray{"x": {File: "x.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: floats(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)}},
+		Outputs: map[string]SampleArray{
 			"y": {File: "y.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: floats(2, 4, 6, 8, 10, 12, 14, 16, 18, 20)},
 		},
 	}
@@ -53,34 +52,34 @@ func (d *doubler) answer(x []byte) (y []byte) {
 	return y
 }
 
-func (d *doubler) Describe() v2.Model {
-	return v2.Model{Name: "m", Inputs: []v2.Port{{Name: "x", Datatype: "FP32", Shape: []int{-1, 2}}}, Outputs: []v2.Port{{Name: "y", Datatype: "FP32", Shape: []int{-1, 2}}}}
+func (d *doubler) Describe() oip.Model {
+	return oip.Model{Name: "m", Inputs: []oip.Port{{Name: "x", Datatype: "FP32", Shape: []int{-1, 2}}}, Outputs: []oip.Port{{Name: "y", Datatype: "FP32", Shape: []int{-1, 2}}}}
 }
 
-func (d *doubler) Prepare(requests [][]v2.Array) (func(int) ([]v2.Array, error), func(), error) {
-	return func(i int) ([]v2.Array, error) {
+func (d *doubler) Prepare(requests [][]oip.Array) (func(int) ([]oip.Array, error), func(), error) {
+	return func(i int) ([]oip.Array, error) {
 		x := requests[i][0]
-		return []v2.Array{{Port: v2.Port{Name: "y", Datatype: "FP32", Shape: x.Shape}, Bytes: d.answer(x.Bytes)}}, nil
+		return []oip.Array{{Port: oip.Port{Name: "y", Datatype: "FP32", Shape: x.Shape}, Bytes: d.answer(x.Bytes)}}, nil
 	}, func() {}, nil
 }
 
 // ServeHTTP reads and writes JSON, or bytes if the request has them.
 func (d *doubler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	length, err := strconv.Atoi(r.Header.Get(v2.LengthHeader))
+	length, err := strconv.Atoi(r.Header.Get(oip.LengthHeader))
 	if err != nil {
 		length = len(body)
 	}
-	var request v2.Request
+	var request oip.Request
 	_ = json.Unmarshal(body[:length], &request)
 	x := request.Inputs[0]
-	response := v2.Response{ModelName: "m", Outputs: []v2.Tensor{{Name: "y", Datatype: "FP32", Shape: x.Shape}}}
+	response := oip.Response{ModelName: "m", Outputs: []oip.Tensor{{Name: "y", Datatype: "FP32", Shape: x.Shape}}}
 	if x.Parameters.BinarySize != nil {
 		y := d.answer(body[length:])
 		size := len(y)
 		response.Outputs[0].Parameters.BinarySize = &size
 		text, _ := json.Marshal(response)
-		w.Header().Set(v2.LengthHeader, strconv.Itoa(len(text)))
+		w.Header().Set(oip.LengthHeader, strconv.Itoa(len(text)))
 		_, _ = w.Write(append(text, y...))
 		return
 	}
@@ -94,7 +93,7 @@ func (d *doubler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // ways are a question to a doubler, over each way of asking.
-func ways(t *testing.T, d *doubler) map[string]func(in Inputs) (func() (load.Sender, error), error) {
+func ways(t *testing.T, d *doubler) map[string]func(in Inputs) (func() (loadtest.Sender, error), error) {
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
 	rpc := serveGRPC(t, func(_ string, request []byte) (reply []byte, err error) {
@@ -106,9 +105,9 @@ func ways(t *testing.T, d *doubler) map[string]func(in Inputs) (func() (load.Sen
 		})
 		return reply, err
 	})
-	m := &Model{Model: d.Describe(), Server: v2.Server{Extensions: []string{v2.BinaryExtension}}}
-	over := func(asJSON bool) func(in Inputs) (func() (load.Sender, error), error) {
-		return func(in Inputs) (func() (load.Sender, error), error) {
+	m := &Model{Model: d.Describe(), Server: oip.Server{Extensions: []string{oip.BinaryExtension}}}
+	over := func(asJSON bool) func(in Inputs) (func() (loadtest.Sender, error), error) {
+		return func(in Inputs) (func() (loadtest.Sender, error), error) {
 			in.JSON = asJSON
 			p, err := m.Payload(in)
 			if err != nil {
@@ -118,16 +117,16 @@ func ways(t *testing.T, d *doubler) map[string]func(in Inputs) (func() (load.Sen
 			return target.Dial, target.Learn(soon())
 		}
 	}
-	return map[string]func(in Inputs) (func() (load.Sender, error), error){
+	return map[string]func(in Inputs) (func() (loadtest.Sender, error), error){
 		"JSON": over(true), "bytes": over(false),
-		"gRPC": func(in Inputs) (func() (load.Sender, error), error) {
+		"gRPC": func(in Inputs) (func() (loadtest.Sender, error), error) {
 			g, err := NewGRPC([]string{rpc}, m, in)
 			if err != nil {
 				return nil, err
 			}
 			return g.Dial, g.Learn(soon())
 		},
-		"process": func(in Inputs) (func() (load.Sender, error), error) {
+		"process": func(in Inputs) (func() (loadtest.Sender, error), error) {
 			q, err := InProcess(d, in)
 			if err != nil {
 				return nil, err
@@ -215,31 +214,31 @@ func TestTurns(t *testing.T) {
 func TestSamplesRefused(t *testing.T) {
 	d := &doubler{}
 	for _, c := range []struct {
-		change func(*samples.Set)
+		change func(*SampleSet)
 		batch  int
 		want   string
 	}{
-		{func(s *samples.Set) {
-			s.Inputs["x"] = samples.Array{File: "x.npy", Datatype: "FP64", Shape: []int{5, 2}, Bytes: make([]byte, 80)}
+		{func(s *SampleSet) {
+			s.Inputs["x"] = SampleArray{File: "x.npy", Datatype: "FP64", Shape: []int{5, 2}, Bytes: make([]byte, 80)}
 		}, 2,
 			"workload.inputs: x: x.npy holds samples of FP64 [2], so a request of 2 would be FP64 [2 2]; the model's input is FP32 [-1 2]"},
-		{func(s *samples.Set) {
-			s.Inputs["x"] = samples.Array{File: "x.npy", Datatype: "FP32", Shape: []int{5, 3}, Bytes: make([]byte, 60)}
+		{func(s *SampleSet) {
+			s.Inputs["x"] = SampleArray{File: "x.npy", Datatype: "FP32", Shape: []int{5, 3}, Bytes: make([]byte, 60)}
 		}, 1,
 			"workload.inputs: x: x.npy holds samples of FP32 [3], so a request of 1 would be FP32 [1 3]; the model's input is FP32 [-1 2]"},
-		{func(s *samples.Set) { s.Inputs["z"] = s.Inputs["x"] }, 2, "workload.inputs: z: model m has no such input; it has x"},
-		{func(s *samples.Set) { s.Inputs["z"] = s.Inputs["x"]; delete(s.Inputs, "x") }, 2, "workload.inputs has z, but not the model's input x"},
-		{func(s *samples.Set) { s.Outputs["z"] = s.Outputs["y"] }, 2, "workload.outputs: z: the answer has no such output; it has y"},
-		{func(s *samples.Set) {
-			s.Outputs["y"] = samples.Array{File: "y.npy", Datatype: "FP32", Shape: []int{5, 3}, Bytes: make([]byte, 60)}
+		{func(s *SampleSet) { s.Inputs["z"] = s.Inputs["x"] }, 2, "workload.inputs: z: model m has no such input; it has x"},
+		{func(s *SampleSet) { s.Inputs["z"] = s.Inputs["x"]; delete(s.Inputs, "x") }, 2, "workload.inputs has z, but not the model's input x"},
+		{func(s *SampleSet) { s.Outputs["z"] = s.Outputs["y"] }, 2, "workload.outputs: z: the answer has no such output; it has y"},
+		{func(s *SampleSet) {
+			s.Outputs["y"] = SampleArray{File: "y.npy", Datatype: "FP32", Shape: []int{5, 3}, Bytes: make([]byte, 60)}
 		}, 2,
 			"workload.outputs: y: y.npy has FP32 [2 3] for this request; want floating-point numbers of [2 2], or whole numbers of [2], the classes"},
-		{func(s *samples.Set) {
-			s.Outputs["y"] = samples.Array{File: "y.npy", Datatype: "INT64", Shape: []int{5, 2}, Bytes: make([]byte, 80)}
+		{func(s *SampleSet) {
+			s.Outputs["y"] = SampleArray{File: "y.npy", Datatype: "INT64", Shape: []int{5, 2}, Bytes: make([]byte, 80)}
 		}, 2,
 			"workload.outputs: y: y.npy has INT64 [2 2] for this request; want floating-point"},
-		{func(s *samples.Set) {
-			s.Outputs["y"] = samples.Array{File: "y.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: floats(1, 2, 3, 4, float32(math.NaN()), 6, 7, 8, 9, 10)}
+		{func(s *SampleSet) {
+			s.Outputs["y"] = SampleArray{File: "y.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: floats(1, 2, 3, 4, float32(math.NaN()), 6, 7, 8, 9, 10)}
 		}, 2,
 			"workload.outputs: y: y.npy, from sample 2 on: element 0 is NaN"},
 	} {
@@ -255,7 +254,7 @@ func TestSamplesRefused(t *testing.T) {
 // them is the largest.
 func TestWants(t *testing.T) {
 	got := func(datatype string, shape []int, raw []byte) []output {
-		o, err := newOutput(v2.Tensor{Name: "y", Datatype: datatype, Shape: shape}, raw, newShare())
+		o, err := newOutput(oip.Tensor{Name: "y", Datatype: datatype, Shape: shape}, raw, newShare())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,23 +263,23 @@ func TestWants(t *testing.T) {
 	logits := got("FP32", []int{2, 3}, floats(1, 3, 2, -1, -2, -1))
 	for name, c := range map[string]struct {
 		outputs   []output
-		known     samples.Array
+		known     SampleArray
 		tolerance float64
 		want      string
 	}{
-		"classes":             {logits, samples.Array{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(1, 0)}, 0, ""}, // of equal ones the first
-		"another class":       {logits, samples.Array{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(1, 2)}, 0, "sample 2 of the request: class 0 of output y is the largest; f has 2"},
-		"whole logits":        {got("UINT8", []int{1, 3}, []byte{3, 200, 7}), samples.Array{Datatype: "UINT8", Shape: []int{1}, Bytes: []byte{1}}, 0, ""},
-		"no classes":          {logits, samples.Array{Datatype: "FP32", Shape: []int{2}, Bytes: floats(1, 0)}, 0, "want floating-point numbers of [2 3], or whole numbers of [2], the classes"},
-		"without a batch":     {got("FP32", []int{3}, floats(1, 3, 2)), samples.Array{Datatype: "INT32", Shape: []int{1}, Bytes: []byte{1, 0, 0, 0}}, 0, ""},
-		"double precision":    {got("FP32", []int{1}, floats(0.1)), samples.Array{Datatype: "FP64", Shape: []int{1}, Bytes: int64s(int64(math.Float64bits(0.1)))}, 1e-7, ""},
-		"within a part":       {got("FP32", []int{2}, floats(100, 1)), samples.Array{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.09)}, 0, ""}, // 0.09 of 100
-		"beyond it":           {got("FP32", []int{2}, floats(100, 1)), samples.Array{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.11)}, 0, "element 1 of output y is 1; in f it is 1.11"},
-		"within a wider one":  {got("FP32", []int{2}, floats(100, 1)), samples.Array{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 10)}, 0.1, ""},
-		"beyond a narrow one": {got("FP32", []int{2}, floats(100, 1)), samples.Array{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.001)}, 1e-6, "element 1"},
-		"negative whole":      {got("INT8", []int{2}, []byte{0xff, 2}), samples.Array{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(-1, 2)}, 0, ""},
-		"another whole":       {got("INT8", []int{2}, []byte{0xff, 2}), samples.Array{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(255, 2)}, 0, `element 0 of output y is "-1"; in f it is "255"`},
-		"truth":               {got("BOOL", []int{2}, []byte{1, 0}), samples.Array{Datatype: "BOOL", Shape: []int{2}, Bytes: []byte{1, 1}}, 0, `element 1 of output y is "false"; in f it is "true"`},
+		"classes":             {logits, SampleArray{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(1, 0)}, 0, ""}, // of equal ones the first
+		"another class":       {logits, SampleArray{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(1, 2)}, 0, "sample 2 of the request: class 0 of output y is the largest; f has 2"},
+		"whole logits":        {got("UINT8", []int{1, 3}, []byte{3, 200, 7}), SampleArray{Datatype: "UINT8", Shape: []int{1}, Bytes: []byte{1}}, 0, ""},
+		"no classes":          {logits, SampleArray{Datatype: "FP32", Shape: []int{2}, Bytes: floats(1, 0)}, 0, "want floating-point numbers of [2 3], or whole numbers of [2], the classes"},
+		"without a batch":     {got("FP32", []int{3}, floats(1, 3, 2)), SampleArray{Datatype: "INT32", Shape: []int{1}, Bytes: []byte{1, 0, 0, 0}}, 0, ""},
+		"double precision":    {got("FP32", []int{1}, floats(0.1)), SampleArray{Datatype: "FP64", Shape: []int{1}, Bytes: int64s(int64(math.Float64bits(0.1)))}, 1e-7, ""},
+		"within a part":       {got("FP32", []int{2}, floats(100, 1)), SampleArray{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.09)}, 0, ""}, // 0.09 of 100
+		"beyond it":           {got("FP32", []int{2}, floats(100, 1)), SampleArray{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.11)}, 0, "element 1 of output y is 1; in f it is 1.11"},
+		"within a wider one":  {got("FP32", []int{2}, floats(100, 1)), SampleArray{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 10)}, 0.1, ""},
+		"beyond a narrow one": {got("FP32", []int{2}, floats(100, 1)), SampleArray{Datatype: "FP32", Shape: []int{2}, Bytes: floats(100, 1.001)}, 1e-6, "element 1"},
+		"negative whole":      {got("INT8", []int{2}, []byte{0xff, 2}), SampleArray{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(-1, 2)}, 0, ""},
+		"another whole":       {got("INT8", []int{2}, []byte{0xff, 2}), SampleArray{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(255, 2)}, 0, `element 0 of output y is "-1"; in f it is "255"`},
+		"truth":               {got("BOOL", []int{2}, []byte{1, 0}), SampleArray{Datatype: "BOOL", Shape: []int{2}, Bytes: []byte{1, 1}}, 0, `element 1 of output y is "false"; in f it is "true"`},
 	} {
 		c.known.File = "f"
 		w, err := newWant("y", c.known, 0, c.known.Shape[0])
@@ -292,7 +291,7 @@ func TestWants(t *testing.T) {
 		}
 	}
 	// The same whole numbers come in JSON.
-	o, err := newOutput(v2.Tensor{Name: "y", Datatype: "INT64", Shape: []int{2}, Data: json.RawMessage("[-9007199254740993, 2]")}, nil, newShare())
+	o, err := newOutput(oip.Tensor{Name: "y", Datatype: "INT64", Shape: []int{2}, Data: json.RawMessage("[-9007199254740993, 2]")}, nil, newShare())
 	if err == nil {
 		err = want{output: got("INT64", []int{2}, int64s(-9007199254740993, 2))[0], file: "f"}.hold([]output{o}, 0)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
 // mostLine bounds a line of a stream: 1 MiB.
@@ -159,7 +159,7 @@ func (c *chunks) line() ([]byte, error) {
 var errCutOff = errors.New("it ends without [DONE]")
 
 // readStream reads server-sent events to the end.
-func readStream(in *bufio.Reader, sent time.Time) (s load.Stream, text []byte, err error) {
+func readStream(in *bufio.Reader, sent time.Time) (s loadtest.Stream, text []byte, err error) {
 	var data, line []byte
 	texts, finished, done := 0, "", false
 	for {
@@ -232,7 +232,7 @@ func readStream(in *bufio.Reader, sent time.Time) (s load.Stream, text []byte, e
 }
 
 // whole ends a stream of so many texts.
-func whole(s load.Stream, texts int, finished string, text []byte) (load.Stream, []byte, error) {
+func whole(s loadtest.Stream, texts int, finished string, text []byte) (loadtest.Stream, []byte, error) {
 	switch {
 	case texts == 0:
 		return s, nil, errors.New("it has no text")

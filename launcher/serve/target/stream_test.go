@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
 // A step of a played answer: what is written so long after the step before; nothing: the
@@ -94,38 +94,38 @@ func TestStreamTimes(t *testing.T) {
 	three, length := token("a")+token("b")+token("c"), len(token("a"))
 	for name, tt := range map[string]struct {
 		steps    []step
-		want     load.Stream
+		want     loadtest.Stream
 		perToken float64 // 0: not known
 	}{
 		"a schedule": {[]step{{0, streamHead}, {120 * ms, token("Once")}, {7 * µs, token(" upon")}, {20 * ms, token(" a")}, {40 * ms, token(" time")}, {3 * ms, end(0)}},
-			load.Stream{First: 120 * ms, Last: 180*ms + 7*µs, Gaps: []time.Duration{7 * µs, 20 * ms, 40 * ms}, Tokens: 4},
+			loadtest.Stream{First: 120 * ms, Last: 180*ms + 7*µs, Gaps: []time.Duration{7 * µs, 20 * ms, 40 * ms}, Tokens: 4},
 			(60*ms + 7*µs).Seconds() / 3},
 		"counted": {[]step{{5 * ms, streamHead}, {5 * ms, token("Once upon")}, {30 * ms, token(" a time")}, {0, end(7)}},
-			load.Stream{First: 10 * ms, Last: 40 * ms, Gaps: []time.Duration{30 * ms}, Tokens: 7, Counted: true}, 0.005},
+			loadtest.Stream{First: 10 * ms, Last: 40 * ms, Gaps: []time.Duration{30 * ms}, Tokens: 7, Counted: true}, 0.005},
 		"one": {[]step{{0, streamHead}, {1 * ms, token("a")}, {9 * ms, end(1)}},
-			load.Stream{First: 1 * ms, Last: 1 * ms, Tokens: 1, Counted: true}, 0},
+			loadtest.Stream{First: 1 * ms, Last: 1 * ms, Tokens: 1, Counted: true}, 0},
 		"at once": {[]step{{2 * ms, streamHead + three + end(0)}},
-			load.Stream{First: 2 * ms, Last: 2 * ms, Gaps: []time.Duration{0, 0}, Tokens: 3}, -1},
+			loadtest.Stream{First: 2 * ms, Last: 2 * ms, Gaps: []time.Duration{0, 0}, Tokens: 3}, -1},
 		"cut anywhere": {[]step{{0, streamHead[:40]}, {1 * ms, streamHead[40:] + three[:10]}, {1 * ms, three[10 : length-3]}, {1 * ms, three[length-3 : 2*length-20]}, {2 * ms, three[2*length-20:]}, {0, end(0)}},
 			// An event is there when the empty line behind it is, which ends 2 bytes before its chunk does.
-			load.Stream{First: 3 * ms, Last: 5 * ms, Gaps: []time.Duration{2 * ms, 0}, Tokens: 3}, 0.001},
+			loadtest.Stream{First: 3 * ms, Last: 5 * ms, Gaps: []time.Duration{2 * ms, 0}, Tokens: 3}, 0.001},
 		"chat": {[]step{{0, streamHead + chunked("data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n")}, {4 * ms, chunked(": a comment\r\n\r\nevent: x\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\r\n\r\n")}, {4 * ms, end(0)}},
-			load.Stream{First: 4 * ms, Last: 4 * ms, Tokens: 1}, 0},
+			loadtest.Stream{First: 4 * ms, Last: 4 * ms, Tokens: 1}, 0},
 		// A model that thinks first: 20 and 40 ms between three texts, the last of which is
 		// the answer; an event without text begins it.
 		"reasoning": {[]step{{0, streamHead + event(`{"choices":[{"delta":{"role":"assistant","content":null,"reasoning_content":""}}]}`)},
 			{120 * ms, event(`{"choices":[{"delta":{"reasoning_content":"Hm"}}]}`)}, {20 * ms, event(`{"choices":[{"delta":{"reasoning":"so"}}]}`)},
 			{40 * ms, event(`{"choices":[{"delta":{"content":"Yes"},"finish_reason":"stop"}]}`)},
 			{0, event(`{"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":8,"prompt_tokens_details":{"cached_tokens":20},"completion_tokens_details":{"reasoning_tokens":5}}}`) + chunked("data: [DONE]\n\n") + chunked("")}},
-			load.Stream{First: 120 * ms, FirstOutput: 180 * ms, Last: 180 * ms, Gaps: []time.Duration{20 * ms, 40 * ms}, Tokens: 8, Counted: true, Input: 30, Cached: 20, Reasoning: 5},
+			loadtest.Stream{First: 120 * ms, FirstOutput: 180 * ms, Last: 180 * ms, Gaps: []time.Duration{20 * ms, 40 * ms}, Tokens: 8, Counted: true, Input: 30, Cached: 20, Reasoning: 5},
 			(60 * ms).Seconds() / 7},
 		"a tool's call": {[]step{{0, streamHead}, {5 * ms, event(`{"choices":[{"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":""}}]}}]}`)},
 			{10 * ms, event(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\""}}]}}]}`)},
 			{10 * ms, event(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":":\"Ulm\"}"}}]},"finish_reason":"tool_calls"}]}`)},
 			{0, chunked("data: [DONE]\n\n") + chunked("")}},
-			load.Stream{First: 5 * ms, Last: 25 * ms, Gaps: []time.Duration{10 * ms, 10 * ms}, Tokens: 3}, 0.01},
+			loadtest.Stream{First: 5 * ms, Last: 25 * ms, Gaps: []time.Duration{10 * ms, 10 * ms}, Tokens: 3}, 0.01},
 		"in lines": {[]step{{0, streamHead}, {1 * ms, chunked("data: {\"choices\":\n")}, {2 * ms, chunked("data: [{\"text\":\"a\"}]}\n")}, {3 * ms, chunked("\n")}, {0, end(0)}},
-			load.Stream{First: 6 * ms, Last: 6 * ms, Tokens: 1}, 0},
+			loadtest.Stream{First: 6 * ms, Last: 6 * ms, Tokens: 1}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

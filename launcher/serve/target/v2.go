@@ -17,19 +17,19 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/scalebench/scalebench/launcher/serve/load"
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/loadtest"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 // Model is what a server of the Open Inference Protocol v2 says of itself and of one
 // of its models.
 type Model struct {
-	v2.Model
-	Server v2.Server
+	oip.Model
+	Server oip.Server
 }
 
 // Binary reports whether the server takes binary tensors.
-func (m *Model) Binary() bool { return slices.Contains(m.Server.Extensions, v2.BinaryExtension) }
+func (m *Model) Binary() bool { return slices.Contains(m.Server.Extensions, oip.BinaryExtension) }
 
 // mostMetadata bounds what is read of a server that describes itself: 1 MiB.
 const mostMetadata = 1 << 20
@@ -160,7 +160,7 @@ type V2 struct {
 func NewV2(servers []string, m *Model, p *Payload) *V2 {
 	t := &V2{HTTP: HTTP{Bodies: p.Bodies, ContentType: "application/json"}, Known: p.known}
 	if p.JSONLength > 0 {
-		t.ContentType, t.Headers = "application/octet-stream", map[string]string{v2.LengthHeader: strconv.Itoa(p.JSONLength)}
+		t.ContentType, t.Headers = "application/octet-stream", map[string]string{oip.LengthHeader: strconv.Itoa(p.JSONLength)}
 	}
 	for _, server := range servers {
 		t.URLs = append(t.URLs, strings.TrimSuffix(server, "/")+modelPath(m.Name)+"/infer")
@@ -173,7 +173,7 @@ func NewV2(servers []string, m *Model, p *Payload) *V2 {
 
 // Learn asks every replica twice and remembers the first answer; see Known.
 func (t *V2) Learn(deadline time.Time) error {
-	return t.learn(t.URLs, deadline, func(at string) (load.Sender, error) {
+	return t.learn(t.URLs, deadline, func(at string) (loadtest.Sender, error) {
 		one := HTTP{URLs: []string{at}, Token: t.Token, Bodies: t.Bodies[:1], ContentType: t.ContentType, Headers: t.Headers, Expect: t.Expect, Judge: t.Judge}
 		return one.Dial()
 	})
@@ -182,14 +182,14 @@ func (t *V2) Learn(deadline time.Time) error {
 // readHTTP reads an answer.
 func readHTTP(r *fasthttp.Response, room *share) (a answer, err error) {
 	text, tensors := r.Body(), []byte(nil)
-	if length := r.Header.Peek(v2.LengthHeader); len(length) > 0 {
+	if length := r.Header.Peek(oip.LengthHeader); len(length) > 0 {
 		n, err := strconv.Atoi(string(length))
 		if err != nil || n < 0 || n > len(text) {
-			return a, fmt.Errorf("%s is %q in an answer of %d bytes", v2.LengthHeader, length, len(text))
+			return a, fmt.Errorf("%s is %q in an answer of %d bytes", oip.LengthHeader, length, len(text))
 		}
 		text, tensors = text[:n], text[n:]
 	}
-	var response v2.Response
+	var response oip.Response
 	if err := json.Unmarshal(text, &response); err != nil {
 		return a, fmt.Errorf("the answer is not JSON of the Open Inference Protocol: %w: %.200q", err, text)
 	}

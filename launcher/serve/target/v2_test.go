@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/valyala/fasthttp"
 
-	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
 const (
@@ -136,7 +136,7 @@ func TestReadyWithoutMetadata(t *testing.T) {
 // Requests are of the model's inputs, the same for the same seed, in JSON and in bytes.
 func TestPayload(t *testing.T) {
 	m := model(t)
-	m.Inputs = []v2.Port{{Name: "f", Datatype: "FP32", Shape: []int{-1, 3, -1}}, {Name: "d", Datatype: "FP64", Shape: []int{-1}}, {Name: "u", Datatype: "UINT8", Shape: []int{-1, 1}},
+	m.Inputs = []oip.Port{{Name: "f", Datatype: "FP32", Shape: []int{-1, 3, -1}}, {Name: "d", Datatype: "FP64", Shape: []int{-1}}, {Name: "u", Datatype: "UINT8", Shape: []int{-1, 1}},
 		{Name: "i", Datatype: "INT32", Shape: []int{-1, 1}}, {Name: "b", Datatype: "BOOL", Shape: []int{-1, 2}}, {Name: "s", Datatype: "BYTES", Shape: []int{-1}}}
 	in := Inputs{Batch: 2, Seed: 4, Dims: map[string][]int{"f": {3, 2}}}
 	binaryBody, err := m.Payload(in)
@@ -148,7 +148,7 @@ func TestPayload(t *testing.T) {
 	if err != nil || text.JSONLength != 0 {
 		t.Fatal(text.JSONLength, err)
 	}
-	var asText, asBytes v2.Request
+	var asText, asBytes oip.Request
 	if err := errors.Join(json.Unmarshal(text.Bodies[0], &asText), json.Unmarshal(binaryBody.Bodies[0][:binaryBody.JSONLength], &asBytes)); err != nil {
 		t.Fatal(err)
 	}
@@ -193,32 +193,32 @@ func TestPayload(t *testing.T) {
 // What cannot be asked is said, with the input and its shape.
 func TestPayloadRefuses(t *testing.T) {
 	for name, tt := range map[string]struct {
-		port v2.Port
+		port oip.Port
 		in   Inputs
 		want string // "": it can
 	}{
-		"open batch":        {v2.Port{Datatype: "FP32", Shape: []int{-1, 2}}, Inputs{Batch: 3}, ""},
-		"a batch of 1":      {v2.Port{Datatype: "FP32", Shape: []int{1, 2}}, Inputs{Batch: 1}, ""},
-		"no batch":          {v2.Port{Datatype: "FP32", Shape: []int{16}}, Inputs{Batch: 1}, ""},
-		"fixed batch":       {v2.Port{Datatype: "FP32", Shape: []int{8, 2}}, Inputs{Batch: 8}, ""},
-		"zero":              {v2.Port{Datatype: "FP32", Shape: []int{-1, 2}}, Inputs{}, "a batch of 0; want at least 1"},
-		"another batch":     {v2.Port{Datatype: "FP32", Shape: []int{1, 2}}, Inputs{Batch: 4}, "input x of model m: its shape is [1 2], which has no batch of 4"},
-		"open size":         {v2.Port{Datatype: "FP32", Shape: []int{-1, 3, -1, -1}}, Inputs{Batch: 1}, "its shape is [-1 3 -1 -1], which leaves more open than the batch; post a request from a file"},
-		"sizes":             {v2.Port{Datatype: "FP32", Shape: []int{-1, 3, -1, -1}}, Inputs{Batch: 1, Dims: map[string][]int{"x": {3, 2, 2}}}, ""},
-		"too few sizes":     {v2.Port{Datatype: "FP32", Shape: []int{-1, 3, -1}}, Inputs{Batch: 1, Dims: map[string][]int{"x": {3}}}, "it has 2 dimensions after the batch, not 1"},
-		"sizes do not fit":  {v2.Port{Datatype: "FP32", Shape: []int{-1, 3, -1}}, Inputs{Batch: 1, Dims: map[string][]int{"x": {4, 2}}}, "its shape is [-1 3 -1], which [4 2] does not fit"},
-		"sizes of nothing":  {v2.Port{Datatype: "FP32", Shape: []int{-1}}, Inputs{Batch: 1, Dims: map[string][]int{"z": {4}}}, "model m has no input z"},
-		"negative":          {v2.Port{Datatype: "FP32", Shape: []int{-1, -1}}, Inputs{Batch: 1, Dims: map[string][]int{"x": {-4}}}, "which [-4] does not fit"},
-		"too large":         {v2.Port{Datatype: "FP32", Shape: []int{-1, 1 << 29}}, Inputs{Batch: 8}, "its shape is [-1 536870912], which has over 1073741824 elements with a batch of 8"},
-		"unknown type":      {v2.Port{Datatype: "FP8", Shape: []int{-1}}, Inputs{Batch: 1}, `its datatype "FP8" is not one`},
-		"half":              {v2.Port{Datatype: "FP16", Shape: []int{-1}}, Inputs{Batch: 1}, ""},
-		"half in JSON":      {v2.Port{Datatype: "FP16", Shape: []int{-1}}, Inputs{Batch: 1, JSON: true}, "input x of model m is FP16, which JSON cannot hold"},
-		"bfloat16 in JSON":  {v2.Port{Datatype: "BF16", Shape: []int{-1}}, Inputs{Batch: 1, JSON: true}, "is BF16, which JSON cannot hold"},
-		"64 bits, unsigned": {v2.Port{Datatype: "UINT64", Shape: []int{-1}}, Inputs{Batch: 1}, ""},
+		"open batch":        {oip.Port{Datatype: "FP32", Shape: []int{-1, 2}}, Inputs{Batch: 3}, ""},
+		"a batch of 1":      {oip.Port{Datatype: "FP32", Shape: []int{1, 2}}, Inputs{Batch: 1}, ""},
+		"no batch":          {oip.Port{Datatype: "FP32", Shape: []int{16}}, Inputs{Batch: 1}, ""},
+		"fixed batch":       {oip.Port{Datatype: "FP32", Shape: []int{8, 2}}, Inputs{Batch: 8}, ""},
+		"zero":              {oip.Port{Datatype: "FP32", Shape: []int{-1, 2}}, Inputs{}, "a batch of 0; want at least 1"},
+		"another batch":     {oip.Port{Datatype: "FP32", Shape: []int{1, 2}}, Inputs{Batch: 4}, "input x of model m: its shape is [1 2], which has no batch of 4"},
+		"open size":         {oip.Port{Datatype: "FP32", Shape: []int{-1, 3, -1, -1}}, Inputs{Batch: 1}, "its shape is [-1 3 -1 -1], which leaves more open than the batch; post a request from a file"},
+		"sizes":             {oip.Port{Datatype: "FP32", Shape: []int{-1, 3, -1, -1}}, Inputs{Batch: 1, Dims: map[string][]int{"x": {3, 2, 2}}}, ""},
+		"too few sizes":     {oip.Port{Datatype: "FP32", Shape: []int{-1, 3, -1}}, Inputs{Batch: 1, Dims: map[string][]int{"x": {3}}}, "it has 2 dimensions after the batch, not 1"},
+		"sizes do not fit":  {oip.Port{Datatype: "FP32", Shape: []int{-1, 3, -1}}, Inputs{Batch: 1, Dims: map[string][]int{"x": {4, 2}}}, "its shape is [-1 3 -1], which [4 2] does not fit"},
+		"sizes of nothing":  {oip.Port{Datatype: "FP32", Shape: []int{-1}}, Inputs{Batch: 1, Dims: map[string][]int{"z": {4}}}, "model m has no input z"},
+		"negative":          {oip.Port{Datatype: "FP32", Shape: []int{-1, -1}}, Inputs{Batch: 1, Dims: map[string][]int{"x": {-4}}}, "which [-4] does not fit"},
+		"too large":         {oip.Port{Datatype: "FP32", Shape: []int{-1, 1 << 29}}, Inputs{Batch: 8}, "its shape is [-1 536870912], which has over 1073741824 elements with a batch of 8"},
+		"unknown type":      {oip.Port{Datatype: "FP8", Shape: []int{-1}}, Inputs{Batch: 1}, `its datatype "FP8" is not one`},
+		"half":              {oip.Port{Datatype: "FP16", Shape: []int{-1}}, Inputs{Batch: 1}, ""},
+		"half in JSON":      {oip.Port{Datatype: "FP16", Shape: []int{-1}}, Inputs{Batch: 1, JSON: true}, "input x of model m is FP16, which JSON cannot hold"},
+		"bfloat16 in JSON":  {oip.Port{Datatype: "BF16", Shape: []int{-1}}, Inputs{Batch: 1, JSON: true}, "is BF16, which JSON cannot hold"},
+		"64 bits, unsigned": {oip.Port{Datatype: "UINT64", Shape: []int{-1}}, Inputs{Batch: 1}, ""},
 	} {
 		m := model(t)
 		tt.port.Name = "x"
-		m.Inputs = []v2.Port{tt.port}
+		m.Inputs = []oip.Port{tt.port}
 		_, err := m.Payload(tt.in)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
@@ -280,7 +280,7 @@ func withBytes(answer string, tensors ...any) func(w http.ResponseWriter) {
 		_ = binary.Write(&body, binary.LittleEndian, v)
 	}
 	return func(w http.ResponseWriter) {
-		w.Header().Set(v2.LengthHeader, strconv.Itoa(len(answer)))
+		w.Header().Set(oip.LengthHeader, strconv.Itoa(len(answer)))
 		_, _ = w.Write(body.Bytes())
 	}
 }
@@ -314,7 +314,7 @@ func TestV2(t *testing.T) {
 		if !asJSON {
 			length, kind = strconv.Itoa(len(body)-16), "application/octet-stream" // 2×2 numbers of 4 bytes
 		}
-		if path != "/v2/models/m/infer" || header.Get(v2.LengthHeader) != length || header.Get("Content-Type") != kind || !bytes.Equal(body, p.Bodies[0]) {
+		if path != "/v2/models/m/infer" || header.Get(oip.LengthHeader) != length || header.Get("Content-Type") != kind || !bytes.Equal(body, p.Bodies[0]) {
 			t.Errorf("%s, %q, %q", path, header, body)
 		}
 	}
@@ -402,7 +402,7 @@ func TestV2WrongAnswers(t *testing.T) {
 		"unknown type":      {wrong: inBytes(`"FP32"`, `"FP8"`), want: `output y: its datatype "FP8" is not one`, bytes: true},
 		"text cut off":      {wrong: withBytes(strings.Replace(binaryAnswer, `"FP32"`, `"BYTES"`, 1), []int32{1}, []byte("a"), []int32{9}, []byte("bcd"), []int32{0}, []int64{3, 4}), want: "output y: it ends within an element", bytes: true},
 		"length": {wrong: func(w http.ResponseWriter) {
-			w.Header().Set(v2.LengthHeader, "100000")
+			w.Header().Set(oip.LengthHeader, "100000")
 			text(rightAnswer)(w)
 		}, want: `Inference-Header-Content-Length is "100000" in an answer of`, bytes: true},
 	} {
@@ -482,14 +482,14 @@ func FuzzV2Answer(f *testing.F) {
 		var r fasthttp.Response
 		r.SetBody(body)
 		if length != "" {
-			r.Header.Set(v2.LengthHeader, length)
+			r.Header.Set(oip.LengthHeader, length)
 		}
 		a, err := readHTTP(&r, newShare())
 		if err != nil {
 			return
 		}
 		for _, o := range a.outputs {
-			if n, ok := v2.Elements(o.Shape); !ok || n != len(o.numbers)+len(o.exact) {
+			if n, ok := oip.Elements(o.Shape); !ok || n != len(o.numbers)+len(o.exact) {
 				t.Errorf("%+v", o)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package nvidia reads NVIDIA's GPUs for the sampler, through NVML. It needs cgo and
-// is in the worker's GPU variant only.
+// Package nvidia reads NVIDIA's GPUs for the sampler, through NVML (the
+// binding: nvml.go). It needs cgo and is in the worker's GPU variant only.
 //
 // Each value has its own call and its own reason where it fails: a GPU whose
 // utilisation is not supported still has energy. A GPU that answers to nothing is
@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/scalebench/scalebench/launcher/gpu/nvml"
 	"github.com/scalebench/scalebench/launcher/telemetry"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -21,12 +20,12 @@ const mostGPUs = 64
 // New is what a sampler is given. NVML is loaded by its first call, which can take
 // seconds; getenv is os.Getenv.
 func New(getenv func(string) string) telemetry.Devices {
-	var library *nvml.Library
+	var library *Library
 	uuids := map[int]string{} // a GPU that is lost keeps the name it had
 	return func() ([]telemetry.Reading, map[string]string) {
 		s := sample{missing: map[string]string{}}
 		if library == nil {
-			l, err := nvml.Open(getenv)
+			l, err := Open(getenv)
 			if err != nil {
 				return nil, map[string]string{metrics.TelemetryPresent: err.Error()}
 			}
@@ -48,7 +47,7 @@ type sample struct {
 	missing map[string]string
 }
 
-func (s *sample) gpu(library *nvml.Library, index int, uuids map[int]string) {
+func (s *sample) gpu(library *Library, index int, uuids map[int]string) {
 	name := fmt.Sprintf("GPU %d", index)
 	d, err := library.Device(index)
 	if err == nil && uuids[index] == "" {
@@ -95,8 +94,8 @@ func (s *sample) gpu(library *nvml.Library, index int, uuids map[int]string) {
 	}
 	// A GPU that is lost still has the handle that was made before.
 	present := int64(1)
-	var refused *nvml.Error
-	if _, err := d.Temperature(); errors.As(err, &refused) && refused.Return == nvml.GPUIsLost {
+	var refused *Error
+	if _, err := d.Temperature(); errors.As(err, &refused) && refused.Return == GPUIsLost {
 		present = 0
 		s.lack(metrics.TelemetryPresent, name, err)
 	}
@@ -109,7 +108,7 @@ func (s *sample) gpu(library *nvml.Library, index int, uuids map[int]string) {
 	gauge(metrics.TelemetryBusy, "", 1e-2, d.Busy)
 	gauge(metrics.TelemetryDeviceClock, "Hz", 1e6, d.Clock)
 	gauge(metrics.TelemetryMemoryClock, "Hz", 1e6, d.MemoryClock)
-	for _, policy := range nvml.Policies {
+	for _, policy := range Policies {
 		counter(metrics.TelemetryHeld, fmt.Sprintf("%s: %v", name, policy), "s", 1e-6, func() (int64, error) {
 			ns, err := d.Throttled(policy)
 			return ns / 1000, err

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/gpucheck/steps"
+	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu"
 )
@@ -71,7 +71,7 @@ func TestCallsOfAStep(t *testing.T) {
 		{"alone", "cnn", "", 1, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := steps.Point(test.model, test.ranks, 1)
+			p := suite.Point(test.model, test.ranks, 1)
 			p.Data.TrainSamples = 6 * test.ranks
 			dir, own := t.TempDir(), map[int][]string{}
 			for r := range test.ranks {
@@ -164,7 +164,7 @@ func checkStep(s []call, compute, buckets int, allowed []string) error {
 // times are looked at: a busy machine makes all of them longer.
 func TestSlowReductionIsCommunication(t *testing.T) {
 	const delay, buckets = 0.03, 5 // s, of each reduction; of mlp
-	p := steps.Point("mlp", 2, 1)
+	p := suite.Point("mlp", 2, 1)
 	p.Data.TrainSamples = 8
 	list, _ := run(t, p, 0, append(slices.Clone(doubles), fmt.Sprintf("NCCL_DOUBLE_DELAY_US=%d", int(1e6*delay))), nil, nil)
 	for r, o := range list {

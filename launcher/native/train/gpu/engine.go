@@ -31,7 +31,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/dataset"
-	"github.com/scalebench/scalebench/launcher/native/seat"
+	"github.com/scalebench/scalebench/launcher/native/gpurank"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 	"github.com/scalebench/scalebench/launcher/native/train/model"
@@ -57,7 +57,7 @@ var Precisions = []string{"fp32", "tf32", "bf16"}
 // opened it, which is locked to its thread.
 type Engine struct {
 	o       Options
-	seat    *seat.Seat
+	seat    *gpurank.Rank
 	group   *collective.Group
 	library *cublas.Library
 	net     *network

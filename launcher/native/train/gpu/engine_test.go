@@ -15,9 +15,9 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/double"
+	"github.com/scalebench/scalebench/launcher/gpu/fake"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/gpucheck/steps"
+	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
@@ -29,14 +29,14 @@ import (
 
 // TestMain makes this program one rank, if it was started as such.
 func TestMain(m *testing.M) {
-	if os.Getenv(steps.JobVariable) != "" {
-		if err := steps.Rank(); err != nil {
+	if os.Getenv(suite.JobVariable) != "" {
+		if err := suite.Rank(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
-	os.Exit(double.During(kernel.Source(), func(path string) int {
+	os.Exit(fake.During(kernel.Source(), func(path string) int {
 		for _, variable := range []string{cuda.Variable, cublas.Variable, nccl.Variable} {
 			doubles = append(doubles, variable+"="+path)
 		}
@@ -50,9 +50,9 @@ func TestMain(m *testing.M) {
 var doubles []string
 
 // run starts every rank of p with environment, and single ones with own.
-func run(t *testing.T, p study.Point, timeout time.Duration, environment []string, own map[int][]string, during func(ranks []*exec.Cmd, files []string)) ([]steps.Outcome, *model.Trained) {
+func run(t *testing.T, p study.Point, timeout time.Duration, environment []string, own map[int][]string, during func(ranks []*exec.Cmd, files []string)) ([]suite.Outcome, *model.Trained) {
 	t.Helper()
-	return steps.Start{Command: os.Args[:1], Timeout: timeout, Environment: environment, Own: own, During: during}.Run(t, p)
+	return suite.Start{Command: os.Args[:1], Timeout: timeout, Environment: environment, Own: own, During: during}.Run(t, p)
 }
 
 // The checks that run on a GPU pass on the fakes.
@@ -61,7 +61,7 @@ func TestChecks(t *testing.T) {
 		name, value, _ := strings.Cut(variable, "=")
 		t.Setenv(name, value)
 	}
-	for _, c := range steps.Checks(os.Args[:1]) {
+	for _, c := range suite.StepChecks(os.Args[:1]) {
 		if !c.PyTorch {
 			t.Run(strings.TrimPrefix(c.Name, "steps/"), func(t *testing.T) { c.Run(t) })
 		}
@@ -93,11 +93,11 @@ func TestRefusals(t *testing.T) {
 // With graphs and without, and where the driver has none, training ends with the same
 // bits; what was without says so.
 func TestGraphs(t *testing.T) {
-	without, err := double.BuildKernels(t.TempDir(), "libgpu-double-old.so", kernel.Source(), "cuGraphLaunch")
+	without, err := fake.BuildKernels(t.TempDir(), "libgpu-double-old.so", kernel.Source(), "cuGraphLaunch")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := steps.Point("cnn", 2, 4)
+	p := suite.Point("cnn", 2, 4)
 	var want string
 	for _, test := range []struct {
 		name        string
@@ -126,7 +126,7 @@ func TestGraphs(t *testing.T) {
 
 // A run through the double says so, in its versions and beside its figures.
 func TestDoubtsAreKept(t *testing.T) {
-	list, _ := run(t, steps.Point("cnn", 2, 2), 0, append(slices.Clone(doubles), "CUDA_DOUBLE_GPUS=1", "SCALEBENCH_SHARE_GPU=1"), nil, nil)
+	list, _ := run(t, suite.Point("cnn", 2, 2), 0, append(slices.Clone(doubles), "CUDA_DOUBLE_GPUS=1", "SCALEBENCH_SHARE_GPU=1"), nil, nil)
 	var notes []string
 	for r, o := range list {
 		if o.Failed {
@@ -151,7 +151,7 @@ func TestDoubtsAreKept(t *testing.T) {
 
 // A signal to one rank stops all after the same step, in order.
 func TestInterrupted(t *testing.T) {
-	p := steps.Point("cnn", 2, 2)
+	p := suite.Point("cnn", 2, 2)
 	p.Workload.Train.Epochs = 1_000_000
 	list, _ := run(t, p, 0, doubles, nil, func(ranks []*exec.Cmd, files []string) {
 		awaitSteps(t, files[1])
@@ -187,7 +187,7 @@ func TestFailures(t *testing.T) {
 		{"killed", "", "", "rank 1 is gone"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := steps.Point("cnn", 2, 2)
+			p := suite.Point("cnn", 2, 2)
 			p.Workload.Train.Epochs = 1_000_000
 			timeout := time.Duration(0)
 			if strings.HasSuffix(test.name, "hangs") {

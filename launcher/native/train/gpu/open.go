@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/dataset"
-	"github.com/scalebench/scalebench/launcher/native/seat"
+	"github.com/scalebench/scalebench/launcher/native/gpurank"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 	"github.com/scalebench/scalebench/launcher/native/train/model"
@@ -38,9 +38,9 @@ func Open(ctx context.Context, o Options, g *collective.Group, w world.World, ge
 		return nil, err
 	}
 	if g.Size() == 1 {
-		e.seat, err = seat.Alone(w, getenv)
+		e.seat, err = gpurank.OpenAlone(w, getenv)
 	} else {
-		e.seat, err = seat.Take(ctx, g, w, o.Timeout, getenv)
+		e.seat, err = gpurank.Open(ctx, g, w, o.Timeout, getenv)
 	}
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/native/seat"
+	"github.com/scalebench/scalebench/launcher/native/gpurank"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 )
@@ -20,7 +20,7 @@ import (
 // of the stream that computes, so that the pass goes on meanwhile. The last one, which
 // has the votes, is left to finish. The cuts are those of the engine on CPUs.
 type reducer struct {
-	seat    *seat.Seat
+	seat    *gpurank.Rank
 	kernels *kernel.Set
 	compute cuda.Stream
 	overlap bool // reduce while the backward pass goes on

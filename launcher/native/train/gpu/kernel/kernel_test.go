@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/double"
-	"github.com/scalebench/scalebench/launcher/gpucheck/kernels"
+	"github.com/scalebench/scalebench/launcher/gpu/fake"
+	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 )
 
 // The fake of CUDA's driver runs the PTX that is checked in, translated to C.
 func TestMain(m *testing.M) {
-	os.Exit(double.During(kernel.Source(), func(path string) int {
+	os.Exit(fake.During(kernel.Source(), func(path string) int {
 		os.Setenv(cuda.Variable, path)
 		return m.Run()
 	}))
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 
 // The checks that run on a GPU pass on the fake.
 func TestChecks(t *testing.T) {
-	for _, c := range kernels.Checks() {
+	for _, c := range suite.KernelChecks() {
 		t.Run(strings.TrimPrefix(c.Name, "kernels/"), func(t *testing.T) { c.Run(t) })
 	}
 }

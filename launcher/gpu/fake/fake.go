@@ -1,0 +1,113 @@
+// Package fake is a C library with the functions of CUDA's driver, of cuBLAS and
+// of NCCL that scalebench calls, for tests on machines without a GPU; another has those of
+// NVML (nvml.go). It is no
+// simulation of a GPU and its speed says nothing; but it really moves and
+// reduces: its device memory is the process's own, its streams are threads, and
+// the ranks of a communicator are processes that share memory. It is as strict
+// as the real ones where a binding can go wrong: a device must be current on the
+// calling thread, addresses of device memory cannot be followed, communicators
+// do not block, and a call while one is busy is refused.
+//
+// It is called a double wherever its name shows.
+//
+// A kernel runs as a function of C that its PTX was translated to, instruction by
+// instruction, when the double was built (Translate); each entry of a module has to
+// have such a function, whose parameter is of the same size. Kernels have one
+// dimension and one parameter. Graphs repeat copies, fills, kernels and products,
+// in the order in which they were captured; collectives cannot be captured.
+//
+// Faults are asked for with environment variables, in the process of one rank;
+// allocations of device memory, launches and products are counted in the process,
+// an operation of NCCL in the communicator, each from 1:
+//
+//	CUDA_DOUBLE_GPUS=4             the GPUs that it says there are; 0: CUDA finds none
+//	CUDA_DOUBLE_CAPABILITY=75      the compute capability that it says they have: 7.5
+//	CUDA_DOUBLE_MEMORY=1000000     the bytes that it says a GPU has
+//	CUDA_DOUBLE_OUT_OF_MEMORY=5    this allocation is refused
+//	CUDA_DOUBLE_DELAY_US=1000      before each kernel
+//	CUDA_DOUBLE_LAUNCH_ERROR=5     this launch is refused
+//	CUDA_DOUBLE_GRAPH_ERROR=5      this launch of a graph is refused
+//	CUDA_DOUBLE_HANG=5             this one's kernel never begins
+//	CUDA_DOUBLE_ILLEGAL_ADDRESS=5  this one's kernel follows an address that is none: no
+//	                               work is done any more, and every later call answers that
+//
+//	CUBLAS_DOUBLE_OUT_OF_MEMORY=1  no handle is made
+//	CUBLAS_DOUBLE_ERROR=5          this product is refused
+//	CUBLAS_DOUBLE_CORRUPT=5        this one's last element is wrong
+//
+//	NCCL_DOUBLE_VERSION=22703  the version that it says it has
+//	NCCL_DOUBLE_DELAY_US=1000  before each operation
+//	NCCL_DOUBLE_HANG=5         this operation never begins on this rank
+//	NCCL_DOUBLE_ERROR=5        this one ends in an error that NCCL reports later
+//	NCCL_DOUBLE_CORRUPT=5      this one's result has a wrong bit on this rank
+//
+// CUDA_DOUBLE_CALLS=file has a process write down what it calls, in order: the function,
+// the number of the stream, from 1, or 0, and the event. Only what asks for properties
+// and errors is left out.
+package fake
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+//go:embed source
+var source embed.FS
+
+// Build compiles the double with cc to a library of that name in dir. A name in
+// without is renamed, so that the library lacks the function. The error holds
+// what the compiler said.
+func Build(dir, name string, without ...string) (string, error) {
+	return BuildKernels(dir, name, nil, without...)
+}
+
+// BuildKernels is Build with kernels: every *.ptx at the top of that folder, translated
+// to C.
+func BuildKernels(dir, name string, kernels fs.FS, without ...string) (string, error) {
+	work, err := os.MkdirTemp(dir, "double")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	if err := os.CopyFS(work, source); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, name)
+	args := []string{"-std=gnu11", "-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=default", "-o", path, "-I" + filepath.Join(work, "source")}
+	for _, symbol := range without {
+		args = append(args, "-D"+symbol+"=without_"+symbol)
+	}
+	for _, file := range []string{"reduce.c", "driver.c", "stream.c", "module.c", "cublas.c", "nccl.c"} {
+		args = append(args, filepath.Join(work, "source", file))
+	}
+	if kernels != nil {
+		files, err := fs.Glob(kernels, "*.ptx")
+		if err != nil {
+			return "", err
+		}
+		for _, file := range files {
+			ptx, err := fs.ReadFile(kernels, file)
+			if err != nil {
+				return "", err
+			}
+			c, err := Translate(ptx)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", file, err)
+			}
+			translated := filepath.Join(work, file+".c")
+			if err := os.WriteFile(translated, c, 0o600); err != nil {
+				return "", err
+			}
+			args = append(args, translated)
+		}
+	}
+	args = append(args, "-lm", "-lpthread", "-lrt")
+	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cc: %w\n%s", err, out)
+	}
+	return path, nil
+}

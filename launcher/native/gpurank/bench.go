@@ -1,0 +1,97 @@
+//go:build cgo
+
+package gpurank
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/gpu/nccl"
+	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/native/collective/bench"
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+// This file is the collective benchmark's way through NCCL, between GPUs. Only
+// the worker's GPU variant links it.
+
+// A Transport is two buffers on one rank's GPU. It belongs on the goroutine that
+// opened it, which is locked to its thread.
+type Transport struct {
+	*Rank
+	buffers [2]cuda.Pointer
+}
+
+// OpenTransport takes this rank's device among the ranks of g, which stays the caller's (see
+// Open).
+func OpenTransport(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration, getenv func(string) string) (*Transport, error) {
+	s, err := Open(ctx, g, w, timeout, getenv)
+	if err != nil {
+		return nil, err
+	}
+	return &Transport{Rank: s}, nil
+}
+
+// Name is how users call this backend, with its doubts, so that no table of its
+// times is taken for one of GPUs that each have their own rank.
+func (b *Transport) Name() string {
+	return strings.Join(append([]string{"nccl"}, b.Doubts()...), ": ")
+}
+
+// Proof is what this rank proves its collectives with.
+func (b *Transport) Proof() ProofRank {
+	return ProofRank{Device: b.Device, Stream: b.Stream, Comm: b.Comm.Comm}
+}
+
+// Allocate makes the two buffers.
+func (b *Transport) Allocate(elements int) error {
+	for i := range b.buffers {
+		var err error
+		if b.buffers[i], err = b.Device.Alloc(4 * int64(elements)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Transport) at(r bench.Region) cuda.Pointer {
+	return b.buffers[r.Buffer] + cuda.Pointer(4*r.Offset)
+}
+
+// bytesOf are the numbers as they lie in memory, which is how the device has
+// them: both are little-endian.
+func bytesOf(values []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
+}
+
+// Write copies values to the GPU.
+func (b *Transport) Write(buffer bench.Buffer, offset int, values []float32) error {
+	return b.Device.Upload(b.at(bench.Region{Buffer: buffer, Offset: offset}), bytesOf(values), b.Stream)
+}
+
+// Read copies values from the GPU.
+func (b *Transport) Read(buffer bench.Buffer, offset int, values []float32) error {
+	return b.Device.Download(bytesOf(values), b.at(bench.Region{Buffer: buffer, Offset: offset}), b.Stream)
+}
+
+var kinds = map[bench.Op]nccl.Kind{bench.AllReduce: nccl.AllReduce, bench.ReduceScatter: nccl.ReduceScatter, bench.AllGather: nccl.AllGather, bench.Broadcast: nccl.Broadcast}
+
+// Do performs one collective and waits for its end on the device: the time
+// includes launching it.
+func (b *Transport) Do(ctx context.Context, c bench.Call) error {
+	kind, known := kinds[c.Op]
+	if !known {
+		return fmt.Errorf("NCCL has no %q here", c.Op)
+	}
+	if err := b.Comm.Enqueue(ctx, nccl.Operation{Kind: kind, Type: nccl.Float32, Count: int64(c.Count), Send: uintptr(b.at(c.Send)), Recv: uintptr(b.at(c.Receive))}); err != nil {
+		return err
+	}
+	return b.Comm.Wait(ctx)
+}
+
+// End leaves the communicator: see Rank.Leave.
+func (b *Transport) End(ctx context.Context, err error) error { return b.Leave(ctx, err) }

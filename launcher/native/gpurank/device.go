@@ -1,0 +1,203 @@
+//go:build cgo
+
+// Package gpurank opens what one rank works with on a GPU: the driver, its device and,
+// if there are other ranks, a communicator with them (rendezvous.go). The trainer and
+// the collective benchmark (bench.go) work with the same. proof.go checks that every
+// collective gives the right bits. Only the worker's GPU variant links it.
+package gpurank
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/gpu/nccl"
+	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+// ShareVariable set to 1 lets several ranks of a host use its one GPU, to see
+// that results are right. Nothing that is then measured is of any hardware.
+const ShareVariable = "SCALEBENCH_SHARE_GPU"
+
+// A Seat is one rank's. It belongs on the goroutine that took it, which is locked
+// to its thread.
+type Rank struct {
+	Device *cuda.Device
+	Stream cuda.Stream // that the communicator's operations run in
+	Comm   *Comm       // nil: see Alone
+
+	library *nccl.Library
+	driver  *cuda.Driver
+	gpu     string
+	shared  bool // the GPU, with other ranks
+}
+
+// Open makes the ranks of g, whose place in the world is w, a communicator of
+// NCCL. Libraries are looked for as getenv (os.Getenv) says. g stays the
+// caller's; the ranks make another one, for what NCCL's ranks tell each other.
+// timeout is how long a rank waits for another; 0: the default.
+func Open(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration, getenv func(string) string) (*Rank, error) {
+	library, err := nccl.Open(getenv)
+	if err != nil {
+		return nil, err
+	}
+	if getenv(ShareVariable) == "1" {
+		for name, value := range library.Sharing(w.Rank) {
+			if err := os.Setenv(name, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	s, err := OpenAlone(w, getenv)
+	if err != nil {
+		return nil, err
+	}
+	s.library = library
+	if s.Stream, err = s.Device.NewStream(); err != nil {
+		s.Device.Release()
+		return nil, err
+	}
+	second, err := another(ctx, g, w, timeout)
+	if err == nil {
+		s.Comm, err = Join(ctx, s.library, second, nccl.Options{Stream: uintptr(s.Stream), Timeout: timeout,
+			Done: func() (bool, error) { return s.Device.Done(s.Stream) }})
+	}
+	if err != nil {
+		err = errors.Join(err, s.Device.DestroyStream(s.Stream))
+		s.Device.Release()
+		return nil, err
+	}
+	return s, nil
+}
+
+// OpenAlone takes a GPU and no communicator: for a rank that has no other to reduce
+// with. It needs no NCCL.
+func OpenAlone(w world.World, getenv func(string) string) (*Rank, error) {
+	s := &Rank{shared: getenv(ShareVariable) == "1"}
+	var err error
+	if s.driver, err = cuda.Open(getenv); err != nil {
+		return nil, err
+	}
+	n, err := s.driver.Devices()
+	if err != nil {
+		return nil, err
+	}
+	ordinal, err := ordinal(n, w)
+	if err != nil {
+		return nil, err
+	}
+	if s.gpu, err = s.driver.Name(ordinal); err != nil {
+		return nil, err
+	}
+	if s.Device, err = s.driver.Bind(ordinal); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// ordinal is this rank's GPU among the n that its process sees: its own where
+// each rank was given one, else the one of its place on the node.
+func ordinal(n int, w world.World) (int, error) {
+	switch {
+	case n == 1:
+		return 0, nil
+	case n >= w.LocalSize:
+		return w.LocalRank, nil
+	}
+	return 0, fmt.Errorf("this node has more ranks (%d) than GPUs (%d); give each rank a GPU (gpus_per_node in the site file), or start fewer ranks", w.LocalSize, n)
+}
+
+// another makes a second group of the ranks of g: a collective of theirs must
+// not meet, in one group, what NCCL's ranks tell each other meanwhile. Rank 0
+// finds a port and a nonce, and a sum tells the others.
+func another(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration) (*collective.Group, error) {
+	o := collective.Options{Transport: collective.TCP, Timeout: timeout, JoinTimeout: timeout}
+	if g.Size() == 1 {
+		return collective.Join(ctx, w, "", o)
+	}
+	var word [3]int64 // the port and a nonce
+	if g.Rank() == 0 {
+		ip, err := netip.ParseAddr(w.Address)
+		if err != nil {
+			return nil, fmt.Errorf("rank 0's address %q: %w", w.Address, err)
+		}
+		if o.Listener, err = net.Listen("tcp", netip.AddrPortFrom(ip, 0).String()); err != nil {
+			return nil, err
+		}
+		var nonce [16]byte
+		rand.Read(nonce[:]) // never fails
+		word = [3]int64{int64(o.Listener.Addr().(*net.TCPAddr).Port), int64(binary.LittleEndian.Uint64(nonce[:])), int64(binary.LittleEndian.Uint64(nonce[8:]))}
+	}
+	if err := g.AllReduceInt64(ctx, word[:]); err != nil {
+		return nil, err
+	}
+	w.Port = int(word[0])
+	return collective.Join(ctx, w, fmt.Sprintf("%x %x", uint64(word[1]), uint64(word[2])), o)
+}
+
+// Doubts are why what is measured is no figure of the hardware; they belong
+// beside it wherever it is kept.
+func (s *Rank) Doubts() []string {
+	var list []string
+	if s.driver.Double() || s.library != nil && s.library.Double() {
+		list = append(list, "DOUBLE, not a GPU")
+	}
+	if s.shared {
+		list = append(list, "ranks share a GPU, not performance")
+	}
+	return list
+}
+
+// GPU is the model of this rank's.
+func (s *Rank) GPU() string { return s.gpu }
+
+// Versions are those of what the data goes through. A double's says what it is.
+func (s *Rank) Versions() map[string]string {
+	list := map[string]string{"cuda-driver": s.driver.Version()}
+	switch {
+	case s.library == nil:
+	case s.library.Double():
+		list["nccl"] = s.library.String()
+	default:
+		list["nccl"] = s.library.Version().String()
+	}
+	return list
+}
+
+// Others returns why another rank gave up, if one has, or if the communicator
+// has failed; it does not wait.
+func (s *Rank) Others() error {
+	if s.Comm == nil {
+		return nil
+	}
+	_, err := s.Comm.Poll()
+	return err
+}
+
+// Abort tells the other ranks why this one cannot go on.
+func (s *Rank) Abort(reason error) {
+	if s.Comm != nil {
+		s.Comm.Abort(reason)
+	}
+}
+
+// Leave leaves the communicator in order, together with the other ranks; after
+// an error it tells them and does not wait.
+func (s *Rank) Leave(ctx context.Context, err error) error {
+	if err != nil {
+		s.Abort(err)
+		return err
+	}
+	if s.Comm == nil {
+		return nil
+	}
+	return s.Comm.Close(ctx)
+}

@@ -1,0 +1,172 @@
+//go:build cgo
+
+package gpurank
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/gpu/nccl"
+	"github.com/scalebench/scalebench/launcher/gpucheck"
+)
+
+// This file does every collective with every type and reduction and compares
+// the results bit for bit with ones that were worked out: it shows that a binding
+// moves and reduces what it is told to, on a GPU or with the fake. It measures only
+// what calls cost on the host.
+
+// MostRanks is how many ranks keep the results small enough to be exact in every
+// type. NCCL multiplies floating-point averages by 1/ranks, which is exact for 1,
+// 2 and 4; for 3 the double's, which divides, are exact.
+const MostRanks = 4
+
+// ProofTypes are those that the proof covers: all but the two of 8 bits with a point,
+// in which sums are hardly ever exact.
+var ProofTypes = []nccl.DataType{nccl.Int8, nccl.Uint8, nccl.Int32, nccl.Uint32, nccl.Int64, nccl.Uint64, nccl.Float16, nccl.Float32, nccl.Float64, nccl.BFloat16}
+
+// counts are lengths in elements. The last takes several rounds through NCCL's
+// buffers, for the two types that are moved most.
+func counts(t nccl.DataType) []int {
+	if t == nccl.Int64 || t == nccl.Float32 {
+		return []int{1, 5, 1000, most}
+	}
+	return []int{1, 5, 1000}
+}
+
+const most = 70_000
+
+// ProofChecks are how many results RunProof compares: for every type and length all-reduce
+// and reduce-scatter with five reductions, all-gather and broadcast, each in
+// place and out of place.
+var ProofChecks = (3*len(ProofTypes) + 2) * (5*2 + 2) * 2
+
+// ProofRank is a rank with what it works with.
+type ProofRank struct {
+	Device *cuda.Device
+	Stream cuda.Stream
+	Comm   *nccl.Comm
+}
+
+// A ProofOutcome is the result of one rank.
+type ProofOutcome struct {
+	Checks int                   `json:"checks"` // results compared
+	Wrong  []gpucheck.Difference `json:"wrong"`  // results that are not as expected; the first few
+}
+
+// mostWrong is the number of wrong results kept.
+const mostWrong = 5
+
+// RunProof does it all; every rank calls it. perturb, from 1, is the number of a
+// result in which one bit is changed before it is compared, to show that this is
+// noticed; 0: none. An error is of a call that failed.
+func RunProof(ctx context.Context, s ProofRank, perturb int) (ProofOutcome, error) {
+	r := &run{ProofRank: s, ctx: ctx, perturb: perturb}
+	rank, size := s.Comm.Rank(), s.Comm.Size()
+	if size > MostRanks {
+		return r.ProofOutcome, fmt.Errorf("a proof takes at most %d ranks, not %d", MostRanks, size)
+	}
+	for i := range r.buffers {
+		var err error
+		if r.buffers[i], err = s.Device.Alloc(int64(most * 8 * size)); err != nil {
+			return r.ProofOutcome, err
+		}
+		defer s.Device.Free(r.buffers[i])
+	}
+	root := size - 1
+	for _, t := range ProofTypes {
+		signed := t != nccl.Uint8 && t != nccl.Uint32 && t != nccl.Uint64
+		for _, n := range counts(t) {
+			for _, r.inPlace = range []bool{false, true} {
+				o := nccl.Operation{Type: t, Count: int64(n), Root: root}
+				for o.Reduction = nccl.Sum; o.Reduction <= nccl.Average; o.Reduction++ {
+					mine := func(i int) int64 { return input(rank, i, o.Reduction, signed) }
+					all := func(i int) int64 { return expected(size, i, o.Reduction, signed) }
+					o.Kind = nccl.AllReduce
+					if err := r.try(o, values(t, n, mine), values(t, n, all)); err != nil {
+						return r.ProofOutcome, err
+					}
+					o.Kind = nccl.ReduceScatter
+					if err := r.try(o, values(t, n*size, mine), values(t, n, func(i int) int64 { return all(rank*n + i) })); err != nil {
+						return r.ProofOutcome, err
+					}
+				}
+				o.Reduction = nccl.Sum
+				of := func(rank int) func(i int) int64 {
+					return func(i int) int64 { return input(rank, i, nccl.Sum, signed) }
+				}
+				o.Kind = nccl.AllGather
+				if err := r.try(o, values(t, n, of(rank)), values(t, n*size, func(i int) int64 { return of(i / n)(i % n) })); err != nil {
+					return r.ProofOutcome, err
+				}
+				o.Kind = nccl.Broadcast
+				if err := r.try(o, values(t, n, of(rank)), values(t, n, of(root))); err != nil {
+					return r.ProofOutcome, err
+				}
+			}
+		}
+	}
+	return r.ProofOutcome, nil
+}
+
+type run struct {
+	ProofRank
+	ProofOutcome
+	ctx     context.Context
+	perturb int
+	inPlace bool
+	buffers [2]cuda.Pointer
+}
+
+// try does one operation on what this rank sends and compares with what it
+// wants.
+func (r *run) try(o nccl.Operation, sent, want []byte) error {
+	send, recv := r.buffers[0], r.buffers[1]
+	if r.inPlace { // the smaller buffer is this rank's part of the larger
+		switch recv = send; o.Kind {
+		case nccl.ReduceScatter:
+			recv += cuda.Pointer(r.Comm.Rank() * len(want))
+		case nccl.AllGather:
+			send += cuda.Pointer(r.Comm.Rank() * len(sent))
+		}
+	}
+	if err := r.Device.Upload(send, sent, r.Stream); err != nil {
+		return err
+	}
+	o.Send, o.Recv = uintptr(send), uintptr(recv)
+	if err := r.Comm.Enqueue(r.ctx, o); err != nil {
+		return err
+	}
+	if err := r.Comm.Wait(r.ctx); err != nil {
+		return err
+	}
+	got := make([]byte, len(want))
+	if err := r.Device.Download(got, recv, r.Stream); err != nil {
+		return err
+	}
+	r.Checks++
+	if r.Checks == r.perturb {
+		got[len(got)-1] ^= 1
+	}
+	if !bytes.Equal(got, want) && len(r.Wrong) < mostWrong {
+		r.Wrong = append(r.Wrong, difference(o, r.inPlace, got, want))
+	}
+	return nil
+}
+
+// difference describes a wrong result, element by element.
+func difference(o nccl.Operation, inPlace bool, got, want []byte) gpucheck.Difference {
+	where := "out of place"
+	if inPlace {
+		where = "in place"
+	}
+	size := int(o.Type.Size())
+	d := gpucheck.Difference{What: fmt.Sprintf("%v %v %v × %d %s", o.Kind, o.Type, o.Reduction, o.Count, where),
+		Shape: fmt.Sprint(len(want) / size), Elements: len(want) / size, Tolerance: "none",
+		Launch: &gpucheck.Launch{Kernel: fmt.Sprintf("NCCL's %v", o.Kind), Arguments: fmt.Sprintf("%+v", o)}}
+	for i := 0; i < len(want); i += size {
+		d.Add(i/size, value(got[i:i+size], o.Type), value(want[i:i+size], o.Type), bytes.Equal(got[i:i+size], want[i:i+size]))
+	}
+	return d
+}

@@ -1,0 +1,342 @@
+package preprocess
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// This file reads samples from an object store that speaks Amazon's S3, and writes
+// them there. An object is one request, whose time until the answer begins is opening;
+// its body is reading. Parts of an object are a request each.
+
+// ObjectScheme begins the name of a source in an object store.
+const ObjectScheme = "s3://"
+
+// UsualEndpoint is the server, and the region, where the environment names none.
+const (
+	UsualEndpoint = "https://s3.amazonaws.com"
+	usualRegion   = "us-east-1"
+)
+
+// ObjectAttempts are how often a request is made at most: one that got no answer, or one that
+// says that the server is busy or failed, is made again after 0.2 s, 0.4 s and 0.8 s at
+// most. A body that breaks off is not asked for again.
+const ObjectAttempts = 4
+
+// ObjectPatience is how long no byte may come, further attempts included.
+const ObjectPatience = 30 * time.Second
+
+// ObjectAccess is a server and who asks it.
+type ObjectAccess struct {
+	Endpoint            string // https://HOST[:PORT] or http://…
+	Region              string
+	ID, Secret, Session string // of the key; "" for one who has none
+	Patience            time.Duration
+}
+
+// ObjectAccessFromEnvironment is the access that the variables of Amazon's own tools describe.
+func ObjectAccessFromEnvironment(getenv func(string) string) ObjectAccess {
+	return ObjectAccess{
+		Endpoint: cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"), UsualEndpoint),
+		Region:   cmp.Or(getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"), usualRegion),
+		ID:       getenv("AWS_ACCESS_KEY_ID"), Secret: getenv("AWS_SECRET_ACCESS_KEY"), Session: getenv("AWS_SESSION_TOKEN"),
+		Patience: ObjectPatience,
+	}
+}
+
+// Bounds of a listing, whose pages a server can send without an end. ImageNet has 1.3
+// million objects.
+var mostOfAll = limits{objects: 5_000_000, names: 256 << 20, pages: 10_000}
+
+type limits struct {
+	objects int
+	names   int   // bytes of their names and versions
+	pages   int64 // of up to 1,000 objects each; some may be empty
+}
+
+// mostPage bounds a page, and every other answer that is not an object, in bytes. It has
+// 1,000 entries of some hundred bytes, and a name has at most 1,024.
+const mostPage = 4 << 20
+
+// A limitError is that a server sends more than is read.
+type limitError string
+
+func (e limitError) Error() string { return string(e) }
+
+func limitf(format string, args ...any) error { return limitError(fmt.Sprintf(format, args...)) }
+
+// ObjectStore is the objects of a bucket below a prefix.
+type ObjectStore struct {
+	access         ObjectAccess
+	core           *minio.Core
+	bucket, prefix string
+	repeated       atomic.Int64
+	most           limits
+	pages          atomic.Int64 // of listings
+
+	mutex   sync.Mutex
+	written []string // keys that may be there by now, to be removed
+}
+
+// OpenObjects prepares to read or write s3://BUCKET/PREFIX; nothing is asked of the server yet.
+func OpenObjects(source string, access ObjectAccess) (*ObjectStore, error) {
+	name, ok := strings.CutPrefix(source, ObjectScheme)
+	bucket, prefix, _ := strings.Cut(name, "/")
+	if !ok || bucket == "" {
+		return nil, fmt.Errorf("want s3://BUCKET or s3://BUCKET/PREFIX")
+	}
+	if prefix = strings.Trim(prefix, "/"); prefix != "" {
+		prefix += "/" // as a folder: "images" is not "images2"
+	}
+	server, err := url.Parse(access.Endpoint)
+	if err != nil || server.Scheme != "http" && server.Scheme != "https" || server.Host == "" || server.User != nil || strings.Trim(server.Path, "/") != "" || server.RawQuery != "" {
+		return nil, errors.New("AWS_ENDPOINT_URL: want https://HOST[:PORT] or http://HOST[:PORT], and nothing else in it") // the value may hold a password
+	}
+	access.Endpoint = server.Scheme + "://" + server.Host
+	if (access.ID == "") != (access.Secret == "") {
+		return nil, errors.New("of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set; set both, or neither for a bucket that everybody may read")
+	}
+	s := &ObjectStore{access: access, bucket: bucket, prefix: prefix, most: mostOfAll}
+	transport, err := minio.DefaultTransport(server.Scheme == "https")
+	if err != nil {
+		return nil, err
+	}
+	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = 1<<12, 0 // a thread each, which are never opened anew
+	transport.ResponseHeaderTimeout = 0                              // a guard watches the whole
+	s.core, err = minio.NewCore(server.Host, &minio.Options{
+		Creds:  credentials.NewStaticV4(access.ID, access.Secret, access.Session), // without a key: requests are not signed
+		Secure: server.Scheme == "https", Region: access.Region, MaxRetries: ObjectAttempts,
+		Transport: bounded{counting{transport, &s.repeated}, s},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("AWS_ENDPOINT_URL: %w", err)
+	}
+	return s, nil
+}
+
+// Endpoint is the server, as http(s)://HOST.
+func (s *ObjectStore) Endpoint() string { return s.access.Endpoint }
+
+// Repeated is how many requests so far got no answer, or one that says to ask again.
+func (s *ObjectStore) Repeated() int64 { return s.repeated.Load() }
+
+// counting counts the requests that have to be made again.
+type counting struct {
+	http.RoundTripper
+	repeated *atomic.Int64
+}
+
+func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := c.RoundTripper.RoundTrip(r)
+	if err != nil && r.Context().Err() == nil || err == nil && (answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusRequestTimeout) {
+		c.repeated.Add(1)
+	}
+	return answer, err
+}
+
+// bounded bounds what a server may answer. Objects are bounded by their listed size.
+type bounded struct {
+	http.RoundTripper
+	of *ObjectStore
+}
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	lists := r.Method == http.MethodGet && r.URL.Query().Has("list-type")
+	if lists && b.of.pages.Add(1) > b.of.most.pages {
+		return nil, limitf("%s lists over %d pages, the most that are read; name a prefix with fewer objects", b.of.access.Endpoint, b.of.most.pages)
+	}
+	answer, err := b.RoundTripper.RoundTrip(r)
+	if err == nil && (lists || answer.StatusCode/100 != 2) {
+		answer.Body = &page{answer.Body, mostPage}
+	}
+	return answer, err
+}
+
+// page is the body of an answer that is read whole into memory.
+type page struct {
+	io.ReadCloser
+	left int
+}
+
+func (p *page) Read(b []byte) (int, error) {
+	n, err := p.ReadCloser.Read(b[:min(len(b), p.left+1)])
+	if p.left -= n; p.left < 0 {
+		return 0, limitf("the server sent an answer of over %d MiB, the most that is read of one that is not an object", mostPage>>20)
+	}
+	return n, err
+}
+
+// path is an object's name for people, and as a file of the source.
+func (s *ObjectStore) path(key string) string { return ObjectScheme + s.bucket + "/" + key }
+
+// key is the object of such a name.
+func (s *ObjectStore) key(file File) string {
+	return strings.TrimPrefix(file.Path, ObjectScheme+s.bucket+"/")
+}
+
+// List implements preprocess.Store.
+func (s *ObjectStore) List(ctx context.Context, wanted func(string) bool) (files []File, err error) {
+	g := s.guard(ctx)
+	defer g.end()
+	no := false
+	listed, named := 0, 0
+	for o := range s.core.ListObjectsIter(g.ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: true, FetchOwner: &no}) {
+		g.heard()
+		if o.Err != nil {
+			return nil, s.explain(g, "list "+s.path(s.prefix), o.Err)
+		}
+		listed, named = listed+1, named+len(o.Key)+len(o.ETag)
+		if listed > s.most.objects || named > s.most.names {
+			return nil, s.explain(g, "list "+s.path(s.prefix), limitf("%s lists over %d objects, or over %d MiB of names, the most that a source may have; name a prefix with fewer", s.access.Endpoint, s.most.objects, s.most.names>>20))
+		}
+		if path := s.path(o.Key); wanted(path) {
+			if o.Size < 0 {
+				return nil, fmt.Errorf("%s has %d bytes, says %s", path, o.Size, s.access.Endpoint)
+			}
+			files = append(files, File{Path: path, Size: o.Size, Version: o.ETag})
+		}
+	}
+	if g.ctx.Err() != nil { // which ends the listing without a word
+		return nil, s.explain(g, "list "+s.path(s.prefix), context.Cause(g.ctx))
+	}
+	return files, nil
+}
+
+// Open implements preprocess.Store.
+func (s *ObjectStore) Open(ctx context.Context, file File) (io.ReadCloser, error) {
+	return s.get(ctx, file, 0, file.Size, minio.GetObjectOptions{})
+}
+
+// get asks for so many bytes of an object as it was listed.
+func (s *ObjectStore) get(ctx context.Context, file File, at, size int64, o minio.GetObjectOptions) (*body, error) {
+	g := s.guard(ctx)
+	if file.Version != "" {
+		_ = o.SetMatchETag(file.Version) // cannot fail: it is not empty
+	}
+	b, _, head, err := s.core.GetObject(g.ctx, s.bucket, s.key(file), o)
+	if err != nil {
+		defer g.end()
+		return nil, s.explain(g, "read it", err)
+	}
+	g.heard()
+	if length := head.Get("Content-Length"); length != "" && length != fmt.Sprint(size) {
+		g.end()
+		b.Close()
+		return nil, fmt.Errorf("%s answers with %s bytes, and listed %d: the object changed, or the server ignores the range", s.access.Endpoint, length, size)
+	}
+	return &body{store: s, guard: g, from: b, left: size, size: size}, nil
+}
+
+// body is what an answer brings.
+type body struct {
+	store      *ObjectStore
+	guard      *guard
+	from       io.ReadCloser
+	left, size int64
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	b.guard.heard()
+	b.left -= int64(n)
+	switch {
+	case b.left < 0:
+		return n, fmt.Errorf("%s sent more than the %d bytes that it listed", b.store.access.Endpoint, b.size)
+	case errors.Is(err, io.EOF) && b.left == 0:
+		return n, io.EOF
+	case err != nil && b.guard.ctx.Err() != nil:
+		return n, b.store.explain(b.guard, "read it", err)
+	case err != nil:
+		return n, fmt.Errorf("%s broke off after %d of %d bytes (%w); this is not repeated", b.store.access.Endpoint, b.size-b.left, b.size, noEOF(err))
+	}
+	return n, nil
+}
+
+// noEOF keeps readers from taking half an object for a whole one.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (b *body) Close() error {
+	err := b.from.Close()
+	b.guard.end()
+	return err
+}
+
+// ranges are parts of one object.
+type ranges struct {
+	store *ObjectStore
+	ctx   context.Context
+	file  File
+}
+
+// OpenRanges implements preprocess.Store; it asks nothing of the server.
+func (s *ObjectStore) OpenRanges(ctx context.Context, file File) (Ranges, error) {
+	return ranges{s, ctx, file}, nil
+}
+
+func (r ranges) ReadAt(p []byte, at int64) (int, error) {
+	if at < 0 || at > r.file.Size {
+		return 0, fmt.Errorf("byte %d of %d", at, r.file.Size)
+	}
+	want := min(int64(len(p)), r.file.Size-at)
+	if want == 0 {
+		return 0, io.EOF
+	}
+	var o minio.GetObjectOptions
+	if err := o.SetRange(at, at+want-1); err != nil {
+		return 0, err
+	}
+	b, err := r.store.get(r.ctx, r.file, at, want, o)
+	if err != nil {
+		return 0, err
+	}
+	defer b.Close()
+	n, err := io.ReadFull(b, p[:want])
+	if err == nil && n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (ranges) Close() error { return nil }
+
+// guard ends a request of which no byte comes for too long.
+type guard struct {
+	ctx      context.Context
+	stop     context.CancelCauseFunc
+	timer    *time.Timer
+	patience time.Duration
+}
+
+var errSilent = errors.New("silent")
+
+func (s *ObjectStore) guard(ctx context.Context) *guard {
+	g := &guard{patience: s.access.Patience}
+	g.ctx, g.stop = context.WithCancelCause(ctx)
+	g.timer = time.AfterFunc(g.patience, func() { g.stop(errSilent) })
+	return g
+}
+
+// heard says that something came.
+func (g *guard) heard() { g.timer.Reset(g.patience) }
+
+func (g *guard) end() {
+	g.timer.Stop()
+	g.stop(nil)
+}

@@ -1,0 +1,33 @@
+package loadtest
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// WriteLog writes the latencies of each window as HdrHistogram's log format 1.3, which
+// its plotters and libraries read: a histogram in nanoseconds a line, from the start
+// on, those of the warm-up with the tag "warm-up". Percentiles of several windows are
+// those of their sum.
+func (r *Result) WriteLog(w io.Writer, about string, start time.Time, warmup int) error {
+	log := hdrhistogram.NewHistogramLogWriter(w)
+	log.SetBaseTime(start.UnixMilli())
+	err := errors.Join(log.OutputLogFormatVersion(), log.OutputComment(" "+about), log.OutputStartTime(start.UnixMilli()), log.OutputLegend())
+	for i, window := range r.Windows {
+		if err != nil {
+			return err
+		}
+		h := window.Latency
+		h.SetStartTimeMs(start.Add(window.Begin).UnixMilli())
+		h.SetEndTimeMs(start.Add(window.Begin + window.Length).UnixMilli())
+		h.SetTag("")
+		if i < warmup {
+			h.SetTag("warm-up")
+		}
+		err = log.OutputIntervalPackedHistogram(h)
+	}
+	return err
+}

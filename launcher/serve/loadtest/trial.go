@@ -1,0 +1,321 @@
+package loadtest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// This file measures a service under the loads that a point lists, and searches
+// the largest rate that keeps its limit. It knows neither the protocol nor who
+// started the service.
+
+// Load is one load that a service is put under.
+type Load struct {
+	Batch   int     // samples in a request
+	Threads int     // requests in flight: closed loop; 0: the open one
+	Rate    float64 // requests/s of the open loop
+
+	probes bool // asks whether the limit is kept, and has figures of its own
+}
+
+// lagOfLimit is the part of a limit by which a probe may be sent late at P99.
+const lagOfLimit = 0.05
+
+// Loads are those that a workload lists, in the order in which they are measured:
+// for each batch the closed loops first, since they find the capacity.
+func Loads(w study.Serve) []Load {
+	var list []Load
+	for _, batch := range w.Batch {
+		for _, n := range slices.Sorted(slices.Values(w.Threads)) {
+			list = append(list, Load{Batch: batch, Threads: n})
+		}
+		for _, rate := range slices.Sorted(slices.Values(w.Rate)) {
+			list = append(list, Load{Batch: batch, Rate: rate})
+		}
+	}
+	return list
+}
+
+// At is where its figures are.
+func (l Load) At() map[string]any {
+	at := map[string]any{measure.Batch: float64(l.Batch)}
+	if l.Threads > 0 {
+		at[measure.Threads] = float64(l.Threads)
+	} else {
+		at[measure.Rate] = l.Rate
+	}
+	return at
+}
+
+func (l Load) String() string {
+	text := fmt.Sprintf("%d in flight", l.Threads)
+	switch {
+	case l.Threads > 0:
+	case l.probes:
+		text = number.Significant(l.Rate) + " requests/s"
+	default: // as the study gives it
+		text = number.Exact(l.Rate) + " requests/s"
+	}
+	return text + fmt.Sprintf(", batch %d", l.Batch)
+}
+
+// Service is what is measured, and who is told.
+type Service struct {
+	// Dial is how to connect for requests of so many samples. Asked for the first time,
+	// it may send the first ones, which are slow.
+	Dial func(batch int) (func() (Sender, error), error)
+	// Replicas are the replicas' names, such as "replica 0 on node7", in the order in
+	// which a Chooser counts them.
+	Replicas []string
+	// Null is how to connect to a server that answers requests of so many samples at
+	// once, as long as the service does; nil: the client is not calibrated.
+	Null func(ctx context.Context, batch int) (dial func() (Sender, error), end func(), err error)
+	Seed uint64 // of the times of open loops; another one for each run
+	// Sleep and InProcess are those of Options.
+	Sleep     func(time.Duration)
+	InProcess bool
+
+	// Log is where a load's latencies go, window by window (Result.WriteLog), by
+	// the load's name; nil: nowhere.
+	Log func(name string) (io.WriteCloser, error)
+
+	Phase  func(text string) error
+	Figure func(metrics.Figure) error
+	Doubt  func(text string) error
+
+	client map[int]client // by batch
+	probes map[Load]bool  // that have figures
+}
+
+// Measure puts the service under every load, and searches. Its error is of what kept
+// it from measuring at all, or that the run has failed (see tally): a load that a service
+// does not bear is a doubt, and has no figure.
+func (s *Service) Measure(ctx context.Context, w study.Serve) error {
+	for _, batch := range w.Batch {
+		if err := s.Phase(fmt.Sprintf("warming up, batch %d", batch)); err != nil {
+			return err
+		}
+		if _, err := s.Dial(batch); err != nil {
+			return err
+		}
+	}
+	if err := s.calibrate(ctx, w.Batch); err != nil {
+		return err
+	}
+	if err := s.Phase("warm"); err != nil {
+		return err
+	}
+	loads := Loads(w)
+	capacity := map[int]float64{} // by batch
+	var all tally
+	for i, l := range loads {
+		if err := s.Phase(fmt.Sprintf("measuring %v (%d of %d)", l, i+1, len(loads))); err != nil {
+			return err
+		}
+		r, v, err := s.measure(ctx, w, l, capacity[l.Batch], uint64(i))
+		if err == nil && r != nil {
+			err = all.add(l, r)
+		}
+		if err != nil {
+			return err
+		}
+		if l.Threads > 0 && v.Why == "" {
+			capacity[l.Batch] = max(capacity[l.Batch], v.Total.Rate())
+		}
+	}
+	if err := all.end(); err != nil || w.Limit == "" {
+		return err
+	}
+	for i, batch := range w.Batch {
+		if err := s.search(ctx, w, batch, capacity[batch], uint64(len(loads)+i*maxProbes)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run puts the service under a load and judges what came of it.
+func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float64, stream uint64) (*Result, Verdict, error) {
+	dial, err := s.Dial(l.Batch)
+	if err != nil {
+		return nil, Verdict{}, err
+	}
+	o := Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout), Sleep: s.Sleep, InProcess: s.InProcess, Within: each(w.Limit)}
+	o.Window = o.Duration / Windows
+	if bounds, _ := w.Limit.Of(); l.probes && len(bounds) > 0 { // what is asked is whether they are kept
+		o.Lag = time.Duration(float64(time.Second) * lagOfLimit * slices.MinFunc(bounds, func(a, b study.Bound) int { return cmp.Compare(a.Seconds, b.Seconds) }).Seconds)
+	}
+	if l.Threads == 0 {
+		// Streams of one seed, as repeats have seeds that follow each other.
+		if o.Schedule = Poisson(l.Rate, o.Duration, s.Seed<<20+stream); len(o.Schedule) == 0 {
+			return nil, Verdict{Why: fmt.Sprintf("no request falls into %v", o.Duration)}, nil
+		}
+	}
+	r, err := Run(ctx, o)
+	if err != nil {
+		return nil, Verdict{}, fmt.Errorf("%v: %w", l, err)
+	}
+	v := r.Judge()
+	v.Outruns(max(l.Rate, v.Total.Rate()), s.client[l.Batch].rate)
+	if l.Threads == 0 {
+		v.Beyond(l.Rate, capacity)
+	}
+	return r, v, nil
+}
+
+// shares are the percentiles that are figures.
+var shares = []struct {
+	name string
+	of   string // as study.Bound has it
+	at   float64
+}{
+	{measure.LatencyP50, "", 0.5}, {measure.LatencyP95, "", 0.95}, {measure.LatencyP99, "", 0.99},
+	{measure.TTFTP50, study.TTFT, 0.5}, {measure.TTFTP95, study.TTFT, 0.95}, {measure.TTFTP99, study.TTFT, 0.99},
+	{measure.TTFOP50, study.TTFO, 0.5}, {measure.TTFOP95, study.TTFO, 0.95}, {measure.TTFOP99, study.TTFO, 0.99},
+	{measure.TPOTP50, study.TPOT, 0.5}, {measure.TPOTP95, study.TPOT, 0.95}, {measure.TPOTP99, study.TPOT, 0.99},
+	{measure.ITLP50, study.ITL, 0.5}, {measure.ITLP95, study.ITL, 0.95}, {measure.ITLP99, study.ITL, 0.99},
+}
+
+// percentiles makes figures of those that are known, and says why others are not.
+func percentiles(v *Verdict, figure func(name, unit string, value float64)) (doubts []string) {
+	tokens, _ := v.Total.Tokens()
+	for _, p := range shares {
+		if p.of != "" && tokens == 0 || p.of == study.TTFO && !v.Total.Reasoned() {
+			continue
+		}
+		if seconds, why := v.Percentile(timeOf[p.of], p.at); why == "" {
+			figure(p.name, "s", seconds)
+		} else {
+			doubts = append(doubts, fmt.Sprintf("no %sP%g: %s", ofStreams(p.of), 100*p.at, why))
+		}
+	}
+	return doubts
+}
+
+// timeOf is the time of an answer that a limit names.
+var timeOf = map[string]Time{"": Latency, study.TTFT: FirstToken, study.TTFO: FirstOutput, study.TPOT: PerToken, study.ITL: Gap}
+
+// ofStreams is that name before a percentile, for people: "TTFT ".
+func ofStreams(of string) string {
+	if of == "" {
+		return ""
+	}
+	return strings.ToUpper(of) + " "
+}
+
+// each is what a limit asks of every answer, for the goodput: its own times within
+// those of the percentiles.
+func each(l study.Limit) map[Time]time.Duration {
+	bounds, _ := l.Of()
+	most := map[Time]time.Duration{}
+	for _, b := range bounds {
+		d := time.Duration(b.Seconds * float64(time.Second))
+		if had, ok := most[timeOf[b.Of]]; !ok || d > had { // of several percentiles the widest
+			most[timeOf[b.Of]] = d
+		}
+	}
+	return most
+}
+
+// log writes a load's latencies down.
+func (s *Service) log(l Load, r *Result, v Verdict, start time.Time) error {
+	if s.Log == nil || r == nil {
+		return nil
+	}
+	name := fmt.Sprintf("batch-%d-threads-%d", l.Batch, l.Threads)
+	if l.Threads == 0 {
+		name = fmt.Sprintf("batch-%d-rate-%s", l.Batch, number.Exact(l.Rate))
+	}
+	w, err := s.Log(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.WriteLog(w, l.String()+"; latencies in nanoseconds", start, v.Warmup), w.Close())
+}
+
+// measure records what one load comes to.
+func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity float64, stream uint64) (*Result, Verdict, error) {
+	start := time.Now()
+	r, v, err := s.run(ctx, w, l, capacity, stream)
+	if err == nil {
+		err = s.log(l, r, v, start)
+	}
+	if err != nil {
+		return nil, v, err
+	}
+	doubts := slices.Clone(v.Doubts)
+	figure := func(name, unit string, value float64) {
+		if err == nil {
+			err = s.Figure(metrics.Figure{Name: name, Unit: unit, Value: value, At: l.At()})
+		}
+	}
+	if r != nil {
+		figure(measure.Errors, "", v.Total.Errors())
+		figure(measure.Timeouts, "", v.Total.Timeouts())
+		figure(measure.ClientCPUs, "", r.ClientCPU)
+		if alone, known := s.client[l.Batch]; known {
+			figure(measure.ClientRate, "requests/s", alone.rate)
+			figure(measure.ClientOverhead, "s", alone.overhead)
+		}
+		if r.FirstError != nil && v.Total.Good > 0 { // else the reason says it
+			doubts = append(doubts, "the first request without a right answer in time: "+r.FirstError.Error())
+		}
+	}
+	if v.Why != "" {
+		doubts = append(doubts, "no steady state: "+v.Why)
+	} else {
+		rate := v.Total.Rate()
+		figure(measure.RequestsPerSecond, "requests/s", rate)
+		figure(measure.SamplesPerSecond, "samples/s", rate*float64(l.Batch))
+		mean, _ := v.Total.Mean()
+		figure(measure.LatencyMean, "s", mean)
+		if l.Threads == 0 {
+			figure(measure.SendLagP99, "s", v.Lag())
+		}
+		figure(measure.LongestStall, "s", v.Total.Stall.Seconds())
+		if cv, ok := v.WindowCV(); ok {
+			figure(measure.WindowCV, "", cv)
+		}
+		tokens, counted := v.Total.Tokens()
+		if tokens > 0 {
+			figure(measure.OutputThroughput, "tokens/s", v.Total.OutputThroughput())
+			if !counted {
+				doubts = append(doubts, "the service does not say how many tokens it made: each text counts as one, and can hold several; ask for usage with \"stream_options\": {\"include_usage\": true}")
+			}
+		}
+		input, cached, reasoning := v.Total.Shares()
+		if input > 0 {
+			figure(measure.InputTokens, "tokens", input)
+			figure(measure.CachedTokens, "", cached)
+		}
+		if reasoning > 0 {
+			figure(measure.ReasoningTokens, "", reasoning)
+		}
+		if w.Limit != "" {
+			figure(measure.Goodput, "requests/s", v.Total.Goodput())
+		}
+		doubts = append(doubts, percentiles(&v, figure)...)
+	}
+	if err == nil {
+		var more []string
+		more, err = s.replicas(l, &v)
+		doubts = append(doubts, more...)
+	}
+	for _, text := range doubts {
+		if err == nil {
+			err = s.Doubt(l.String() + ": " + text)
+		}
+	}
+	return r, v, err
+}

@@ -1,0 +1,134 @@
+package nvidia
+
+// #include "table.h"
+import "C"
+
+// A Device is one GPU. Its methods may be called from one goroutine at a time.
+type Device struct {
+	library *Library
+	handle  C.uintptr_t
+}
+
+// Device is the GPU at an index, by its place on the bus: CUDA's order may be
+// another one.
+func (l *Library) Device(index int) (*Device, error) {
+	d := &Device{library: l}
+	return d, l.check("nvmlDeviceGetHandleByIndex", C.nvml_handle(l.table, C.uint(index), &d.handle))
+}
+
+// UUID names the GPU wherever it is seen: "GPU-5fd7f1d7-…".
+func (d *Device) UUID() (string, error) {
+	var text [96]C.char
+	err := d.library.check("nvmlDeviceGetUUID", C.nvml_uuid(d.library.table, d.handle, &text[0], C.uint(len(text))))
+	return C.GoString(&text[0]), err
+}
+
+// Name is its model, "NVIDIA H100 80GB HBM3".
+func (d *Device) Name() (string, error) {
+	var text [96]C.char
+	err := d.library.check("nvmlDeviceGetName", C.nvml_name(d.library.table, d.handle, &text[0], C.uint(len(text))))
+	return C.GoString(&text[0]), err
+}
+
+// Energy is its counter, in millijoules since the driver was loaded; from Volta on.
+func (d *Device) Energy() (int64, error) {
+	var v C.ulonglong
+	err := d.library.check("nvmlDeviceGetTotalEnergyConsumption", C.nvml_energy(d.library.table, d.handle, &v))
+	return int64(v), err
+}
+
+// AveragePower is its mean power over a second, in milliwatts.
+func (d *Device) AveragePower() (int64, error) {
+	var v C.uint
+	err := d.library.check("nvmlDeviceGetFieldValues", C.nvml_average(d.library.table, d.handle, &v))
+	return int64(v), err
+}
+
+// Power is what the GPU shows, in milliwatts: on Ampere and later a mean over a
+// second, but on GA100 and before of a window that may hold a quarter of the time.
+func (d *Device) Power() (int64, error) {
+	var v C.uint
+	err := d.library.check("nvmlDeviceGetPowerUsage", C.nvml_power(d.library.table, d.handle, &v))
+	return int64(v), err
+}
+
+// Busy is the percentage of the last period, up to a second, in which some kernel
+// ran.
+func (d *Device) Busy() (int64, error) {
+	var v C.uint
+	err := d.library.check("nvmlDeviceGetUtilizationRates", C.nvml_busy(d.library.table, d.handle, &v))
+	return int64(v), err
+}
+
+// Memory is how many bytes of its memory are in use, the driver's included.
+func (d *Device) Memory() (int64, error) {
+	var v C.ulonglong
+	err := d.library.check("nvmlDeviceGetMemoryInfo", C.nvml_memory(d.library.table, d.handle, &v))
+	return int64(v), err
+}
+
+// Temperature is the chip's, in °C.
+func (d *Device) Temperature() (int64, error) {
+	var v C.uint
+	err := d.library.check("nvmlDeviceGetTemperature", C.nvml_temperature(d.library.table, d.handle, &v))
+	return int64(v), err
+}
+
+// Clock is that of the multiprocessors, in MHz.
+func (d *Device) Clock() (int64, error) { return d.clock(C.nvml_clock_sm) }
+
+// MemoryClock is that of the memory, in MHz.
+func (d *Device) MemoryClock() (int64, error) { return d.clock(C.nvml_clock_memory) }
+
+func (d *Device) clock(which C.int) (int64, error) {
+	var v C.uint
+	err := d.library.check("nvmlDeviceGetClockInfo", C.nvml_clock(d.library.table, d.handle, which, &v))
+	return int64(v), err
+}
+
+// Policy is nvmlPerfPolicyType_t: what holds clocks down.
+type Policy int
+
+// Policies are those that hold a GPU below the clock at which it would run, in the
+// library's order. Low utilisation is none.
+var Policies = []Policy{Power, Thermal, SyncBoost, BoardLimit, Reliability}
+
+const (
+	Power       Policy = 0
+	Thermal     Policy = 1
+	SyncBoost   Policy = 2
+	BoardLimit  Policy = 3
+	Reliability Policy = 5
+)
+
+func (p Policy) String() string {
+	return map[Policy]string{Power: "power cap", Thermal: "heat", SyncBoost: "sync boost", BoardLimit: "board limit", Reliability: "reliability limit"}[p]
+}
+
+// Throttled is for how long a policy has held the clocks down, in nanoseconds since
+// the driver was loaded. Policies overlap: their times do not add up.
+func (d *Device) Throttled(p Policy) (int64, error) {
+	var v C.ulonglong
+	err := d.library.check("nvmlDeviceGetViolationStatus", C.nvml_violation(d.library.table, d.handle, C.int(p), &v))
+	return int64(v), err
+}
+
+// Errors is how many errors of memory there were since the driver was loaded, those
+// that were corrected or those that were not.
+func (d *Device) Errors(uncorrected bool) (int64, error) {
+	var v C.ulonglong
+	kind := C.int(0)
+	if uncorrected {
+		kind = 1
+	}
+	err := d.library.check("nvmlDeviceGetTotalEccErrors", C.nvml_ecc(d.library.table, d.handle, kind, &v))
+	return int64(v), err
+}
+
+// MIG reports whether the GPU is divided into instances; its values are then of all
+// of them, whoever uses which.
+func (d *Device) MIG() (bool, error) {
+	var v C.uint
+	err := d.library.check("nvmlDeviceGetMigMode", C.nvml_mig(d.library.table, d.handle, &v))
+	return v == 1, err
+}
