@@ -165,18 +165,7 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	if err != nil {
 		return err
 	}
-	ask := s.trainings
-	if o.measure != "" {
-		if adviser.wish.Figure, err = s.figure(ctx, o.curveOptions); err != nil {
-			return err
-		}
-		if err := adviser.wish.Check(); err != nil {
-			return &usageError{err: err}
-		}
-		o.asThroughput(*adviser.wish.Figure)
-		ask, adviser.tariff, adviser.wish.Cost = s.analyse, nil, nil
-	}
-	a, err := ask(ctx, o.curveOptions)
+	a, err := adviser.ask(ctx, s, o.curveOptions)
 	if err != nil {
 		return err
 	}
@@ -220,6 +209,30 @@ func (o *adviseOptions) adviser(ctx context.Context, s *session) (*adviser, erro
 		return nil, &usageError{err: err, hint: hintHelp(appName + " advise")}
 	}
 	return v, nil
+}
+
+// ask reads the curves that advice is made of: those of the measure that is asked for, or
+// of what the kind of workload is advised by.
+func (v *adviser) ask(ctx context.Context, s *session, o curveOptions) (*analysis, error) {
+	if o.measure == "" {
+		a, err := s.analyse(ctx, o)
+		if err != nil || a.Kind.Trains {
+			return a, err
+		}
+		if o.measure = a.Kind.Advises; o.measure == "" {
+			return nil, a.nothing()
+		}
+	}
+	var err error
+	if v.wish.Figure, err = s.figure(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := v.wish.Check(); err != nil {
+		return nil, &usageError{err: err}
+	}
+	o.asThroughput(*v.wish.Figure)
+	v.tariff, v.wish.Cost = nil, nil
+	return s.analyse(ctx, o)
 }
 
 // advise answers for each series of the study that the argument means.

@@ -87,7 +87,7 @@ func (a *analysis) drawable(k figure.Preset, asked string) error {
 	case asked == "" && a.Baseline != nil && k.Input != figure.OfPrices:
 		priced := figure.NamesOf(func(k figure.Preset) bool { return k.Input == figure.OfPrices })
 		return usagef("--baseline is for measures, %s; use --base N for %s", listed(priced), k.Name)
-	case asked != "" && a.Measures[0].At != "":
+	case asked != "" && a.Measures[0].At != "", k.Input == figure.OfPrices && a.Kind.Clock != "":
 		return nil
 	}
 	return a.nothing()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -75,25 +76,25 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if of.Frames, err = s.frames(ctx, a, o.curveOptions); err != nil {
 		return err
 	}
-	if of.Trains {
-		of.Wish = adviser.wish
-		if of.Advised, err = adviser.advise(ctx, s, a, o.study); err != nil {
+	if a.Kind.Advises != "" {
+		advised := a
+		if !of.Trains {
+			asked := o.curveOptions
+			asked.picture, asked.measure = false, cmp.Or(o.measure, a.Kind.Advises)
+			if advised, err = adviser.ask(ctx, s, asked); err != nil {
+				return err
+			}
+		}
+		of.Wish, of.Answered = adviser.wish, advised.Curves
+		if of.Advised, err = adviser.advise(ctx, s, advised, o.study); err != nil {
 			return err
 		}
 	}
-	if a.Kind.Rate != "" {
-		if err := s.demandOf(ctx, &of, o); err != nil {
-			return err
-		}
-	} else if !of.Trains && o.site != "" { // prices were asked for
-		return usagef("--site: a report prices trainings and services only; `%s cost %s --clock job` says what these jobs cost", appName, a.study)
+	if err := s.billOf(ctx, &of, a, o); err != nil {
+		return err
 	}
-	if !of.Trains {
-		if o.base == "" {
-			of.NoBase = nil // what it says is of throughput
-		}
-	} else if of.Bill, of.Unpriced = s.priced(ctx, a, o.curveOptions, o.site, nil); of.Unpriced != nil && o.site != "" {
-		return of.Unpriced // prices were asked for
+	if !of.Trains && o.base == "" {
+		of.NoBase = nil // what it says is of throughput
 	}
 	r, err := of.Report(ctx, db, o.title)
 	if err != nil {
@@ -108,6 +109,22 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	}
 	s.note("%s: %s", strings.Join(files, ", "), r.Answer.Lead)
 	a.warn(s)
+	return nil
+}
+
+// billOf prices the study as its kind of workload is priced. Without prices it says why
+// not, unless they were asked for.
+func (s *session) billOf(ctx context.Context, of *content.Study, a *analysis, o reportOptions) error {
+	switch {
+	case a.Kind.Clock != "":
+		if of.Bill, of.Unpriced = s.priced(ctx, a, o.curveOptions, o.site, nil); o.site != "" {
+			return of.Unpriced
+		}
+	case a.Kind.Rate != "":
+		return s.demandOf(ctx, of, o)
+	case o.site != "":
+		return usagef("--site: a report prices trainings and services only; `%s cost %s --clock job` says what these jobs cost", appName, a.study)
+	}
 	return nil
 }
 

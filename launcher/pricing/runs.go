@@ -1,6 +1,7 @@
 package pricing
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,7 +19,7 @@ type Clock string
 
 // The clocks.
 const (
-	Train Clock = "train" // from the first step on
+	Train Clock = "train" // from the first step on; of another kind of workload, its own (measure.Kind.Clock)
 	Job   Clock = "job"   // of the scheduler
 	// Million is the time in which a service has a million answers, at a rate of
 	// answers.
@@ -146,7 +147,7 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) cost.PricedRun {
 	if n, ok := labels["epochs"].(int64); ok && run.Epochs == 0 && n > 0 && n < 1<<31 { // an import says it
 		run.Epochs = int(n)
 	}
-	seconds := v.Known(measure.TrainSeconds)
+	seconds := v.Known(cmp.Or(measure.KindOf(v.Kind).Clock, measure.TrainSeconds))
 	if clock == Job {
 		seconds = v.JobSeconds
 	}

@@ -421,7 +421,13 @@ func (an *analysis) measures(runs []*Observation) []measure.Measure {
 	}
 	byName := func(a, b measure.Measure) int { return cmp.Compare(a.Name, b.Name) }
 	slices.SortStableFunc(reported, byName)
-	return append(list, slices.CompactFunc(reported, func(a, b measure.Measure) bool { return a.Name == b.Name })...)
+	list = append(list, slices.CompactFunc(reported, func(a, b measure.Measure) bool { return a.Name == b.Name })...)
+	asked := func(m measure.Measure) bool { return m.Name == an.of.Name }
+	given := func(o *Observation) bool { return o.Known(measure.Throughput) != nil }
+	if an.of.Name == measure.Throughput && !slices.ContainsFunc(list, asked) && slices.ContainsFunc(runs, given) {
+		list = append(list, an.of) // by AsThroughput, to a kind of workload that has none
+	}
+	return list
 }
 
 // Worker is what a worker is called: a service's are its replicas.

@@ -34,7 +34,8 @@ type Study struct {
 	NoBase       *scaling.NoBaseError // some series have no base; nil
 	Trains       bool                 // runs are trainings: with advice, costs, and the figures of one
 	Frames       []Frame              // measures besides those of a training
-	Advised      []*advice.Advice     // of each curve
+	Advised      []*advice.Advice     // of each curve of Answered
+	Answered     []scaling.Curve      // of what the kind of workload is advised by
 	Wish         advice.Options       // that it answers
 	Bill         *cost.Comparison     // nil without prices, and Unpriced says why
 	Unpriced     error
@@ -150,11 +151,11 @@ func (s *Study) Report(ctx context.Context, db *store.Store, title string) (*rep
 		table     *table.Table
 		folded    bool
 	}
-	var parts []part
+	parts := []part{{"cost", "Time and cost", costs, false}}
 	if s.Trains {
 		parts = []part{
 			{"scaling", "Scaling", tables.Scaling(s.Curves), false},
-			{"cost", "Time and cost", costs, false},
+			parts[0],
 			{"parts", "Where the time of a step goes", tables.Parts(s.Curves), false},
 		}
 	}

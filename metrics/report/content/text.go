@@ -40,9 +40,8 @@ func withoutCommands(advised []*advice.Advice) []*advice.Advice {
 // answer is the advice, in the words of the advise command, with what was
 // measured to be the best. Of several series the best answer comes first, and a
 // table has all.
-func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Options) report.Answer {
+func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Options, best []string) report.Answer {
 	advised = withoutCommands(advised)
-	best := bestMeasured(curves)
 	if len(advised) != 1 {
 		r := report.Answer{Lead: best[0], Reasons: best[1:], Table: &report.Table{ID: "answers", Title: "Each configuration", Text: tables.Answers(curves, advised, wish).Text()}}
 		if lead := tables.Best(advised, wish); lead != "" {
@@ -58,8 +57,8 @@ func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Option
 	return r
 }
 
-// answer is what the reader came for: of trainings the advice, of other runs the best
-// of each measure, which of trainings stands behind it.
+// answer is what the reader came for: the advice where the kind of workload has one, and
+// the best of each measure.
 func (s *Study) answer() report.Answer {
 	var best []string
 	for _, f := range s.Frames {
@@ -76,9 +75,12 @@ func (s *Study) answer() report.Answer {
 		if len(best) > 0 && !trained(s.Curves) {
 			return report.Answer{Lead: best[0], Reasons: append(best[1:], "No run reports its steps or reaches a target, so there is no advice on the number of workers.")}
 		}
-		a := answer(s.Advised, s.Curves, s.Wish)
+		a := answer(s.Advised, s.Curves, s.Wish, bestMeasured(s.Curves))
 		a.Reasons = append(a.Reasons, best...)
 		return a
+	}
+	if s.Advised != nil && best != nil {
+		return answer(s.Advised, s.Answered, s.Wish, best)
 	}
 	if best == nil {
 		var titles []string
