@@ -99,7 +99,7 @@ func (o *commandOptions) asked(site string, words []string) (asked, error) {
 		set("study.repeats", strconv.Itoa(o.repeats))
 	}
 	set("study.name", study.Quote(name))
-	set("command.extract", "["+study.Quote(framework.Time)+"]")
+	set("command.extract", "["+study.Quote(framework.Recognised)+"]")
 	quoted := make([]string, len(command))
 	for i, word := range command {
 		quoted[i] = study.Quote(word)

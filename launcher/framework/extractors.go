@@ -12,6 +12,10 @@ import (
 // run only how long it took is wanted, and what the program reports by itself.
 const Time = "time"
 
+// Recognised is like Time, but the output is also read in the format that it has, if it
+// is a known one: extract.Any.
+const Recognised = "any"
+
 // Extractors are what a point's command names to read its output with: formats,
 // and the user's own patterns as one more; none where the program reports by
 // itself. The error is of keys that were refused when the study was read.
@@ -28,10 +32,18 @@ func Extractors(p study.Point) ([]extract.Extractor, error) {
 func extractors(c study.Command) (list []extract.Extractor, wrong map[string]string) {
 	wrong = map[string]string{}
 	for i, name := range c.Extract {
-		if name == Time {
-			if len(c.Extract) > 1 || len(c.Patterns) > 0 {
-				wrong[fmt.Sprintf("command.extract[%d]", i)] = "\"time\" reads nothing from the output, and every run is timed anyway: leave it out beside other extractors"
-			}
+		alone := len(c.Extract) == 1 && len(c.Patterns) == 0
+		switch {
+		case name == Time && !alone:
+			wrong[fmt.Sprintf("command.extract[%d]", i)] = "\"time\" reads nothing from the output, and every run is timed anyway: leave it out beside other extractors"
+			continue
+		case name == Recognised && !alone:
+			wrong[fmt.Sprintf("command.extract[%d]", i)] = "\"any\" looks for the one format that the output has: leave it out beside other extractors"
+			continue
+		case name == Time:
+			continue
+		case name == Recognised:
+			list = append(list, extract.Any)
 			continue
 		}
 		e, err := extract.Find(name)

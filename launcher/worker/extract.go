@@ -26,7 +26,7 @@ func collect(s framework.Rank, o output, begun time.Time) error {
 	if err != nil {
 		return err
 	}
-	if len(extractors) > 0 {
+	if len(extractors) > 0 && !(slices.Contains(s.Point.Command.Extract, framework.Recognised) && reported(s)) {
 		return extractEvents(s, extractors, o, begun)
 	}
 	if _, err := os.Stat(s.Run.EventFile("rank", 0, s.World.Restart)); err != nil {
@@ -36,6 +36,12 @@ func collect(s framework.Rank, o output, begun time.Time) error {
 		return fmt.Errorf("the program ended with exit code 0 but reported nothing (%w): have it call scalebench.step() of scalebench.py, or name what to read from its output in command.extract (\"time\" records only how long it took)", err)
 	}
 	return nil
+}
+
+// reported reports whether the program wrote events itself.
+func reported(s framework.Rank) bool {
+	_, err := os.Stat(s.Run.EventFile("rank", 0, s.World.Restart))
+	return err == nil
 }
 
 // extractEvents reads what the program of this rank has written, as the

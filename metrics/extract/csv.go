@@ -207,6 +207,7 @@ func listed(names []string) string {
 var kerasCSVLogger = Extractor{
 	Name:  "keras-csvlogger",
 	Kind:  "train",
+	Apart: true,
 	Reads: "a CSV file with the columns epoch and val_accuracy",
 	read:  readKeras,
 }
@@ -273,6 +274,7 @@ func (t *table) loss(row int, column string, epoch float64) error {
 var lightningCSV = Extractor{
 	Name:  "lightning-csv",
 	Kind:  "train",
+	Apart: true,
 	Reads: "a CSV file with the columns epoch, step and val_acc, or ThroughputMonitor's",
 	read:  readLightning,
 }

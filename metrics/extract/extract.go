@@ -29,6 +29,8 @@ type Extractor struct {
 	Name  string // as users write it: "horovod-synthetic"
 	Kind  string // of workload that such a log is of, as studies name it; "" where any may be
 	Reads string // what it reads, in a line
+	// Apart: the format is of a file of its own, not of what a program prints.
+	Apart bool
 	read  func(l *log, r io.Reader) error
 }
 
@@ -214,6 +216,9 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	}
 	if len(o.At) > 0 && !measure.KindOf(e.Kind).Loads {
 		return Content{}, fmt.Errorf("%s: %s is no format of a load; --at is for those", o.File, e.Name)
+	}
+	if e.Name == Any.Name {
+		return anyFormat(r, o)
 	}
 	l := newLog(o)
 	if err := e.read(l, r); err != nil {

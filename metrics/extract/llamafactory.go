@@ -16,6 +16,7 @@ import (
 var llamaFactory = Extractor{
 	Name:  "llama-factory",
 	Kind:  "train",
+	Apart: true,
 	Reads: `trainer_log.jsonl: {"current_steps": N, "total_steps": N, "loss": X, …, "elapsed_time": "H:MM:SS", …, "total_tokens": N}`,
 	read:  readLLaMAFactory,
 }

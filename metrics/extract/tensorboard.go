@@ -22,6 +22,7 @@ import (
 var tensorboard = Extractor{
 	Name:  "tensorboard",
 	Kind:  "train",
+	Apart: true,
 	Reads: "the scalars of a TensorBoard event file",
 	read:  readTensorBoard,
 }

@@ -14,6 +14,7 @@ import (
 var hfTrainerState = Extractor{
 	Name:  "hf-trainer-state",
 	Kind:  "train",
+	Apart: true,
 	Reads: "JSON with log_history: eval_accuracy, train_samples_per_second",
 	read:  readTrainerState,
 }

@@ -1,0 +1,59 @@
+package extract
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Any reads what a training printed whose program is not named: in the one format whose
+// lines it has, if there is just one. A log of no known program holds nothing, and is no
+// error.
+var Any = Extractor{Name: "any", Kind: "train", Reads: "the output of a training, in whichever format it is"}
+
+// mostOfAny is how many bytes are tried with every format.
+const mostOfAny = 64 << 20
+
+// anyFormat is Any's Extract.
+func anyFormat(r io.Reader, o Options) (Content, error) {
+	data, err := io.ReadAll(io.LimitReader(r, mostOfAny+1))
+	if err != nil {
+		return Content{}, err
+	}
+	if len(data) > mostOfAny {
+		return Content{Notes: []string{fmt.Sprintf("the output has over %d MiB, and no format was tried on it; name its format in command.extract", mostOfAny>>20)}}, nil
+	}
+	var found Content
+	var names []string
+	for _, e := range All {
+		if e.Kind != Any.Kind || e.Apart {
+			continue
+		}
+		c, err := e.Extract(bytes.NewReader(data), o)
+		if err != nil || !tells(c) {
+			continue
+		}
+		found, names = c, append(names, e.Name)
+	}
+	switch len(names) {
+	case 0:
+		return Content{}, nil
+	case 1:
+		found.Notes = append([]string{"read as " + names[0] + ", whose lines the output has; command.extract names another format"}, found.Notes...)
+		return found, nil
+	}
+	return Content{Notes: []string{"nothing was read from the output, which has lines of " + strings.Join(names, " and ") + "; name one in command.extract"}}, nil
+}
+
+// tells reports whether a log has a rate or an evaluation.
+func tells(c Content) bool {
+	for e := range c.Events() {
+		if e.Evaluation != nil || e.Steps != nil || e.Figure != nil && (e.Figure.Name == metrics.FigureThroughput || e.Figure.Name == "tokens_per_second") {
+			return true
+		}
+	}
+	return false
+}
