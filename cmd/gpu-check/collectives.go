@@ -9,22 +9,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/native/collective/bench"
+	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/extract"
 )
 
 // bus is one collective at one size, out of place: a line of scalebench-worker
 // collective --json.
 type bus struct {
-	Op      bench.Op `json:"op"`
-	Bytes   int64    `json:"bytes"`
-	InPlace bool     `json:"in_place"`
-	Median  float64  `json:"seconds"`
-	P99     float64  `json:"seconds_p99"`
-	CV      float64  `json:"cv"`
-	BusBW   float64  `json:"busbw"` // bytes/s
+	Op      collective.Op `json:"op"`
+	Bytes   int64         `json:"bytes"`
+	InPlace bool          `json:"in_place"`
+	Median  float64       `json:"seconds"`
+	P99     float64       `json:"seconds_p99"`
+	CV      float64       `json:"cv"`
+	BusBW   float64       `json:"busbw"` // bytes/s
 }
 
 // sizes are those on the page: one of latency, and one of bandwidth.
@@ -58,7 +58,7 @@ func (c *checker) benchmark(ctx context.Context, o *outcome) error {
 		results = append(results, r)
 	}
 	o.Found = []string{"| collective, out of place | size | median | 99 % | cv | busbw |", "|---|---|---|---|---|---|"}
-	for _, op := range bench.Ops {
+	for _, op := range collective.Ops {
 		for _, size := range sizes {
 			i := slices.IndexFunc(results, func(r bus) bool { return r.Op == op && r.Bytes == size && !r.InPlace })
 			if i < 0 {
@@ -90,7 +90,7 @@ func (c *checker) ncclTests(ctx context.Context, o *outcome) error {
 	}
 	o.Found = []string{"| collective, out of place | size | scalebench | nccl-tests | scalebench | nccl-tests | busbw ratio |", "|---|---|---|---|---|---|---|"}
 	sizes := c.sizes()
-	for _, op := range bench.Ops {
+	for _, op := range collective.Ops {
 		program, err := exec.LookPath(string(op) + "_perf")
 		if err != nil {
 			continue
@@ -109,7 +109,7 @@ func (c *checker) ncclTests(ctx context.Context, o *outcome) error {
 				list = append(list, *f.Event.Figure)
 			}
 		}
-		measured, _ := collective.Of(list)
+		measured, _ := busbw.Of(list)
 		for _, m := range measured {
 			i := slices.IndexFunc(ours, func(b bus) bool { return b.Op == op && float64(b.Bytes) == m.Bytes })
 			if m.InPlace || i < 0 || m.Seconds == nil || m.BusBW == nil {

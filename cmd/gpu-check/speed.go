@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/native/train/model"
-	"github.com/scalebench/scalebench/metrics/mfu"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // A workload is a model and a batch whose speed is measured.
@@ -113,7 +113,7 @@ var otherPeaks = map[string]map[string]float64{
 
 // peak returns a device's peak in FLOP/s in a precision; 0: unknown.
 func peak(gpu, precision string) float64 {
-	p, err := mfu.PeakOf(gpu, "bf16")
+	p, err := measure.PeakOf(gpu, "bf16")
 	switch {
 	case err != nil:
 		return 0

@@ -19,7 +19,6 @@ import (
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/native/collective"
-	"github.com/scalebench/scalebench/launcher/native/collective/bench"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -98,9 +97,9 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 	if err := events.Write(metrics.Event{Environment: &metrics.Environment{Threads: min(runtime.GOMAXPROCS(0), max(p.point.Resources.CPUsPerWorker, 1)), Versions: versions}}); err != nil {
 		return err
 	}
-	o := bench.Options{MinBytes: int64(w.MinBytes), MaxBytes: int64(w.MaxBytes), Warmup: w.WarmupIterations, Iterations: w.Iterations}
+	o := collective.BenchOptions{MinBytes: int64(w.MinBytes), MaxBytes: int64(w.MaxBytes), Warmup: w.WarmupIterations, Iterations: w.Iterations}
 	for _, op := range w.Ops {
-		o.Ops = append(o.Ops, bench.Op(op))
+		o.Ops = append(o.Ops, collective.Op(op))
 	}
 	if d, ok := backend.(interface{ Doubts() []string }); ok && g.Rank() == 0 {
 		for _, text := range d.Doubts() {
@@ -109,11 +108,11 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 			}
 		}
 	}
-	var table *bench.Table
+	var table *collective.BenchTable
 	if g.Rank() == 0 && !asJSON {
-		table = bench.NewTable(os.Stdout, backend.Name(), g.Size(), o)
+		table = collective.NewBenchTable(os.Stdout, backend.Name(), g.Size(), o)
 	}
-	o.Report = func(r bench.Row) error {
+	o.Report = func(r collective.BenchRow) error {
 		if g.Rank() > 0 {
 			return nil
 		}
@@ -127,16 +126,16 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 		}
 		return table.Add(r)
 	}
-	return bench.Run(ctx, backend, g, o)
+	return collective.Bench(ctx, backend, g, o)
 }
 
 // openBackend is what moves the data. NCCL's is in the worker's GPU variant
 // only.
-func openBackend(ctx context.Context, name string, g *collective.Group, w world.World) (bench.Transport, error) {
+func openBackend(ctx context.Context, name string, g *collective.Group, w world.World) (collective.BenchTransport, error) {
 	if name == "nccl" {
 		return openNCCL(ctx, g, w)
 	}
-	return bench.NewHost(name, g), nil
+	return collective.NewHostTransport(name, g), nil
 }
 
 // endGroup tells the other ranks and the event file how it ended.

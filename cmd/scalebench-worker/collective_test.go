@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/native/collective/bench"
+	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/extract"
 )
 
@@ -19,7 +19,7 @@ import (
 // be the benchmark's.
 func TestCollectiveOps(t *testing.T) {
 	var ops []string
-	for _, op := range bench.Ops {
+	for _, op := range collective.Ops {
 		ops = append(ops, string(op))
 	}
 	if !slices.Equal(ops, study.CollectiveOps) {
@@ -68,7 +68,7 @@ func TestCollectiveByHand(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if want := len(bench.Ops) * 5 * 2; n != want {
+	if want := len(collective.Ops) * 5 * 2; n != want {
 		t.Errorf("%d results, want %d", n, want)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
@@ -95,7 +95,7 @@ func TestCollectiveTableIsNCCLTests(t *testing.T) {
 	for f := range r.Findings() {
 		figures = append(figures, *f.Event.Figure)
 	}
-	list, rest := collective.Of(figures)
+	list, rest := busbw.Of(figures)
 	if len(list) != 10 || len(rest) > 0 {
 		t.Fatalf("%d measurements and %v, want 5 sizes in and out of place\n%s", len(list), rest, out)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/native/collective"
-	"github.com/scalebench/scalebench/launcher/native/collective/bench"
 	"github.com/scalebench/scalebench/launcher/native/gpurank"
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
@@ -26,7 +25,7 @@ import (
 )
 
 // openNCCL is what the worker's GPU variant has more than the ordinary worker.
-func openNCCL(ctx context.Context, g *collective.Group, w world.World) (bench.Transport, error) {
+func openNCCL(ctx context.Context, g *collective.Group, w world.World) (collective.BenchTransport, error) {
 	timeout, err := peerTimeout(os.Getenv)
 	if err != nil {
 		return nil, err

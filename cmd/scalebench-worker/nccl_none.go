@@ -11,7 +11,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/native/collective"
-	"github.com/scalebench/scalebench/launcher/native/collective/bench"
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/telemetry"
@@ -19,7 +18,7 @@ import (
 )
 
 // openNCCL says what to do: this worker links no GPU's libraries.
-func openNCCL(context.Context, *collective.Group, world.World) (bench.Transport, error) {
+func openNCCL(context.Context, *collective.Group, world.World) (collective.BenchTransport, error) {
 	return nil, fmt.Errorf("this worker has no backend \"nccl\"; `make worker-gpu` builds one that has (%s)", gpucheck.Standing())
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/staging"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -77,14 +76,14 @@ func stage(c *cli.Context) error {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGINT)
 	go func() { stop(fmt.Errorf("signal %v while staging", <-signals)) }()
 	return worker.Stage(ctx, worker.Staging{Run: rundir.Folder(dir), World: w, Dir: c.String("to"), Python: c.String("python"),
-		Life: staging.Lifetime{Owner: c.String("for"), Until: time.Now().Add(c.Duration("time")), Keep: c.Bool("keep")}})
+		Life: worker.StagedLifetime{Owner: c.String("for"), Until: time.Now().Add(c.Duration("time")), Keep: c.Bool("keep")}})
 }
 
 func unstage(c *cli.Context) error {
 	if c.String("for") == "" {
 		return errors.New("--for is empty; give the job's name")
 	}
-	area, err := staging.Open(c.String("to"))
+	area, err := worker.OpenArea(c.String("to"))
 	if err != nil {
 		return err
 	}

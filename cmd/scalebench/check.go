@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/precheck"
+	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -194,11 +194,11 @@ func batch(p study.Point, samples int) any {
 
 // precheck refuses what must fail, and warns where the cluster cannot be asked.
 func (s *session) precheck(ctx context.Context, w *work) error {
-	problems, unchecked := precheck.Check(ctx, w.study, w.site, w.plan, w.folder, w.given)
+	problems, unchecked := cluster.CheckPlan(ctx, w.study, w.site, w.plan, w.folder, w.given)
 	for _, left := range unchecked {
 		s.warn("%v", left)
 	}
-	more, err := precheck.Partitions(ctx, &slurm.Client{}, w.site, w.plan)
+	more, err := cluster.CheckPartitions(ctx, &slurm.Client{}, w.site, w.plan)
 	if err != nil {
 		s.warn("the partitions were not checked: %v", err)
 	}
@@ -236,7 +236,7 @@ func (s *session) present(w *work, choice launcher.Choice) error {
 			plan.Points = append(plan.Points, p)
 		}
 	}
-	if problems := precheck.Files(w.study, w.site, plan, w.folder); len(problems) > 0 {
+	if problems := cluster.CheckFiles(w.study, w.site, plan, w.folder); len(problems) > 0 {
 		return &usageError{err: problems}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -42,7 +42,7 @@ func benchmarked(ts *testscript.TestScript, neg bool, args []string) {
 	for _, bytes := range []float64{1e3, 1e6, 1e7} {
 		seconds := latency + bytes/bandwidth
 		busBW := 2 * float64(workers-1) / float64(workers) * bytes / seconds
-		for _, f := range (collective.Measurement{Op: "all_reduce", Bytes: bytes, InPlace: true, Seconds: &seconds, BusBW: &busBW}).Figures() {
+		for _, f := range (busbw.Measurement{Op: "all_reduce", Bytes: bytes, InPlace: true, Seconds: &seconds, BusBW: &busBW}).Figures() {
 			add(metrics.Event{Time: 1, Figure: &f})
 		}
 	}

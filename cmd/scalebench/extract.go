@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
-	"github.com/scalebench/scalebench/metrics/mfu"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -132,7 +132,7 @@ func (o *logOptions) options(file string) (extract.Options, error) {
 }
 
 // described reads --mfu; nil without it.
-func (o *logOptions) described() (*mfu.Model, error) {
+func (o *logOptions) described() (*measure.Transformer, error) {
 	if o.model == "" {
 		return nil, nil
 	}
@@ -140,7 +140,7 @@ func (o *logOptions) described() (*mfu.Model, error) {
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	m, err := mfu.Read(string(text))
+	m, err := measure.ReadTransformer(string(text))
 	if err != nil {
 		return nil, usagef("--mfu %s: %v", o.model, err)
 	}

@@ -18,8 +18,8 @@ import (
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/precheck"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
@@ -41,7 +41,7 @@ type work struct {
 	// or it cannot be planned.
 	file     *study.Study
 	filePlan *study.Plan
-	given    precheck.Named
+	given    cluster.NamedFile
 }
 
 func siteFlag(path *string) cli.Flag {
@@ -113,7 +113,7 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, a aske
 	if umask, shared := w.study.Umask(); shared {
 		syscall.Umask(umask)
 	}
-	w.given = precheck.Named{Site: a.site != "", Command: a.typed || slices.ContainsFunc(w.study.Overrides, func(o study.Override) bool { return o.Path == "command.run" })}
+	w.given = cluster.NamedFile{Site: a.site != "", Command: a.typed || slices.ContainsFunc(w.study.Overrides, func(o study.Override) bool { return o.Path == "command.run" })}
 	if nodes != nil {
 		w.site = nodes.Site(w.site)
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/scalebench/scalebench/metrics/store"
-	"github.com/scalebench/scalebench/metrics/store/storetest"
 	"github.com/scalebench/scalebench/slurm/slurmtest/fake"
 )
 
@@ -152,7 +151,7 @@ func databasesAgree(dir string) error {
 		if n, _ := file.Read(head); string(head[:n]) != "SQLite format 3\x00" {
 			return nil
 		}
-		_, err = storetest.Agree(context.Background(), path)
+		_, err = viewsAgree(context.Background(), path)
 		for _, unusable := range []error{store.ErrNotOurs, store.ErrNewer, store.ErrOlder, store.ErrUnusable, fs.ErrNotExist} {
 			if errors.Is(err, unusable) {
 				return nil // as the script has it
@@ -171,7 +170,7 @@ func agrees(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: agrees DATABASE POINTS")
 	}
-	n, err := storetest.Agree(context.Background(), ts.MkAbs(args[0]))
+	n, err := viewsAgree(context.Background(), ts.MkAbs(args[0]))
 	ts.Check(err)
 	if fmt.Sprint(n) != args[1] {
 		ts.Fatalf("%d points compared, want %s", n, args[1])

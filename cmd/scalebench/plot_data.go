@@ -9,7 +9,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/report/content"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
@@ -130,7 +129,7 @@ func pictureRanks(ctx context.Context, s *session, o plotOptions) (*pictured, er
 		return p, err
 	}
 	defer db.Close()
-	p.data.Ranks, err = content.RankSteps(ctx, db, p.analysis.Curves)
+	p.data.Ranks, err = tables.RankSteps(ctx, db, p.analysis.Curves)
 	return p, err
 }
 

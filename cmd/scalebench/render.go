@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/precheck"
+	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
@@ -54,7 +54,7 @@ func runRender(ctx context.Context, s *session, path, site, out string, override
 	if err := backend.Drafts(w.plan, func(string, []byte) error { return nil }); err != nil {
 		return &usageError{err: err}
 	}
-	for _, problem := range precheck.Files(w.study, w.site, w.plan, w.folder) {
+	for _, problem := range cluster.CheckFiles(w.study, w.site, w.plan, w.folder) {
 		s.warn("%v", problem)
 	}
 	scripts := 0

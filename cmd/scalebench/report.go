@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report"
-	"github.com/scalebench/scalebench/metrics/report/content"
+	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -71,7 +71,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		return err
 	}
 	defer db.Close()
-	of := content.Study{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Trains: a.Kind.Trains,
+	of := tables.ReportedStudy{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Trains: a.Kind.Trains,
 		Program: appName + " " + version.String()}
 	if of.Frames, err = s.frames(ctx, a, o.curveOptions); err != nil {
 		return err
@@ -114,7 +114,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 
 // billOf prices the study as its kind of workload is priced. Without prices it says why
 // not, unless they were asked for.
-func (s *session) billOf(ctx context.Context, of *content.Study, a *analysis, o reportOptions) error {
+func (s *session) billOf(ctx context.Context, of *tables.ReportedStudy, a *analysis, o reportOptions) error {
 	switch {
 	case a.Kind.Clock != "":
 		if of.Bill, of.Unpriced = s.priced(ctx, a, o.curveOptions, o.site, nil); o.site != "" {
@@ -130,7 +130,7 @@ func (s *session) billOf(ctx context.Context, of *content.Study, a *analysis, o 
 
 // demandOf prices a service over the demand, where there are prices and runs that found
 // a largest rate within their limit.
-func (s *session) demandOf(ctx context.Context, of *content.Study, o reportOptions) error {
+func (s *session) demandOf(ctx context.Context, of *tables.ReportedStudy, o reportOptions) error {
 	tariff, err := s.pricesFor(ctx, o.study, o.site)
 	if errors.Is(err, pricing.ErrNone) && o.site == "" {
 		return nil
@@ -150,16 +150,16 @@ func (s *session) demandOf(ctx context.Context, of *content.Study, o reportOptio
 
 // frames are the measures that a report has beside those of a training: what runs
 // report, and for another kind of workload what it is about, along the axis of each.
-func (s *session) frames(ctx context.Context, a *analysis, o curveOptions) ([]content.Frame, error) {
+func (s *session) frames(ctx context.Context, a *analysis, o curveOptions) ([]tables.ReportFrame, error) {
 	measured := func(curves []scaling.Curve, list []measure.Measure) []measure.Measure {
 		return slices.DeleteFunc(slices.Clone(list), func(m measure.Measure) bool {
 			return !slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(m.Name) })
 		})
 	}
-	var list []content.Frame
+	var list []tables.ReportFrame
 	add := func(id, title string, curves []scaling.Curve, of []measure.Measure) {
 		if of = measured(curves, of); len(of) > 0 {
-			list = append(list, content.Frame{ID: id, Title: title, Curves: curves, Measures: of})
+			list = append(list, tables.ReportFrame{ID: id, Title: title, Curves: curves, Measures: of})
 		}
 	}
 	if a.Kind.Trains {

@@ -1,5 +1,6 @@
 // Package cluster describes a cluster: it writes a site file from what Slurm reports
-// (sitefile.go), and it tries the cluster out before a study is trusted to it: what the
+// (sitefile.go), finds what of a plan must fail as seen from this host (precheck.go),
+// and tries the cluster out before a study is trusted to it: what the
 // scheduler says of the partitions, whether it would take the study's scripts,
 // and, by one short job for each partition, what a training would meet on the
 // compute nodes. Every check is a finding with what was found and what to do;

@@ -33,7 +33,7 @@ var starts = map[string]string{
 	"launcher/python/pythontest/pythontest.go": "an interpreter, for tests",
 	"launcher/revision.go":                     "git",
 	"launcher/serve/target/server.go":          "a server",
-	"launcher/staging/source.go":               "conda-unpack of a staged environment",
+	"launcher/worker/source.go":                "conda-unpack of a staged environment",
 	"launcher/worker/environment.go":           "nvidia-smi",
 	"launcher/worker/supervise.go":             "a rank",
 	"metrics/worktest/worktest.go":             "go, for tests",

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/mfu"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // decoders are the language models of the frameworks that train one, by the names
@@ -14,7 +14,7 @@ import (
 // ones are of these shapes, with bytes for a vocabulary, and small enough for a CPU.
 var decoders = []struct {
 	name string
-	mfu.Architecture
+	measure.Architecture
 }{
 	{"gpt-100k", gpt(2, 64, 4, 128, 256)},
 	{"gpt-1m", gpt(5, 128, 4, 256, 256)},
@@ -30,17 +30,17 @@ var decoders = []struct {
 }
 
 // gpt is the shape of GPT-2: learned positions, biases, GELU, tied embeddings.
-func gpt(layers, hidden, heads, sequence, vocabulary int) mfu.Architecture {
-	return mfu.Architecture{Layers: layers, Hidden: hidden, Heads: heads, KVHeads: heads, FFN: 4 * hidden, Vocabulary: vocabulary, Sequence: sequence,
+func gpt(layers, hidden, heads, sequence, vocabulary int) measure.Architecture {
+	return measure.Architecture{Layers: layers, Hidden: hidden, Heads: heads, KVHeads: heads, FFN: 4 * hidden, Vocabulary: vocabulary, Sequence: sequence,
 		Tied: true, Biases: true, Positions: sequence}
 }
 
 // llama is the shape of Llama 3: rotary positions, RMSNorm, SwiGLU, grouped queries.
-func llama(layers, hidden, heads, kvHeads, ffn, sequence, vocabulary int) mfu.Architecture {
-	return mfu.Architecture{Layers: layers, Hidden: hidden, Heads: heads, KVHeads: kvHeads, FFN: ffn, Vocabulary: vocabulary, Sequence: sequence, Gated: true}
+func llama(layers, hidden, heads, kvHeads, ffn, sequence, vocabulary int) measure.Architecture {
+	return measure.Architecture{Layers: layers, Hidden: hidden, Heads: heads, KVHeads: kvHeads, FFN: ffn, Vocabulary: vocabulary, Sequence: sequence, Gated: true}
 }
 
-func tied(a mfu.Architecture) mfu.Architecture {
+func tied(a measure.Architecture) measure.Architecture {
 	a.Tied = true
 	return a
 }
@@ -57,7 +57,7 @@ func DecoderNames() []string {
 // Decoder is the language model that a study means by workload.model, "llama-1m" or
 // "llama-1m layers=8 vocabulary=512". ok is false where it means no such model; what
 // is wrong with one is an error.
-func Decoder(model string) (a mfu.Architecture, ok bool, err error) {
+func Decoder(model string) (a measure.Architecture, ok bool, err error) {
 	words := strings.Fields(model)
 	if len(words) == 0 {
 		return a, false, nil

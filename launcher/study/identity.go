@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
 // asksOnly reports whether the key is a question asked of the run afterwards:
@@ -75,7 +74,7 @@ func (p *Point) Parameters() map[string]any {
 	if n := p.sampleTokens(); n > 0 {
 		m[measure.SampleTokensKey] = int64(n)
 	}
-	if c, err := mfu.Find(p.Workload.Train.MFU); err == nil && p.Workload.Trains() {
+	if c, err := measure.FindConvention(p.Workload.Train.MFU); err == nil && p.Workload.Trains() {
 		if flops, err := c.FLOPs(p.Architecture); err == nil {
 			m[measure.FLOPsPerTokenKey] = flops
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
 // Point is one place in the sweep together with one repeat: everything a
@@ -53,7 +52,7 @@ type Point struct {
 	GlobalBatch  int     `json:"global_batch,omitzero"`  // samples per step over all ranks
 	LearningRate float64 `json:"learning_rate,omitzero"` // peak, after scaling with the global batch
 	// Of a language model.
-	Architecture mfu.Architecture `json:"architecture,omitzero"`
+	Architecture measure.Architecture `json:"architecture,omitzero"`
 }
 
 // The resources that a point can be held to.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
 var train = kind{
@@ -61,7 +60,7 @@ var train = kind{
 		"workload.mfu":                 {check: convention},
 		"workload.peak_tflops":         {check: atLeast(0)},
 		"workload.sample":              {check: among(append([]string{""}, measure.Samples()...)...)},
-		"workload.recompute":           {check: among(append([]string{""}, mfu.Recomputations()...)...)},
+		"workload.recompute":           {check: among(append([]string{""}, measure.Recomputations()...)...)},
 		"workload.targets":             {check: targets},
 		"workload.epochs":              {check: within(0, 1<<20)},
 		"workload.max_steps":           {check: within(0, 1<<40)},
@@ -94,7 +93,7 @@ func expandTrain(p *Point) map[string]string {
 	if why := p.otherSample(); why != "" && wrong["workload.model"] == "" {
 		wrong["workload.sample"] = why
 	}
-	if c, err := mfu.Find(w.MFU); w.MFU != "" && err == nil {
+	if c, err := measure.FindConvention(w.MFU); w.MFU != "" && err == nil {
 		if p.Architecture.Layers == 0 {
 			wrong["workload.mfu"] = fmt.Sprintf("the FLOPs of model = %q are not known; name a language model (%s), with its sizes where they are others: \"llama3-8b layers=16\"", w.Model, strings.Join(DecoderNames(), ", "))
 		} else if _, err := c.FLOPs(p.Architecture); err != nil {
@@ -187,18 +186,18 @@ func (p *Point) recomputes() string {
 	case p.Command.Folder != "" && !told:
 		return t.Recompute
 	case !t.Checkpointing:
-		return mfu.None
+		return measure.None
 	case told:
-		return cmp.Or(t.Recompute, mfu.Full)
+		return cmp.Or(t.Recompute, measure.Full)
 	}
-	return mfu.Full
+	return measure.Full
 }
 
 func convention(v any) string {
 	if v.(string) == "" {
 		return ""
 	}
-	if _, err := mfu.Find(v.(string)); err != nil {
+	if _, err := measure.FindConvention(v.(string)); err != nil {
 		return err.Error()
 	}
 	return ""

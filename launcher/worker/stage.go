@@ -9,7 +9,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/staging"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
@@ -21,7 +20,7 @@ type Staging struct {
 	World  world.World // of the node: its number is the rank
 	Dir    string      // folder on the node, as the site file has it
 	Python string      // archive of an environment; "" for none
-	Life   staging.Lifetime
+	Life   StagedLifetime
 }
 
 // Stage brings what the run needs to this node and records it in an event file
@@ -38,10 +37,10 @@ func Stage(ctx context.Context, s Staging) error {
 	type need struct{ kind, source string }
 	var needs []need
 	if point.Data.Stage {
-		needs = append(needs, need{staging.Data, point.Data.Path})
+		needs = append(needs, need{StageData, point.Data.Path})
 	}
 	if s.Python != "" && f.Programs != nil {
-		needs = append(needs, need{staging.Python, s.Python})
+		needs = append(needs, need{StagePython, s.Python})
 	}
 	if len(needs) == 0 {
 		return nil
@@ -57,12 +56,12 @@ func Stage(ctx context.Context, s Staging) error {
 	if err != nil {
 		return err
 	}
-	area, err := staging.Open(s.Dir)
+	area, err := OpenArea(s.Dir)
 	for _, n := range needs {
 		if err != nil {
 			break
 		}
-		var item staging.Item
+		var item StagedItem
 		if item, err = area.Put(ctx, n.kind, n.source, s.Life); err == nil {
 			err = events.Write(metrics.Event{Staged: &metrics.Staged{Item: item.Kind, Source: item.Source, Path: item.Path,
 				Bytes: item.Bytes, Seconds: item.Seconds, Reused: item.Reused}})
@@ -119,24 +118,24 @@ func staged(run rundir.Folder, w world.World) (map[string]metrics.Staged, error)
 
 // useStaged puts what was staged on this node in the place of what it was made
 // from, and holds it there.
-func useStaged(s *framework.Rank) (hold []*staging.Folder, err error) {
+func useStaged(s *framework.Rank) (hold []*StagedFolder, err error) {
 	items, err := staged(s.Run, s.World)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := items[staging.Data]; s.Point.Data.Stage && !ok {
+	if _, ok := items[StageData]; s.Point.Data.Stage && !ok {
 		return nil, errors.New("data.stage is true, and nothing was staged on this node; a batch script template of the site's own must call the block \"stage\" before \"step\"")
 	}
 	for kind, item := range items {
-		folder, err := staging.Hold(item.Path)
+		folder, err := HoldFolder(item.Path)
 		if err != nil {
 			return nil, err
 		}
 		hold = append(hold, folder)
 		switch kind {
-		case staging.Data:
+		case StageData:
 			s.Point.Data.Path = item.Path
-		case staging.Python:
+		case StagePython:
 			s.Python = item.Path
 		}
 	}

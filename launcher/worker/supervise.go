@@ -3,7 +3,8 @@
 // themselves). It starts the program in its place in the world, records where
 // it runs, passes signals on, and tells how it ended, also when the program
 // itself could not. It ends the processes that the program leaves (reap.go) and
-// diagnoses why it failed (diagnose.go). It never opens the database.
+// diagnoses why it failed (diagnose.go). Before, it copies what the program reads to
+// the node (staging.go). It never opens the database.
 package worker
 
 import (

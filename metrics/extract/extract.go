@@ -20,7 +20,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/mfu"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -104,7 +103,7 @@ type Options struct {
 	At map[string]float64
 	// Model is what was trained, and on which device, for an MFU by each convention;
 	// nil: not known.
-	Model *mfu.Model
+	Model *measure.Transformer
 	// FirstEpoch is the number that the log gives to the first epoch; nil for
 	// what the format usually has.
 	FirstEpoch *int

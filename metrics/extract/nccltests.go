@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -219,7 +219,7 @@ func (w *ncclWrong) judge(l *log) {
 
 // collective adds time (µs), algbw and busbw (GB/s) of one size and placement.
 func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) (Value, error)) error {
-	at := collective.At(op, bytes, inPlace)
+	at := busbw.At(op, bytes, inPlace)
 	for j, f := range []struct {
 		name, unit string
 		scale      float64

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/metrics/mfu"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // titan is a line of torchtitan's.
@@ -128,7 +128,7 @@ func TestStepLogs(t *testing.T) {
 }
 
 // llama3 is Llama 3 8B on H100s.
-var llama3 = mfu.Model{Device: "NVIDIA H100 80GB HBM3", Dtype: "bf16", Architecture: mfu.Architecture{Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, FFN: 14336, Vocabulary: 128256, Sequence: 8192, Gated: true}}
+var llama3 = measure.Transformer{Device: "NVIDIA H100 80GB HBM3", Dtype: "bf16", Architecture: measure.Architecture{Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, FFN: 14336, Vocabulary: 128256, Sequence: 8192, Gated: true}}
 
 // By hand: torchtitan counts 57914449920 FLOPs a token, Megatron 51470401536; the
 // peak is 989 TFLOP/s. At 5000 tokens/s these are 29.28 and 26.02 %; Megatron's line

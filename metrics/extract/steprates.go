@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/mfu"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // finish adds the run's figures.
@@ -181,10 +181,10 @@ func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale f
 	if err != nil {
 		return err
 	}
-	for _, c := range mfu.Conventions {
+	for _, c := range measure.Conventions {
 		flops, err := c.FLOPs(l.o.Model.Architecture)
 		if err == nil {
-			_, err = mfu.Of(flops, tokens, peak)
+			_, err = measure.Utilisation(flops, tokens, peak)
 		}
 		if err != nil {
 			l.note("no %s%s: %v", mfuBy, c.Name, err)
@@ -205,14 +205,14 @@ func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale f
 }
 
 // hardware adds the HFU by a convention, where it is known what is computed again.
-func (s *stepLog) hardware(c mfu.Convention, tokens, peak float64, add func(f metrics.Figure, scale float64) error) error {
+func (s *stepLog) hardware(c measure.Convention, tokens, peak float64, add func(f metrics.Figure, scale float64) error) error {
 	m := s.l.o.Model
 	if m.Recompute == "" {
 		return nil
 	}
 	flops, err := c.HardwareFLOPs(m.Architecture, m.Recompute)
 	if err == nil {
-		_, err = mfu.HardwareOf(flops, tokens, peak)
+		_, err = measure.HardwareUtilisation(flops, tokens, peak)
 	}
 	if err != nil {
 		s.l.note("no %s%s: %v", hfuBy, c.Name, err)
@@ -233,7 +233,7 @@ func (s *stepLog) restated(flops, tokens, share float64) {
 	}
 	stated, own := median(flopsPerGPU), median(reportedMFU)
 	if own > 0 {
-		s.l.note("%s", mfu.Restated(mfu.Statement{MFU: own, FLOPS: stated}, mfu.Statement{MFU: share, FLOPS: flops}, mfuBy+s.convention, tokens))
+		s.l.note("%s", measure.RestatedMFU(measure.MFUStatement{MFU: own, FLOPS: stated}, measure.MFUStatement{MFU: share, FLOPS: flops}, mfuBy+s.convention, tokens))
 	}
 	if stated > 0 && math.Abs(stated/flops-1) > 0.02 {
 		s.l.note("%s states %.4g TFLOP/s of a device; by %s's count the model takes %.4g: it is another model, or the program counts otherwise", s.program, stated/1e12, s.convention, flops/1e12)

@@ -24,7 +24,7 @@ func busBandwidth(d Data, _ Options) ([]chart, error) {
 	slices.SortStableFunc(ops, func(a, b any) int { return opRank(a) - opRank(b) })
 	var charts []chart
 	for _, op := range ops {
-		c, err := busbw(op, curves)
+		c, err := busbwPanel(op, curves)
 		if err != nil {
 			return nil, err
 		}
@@ -49,8 +49,8 @@ func opRank(op any) int {
 	return len(order)
 }
 
-// busbw is the panel of one operation.
-func busbw(op any, curves []scaling.Curve) (chart, error) {
+// busbwPanel is the panel of one operation.
+func busbwPanel(op any, curves []scaling.Curve) (chart, error) {
 	title := "unnamed operation"
 	if op != nil {
 		title = fmt.Sprint(op)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -19,13 +19,13 @@ func benchmarks(workers, runs int) []scaling.Observation {
 		r := scaling.Observation{Run: fmt.Sprint(workers, repeat), Point: fmt.Sprint(workers), Framework: "native", Workers: workers, Nodes: 1}
 		var places measure.Places
 		for size := 8.0; size <= 1<<20; size *= 2 {
-			for _, m := range []collective.Measurement{{Op: "all_reduce"}, {Op: "all_reduce", InPlace: true}, {Op: "broadcast"}} {
+			for _, m := range []busbw.Measurement{{Op: "all_reduce"}, {Op: "all_reduce", InPlace: true}, {Op: "broadcast"}} {
 				seconds := 1e-5*float64(workers) + size/1e9*(1+0.01*float64(repeat))
-				busbw := size / seconds
+				speed := size / seconds
 				if m.InPlace {
-					busbw *= 2
+					speed *= 2
 				}
-				places.Add(collective.At(m.Op, size, m.InPlace), measure.BusBW, busbw)
+				places.Add(busbw.At(m.Op, size, m.InPlace), measure.BusBW, speed)
 			}
 		}
 		r.Places = places.List()
@@ -97,7 +97,7 @@ func TestBusBW(t *testing.T) {
 
 func TestBusBWNothing(t *testing.T) {
 	var timed measure.Places
-	timed.Add(collective.At("all_reduce", 8, false), measure.Time, 1e-6)
+	timed.Add(busbw.At("all_reduce", 8, false), measure.Time, 1e-6)
 	for _, obs := range [][]scaling.Observation{nil, {{Run: "r", Workers: 2, Places: timed.List()}}} {
 		if _, err := drawn(t, "busbw", obs, Options{}); err == nil || !strings.Contains(err.Error(), "no run has a bus bandwidth") {
 			t.Errorf("got %v", err)

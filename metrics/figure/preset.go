@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
-	"github.com/scalebench/scalebench/metrics/timeline"
+	"github.com/scalebench/scalebench/metrics/summary"
 )
 
 // Input is the part of Data that a figure needs.
@@ -50,8 +50,8 @@ type Data struct {
 // Run is what one run used over time.
 type Run struct {
 	ID    string
-	Nodes []timeline.Node
-	Clock timeline.Window // of the training
+	Nodes []summary.SampledNode
+	Clock summary.Window // of the training
 }
 
 // TargetUse says what a figure does with a target.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/timeline"
+	"github.com/scalebench/scalebench/metrics/summary"
 )
 
 // mostMoments is how many points a line over time has at most; more samples are
@@ -19,13 +19,13 @@ const mostMoments = 400
 // each node, or each GPU. Each point of a counter is the mean since the previous one.
 func utilisation(d Data, _ Options) ([]chart, error) {
 	nodes, clock := d.Run.Nodes, d.Run.Clock
-	var whole timeline.Window
+	var whole summary.Window
 	for i := range nodes {
 		if w, ok := nodes[i].Span(); ok {
-			if whole == (timeline.Window{}) {
+			if whole == (summary.Window{}) {
 				whole = w
 			}
-			whole = timeline.Window{From: min(whole.From, w.From), To: max(whole.To, w.To)}
+			whole = summary.Window{From: min(whole.From, w.From), To: max(whole.To, w.To)}
 		}
 	}
 	if !(whole.Seconds() > 0) {
@@ -81,7 +81,7 @@ func utilisation(d Data, _ Options) ([]chart, error) {
 	if clock.Seconds() > 0 {
 		caption = append(caption, fmt.Sprintf("The training clock ran from %s to %s.", number.ShortSeconds(max(0, clock.From-whole.From)), number.ShortSeconds(clock.To-whole.From)))
 	}
-	if slices.ContainsFunc(nodes, func(n timeline.Node) bool {
+	if slices.ContainsFunc(nodes, func(n summary.SampledNode) bool {
 		return len(n.Named(metrics.TelemetryEnergy))+len(n.Named(metrics.TelemetryPower)) > 0
 	}) {
 		caption = append(caption, "Power is of whole nodes.")
@@ -95,25 +95,25 @@ func utilisation(d Data, _ Options) ([]chart, error) {
 // traced is a line of a panel; name is the device, "" of the node.
 type traced struct {
 	name    string
-	samples []timeline.Sample
+	samples []summary.NodeSample
 }
 
 // panels are what is drawn, where something of it was read.
 var panels = []struct {
 	axis func(most float64) axis
-	of   func(*timeline.Node) []traced
+	of   func(*summary.SampledNode) []traced
 }{
 	{func(float64) axis { a := newAxis("CPU time (% of the run's CPUs)"); a.unit = 0.01; return a }, ofNode(cpuShare)},
-	{func(most float64) axis { return sizeAxis("memory without page cache", most) }, ofNode(func(n *timeline.Node) []timeline.Sample {
+	{func(most float64) axis { return sizeAxis("memory without page cache", most) }, ofNode(func(n *summary.SampledNode) []summary.NodeSample {
 		return theOnly(n.Named(metrics.TelemetryMemory)).Thin(mostMoments)
 	})},
-	{func(most float64) axis { return rateAxis("read from storage", most) }, ofNode(func(n *timeline.Node) []timeline.Sample {
+	{func(most float64) axis { return rateAxis("read from storage", most) }, ofNode(func(n *summary.SampledNode) []summary.NodeSample {
 		return theOnly(n.Named(metrics.TelemetryRead)).Rates(mostMoments)
 	})},
-	{func(most float64) axis { return rateAxis("written to storage", most) }, ofNode(func(n *timeline.Node) []timeline.Sample {
+	{func(most float64) axis { return rateAxis("written to storage", most) }, ofNode(func(n *summary.SampledNode) []summary.NodeSample {
 		return theOnly(n.Named(metrics.TelemetryWritten)).Rates(mostMoments)
 	})},
-	{func(float64) axis { return newAxis("power (W)") }, ofNode(func(n *timeline.Node) []timeline.Sample { return n.Power(mostMoments) })},
+	{func(float64) axis { return newAxis("power (W)") }, ofNode(func(n *summary.SampledNode) []summary.NodeSample { return n.Power(mostMoments) })},
 	{func(float64) axis { return newAxis("power of each GPU (W)") }, ofGPUs(metrics.TelemetryPower)},
 	{func(float64) axis { a := newAxis("GPU busy (% of the time)"); a.unit = 0.01; return a }, ofGPUs(metrics.TelemetryBusy)},
 	{func(float64) axis { a := newAxis("GPU clock (GHz)"); a.unit = 1e9; return a }, ofGPUs(metrics.TelemetryDeviceClock)},
@@ -121,13 +121,13 @@ var panels = []struct {
 	{func(most float64) axis { return sizeAxis("GPU memory in use", most) }, ofGPUs(metrics.TelemetryDeviceMemory)},
 }
 
-func ofNode(of func(*timeline.Node) []timeline.Sample) func(*timeline.Node) []traced {
-	return func(n *timeline.Node) []traced { return []traced{{"", of(n)}} }
+func ofNode(of func(*summary.SampledNode) []summary.NodeSample) func(*summary.SampledNode) []traced {
+	return func(n *summary.SampledNode) []traced { return []traced{{"", of(n)}} }
 }
 
 // ofGPUs are a gauge of each of a node's GPUs.
-func ofGPUs(name string) func(*timeline.Node) []traced {
-	return func(n *timeline.Node) []traced {
+func ofGPUs(name string) func(*summary.SampledNode) []traced {
+	return func(n *summary.SampledNode) []traced {
 		var list []traced
 		for _, s := range n.Named(name) {
 			if slices.Contains(n.GPUs(), s.Of) {
@@ -140,14 +140,14 @@ func ofGPUs(name string) func(*timeline.Node) []traced {
 
 // theOnly is the one series of a list; of none, or of two that disagree on where
 // something was read, an empty one.
-func theOnly(list []*timeline.Series) *timeline.Series {
+func theOnly(list []*summary.Series) *summary.Series {
 	if len(list) != 1 {
-		return &timeline.Series{}
+		return &summary.Series{}
 	}
 	return list[0]
 }
 
-func cpuShare(n *timeline.Node) []timeline.Sample {
+func cpuShare(n *summary.SampledNode) []summary.NodeSample {
 	cpus := theOnly(n.Named(metrics.TelemetryCPUs))
 	line := theOnly(n.Named(metrics.TelemetryCPU)).Rates(mostMoments)
 	if len(cpus.Samples) == 0 || !(cpus.Max() > 0) {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/timeline"
+	"github.com/scalebench/scalebench/metrics/summary"
 )
 
 // Two nodes over 4 s from 100 on. The first has 2 CPUs and uses 1 s of CPU time a
@@ -15,22 +15,22 @@ import (
 // 50 W: 150 W. Nothing came from storage, which
 // is no 0 to 1 B/s.
 func TestDrawUtilisation(t *testing.T) {
-	line := func(name, of string, counter bool, values ...float64) timeline.Series {
-		s := timeline.Series{Name: name, Of: of, Counter: counter}
+	line := func(name, of string, counter bool, values ...float64) summary.Series {
+		s := summary.Series{Name: name, Of: of, Counter: counter}
 		for i, v := range values {
-			s.Samples = append(s.Samples, timeline.Sample{At: 100 + float64(i), Value: v})
+			s.Samples = append(s.Samples, summary.NodeSample{At: 100 + float64(i), Value: v})
 		}
 		return s
 	}
-	nodes := []timeline.Node{
-		{Host: "n1", Series: []timeline.Series{line(metrics.TelemetryCPU, "", true, 5, 6, 7, 9, 11), line(metrics.TelemetryCPUs, "", false, 2, 2, 2, 2, 2),
+	nodes := []summary.SampledNode{
+		{Host: "n1", Series: []summary.Series{line(metrics.TelemetryCPU, "", true, 5, 6, 7, 9, 11), line(metrics.TelemetryCPUs, "", false, 2, 2, 2, 2, 2),
 			line(metrics.TelemetryMemory, "", false, 1<<30, 2<<30, 2<<30, 2<<30, 1<<30),
 			line(metrics.TelemetryEnergy, "package-0", true, 0, 100, 200, 300, 400), line(metrics.TelemetryPower, "card0", false, 50, 50, 50, 50, 50),
 			line(metrics.TelemetryPresent, "card0", false, 1, 1, 1, 1, 1), line(metrics.TelemetryBusy, "card0", false, 0, 1, 1, 1, 0.5),
 			line(metrics.TelemetryRead, "", true, 7, 7, 7, 7, 7)}},
-		{Host: "n2", Series: []timeline.Series{line(metrics.TelemetryMemory, "", false, 3<<30, 3<<30, 3<<30, 3<<30, 3<<30)}},
+		{Host: "n2", Series: []summary.Series{line(metrics.TelemetryMemory, "", false, 3<<30, 3<<30, 3<<30, 3<<30, 3<<30)}},
 	}
-	d, err := Draw("utilisation", Data{Run: Run{ID: "s/p-r1-a1", Nodes: nodes, Clock: timeline.Window{From: 101, To: 103}}}, Options{})
+	d, err := Draw("utilisation", Data{Run: Run{ID: "s/p-r1-a1", Nodes: nodes, Clock: summary.Window{From: 101, To: 103}}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,22 +64,22 @@ func TestDrawUtilisation(t *testing.T) {
 	if want := "Run s/p-r1-a1, 2 nodes. The training clock ran from 1 s to 3 s. Power is of whole nodes."; d.Caption() != want {
 		t.Errorf("the caption is %q, want %q", d.Caption(), want)
 	}
-	if _, err := Draw("utilisation", Data{Run: Run{ID: "s/p-r1-a1", Nodes: nil, Clock: timeline.Window{}}}, Options{}); err == nil || !strings.Contains(err.Error(), "was not sampled") {
+	if _, err := Draw("utilisation", Data{Run: Run{ID: "s/p-r1-a1", Nodes: nil, Clock: summary.Window{}}}, Options{}); err == nil || !strings.Contains(err.Error(), "was not sampled") {
 		t.Error(err)
 	}
 }
 
 // Many nodes over a day are drawn with as many points as a line can show.
 func TestDrawUtilisationOfMany(t *testing.T) {
-	var nodes []timeline.Node
+	var nodes []summary.SampledNode
 	for range 64 {
-		s := timeline.Series{Name: metrics.TelemetryMemory}
+		s := summary.Series{Name: metrics.TelemetryMemory}
 		for i := range 86400 {
-			s.Samples = append(s.Samples, timeline.Sample{At: float64(i), Value: float64(i % 7)})
+			s.Samples = append(s.Samples, summary.NodeSample{At: float64(i), Value: float64(i % 7)})
 		}
-		nodes = append(nodes, timeline.Node{Host: "n", Series: []timeline.Series{s}})
+		nodes = append(nodes, summary.SampledNode{Host: "n", Series: []summary.Series{s}})
 	}
-	d, err := Draw("utilisation", Data{Run: Run{ID: "s/p-r1-a1", Nodes: nodes, Clock: timeline.Window{}}}, Options{})
+	d, err := Draw("utilisation", Data{Run: Run{ID: "s/p-r1-a1", Nodes: nodes, Clock: summary.Window{}}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-
-	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
 // Direction is which way a measure is better.
@@ -141,7 +139,7 @@ func utilisation(name string) bool {
 		return true
 	}
 	kind, convention, _ := strings.Cut(name, "_")
-	_, err := mfu.Find(convention)
+	_, err := FindConvention(convention)
 	return err == nil && (kind == "mfu" || kind == "hfu")
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
@@ -26,7 +26,7 @@ func TestIngestCollectives(t *testing.T) {
 	// 2 µs and 1 GB/s, exactly.
 	for i, size := range []float64{1000, 1_000_000, 100_000_000} {
 		seconds := 2e-6 + size/1e9
-		m := collective.Measurement{Op: "all_reduce", Bytes: size, InPlace: true, Iterations: 20, Seconds: &seconds, P99: known(2 * seconds), BusBW: known(size / seconds)}
+		m := busbw.Measurement{Op: "all_reduce", Bytes: size, InPlace: true, Iterations: 20, Seconds: &seconds, P99: known(2 * seconds), BusBW: known(size / seconds)}
 		if i == 0 {
 			m.P99 = nil
 		}
@@ -35,7 +35,7 @@ func TestIngestCollectives(t *testing.T) {
 		}
 	}
 	// An operation at one size has no fit.
-	lone := collective.Measurement{Op: "broadcast", Bytes: 8, Iterations: 20, Seconds: known(1e-6)}
+	lone := busbw.Measurement{Op: "broadcast", Bytes: 8, Iterations: 20, Seconds: known(1e-6)}
 	other := metrics.Figure{Name: "avg_busbw", Value: 1e9, Unit: "B/s"}
 	events = append(events, metrics.Event{Time: 3, Figure: &lone.Figures()[0]}, metrics.Event{Time: 3, Figure: &other}, metrics.Event{Time: 4, Stop: &metrics.Stop{Status: metrics.StopDone}})
 	text := ""

@@ -13,7 +13,6 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/summary"
-	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
 // ErrNotFound: no stored run or study has the name.
@@ -33,12 +32,12 @@ type Details struct {
 	Algorithm    int              // version of package summary that made Result
 	Train        *metrics.Train   // as rank 0 of the result's incarnation recorded it
 	Environments []Environment
-	Staged       []Staged         // in every incarnation
-	Epochs       []metrics.Epoch  // of rank 0 in the result's incarnation
-	Figures      []metrics.Figure // that logs state
-	Telemetry    []timeline.Node  // of the result's incarnation, a node each
+	Staged       []Staged              // in every incarnation
+	Epochs       []metrics.Epoch       // of rank 0 in the result's incarnation
+	Figures      []metrics.Figure      // that logs state
+	Telemetry    []summary.SampledNode // of the result's incarnation, a node each
 	// TrainingClock is when the result's was on; zero for what has none.
-	TrainingClock timeline.Window
+	TrainingClock summary.Window
 	Source        *Source // of an imported run; nil for our own
 	Files         []File
 	Errors        []RankError

@@ -10,7 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -33,7 +33,7 @@ func TestSpans(t *testing.T) {
 				events := []metrics.Event{{Start: &metrics.Start{Format: metrics.FormatVersion, Writer: "rank", WorldSize: run.Workers, Ranks: run.Workers}}}
 				for _, op := range []string{"all_reduce", ""} {
 					for size := range 5 + i {
-						m := collective.Measurement{Op: op, Bytes: float64(int(64) << ((size + 3*i) % 7)), InPlace: size%2 == 0, Seconds: new(1e-6 * float64(size+1)), BusBW: new(1e9)}
+						m := busbw.Measurement{Op: op, Bytes: float64(int(64) << ((size + 3*i) % 7)), InPlace: size%2 == 0, Seconds: new(1e-6 * float64(size+1)), BusBW: new(1e9)}
 						for _, f := range m.Figures() {
 							events = append(events, metrics.Event{Figure: &f})
 						}

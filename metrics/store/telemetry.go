@@ -8,7 +8,6 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/summary"
-	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
 // telemetry stores a batch of samples.
@@ -34,9 +33,9 @@ const selectTelemetry = `SELECT f.id, f.rank, coalesce(f.host, ''), f.started, t
 
 // scanTelemetry puts the batches of each node together, in the order of the rows:
 // the columns that are wanted, or with nil all.
-func scanTelemetry(rows *sql.Rows, wanted []string) ([]timeline.Node, error) {
+func scanTelemetry(rows *sql.Rows, wanted []string) ([]summary.SampledNode, error) {
 	defer rows.Close()
-	var list []timeline.Node
+	var list []summary.SampledNode
 	last := int64(-1)
 	for rows.Next() {
 		var file int64
@@ -59,7 +58,7 @@ func scanTelemetry(rows *sql.Rows, wanted []string) ([]timeline.Node, error) {
 			continue // its line is bad
 		}
 		if file != last {
-			list = append(list, timeline.Node{Rank: rank, Host: host})
+			list = append(list, summary.SampledNode{Rank: rank, Host: host})
 			last = file
 		}
 		list[len(list)-1].Add(started.Float64, &t)
@@ -69,7 +68,7 @@ func scanTelemetry(rows *sql.Rows, wanted []string) ([]timeline.Node, error) {
 
 // nodes are what the samplers of an incarnation have read, by the nodes' first
 // ranks.
-func (in *ingest) nodes(restart int) ([]timeline.Node, error) {
+func (in *ingest) nodes(restart int) ([]summary.SampledNode, error) {
 	rows, err := in.tx.Query(selectTelemetry+" WHERE f.run = ? AND f.writer = 'telemetry' AND f.restart = ? ORDER BY f.rank, t.line", in.run, restart)
 	if err != nil {
 		return nil, err
@@ -91,7 +90,7 @@ func (q *details) telemetry() error {
 		var from float64
 		err := rows.Scan(&from)
 		if seconds := q.d.Result.Known(measure.TrainSeconds); seconds != nil && *seconds > 0 {
-			q.d.TrainingClock = timeline.Window{From: from, To: from + *seconds}
+			q.d.TrainingClock = summary.Window{From: from, To: from + *seconds}
 		}
 		return err
 	})

@@ -1,20 +1,20 @@
 package summary
 
 import (
-	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // collectives fits latency and bandwidth to what a benchmark of collectives
 // measured.
 func (r *Outcome) collectives(places *measure.Places) {
-	links, why := collective.Fit(func(yield func(collective.Measurement) bool) {
+	links, why := busbw.Fit(func(yield func(busbw.Measurement) bool) {
 		for p := range places.All() {
 			size, sized := p.At[measure.Bytes].(float64)
 			inPlace, placed := p.At[measure.InPlace].(float64)
 			seconds, timed := p.Values[measure.Time]
 			op, _ := p.At[measure.Op].(string)
-			if sized && placed && timed && !yield(collective.Measurement{Op: op, Bytes: size, InPlace: inPlace != 0, Seconds: &seconds}) {
+			if sized && placed && timed && !yield(busbw.Measurement{Op: op, Bytes: size, InPlace: inPlace != 0, Seconds: &seconds}) {
 				return
 			}
 		}

@@ -9,17 +9,16 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
 // windowOf is the time of a node's figures; ok is false where there is none.
-type windowOf func(*timeline.Node) (w timeline.Window, ok bool)
+type windowOf func(*SampledNode) (w Window, ok bool)
 
 // held is for what share of the time the clock of the worst of the run's GPUs was
 // held down: ranks wait for each other, so the slowest counts. Whichever GPU or CPU
 // package it was, it is named where the share is alarming.
-func (r *Outcome) held(nodes []timeline.Node, window windowOf) (worst float64, err error) {
-	var most timeline.Held
+func (r *Outcome) held(nodes []SampledNode, window windowOf) (worst float64, err error) {
+	var most Held
 	var on string
 	gpus, unread := 0, error(nil)
 	for i := range nodes {
@@ -52,7 +51,7 @@ func (r *Outcome) held(nodes []timeline.Node, window windowOf) (worst float64, e
 				continue
 			}
 			gpus++
-			if !slices.ContainsFunc(list, func(h timeline.Held) bool { return h.Of == gpu }) {
+			if !slices.ContainsFunc(list, func(h Held) bool { return h.Of == gpu }) {
 				unread = errors.Join(unread, fmt.Errorf("%s: %s does not say for how long its clock was held down%s", n.Host, gpu, because(n, metrics.TelemetryHeld)))
 			}
 		}
@@ -77,7 +76,7 @@ func first(err error) error {
 	return err
 }
 
-func because(n *timeline.Node, columns ...string) string {
+func because(n *SampledNode, columns ...string) string {
 	for _, c := range columns {
 		if why := n.Missing[c]; why != "" {
 			return ": " + why
@@ -96,7 +95,7 @@ const (
 
 // uneven warns of a GPU or a node that ran slower than its like, or drew much less:
 // one GPU whose power is capped shows in no log but in its clock and its watts.
-func (r *Outcome) uneven(nodes []timeline.Node, window windowOf) {
+func (r *Outcome) uneven(nodes []SampledNode, window windowOf) {
 	type one struct {
 		of    string
 		value float64
@@ -154,11 +153,11 @@ func (r *Outcome) uneven(nodes []timeline.Node, window windowOf) {
 }
 
 // broken warns of GPUs that fell off the bus, and of memory that gave wrong bits.
-func (r *Outcome) broken(nodes []timeline.Node, window windowOf) {
+func (r *Outcome) broken(nodes []SampledNode, window windowOf) {
 	for i := range nodes {
 		n := &nodes[i]
 		for _, s := range n.Named(metrics.TelemetryPresent) {
-			if slices.ContainsFunc(s.Samples, func(x timeline.Sample) bool { return x.Value == 0 }) {
+			if slices.ContainsFunc(s.Samples, func(x NodeSample) bool { return x.Value == 0 }) {
 				r.warn("%s on %s did not answer%s", s.Of, n.Host, because(n, metrics.TelemetryPresent))
 			}
 		}
@@ -176,7 +175,7 @@ func (r *Outcome) broken(nodes []timeline.Node, window windowOf) {
 }
 
 // idle warns of energy of GPUs that the run did not use, or not alone.
-func (r *Outcome) idle(nodes []timeline.Node, window windowOf) {
+func (r *Outcome) idle(nodes []SampledNode, window windowOf) {
 	var divided string
 	count, unused := 0, 0
 	for i := range nodes {

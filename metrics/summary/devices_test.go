@@ -7,12 +7,11 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
 // gpu are the readings of a GPU that computes all the time.
-func gpu(of string, watts, hertz, heat, capped float64) []timeline.Series {
-	return []timeline.Series{
+func gpu(of string, watts, hertz, heat, capped float64) []Series {
+	return []Series{
 		readings(metrics.TelemetryPresent, of, false, 1, 0), readings(metrics.TelemetryBusy, of, false, 1, 0),
 		readings(metrics.TelemetryEnergy, of, true, 500, watts), readings(metrics.TelemetryPower, of, false, watts, 0),
 		readings(metrics.TelemetryDeviceClock, of, false, hertz, 0),
@@ -33,11 +32,11 @@ func withGPUs() Input {
 
 func TestGPUs(t *testing.T) {
 	// swap puts another GPU in the place of the second node's second.
-	swap := func(with []timeline.Series) func(*Input) {
+	swap := func(with []Series) func(*Input) {
 		return func(in *Input) { n := &in.Nodes[1]; n.Series = append(n.Series[:len(n.Series)-8], with...) }
 	}
-	without := func(column string, with []timeline.Series) []timeline.Series {
-		var list []timeline.Series
+	without := func(column string, with []Series) []Series {
+		var list []Series
 		for _, s := range with {
 			if s.Name != column {
 				list = append(list, s)

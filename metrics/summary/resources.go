@@ -9,7 +9,6 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
 // Telemetry are the columns that a result can come of.
@@ -40,7 +39,7 @@ func (r *Outcome) resources(in Input) {
 	}
 	clock, clocked := r.trainingClock(in)
 	// each adds up over the nodes, in the time that a figure is of.
-	each := func(of func(n *timeline.Node, w timeline.Window) (float64, error)) (sum, seconds float64, err error) {
+	each := func(of func(n *SampledNode, w Window) (float64, error)) (sum, seconds float64, err error) {
 		for i := range in.Nodes {
 			n := &in.Nodes[i]
 			w, ok := n.Span()
@@ -59,8 +58,8 @@ func (r *Outcome) resources(in Input) {
 		}
 		return sum, seconds, nil
 	}
-	total := func(name string, of func(*timeline.Series, timeline.Window) (float64, error)) (float64, error) {
-		v, _, err := each(func(n *timeline.Node, w timeline.Window) (float64, error) {
+	total := func(name string, of func(*Series, Window) (float64, error)) (float64, error) {
+		v, _, err := each(func(n *SampledNode, w Window) (float64, error) {
 			s, err := only(n, name)
 			if err != nil {
 				return 0, err
@@ -69,21 +68,21 @@ func (r *Outcome) resources(in Input) {
 		})
 		return v, err
 	}
-	rise := func(name string) (float64, error) { return total(name, (*timeline.Series).Rise) }
+	rise := func(name string) (float64, error) { return total(name, (*Series).Rise) }
 
-	peak, _, err := each(func(n *timeline.Node, _ timeline.Window) (float64, error) { return peakMemory(n) })
+	peak, _, err := each(func(n *SampledNode, _ Window) (float64, error) { return peakMemory(n) })
 	put(measure.PeakMemory, peak, err)
 
-	cpu, err := total(metrics.TelemetryCPU, (*timeline.Series).Rate)
+	cpu, err := total(metrics.TelemetryCPU, (*Series).Rate)
 	if err == nil {
 		var cpus float64
-		cpus, err = total(metrics.TelemetryCPUs, func(s *timeline.Series, _ timeline.Window) (float64, error) { return s.Max(), nil })
+		cpus, err = total(metrics.TelemetryCPUs, func(s *Series, _ Window) (float64, error) { return s.Max(), nil })
 		cpu /= cpus
 	}
 	put(measure.CPUShare, cpu, err)
 
 	for name, of := range map[string]string{measure.CPUPressure: "cpu", measure.IOPressure: "io"} {
-		pressure, _, err := each(func(n *timeline.Node, w timeline.Window) (float64, error) {
+		pressure, _, err := each(func(n *SampledNode, w Window) (float64, error) {
 			for _, s := range n.Named(metrics.TelemetryPressure) {
 				if s.Of == of {
 					return s.Rate(w)
@@ -106,7 +105,7 @@ func (r *Outcome) resources(in Input) {
 		r.warn("a quota of CPU time held the run up in %s of its periods: what was measured is the quota", number.Percent(throttled))
 	}
 
-	window := func(n *timeline.Node) (timeline.Window, bool) {
+	window := func(n *SampledNode) (Window, bool) {
 		w, ok := n.Span()
 		if clocked {
 			return clock, true
@@ -118,7 +117,7 @@ func (r *Outcome) resources(in Input) {
 	r.uneven(in.Nodes, window)
 	r.broken(in.Nodes, window)
 
-	joules, seconds, err := each(func(n *timeline.Node, w timeline.Window) (float64, error) {
+	joules, seconds, err := each(func(n *SampledNode, w Window) (float64, error) {
 		e, err := n.Energy(w)
 		return e.Joules, err
 	})
@@ -162,18 +161,18 @@ const alarming = 0.01
 
 // trainingClock is the time of the run's training clock, as end_to_end and times to
 // targets count it; ok is false for what has no steps.
-func (r *Outcome) trainingClock(in Input) (w timeline.Window, ok bool) {
+func (r *Outcome) trainingClock(in Input) (w Window, ok bool) {
 	zero, seconds := rankZero(in), r.Values[measure.TrainSeconds]
 	if zero == nil || zero.Started == nil || zero.TrainTime == nil || len(in.Steps) == 0 || !(seconds > 0) {
 		return w, false
 	}
 	from := *zero.Started + *zero.TrainTime
-	return timeline.Window{From: from, To: from + seconds}, true
+	return Window{From: from, To: from + seconds}, true
 }
 
 // toTargetEnergy is the energy from the start of the training clock to the hardest
 // of the study's targets.
-func (r *Outcome) toTargetEnergy(in Input, clock timeline.Window, clocked bool, err error, put func(string, float64, error)) {
+func (r *Outcome) toTargetEnergy(in Input, clock Window, clocked bool, err error, put func(string, float64, error)) {
 	if len(in.Targets) == 0 {
 		return
 	}
@@ -194,7 +193,7 @@ func (r *Outcome) toTargetEnergy(in Input, clock timeline.Window, clocked bool, 
 			break
 		}
 		n := &in.Nodes[i]
-		e, why := n.Energy(timeline.Window{From: clock.From, To: clock.From + *seconds})
+		e, why := n.Energy(Window{From: clock.From, To: clock.From + *seconds})
 		joules += e.Joules
 		if why != nil {
 			err = fmt.Errorf("%s: %w", n.Host, why)
@@ -205,7 +204,7 @@ func (r *Outcome) toTargetEnergy(in Input, clock timeline.Window, clocked bool, 
 
 // only is the one series of a quantity on a node: of two, which is the run's is not
 // known.
-func only(n *timeline.Node, name string) (*timeline.Series, error) {
+func only(n *SampledNode, name string) (*Series, error) {
 	list := n.Named(name)
 	switch {
 	case len(list) == 1:
@@ -216,7 +215,7 @@ func only(n *timeline.Node, name string) (*timeline.Series, error) {
 	return nil, lacking(n, name)
 }
 
-func lacking(n *timeline.Node, name string) error {
+func lacking(n *SampledNode, name string) error {
 	if why := n.Missing[name]; why != "" {
 		return errors.New(why)
 	}
@@ -226,7 +225,7 @@ func lacking(n *timeline.Node, name string) error {
 // peakMemory is the most that the run held on a node. A cgroup's is the largest
 // sample. Of processes, each one's own peak is known, and their sum is an upper
 // bound: they need not have had it at once.
-func peakMemory(n *timeline.Node) (float64, error) {
+func peakMemory(n *SampledNode) (float64, error) {
 	held, err := only(n, metrics.TelemetryMemory)
 	if err != nil {
 		return 0, err
@@ -239,7 +238,7 @@ func peakMemory(n *timeline.Node) (float64, error) {
 
 // sameEnergy refuses to add up what is not the same: one node's packages, and
 // another's packages and GPUs.
-func sameEnergy(nodes []timeline.Node) error {
+func sameEnergy(nodes []SampledNode) error {
 	for i := range nodes[1:] {
 		if a, b := nodes[0].EnergyOf(), nodes[i+1].EnergyOf(); a != b {
 			return fmt.Errorf("energy is known of %s on %s, and of %s on %s", a, nodes[0].Host, b, nodes[i+1].Host)
@@ -249,7 +248,7 @@ func sameEnergy(nodes []timeline.Node) error {
 }
 
 // shared warns of energy that may be other people's too.
-func (r *Outcome) shared(nodes []timeline.Node) {
+func (r *Outcome) shared(nodes []SampledNode) {
 	for i := range nodes {
 		n := &nodes[i]
 		mine, online := n.Named(metrics.TelemetryCPUs), n.Named(metrics.TelemetryOnline)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
 // trained is a training on the clock from 1010 to 1020, of 10 steps of 100 samples,
@@ -24,10 +23,10 @@ func trained() Input {
 }
 
 // readings has a sample each second from 1000 to 1030, of that value and slope.
-func readings(name, of string, counter bool, value, slope float64) timeline.Series {
-	s := timeline.Series{Name: name, Of: of, Counter: counter, Source: "cgroup of the run"}
+func readings(name, of string, counter bool, value, slope float64) Series {
+	s := Series{Name: name, Of: of, Counter: counter, Source: "cgroup of the run"}
 	for i := range 31 {
-		s.Samples = append(s.Samples, timeline.Sample{At: 1000 + float64(i), Value: value + slope*float64(i)})
+		s.Samples = append(s.Samples, NodeSample{At: 1000 + float64(i), Value: value + slope*float64(i)})
 	}
 	return s
 }
@@ -36,15 +35,15 @@ func readings(name, of string, counter bool, value, slope float64) timeline.Seri
 // drew 100 W and 50 W, so 1500 J on the training clock's 10 s, 1.5 J for each of 1000
 // samples, and 600 J in the 4 s to the higher target. 2000 bytes/s were read on each.
 // Of 10 periods a second, 1 was throttled on the first: one in 20 of both.
-func twoNodes() []timeline.Node {
-	node := func(host string, busy, watts, throttled float64) timeline.Node {
-		return timeline.Node{Host: host, Series: []timeline.Series{
+func twoNodes() []SampledNode {
+	node := func(host string, busy, watts, throttled float64) SampledNode {
+		return SampledNode{Host: host, Series: []Series{
 			readings(metrics.TelemetryCPU, "", true, 7, busy), readings(metrics.TelemetryCPUs, "", false, 4, 0), readings(metrics.TelemetryOnline, "", false, 4, 0),
 			readings(metrics.TelemetryMemory, "", false, 1000, 100), readings(metrics.TelemetryMemoryPeak, "", false, 9e9, 0),
 			readings(metrics.TelemetryRead, "", true, 0, 2000), readings(metrics.TelemetryPeriods, "", true, 0, 10), readings(metrics.TelemetryThrottled, "", true, 0, throttled),
 			readings(metrics.TelemetryEnergy, "package-0", true, 1e6, watts)}}
 	}
-	return []timeline.Node{node("n1", 3, 100, 1), node("n2", 1, 50, 0)}
+	return []SampledNode{node("n1", 3, 100, 1), node("n2", 1, 50, 0)}
 }
 
 func TestResources(t *testing.T) {

@@ -20,7 +20,6 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
@@ -51,7 +50,7 @@ type Input struct {
 	Gradients   []RankGradients  // by epoch, then rank
 	Figures     []metrics.Figure // that logs state, or a benchmark measured
 	Stated      []Stated         // figures along the training that targets are of, ascending by Time
-	Nodes       []timeline.Node  // what their samplers have read, by their first ranks
+	Nodes       []SampledNode    // what their samplers have read, by their first ranks
 	Notes       []string         // that the ranks' files hold, each once
 	BadLines    int              // event lines of the run that could not be read
 

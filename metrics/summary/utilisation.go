@@ -8,7 +8,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
 // MFU is what a plan asks of the model FLOP/s of a language model, and what it knows
@@ -74,11 +73,11 @@ func (r *Outcome) utilisation(in Input) {
 		r.Values[m.Name] = x
 		r.warn("%s: %.4g FLOPs a token by %s's count%s, in %s; 100 %% is %s", m.Name, flops, in.MFU.Convention, counts, in.MFU.Dtype, source)
 		if stated := r.Known(measure.ReportedMFU); name == "mfu" && stated != nil && *stated > 0 {
-			r.warn("%s", mfu.Restated(mfu.Statement{MFU: *stated, FLOPS: flopsOf(r)}, mfu.Statement{MFU: x, FLOPS: flops * *each}, m.Name, *each))
+			r.warn("%s", measure.RestatedMFU(measure.MFUStatement{MFU: *stated, FLOPS: flopsOf(r)}, measure.MFUStatement{MFU: x, FLOPS: flops * *each}, m.Name, *each))
 		}
 	}
-	share("mfu", in.MFU.FLOPs, mfu.Of, "")
-	share("hfu", in.MFU.Hardware, mfu.HardwareOf, ", with what is computed again in the backward pass")
+	share("mfu", in.MFU.FLOPs, measure.Utilisation, "")
+	share("hfu", in.MFU.Hardware, measure.HardwareUtilisation, ", with what is computed again in the backward pass")
 }
 
 // flopsOf is the FLOP/s of a device by a log's own count; 0 where it states none.
@@ -97,7 +96,7 @@ func (m *MFU) peak(r *Outcome) (flops float64, source string, err error) {
 		if math.IsInf(flops, 0) {
 			return 0, "", fmt.Errorf("workload.peak_tflops = %g is no peak", m.PeakTFLOPS)
 		}
-		return flops, fmt.Sprintf("%.4g TFLOP/s, as workload.peak_tflops says", flops/1e12), mfu.CheckPeak(device, m.Dtype, flops)
+		return flops, fmt.Sprintf("%.4g TFLOP/s, as workload.peak_tflops says", flops/1e12), measure.CheckPeak(device, m.Dtype, flops)
 	}
 	if gemm := r.Known(gemmFLOPS); device == "" && gemm != nil && *gemm > 0 {
 		return *gemm, "what a worker's CPUs reached in a matrix multiplication before or after the training, not a maker's figure", nil
@@ -105,7 +104,7 @@ func (m *MFU) peak(r *Outcome) (flops float64, source string, err error) {
 	if device == "" {
 		return 0, "", errors.New("no peak is known of a CPU, and the program measured none (gemm_flops); set workload.peak_tflops to what a worker's CPUs can do")
 	}
-	p, err := mfu.PeakOf(device, m.Dtype)
+	p, err := measure.PeakOf(device, m.Dtype)
 	if err != nil {
 		return 0, "", fmt.Errorf("%w as workload.peak_tflops", err)
 	}

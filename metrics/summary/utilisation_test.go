@@ -7,17 +7,16 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
 // The line that torchtitan logs of Llama 3 8B on H100s: tps 5,856 at 57,914,449,920
 // FLOPs a token are 339.15 TFLOP/s, 34.29 % of 989. By Megatron's count, 51,470,401,536,
 // the same run is at 30.48 %, by nanoGPT's at 36.16 %, by Hugging Face's at 26.66 %.
 func TestUtilisation(t *testing.T) {
-	llama := mfu.Architecture{Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, FFN: 14336, Vocabulary: 128256, Sequence: 8192, Gated: true}
+	llama := measure.Architecture{Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, FFN: 14336, Vocabulary: 128256, Sequence: 8192, Gated: true}
 	h100 := []Place{{Environment: &metrics.Environment{GPUs: []metrics.GPU{{Name: "NVIDIA H100 80GB HBM3"}}}}}
 	run := func(convention, precision, device string, places []Place, rate, stated float64, more ...metrics.Figure) Outcome {
-		c, err := mfu.Find(convention)
+		c, err := measure.FindConvention(convention)
 		if err != nil {
 			t.Fatal(err)
 		}

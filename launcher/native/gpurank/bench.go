@@ -12,7 +12,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/collective"
-	"github.com/scalebench/scalebench/launcher/native/collective/bench"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -58,7 +57,7 @@ func (b *Transport) Allocate(elements int) error {
 	return nil
 }
 
-func (b *Transport) at(r bench.Region) cuda.Pointer {
+func (b *Transport) at(r collective.Region) cuda.Pointer {
 	return b.buffers[r.Buffer] + cuda.Pointer(4*r.Offset)
 }
 
@@ -69,20 +68,20 @@ func bytesOf(values []float32) []byte {
 }
 
 // Write copies values to the GPU.
-func (b *Transport) Write(buffer bench.Buffer, offset int, values []float32) error {
-	return b.Device.Upload(b.at(bench.Region{Buffer: buffer, Offset: offset}), bytesOf(values), b.Stream)
+func (b *Transport) Write(buffer collective.Buffer, offset int, values []float32) error {
+	return b.Device.Upload(b.at(collective.Region{Buffer: buffer, Offset: offset}), bytesOf(values), b.Stream)
 }
 
 // Read copies values from the GPU.
-func (b *Transport) Read(buffer bench.Buffer, offset int, values []float32) error {
-	return b.Device.Download(bytesOf(values), b.at(bench.Region{Buffer: buffer, Offset: offset}), b.Stream)
+func (b *Transport) Read(buffer collective.Buffer, offset int, values []float32) error {
+	return b.Device.Download(bytesOf(values), b.at(collective.Region{Buffer: buffer, Offset: offset}), b.Stream)
 }
 
-var kinds = map[bench.Op]nccl.Kind{bench.AllReduce: nccl.AllReduce, bench.ReduceScatter: nccl.ReduceScatter, bench.AllGather: nccl.AllGather, bench.Broadcast: nccl.Broadcast}
+var kinds = map[collective.Op]nccl.Kind{collective.AllReduce: nccl.AllReduce, collective.ReduceScatter: nccl.ReduceScatter, collective.AllGather: nccl.AllGather, collective.Broadcast: nccl.Broadcast}
 
 // Do performs one collective and waits for its end on the device: the time
 // includes launching it.
-func (b *Transport) Do(ctx context.Context, c bench.Call) error {
+func (b *Transport) Do(ctx context.Context, c collective.Call) error {
 	kind, known := kinds[c.Op]
 	if !known {
 		return fmt.Errorf("NCCL has no %q here", c.Op)

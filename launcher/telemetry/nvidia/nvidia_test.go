@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/telemetry"
 	"github.com/scalebench/scalebench/launcher/telemetry/nvidia"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/timeline"
+	"github.com/scalebench/scalebench/metrics/summary"
 )
 
 // rig is a double with a sampler's reader over it.
@@ -95,8 +95,8 @@ func TestRead(t *testing.T) {
 }
 
 // play samples a second apart, as a sampler does, and puts it on a node's timeline.
-func (r *rig) play(seconds int, script func(second int) string) *timeline.Node {
-	n := &timeline.Node{Host: "n1"}
+func (r *rig) play(seconds int, script func(second int) string) *summary.SampledNode {
+	n := &summary.SampledNode{Host: "n1"}
 	for at := range seconds + 1 {
 		r.set(fmt.Sprintf("time %d\n%s", at, script(at)))
 		list, missing := r.read()
@@ -115,7 +115,7 @@ func (r *rig) play(seconds int, script func(second int) string) *timeline.Node {
 func TestEnergy(t *testing.T) {
 	r := newRig(t)
 	slow := r.play(30, func(int) string { return "gpu\npower 0:100 10:100 20:300 30:300\n" })
-	w := timeline.Window{From: 0, To: 30}
+	w := summary.Window{From: 0, To: 30}
 	e, err := slow.Energy(w)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestEnergy(t *testing.T) {
 	}
 	for window, area := range map[string]float64{"0.25": 400 * 9.5, "1": 175 * 9.5} {
 		n := r.play(10, pulses(window))
-		e, err := n.Energy(timeline.Window{From: 0, To: 10})
+		e, err := n.Energy(summary.Window{From: 0, To: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestEnergy(t *testing.T) {
 // the node's. One that was lost on the way has none either.
 func TestNoPartOfTheEnergy(t *testing.T) {
 	r := newRig(t)
-	w := timeline.Window{From: 0, To: 10}
+	w := summary.Window{From: 0, To: 10}
 	for name, c := range map[string]struct {
 		script func(int) string
 		want   string

@@ -19,14 +19,14 @@ func PredictionSentence(a *predict.Answer) string {
 		return fmt.Sprintf("Nothing is predicted for %s: %s. Measure next: %s.", what, a.Refused, a.Next)
 	case a.Step != nil:
 		return fmt.Sprintf("A step takes %s on %s with a global batch of %s: %s %s (%s intervals).",
-			figure(a.Step, number.Seconds), what, number.Exact(*a.GlobalBatch), figure(a.Rate, number.Significant), a.Unit, level(a))
+			ofFigure(a.Step, number.Seconds), what, number.Exact(*a.GlobalBatch), ofFigure(a.Rate, number.Significant), a.Unit, level(a))
 	}
-	return fmt.Sprintf("%s do %s %s (%s interval).", what, figure(a.Rate, number.Significant), a.Unit, level(a))
+	return fmt.Sprintf("%s do %s %s (%s interval).", what, ofFigure(a.Rate, number.Significant), a.Unit, level(a))
 }
 
 func level(a *predict.Answer) string { return number.ExactPercent(a.Confidence) }
 
-func figure(f *predict.Figure, show func(float64) string) string {
+func ofFigure(f *predict.Figure, show func(float64) string) string {
 	show = number.Alike(show, f.Value, f.Low, f.High)
 	return show(f.Value) + " [" + show(f.Low) + ", " + show(f.High) + "]"
 }
@@ -45,16 +45,16 @@ func Prediction(a *predict.Answer) *table.Table {
 	if a.Rate != nil {
 		var batch, step any
 		if a.Step != nil {
-			batch, step = number.Exact(*a.GlobalBatch), figure(a.Step, number.Seconds)
+			batch, step = number.Exact(*a.GlobalBatch), ofFigure(a.Step, number.Seconds)
 		}
-		t.Add(a.Workers, "predicted", nil, batch, step, figure(a.Rate, number.Significant))
+		t.Add(a.Workers, "predicted", nil, batch, step, ofFigure(a.Rate, number.Significant))
 		t.Notes = append(t.Notes, fmt.Sprintf("Measured: medians over runs. In brackets: %s intervals, of the median that would be measured.", level(a)))
 	}
 	if n := len(a.Measured); n > 0 {
 		if a.HoldOut != nil {
 			measured := a.Measured[n-1]
 			t.Notes = append(t.Notes, fmt.Sprintf("Hold-out: fitted to the smaller counts, the law predicts %s %s at %d workers, and %s were measured: %+.1f %% off.",
-				figure(a.HeldOut, number.Significant), a.Unit, measured.Workers, number.Significant(measured.Rate), 100**a.HoldOut))
+				ofFigure(a.HeldOut, number.Significant), a.Unit, measured.Workers, number.Significant(measured.Rate), 100**a.HoldOut))
 		} else if a.Rate != nil {
 			t.Notes = append(t.Notes, "Hold-out: none; that takes three worker counts.")
 		}

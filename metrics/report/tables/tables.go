@@ -1,6 +1,6 @@
 // Package tables is what each answer says as a table: curves, costs, advice,
-// comparisons, histories, runs. One function a table for people, with units,
-// intervals and notes, and beside it, where they differ, one for programs, in base
+// comparisons, histories, runs; and the report of a study (report.go). One function a table for people, with units,
+// intervals and notes, and, where they differ, one for programs, in base
 // units with every digit (…Data). How a table is printed is in metrics/table.
 package tables
 

@@ -4,13 +4,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/summary"
 	"github.com/scalebench/scalebench/metrics/table"
-	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
 // telemetryWindow is the time that a run's telemetry is shown of: that of its
 // training clock, or else of its node's samples.
-func telemetryWindow(d *store.Details, n *timeline.Node) (timeline.Window, bool) {
+func telemetryWindow(d *store.Details, n *summary.SampledNode) (summary.Window, bool) {
 	if d.TrainingClock.Seconds() > 0 {
 		return d.TrainingClock, true
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -21,14 +21,14 @@ func known[T any](v T) *T { return &v }
 func measured(study string, repeat, workers int, alpha, beta, off float64) scaling.Observation {
 	r := scaling.Observation{Run: fmt.Sprintf("%s/p%d-r%d-a1", study, workers, repeat), Study: study, Framework: "native", Workers: workers, Nodes: 1,
 		CreatedUnix: float64(repeat), Fingerprint: fingerprint.Print{fingerprint.CPU: "Xeon"}, Parameters: map[string]any{"workload.backend": "auto", "framework": "native"}}
-	var list []collective.Measurement
+	var list []busbw.Measurement
 	for _, inPlace := range []bool{false, true} {
 		for size := 8.0; size <= 64<<20; size *= 2 {
 			s := alpha + size/beta
 			if size >= 1<<20 {
 				s *= off
 			}
-			list = append(list, collective.Measurement{Op: "all_reduce", Bytes: size, InPlace: inPlace, Iterations: 20, Seconds: &s, BusBW: known(size / s)})
+			list = append(list, busbw.Measurement{Op: "all_reduce", Bytes: size, InPlace: inPlace, Iterations: 20, Seconds: &s, BusBW: known(size / s)})
 		}
 	}
 	// As a run is read in.

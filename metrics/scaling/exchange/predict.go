@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -61,7 +61,7 @@ func Predict(curves []scaling.Curve, obs, benchmarks []scaling.Observation) {
 // benchmark is what a run measured of the reduction.
 type benchmark struct {
 	*scaling.Observation
-	link  collective.Link
+	link  busbw.Link
 	times map[float64]float64 // of a message, by its size
 }
 
@@ -81,7 +81,7 @@ func reductions(o *scaling.Observation) (b benchmark, ok bool) {
 		alpha, has := p.Values[measure.Latency]
 		beta := p.Values[measure.Bandwidth]
 		if has && beta > 0 {
-			b.link, ok = collective.Link{Alpha: alpha, Beta: beta}, true
+			b.link, ok = busbw.Link{Alpha: alpha, Beta: beta}, true
 		}
 	}
 	return b, ok

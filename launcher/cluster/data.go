@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/serve/target"
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+// data holds the folder of a data set that our own programs read.
+func (c *checker) data(p study.Point) {
+	files := p.Data.Files()
+	if p.Data.Kind != "cifar10" && files == nil || p.Framework == "command" {
+		return
+	}
+	info, err := os.Stat(p.Data.Path)
+	path, how := "data.path", " (scalebench data synth DIR makes some)"
+	if files != nil {
+		how = fmt.Sprintf(" as %s (scalebench data %s makes them)", strings.Join(files, " and "), p.Data.Kind)
+	}
+	if slices.Contains(c.study.Swept(), path) {
+		path = "sweep.data.path"
+	}
+	switch {
+	case err != nil:
+		c.add(c.study.Problem(path, fmt.Sprintf("%s does not exist on %s; put the data there%s, or correct the path%s", p.Data.Path, c.host, how, elsewhere)))
+	case !info.IsDir():
+		c.add(c.study.Problem(path, p.Data.Path+" is a file; name the folder that holds the data"))
+	default:
+		for _, name := range files {
+			if _, err := os.Stat(filepath.Join(p.Data.Path, name)); err != nil {
+				c.add(c.study.Problem(path, fmt.Sprintf("%s has no %s on %s; put it there%s, or correct the path%s", p.Data.Path, name, c.host, how, elsewhere)))
+				return
+			}
+		}
+	}
+}
+
+// model holds the file of a model that is served.
+func (c *checker) model(p study.Point) {
+	file := p.ModelFile()
+	if file == "" {
+		return
+	}
+	path := "workload.model"
+	if slices.Contains(c.study.Swept(), path) {
+		path = "sweep.model"
+	}
+	switch info, err := os.Stat(file); {
+	case err != nil:
+		c.add(c.study.Problem(path, fmt.Sprintf("%s does not exist on %s; relative paths start from the study file's folder%s", file, c.host, elsewhere)))
+	case !info.Mode().IsRegular():
+		c.add(c.study.Problem(path, file+" is not a file"))
+	}
+}
+
+// samples holds the files that requests to a model are made of, and their answers.
+func (c *checker) samples(p study.Point) {
+	w := p.Workload.Serve
+	if !p.Workload.Serves() || w.Inputs == "" {
+		return
+	}
+	if err, ok := errors.AsType[*target.SampleError](target.CheckSamples(w.Inputs.Of(), w.Outputs.Of(), w.Batch)); ok {
+		text := err.What()
+		if errors.Is(err, fs.ErrNotExist) {
+			text += "; relative paths start from the study file's folder" + elsewhere
+		}
+		c.add(c.study.Problem(err.Key, text))
+	}
+}

@@ -1,0 +1,45 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+)
+
+// MFUStatement is an MFU and the FLOP/s of a device behind it.
+type MFUStatement struct {
+	MFU   float64 // fraction
+	FLOPS float64 // FLOP/s; 0: not stated
+}
+
+// RestatedMFU says in a line how the MFU that a log states and ours of the same run, by the
+// name of its measure, come to differ: in FLOPs a token, in the peak, or in both.
+func RestatedMFU(log, ours MFUStatement, name string, tokensPerSecond float64) string {
+	percent := func(x float64) string { return fmt.Sprintf("%.4g %%", 100*x) }
+	if !(log.FLOPS > 0) {
+		if math.Abs(log.MFU/ours.MFU-1) < near {
+			return fmt.Sprintf("the log's own MFU, %s, is that of %s", percent(log.MFU), name)
+		}
+		return fmt.Sprintf("the log's own MFU, %s, is %.3g times %s, %s: its FLOPs a token, its peak or both are others, and it states neither",
+			percent(log.MFU), log.MFU/ours.MFU, name, percent(ours.MFU))
+	}
+	of := func(s MFUStatement) string {
+		return fmt.Sprintf("%s is %.4g FLOPs a token of a peak of %.4g TFLOP/s", percent(s.MFU), s.FLOPS/tokensPerSecond, s.FLOPS/s.MFU/1e12)
+	}
+	var why string
+	flops, peak := math.Abs(log.FLOPS/ours.FLOPS-1) > near, math.Abs(log.FLOPS/log.MFU/(ours.FLOPS/ours.MFU)-1) > near
+	switch {
+	case flops && peak:
+		why = "the counts of FLOPs differ, and the peaks"
+	case flops:
+		why = "the counts of FLOPs differ"
+	case peak:
+		why = "the peaks differ"
+	default:
+		why = "the same"
+	}
+	return fmt.Sprintf("the log's own MFU of %s; %s of %s: %s", of(log), name, of(ours), why)
+}
+
+// near is how far apart two figures may be that are printed with four digits and are
+// medians over lines of a log.
+const near = 0.005

@@ -1,0 +1,81 @@
+package tables
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/compare"
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// alarms are the points whose newest runs are worse than those before them, in what
+// the answer is made of: the figures of such a point are of two speeds. Of a
+// training that is its throughput, or else its run time, and what it reports; of
+// other runs each measure that a run has one value of.
+func (s *ReportedStudy) alarms() []string {
+	var list []string
+	of := map[string]int64{}
+	for i, o := range s.Observations {
+		of[o.Run] = int64(i)
+	}
+	look := func(curves []scaling.Curve, m measure.Measure) {
+		if m.At != "" || m.Better == measure.Neither {
+			return
+		}
+		for _, c := range curves {
+			for _, p := range c.Points {
+				if text := s.alarm(c.Series+", "+c.Places(p.At), p.Runs, of, m); text != "" && !slices.Contains(list, text) {
+					list = append(list, text)
+				}
+			}
+		}
+	}
+	if s.Trains {
+		for _, name := range []string{measure.Throughput, measure.RunSeconds} {
+			m, err := measure.Find(name)
+			if err == nil && slices.ContainsFunc(s.Curves, func(c scaling.Curve) bool { return c.Measured(name) }) {
+				look(s.Curves, m)
+				break
+			}
+		}
+	}
+	for _, f := range s.Frames {
+		for _, m := range f.Measures {
+			look(f.Curves, m)
+		}
+	}
+	return list
+}
+
+// alarm is what is said of a point; "" where there is no reason to. Runs of which
+// nobody says when they began are in no order.
+func (s *ReportedStudy) alarm(point string, runs []scaling.RunValues, of map[string]int64, m measure.Measure) string {
+	var samples []compare.Sample
+	var prints []fingerprint.Print
+	marks := map[int64]store.RunMark{}
+	for _, r := range runs {
+		i, known := of[r.ID]
+		if !known {
+			continue
+		}
+		o := &s.Observations[i]
+		x := o.Known(m.Name)
+		if x == nil || o.BeganUnix == 0 {
+			continue
+		}
+		print := slices.IndexFunc(prints, func(p fingerprint.Print) bool { return maps.Equal(p, o.Fingerprint) })
+		if print < 0 {
+			print, prints = len(prints), append(prints, o.Fingerprint)
+		}
+		samples = append(samples, compare.Sample{Run: i, Unix: o.BeganUnix, Value: *x, Print: print})
+		marks[i] = store.RunMark{Run: o.Run}
+	}
+	trace := Trace{Point: point, Segments: compare.Trace(samples, prints)}
+	if trace.Alarm, _ = compare.Newest(trace.Segments, m.Worse()); trace.Alarm == nil {
+		return ""
+	}
+	return AlarmText(trace, marks, m)
+}

@@ -1,0 +1,21 @@
+package tables
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics/report"
+)
+
+// One reason is said once, whatever it keeps from being drawn.
+func TestNotDrawn(t *testing.T) {
+	var r report.Report
+	notDrawn(&r, "Speedup", "no run has a throughput")
+	notDrawn(&r, "Accuracy", "no run has an evaluation")
+	notDrawn(&r, "Efficiency", "no run has a throughput")
+	want := []report.Fact{{Name: "Speedup; Efficiency", Values: []string{"no run has a throughput"}}, {Name: "Accuracy", Values: []string{"no run has an evaluation"}}}
+	if diff := cmp.Diff(want, r.NotDrawn); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

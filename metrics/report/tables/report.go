@@ -1,0 +1,403 @@
+package tables
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/report"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/capacity"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// This file says what the report of a study is: the answer in words, the
+// figures, tables and sentences about doubts, method and origin, from what the
+// study's runs, curves, advice and prices are. Package report lays it out.
+
+// ReportedStudy is what a report is made of.
+type ReportedStudy struct {
+	Name         string
+	Observations []scaling.Observation // one at least
+	Curves       []scaling.Curve
+	Warnings     []string             // on the study as a whole
+	NoBase       *scaling.NoBaseError // some series have no base; nil
+	Trains       bool                 // runs are trainings: with advice, costs, and the figures of one
+	Frames       []ReportFrame        // measures besides those of a training
+	Advised      []*advice.Advice     // of each curve of Answered
+	Answered     []scaling.Curve      // of what the kind of workload is advised by
+	Wish         advice.Options       // that it answers
+	Bill         *cost.Comparison     // nil without prices, and Unpriced says why
+	Unpriced     error
+	Demand       []capacity.Line // of a service, what each series costs by the demand, in Currency
+	Currency     string
+	Program      string // that made the report, and its version
+
+	// What read reads.
+	rows  []store.RunRow // every attempt
+	from  *store.Provenance
+	ranks []figure.RankSteps
+}
+
+// ReportFrame is measures along the same curves: those that runs report, or that a kind
+// of workload other than training is about.
+type ReportFrame struct {
+	ID, Title string // of its table; letters, digits and hyphens
+	Curves    []scaling.Curve
+	Measures  []measure.Measure // one at least
+}
+
+// measuresOfRuns are those of the list of runs.
+func (s *ReportedStudy) measuresOfRuns() []measure.Measure {
+	list := slices.Clone(RunMeasures)
+	for _, f := range s.Frames {
+		for _, m := range f.Measures {
+			if m.At == "" && !slices.ContainsFunc(list, func(other measure.Measure) bool { return other.Name == m.Name }) {
+				list = append(list, m)
+			}
+		}
+	}
+	return list
+}
+
+// read takes from the database what the curves do not have.
+func (s *ReportedStudy) read(ctx context.Context, db *store.Store) error {
+	var err error
+	if s.rows, err = db.Runs(ctx, store.Filter{Study: s.Name}, s.measuresOfRuns()...); err != nil {
+		return err
+	}
+	if err := db.Describe(ctx, s.rows); err != nil {
+		return err
+	}
+	ids := make([]string, len(s.Observations))
+	for i, run := range s.Observations {
+		ids[i] = run.Run
+	}
+	if s.from, err = db.Provenance(ctx, ids); err != nil {
+		return err
+	}
+	s.ranks, err = RankSteps(ctx, db, s.Curves)
+	return err
+}
+
+// RankSteps are the step times of the ranks of one run of each series: the one
+// with the median throughput at the most workers.
+func RankSteps(ctx context.Context, db *store.Store, curves []scaling.Curve) ([]figure.RankSteps, error) {
+	var list []figure.RankSteps
+	for _, c := range curves {
+		for _, p := range slices.Backward(c.Points) {
+			run := p.MedianRun()
+			if run == nil {
+				continue
+			}
+			ranks, err := db.StepTimes(ctx, run.ID)
+			if err != nil {
+				return nil, err
+			}
+			if ranks != nil {
+				list = append(list, figure.RankSteps{Run: run.ID, Series: c.Series, Workers: p.Workers, Ranks: ranks})
+			}
+			break
+		}
+	}
+	return list, nil
+}
+
+// Report puts the report together; title is "" for one with the study's name. The
+// error may be the database's.
+func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title string) (*report.Report, error) {
+	if err := s.read(ctx, db); err != nil {
+		return nil, err
+	}
+	r := &report.Report{
+		Title:      clean.Line(title),
+		About:      s.about(),
+		Answer:     s.answer(),
+		Doubts:     visibleAll(s.doubts()),
+		Method:     s.method(),
+		Provenance: s.provenance(),
+		Made:       "Made by " + s.Program + ".",
+	}
+	if r.Title == "" {
+		r.Title = "Results of " + clean.Line(s.Name)
+		if s.Trains {
+			r.Title = "Scaling of " + clean.Line(s.Name)
+		}
+	}
+	s.figures(r)
+	var costs *table.Table
+	if s.Bill != nil {
+		costs = Cost(s.Bill.Rows, s.Bill.Currency, s.Bill.Options)
+	} else if s.Unpriced != nil {
+		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figureTitle("cost"), Values: []string{clean.Line(s.Unpriced.Error())}})
+	}
+	if len(s.Advised) > 1 {
+		for i, one := range s.Advised {
+			r.Tables = append(r.Tables, report.Table{ID: fmt.Sprintf("advice-%d", i+1), Title: "Candidates of " + clean.Line(one.Series), Text: Advice(one, false).Text()})
+		}
+	}
+	type part struct {
+		id, title string
+		table     *table.Table
+		folded    bool
+	}
+	parts := []part{{"cost", "Time and cost", costs, false}}
+	if s.Trains {
+		parts = []part{
+			{"scaling", "Scaling", Scaling(s.Curves), false},
+			parts[0],
+			{"parts", "Where the time of a step goes", Parts(s.Curves), false},
+		}
+	}
+	for _, f := range s.Frames {
+		parts = append(parts, part{f.ID, f.Title, Measures(f.Curves, f.Measures), false})
+	}
+	if len(s.rows) <= manyRuns {
+		parts = append(parts, part{"runs", "Every run", Runs(InOrder(s.rows), s.measuresOfRuns()), true})
+	} else {
+		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: "Every run", Values: []string{fmt.Sprintf("a page lists at most %d runs; runs.csv, at the end, has all %d", manyRuns, len(s.rows))}})
+	}
+	for _, part := range parts {
+		if part.table == nil || len(part.table.Rows) == 0 {
+			continue
+		}
+		r.Tables = append(r.Tables, report.Table{ID: part.id + "-table", Title: part.title, Text: part.table.Text(), Folded: part.folded})
+	}
+	var err error
+	r.Downloads, err = s.downloads()
+	return r, err
+}
+
+// notDrawn says why a figure is missing. Figures that are missing for the same reason
+// share one entry.
+func notDrawn(r *report.Report, title, why string) {
+	title, why = clean.Line(title), clean.Line(why)
+	for i, f := range r.NotDrawn {
+		if slices.Equal(f.Values, []string{why}) {
+			r.NotDrawn[i].Name += "; " + title
+			return
+		}
+	}
+	r.NotDrawn = append(r.NotDrawn, report.Fact{Name: title, Values: []string{why}})
+}
+
+// figures draws what the study has data for, and says which figures cannot be drawn and why.
+func (s *ReportedStudy) figures(r *report.Report) {
+	d := figure.Data{Observations: s.Observations, Ranks: s.ranks[:min(len(s.ranks), manySeries)], Bill: s.Bill, Demand: s.Demand, Currency: s.Currency}
+	if s.Trains {
+		d.Curves = s.Curves
+	}
+	by := s.panelsOf(s.Curves)
+	for _, k := range figure.Presets() {
+		if !k.Concerns(d) {
+			continue
+		}
+		addText(r, k.Name, k.TitleOf(d), func(o figure.Options) (*figure.Drawing, error) {
+			if k.Input == figure.OfCurves {
+				o.By = by
+			}
+			return k.Draw(d, o)
+		})
+	}
+	for _, f := range s.Frames {
+		s.frame(r, f)
+	}
+}
+
+// addText draws a figure into the report, or says why it cannot be drawn.
+func addText(r *report.Report, id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
+	one, err := report.Draw(id, draw)
+	if err == nil {
+		r.Figures = append(r.Figures, one)
+		return
+	}
+	why := err.Error()
+	if _, after, found := strings.Cut(why, " figure: "); found {
+		why = after
+	}
+	notDrawn(r, title, strings.TrimPrefix(why, "nothing to draw: "))
+}
+
+// panelsOf is the parameter of which each value has a panel, where one plot of the curves
+// would be too full; "" for one plot.
+func (s *ReportedStudy) panelsOf(curves []scaling.Curve) string {
+	several := slices.ContainsFunc(s.Curves, func(c scaling.Curve) bool { return c.Framework != s.Curves[0].Framework })
+	if len(curves) > manySeries && several {
+		return "framework"
+	}
+	return ""
+}
+
+// frame draws the measures of a frame.
+func (s *ReportedStudy) frame(r *report.Report, f ReportFrame) {
+	d := figure.Data{Curves: f.Curves, Observations: s.Observations}
+	if y, x, ok := f.tradeoff(); ok {
+		addText(r, f.ID+"-tradeoff", y.Title+" against "+x.Title, func(o figure.Options) (*figure.Drawing, error) {
+			o.Against = x
+			return figure.Draw(y.Name, d, o)
+		})
+	}
+	by := s.panelsOf(f.Curves)
+	for i, m := range f.Measures {
+		if i == manyMeasures {
+			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: f.Title, Values: []string{fmt.Sprintf("%s more; `plot MEASURE` draws each", number.Count(len(f.Measures)-i, "measure"))}})
+			return
+		}
+		if m.Better == measure.Neither && !s.Trains {
+			continue // it describes the others, in the table
+		}
+		addText(r, fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Drawing, error) {
+			if at := onlyPlace(f.Curves); at != "" {
+				return nil, fmt.Errorf("all runs are at the same place on the axis, %s; the table has the values", at)
+			}
+			o.By = by
+			return figure.DrawMeasure(m, d, o)
+		})
+	}
+}
+
+// tradeoff are the latency and the throughput of a service that are drawn against each
+// other, along the load.
+func (f ReportFrame) tradeoff() (latency, throughput measure.Measure, ok bool) {
+	find := func(name string) measure.Measure {
+		for _, m := range f.Measures {
+			if m.Name == name {
+				return m
+			}
+		}
+		return measure.Measure{}
+	}
+	latency, throughput = find(measure.LatencyP95), find(measure.RequestsPerSecond)
+	return latency, throughput, latency.Name != "" && throughput.Name != "" && measure.OfLoad(f.Curves[0].Axis) && onlyPlace(f.Curves) == ""
+}
+
+// onlyPlace is the place that all points have, where it is a number; "" where they
+// have several: nothing runs along such an axis.
+func onlyPlace(curves []scaling.Curve) string {
+	var at []scaling.Value
+	for _, c := range curves {
+		for _, p := range c.Points {
+			if !slices.Contains(at, p.At) {
+				at = append(at, p.At)
+			}
+		}
+	}
+	if len(at) != 1 || !at[0].Numeric() {
+		return ""
+	}
+	return curves[0].Places(at...)
+}
+
+// manyMeasures of a frame are more than a page has figures of.
+const manyMeasures = 12
+
+func figureTitle(name string) string {
+	k, _ := figure.Find(name)
+	return k.Title
+}
+
+// manySeries are more than one plot shows well: with several frameworks, each
+// then gets a panel.
+const manySeries = 4
+
+// manyRuns are more than a page lists.
+const manyRuns = 1000
+
+// about says of how many runs the report is, and of when.
+func (s *ReportedStudy) about() []string {
+	first, last := s.rows[0].Created, s.rows[0].Created
+	for _, row := range s.rows {
+		if row.Created.Before(first) {
+			first = row.Created
+		}
+		if row.Created.After(last) {
+			last = row.Created
+		}
+	}
+	when := first.UTC().Format(time.DateOnly)
+	if day := last.UTC().Format(time.DateOnly); day != when {
+		when += " to " + day
+	}
+	return []string{fmt.Sprintf("%s, from %s, recorded %s (UTC).", number.Count(len(s.Observations), "run"), number.Count(len(s.rows), "attempt"), when)}
+}
+
+// downloads are the data behind the page, for programs: base units, every
+// digit.
+func (s *ReportedStudy) downloads() ([]report.Download, error) {
+	curves := scaling.Rows(s.Curves)
+	costs := &table.Table{}
+	if s.Bill != nil {
+		costs = CostData(s.Bill.Rows, s.Bill.Currency, s.Bill.Options)
+	}
+	type file struct {
+		name, about, format string
+		table               *table.Table
+	}
+	files := []file{
+		{"scaling.csv", "one line per point: throughput in samples/s, times in seconds, efficiencies as fractions", table.FormatCSV, ScalingData(curves)},
+		{"advice.csv", "one line per candidate: samples/s, seconds, fractions, with intervals", table.FormatCSV, AdviceData(s.Advised)},
+		{"runs.csv", "one line per run", table.FormatCSV, Runs(s.rows, s.measuresOfRuns())},
+		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", table.FormatCSV, costs},
+		{"evaluations.csv", "one line per evaluation: seconds and samples trained on since the start of training", table.FormatCSV, Evaluations(s.Observations)},
+	}
+	if len(s.rows) <= manyRuns {
+		files = slices.Insert(files, 3, file{"runs.json", "the same as JSON", table.FormatJSON, files[2].table})
+	}
+	for _, f := range s.Frames {
+		files = append(files, file{f.ID + ".csv", "one line per point of the table " + f.Title + ": base units, with intervals and ratios to the base", table.FormatCSV, Measures(f.Curves, f.Measures)})
+	}
+	if !s.Trains {
+		files = slices.DeleteFunc(files, func(f file) bool { return f.name == "scaling.csv" })
+	}
+	var list []report.Download
+	for _, d := range files {
+		if len(d.table.Rows) == 0 {
+			continue
+		}
+		var b bytes.Buffer
+		if err := d.table.Write(&b, d.format, table.Screen{}); err != nil {
+			return nil, err
+		}
+		kind := "text/csv"
+		if d.format == table.FormatJSON {
+			kind = "application/json"
+		}
+		list = append(list, report.Download{Name: d.name, About: d.about, Type: kind + ";charset=utf-8", Data: b.Bytes()})
+	}
+	if !s.Trains {
+		return list, nil
+	}
+	text, err := ScalingJSON(curves)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Insert(list, 1, report.Download{Name: "scaling.json", About: "the same as JSON, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
+}
+
+// doubts are the alarms, and those about the study, its series and points, and about
+// the advice: a line a kind.
+func (s *ReportedStudy) doubts() []string {
+	var list []scaling.Remark
+	for _, w := range s.Warnings {
+		list = append(list, scaling.Remark{Text: w})
+	}
+	list = append(list, scaling.Remarks(s.Curves)...)
+	for _, r := range advice.Doubts(s.Advised) {
+		r.Text = "advice: " + r.Text
+		list = append(list, r)
+	}
+	if s.NoBase != nil {
+		list = append(list, s.NoBase.Remarks()...)
+	}
+	return append(s.alarms(), scaling.Lines(list, len(s.Curves))...)
+}

@@ -1,0 +1,393 @@
+package tables
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/report"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// What the report page says in words.
+
+// withoutCommands returns the advice without the commands that would measure more: who
+// reads a report may not have the program.
+func withoutCommands(advised []*advice.Advice) []*advice.Advice {
+	list := make([]*advice.Advice, len(advised))
+	for i, a := range advised {
+		one := *a
+		if one.Next != nil {
+			next := *one.Next
+			next.Command = ""
+			one.Next = &next
+		}
+		list[i] = &one
+	}
+	return list
+}
+
+// answer is the advice, in the words of the advise command, with what was
+// measured to be the best. Of several series the best answer comes first, and a
+// table has all.
+func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Options, best []string) report.Answer {
+	advised = withoutCommands(advised)
+	if len(advised) != 1 {
+		r := report.Answer{Lead: best[0], Reasons: best[1:], Table: &report.Table{ID: "answers", Title: "Each configuration", Text: Answers(curves, advised, wish).Text()}}
+		if lead := Best(advised, wish); lead != "" {
+			r.Lead, r.Reasons = clean.Line(lead), best
+		}
+		return r
+	}
+	r := report.Answer{Lead: clean.Line(advised[0].Reason[0]), Table: &report.Table{ID: "candidates", Title: "Candidates", Text: Advice(advised[0], false).Text()}}
+	if second := advised[0].Reason[1]; second != "" {
+		r.Reasons = append(r.Reasons, clean.Line(second))
+	}
+	r.Reasons = append(r.Reasons, best...)
+	return r
+}
+
+// answer is what the reader came for: the advice where the kind of workload has one, and
+// the best of each measure.
+func (s *ReportedStudy) answer() report.Answer {
+	var best []string
+	for _, f := range s.Frames {
+		for i, m := range f.Measures {
+			if text := bestOf(m, f.Curves); text != "" && i < manyMeasures {
+				best = append(best, text)
+			}
+			if m.Capacity {
+				best = append(best, visibleAll(Knees(f.Curves, m))...)
+			}
+		}
+	}
+	if s.Trains {
+		if len(best) > 0 && !trained(s.Curves) {
+			return report.Answer{Lead: best[0], Reasons: append(best[1:], "No run reports its steps or reaches a target, so there is no advice on the number of workers.")}
+		}
+		a := answer(s.Advised, s.Curves, s.Wish, bestMeasured(s.Curves))
+		a.Reasons = append(a.Reasons, best...)
+		return a
+	}
+	if s.Advised != nil && best != nil {
+		return answer(s.Advised, s.Answered, s.Wish, best)
+	}
+	if best == nil {
+		var titles []string
+		for _, f := range s.Frames {
+			for _, m := range f.Measures {
+				if m.Better != measure.Neither { // the others describe these
+					titles = append(titles, m.Title)
+				}
+			}
+		}
+		return report.Answer{Lead: clean.Line(fmt.Sprintf("Measured in %s: %s.", number.Count(len(s.Observations), "run"), cmp.Or(strings.Join(titles, ", "), "nothing")))}
+	}
+	return report.Answer{Lead: best[0], Reasons: best[1:]}
+}
+
+// trained reports whether any run has what advice is made of: a throughput, or a
+// time to a target.
+func trained(curves []scaling.Curve) bool {
+	return slices.ContainsFunc(curves, func(c scaling.Curve) bool {
+		return c.Measured(measure.Throughput) || slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return len(p.Targets()) > 0 })
+	})
+}
+
+// bestOf says where a measure is best, and what it is there; "" where neither way is
+// better, no run has it, or a run has many values of it that are of different work,
+// as those of operations and sizes.
+func bestOf(m measure.Measure, curves []scaling.Curve) string {
+	if m.At != "" && !m.Capacity {
+		return ""
+	}
+	var best *scaling.Summary
+	where := ""
+	for _, c := range curves {
+		before := "with "
+		if c.Axis != scaling.Workers {
+			before = "at "
+		}
+		for i := range c.Points {
+			x := c.Points[i].Of(m.Name)
+			if x.Median == nil || m.Better == measure.Neither || best != nil && !better(m, x.Median.Value, best.Median.Value) {
+				continue
+			}
+			best, where = x, before+c.Places(c.Points[i].At)
+			if len(curves) > 1 {
+				where += " (" + c.Series + ")"
+			}
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	word := map[measure.Direction]string{measure.Higher: "Highest", measure.Lower: "Lowest"}[m.Better]
+	unit := ""
+	if m.Show == measure.Number {
+		unit = m.Unit
+	}
+	return clean.Line(fmt.Sprintf("%s %s %s: %s.", word, m.Title, where, spread(best.Median, m.Text, unit, best.Runs)))
+}
+
+func better(m measure.Measure, a, b float64) bool {
+	if m.Better == measure.Lower {
+		return a < b
+	}
+	return a > b
+}
+
+// method is how its numbers are made.
+func (s *ReportedStudy) method() []report.Fact {
+	list := method
+	if !s.Trains {
+		list = slices.DeleteFunc(slices.Clone(method), func(f report.Fact) bool { return f.Name != "Intervals" })
+		list = append([]report.Fact{{Name: "Unit of replication", Values: []string{"The run. Repeated measurements within a run share everything that varies between runs, so they do not count as repeats."}}}, list...)
+	}
+	if s.Trains && len(s.Frames) > 0 {
+		list = append(slices.Clip(list), report.Fact{Name: "What the runs report", Values: []string{"As each run's own program or log states it, in its unit: one value a run, medians over runs. How it is measured is up to the program."}})
+	}
+	return list
+}
+
+// method is how the numbers of a report are made, in short.
+var method = []report.Fact{
+	{Name: "Unit of replication", Values: []string{"The run: one training with its own seed. Steps within a run share everything that varies between runs, so they do not count as repeats."}},
+	{Name: "Throughput", Values: []string{"Samples of all ranks over the sum of the slowest rank's step times, after warm-up: the run's long-term rate. The slow first step of each epoch counts once per epoch, and a disturbance lowers it. Evaluations are not included. A run that is still warming up after half of its steps has no throughput."}},
+	{Name: "Speedup", Values: []string{"The ratio of median throughputs, this point's over the base's; 1 at the base. Efficiency is the speedup times the base's workers over this point's."}},
+	{Name: "Time to accuracy", Values: []string{"From the start of the training clock, before the first sample is read, to the end of the first evaluation that reaches the target, evaluations on the clock. A run that misses the target ranks behind all that reach it."}},
+	{Name: "Intervals", Values: []string{
+		"95 % or more. For medians: exact binomial, with 6 runs or more. For speedups and efficiencies: from the intervals of the two medians (MOVER), with 6 runs or more on each side.",
+		"With fewer runs there is no interval, and no ± in its place.",
+	}},
+	{Name: "Parts of a step", Values: []string{"Shares of the mean rank's steady step time: computing, reducing gradients (waiting for slower ranks included), waiting for data. Parts may overlap. What was not measured is a dash, never 0."}},
+}
+
+// bestMeasured ranks what was measured: a sentence for each target, the highest
+// first, and one for the throughput. It says nothing of what was not measured.
+func bestMeasured(curves []scaling.Curve) []string {
+	type candidate struct {
+		curve *scaling.Curve
+		point *scaling.Point
+	}
+	var fastest *candidate
+	soonest := map[measure.Measure]candidate{}
+	rate := func(c candidate) *scaling.Summary { return c.point.Of(measure.Throughput) }
+	to := func(c candidate, goal measure.Measure) *scaling.Summary { return c.point.Of(goal.Name) }
+	for i := range curves {
+		for k := range curves[i].Points {
+			c := candidate{&curves[i], &curves[i].Points[k]}
+			if x := rate(c).Median; x != nil && (fastest == nil || x.Value > rate(*fastest).Median.Value) {
+				fastest = &c
+			}
+			for _, t := range c.point.Targets() {
+				if t.Median == nil {
+					continue
+				}
+				if best, had := soonest[t.Measure]; !had || t.Median.Value < to(best, t.Measure).Median.Value {
+					soonest[t.Measure] = c
+				}
+			}
+		}
+	}
+	name := func(c candidate) string {
+		text := number.Count(c.point.Workers, "worker")
+		if len(curves) > 1 {
+			text += " (" + clean.Line(c.curve.Series) + ")"
+		}
+		return text
+	}
+	var list []string
+	for _, goal := range slices.Backward(slices.SortedFunc(maps.Keys(soonest), measure.ByGoal)) {
+		what := goal.GoalText()
+		list = append(list, fmt.Sprintf("On the training clock, %s was reached soonest with %s: %s.",
+			what, name(soonest[goal]), timeSentence(to(soonest[goal], goal))))
+	}
+	switch {
+	case fastest == nil:
+		list = append(list, "No run has a steady state yet, so there is no throughput.")
+	default:
+		e := rate(*fastest).Median
+		s := fmt.Sprintf("Highest throughput with %s: %s %s%s", name(*fastest), number.Significant(e.Value), rate(*fastest).Unit, sureness(e, Interval(e.Interval, number.Significant), e.Runs))
+		if up := rate(*fastest).Gain(); up != nil && up.Why != scaling.AtBase {
+			s += fmt.Sprintf("; that is %s times the throughput of %s", number.Significant(up.Value), number.Count(fastest.curve.Base.Workers, "worker"))
+			if up.Interval != nil {
+				s += " " + Interval(up.Interval, number.Significant)
+			}
+		}
+		list = append(list, s+".")
+	}
+	return list
+}
+
+// timeSentence is the time to a target, with its spread.
+func timeSentence(t *scaling.Summary) string {
+	s := spread(t.Median, number.Seconds, "", t.Runs)
+	if t.Reached() < t.Runs {
+		s += fmt.Sprintf(", reached by %d", t.Reached())
+	}
+	return s
+}
+
+// spread is a median and how sure it is: its interval, or that there is none. The
+// unit, "" for none that show does not write, is there once.
+func spread(e *scaling.Estimate, show func(float64) string, unit string, runs int) string {
+	value, interval := Spread(e.Value, e.Interval, show)
+	if unit != "" {
+		value += " " + unit
+	}
+	return value + sureness(e, interval, runs)
+}
+
+// sureness is what stands behind a median.
+func sureness(e *scaling.Estimate, interval string, runs int) string {
+	switch {
+	case e.Interval != nil:
+		return fmt.Sprintf(" %s (median of %s, with its interval)", interval, number.Count(runs, "run"))
+	case runs == 1:
+		return " (one run, so no interval)"
+	}
+	return fmt.Sprintf(" (median of %s, too few for an interval)", number.Count(runs, "run"))
+}
+
+// provenance is where the numbers come from.
+func (s *ReportedStudy) provenance() []report.Fact {
+	var list []report.Fact
+	add := func(name string, values ...string) {
+		if len(values) == 0 {
+			values = []string{"not recorded"}
+		}
+		list = append(list, report.Fact{Name: name, Values: visibleAll(values)})
+	}
+	add("What was run", sharedParameters(s.Observations)...)
+	for _, c := range s.Curves {
+		values := []string{c.Fingerprint.String()}
+		for _, v := range c.Mixed {
+			values = append(values, "mixed: "+v.String())
+		}
+		name := "Fingerprint"
+		if len(s.Curves) > 1 {
+			name += " of " + clean.Line(c.Series)
+		}
+		add(name, values...)
+	}
+	add("Environments", counted(s.from.Environments, environmentText)...)
+	add("Hosts", fold(counted(s.from.Hosts, func(s string) string { return s }))...)
+	jobs := map[string]int{}
+	commits := map[string]int{}
+	for _, o := range s.Observations {
+		if o.Job != "" {
+			jobs[strings.TrimSpace(o.Cluster+" "+o.Partition)]++
+		}
+		if o.GitCommit != "" {
+			commits[o.GitCommit]++
+		}
+	}
+	if len(jobs) > 0 {
+		add("Jobs on", howOften(jobs)...)
+	}
+	add("Commit of the study's folder", howOften(commits)...)
+	add("Initial parameters (SHA-256)", fold(counted(s.from.InitialParameters, func(s string) string { return s }))...)
+	add("Data (SHA-256)", fold(counted(s.from.Data, func(s string) string { return s }))...)
+	return list
+}
+
+// fold keeps a list of many alike readable: the data has them all.
+func fold(list []string) []string {
+	const most = 12
+	if len(list) <= most {
+		return list
+	}
+	return append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
+}
+
+func counted[T any](list []store.Counted[T], text func(T) string) []string {
+	texts := make([]string, len(list))
+	for i, c := range list {
+		texts[i] = fmt.Sprintf("%s (%s)", text(c.Value), number.Count(c.Runs, "run"))
+	}
+	return texts
+}
+
+func howOften(m map[string]int) []string {
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, fmt.Sprintf("%s (%s)", k, number.Count(m[k], "run")))
+	}
+	return list
+}
+
+// sharedParameters are the keys that all runs have alike, and those in which
+// they differ.
+func sharedParameters(obs []scaling.Observation) []string {
+	values := map[string]map[string]bool{}
+	for _, o := range obs {
+		for k, v := range o.Parameters {
+			if values[k] == nil {
+				values[k] = map[string]bool{}
+			}
+			values[k][table.Column{Show: number.Exact}.Text(table.Bare(v))] = true
+		}
+	}
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		all := slices.SortedFunc(maps.Keys(values[k]), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+		text := strings.Join(fold(all), ", ")
+		if text != "" {
+			list = append(list, k+" = "+text)
+		}
+	}
+	return list
+}
+
+func environmentText(e metrics.Environment) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if e.CPUModel != "" {
+		add("%s", e.CPUModel)
+	}
+	if e.CPUs > 0 {
+		add("%s a rank", number.Count(e.CPUs, "CPU"))
+	}
+	if e.Threads > 0 {
+		add("%s", number.Count(e.Threads, "thread"))
+	}
+	if e.MemoryBytes > 0 {
+		add("%s of memory", number.Bytes(float64(e.MemoryBytes)))
+	}
+	for _, g := range e.GPUs {
+		add("%s", strings.TrimSpace(g.Name+" "+g.MIG+" driver "+cmp.Or(g.Driver, "not recorded")))
+	}
+	if e.Interface != nil && e.Interface.Name != "" {
+		add("interface %s", e.Interface.Name)
+	}
+	if e.Kernel != "" {
+		add("kernel %s", e.Kernel)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Versions)) {
+		if e.Versions[name] != "" {
+			add("%s %s", name, e.Versions[name])
+		}
+	}
+	if parts == nil {
+		return "nothing recorded"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func visibleAll(list []string) []string {
+	texts := make([]string, len(list))
+	for i, s := range list {
+		texts[i] = clean.Line(s)
+	}
+	return texts
+}

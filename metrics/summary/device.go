@@ -1,0 +1,80 @@
+package summary
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Held is for what share of a window something held a device's clock down, at the
+// least: reasons overlap, so the largest of them counts. By is that reason.
+type Held struct {
+	Of, By string // "GPU 0", "heat"
+	Share  float64
+}
+
+// Held are the devices that say for how long their clocks were held down.
+func (n *SampledNode) Held(w Window) ([]Held, error) {
+	var list []Held
+	for _, s := range n.Named(metrics.TelemetryHeld) {
+		of, by, _ := strings.Cut(s.Of, ": ")
+		seconds, err := s.Rise(w)
+		if err != nil {
+			return nil, err
+		}
+		h := Held{of, by, min(1, seconds/w.Seconds())}
+		i := slices.IndexFunc(list, func(h Held) bool { return h.Of == of })
+		if i < 0 {
+			list = append(list, h)
+		} else if h.Share > list[i].Share {
+			list[i] = h
+		}
+	}
+	return list, nil
+}
+
+// GPUs are the node's GPUs by name, in the order in which they were read.
+func (n *SampledNode) GPUs() []string {
+	var list []string
+	for _, s := range n.Named(metrics.TelemetryPresent) {
+		if !slices.Contains(list, s.Of) {
+			list = append(list, s.Of)
+		}
+	}
+	return list
+}
+
+// idle is the largest mean share of the time in which a GPU computes that is taken
+// for not being used.
+const idle = 0.02
+
+// Used reports whether a GPU computed something in a window. One that does not say
+// counts as used.
+func (n *SampledNode) Used(gpu string, w Window) bool {
+	s := n.of(metrics.TelemetryBusy, gpu)
+	if s == nil {
+		return true
+	}
+	busy, err := s.Mean(w)
+	return err != nil || busy > idle
+}
+
+// MeanOf is the mean of a gauge of a device.
+func (n *SampledNode) MeanOf(name, device string, w Window) (float64, bool) {
+	s := n.of(name, device)
+	if s == nil {
+		return 0, false
+	}
+	v, err := s.Mean(w)
+	return v, err == nil
+}
+
+func (n *SampledNode) of(name, device string) *Series {
+	for _, s := range n.Named(name) {
+		if s.Of == device {
+			return s
+		}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package summary
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Energy is what a node used in a window.
+type Energy struct {
+	Joules float64
+	Parts  []SampledPart
+}
+
+// SampledPart is what one device used, by its counter and by the area under its power,
+// nil where it has none. Joules is the counter's where there is one.
+type SampledPart struct {
+	Of, Source    string
+	Joules        float64
+	Counter, Area *float64
+	// Inside: it is part of another one, and not added up.
+	Inside bool
+}
+
+// board is the part that is the whole node; platform holds the packages, and
+// whatever else its maker chose.
+const board, platform = "node", "psys"
+
+// Energy adds up what the node's devices used: the whole node's counter alone where
+// there is one, else packages, their memory and GPUs. A platform's counter overlaps
+// the packages' by nobody knows how much, and is never added. The error says why
+// nothing is known.
+func (n *SampledNode) Energy(w Window) (e Energy, err error) {
+	counters, powers := n.Named(metrics.TelemetryEnergy), n.Named(metrics.TelemetryPower)
+	var names []string
+	for _, s := range slices.Concat(counters, powers) {
+		if !slices.Contains(names, s.Of) {
+			names = append(names, s.Of)
+		}
+	}
+	if len(names) == 0 {
+		return e, errors.New("no energy counter or power sensor" + n.because(metrics.TelemetryEnergy))
+	}
+	whole := slices.Contains(names, board)
+	if unread := n.unread(names); unread != "" && !whole {
+		return e, fmt.Errorf("the energy of %s was not read%s", unread, n.because(metrics.TelemetryEnergy, metrics.TelemetryPower, metrics.TelemetryPresent))
+	}
+	for _, name := range names {
+		p := SampledPart{Of: name, Inside: name == platform || whole && name != board}
+		of := func(s *Series) bool { return s.Of == name }
+		var failed error
+		if i := slices.IndexFunc(powers, of); i >= 0 {
+			v, err := powers[i].Area(w)
+			if err == nil {
+				p.Area, p.Joules = &v, v
+			}
+			p.Source, failed = powers[i].Source+", area under the power", err
+		}
+		if i := slices.IndexFunc(counters, of); i >= 0 {
+			v, err := counters[i].Rise(w)
+			if err == nil {
+				p.Counter, p.Joules = &v, v
+			}
+			p.Source, failed = counters[i].Source, err
+		}
+		if failed != nil {
+			if p.Inside {
+				continue
+			}
+			return Energy{}, fmt.Errorf("energy of %s: %w", name, failed)
+		}
+		e.Parts = append(e.Parts, p)
+		if !p.Inside {
+			e.Joules += p.Joules
+		}
+	}
+	if !slices.ContainsFunc(e.Parts, func(p SampledPart) bool { return !p.Inside }) {
+		return Energy{}, errors.New("only the platform has an energy counter, and what it holds is its maker's choice")
+	}
+	return e, nil
+}
+
+// unread is a GPU that is there and has neither a counter nor a power among names;
+// "" where all have.
+func (n *SampledNode) unread(names []string) string {
+	for _, s := range n.Named(metrics.TelemetryPresent) {
+		if !slices.Contains(names, s.Of) {
+			return s.Of
+		}
+	}
+	return ""
+}
+
+// because is the first reason that there is for one of the columns.
+func (n *SampledNode) because(columns ...string) string {
+	for _, column := range columns {
+		if why := n.Missing[column]; why != "" {
+			return ": " + why
+		}
+	}
+	return ""
+}
+
+// EnergyOf says in words what Energy adds up: "package × 2, memory × 2, GPU × 4".
+func (n *SampledNode) EnergyOf() string {
+	count := map[string]int{}
+	seen := map[string]bool{}
+	for _, s := range slices.Concat(n.Named(metrics.TelemetryEnergy), n.Named(metrics.TelemetryPower)) {
+		if s.Of == board {
+			return "the whole node"
+		}
+		kind := "device"
+		switch {
+		case s.Of == platform:
+			continue
+		case strings.HasSuffix(s.Of, " dram"):
+			kind = "memory"
+		case strings.HasPrefix(s.Of, "package-"):
+			kind = "package"
+		case strings.HasPrefix(s.Of, "card"), strings.HasPrefix(s.Of, "GPU"):
+			kind = "GPU"
+		}
+		if !seen[s.Of] {
+			seen[s.Of] = true
+			count[kind]++
+		}
+	}
+	var parts []string
+	for _, kind := range []string{"package", "memory", "GPU", "device"} {
+		if n := count[kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s × %d", kind, n))
+		}
+	}
+	if parts == nil {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,213 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// This file holds what samplers have read of the nodes of a run, and says
+// what that comes to between two instants: the rise of a counter, the area under
+// a power, the mean and the largest of a gauge.
+//
+// Between two samples a value is taken to change evenly. What the samples do not
+// cover is not made up: a total over a window of which more than a fifth is
+// uncovered is none, nor a rate where more than half is.
+
+// NodeSample is a value at an instant, in seconds since the epoch.
+type NodeSample struct{ At, Value float64 }
+
+// Series is one quantity of a node over time.
+type Series struct {
+	Name, Of, Source, Unit string // as metrics.TelemetryColumn has them
+	Counter                bool
+	Samples                []NodeSample // ascending by At
+}
+
+// SampledNode is what was read of one node.
+type SampledNode struct {
+	Rank    int // of the first rank there
+	Host    string
+	Series  []Series
+	Missing map[string]string // why there is no series, by its name
+}
+
+// Add adds a batch of samples whose writer's clock began at started.
+func (n *SampledNode) Add(started float64, t *metrics.Telemetry) {
+	for name, why := range t.Missing {
+		if n.Missing == nil {
+			n.Missing = map[string]string{}
+		}
+		if n.Missing[name] == "" {
+			n.Missing[name] = why
+		}
+	}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		s := n.series(c)
+		for j, at := range t.At {
+			v := c.Value(j)
+			when := started + float64(at)*t.Tick
+			if k := len(s.Samples); math.IsNaN(v) || k > 0 && when <= s.Samples[k-1].At {
+				continue
+			}
+			s.Samples = append(s.Samples, NodeSample{when, v})
+		}
+	}
+}
+
+func (n *SampledNode) series(c *metrics.TelemetryColumn) *Series {
+	same := func(s Series) bool {
+		return s.Name == c.Name && s.Of == c.Of && s.Source == c.Source && s.Unit == c.Unit && s.Counter == c.Counter
+	}
+	i := slices.IndexFunc(n.Series, same)
+	if i < 0 {
+		i = len(n.Series)
+		n.Series = append(n.Series, Series{Name: c.Name, Of: c.Of, Source: c.Source, Unit: c.Unit, Counter: c.Counter})
+	}
+	return &n.Series[i]
+}
+
+// Named are the series of a quantity.
+func (n *SampledNode) Named(name string) []*Series {
+	var list []*Series
+	for i := range n.Series {
+		if s := &n.Series[i]; s.Name == name && len(s.Samples) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Window is a time from one instant to another, in seconds since the epoch.
+type Window struct{ From, To float64 }
+
+// Seconds is how long it is.
+func (w Window) Seconds() float64 { return w.To - w.From }
+
+// Span is the time from the node's first sample to its last.
+func (n *SampledNode) Span() (w Window, ok bool) {
+	for _, s := range n.Series {
+		if k := len(s.Samples); k > 0 {
+			from, to := s.Samples[0].At, s.Samples[k-1].At
+			if !ok {
+				w = Window{from, to}
+			}
+			w, ok = Window{min(w.From, from), max(w.To, to)}, true
+		}
+	}
+	return w, ok && w.To > w.From
+}
+
+const (
+	covered = 0.8 // least share of a window that samples must cover, for a total
+	half    = 0.5 // and for a rate
+	gap     = 0.2 // longest share between two samples of a power
+)
+
+// within is the part of a window that the samples cover, at least that share.
+func (s *Series) within(w Window, least float64) (Window, error) {
+	if len(s.Samples) < 2 {
+		return Window{}, fmt.Errorf("%s was sampled %d times", s.Name, len(s.Samples))
+	}
+	in := Window{max(w.From, s.Samples[0].At), min(w.To, s.Samples[len(s.Samples)-1].At)}
+	if !(w.Seconds() > 0) || in.Seconds() < least*w.Seconds() {
+		return in, fmt.Errorf("the samples of %s cover %.1f s of %.1f s", s.Name, max(0, in.Seconds()), w.Seconds())
+	}
+	return in, nil
+}
+
+// at is the value at an instant between the first sample and the last.
+func (s *Series) at(t float64) float64 {
+	i, found := slices.BinarySearchFunc(s.Samples, t, func(a NodeSample, t float64) int {
+		switch {
+		case a.At < t:
+			return -1
+		case a.At > t:
+			return 1
+		}
+		return 0
+	})
+	if found || i == 0 {
+		return s.Samples[i].Value
+	}
+	a, b := s.Samples[i-1], s.Samples[min(i, len(s.Samples)-1)]
+	if b.At <= a.At {
+		return b.Value
+	}
+	return a.Value + (b.Value-a.Value)*(t-a.At)/(b.At-a.At)
+}
+
+// Rise is by how much a counter rose in a window. Where its samples begin a little
+// later or end earlier, it rose there as fast as in between.
+func (s *Series) Rise(w Window) (float64, error) {
+	rate, err := s.rate(w, covered)
+	return rate * w.Seconds(), err
+}
+
+// Rate is how fast a counter rose in a window, per second, as far as its samples
+// cover it.
+func (s *Series) Rate(w Window) (float64, error) { return s.rate(w, half) }
+
+func (s *Series) rate(w Window, least float64) (float64, error) {
+	in, err := s.within(w, least)
+	if err != nil {
+		return 0, err
+	}
+	for i, a := range s.Samples[1:] {
+		if a.Value < s.Samples[i].Value {
+			return 0, fmt.Errorf("the counter %s went back from %g to %g", s.Name, s.Samples[i].Value, a.Value)
+		}
+	}
+	return (s.at(in.To) - s.at(in.From)) / in.Seconds(), nil
+}
+
+// Area is the area under a gauge in a window, by trapezoids: of a power in W, the
+// energy in J.
+func (s *Series) Area(w Window) (float64, error) {
+	in, err := s.within(w, covered)
+	if err != nil {
+		return 0, err
+	}
+	sum, last := 0.0, NodeSample{in.From, s.at(in.From)}
+	add := func(next NodeSample) error {
+		if next.At-last.At > max(gap*w.Seconds(), longestSampling) {
+			return fmt.Errorf("%s was not read for %.1f s", s.Name, next.At-last.At)
+		}
+		sum += (next.At - last.At) * (next.Value + last.Value) / 2
+		last = next
+		return nil
+	}
+	for _, x := range s.Samples {
+		if x.At > in.From && x.At < in.To {
+			if err := add(x); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if err := add(NodeSample{in.To, s.at(in.To)}); err != nil {
+		return 0, err
+	}
+	return sum * w.Seconds() / in.Seconds(), nil
+}
+
+// longestSampling is a distance of samples that is no gap however short the window
+// is, in seconds.
+const longestSampling = 2
+
+// Mean is the mean of a gauge over a window.
+func (s *Series) Mean(w Window) (float64, error) {
+	area, err := s.Area(w)
+	return area / w.Seconds(), err
+}
+
+// Max is the largest sample there is.
+func (s *Series) Max() float64 {
+	most := math.Inf(-1)
+	for _, x := range s.Samples {
+		most = max(most, x.Value)
+	}
+	return most
+}
