@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
@@ -43,7 +44,7 @@ func Planned(plan *study.Plan, site *study.Site) ([]string, error) {
 				bases[part.Price.String()] = true
 			}
 		}
-		line := fmt.Sprintf("%.2f %s at %s", total, table.Currency, strings.Join(slices.Sorted(maps.Keys(bases)), " and "))
+		line := fmt.Sprintf("%s %s at %s", money(total), table.Currency, strings.Join(slices.Sorted(maps.Keys(bases)), " and "))
 		if len(bases) == 0 {
 			line = "– " + table.Currency
 		}
@@ -53,4 +54,12 @@ func Planned(plan *study.Plan, site *study.Site) ([]string, error) {
 		lines = append(lines, line)
 	}
 	return lines, nil
+}
+
+// money is an amount to the hundredth, or to two digits where that is less.
+func money(amount float64) string {
+	if amount > 0 && amount < 0.1 {
+		return strconv.FormatFloat(amount, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(amount, 'f', 2, 64)
 }

@@ -65,6 +65,16 @@ func (s *study) choose() {
 	s.byLimits(limits, words)
 }
 
+// imported reports whether all runs are other programs' logs or tables.
+func (s *study) imported() bool {
+	for _, runs := range s.runs {
+		if slices.ContainsFunc(runs, func(o *scaling.Observation) bool { return o.Parameters["import.format"] == nil }) {
+			return false
+		}
+	}
+	return true
+}
+
 // nothing says why there is no candidate.
 func (s *study) nothing() {
 	s.Objective = "any worker count"
@@ -75,6 +85,11 @@ func (s *study) nothing() {
 	}
 	if len(s.runs) == 0 {
 		s.Reason[1] = "No run has finished successfully yet."
+	} else if s.imported() {
+		s.Reason[1] = "Its imported runs state neither a throughput nor a time to a target."
+		if s.curve.Measured(measure.TrainSeconds) {
+			s.Reason[1] += " If each is a whole training, `scalebench advise -m train_seconds` compares their times."
+		}
 	}
 	if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
 		s.Reason[1] = "Its runs report no steps and reach no target."
