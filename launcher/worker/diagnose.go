@@ -73,8 +73,15 @@ func Diagnose(output string) string {
 		}
 		return bounded(found) + " (" + at + ")"
 	}
+	lines, boxed := unboxed(lines)
+	if boxed.why != "" {
+		return bounded(boxed.why)
+	}
 	for i := len(lines) - 1; i >= 0; i-- {
 		last := strings.TrimSpace(lines[i])
+		if boxed.summary != "" && last != "" && !complaint.MatchString(last) {
+			continue // what the program said when all was well
+		}
 		switch {
 		case last == "":
 		case complaint.MatchString(last):
@@ -83,7 +90,67 @@ func Diagnose(output string) string {
 			return "its last output was: " + bounded(last)
 		}
 	}
-	return ""
+	return bounded(boxed.summary)
+}
+
+// boxes are what MPI launchers say between two rules: why something cannot start, and
+// in a summary that a process has ended, of which the program itself may say more.
+type boxes struct{ why, summary string }
+
+var (
+	// A rule of Open MPI, or of MPICH and Intel MPI.
+	rule = regexp.MustCompile(`^(-{60,}|={60,})$`)
+	// sums are the beginnings of summaries.
+	sums = regexp.MustCompile(`^(Primary job|mpirun (detected|noticed)|prterun (detected|noticed)|MPI_ABORT was invoked|BAD TERMINATION)`)
+	// launchers are words by which a box is known to be a launcher's.
+	launchers = regexp.MustCompile(`\bMPI\b|MPI_|OMPI|ORTE|PRTE|PMIx|PMI\d?_|mpirun|prterun|not enough slots|remote daemon`)
+	// afterwards is what Open MPI adds on the way down, outside boxes.
+	afterwards = regexp.MustCompile(`^\*\*\* |Local abort before MPI_INIT|more processes? (has|have) sent help message|to see all help / error messages|YOUR APPLICATION TERMINATED`)
+)
+
+// unboxed takes the boxes out of the lines: what is left, and what the boxes say, each
+// by its first paragraph. The last one that is no summary says why.
+func unboxed(lines []string) (left []string, b boxes) {
+	for i := 0; i < len(lines); i++ {
+		if !rule.MatchString(lines[i]) {
+			if !afterwards.MatchString(lines[i]) {
+				left = append(left, lines[i])
+			}
+			continue
+		}
+		end := i + 1
+		for end < len(lines) && lines[end] != lines[i] {
+			end++
+		}
+		if end == len(lines) { // no box: a line of the program's own
+			left = append(left, lines[i])
+			continue
+		}
+		var words []string
+		for _, line := range lines[i+1 : end] {
+			line = strings.TrimSpace(strings.TrimLeft(line, "= "))
+			if line == "" && len(words) > 0 {
+				break
+			}
+			words = append(words, strings.Fields(line)...)
+		}
+		switch text := strings.Join(words, " "); {
+		case text == "":
+		case sums.MatchString(text):
+			b.summary = text
+		case launchers.MatchString(text):
+			b.why = text
+		default: // a table of the program's own
+			left = append(left, lines[i:end]...)
+			i = end - 1
+			continue
+		}
+		i = end
+	}
+	if b.why == "" && b.summary == "" { // rules of the program's own output
+		return lines, b
+	}
+	return left, b
 }
 
 // plain are the lines of a text as a terminal shows them, without colours and

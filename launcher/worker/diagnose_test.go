@@ -18,6 +18,8 @@ Traceback (most recent call last):
 KeyError: 'labels'
 `
 
+const mpiRule = "--------------------------------------------------------------------------\n"
+
 func TestOf(t *testing.T) {
 	for name, c := range map[string]struct{ output, want string }{
 		"nothing":     {"", ""},
@@ -34,6 +36,17 @@ func TestOf(t *testing.T) {
 		"syntax":      {"  File \"/home/u/train.py\", line 3\n    x = = 1\n        ^\nSyntaxError: invalid syntax\n", "SyntaxError: invalid syntax (train.py:3)"},
 		"coloured":    {"\x1b[31mTraceback\x1b[0m\n  File \"/home/u/\x1b[35mtrain.py\x1b[0m\", line \x1b[35m2\x1b[0m\n\x1b[1;35mOSError\x1b[0m: gone\n", "OSError: gone (train.py:2)"},
 		"no script":   {"python3: can't open file '/home/u/x.py': [Errno 2] No such file or directory\n", "python3: can't open file '/home/u/x.py': [Errno 2] No such file or directory"},
+		"MPI cannot start": {mpiRule + "There are not enough slots available in the system to satisfy the 4\nslots that were requested by the application:\n\n  ./a.out\n\nEither request fewer procs\n" + mpiRule,
+			"There are not enough slots available in the system to satisfy the 4 slots that were requested by the application:"},
+		"MPI of another kind": {mpiRule + "PMI2_Init failed to intialize.  Return code: 14\n" + mpiRule + mpiRule + "The application appears to have been direct launched using \"srun\",\nbut OMPI was not built with SLURM's PMI support and therefore cannot\nexecute.\n\nPlease configure.\n" + mpiRule + "*** An error occurred in MPI_Init_thread\n[node1:12345] Local abort before MPI_INIT completed completed successfully\n",
+			"The application appears to have been direct launched using \"srun\", but OMPI was not built with SLURM's PMI support and therefore cannot execute."},
+		"MPI_Abort": {"step 1\n" + mpiRule + "MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\nwith errorcode 17.\n\nNOTE: invoking\n" + mpiRule,
+			"MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD with errorcode 17."},
+		"before MPI_Abort": {"fatal: no input deck\n" + mpiRule + "MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\nwith errorcode 17.\n" + mpiRule, "fatal: no input deck"},
+		"MPICH": {"step 1\n" + strings.Repeat("=", 83) + "\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 7 RUNNING AT node1\n=   EXIT CODE: 9\n" + strings.Repeat("=", 83) + "\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n",
+			"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES PID 7 RUNNING AT node1 EXIT CODE: 9"},
+		"a table of its own": {mpiRule + "epoch | loss\n" + mpiRule + "    1 | 0.5\n" + mpiRule, "its last output was: " + strings.TrimSpace(mpiRule)},
+		"rules of its own":   {mpiRule + "epoch 3\n", "its last output was: epoch 3"},
 		// What was said when all was well is no cause.
 		"chatter":           {"epoch 3: loss 0.25\n", "its last output was: epoch 3: loss 0.25"},
 		"a progress bar":    {"10%\r20%\rfatal: the disk is gone\r\n", "fatal: the disk is gone"},
