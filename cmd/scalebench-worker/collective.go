@@ -26,6 +26,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
+func init() {
+	programs = append(programs, collectiveCommand())
+}
+
 func collectiveCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "collective",

@@ -39,6 +39,10 @@ type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
+// programs are the commands that run one rank of a kind of workload. The file of each kind
+// adds its own: a build that leaves the file out lacks the command.
+var programs []*cli.Command
+
 func run(args []string, stdout, stderr io.Writer) int {
 	app := &cli.App{
 		Name:      "scalebench-worker",
@@ -61,8 +65,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 				Action: supervise,
 			},
 			{Name: "version", Usage: "print the version and the commit it was built from", Action: printVersion},
-			{Name: "train", Usage: "one rank of the native trainer, as run starts it", Action: trainNative},
-			collectiveCommand(),
+		}, programs, []*cli.Command{
 			{
 				Name:   "probe",
 				Usage:  "say what a process sees here; in a job of scalebench doctor, answer its question",

@@ -26,6 +26,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
+func init() {
+	programs = append(programs, &cli.Command{Name: "preprocess", Usage: "one rank of a preprocessing, as run starts it", Action: preprocessSamples})
+}
+
 // preprocessSamples is one rank of a preprocessing.
 func preprocessSamples(c *cli.Context) error {
 	p, err := openProgram()

@@ -31,6 +31,10 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
+func init() {
+	programs = append(programs, &cli.Command{Name: "serve", Usage: "one rank of a service, as run starts it: its load, or a replica", Action: serveReplicas})
+}
+
 // serveReplicas is one rank of a service. Rank 0 puts it under load; the last ranks,
 // as many as there are workers, each run a replica; those between keep the load
 // generator's node for it.

@@ -11,6 +11,10 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
+func init() {
+	programs = append(programs, &cli.Command{Name: "train", Usage: "one rank of the native trainer, as run starts it", Action: trainNative})
+}
+
 // trainNative is one rank of a training.
 func trainNative(c *cli.Context) error {
 	p, err := openProgram()

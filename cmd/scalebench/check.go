@@ -166,7 +166,7 @@ func atMost(plan *study.Plan, site *study.Site) (string, error) {
 
 // modelOf is the model of a point as the study names it.
 func modelOf(st *study.Study, p study.Point) string {
-	if !p.Workload.Serves() {
+	if !p.Workload.UnderLoad() {
 		return p.Workload.Train.Model
 	}
 	if name, err := filepath.Rel(st.Command.Folder, p.ModelFile()); err == nil && filepath.IsLocal(name) {

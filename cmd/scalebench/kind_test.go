@@ -10,7 +10,7 @@ import (
 
 // A new kind of workload is the files and lines that docs/design.md and
 // CONTRIBUTING.md say, and no change to what is there. The one of this test
-// lives in testdata/kind: the programs are built with its three files and four
+// lives in testdata/kind: the programs are built with its three files and two
 // lines laid over the source. Three of its keys have names of a training's, two
 // of them another type.
 func TestNewKind(t *testing.T) {
@@ -19,10 +19,8 @@ func TestNewKind(t *testing.T) {
 		"metrics/measure/answering.go":       "kind/measure.go.txt",
 		"cmd/scalebench-worker/answering.go": "kind/worker.go.txt",
 	}, map[string]insertion{
-		"launcher/study/point.go":       {"	Collective Collective\n", "	Answering  Answering\n"},
-		"launcher/study/kind.go":        {"	\"collective\": collective,\n", "	\"answering\":  answering,\n"},
-		"metrics/measure/kind.go":       {"	collective,\n", "	answering,\n"},
-		"cmd/scalebench-worker/main.go": {"			collectiveCommand(),\n", "			{Name: \"answering\", Usage: \"one rank of a service\", Action: answer},\n"},
+		"launcher/study/point.go": {"	Collective Collective\n", "	Answering  Answering\n"},
+		"metrics/measure/kind.go": {"	collective,\n", "	answering,\n"},
 	}, "./cmd/scalebench", "./cmd/scalebench-worker")
 	scalebench, write, has, dir := s.run, s.write, s.has, s.dir
 	const study = "[study]\nname = \"service\"\n[workload]\nkind = \"answering\"\n[sweep]\nworkers = [1]\nload = [20, 40]\n"

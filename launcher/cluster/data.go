@@ -63,7 +63,7 @@ func (c *checker) model(p study.Point) {
 // samples holds the files that requests to a model are made of, and their answers.
 func (c *checker) samples(p study.Point) {
 	w := p.Workload.Serve
-	if !p.Workload.Serves() || w.Inputs == "" {
+	if w.Inputs == "" {
 		return
 	}
 	if err, ok := errors.AsType[*target.SampleError](target.CheckSamples(w.Inputs.Of(), w.Outputs.Of(), w.Batch)); ok {

@@ -124,7 +124,7 @@ const elsewhere = "; if only the compute nodes have it, give --unchecked to subm
 
 // worker holds our own worker, whose ordinary build uses no GPU.
 func (c *checker) worker(p study.Point, site *study.Site) {
-	if p.Resources.Device != "gpu" || p.Framework != "native" || !p.Workload.Trains() && p.Workload.Kind != "collective" {
+	if p.Resources.Device != "gpu" || p.Framework != "native" || !p.Workload.OnGPUs() {
 		return
 	}
 	path, err := launcher.Worker(site.Worker)

@@ -102,7 +102,7 @@ func once(p study.Point) bool { return p.Command.Start == study.StartOnce }
 // used are the keys whose values reach a command, by the placeholders in it.
 func used(p study.Point) (keys []string) {
 	c := p.Command
-	if p.Workload.Serves() { // the load generator is told of all
+	if p.Workload.UnderLoad() { // the load generator is told of all
 		keys = p.WorkloadKeys()
 	}
 	for _, text := range slices.Concat(c.Run, []string{c.Directory}, slices.Collect(maps.Values(c.Environment))) {

@@ -76,12 +76,12 @@ func (f Framework) Once(p study.Point) bool { return f.StartsUsers(p) && once(p)
 
 // StartsUsers reports whether what the supervisor starts is the program of
 // [command] itself. A service's is started by our own, which asks it.
-func (f Framework) StartsUsers(p study.Point) bool { return f.UserProgram && !p.Workload.Serves() }
+func (f Framework) StartsUsers(p study.Point) bool { return f.UserProgram && !p.Workload.UnderLoad() }
 
 // Started is what the supervisor starts, by its arguments. Of a service that is our
 // own program, which starts Command as a replica.
 func (f Framework) Started(s Rank) []string {
-	if s.Point.Workload.Serves() {
+	if s.Point.Workload.UnderLoad() {
 		return native.Command(s)
 	}
 	return f.Command(s)

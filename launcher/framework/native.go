@@ -17,7 +17,7 @@ var native = Framework{
 	Name: "native",
 	Check: func(p study.Point) map[string]string {
 		wrong := map[string]string{}
-		if s := p.Workload.Serve; p.Workload.Serves() && s.Target != study.URL {
+		if s := p.Workload.Serve; p.Workload.UnderLoad() && s.Target != study.URL {
 			if s.Target == study.GRPC {
 				wrong["workload.target"] = "\"grpc\" needs a server that speaks gRPC, and scalebench's own speaks HTTP; triton, mlserver and kserve speak it, or set framework = [\"command\"] and start one with [command]"
 			}

@@ -186,7 +186,7 @@ func findPlaceholder(found string, p study.Point) placeholder {
 // rates are a training's.
 func (q placeholder) fits(p study.Point) bool {
 	if q.serves {
-		return p.Workload.Serves()
+		return p.Workload.UnderLoad()
 	}
 	return p.Workload.Trains() || len(q.uses) == 0 || !strings.HasPrefix(q.uses[0], "workload.")
 }

@@ -25,8 +25,11 @@ var CollectiveOps = []string{"all_reduce", "reduce_scatter", "all_gather", "broa
 // uses, "tcp" and "shm" force one transport, "nccl" is for GPUs.
 var CollectiveBackends = []string{"auto", "tcp", "shm", "nccl"}
 
+func (Collective) kind() kind { return collective }
+
 var collective = kind{
-	keys:       "Collective",
+	onGPUs:     true,
+	bounds:     []string{"workload.iterations", "workload.max_bytes"},
 	frameworks: []string{"native"},
 	defaults: Workload{Kind: "collective", Collective: Collective{
 		Ops:              []string{},

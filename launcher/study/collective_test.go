@@ -101,7 +101,7 @@ func TestCollectiveRefused(t *testing.T) {
 // Two kinds may have a key of the same name, but within one it must be clear
 // which field it is.
 func TestKindsAreWhole(t *testing.T) {
-	for name, k := range kinds {
+	for name, k := range kinds() {
 		if k.defaults.Kind != name {
 			t.Errorf("kind %s has defaults of kind %q", name, k.defaults.Kind)
 		}

@@ -45,7 +45,7 @@ func idleKeys(p *Point) map[string]idle {
 // none of its placeholders stands for.
 func untold(f Framework, p *Point) map[string]idle {
 	list := map[string]idle{}
-	for _, field := range pointFields[p.Workload.Kind] {
+	for _, field := range pointFields()[p.Workload.Kind] {
 		if p.Reaches(field.path) {
 			continue
 		}
@@ -89,7 +89,7 @@ func (x *expansion) ignored(f Framework, p *Point) {
 			idle[path] = accumulated
 		}
 	}
-	for _, field := range pointFields[p.Workload.Kind] {
+	for _, field := range pointFields()[p.Workload.Kind] {
 		why, none := idle[field.path]
 		if !none {
 			x.used[field.path] = true

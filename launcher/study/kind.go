@@ -7,13 +7,15 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// kind is a kind of workload: its keys, their defaults and what they may be. A
-// new kind is one file like train.go, one line in kinds and one in Workload; the
-// program that runs it is a command of scalebench-worker with the kind's name.
+// A kind is a kind of workload: its keys, their defaults and what they may be, and what
+// the rest of a study asks about it. A new kind is one file like train.go, whose keys have
+// the method kind, and one line in Workload; the program that runs it is a command of
+// scalebench-worker with the kind's name.
 type kind struct {
-	keys     string // field of Workload that holds them
+	keys     string // field of Workload that holds them; kinds fills it in
 	defaults Workload
 	rules    map[string]rule // by TOML path
 	// follows names, by TOML path, the keys that a problem told of that path can
@@ -23,6 +25,10 @@ type kind struct {
 	plausible map[string]any
 	// brought are the keys that a program of [command] need not be told.
 	brought []string
+	trains  bool     // it has steps, epochs and a batch
+	loaded  bool     // our load generator starts the framework's program, and sends it requests
+	onGPUs  bool     // our own worker computes it on GPUs
+	bounds  []string // its keys, by TOML path, that bound what a run does: lower, it is shorter
 	// expand fills in what follows from the keys of a point and says, by TOML
 	// path, what does not fit together.
 	expand func(*Point) map[string]string
@@ -41,25 +47,35 @@ type kind struct {
 	beside func(*Point) (ranks, nodes int)
 }
 
-var kinds = map[string]kind{
-	defaultKind:  train,
-	"collective": collective,
-	"serve":      serve,
-	"preprocess": preprocess,
-}
+// declared is a field of Workload: the keys of a kind.
+type declared interface{ kind() kind }
+
+// kinds returns the kinds by their names: those that the fields of Workload declare.
+var kinds = sync.OnceValue(func() map[string]kind {
+	list := map[string]kind{}
+	workload := reflect.ValueOf(Workload{})
+	for i := range workload.NumField() {
+		if keys, ok := workload.Field(i).Interface().(declared); ok {
+			k := keys.kind()
+			k.keys = workload.Type().Field(i).Name
+			list[k.defaults.Kind] = k
+		}
+	}
+	return list
+})
+
+// kindOf returns the kind of the workload; the zero kind where it has none.
+func (w Workload) kindOf() kind { return kinds()[w.Kind] }
 
 const defaultKind = "train"
 
 // Kinds are the names of the kinds of workload.
-func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds())) }
 
 // fields are the keys of [workload], by their place in Workload.
 func (k kind) fields() fieldSet {
 	workload := reflect.TypeFor[Workload]()
-	own, ok := workload.FieldByName(k.keys)
-	if !ok {
-		panic("study: Workload has no field " + k.keys) // a line that a new kind forgot
-	}
+	own, _ := workload.FieldByName(k.keys)
 	name, _ := workload.FieldByName("Kind")
 	set := fieldSet{keys: []string{"kind"}, byKey: map[string]reflect.StructField{"kind": name}}
 	for key, f := range fieldsOf(own.Type).all() {
@@ -75,7 +91,7 @@ func (k kind) fields() fieldSet {
 func (k kind) elsewhere(d *decoder) []string {
 	var keys []string
 	if d.flaws.in("workload.kind") {
-		for _, other := range kinds {
+		for _, other := range kinds() {
 			keys = append(keys, other.fields().keys...)
 		}
 	}
@@ -89,7 +105,7 @@ func (w Workload) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	text := append([]byte(`{"kind":`), name...)
-	if k, ok := kinds[w.Kind]; ok {
+	if k, ok := kinds()[w.Kind]; ok {
 		own, err := json.Marshal(reflect.ValueOf(w).FieldByName(k.keys).Interface())
 		if err != nil {
 			return nil, err
@@ -108,7 +124,7 @@ func (w *Workload) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	w.Kind = head.Kind
-	k, ok := kinds[w.Kind]
+	k, ok := kinds()[w.Kind]
 	switch {
 	case w.Kind == "":
 		return nil // a point that says nothing of it, as MarshalJSON writes one
@@ -118,9 +134,15 @@ func (w *Workload) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, reflect.ValueOf(w).Elem().FieldByName(k.keys).Addr().Interface())
 }
 
-// Trains reports whether the workload is a training, which has steps, epochs and
-// a batch.
-func (w Workload) Trains() bool { return w.Kind == defaultKind }
+// Trains reports whether the workload has steps, epochs and a batch.
+func (w Workload) Trains() bool { return w.kindOf().trains }
+
+// UnderLoad reports whether the run is our load generator's, which starts the framework's
+// program as a replica of a service and sends it requests.
+func (w Workload) UnderLoad() bool { return w.kindOf().loaded }
+
+// OnGPUs reports whether our own worker computes the workload on GPUs.
+func (w Workload) OnGPUs() bool { return w.kindOf().onGPUs }
 
 // runBy reports whether a framework can run the kind.
 func (k kind) runBy(f Framework) bool {

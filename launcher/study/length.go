@@ -19,7 +19,7 @@ const usualProbes = 10
 func (s *Study) Lengths(p *Plan) (says []string, doubts Problems) {
 	for _, planned := range p.Points {
 		w, limit := planned.Point.Workload.Serve, time.Duration(planned.Point.Resources.Time)
-		if !planned.Point.Workload.Serves() {
+		if !planned.Point.Workload.UnderLoad() {
 			continue
 		}
 		loads := len(w.Batch) * (len(w.Threads) + len(w.Rate))

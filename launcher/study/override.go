@@ -86,9 +86,9 @@ func override(source []byte, words []string) (text []byte, origin []int, list []
 		}
 		given = append(given, a)
 	}
-	k, known := kinds[kindName]
+	k, known := kinds()[kindName]
 	if !known {
-		k = kinds[defaultKind]
+		k = kinds()[defaultKind]
 	}
 	names := e.names(k)
 	set := map[string]string{} // canonical path to the word that set it
@@ -125,7 +125,7 @@ func override(source []byte, words []string) (text []byte, origin []int, list []
 // Overridable are the keys that the command line may set, by their paths and, where
 // no other key shares it, by their last parts.
 func Overridable() []string {
-	names := (&editor{}).names(kinds[defaultKind])
+	names := (&editor{}).names(kinds()[defaultKind])
 	list := slices.Clone(names.paths)
 	for short, paths := range names.short {
 		if len(paths) == 1 {

@@ -144,7 +144,7 @@ func (d *decoder) parameters(k kind) Own {
 		return nil
 	}
 	own := Own{}
-	taken := shortKeys(pointFields[k.defaults.Kind])
+	taken := shortKeys(pointFields()[k.defaults.Kind])
 	for name, p := range t {
 		path := parameterPrefix + name
 		var v Scalar

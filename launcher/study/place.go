@@ -103,7 +103,7 @@ func (x *expansion) spread(p *Point, q Partition) string {
 	}
 	p.Nodes = p.Workers / p.WorkersPerNode
 	p.Beside, p.BesideNodes = 0, 0
-	if beside := kinds[p.Workload.Kind].beside; beside != nil {
+	if beside := kinds()[p.Workload.Kind].beside; beside != nil {
 		p.Beside, p.BesideNodes = beside(p)
 		if p.BesideNodes == 0 && p.Nodes > 1 {
 			wrong := fmt.Sprintf("%d workers take %d nodes of %d, but the load generator has its cores on one", p.Workers, p.Nodes, p.WorkersPerNode)

@@ -134,7 +134,7 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 	}
 	x := expansion{study: s, site: site, flaws: known, variant: map[string]*Site{}, texts: map[string]string{}, seen: map[string]bool{}, said: map[string]bool{},
 		used: map[string]bool{}, idle: map[string]idle{}}
-	x.defaults = keyTexts(&Point{Workload: kinds[s.Workload.Kind].defaults, Data: defaultData, Command: defaultCommand, Resources: defaultResources})
+	x.defaults = keyTexts(&Point{Workload: kinds()[s.Workload.Kind].defaults, Data: defaultData, Command: defaultCommand, Resources: defaultResources})
 	x.defaults["workload.kind"] = strconv.Quote(defaultKind)
 	if site != unread {
 		x.variants()
@@ -218,7 +218,7 @@ type expansion struct {
 // study that it may follow from.
 func (x *expansion) problem(path, message string, from ...string) {
 	key := path + "\x00" + message
-	if x.said[key] || x.flaws.explain(kinds[x.study.Workload.Kind], path, from) {
+	if x.said[key] || x.flaws.explain(kinds()[x.study.Workload.Kind], path, from) {
 		return
 	}
 	x.said[key] = true
@@ -241,7 +241,7 @@ func (x *expansion) point(p Point) []Planned {
 		p.Resources.Device = cmp.Or(v.Device, p.Resources.Device)
 		p.Resources.CPUsPerWorker = cmp.Or(v.CPUsPerWorker, p.Resources.CPUsPerWorker)
 	}
-	k := kinds[p.Workload.Kind]
+	k := kinds()[p.Workload.Kind]
 	if !k.runBy(f) {
 		x.problem("framework", k.notRunBy(f, s.frameworks))
 		return nil

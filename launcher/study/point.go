@@ -67,7 +67,7 @@ func (p *Point) Enforces(key string) bool { return slices.Contains(p.Enforced, k
 // Check says what in a point that was read back cannot be from a plan. It bounds
 // what others compute with; the study was checked key by key when it was read.
 func (p *Point) Check() error {
-	if _, known := kinds[p.Workload.Kind]; !known && p.Workload.Kind != "" {
+	if _, known := kinds()[p.Workload.Kind]; !known && p.Workload.Kind != "" {
 		return fmt.Errorf("workload.kind = %q is not known", p.Workload.Kind)
 	}
 	for _, b := range []struct {
@@ -109,18 +109,12 @@ func (p *Point) Gather() {
 // Lengths are the keys, by TOML path, that bound what a run does: lower, it is
 // shorter. A command has those that it is told of.
 func (p *Point) Lengths() []string {
-	t := p.Workload.Train
+	k := p.Workload.kindOf()
 	var list []string
-	for _, key := range []struct {
-		path string
-		set  bool
-	}{
-		{"workload.epochs", t.Epochs > 0}, {"workload.max_steps", t.MaxSteps > 0}, {"workload.max_minutes", t.MaxMinutes > 0},
-		{"workload.duration", p.Workload.Serve.Duration > 0}, {"workload.passes", p.Workload.Preprocess.Passes > 0},
-		{"workload.iterations", p.Workload.Collective.Iterations > 0}, {"workload.max_bytes", p.Workload.Collective.MaxBytes > 0},
-	} {
-		if key.set && p.Reaches(key.path) {
-			list = append(list, key.path)
+	for _, path := range k.bounds {
+		f := k.fields().byKey[strings.TrimPrefix(path, "workload.")]
+		if !reflect.ValueOf(p.Workload).FieldByIndex(f.Index).IsZero() && p.Reaches(path) {
+			list = append(list, path)
 		}
 	}
 	return list
@@ -129,7 +123,7 @@ func (p *Point) Lengths() []string {
 // Key is the value of a key of the workload's own kind, by its name in the TOML,
 // as text; ok is false where the kind has no such key.
 func (p *Point) Key(name string) (text string, ok bool) {
-	k, ok := kinds[p.Workload.Kind]
+	k, ok := kinds()[p.Workload.Kind]
 	if !ok {
 		return "", false
 	}
@@ -147,7 +141,7 @@ func (p *Point) Key(name string) (text string, ok bool) {
 // WorkloadKeys are the TOML paths of the keys of the workload's kind.
 func (p *Point) WorkloadKeys() []string {
 	var list []string
-	for _, f := range pointFields[p.Workload.Kind] {
+	for _, f := range pointFields()[p.Workload.Kind] {
 		if strings.HasPrefix(f.path, "workload.") {
 			list = append(list, f.path)
 		}

@@ -46,7 +46,7 @@ func (d *decoder) points(k kind, s Study) {
 	standIn := Point{Workload: k.defaults, Data: defaultData, Command: defaultCommand, Resources: defaultResources}
 	standIn.Command.Folder, standIn.Command.Patterns = s.Command.Folder, s.Command.Patterns
 	flaws := maps.Clone(d.flaws)
-	for _, f := range pointFields[s.Workload.Kind] {
+	for _, f := range pointFields()[s.Workload.Kind] {
 		for _, values := range []map[string]any{plausible, k.plausible} {
 			if v, ok := values[f.path]; ok {
 				f.set(&standIn, reflect.ValueOf(v))
@@ -119,7 +119,7 @@ func (d *decoder) sweepFlawed(f pointField) bool {
 
 // keyOf is the key of the points of a kind that has this path.
 func keyOf(kind, path string) pointField {
-	list := pointFields[kind]
+	list := pointFields()[kind]
 	return list[slices.IndexFunc(list, func(f pointField) bool { return f.path == path })]
 }
 

@@ -54,8 +54,10 @@ var PreprocessCaches = []string{"cold", "warm", "memory"}
 // node have it, else Go's own.
 var PreprocessDecoders = []string{"auto", "go", "turbojpeg"}
 
+func (Preprocess) kind() kind { return preprocess }
+
 var preprocess = kind{
-	keys:       "Preprocess",
+	bounds:     []string{"workload.passes"},
 	frameworks: []string{"native"},
 	defaults: Workload{Kind: "preprocess", Preprocess: Preprocess{
 		Format: "jpeg", Cache: "warm", Passes: 1, Decoder: "auto", Resize: 256, Crop: 224, Shard: 64 << 20, Ceilings: true,

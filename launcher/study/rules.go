@@ -180,7 +180,7 @@ func (d *decoder) checkValues(k kind, s *Study) {
 		}
 	}
 	base := Point{Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
-	for _, f := range pointFields[s.Workload.Kind] {
+	for _, f := range pointFields()[s.Workload.Kind] {
 		if f.path == "workers" || slices.Contains(k.brought, f.path) && s.bringsAll() && !d.has(f.path) {
 			continue // workers stand in the sweep only
 		}

@@ -65,8 +65,11 @@ const (
 // readyPath is what the Open Inference Protocol has for a server that is ready.
 const readyPath = "/v2/health/ready"
 
+func (Serve) kind() kind { return serve }
+
 var serve = kind{
-	keys:       "Serve",
+	loaded:     true,
+	bounds:     []string{"workload.duration"},
 	frameworks: []string{"native", "command"},
 	servers:    true,
 	defaults: Workload{Kind: "serve", Serve: Serve{
@@ -197,7 +200,7 @@ func (w Serve) named(framework string) bool { return w.Target == URL || framewor
 // that runs already have their own names for their model.
 func (p Point) ModelFile() string {
 	w := p.Workload.Serve
-	if !p.Workload.Serves() || w.named(p.Framework) || strings.HasPrefix(w.Model, RandomModel) {
+	if w.named(p.Framework) || strings.HasPrefix(w.Model, RandomModel) {
 		return ""
 	}
 	return w.Model
@@ -208,9 +211,6 @@ func (p Point) ModelFile() string {
 func (p Point) RequestFiles() map[string]string {
 	paths := map[string]string{}
 	w := p.Workload.Serve
-	if !p.Workload.Serves() {
-		return paths
-	}
 	all := slices.AppendSeq([]string{w.Payload}, maps.Values(w.Inputs.Of()))
 	all = slices.AppendSeq(all, maps.Values(w.Outputs.Of()))
 	slices.Sort(all)
@@ -257,9 +257,6 @@ func (s Serve) Starts() bool { return s.Target == HTTP || s.Target == GRPC }
 func (s Serve) OverGRPC() bool {
 	return s.Target == GRPC || s.Target == URL && (strings.HasPrefix(s.URL, "grpc://") || strings.HasPrefix(s.URL, "grpcs://"))
 }
-
-// Serves reports whether the workload is a service, whose workers are replicas.
-func (w Workload) Serves() bool { return w.Kind == "serve" }
 
 var pathPattern = regexp.MustCompile(`^/[!-~]*$`)
 

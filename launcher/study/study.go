@@ -114,7 +114,7 @@ func homes() map[string]string {
 		name string
 		keys fieldSet
 	}{
-		{"resources", fieldsOf(reflect.TypeFor[Resources]())}, {"workload", kinds[defaultKind].fields()}, {"data", fieldsOf(reflect.TypeFor[Data]())},
+		{"resources", fieldsOf(reflect.TypeFor[Resources]())}, {"workload", kinds()[defaultKind].fields()}, {"data", fieldsOf(reflect.TypeFor[Data]())},
 		{"command", fieldsOf(reflect.TypeFor[Command]())}, {"policy", fieldsOf(reflect.TypeFor[Policy]())}, {"telemetry", fieldsOf(reflect.TypeFor[Telemetry]())}, {"study", fieldsOf(reflect.TypeFor[header]())},
 	} {
 		for _, key := range t.keys.keys {
@@ -280,16 +280,16 @@ func (d *decoder) workloadKind(workload table) kind {
 	name := defaultKind
 	if p, ok := workload["kind"]; ok && !d.value("workload.kind", p, &name) {
 		d.anyKind = true
-		return kinds[defaultKind]
+		return kinds()[defaultKind]
 	}
-	k, ok := kinds[name]
+	k, ok := kinds()[name]
 	if !ok {
 		d.problem("workload.kind", oneOf(name, Kinds()))
 		near := NearWords(name, Kinds())
 		if d.anyKind = len(near) == 0; d.anyKind {
-			return kinds[defaultKind]
+			return kinds()[defaultKind]
 		}
-		return kinds[near[0]]
+		return kinds()[near[0]]
 	}
 	return k
 }

@@ -500,7 +500,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, fields := range pointFields {
+	for kind, fields := range pointFields() {
 		for _, f := range fields {
 			if !strings.Contains(string(reference), "`"+f.key+"`") {
 				t.Errorf("%s does not explain %s of kind %s", path, f.path, kind)

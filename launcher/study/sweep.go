@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/BurntSushi/toml"
 )
@@ -76,7 +77,7 @@ func (f pointField) set(p *Point, v reflect.Value) {
 
 // fields are the point's keys.
 func (p *Point) fields() []pointField {
-	list := slices.Clip(pointFields[p.Workload.Kind])
+	list := slices.Clip(pointFields()[p.Workload.Kind])
 	for _, name := range p.Own.Names() {
 		list = append(list, parameterField(name))
 	}
@@ -85,11 +86,11 @@ func (p *Point) fields() []pointField {
 
 // pointFields are the keys of a point that a user can set, by the kind of
 // workload, in the order in which they stand in the documentation.
-var pointFields = func() map[string][]pointField {
+var pointFields = sync.OnceValue(func() map[string][]pointField {
 	point := reflect.TypeFor[Point]()
 	named := func(name string) []int { f, _ := point.FieldByName(name); return f.Index }
 	m := map[string][]pointField{}
-	for name, k := range kinds {
+	for name, k := range kinds() {
 		list := []pointField{
 			{"framework", "framework", named("Framework")},
 			{"workers", "workers", named("Workers")},
@@ -111,7 +112,7 @@ var pointFields = func() map[string][]pointField {
 		m[name] = list
 	}
 	return m
-}()
+})
 
 // shortKeys are the paths that each last part of a path stands for.
 func shortKeys(fields []pointField) map[string][]string {
@@ -144,7 +145,7 @@ func sweepable(kind string, own Own) (byName map[string]pointField, valid []stri
 			valid = append(valid, f.path)
 		}
 	}
-	if word := kinds[kind].workers; word != "" {
+	if word := kinds()[kind].workers; word != "" {
 		byName[word] = byName["workers"]
 		valid = append(valid, word)
 	}
@@ -211,7 +212,7 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 	for _, e := range entries {
 		path := "sweep." + e.name
 		f, ok := byName[e.name]
-		if name, own := strings.CutPrefix(e.name, parameterPrefix); !ok && own && parameterName.MatchString(name) && (shortKeys(pointFields[s.Workload.Kind])[name] == nil || slices.Contains(yielding, name)) {
+		if name, own := strings.CutPrefix(e.name, parameterPrefix); !ok && own && parameterName.MatchString(name) && (shortKeys(pointFields()[s.Workload.Kind])[name] == nil || slices.Contains(yielding, name)) {
 			f, ok = parameterField(name), true
 		}
 		if !ok {

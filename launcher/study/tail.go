@@ -19,7 +19,7 @@ func (s *Study) Tails(p *Plan) Problems {
 	var list Problems
 	for _, planned := range p.Points {
 		w := planned.Point.Workload.Serve
-		if !planned.Point.Workload.Serves() || len(w.Rate) == 0 {
+		if len(w.Rate) == 0 {
 			continue
 		}
 		shares := []float64{0.95, 0.99}

@@ -10,9 +10,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
+func (Train) kind() kind { return train }
+
 var train = kind{
-	keys: "Train",
-	data: true,
+	trains: true, onGPUs: true,
+	bounds: []string{"workload.epochs", "workload.max_steps", "workload.max_minutes"},
+	data:   true,
 	defaults: Workload{Kind: "train", Train: Train{
 		Precision:         "fp32",
 		Batch:             128,
