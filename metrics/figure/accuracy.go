@@ -66,9 +66,25 @@ func (j judged) againstSamples(d Data) (chart, error) {
 	}, func(o scaling.Observation, e scaling.Evaluation) float64 { return float64(e.Samples) * each(o) })
 }
 
+// where is the place of an evaluation on the x axis.
+type where func(scaling.Observation, scaling.Evaluation) float64
+
+// tracing is a chart of one line a run while it is drawn.
+type tracing struct {
+	chart
+	judged
+	at       where
+	byRun    map[string]scaling.Observation
+	bySeries bool // a series has one look; else each of its worker counts has its own
+	alone    bool // there is one series
+
+	targets       []float64
+	lines, missed int
+	labels, ends  []Mark
+}
+
 // traces draws one line a run, against at.
-func (j judged) traces(d Data, along func(most float64) axis, at func(scaling.Observation, scaling.Evaluation) float64) (chart, error) {
-	curves := d.Curves
+func (j judged) traces(d Data, along func(most float64) axis, at where) (chart, error) {
 	byRun := make(map[string]scaling.Observation, len(d.Observations))
 	longest := 0.0
 	for _, o := range d.Observations {
@@ -77,93 +93,100 @@ func (j judged) traces(d Data, along func(most float64) axis, at func(scaling.Ob
 			longest = max(longest, p.X)
 		}
 	}
-	c := chart{x: along(longest), y: newAxis(j.title), scattered: true}
-	c.x.zero, c.y.zero, c.y.log = true, !j.log, j.log
-	var targets []float64
-	style, lines, missed := 0, 0, 0
-	var labels, ends []Mark
 	// Each worker count of each series has its own look, as long as these can
 	// be told apart; beyond that each series has.
 	looks := 0
-	for _, cv := range curves {
+	for _, cv := range d.Curves {
 		looks += len(cv.Points)
 	}
-	bySeries := looks > manyLooks && len(curves) > 1
-	for _, cv := range curves {
-		var last *XY
-		for i, p := range cv.Points {
-			name := shown(cv.Series)
-			switch {
-			case len(curves) == 1:
-				name = workers(p.Workers)
-			case !bySeries:
-				name += ", " + workers(p.Workers)
-			}
-			for _, r := range p.Runs {
-				o := byRun[r.ID]
-				line := j.trace(o, at)
-				if len(line) == 0 {
-					continue
-				}
-				lines++
-				end := Mark{Kind: End, Series: name, Points: line[len(line)-1:], style: style}
-				for _, target := range o.Targets() {
-					if target.Of != j.of {
-						continue // of another axis
-					}
-					targets = insert(targets, target.Value)
-					if o.Known(target.Time().Name) == nil {
-						end.Kind = Missed
-					}
-				}
-				if end.Kind == Missed {
-					missed++
-				}
-				if len(line) > 1 {
-					c.add(Mark{Kind: Trace, Series: name, Points: line, style: style})
-				}
-				ends = append(ends, end)
-				if last == nil || end.Points[0].X > last.X {
-					last = &end.Points[0]
-				}
-			}
-			if last == nil || bySeries && i < len(cv.Points)-1 {
-				continue
-			}
-			labels = append(labels, Mark{Kind: Label, Series: name, Points: []XY{*last}, Text: name, style: style})
-			style++
-			last = nil
-		}
+	c := tracing{chart: chart{x: along(longest), y: newAxis(j.title), scattered: true}, judged: j, at: at, byRun: byRun,
+		bySeries: looks > manyLooks && len(d.Curves) > 1, alone: len(d.Curves) == 1}
+	c.x.zero, c.y.zero, c.y.log = true, !j.log, j.log
+	for _, cv := range d.Curves {
+		c.series(cv)
 	}
-	if lines == 0 {
+	if c.lines == 0 {
 		return chart{}, fmt.Errorf("nothing to draw: no run has an evaluation%s", map[bool]string{true: " with a loss"}[j.of != measure.OfAccuracy])
 	}
-	for _, t := range targets {
+	for _, t := range c.targets {
 		c.add(Mark{Kind: Target, Points: []XY{{0, t}, {longest, t}}, style: -1})
-		labels = append(labels, Mark{Kind: Label, Points: []XY{{longest, t}}, Text: "target " + number.Short(t, 12), style: -1})
+		c.labels = append(c.labels, Mark{Kind: Label, Points: []XY{{longest, t}}, Text: "target " + number.Short(t, 12), style: -1})
 	}
-	c.marks = append(append(c.marks, ends...), labels...)
-	c.caption = append(scalings(curves), "One line per run.", perSeries("runs per point: ", curves, func(cv scaling.Curve) string {
+	c.marks = append(append(c.marks, c.ends...), c.labels...)
+	c.caption = append(scalings(d.Curves), "One line per run.", perSeries("runs per point: ", d.Curves, func(cv scaling.Curve) string {
 		return runsAt(cv, func(p scaling.Point) int { return len(p.Runs) })
 	}))
-	if bySeries {
+	if c.bySeries {
 		c.caption = append(c.caption, "A series' lines cover all its worker counts.")
 	}
 	switch {
-	case missed > 0:
-		c.caption = append(c.caption, fmt.Sprintf("Crosses: %d of %s missed a target.", missed, number.Count(lines, "run")))
-	case targets != nil:
+	case c.missed > 0:
+		c.caption = append(c.caption, fmt.Sprintf("Crosses: %d of %s missed a target.", c.missed, number.Count(c.lines, "run")))
+	case c.targets != nil:
 		c.caption = append(c.caption, "Every run reached its targets.")
 	}
 	err := c.fit()
 	if j.of == measure.OfAccuracy {
 		c.y.max = min(c.y.max, 1.05)
 	}
-	return c, err
+	return c.chart, err
+}
+
+// series draws the runs of a curve, and a label at the longest line of each look.
+func (c *tracing) series(cv scaling.Curve) {
+	var last *XY
+	for i, p := range cv.Points {
+		name := shown(cv.Series)
+		switch {
+		case c.alone:
+			name = workers(p.Workers)
+		case !c.bySeries:
+			name += ", " + workers(p.Workers)
+		}
+		style := len(c.labels) // each look has a label
+		for _, r := range p.Runs {
+			end := c.run(c.byRun[r.ID], name, style)
+			if end != nil && (last == nil || end.X > last.X) {
+				last = end
+			}
+		}
+		if last == nil || c.bySeries && i < len(cv.Points)-1 {
+			continue
+		}
+		c.labels = append(c.labels, Mark{Kind: Label, Series: name, Points: []XY{*last}, Text: name, style: style})
+		last = nil
+	}
+}
+
+// run draws a run and returns where its line ends; nil if it has none.
+func (c *tracing) run(o scaling.Observation, name string, style int) *XY {
+	line := c.trace(o, c.at)
+	if len(line) == 0 {
+		return nil
+	}
+	c.lines++
+	end := Mark{Kind: End, Series: name, Points: line[len(line)-1:], style: style}
+	for _, target := range o.Targets() {
+		if target.Of != c.of {
+			continue // of another axis
+		}
+		c.targets = insert(c.targets, target.Value)
+		if o.Known(target.Time().Name) == nil {
+			end.Kind = Missed
+		}
+	}
+	if end.Kind == Missed {
+		c.missed++
+	}
+	if len(line) > 1 {
+		c.add(Mark{Kind: Trace, Series: name, Points: line, style: style})
+	}
+	c.ends = append(c.ends, end)
+	return &end.Points[0]
 }
 
 // trace is a run's line against at, without what is no number.
-func (j judged) trace(o scaling.Observation, at func(scaling.Observation, scaling.Evaluation) float64) []XY {
+func (j judged) trace(o scaling.Observation, at where) []XY {
 	var line []XY
 	for _, e := range o.Evaluations {
 		y, ok := j.value(e)

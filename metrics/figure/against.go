@@ -14,9 +14,8 @@ import (
 // axis of the curves: latency over throughput, along the load.
 func against(x measure.Measure, ys []measure.Measure) build {
 	return func(d Data, _ Options) ([]chart, error) {
-		curves := d.Curves
 		var list []trend
-		for _, t := range measured(curves, ys...) {
+		for _, t := range measured(d.Curves, ys...) {
 			if slices.ContainsFunc(t.curve.Points, func(p scaling.Point) bool { return t.at(&p).Median != nil && p.Of(x.Name).Median != nil }) {
 				list = append(list, t)
 			}
@@ -24,62 +23,25 @@ func against(x measure.Measure, ys []measure.Measure) build {
 		if list == nil {
 			return nil, fmt.Errorf("nothing to draw: no point has both %s and %s", titles(ys), x.Title)
 		}
-		c := chart{scattered: true}
-		var labels []Mark
-		var xs, all []float64
-		missing := 0
+		c := pairs{chart: chart{scattered: true}, over: x}
 		for style, t := range list {
-			var line []XY
-			var medians []Mark
-			for i := range t.curve.Points {
-				p := &t.curve.Points[i]
-				h, v := p.Of(x.Name).Median, t.at(p).Median
-				if h == nil || v == nil {
-					if h != nil {
-						missing++
-					}
-					c.addLine(style, t.name, line)
-					line = nil
-					continue
-				}
-				at := XY{h.Value, v.Value}
-				for _, r := range p.Runs {
-					rx, okx := r.Values[x.Name]
-					ry, oky := r.Values[t.measure.Name]
-					if okx && oky && !math.IsNaN(rx+ry) && !math.IsInf(rx+ry, 0) {
-						c.add(Mark{Kind: Dot, Series: t.name, Points: []XY{{rx, ry}}, style: style, alone: true})
-						xs, all = append(xs, rx), append(all, ry)
-					}
-				}
-				if in := h.Interval; in != nil {
-					c.add(Mark{Kind: Bar, Series: t.name, Points: []XY{{in.Low, at.Y}, {in.High, at.Y}}, style: style, alone: true})
-				}
-				if in := v.Interval; in != nil {
-					c.add(Mark{Kind: Bar, Series: t.name, Points: []XY{{at.X, in.Low}, {at.X, in.High}}, style: style, alone: true})
-				}
-				medians = append(medians, Mark{Kind: Median, Series: t.name, Points: []XY{at}, style: style})
-				line = append(line, at)
-				xs, all = append(xs, at.X), append(all, at.Y)
-			}
-			c.addLine(style, t.name, line)
-			c.marks = append(c.marks, medians...)
-			labels = append(labels, Mark{Kind: Label, Series: t.name, Points: medians[len(medians)-1].Points, Text: t.name, style: style})
+			c.trend(style, t)
 		}
-		c.x, c.y = measureAxis(x, slices.Max(xs)), measuresAxis(ys, slices.Max(all))
-		for of, values := range map[*axis][]float64{&c.x: xs, &c.y: all} {
+		c.x, c.y = measureAxis(x, slices.Max(c.xs)), measuresAxis(ys, slices.Max(c.ys))
+		for of, values := range map[*axis][]float64{&c.x: c.xs, &c.y: c.ys} {
 			least, most := slices.Min(values), slices.Max(values)
 			of.log = least > 0 && most/least > 10
 			of.zero = !of.log && least >= 0
 		}
-		limits := c.limits(list, slices.Min(xs), slices.Max(xs))
+		limits := c.limits(list, slices.Min(c.xs), slices.Max(c.xs))
 		if len(list) > 1 {
-			c.marks = append(c.marks, labels...)
+			c.marks = append(c.marks, c.labels...)
 		}
 		text := "Dots: runs; markers: medians, joined along " + shown(last(list[0].curve.Axis))
 		if len(list) > 1 {
 			text += ", the label at the largest"
 		}
-		c.caption = append(append(c.caption, text+"."), runsOfEach(curves, list)...)
+		c.caption = append(append(c.caption, text+"."), runsOfEach(d.Curves, list)...)
 		c.caption = append(c.caption, limits...)
 		of := func(s *scaling.Summary) *scaling.Estimate { return s.Median }
 		across := slices.Clone(list) // the same points, by the other measure
@@ -87,10 +49,64 @@ func against(x measure.Measure, ys []measure.Measure) build {
 			across[i].measure = x
 		}
 		c.caption = append(c.caption, bars(append(estimates(list, of), estimates(across, of)...), "exact binomial intervals of both medians")...)
-		if missing > 0 {
+		if c.missing > 0 {
 			c.caption = append(c.caption, fmt.Sprintf("Not drawn: points without %s.", titles(ys)))
 		}
-		return []chart{c}, c.fit()
+		err := c.fit()
+		return []chart{c.chart}, err
+	}
+}
+
+// pairs is a chart of measures over another one while it is drawn.
+type pairs struct {
+	chart
+	over    measure.Measure
+	labels  []Mark
+	xs, ys  []float64 // all that is drawn
+	missing int       // points that have only the measure that is drawn over
+}
+
+// trend draws one trend: runs, intervals in both directions, medians that are joined.
+func (c *pairs) trend(style int, t trend) {
+	var line []XY
+	var medians []Mark
+	for i := range t.curve.Points {
+		p := &t.curve.Points[i]
+		h, v := p.Of(c.over.Name).Median, t.at(p).Median
+		if h == nil || v == nil {
+			if h != nil {
+				c.missing++
+			}
+			c.addLine(style, t.name, line)
+			line = nil
+			continue
+		}
+		at := XY{h.Value, v.Value}
+		c.dots(style, t, p)
+		if in := h.Interval; in != nil {
+			c.add(Mark{Kind: Bar, Series: t.name, Points: []XY{{in.Low, at.Y}, {in.High, at.Y}}, style: style, alone: true})
+		}
+		if in := v.Interval; in != nil {
+			c.add(Mark{Kind: Bar, Series: t.name, Points: []XY{{at.X, in.Low}, {at.X, in.High}}, style: style, alone: true})
+		}
+		medians = append(medians, Mark{Kind: Median, Series: t.name, Points: []XY{at}, style: style})
+		line = append(line, at)
+		c.xs, c.ys = append(c.xs, at.X), append(c.ys, at.Y)
+	}
+	c.addLine(style, t.name, line)
+	c.marks = append(c.marks, medians...)
+	c.labels = append(c.labels, Mark{Kind: Label, Series: t.name, Points: medians[len(medians)-1].Points, Text: t.name, style: style})
+}
+
+// dots draws the runs of a point that have both measures.
+func (c *pairs) dots(style int, t trend, p *scaling.Point) {
+	for _, r := range p.Runs {
+		x, hasX := r.Values[c.over.Name]
+		y, hasY := r.Values[t.measure.Name]
+		if hasX && hasY && !math.IsNaN(x+y) && !math.IsInf(x+y, 0) {
+			c.add(Mark{Kind: Dot, Series: t.name, Points: []XY{{x, y}}, style: style, alone: true})
+			c.xs, c.ys = append(c.xs, x), append(c.ys, y)
+		}
 	}
 }
 

@@ -62,97 +62,102 @@ func overlapping(o scaling.Observation) bool {
 	return sum > 1.005
 }
 
+// columns is a chart of stacked columns while it is drawn.
+type columns struct {
+	chart
+	overlap bool             // parts are side by side
+	names   []string         // of the columns
+	missing map[string][]int // worker counts by the part that was not measured
+	nothing []int            // worker counts where no part was
+	labels  []Mark
+}
+
 func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool) {
-	c := chart{title: shown(cv.Series), y: newAxis("share of the step time (%)")}
+	c := columns{chart: chart{title: shown(cv.Series), y: newAxis("share of the step time (%)")}, missing: map[string][]int{}}
 	c.y.unit, c.y.zero = 0.01, true
-	var names []string
-	missing := map[string][]int{} // worker counts by the part that was not measured
-	var nothing []int
-	overlap := slices.ContainsFunc(cv.Points, func(p scaling.Point) bool {
+	c.overlap = slices.ContainsFunc(cv.Points, func(p scaling.Point) bool {
 		run := p.MedianRun()
 		return run != nil && overlapping(byRun[run.ID])
 	})
-	var labels []Mark
 	for i := range cv.Points {
-		p := &cv.Points[i]
-		run := p.MedianRun()
-		if run == nil {
-			continue
-		}
-		o := byRun[run.ID]
-		x, foot := float64(len(names)), 0.0
-		names = append(names, number.Short(float64(p.Workers), 15))
-		var column []Mark
-		left, right := x-0.36, x+0.36
-		block := func(name string, share float64, style int, strong float64) {
-			column = append(column,
-				Mark{Kind: Block, Series: name, Points: []XY{{left, foot}, {right, foot + share}}, style: style, strong: strong},
-				Mark{Kind: Label, Series: name, Text: name, Points: []XY{{x + 0.36, foot + share/2}}, style: style, strong: strong})
-			if !overlap {
-				foot += share
-			}
-		}
-		for i, part := range parts {
-			if overlap {
-				width := 0.72 / float64(len(parts))
-				left = x - 0.36 + float64(i)*width
-				right = left + width
-			}
-			share := o.Known(part.measure)
-			if share == nil || !(*share >= 0) {
-				missing[part.name] = append(missing[part.name], p.Workers)
-				continue
-			}
-			block(part.name, *share, part.style, part.strong)
-		}
-		if column == nil {
-			nothing = append(nothing, p.Workers)
-			for _, part := range parts {
-				missing[part.name] = missing[part.name][:len(missing[part.name])-1]
-			}
-			continue
-		}
-		if foot < 1 && !overlap {
-			block("other", 1-foot, -1, 0.4)
-		}
-		// The labels are the last column's, and those of parts that only an
-		// earlier one has.
-		for _, m := range column {
-			if m.Kind != Label {
-				c.add(m)
-				continue
-			}
-			for k := range labels {
-				if labels[k].Text == m.Text {
-					labels = append(labels[:k], labels[k+1:]...)
-					break
-				}
-			}
-			labels = append(labels, m)
+		if run := cv.Points[i].MedianRun(); run != nil {
+			c.column(cv.Points[i].Workers, byRun[run.ID])
 		}
 	}
 	if len(c.marks) == 0 {
-		return c, false
+		return c.chart, false
 	}
-	c.x = namesAxis("workers", names)
-	c.marks = append(c.marks, labels...)
+	c.x = namesAxis("workers", c.names)
+	c.marks = append(c.marks, c.labels...)
 	c.caption = []string{"Columns: where the mean rank's steady step time goes, in the run with the median throughput of each point."}
 	for _, part := range parts {
-		if at := missing[part.name]; len(at) > 0 {
+		if at := c.missing[part.name]; len(at) > 0 {
 			text := fmt.Sprintf("%s was not measured at %s; it is part of other there.", upper(part.name), counts("worker", at))
-			if overlap {
+			if c.overlap {
 				text = fmt.Sprintf("%s was not measured at %s.", upper(part.name), counts("worker", at))
 			}
 			c.caption = append(c.caption, text)
 		}
 	}
-	if nothing != nil {
-		c.caption = append(c.caption, fmt.Sprintf("No part was measured at %s.", counts("worker", nothing)))
+	if c.nothing != nil {
+		c.caption = append(c.caption, fmt.Sprintf("No part was measured at %s.", counts("worker", c.nothing)))
 	}
-	if overlap {
+	if c.overlap {
 		c.caption = append(c.caption, "Side by side: parts that overlap in time and would add up to more than 100 %.")
 	}
 	err := c.fit()
 	c.y.max = 1.02
-	return c, err == nil
+	return c.chart, err == nil
+}
+
+// column draws the parts of a run's step, and its rest.
+func (c *columns) column(workers int, o scaling.Observation) {
+	x, foot := float64(len(c.names)), 0.0
+	c.names = append(c.names, number.Short(float64(workers), 15))
+	var marks []Mark
+	block := func(name string, left, right, share float64, style int, strong float64) {
+		marks = append(marks,
+			Mark{Kind: Block, Series: name, Points: []XY{{left, foot}, {right, foot + share}}, style: style, strong: strong},
+			Mark{Kind: Label, Series: name, Text: name, Points: []XY{{x + 0.36, foot + share/2}}, style: style, strong: strong})
+		if !c.overlap {
+			foot += share
+		}
+	}
+	var missing []string
+	for i, part := range parts {
+		left, right := x-0.36, x+0.36
+		if c.overlap {
+			width := 0.72 / float64(len(parts))
+			left += float64(i) * width
+			right = left + width
+		}
+		if share := o.Known(part.measure); share != nil && *share >= 0 {
+			block(part.name, left, right, *share, part.style, part.strong)
+		} else {
+			missing = append(missing, part.name)
+		}
+	}
+	if marks == nil {
+		c.nothing = append(c.nothing, workers)
+		return
+	}
+	for _, name := range missing {
+		c.missing[name] = append(c.missing[name], workers)
+	}
+	if foot < 1 && !c.overlap {
+		block("other", x-0.36, x+0.36, 1-foot, -1, 0.4)
+	}
+	for _, m := range marks {
+		if m.Kind == Label {
+			c.label(m)
+		} else {
+			c.add(m)
+		}
+	}
+}
+
+// label keeps the labels of the last column, and those of parts that only an earlier one
+// has.
+func (c *columns) label(m Mark) {
+	c.labels = append(slices.DeleteFunc(c.labels, func(l Mark) bool { return l.Text == m.Text }), m)
 }

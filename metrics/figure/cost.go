@@ -53,74 +53,92 @@ func differing(rows []cost.Row) []string {
 }
 
 // split sorts configurations into panels: one for each value of the parameter
-// by. Without one that is chosen where they are too many for one plot: the
-// fewest panels that are not too full, and never by what the baseline is told
-// by.
+// by. Without one that is chosen where they are too many for one plot.
 func split(c cost.Comparison, by string) (panels []choices, key string) {
 	keys := differing(c.Rows)
-	fullest := func(key string) (most, values int) {
-		count := map[string]int{}
-		for i := range c.Rows {
-			v := valueOf(&c.Rows[i], key)
-			count[v]++
-			most = max(most, count[v])
-		}
-		return most, len(count)
-	}
 	if by == "" && len(c.Rows) > manyConfigurations {
-		best := [2]int{math.MaxInt, math.MaxInt}
-		for _, key := range keys {
-			if slices.ContainsFunc(c.Options.Baseline, func(b scaling.Condition) bool { return b.Key == key || last(key) == b.Key }) {
-				continue
-			}
-			most, values := fullest(key)
-			if most == 1 {
-				continue // nothing to compare in any panel
-			}
-			if rank := [2]int{max(most, manyConfigurations), values}; slices.Compare(rank[:], best[:]) < 0 {
-				by, best = key, rank
-			}
-		}
+		by = leastFull(c, keys)
 	}
-	if _, values := fullest(by); by == "" || values < 2 {
-		one := choices{}
-		series := map[string]bool{}
-		for _, r := range c.Rows {
-			series[r.Series] = true
-		}
-		for _, r := range c.Rows {
-			name := shown(r.Series)
-			switch {
-			case len(series) == 1:
-				name = workers(r.Workers)
-			case slices.Contains(keys, scaling.Workers):
-				name += ", " + workers(r.Workers)
-			}
-			one.list = append(one.list, choice{r, name})
-		}
-		return []choices{one}, ""
+	if _, values := fullest(c.Rows, by); by == "" || values < 2 {
+		return []choices{together(c.Rows, keys)}, ""
 	}
 	keys = slices.DeleteFunc(keys, func(key string) bool { return key == by })
 	for _, r := range slices.SortedStableFunc(slices.Values(c.Rows), func(a, b cost.Row) int { return placeOf(&a, by).Compare(placeOf(&b, by)) }) {
-		var words []string
-		for _, key := range keys {
-			switch v := shown(valueOf(&r, key)); {
-			case key == scaling.Workers:
-				words = append(words, workers(r.Workers))
-			case len(keys) == 1 || key == "framework":
-				words = append(words, v)
-			default:
-				words = append(words, shown(last(key))+"="+v)
-			}
-		}
 		title := panelTitle(by, valueOf(&r, by))
 		i := slices.IndexFunc(panels, func(p choices) bool { return p.title == title })
 		if i < 0 {
 			i, panels = len(panels), append(panels, choices{title: title})
 		}
-		panels[i].list = append(panels[i].list, choice{r, strings.Join(words, " ")})
+		panels[i].list = append(panels[i].list, choice{r, nameBy(&r, keys)})
 	}
 	return panels, by
+}
+
+// fullest is how many configurations have the most frequent value of a parameter, and how
+// many values it has.
+func fullest(rows []cost.Row, key string) (most, values int) {
+	count := map[string]int{}
+	for i := range rows {
+		v := valueOf(&rows[i], key)
+		count[v]++
+		most = max(most, count[v])
+	}
+	return most, len(count)
+}
+
+// leastFull is the parameter that gives the fewest panels that are not too full, and never
+// one that the baseline is chosen by; "" for none.
+func leastFull(c cost.Comparison, keys []string) string {
+	by, best := "", [2]int{math.MaxInt, math.MaxInt}
+	for _, key := range keys {
+		if slices.ContainsFunc(c.Options.Baseline, func(b scaling.Condition) bool { return b.Key == key || last(key) == b.Key }) {
+			continue
+		}
+		most, values := fullest(c.Rows, key)
+		if most == 1 {
+			continue // nothing to compare in any panel
+		}
+		if rank := [2]int{max(most, manyConfigurations), values}; slices.Compare(rank[:], best[:]) < 0 {
+			by, best = key, rank
+		}
+	}
+	return by
+}
+
+// together is the only panel, of all configurations by series and workers.
+func together(rows []cost.Row, keys []string) choices {
+	one := choices{}
+	series := map[string]bool{}
+	for _, r := range rows {
+		series[r.Series] = true
+	}
+	for _, r := range rows {
+		name := shown(r.Series)
+		switch {
+		case len(series) == 1:
+			name = workers(r.Workers)
+		case slices.Contains(keys, scaling.Workers):
+			name += ", " + workers(r.Workers)
+		}
+		one.list = append(one.list, choice{r, name})
+	}
+	return one
+}
+
+// nameBy names a configuration by the parameters in which those of a panel differ.
+func nameBy(r *cost.Row, keys []string) string {
+	var words []string
+	for _, key := range keys {
+		switch v := shown(valueOf(r, key)); {
+		case key == scaling.Workers:
+			words = append(words, workers(r.Workers))
+		case len(keys) == 1 || key == "framework":
+			words = append(words, v)
+		default:
+			words = append(words, shown(last(key))+"="+v)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // last is the last part of a parameter's path.
@@ -211,18 +229,7 @@ func (c *chart) tradeoff(of cost.Comparison, p choices, styles *[]string) {
 			front = append(front, at)
 		}
 	}
-	slices.SortFunc(front, func(a, b XY) int { return cmp.Compare(a.X, b.X) })
-	if len(front) > 1 {
-		var stairs []XY
-		for i, p := range front {
-			if i > 0 { // until the next one is there, the last one is the cheapest
-				stairs = append(stairs, XY{p.X, front[i-1].Y})
-			}
-			stairs = append(stairs, p)
-		}
-		c.marks = append([]Mark{{Kind: Front, Points: stairs, style: -1}}, c.marks...)
-		c.caption = append(c.caption, "Grey stairs: the Pareto front; above and right of it, another choice is faster and no dearer, or cheaper and no slower.")
-	}
+	c.front(front)
 	c.marks = append(c.marks, labels...)
 	runs := fmt.Sprint(most)
 	if fewest < most {
@@ -234,6 +241,23 @@ func (c *chart) tradeoff(of cost.Comparison, p choices, styles *[]string) {
 	} else {
 		c.caption = append(c.caption, "Bars: intervals of the medians.")
 	}
+}
+
+// front draws the Pareto front below all else.
+func (c *chart) front(points []XY) {
+	if len(points) < 2 {
+		return
+	}
+	slices.SortFunc(points, func(a, b XY) int { return cmp.Compare(a.X, b.X) })
+	var stairs []XY
+	for i, p := range points {
+		if i > 0 { // until the next one is there, the last one is the cheapest
+			stairs = append(stairs, XY{p.X, points[i-1].Y})
+		}
+		stairs = append(stairs, p)
+	}
+	c.marks = append([]Mark{{Kind: Front, Points: stairs, style: -1}}, c.marks...)
+	c.caption = append(c.caption, "Grey stairs: the Pareto front; above and right of it, another choice is faster and no dearer, or cheaper and no slower.")
 }
 
 // drawable reports whether there is an interval with two ends that have a place

@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -282,107 +281,4 @@ func span(curves []scaling.Curve, with func(measure.Measure) bool) (first, last 
 		}
 	}
 	return first, last
-}
-
-func timeToAccuracy(d Data) (chart, error) {
-	curves := d.Curves
-	type series struct {
-		name    string
-		curve   int
-		goal    measure.Measure
-		targets int // of the curve
-	}
-	var list []series
-	var longest float64
-	reached, asked := false, false
-	for i, cv := range curves {
-		var targets []measure.Measure
-		for _, p := range cv.Points {
-			for _, t := range p.Targets() {
-				asked = true
-				reached = reached || t.Reached() > 0
-				if t.Median != nil {
-					longest = max(longest, t.Median.Value)
-				}
-				if !slices.Contains(targets, t.Measure) {
-					targets = append(targets, t.Measure)
-				}
-			}
-		}
-		slices.SortFunc(targets, measure.ByGoal)
-		for _, t := range targets {
-			name := t.GoalText()
-			if len(curves) > 1 {
-				name = shown(cv.Series) + ", " + name
-			}
-			list = append(list, series{name, i, t, len(targets)})
-		}
-	}
-	switch {
-	case !asked:
-		return chart{}, errors.New("no run has a target; set workload.targets in the study")
-	case !reached:
-		return chart{}, errors.New("no run reached any of its targets; the accuracy figure shows how close they came")
-	}
-	what := "time to accuracy"
-	if slices.ContainsFunc(list, func(s series) bool { t, ok := measure.TargetOf(s.goal.Name); return !ok || t.Of != measure.OfAccuracy }) {
-		what = "time to target"
-	}
-	c := chart{x: workersAxis(), y: timeAxis(what, longest)}
-	c.y.log = true
-	var misses []string
-	var drawn []estimate
-	for style, s := range list {
-		var missed []string
-		var line []XY
-		var medians []Mark
-		flush := func() { c.addLine(style, s.name, line); line = nil }
-		for _, p := range curves[s.curve].Points {
-			n := float64(p.Workers)
-			t := p.Of(s.goal.Name)
-			if t.Runs == 0 {
-				continue
-			}
-			if t.Median == nil {
-				drawn = append(drawn, estimate{"worker", p.Workers, nil, t.Why, false})
-			} else {
-				drawn = append(drawn, estimate{"worker", p.Workers, t.Median.Interval, t.Median.Why, false})
-				if in := t.Median.Interval; in != nil {
-					c.add(Mark{Kind: Bar, Series: s.name, Points: []XY{{n, in.Low}, {n, in.High}}, style: style})
-				}
-			}
-			for _, x := range t.Values {
-				c.add(Mark{Kind: Dot, Series: s.name, Points: []XY{{n, x}}, style: style, alone: t.Runs == 1})
-			}
-			if t.Reached() < t.Runs {
-				c.add(Mark{Kind: Missed, Series: s.name, Points: []XY{{n, math.Inf(1)}}, style: style})
-				missed = append(missed, fmt.Sprintf("%d/%d at %s", t.Reached(), t.Runs, workers(p.Workers)))
-			}
-			if t.Median == nil {
-				flush()
-				continue
-			}
-			medians = append(medians, Mark{Kind: Median, Series: s.name, Points: []XY{{n, t.Median.Value}}, style: style})
-			line = append(line, XY{n, t.Median.Value})
-		}
-		flush()
-		if missed != nil {
-			misses = append(misses, s.name+": "+strings.Join(missed, ", "))
-		}
-		c.marks = append(c.marks, medians...)
-		end := Mark{Kind: Label, Series: s.name, Text: s.name, style: style}
-		if len(medians) > 0 {
-			end.Points = medians[len(medians)-1].Points
-		} else {
-			end.Points = []XY{{float64(curves[s.curve].Points[0].Workers), math.Inf(1)}}
-		}
-		c.add(end)
-	}
-	c.caption = append(scalings(curves), "Dots: runs; markers: medians, a run that misses a target ranking last.")
-	c.caption = append(c.caption, ttaRuns(curves)...)
-	c.caption = append(c.caption, bars(drawn, "exact binomial interval of the median")...)
-	if misses != nil {
-		c.caption = append(c.caption, "Crosses at the top: runs missed the target. Reached "+strings.Join(misses, "; ")+".")
-	}
-	return c, c.fit()
 }

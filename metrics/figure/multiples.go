@@ -107,39 +107,10 @@ func (f *Drawing) multiples(charts []chart, o Options) error {
 			return fmt.Errorf("%.3g inches high leaves no room for %d panels; make it %d or more, or 0 for automatic", o.Height, len(charts), 3*rows)
 		}
 	}
-	list := make([]panel, len(charts))
-	var legend vg.Length // of the panel that needs most
-	layAll := func(o Options) error {
-		for i := range charts {
-			c := charts[i]
-			c.caption, c.panel, c.low, c.legend = nil, true, c.low || len(charts) > fewPanels, legend
-			l, err := layoutOf(&c, o)
-			if err != nil {
-				return fmt.Errorf("panel %q: %w", c.title, err)
-			}
-			list[i] = panel{chart: c, layout: l}
-		}
-		return nil
-	}
-	if err := layAll(each); err != nil {
+	list, high, err := level(charts, each)
+	if err != nil {
 		return err
 	}
-	// Again, all as high as the highest: a row is level.
-	for _, p := range list {
-		legend = max(legend, p.layout.legend)
-	}
-	if err := layAll(each); err != nil {
-		return err
-	}
-	if each.Height == 0 {
-		for _, p := range list {
-			each.Height = max(each.Height, float64(p.layout.size.Y/vg.Inch))
-		}
-		if err := layAll(each); err != nil {
-			return err
-		}
-	}
-	high := vg.Length(math.Ceil(each.Height*72)) * vg.Inch / 72
 	f.size = vg.Point{X: vg.Length(width) * vg.Inch, Y: above + below + high*vg.Length(rows) + margin/2}
 	for i := range list {
 		list[i].at = vg.Point{
@@ -152,6 +123,41 @@ func (f *Drawing) multiples(charts []chart, o Options) error {
 		return fmt.Errorf("%d panels are %.0f inches high; draw fewer series", len(charts), f.size.Y/vg.Inch)
 	}
 	return nil
+}
+
+// level lays panels out, all as high as the highest, and returns that height.
+func level(charts []chart, each Options) ([]panel, vg.Length, error) {
+	list := make([]panel, len(charts))
+	var legend vg.Length // of the panel that needs most
+	layAll := func() error {
+		for i, c := range charts {
+			c.caption, c.panel, c.low, c.legend = nil, true, c.low || len(charts) > fewPanels, legend
+			l, err := layoutOf(&c, each)
+			if err != nil {
+				return fmt.Errorf("panel %q: %w", c.title, err)
+			}
+			list[i] = panel{chart: c, layout: l}
+		}
+		return nil
+	}
+	if err := layAll(); err != nil {
+		return nil, 0, err
+	}
+	for _, p := range list {
+		legend = max(legend, p.layout.legend)
+	}
+	if err := layAll(); err != nil {
+		return nil, 0, err
+	}
+	if each.Height == 0 {
+		for _, p := range list {
+			each.Height = max(each.Height, float64(p.layout.size.Y/vg.Inch))
+		}
+		if err := layAll(); err != nil {
+			return nil, 0, err
+		}
+	}
+	return list, vg.Length(math.Ceil(each.Height*72)) * vg.Inch / 72, nil
 }
 
 // shareAxes gives all panels the same axes, but for categories, which are a
@@ -172,65 +178,98 @@ func shareAxes(charts []chart) {
 	}
 }
 
-// shareLabels takes labels out of panels that all use the same ones, so that
-// they stand once below all panels. What is called the same gets the same look
-// everywhere. nil where a panel has something that its labels do not name.
+// shareLabels takes labels out of panels that all use the same ones, so that they
+// are once below all panels. Equal labels get the same look in every panel. It returns nil
+// where a panel has something that its labels do not name.
 func shareLabels(charts []chart) []Mark {
-	looks := map[string]int{} // style by text
-	taken := map[int]bool{}
-	var shared []Mark
-	named, all := 0, 0
-	own := make([]map[int]string, len(charts)) // text by style
-	for i, c := range charts {
-		own[i] = map[int]string{}
-		for _, m := range c.marks {
-			if m.Kind != Label {
-				continue
-			}
-			if text, ok := own[i][m.style]; ok && text != m.Text {
-				return nil
-			}
-			own[i][m.style] = m.Text
-			if m.style >= 0 {
-				all++
-			}
-			if _, ok := looks[m.Text]; !ok {
-				for taken[m.style] && m.style >= 0 {
-					m.style++
-				}
-				looks[m.Text], taken[m.style] = m.style, true
-				shared = append(shared, m)
-				if m.style >= 0 {
-					named++
-				}
-			}
+	var s sharedLabels
+	for i := range charts {
+		if !s.collect(&charts[i]) {
+			return nil
 		}
 	}
-	if named > 0 && named == all {
+	if s.named > 0 && s.named == s.all {
 		return nil // each has its own
 	}
-	for i, c := range charts {
-		for _, m := range c.marks {
-			if _, ok := own[i][m.style]; named > 0 && m.style >= 0 && !ok {
-				return nil
-			}
+	for i := range charts {
+		if s.named > 0 && s.unnamed(i, charts[i]) {
+			return nil
 		}
 	}
 	for i := range charts {
-		c := &charts[i]
-		marks := c.marks[:0:0]
-		for _, m := range c.marks {
-			if m.Kind == Label {
-				continue
-			}
-			if named > 0 && m.style >= 0 {
-				m.style = looks[own[i][m.style]]
-			}
-			marks = append(marks, m)
-		}
-		c.marks = marks
+		s.take(i, &charts[i])
 	}
-	return shared
+	return s.list
+}
+
+// sharedLabels are the labels of several panels.
+type sharedLabels struct {
+	list       []Mark
+	looks      map[string]int // style by text
+	taken      map[int]bool   // styles
+	own        []map[int]string
+	named, all int // labels of series: different ones, and of all panels
+}
+
+// collect adds a panel's labels. It returns false if one look has two labels.
+func (s *sharedLabels) collect(c *chart) bool {
+	if s.looks == nil {
+		s.looks, s.taken = map[string]int{}, map[int]bool{}
+	}
+	own := map[int]string{} // text by style
+	s.own = append(s.own, own)
+	for _, m := range c.marks {
+		if m.Kind != Label {
+			continue
+		}
+		if text, ok := own[m.style]; ok && text != m.Text {
+			return false
+		}
+		own[m.style] = m.Text
+		if m.style >= 0 {
+			s.all++
+		}
+		s.add(m)
+	}
+	return true
+}
+
+// add gives a label that is new a look that is free.
+func (s *sharedLabels) add(m Mark) {
+	if _, ok := s.looks[m.Text]; ok {
+		return
+	}
+	for s.taken[m.style] && m.style >= 0 {
+		m.style++
+	}
+	s.looks[m.Text], s.taken[m.style] = m.style, true
+	s.list = append(s.list, m)
+	if m.style >= 0 {
+		s.named++
+	}
+}
+
+// unnamed reports whether the panel has something that its labels do not name.
+func (s *sharedLabels) unnamed(panel int, c chart) bool {
+	return slices.ContainsFunc(c.marks, func(m Mark) bool {
+		_, ok := s.own[panel][m.style]
+		return m.style >= 0 && !ok
+	})
+}
+
+// take removes the panel's labels, and gives its marks the shared looks.
+func (s *sharedLabels) take(panel int, c *chart) {
+	marks := c.marks[:0:0]
+	for _, m := range c.marks {
+		if m.Kind == Label {
+			continue
+		}
+		if s.named > 0 && m.style >= 0 {
+			m.style = s.looks[s.own[panel][m.style]]
+		}
+		marks = append(marks, m)
+	}
+	c.marks = marks
 }
 
 // sentences are the captions of the panels: once what all say, else with the

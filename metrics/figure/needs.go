@@ -38,16 +38,47 @@ func needs(d Data, _ Options) ([]chart, error) {
 
 // needsPanel is the panel of one resource.
 func needsPanel(answers []sensitivity.Answer, key string, amount func(string, scaling.Value) string) chart {
-	// The places of all answers, the least first.
+	p := panelOfNeeds{answers: answers, key: key, places: placesOfNeeds(answers, key), amount: func(v scaling.Value) string { return shown(amount(key, v)) }}
+	names := make([]string, len(p.places))
+	for i, v := range p.places {
+		names[i] = p.amount(v)
+	}
+	p.title, p.x, p.y = shown(last(key)), namesAxis(shown(last(key)), names), newAxis("of the speed with all of it (%)")
+	p.y.unit, p.y.zero = 0.01, true
+	least := 1 - answers[0].Epsilon
+	p.add(Mark{Kind: Target, Points: []XY{{-0.4, least}, {float64(len(p.places)) - 0.6, least}}, style: -1})
+	for style, a := range answers {
+		if f := a.Factor(key); f != nil {
+			p.factor(style, f)
+		}
+	}
+	for style, a := range answers {
+		if a.Value != nil {
+			p.caption = append(p.caption, p.whole(style, &a))
+		}
+	}
+	what := answers[0].Measure.Title
+	if answers[0].Measure.Better == measure.Lower {
+		what = "speed, by the " + what
+	}
+	p.caption = append(p.caption, fmt.Sprintf("What less of one resource keeps of the %s, all else unchanged. Dots: runs, over the median with all of it; bars: interval of the ratio; dashed: %s, what must be kept.", shown(what), number.ExactPercent(least)))
+	p.caption = append(p.caption, "Rings: the least that is enough; thin rings: may be enough.")
+	return p.chart
+}
+
+// placesOfNeeds lists the amounts of all answers, the least first.
+func placesOfNeeds(answers []sensitivity.Answer, key string) []scaling.Value {
 	var places []scaling.Value
 	ordered := true
 	for _, a := range answers {
-		if f := a.Factor(key); f != nil {
-			ordered = ordered && f.Ordered
-			for _, l := range slices.Backward(f.Levels) {
-				if !slices.Contains(places, l.At) {
-					places = append(places, l.At)
-				}
+		f := a.Factor(key)
+		if f == nil {
+			continue
+		}
+		ordered = ordered && f.Ordered
+		for _, l := range slices.Backward(f.Levels) {
+			if !slices.Contains(places, l.At) {
+				places = append(places, l.At)
 			}
 		}
 	}
@@ -56,106 +87,111 @@ func needsPanel(answers []sensitivity.Answer, key string, amount func(string, sc
 	} else {
 		slices.SortFunc(places, scaling.Value.Compare)
 	}
-	names := make([]string, len(places))
-	for i, v := range places {
-		names[i] = shown(amount(key, v))
+	return places
+}
+
+// panelOfNeeds is the panel of one resource while it is drawn.
+type panelOfNeeds struct {
+	chart
+	answers []sensitivity.Answer
+	key     string
+	places  []scaling.Value // on the axis
+	amount  func(scaling.Value) string
+}
+
+// name is the label of an answer; "" where there is only one.
+func (p *panelOfNeeds) name(style int) string {
+	if len(p.answers) == 1 {
+		return ""
 	}
-	c := chart{title: shown(last(key)), x: namesAxis(shown(last(key)), names), y: newAxis("of the speed with all of it (%)")}
-	c.y.unit, c.y.zero = 0.01, true
-	least := 1 - answers[0].Epsilon
-	ends := []XY{{-0.4, least}, {float64(len(places)) - 0.6, least}}
-	c.add(Mark{Kind: Target, Points: ends, style: -1})
-	for style, a := range answers {
-		f := a.Factor(key)
-		if f == nil {
+	return shown(p.answers[style].Series)
+}
+
+// at is where an amount of an answer is on the axis: answers are next to each other.
+func (p *panelOfNeeds) at(style int, v scaling.Value) float64 {
+	shift := 0.0
+	if n := len(p.answers); n > 1 {
+		shift = 0.4 * (float64(style)/float64(n-1) - 0.5)
+	}
+	return float64(slices.Index(p.places, v)) + shift
+}
+
+// factor draws what less of the resource keeps in one answer.
+func (p *panelOfNeeds) factor(style int, f *sensitivity.Factor) {
+	name := p.name(style)
+	line := Mark{Kind: Line, Series: name, style: style}
+	var marks []Mark
+	var out []string
+	for _, l := range slices.Backward(f.Levels) {
+		x := p.at(style, l.At)
+		if l.Verdict != "" && l.Runs == 0 && l.At != f.Reference {
+			out = append(out, p.amount(l.At))
+			marks = append(marks, Mark{Kind: Missed, Series: name, Points: []XY{{x, 0}}, style: style})
 			continue
 		}
-		name := ""
-		if len(answers) > 1 {
-			name = shown(a.Series)
-		}
-		shift := 0.0
-		if n := len(answers); n > 1 {
-			shift = 0.4 * (float64(style)/float64(n-1) - 0.5)
-		}
-		at := func(v scaling.Value) float64 { return float64(slices.Index(places, v)) + shift }
-		line := Mark{Kind: Line, Series: name, style: style}
-		var marks []Mark
-		var out []string
-		for _, l := range slices.Backward(f.Levels) {
-			x, y := at(l.At), 1.0
-			switch {
-			case l.Verdict != "" && l.Runs == 0 && l.At != f.Reference:
-				out = append(out, shown(amount(key, l.At)))
-				marks = append(marks, Mark{Kind: Missed, Series: name, Points: []XY{{x, 0}}, style: style})
-				continue
-			case l.Ratio != nil:
-				y = l.Ratio.Value
-			}
-			if !f.Ordered {
-				wide := 0.35 / float64(len(answers))
-				marks = append(marks, Mark{Kind: Block, Series: name, Points: []XY{{x - wide, 0}, {x + wide, y}}, style: style, strong: 0.55})
-			}
-			for _, gain := range l.Gains {
-				marks = append(marks, Mark{Kind: Dot, Series: name, Points: []XY{{x, gain}}, style: style, alone: len(l.Gains) == 1})
-			}
-			if l.Ratio != nil && l.Ratio.Interval != nil {
-				in := l.Ratio.Interval
-				marks = append(marks, Mark{Kind: Bar, Series: name, Points: []XY{{x, in.Low}, {x, in.High}}, style: style})
-			}
-			line.Points = append(line.Points, XY{x, y})
-			if f.Ordered {
-				marks = append(marks, Mark{Kind: Median, Series: name, Points: []XY{{x, y}}, style: style})
-			}
-		}
-		if f.Ordered && len(line.Points) > 1 {
-			c.add(line)
-		}
-		for _, m := range marks {
-			c.add(m)
-		}
-		if ring, may := bend(f); ring != nil && f.Ordered {
-			m := Mark{Kind: Bend, Series: name, style: style}
-			for _, l := range []*sensitivity.Level{may, ring} {
-				if l == nil {
-					continue
-				}
-				y := 1.0
-				if l.Ratio != nil {
-					y = l.Ratio.Value
-				}
-				m.Points = append(m.Points, XY{at(l.At), y})
-			}
-			c.add(m)
-		}
-		if name != "" && len(line.Points) > 0 {
-			c.add(Mark{Kind: Label, Series: name, Points: line.Points[len(line.Points)-1:], Text: name, style: style})
-		}
-		if out != nil {
-			c.caption = append(c.caption, fmt.Sprintf("%sMemory ran out (×) at %s.", prefix(name), join(out)))
-		}
+		line.Points = append(line.Points, XY{x, kept(&l)})
+		marks = append(marks, p.level(style, f.Ordered, &l)...)
 	}
-	for _, a := range answers {
-		name := ""
-		if len(answers) > 1 {
-			name = shown(a.Series)
-		}
-		if a.Value != nil {
-			unit := a.Measure.Unit
-			value := a.Measure.Text(a.Value.Value)
-			if unit != "" && unit != "s" {
-				value += " " + unit
+	if f.Ordered && len(line.Points) > 1 {
+		p.add(line)
+	}
+	for _, m := range marks {
+		p.add(m)
+	}
+	if ring, may := bend(f); ring != nil && f.Ordered {
+		m := Mark{Kind: Bend, Series: name, style: style}
+		for _, l := range []*sensitivity.Level{may, ring} {
+			if l != nil {
+				m.Points = append(m.Points, XY{p.at(style, l.At), kept(l)})
 			}
-			c.caption = append(c.caption, fmt.Sprintf("%sAll of it: %s %s (%s).", prefix(name), shown(a.Measure.Title), value, number.Count(a.Value.Runs, "run")))
 		}
+		p.add(m)
 	}
-	what := answers[0].Measure.Title
-	if answers[0].Measure.Better == measure.Lower {
-		what = "speed, by the " + what
+	if name != "" && len(line.Points) > 0 {
+		p.add(Mark{Kind: Label, Series: name, Points: line.Points[len(line.Points)-1:], Text: name, style: style})
 	}
-	c.caption = append(c.caption, fmt.Sprintf("What less of one resource keeps of the %s, all else unchanged. Dots: runs, over the median with all of it; bars: interval of the ratio; dashed: %s, what must be kept.", shown(what), number.ExactPercent(least)))
-	c.caption = append(c.caption, "Rings: the least that is enough; thin rings: may be enough.")
-	return c
+	if out != nil {
+		p.caption = append(p.caption, fmt.Sprintf("%sMemory ran out (×) at %s.", prefix(name), join(out)))
+	}
+}
+
+// level is what is drawn at one amount: the runs, the interval, and the median, or a
+// column where amounts have no order.
+func (p *panelOfNeeds) level(style int, ordered bool, l *sensitivity.Level) []Mark {
+	name, x, y := p.name(style), p.at(style, l.At), kept(l)
+	var marks []Mark
+	if !ordered {
+		wide := 0.35 / float64(len(p.answers))
+		marks = append(marks, Mark{Kind: Block, Series: name, Points: []XY{{x - wide, 0}, {x + wide, y}}, style: style, strong: 0.55})
+	}
+	for _, gain := range l.Gains {
+		marks = append(marks, Mark{Kind: Dot, Series: name, Points: []XY{{x, gain}}, style: style, alone: len(l.Gains) == 1})
+	}
+	if l.Ratio != nil && l.Ratio.Interval != nil {
+		in := l.Ratio.Interval
+		marks = append(marks, Mark{Kind: Bar, Series: name, Points: []XY{{x, in.Low}, {x, in.High}}, style: style})
+	}
+	if ordered {
+		marks = append(marks, Mark{Kind: Median, Series: name, Points: []XY{{x, y}}, style: style})
+	}
+	return marks
+}
+
+// kept is the share that an amount keeps; all of it at the reference.
+func kept(l *sensitivity.Level) float64 {
+	if l.Ratio == nil {
+		return 1
+	}
+	return l.Ratio.Value
+}
+
+// whole says what an answer has with all of the resource.
+func (p *panelOfNeeds) whole(style int, a *sensitivity.Answer) string {
+	value := a.Measure.Text(a.Value.Value)
+	if unit := a.Measure.Unit; unit != "" && unit != "s" {
+		value += " " + unit
+	}
+	return fmt.Sprintf("%sAll of it: %s %s (%s).", prefix(p.name(style)), shown(a.Measure.Title), value, number.Count(a.Value.Runs, "run"))
 }
 
 // bend is the least level that is enough, and the least below it of which the runs say

@@ -19,55 +19,19 @@ const mostMoments = 400
 // each node, or each GPU. Each point of a counter is the mean since the previous one.
 func utilisation(d Data, _ Options) ([]chart, error) {
 	nodes, clock := d.Run.Nodes, d.Run.Clock
-	var whole summary.Window
-	for i := range nodes {
-		if w, ok := nodes[i].Span(); ok {
-			if whole == (summary.Window{}) {
-				whole = w
-			}
-			whole = summary.Window{From: min(whole.From, w.From), To: max(whole.To, w.To)}
-		}
-	}
+	whole := sampled(nodes)
 	if !(whole.Seconds() > 0) {
 		return nil, errors.New("nothing to draw: the run was not sampled, or once; [telemetry] every says how often runs are")
 	}
 	var charts []chart
 	for _, panel := range panels {
-		var lines []traced
-		most := 0.0
-		for i := range nodes {
-			for _, l := range panel.of(&nodes[i]) {
-				l.name = strings.TrimSpace(nodes[i].Host + " " + l.name)
-				if len(nodes) == 1 && l.name != nodes[i].Host {
-					l.name = strings.TrimPrefix(l.name, nodes[i].Host+" ")
-				}
-				if len(l.samples) < 2 {
-					continue
-				}
-				lines = append(lines, l)
-				for _, s := range l.samples {
-					most = max(most, s.Value)
-				}
-			}
-		}
+		lines, most := linesOf(nodes, panel.of)
 		if len(lines) == 0 {
 			continue
 		}
 		c := chart{x: timeAxis("time", whole.Seconds()), y: panel.axis(most), own: true, low: true}
 		c.x.zero, c.y.zero = true, true
-		for i, l := range lines {
-			m := Mark{Kind: Trace, Series: l.name, style: i}
-			if len(lines) > manyLooks {
-				m.style = 0
-			}
-			for _, s := range l.samples {
-				m.Points = append(m.Points, XY{s.At - whole.From, s.Value})
-			}
-			c.add(m)
-			if len(lines) <= manyLooks {
-				c.add(Mark{Kind: Label, Series: m.Series, Text: m.Series, Points: m.Points[len(m.Points)-1:], style: m.style})
-			}
-		}
+		c.over(lines, whole.From)
 		c.x.include(whole.Seconds())
 		if err := c.fit(); err != nil {
 			return nil, err
@@ -90,6 +54,60 @@ func utilisation(d Data, _ Options) ([]chart, error) {
 		charts[i].caption = caption
 	}
 	return charts, nil
+}
+
+// sampled is the time from the first sample of any node to the last.
+func sampled(nodes []summary.SampledNode) summary.Window {
+	var whole summary.Window
+	for i := range nodes {
+		w, ok := nodes[i].Span()
+		switch {
+		case !ok:
+		case whole == (summary.Window{}):
+			whole = w
+		default:
+			whole = summary.Window{From: min(whole.From, w.From), To: max(whole.To, w.To)}
+		}
+	}
+	return whole
+}
+
+// linesOf are the lines of a panel and its largest value. A line needs two samples.
+func linesOf(nodes []summary.SampledNode, of func(*summary.SampledNode) []traced) (lines []traced, most float64) {
+	for i := range nodes {
+		for _, l := range of(&nodes[i]) {
+			if len(l.samples) < 2 {
+				continue
+			}
+			l.name = strings.TrimSpace(nodes[i].Host + " " + l.name)
+			if len(nodes) == 1 && l.name != nodes[i].Host {
+				l.name = strings.TrimPrefix(l.name, nodes[i].Host+" ")
+			}
+			lines = append(lines, l)
+			for _, s := range l.samples {
+				most = max(most, s.Value)
+			}
+		}
+	}
+	return lines, most
+}
+
+// over draws lines over time. More lines than one can tell apart have one look and no
+// labels.
+func (c *chart) over(lines []traced, from float64) {
+	for i, l := range lines {
+		m := Mark{Kind: Trace, Series: l.name, style: i}
+		if len(lines) > manyLooks {
+			m.style = 0
+		}
+		for _, s := range l.samples {
+			m.Points = append(m.Points, XY{s.At - from, s.Value})
+		}
+		c.add(m)
+		if len(lines) <= manyLooks {
+			c.add(Mark{Kind: Label, Series: m.Series, Text: m.Series, Points: m.Points[len(m.Points)-1:], style: m.style})
+		}
+	}
 }
 
 // traced is a line of a panel; name is the device, "" of the node.
