@@ -37,7 +37,7 @@ build:
 
 # The trainer's kernels for GPUs, whose PTX is checked in.
 kernels: test-packages
-	go generate ./launcher/native/train/gpu/kernel
+	go generate ./launcher/native/train/gpu/ptx
 
 # The worker that reaches GPUs: it loads NCCL and CUDA's driver when it runs, so
 # that neither is needed here; its C library is this machine's or a later one.

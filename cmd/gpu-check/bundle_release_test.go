@@ -18,7 +18,7 @@ import (
 	"testing/fstest"
 
 	"github.com/scalebench/scalebench/launcher/gpu/fake"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 const bundle = "../../dist/gpu-check-linux-amd64"
@@ -117,7 +117,7 @@ func (n *node) check(environment []string, args ...string) (code int, said strin
 // needed for is left out.
 func TestReleaseBundle(t *testing.T) {
 	n := newNode(t)
-	fakes := n.fakes(kernel.Source())
+	fakes := n.fakes(ptx.Source())
 	first := []string{"--double", "--time", "20s"}
 	code, said, r := n.check(fakes, first...)
 	if code != exitUnfinished || r.Result != "unfinished" || r.count(passed) == 0 || r.count(pending) == 0 || r.count(failed) > 0 {
@@ -167,7 +167,7 @@ func TestReleaseBundle(t *testing.T) {
 // results say which values are wrong and how to see it again.
 func TestReleaseBundleFindsFaults(t *testing.T) {
 	n := newNode(t)
-	fakes := n.fakes(kernel.Source())
+	fakes := n.fakes(ptx.Source())
 	for _, test := range []struct {
 		fault, only string
 		fails       string
@@ -202,7 +202,7 @@ func TestReleaseBundleFindsFaults(t *testing.T) {
 
 // A kernel that computes something else is named, with its launch.
 func TestReleaseBundleFindsKernel(t *testing.T) {
-	ptx, err := fs.ReadFile(kernel.Source(), "kernels.ptx")
+	ptx, err := fs.ReadFile(ptx.Source(), "kernels.ptx")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestReleaseBundleFindsKernel(t *testing.T) {
 // Where there are several GPUs, each rank has one, and scaling over them is measured.
 func TestReleaseBundleSeveralGPUs(t *testing.T) {
 	n := newNode(t)
-	code, said, r := n.check(append(n.fakes(kernel.Source()), "CUDA_DOUBLE_GPUS=4"), "--double", "--only", "collectives,scaling")
+	code, said, r := n.check(append(n.fakes(ptx.Source()), "CUDA_DOUBLE_GPUS=4"), "--double", "--only", "collectives,scaling")
 	if code != exitPassed {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
@@ -249,7 +249,7 @@ func TestReleaseBundleSeveralGPUs(t *testing.T) {
 // one line says what is missing.
 func TestReleaseBundleWithoutDriver(t *testing.T) {
 	n := newNode(t)
-	n.fakes(kernel.Source())
+	n.fakes(ptx.Source())
 	n.copy(filepath.Join(n.root, "lib/libgpu-double.so"), "site/nvidia/nccl/lib/libnccl.so.2", 0o755)
 	n.copy(filepath.Join(n.root, "lib/libgpu-double.so"), "site/nvidia/cublas/lib/libcublas.so.12", 0o755)
 	// Stands for an interpreter: it answers as libraries.py would.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
@@ -76,7 +76,7 @@ func (r *report) rates() (list []rate) {
 // only, two for each multiplication and addition, forward and backward. The first
 // layer has no gradient by its input.
 func flops(name string) (float64, error) {
-	layers, err := model.Find(name, 10)
+	layers, err := netspec.Find(name, 10)
 	if err != nil {
 		return 0, err
 	}
@@ -85,13 +85,13 @@ func flops(name string) (float64, error) {
 	for i, l := range layers {
 		products := 0
 		switch l.Form {
-		case model.Convolution:
+		case netspec.Convolution:
 			pixels /= l.Stride * l.Stride
 			products = 2 * pixels * 9 * channels * l.Outputs
 			channels = l.Outputs
-		case model.AveragePool:
+		case netspec.AveragePool:
 			flat = channels
-		case model.Dense:
+		case netspec.Dense:
 			products = 2 * flat * l.Outputs
 			flat = l.Outputs
 		}

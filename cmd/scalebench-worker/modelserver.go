@@ -19,10 +19,10 @@ import (
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/native/dataset"
-	"github.com/scalebench/scalebench/launcher/native/serve"
+	"github.com/scalebench/scalebench/launcher/native/infer"
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
@@ -46,14 +46,14 @@ func modelServerCommand() *cli.Command {
 const randomModel = "random:"
 
 // openModel reads a model, or makes one; key is where its name is from.
-func openModel(key, name string, seed int64) (*model.Trained, error) {
+func openModel(key, name string, seed int64) (*netspec.Trained, error) {
 	untrained, ok := strings.CutPrefix(name, randomModel)
 	if !ok {
-		text, err := sharedfs.ReadFile(name, model.MaxFile)
+		text, err := sharedfs.ReadFile(name, netspec.MaxFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
-		m, err := model.Parse(text)
+		m, err := netspec.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", key, name, err)
 		}
@@ -99,7 +99,7 @@ func serveModel(c *cli.Context) error {
 	m.Model = cmp.Or(c.String("name"), m.Model) // only the handler reads it from here on
 	ctx, stop := untilSignal(c)
 	defer stop()
-	s := serve.NewServer(serve.Handler(m, classifier, version.String()), serve.Limits{Token: os.Getenv(tokenVariable)})
+	s := infer.NewServer(infer.Handler(m, classifier, version.String()), infer.Limits{Token: os.Getenv(tokenVariable)})
 	drained := make(chan error, 1)
 	go func() {
 		<-ctx.Done()

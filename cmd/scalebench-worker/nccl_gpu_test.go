@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/fake"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -28,7 +28,7 @@ import (
 // withDouble is this binary as the worker, with the double as its libraries.
 func withDouble(t *testing.T, environment []string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	path, err := fake.BuildKernels(t.TempDir(), "libgpu-double.so", kernel.Source())
+	path, err := fake.BuildKernels(t.TempDir(), "libgpu-double.so", ptx.Source())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/train"
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 	"github.com/scalebench/scalebench/launcher/preprocess"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -166,7 +166,7 @@ func (r *preprocessing) describe() error {
 		}
 	}
 	if r.asked.Model != "" {
-		kernels, err := kernel.Choose(os.Getenv(train.KernelsVariable))
+		kernels, err := simd.Choose(os.Getenv(train.KernelsVariable))
 		if err != nil {
 			return fmt.Errorf("%s: %w", train.KernelsVariable, err)
 		}

@@ -72,7 +72,7 @@ type engine struct {
 func onCPUs(t *testing.T) engine { return engine{buildWorker(t), "cpu", ""} }
 
 func onGPUs(t *testing.T) engine {
-	library, err := fake.BuildKernels(t.TempDir(), "libgpu-double.so", os.DirFS("../../launcher/native/train/gpu/kernel"))
+	library, err := fake.BuildKernels(t.TempDir(), "libgpu-double.so", os.DirFS("../../launcher/native/train/gpu/ptx"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 // This file checks the trainer's GPU kernels against references in 64-bit
@@ -52,11 +52,11 @@ func KernelChecks() []gpucheck.Check {
 // A bench is a device with the kernels loaded, and what lies on it.
 type bench struct {
 	gpucheck.T
-	*kernel.Set
+	*ptx.Set
 	device   *cuda.Device
 	stream   cuda.Stream
 	random   *rand.Rand
-	launches []kernel.Launch
+	launches []ptx.Launch
 }
 
 func newBench(t gpucheck.T) *bench {
@@ -74,10 +74,10 @@ func newBench(t gpucheck.T) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.did(b.device.DestroyStream(b.stream)) })
-	if b.Set, err = kernel.Load(b.device); err != nil {
+	if b.Set, err = ptx.Load(b.device); err != nil {
 		t.Fatal(err)
 	}
-	b.Launched = func(l kernel.Launch) { b.launches = append(b.launches, l) }
+	b.Launched = func(l ptx.Launch) { b.launches = append(b.launches, l) }
 	return b
 }
 
@@ -97,7 +97,7 @@ func (b *bench) wrote(p cuda.Pointer) *gpucheck.Launch {
 	return nil
 }
 
-func launched(l kernel.Launch) *gpucheck.Launch {
+func launched(l ptx.Launch) *gpucheck.Launch {
 	return &gpucheck.Launch{Kernel: l.Kernel, Blocks: l.Blocks, Threads: cuda.BlockSize, Arguments: fmt.Sprintf("%+v", reflect.ValueOf(l.Arguments).Elem())}
 }
 

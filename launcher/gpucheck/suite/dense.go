@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 func bias(b *bench) {
@@ -20,7 +20,7 @@ func bias(b *bench) {
 			}
 		}
 		p := b.single(x)
-		b.did(b.Bias(b.stream, kernel.Bias{From: p, Bias: b.single(bias), To: p, Rows: rows, Columns: columns, ReLU: relu}))
+		b.did(b.Bias(b.stream, ptx.Bias{From: p, Bias: b.single(bias), To: p, Rows: rows, Columns: columns, ReLU: relu}))
 		near[float32](b, fmt.Sprintf("ReLU %d", relu), p, want, 1e-6)
 	}
 }
@@ -33,13 +33,13 @@ func columnSums(b *bench) {
 		for i, v := range x {
 			want[i%int(columns)] += v
 		}
-		for _, chunk := range []int32{1, kernel.Chunk(rows), rows, rows + 1} {
-			n := kernel.Chunks(rows, chunk)
+		for _, chunk := range []int32{1, ptx.Chunk(rows), rows, rows + 1} {
+			n := ptx.Chunks(rows, chunk)
 			partial := room[float64](b, int(n*columns))
-			b.did(b.ColumnSums(b.stream, kernel.ColumnSums{From: b.single(x), To: partial, Rows: rows, Columns: columns, Chunk: chunk}))
+			b.did(b.ColumnSums(b.stream, ptx.ColumnSums{From: b.single(x), To: partial, Rows: rows, Columns: columns, Chunk: chunk}))
 			sums, left := b.reduced(partial, n, columns, chunk)
 			to := room[float32](b, int(columns))
-			b.did(b.BiasGradient(b.stream, kernel.BiasGradient{From: sums, To: to, Rows: left, Columns: columns}))
+			b.did(b.BiasGradient(b.stream, ptx.BiasGradient{From: sums, To: to, Rows: left, Columns: columns}))
 			near[float32](b, fmt.Sprintf("%d × %d in chunks of %d", rows, columns, chunk), to, want, 1e-6)
 		}
 	}
@@ -89,7 +89,7 @@ func crossEntropies(b *bench) {
 			}
 		}
 		to, gradient := room[float64](b, 2*images), room[float32](b, images*classes)
-		args := kernel.CrossEntropy{Logits: b.single(logits), Labels: put(b, labels), Gradient: gradient, To: to, Scale: scale, Images: images, Classes: int32(classes)}
+		args := ptx.CrossEntropy{Logits: b.single(logits), Labels: put(b, labels), Gradient: gradient, To: to, Scale: scale, Images: images, Classes: int32(classes)}
 		b.did(b.CrossEntropy(b.stream, args))
 		what := fmt.Sprintf("%d classes: ", classes)
 		// Differences of logits are of single precision.
@@ -114,7 +114,7 @@ func exponentialAndLogarithm(b *bench) {
 		want, wantGradient = append(want, math.Log(1+p), 1), append(wantGradient, -p/(1+p), p/(1+p))
 	}
 	to, gradient := room[float64](b, 2*images), room[float32](b, 2*images)
-	b.did(b.CrossEntropy(b.stream, kernel.CrossEntropy{Logits: put(b, logits), Labels: put(b, labels), Gradient: gradient, To: to, Scale: 1, Images: images, Classes: 2}))
+	b.did(b.CrossEntropy(b.stream, ptx.CrossEntropy{Logits: put(b, logits), Labels: put(b, labels), Gradient: gradient, To: to, Scale: 1, Images: images, Classes: 2}))
 	near[float64](b, "losses", to, want, 4e-16)
 	// Relative to the gradient, not to 1, down to single precision's smallest normal
 	// number. (The label's own is a difference from 1.)
@@ -131,7 +131,7 @@ func crossEntropyOfNonsense(b *bench) {
 	logits := []float64{0, nan, 1, nan, 0, 1, 0, 1, nan, infinite, 0, infinite, 0, 1, 2}
 	labels := []uint8{0, 0, 2, 1, 3}
 	to, gradient := room[float64](b, 10), room[float32](b, 15)
-	b.did(b.CrossEntropy(b.stream, kernel.CrossEntropy{Logits: b.single(logits), Labels: put(b, labels), Gradient: gradient, To: to, Scale: 1, Images: 5, Classes: 3}))
+	b.did(b.CrossEntropy(b.stream, ptx.CrossEntropy{Logits: b.single(logits), Labels: put(b, labels), Gradient: gradient, To: to, Scale: 1, Images: 5, Classes: 3}))
 	for i, v := range get[float64](b, to, 10) {
 		if i%2 == 0 && !math.IsNaN(v) || i%2 == 1 && v != 0 {
 			b.Errorf("image %d: %v", i/2, v)

@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 // pinned reads the number at p through pinned memory.
@@ -41,7 +41,7 @@ func graph(b *bench) {
 	p, q := b.single([]float64{1}), b.single([]float64{1})
 	// w − rate·(gradient + decay·w) is 2·w.
 	twice := func(w, velocity cuda.Pointer, s cuda.Stream) error {
-		return b.SGD(s, kernel.SGD{Weights: w, Velocity: velocity, Gradients: zero, Count: 1, Rate: 1, Decay: -1})
+		return b.SGD(s, ptx.SGD{Weights: w, Velocity: velocity, Gradients: zero, Count: 1, Rate: 1, Decay: -1})
 	}
 	first, other := b.single([]float64{0}), b.single([]float64{0})
 	// The driver may load a kernel at its first launch, which a capture forbids.

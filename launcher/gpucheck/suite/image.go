@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"github.com/scalebench/scalebench/launcher/native/dataset"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 // shapes are of images: odd and even, lines and points that differ, one pixel, more
 // than one block of threads.
-var shapes = []kernel.Shape{
+var shapes = []ptx.Shape{
 	{Images: 1, Lines: 1, Points: 1, Channels: 1},
 	{Images: 2, Lines: 5, Points: 7, Channels: 3},
 	{Images: 3, Lines: 6, Points: 4, Channels: 16},
@@ -48,7 +48,7 @@ func decode(b *bench) {
 				}
 			})
 			to := room[float32](b, len(want))
-			b.did(b.Decode(b.stream, kernel.Decode{From: put(b, images), Changes: put(b, changes), Values: b.single(values), To: to, Shape: shape, Margin: int32(margin)}))
+			b.did(b.Decode(b.stream, ptx.Decode{From: put(b, images), Changes: put(b, changes), Values: b.single(values), To: to, Shape: shape, Margin: int32(margin)}))
 			near[float32](b, fmt.Sprintf("%+v with a margin of %d", shape, margin), to, want, 0)
 		}
 	}
@@ -72,9 +72,9 @@ func decodesAsOnCPUs(b *bench) {
 		dataset.Decode(image, t, decoded)
 		images, changes, want = append(images, image...), append(changes, t.DX, t.DY, mirror), append(want, decoded...)
 	}
-	shape := kernel.Shape{Images: int32(len(changes) / 3), Lines: dataset.Height, Points: dataset.Width, Channels: dataset.Channels}
+	shape := ptx.Shape{Images: int32(len(changes) / 3), Lines: dataset.Height, Points: dataset.Width, Channels: dataset.Channels}
 	to := room[float32](b, len(want))
-	b.did(b.Decode(b.stream, kernel.Decode{From: put(b, images), Changes: put(b, changes), Values: put(b, values), To: to, Shape: shape, Margin: dataset.Margin}))
+	b.did(b.Decode(b.stream, ptx.Decode{From: put(b, images), Changes: put(b, changes), Values: put(b, values), To: to, Shape: shape, Margin: dataset.Margin}))
 	same(b, "images decoded as on CPUs", to, want)
 }
 
@@ -85,18 +85,18 @@ func im2col(b *bench) {
 			images := b.draw(elements(in))
 			want := columns(images, in, out, int(stride))
 			to := room[float32](b, len(want))
-			b.did(b.Im2col(b.stream, kernel.Im2col{From: b.single(images), To: to, In: in, Out: out, Stride: stride}))
+			b.did(b.Im2col(b.stream, ptx.Im2col{From: b.single(images), To: to, In: in, Out: out, Stride: stride}))
 			near[float32](b, fmt.Sprintf("columns of %+v, stride %d", in, stride), to, want, 0)
 
 			// As im2col does, and then rounding.
 			alike, rounded := room[uint16](b, len(want)), room[uint16](b, len(want))
-			b.did(b.Im2colBfloat16(b.stream, kernel.Im2colBfloat16{From: b.single(images), To: alike, In: in, Out: out, Stride: stride}))
-			b.did(b.ToBfloat16(b.stream, kernel.ToBfloat16{From: to, To: rounded, Count: int32(len(want))}))
+			b.did(b.Im2colBfloat16(b.stream, ptx.Im2colBfloat16{From: b.single(images), To: alike, In: in, Out: out, Stride: stride}))
+			b.did(b.ToBfloat16(b.stream, ptx.ToBfloat16{From: to, To: rounded, Count: int32(len(want))}))
 			same(b, fmt.Sprintf("columns of %+v, stride %d, in bfloat16", in, stride), alike, get[uint16](b, rounded, len(want)))
 
 			gradient := b.draw(len(want))
 			back := room[float32](b, elements(in))
-			b.did(b.Col2im(b.stream, kernel.Col2im{From: b.single(gradient), To: back, In: in, Out: out, Stride: stride}))
+			b.did(b.Col2im(b.stream, ptx.Col2im{From: b.single(gradient), To: back, In: in, Out: out, Stride: stride}))
 			near[float32](b, fmt.Sprintf("images of %+v from columns, stride %d", in, stride), back, fromColumns(gradient, in, out, int(stride)), 1e-6)
 		}
 	}
@@ -114,10 +114,10 @@ func pool(b *bench) {
 			back[at(shape, image, y, x, c)] = gradient[image*int(shape.Channels)+c] / pixels
 		})
 		to := room[float32](b, len(means))
-		b.did(b.Pool(b.stream, kernel.Pool{From: b.single(images), To: to, Shape: shape}))
+		b.did(b.Pool(b.stream, ptx.Pool{From: b.single(images), To: to, Shape: shape}))
 		near[float32](b, fmt.Sprintf("means of %+v", shape), to, means, 1e-6)
 		to = room[float32](b, len(images))
-		b.did(b.PoolGradient(b.stream, kernel.PoolGradient{From: b.single(gradient), To: to, Shape: shape}))
+		b.did(b.PoolGradient(b.stream, ptx.PoolGradient{From: b.single(gradient), To: to, Shape: shape}))
 		near[float32](b, fmt.Sprintf("gradient by %+v", shape), to, back, 1e-6)
 	}
 }

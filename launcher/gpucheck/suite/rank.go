@@ -23,7 +23,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
@@ -98,7 +98,7 @@ type Start struct {
 }
 
 // Run starts every rank of p and waits for all. trained is nil if no model was saved.
-func (s Start) Run(t gpucheck.T, p study.Point) (list []Outcome, trained *model.Trained) {
+func (s Start) Run(t gpucheck.T, p study.Point) (list []Outcome, trained *netspec.Trained) {
 	t.Helper()
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
 	if err != nil {
@@ -135,7 +135,7 @@ func (s Start) Run(t gpucheck.T, p study.Point) (list []Outcome, trained *model.
 		list = append(list, o)
 	}
 	if text, err := os.ReadFile(saved); err == nil {
-		if trained, err = model.Parse(text); err != nil {
+		if trained, err = netspec.Parse(text); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,21 +5,21 @@ package suite
 import (
 	"math"
 
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 // What the kernels compute, in double precision, written from the definitions: loops
 // over images, lines, points and channels, sums in the order in which they come.
 
 // at is where a channel of a pixel is among images.
-func at(s kernel.Shape, image, y, x, channel int) int {
+func at(s ptx.Shape, image, y, x, channel int) int {
 	return ((image*int(s.Lines)+y)*int(s.Points)+x)*int(s.Channels) + channel
 }
 
-func elements(s kernel.Shape) int { return int(s.Images * s.Lines * s.Points * s.Channels) }
+func elements(s ptx.Shape) int { return int(s.Images * s.Lines * s.Points * s.Channels) }
 
 // each calls f for each element of images.
-func each(s kernel.Shape, f func(image, y, x, channel int)) {
+func each(s ptx.Shape, f func(image, y, x, channel int)) {
 	for image := range int(s.Images) {
 		for y := range int(s.Lines) {
 			for x := range int(s.Points) {
@@ -32,7 +32,7 @@ func each(s kernel.Shape, f func(image, y, x, channel int)) {
 }
 
 // columns are what each pixel of a 3×3 convolution with padding 1 sees.
-func columns(images []float64, in, out kernel.Shape, stride int) []float64 {
+func columns(images []float64, in, out ptx.Shape, stride int) []float64 {
 	var list []float64
 	pixels := out
 	pixels.Channels = 1
@@ -54,7 +54,7 @@ func columns(images []float64, in, out kernel.Shape, stride int) []float64 {
 }
 
 // fromColumns scatters what columns gathers.
-func fromColumns(list []float64, in, out kernel.Shape, stride int) []float64 {
+func fromColumns(list []float64, in, out ptx.Shape, stride int) []float64 {
 	images := make([]float64, elements(in))
 	pixels := out
 	pixels.Channels = 1
@@ -78,10 +78,10 @@ func fromColumns(list []float64, in, out kernel.Shape, stride int) []float64 {
 // A unit is batch normalisation of images, a shortcut, or nil, and a ReLU.
 type unit struct {
 	name          string
-	shape         kernel.Shape
+	shape         ptx.Shape
 	scale, shift  []float64
 	shortcut      []float64
-	shortcutShape kernel.Shape
+	shortcutShape ptx.Shape
 	stride        int
 	epsilon       float64
 }

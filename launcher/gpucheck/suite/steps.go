@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
@@ -119,7 +119,7 @@ func Point(name string, workers, batch int) study.Point {
 
 // Difference returns the largest difference between two models' parameters, and
 // between all their numbers.
-func Difference(t gpucheck.T, a, b *model.Trained) (parameters, all float64) {
+func Difference(t gpucheck.T, a, b *netspec.Trained) (parameters, all float64) {
 	t.Helper()
 	if len(a.Tensors) != len(b.Tensors) {
 		t.Fatalf("%d tensors and %d", len(a.Tensors), len(b.Tensors))
@@ -147,7 +147,7 @@ func stepsNear(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance
 
 // compare compares two models, tensor by tensor, and reports by how much parameters
 // differ and how far training moved them.
-func compare(t gpucheck.T, p study.Point, got, want *model.Trained, tolerance float64) (parameters, moved float64) {
+func compare(t gpucheck.T, p study.Point, got, want *netspec.Trained, tolerance float64) (parameters, moved float64) {
 	t.Helper()
 	before, err := cpu.Untrained(p.Workload.Train.Model, 10, 32, 32, 3, p.Seed)
 	if err != nil {
@@ -167,7 +167,7 @@ func compare(t gpucheck.T, p study.Point, got, want *model.Trained, tolerance fl
 }
 
 // both trains p on GPUs, and in fp32 on CPUs.
-func both(t gpucheck.T, command []string, p study.Point) (onGPU, onCPU []Outcome, got, want *model.Trained) {
+func both(t gpucheck.T, command []string, p study.Point) (onGPU, onCPU []Outcome, got, want *netspec.Trained) {
 	t.Helper()
 	onGPU, got = Start{Command: command, Environment: sharing(t, p.Workers)}.Run(t, p)
 	p.Resources.Device, p.Workload.Train.Precision = "cpu", "fp32"

@@ -5,8 +5,8 @@ package suite
 import (
 	"math"
 
-	cpu "github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 func singles(list []float64) []float32 {
@@ -22,11 +22,11 @@ func sgd(b *bench) {
 	const n = 1003
 	w, v, g := singles(b.draw(n)), singles(b.draw(n)), singles(b.draw(n))
 	weights, velocity, gradients := put(b, w), put(b, v), put(b, g)
-	set, err := cpu.Choose("portable")
+	set, err := simd.Choose("portable")
 	b.did(err)
 	for range 3 {
 		set.SGD(w, v, g, 0.1, 0.9, 1e-4)
-		b.did(b.SGD(b.stream, kernel.SGD{Weights: weights, Velocity: velocity, Gradients: gradients, Count: n, Rate: 0.1, Momentum: 0.9, Decay: 1e-4}))
+		b.did(b.SGD(b.stream, ptx.SGD{Weights: weights, Velocity: velocity, Gradients: gradients, Count: n, Rate: 0.1, Momentum: 0.9, Decay: 1e-4}))
 	}
 	same(b, "weights of the CPU engine", weights, w)
 	same(b, "velocities of the CPU engine", velocity, v)
@@ -38,7 +38,7 @@ func adam(b *bench) {
 	const n, rate, beta1, beta2, small, decay = 517, 0.01, 0.9, 0.999, 1e-8, 0.1
 	for _, decoupled := range []bool{false, true} {
 		w, m, v := b.draw(n), make([]float64, n), make([]float64, n)
-		args := kernel.Adam{Weights: b.single(w), Mean: b.single(m), Squares: b.single(v), Count: n,
+		args := ptx.Adam{Weights: b.single(w), Mean: b.single(m), Squares: b.single(v), Count: n,
 			Beta1: beta1, Rest1: 1 - beta1, Beta2: beta2, Rest2: float32(1 - 0.999), Coupled: decay, Keep: 1, Epsilon: small}
 		if decoupled {
 			args.Coupled, args.Keep = 0, 1-rate*decay
@@ -69,10 +69,10 @@ func adam(b *bench) {
 func squaredNorm(b *bench) {
 	for _, n := range []int32{1, 255, 1000, 4097} {
 		x := b.draw(int(n))
-		chunk := kernel.Chunk(n)
-		parts := kernel.Chunks(n, chunk)
+		chunk := ptx.Chunk(n)
+		parts := ptx.Chunks(n, chunk)
 		to := room[float64](b, int(parts))
-		b.did(b.SquaredNorm(b.stream, kernel.SquaredNorm{From: b.single(x), To: to, Count: n, Parts: parts}))
+		b.did(b.SquaredNorm(b.stream, ptx.SquaredNorm{From: b.single(x), To: to, Count: n, Parts: parts}))
 		sums, left := b.reduced(to, parts, 1, parts)
 		if left != 1 {
 			b.Fatalf("%d sums are left", left)
@@ -91,8 +91,8 @@ func bfloat16(b *bench) {
 	}
 	n := int32(len(x))
 	to, back := room[uint16](b, len(x)), room[float32](b, len(x))
-	b.did(b.ToBfloat16(b.stream, kernel.ToBfloat16{From: put(b, x), To: to, Count: n}))
-	b.did(b.FromBfloat16(b.stream, kernel.FromBfloat16{From: to, To: back, Count: n}))
+	b.did(b.ToBfloat16(b.stream, ptx.ToBfloat16{From: put(b, x), To: to, Count: n}))
+	b.did(b.FromBfloat16(b.stream, ptx.FromBfloat16{From: to, To: back, Count: n}))
 	got := get[float32](b, back, len(x))
 	for i, v := range x {
 		if v != v {

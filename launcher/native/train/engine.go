@@ -9,7 +9,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
 // An engine is one rank's copy of the model on some device. It owns the
@@ -54,7 +54,7 @@ type engine interface {
 	// equal on all ranks.
 	AverageStatistics(ctx context.Context) error
 	// Trained is the model as Evaluate uses it.
-	Trained() (*model.Trained, error)
+	Trained() (*netspec.Trained, error)
 	// Evaluate classifies the first n images; loss is their sum.
 	Evaluate(n int) (loss float64, correct int, err error)
 	Close()

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -13,7 +13,7 @@ import (
 // Ranks with unlike kernels and numbers of threads, as on unlike machines, hold
 // equal parameters all the same; each records the kernels that it used.
 func TestUnlikeRanksStayIdentical(t *testing.T) {
-	sets := kernel.Sets()
+	sets := simd.Sets()
 	size := max(len(sets), 2)
 	p := point("cnn", size, 4)
 	p.Workload.Train.MaxSteps = 6

@@ -14,7 +14,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -43,7 +43,7 @@ func TestSavedModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := model.Parse(text)
+		m, err := netspec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}

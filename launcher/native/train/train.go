@@ -24,8 +24,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
@@ -75,7 +75,7 @@ type Options struct {
 const KernelsVariable = "SCALEBENCH_KERNELS"
 
 // Models lists the models that can be trained.
-func Models() []string { return model.Names() }
+func Models() []string { return netspec.Names() }
 
 // An InterruptedError is a run that was told to stop and did so in order.
 type InterruptedError struct {
@@ -333,7 +333,7 @@ func (r *rank) open() error {
 		maps.Copy(environment.Versions, g.Versions())
 		doubts = g.Doubts()
 	} else {
-		kernels, err := kernel.Choose(o.Kernels)
+		kernels, err := simd.Choose(o.Kernels)
 		if err != nil {
 			return in("configuration", fmt.Errorf("%s: %w", KernelsVariable, err))
 		}

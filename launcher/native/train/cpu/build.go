@@ -3,17 +3,17 @@ package cpu
 import (
 	"fmt"
 
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
 // build makes the layers of a description, and returns the logits. What this
 // engine cannot do is n.err.
-func (n *network) build(layers []model.Layer) *tensor {
+func (n *network) build(layers []netspec.Layer) *tensor {
 	var units []*unit // the convolutions so far
 	var flat *tensor  // what is no image any more
 	for i, l := range layers {
 		switch {
-		case l.Form == model.Convolution && flat == nil:
+		case l.Form == netspec.Convolution && flat == nil:
 			var in, shortcut *unit
 			if i > 0 {
 				in = units[i-1]
@@ -25,9 +25,9 @@ func (n *network) build(layers []model.Layer) *tensor {
 				shortcut = units[i-2]
 			}
 			units = append(units, n.unit(in, l.Outputs, l.Stride, shortcut))
-		case l.Form == model.AveragePool && flat == nil && i > 0:
+		case l.Form == netspec.AveragePool && flat == nil && i > 0:
 			flat = n.pool(units[i-1]).out
-		case l.Form == model.Dense && (flat != nil || i == 0):
+		case l.Form == netspec.Dense && (flat != nil || i == 0):
 			if flat == nil {
 				flat = n.input()
 			}
@@ -36,7 +36,7 @@ func (n *network) build(layers []model.Layer) *tensor {
 			return n.cannot(i, "is of a kind that cannot follow the one before it")
 		}
 	}
-	if last := len(layers) - 1; last < 0 || layers[last].Form != model.Dense {
+	if last := len(layers) - 1; last < 0 || layers[last].Form != netspec.Dense {
 		return n.cannot(last, "is the last, and no dense one that gives logits")
 	}
 	return flat

@@ -1,6 +1,6 @@
 package cpu
 
-import "github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+import "github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 
 const taps = 3
 
@@ -13,12 +13,12 @@ const taps = 3
 // row and its channels are one index. The gradient by the input is a correlation
 // too, of the padded gradient by the output with the weights turned around.
 type conv struct {
-	kernels *kernel.Set
-	in, out kernel.Shape
+	kernels *simd.Set
+	in, out simd.Shape
 	stride  int
 
-	packed kernel.Matrix // weights by (tap y, tap x, in channel) and out channel
-	phases []phase       // of the gradient by the input
+	packed simd.Matrix // weights by (tap y, tap x, in channel) and out channel
+	phases []phase     // of the gradient by the input
 }
 
 // A phase is the input pixels of one parity. With stride 2, a pixel in an even
@@ -27,14 +27,14 @@ type conv struct {
 type phase struct {
 	y, x         int   // first of its pixels
 	tapsY, tapsX []int // in the order in which the gradient's pixels come
-	weights      kernel.Matrix
+	weights      simd.Matrix
 }
 
-func newConv(kernels *kernel.Set, in kernel.Shape, channels, stride int) *conv {
+func newConv(kernels *simd.Set, in simd.Shape, channels, stride int) *conv {
 	c := &conv{kernels: kernels, in: in, stride: stride}
-	c.out = kernel.Shape{Lines: (in.Lines-1)/stride + 1, Points: (in.Points-1)/stride + 1, Channels: channels}
+	c.out = simd.Shape{Lines: (in.Lines-1)/stride + 1, Points: (in.Points-1)/stride + 1, Channels: channels}
 	c.packed = packing(c.rows(), channels)
-	if in.Channels%kernel.Group != 0 {
+	if in.Channels%simd.Group != 0 {
 		return c // an image, which has no gradient
 	}
 	// An output pixel o has seen the padded input pixel stride·o + t by tap t.
@@ -53,35 +53,35 @@ func newConv(kernels *kernel.Set, in kernel.Shape, channels, stride int) *conv {
 }
 
 // packing makes a matrix whose groups of columns lie one behind the other.
-func packing(rows, columns int) kernel.Matrix {
-	return kernel.Matrix{Data: make([]float32, rows*columns), Step: kernel.Group, Block: kernel.Group * rows}
+func packing(rows, columns int) simd.Matrix {
+	return simd.Matrix{Data: make([]float32, rows*columns), Step: simd.Group, Block: simd.Group * rows}
 }
 
 // rows is how many inputs an output pixel has.
 func (c *conv) rows() int { return taps * taps * c.in.Channels }
 
 // padded is the size of an image with its margin, and its line.
-func padded(s kernel.Shape) (size, line int) {
+func padded(s simd.Shape) (size, line int) {
 	line = (s.Points + 2) * s.Channels
 	return (s.Lines + 2) * line, line
 }
 
 // inside is a padded image without its margin.
-func inside(data []float32, s kernel.Shape) kernel.Image {
+func inside(data []float32, s simd.Shape) simd.Image {
 	_, line := padded(s)
-	return kernel.Image{Data: data[line+s.Channels:], Gap: 2 * s.Channels}
+	return simd.Image{Data: data[line+s.Channels:], Gap: 2 * s.Channels}
 }
 
 // groups is how many parts the work of pack and unpack has.
-func (c *conv) groups() int { return c.out.Channels / kernel.Group }
+func (c *conv) groups() int { return c.out.Channels / simd.Group }
 
 // pack lays out the weights of some groups of output channels for forward.
 func (c *conv) pack(w []float32, from, to int) {
 	k := c.rows()
-	for o := from * kernel.Group; o < to*kernel.Group; o++ {
-		column := c.packed.Data[o/kernel.Group*c.packed.Block+o%kernel.Group:]
+	for o := from * simd.Group; o < to*simd.Group; o++ {
+		column := c.packed.Data[o/simd.Group*c.packed.Block+o%simd.Group:]
 		for i, v := range w[o*k : (o+1)*k] {
-			column[i*kernel.Group] = v
+			column[i*simd.Group] = v
 		}
 	}
 }
@@ -92,11 +92,11 @@ func (c *conv) packGradient(w []float32, from, to int) {
 	for _, p := range c.phases {
 		for i, ty := range p.tapsY {
 			for j, tx := range p.tapsX {
-				for o := from * kernel.Group; o < to*kernel.Group; o++ {
+				for o := from * simd.Group; o < to*simd.Group; o++ {
 					row := (i*len(p.tapsX)+j)*c.out.Channels + o
 					in := w[((o*taps+ty)*taps+tx)*c.in.Channels:][:c.in.Channels]
 					for at := row * p.weights.Step; len(in) > 0; at += p.weights.Block {
-						in = in[copy(p.weights.Data[at:at+kernel.Group], in):]
+						in = in[copy(p.weights.Data[at:at+simd.Group], in):]
 					}
 				}
 			}
@@ -107,11 +107,11 @@ func (c *conv) packGradient(w []float32, from, to int) {
 // unpack is the inverse of pack, for gradients.
 func (c *conv) unpack(packed, g []float32, from, to int) {
 	k := c.rows()
-	for o := from * kernel.Group; o < to*kernel.Group; o++ {
-		column := packed[o/kernel.Group*c.packed.Block+o%kernel.Group:]
+	for o := from * simd.Group; o < to*simd.Group; o++ {
+		column := packed[o/simd.Group*c.packed.Block+o%simd.Group:]
 		row := g[o*k : (o+1)*k]
 		for i := range row {
-			row[i] = column[i*kernel.Group]
+			row[i] = column[i*simd.Group]
 		}
 	}
 }
@@ -120,10 +120,10 @@ func (c *conv) unpack(packed, g []float32, from, to int) {
 func (c *conv) forward(x, y []float32) {
 	_, line := padded(c.in)
 	n, channels := c.out.Points, c.out.Channels
-	w := kernel.Window{Runs: taps, Run: taps * c.in.Channels, RunStep: line}
+	w := simd.Window{Runs: taps, Run: taps * c.in.Channels, RunStep: line}
 	for i := range c.out.Lines {
-		c.kernels.Correlate(kernel.Line{Data: y[i*n*channels:], Step: channels},
-			kernel.Line{Data: x[i*c.stride*line:], Step: c.stride * c.in.Channels}, n, channels, w, c.packed)
+		c.kernels.Correlate(simd.Line{Data: y[i*n*channels:], Step: channels},
+			simd.Line{Data: x[i*c.stride*line:], Step: c.stride * c.in.Channels}, n, channels, w, c.packed)
 	}
 }
 
@@ -133,15 +133,15 @@ func (c *conv) gradient(dy, dx []float32) {
 	_, line := padded(c.out)
 	channels := c.in.Channels
 	for _, p := range c.phases {
-		w := kernel.Window{Runs: len(p.tapsY), Run: len(p.tapsX) * c.out.Channels, RunStep: line}
+		w := simd.Window{Runs: len(p.tapsY), Run: len(p.tapsX) * c.out.Channels, RunStep: line}
 		n := (c.in.Points - p.x + c.stride - 1) / c.stride
 		// The window begins with the earliest output pixel that saw the input
 		// pixel; it is in the margin for the first of stride 1.
 		first := func(at, latest int) int { return (at + 1 - latest) / c.stride }
 		for y := p.y; y < c.in.Lines; y += c.stride {
 			from := (first(y, p.tapsY[0])+1)*line + (first(p.x, p.tapsX[0])+1)*c.out.Channels
-			c.kernels.Correlate(kernel.Line{Data: dx[(y*c.in.Points+p.x)*channels:], Step: c.stride * channels},
-				kernel.Line{Data: dy[from:], Step: c.out.Channels}, n, channels, w, p.weights)
+			c.kernels.Correlate(simd.Line{Data: dx[(y*c.in.Points+p.x)*channels:], Step: c.stride * channels},
+				simd.Line{Data: dy[from:], Step: c.out.Channels}, n, channels, w, p.weights)
 		}
 	}
 }
@@ -159,9 +159,9 @@ func (c *conv) weights(x, dy, total []float32) {
 	for y := 0; y < c.out.Lines; y += lines {
 		n := min(lines, c.out.Lines-y)
 		for t := range taps {
-			c.kernels.Outer(kernel.Matrix{Data: total[t*height*kernel.Group:], Step: c.packed.Step, Block: c.packed.Block}, height, c.out.Channels,
-				kernel.Points{Data: x[(y*c.stride+t)*line:], LineStep: c.stride * line, Step: c.stride * c.in.Channels},
-				kernel.Points{Data: d.Data[y*dLine:], LineStep: dLine, Step: c.out.Channels}, n, c.out.Points)
+			c.kernels.Outer(simd.Matrix{Data: total[t*height*simd.Group:], Step: c.packed.Step, Block: c.packed.Block}, height, c.out.Channels,
+				simd.Points{Data: x[(y*c.stride+t)*line:], LineStep: c.stride * line, Step: c.stride * c.in.Channels},
+				simd.Points{Data: d.Data[y*dLine:], LineStep: dLine, Step: c.out.Channels}, n, c.out.Points)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 )
 
 func normal(random *rand.Rand, n int) []float32 {
@@ -21,7 +21,7 @@ func normal(random *rand.Rand, n int) []float32 {
 }
 
 // pad gives an image its margin.
-func pad(x []float32, s kernel.Shape) []float32 {
+func pad(x []float32, s simd.Shape) []float32 {
 	size, line := padded(s)
 	dst := make([]float32, size)
 	n := s.Points * s.Channels
@@ -34,7 +34,7 @@ func pad(x []float32, s kernel.Shape) []float32 {
 // oracle is the convolution by its definition as a product of matrices, in double
 // precision by gonum: a row for each output pixel, with all inputs it reads.
 type oracle struct {
-	in, out kernel.Shape
+	in, out simd.Shape
 	stride  int
 	matrix  blas64.General
 }
@@ -81,14 +81,14 @@ func near(t *testing.T, what string, got []float32, want []float64, terms int) {
 
 // A convolution and its two gradients, with each set of kernels, against gonum.
 func TestConvolution(t *testing.T) {
-	for _, kernels := range kernel.Sets() {
+	for _, kernels := range simd.Sets() {
 		for _, c := range []struct{ h, w, in, out, stride int }{
 			{5, 6, 3, 16, 1}, {6, 6, 1, 32, 2}, {7, 5, 16, 16, 2}, {6, 9, 32, 16, 2}, {8, 8, 16, 32, 2},
 			{1, 1, 16, 48, 1}, {1, 1, 16, 16, 2}, {12, 33, 16, 16, 1}, {8, 8, 64, 64, 1}, {3, 20, 32, 32, 1}, {32, 32, 3, 16, 1},
 		} {
 			t.Run(fmt.Sprintf("%s/%d×%d×%d to %d, stride %d", kernels.Name(), c.h, c.w, c.in, c.out, c.stride), func(t *testing.T) {
 				random := rand.New(rand.NewPCG(1, 2))
-				l := newConv(kernels, kernel.Shape{Lines: c.h, Points: c.w, Channels: c.in}, c.out, c.stride)
+				l := newConv(kernels, simd.Shape{Lines: c.h, Points: c.w, Channels: c.in}, c.out, c.stride)
 				k, pixels := l.rows(), l.out.Lines*l.out.Points
 				x, dy, w := normal(random, l.in.Size()), normal(random, l.out.Size()), normal(random, c.out*k)
 				o := &oracle{in: l.in, out: l.out, stride: c.stride, matrix: general(pixels, k, nil)}
@@ -105,7 +105,7 @@ func TestConvolution(t *testing.T) {
 				l.unpack(total, dw, 0, l.groups())
 				near(t, "gradient by the weights", dw, product(blas.Trans, blas.NoTrans, c.out, k, gradient, o.matrix), pixels)
 
-				if c.in%kernel.Group != 0 {
+				if c.in%simd.Group != 0 {
 					return
 				}
 				l.packGradient(w, 0, l.groups())

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 )
 
 // dense is a fully connected layer, y = W·x + b, with a ReLU behind it if asked
@@ -24,11 +24,11 @@ type dense struct {
 }
 
 // panel is how many inputs are taken at once in the backward pass.
-const panel = 2 * kernel.Group
+const panel = 2 * simd.Group
 
 func (n *network) dense(in *tensor, outputs int, relu bool) *dense {
-	if in.size%kernel.Group != 0 && n.err == nil {
-		n.err = fmt.Errorf("a fully connected layer of %d inputs; want a multiple of %d", in.size, kernel.Group)
+	if in.size%simd.Group != 0 && n.err == nil {
+		n.err = fmt.Errorf("a fully connected layer of %d inputs; want a multiple of %d", in.size, simd.Group)
 	}
 	d := &dense{net: n, in: in, out: n.tensor(outputs, true), relu: relu}
 	d.weight, d.bias = n.parameter(outputs*in.size, in.size, 0), n.parameter(outputs, 0, 0)
@@ -72,8 +72,8 @@ func (d *dense) productsPart(_, from, to int) {
 		return
 	}
 	for at := 0; at < k; at += piece {
-		d.net.kernels.Dot(kernel.Line{Data: d.out.data[from:], Step: m}, d.images, to-from, min(piece, k-at),
-			kernel.Line{Data: d.in.data[at:], Step: k}, kernel.Line{Data: d.weight.w[from*k+at:], Step: k})
+		d.net.kernels.Dot(simd.Line{Data: d.out.data[from:], Step: m}, d.images, to-from, min(piece, k-at),
+			simd.Line{Data: d.in.data[at:], Step: k}, simd.Line{Data: d.weight.w[from*k+at:], Step: k})
 	}
 }
 
@@ -81,7 +81,7 @@ func (d *dense) productsPart(_, from, to int) {
 func (d *dense) reluPart(_, from, to int) {
 	if m := d.out.size; from < to {
 		rows := d.out.data[from*m : to*m]
-		d.net.kernels.Normalise(kernel.Image{Data: rows}, rows, kernel.Image{}, d.neutral, kernel.Shape{Lines: 1, Points: to - from, Channels: m})
+		d.net.kernels.Normalise(simd.Image{Data: rows}, rows, simd.Image{}, d.neutral, simd.Shape{Lines: 1, Points: to - from, Channels: m})
 	}
 }
 
@@ -95,7 +95,7 @@ func (d *dense) backward(n int) error {
 		}
 		d.bias.g[i] = float32(sum)
 	}
-	d.net.threads.each(d.in.size/kernel.Group, d.doGradients)
+	d.net.threads.each(d.in.size/simd.Group, d.doGradients)
 	return nil
 }
 
@@ -109,7 +109,7 @@ func (d *dense) maskPart(part, from, to int) {
 	}
 	grad, rows := d.out.grad[from*m:to*m], d.out.data[from*m:to*m]
 	if d.relu {
-		d.net.kernels.Rectify(grad, grad, nil, kernel.Image{Data: rows}, rows, d.neutral[:m], sums, kernel.Shape{Lines: 1, Points: to - from, Channels: m})
+		d.net.kernels.Rectify(grad, grad, nil, simd.Image{Data: rows}, rows, d.neutral[:m], sums, simd.Shape{Lines: 1, Points: to - from, Channels: m})
 		return
 	}
 	for i, v := range grad {
@@ -122,8 +122,8 @@ func (d *dense) maskPart(part, from, to int) {
 // have room for few of them, so they are copied side by side first.
 func (d *dense) gradientsPart(part, from, to int) {
 	m, k := d.out.size, d.in.size
-	for at := from * kernel.Group; at < to*kernel.Group; at += panel {
-		width := min(panel, to*kernel.Group-at)
+	for at := from * simd.Group; at < to*simd.Group; at += panel {
+		width := min(panel, to*simd.Group-at)
 		columns := d.columns[part][:d.images*width]
 		for i := range d.images {
 			copy(columns[i*width:(i+1)*width], d.in.data[i*k+at:])
@@ -131,8 +131,8 @@ func (d *dense) gradientsPart(part, from, to int) {
 		for o := range m {
 			clear(d.weight.g[o*k+at : o*k+at+width])
 		}
-		d.net.kernels.Outer(kernel.Matrix{Data: d.weight.g[at:], Step: k, Block: kernel.Group}, m, width,
-			kernel.Points{Data: d.out.grad, Step: m}, kernel.Points{Data: columns, Step: width}, 1, d.images)
+		d.net.kernels.Outer(simd.Matrix{Data: d.weight.g[at:], Step: k, Block: simd.Group}, m, width,
+			simd.Points{Data: d.out.grad, Step: m}, simd.Points{Data: columns, Step: width}, 1, d.images)
 		if d.in.grad == nil {
 			continue
 		}
@@ -140,8 +140,8 @@ func (d *dense) gradientsPart(part, from, to int) {
 		for o := range m {
 			copy(columns[o*width:(o+1)*width], d.weight.w[o*k+at:])
 		}
-		d.net.kernels.Correlate(kernel.Line{Data: d.in.grad[at:], Step: k}, kernel.Line{Data: d.out.grad, Step: m}, d.images, width,
-			kernel.Window{Runs: 1, Run: m}, kernel.Matrix{Data: columns, Step: width, Block: kernel.Group})
+		d.net.kernels.Correlate(simd.Line{Data: d.in.grad[at:], Step: k}, simd.Line{Data: d.out.grad, Step: m}, d.images, width,
+			simd.Window{Runs: 1, Run: m}, simd.Matrix{Data: columns, Step: width, Block: simd.Group})
 	}
 }
 

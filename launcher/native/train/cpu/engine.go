@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/native/collective"
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
 // Options are what an Engine is made for.
@@ -87,7 +87,7 @@ type Engine struct {
 // New builds the model, with parameters from the seed. The group is only used,
 // not closed.
 func New(o Options, group *collective.Group) (*Engine, error) {
-	layers, err := model.Find(o.Model, o.Classes)
+	layers, err := netspec.Find(o.Model, o.Classes)
 	switch {
 	case err != nil:
 		return nil, err
@@ -96,12 +96,12 @@ func New(o Options, group *collective.Group) (*Engine, error) {
 	case o.Height < 1 || o.Width < 1 || o.Channels < 1 || o.Classes < 2:
 		return nil, fmt.Errorf("images of %d×%d×%d in %d classes; want 1 or more, and at least 2 classes", o.Height, o.Width, o.Channels, o.Classes)
 	}
-	kernels, err := kernel.Choose(o.Kernels)
+	kernels, err := simd.Choose(o.Kernels)
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{o: o, group: group}
-	e.net = newNetwork(kernels, o.Batch, o.Threads, kernel.Shape{Lines: o.Height, Points: o.Width, Channels: o.Channels})
+	e.net = newNetwork(kernels, o.Batch, o.Threads, simd.Shape{Lines: o.Height, Points: o.Width, Channels: o.Channels})
 	if e.net.logits = e.net.build(layers); e.net.err != nil {
 		e.net.threads.close()
 		return nil, fmt.Errorf("images of %d×%d×%d: %w", o.Height, o.Width, o.Channels, e.net.err)

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/native/collective"
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -162,7 +162,7 @@ func TestModelGradient(t *testing.T) {
 // The backward pass says which gradients are final, from the end of the flat
 // buffer to its beginning, and what it has named does not change any more.
 func TestBackwardNamesFinalGradients(t *testing.T) {
-	for _, name := range model.Names() {
+	for _, name := range netspec.Names() {
 		e := newEngine(t, Options{Model: name, Batch: 2, Height: 8, Width: 8, Threads: 2})
 		fill(e, 1)
 		if _, _, err := e.forward(context.Background(), 2, true); err != nil {
@@ -227,7 +227,7 @@ func steps(t *testing.T, o Options, count int) string {
 
 // The same work gives the same bits, with any fixed number of threads.
 func TestDeterministic(t *testing.T) {
-	for _, kernels := range kernel.Sets() {
+	for _, kernels := range simd.Sets() {
 		for _, threads := range []int{1, 3} {
 			o := Options{Model: "resnet20", Batch: 5, Height: 8, Width: 8, Threads: threads, Kernels: kernels.Name(), Momentum: 0.9}
 			if a, b := steps(t, o, 3), steps(t, o, 3); a != b {

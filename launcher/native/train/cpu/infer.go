@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
 // Trained is the model as it is evaluated: its parameters and the running averages of
 // batch normalisation, which are this rank's own until AverageStatistics. The error is
 // for engines that have them elsewhere.
-func (e *Engine) Trained() (*model.Trained, error) {
-	t := &model.Trained{Model: e.o.Model, Classes: e.o.Classes, Height: e.o.Height, Width: e.o.Width, Channels: e.o.Channels}
+func (e *Engine) Trained() (*netspec.Trained, error) {
+	t := &netspec.Trained{Model: e.o.Model, Classes: e.o.Classes, Height: e.o.Height, Width: e.o.Width, Channels: e.o.Channels}
 	for _, own := range e.net.tensors() {
 		own.Data = append([]float32(nil), own.Data...)
 		t.Tensors = append(t.Tensors, own)
@@ -21,9 +21,9 @@ func (e *Engine) Trained() (*model.Trained, error) {
 }
 
 // Untrained is a model with the parameters that training begins with.
-func Untrained(name string, classes, height, width, channels int, seed int64) (*model.Trained, error) {
-	t := &model.Trained{Model: name, Classes: classes, Height: height, Width: width, Channels: channels}
-	kernels, err := kernel.Choose("")
+func Untrained(name string, classes, height, width, channels int, seed int64) (*netspec.Trained, error) {
+	t := &netspec.Trained{Model: name, Classes: classes, Height: height, Width: width, Channels: channels}
+	kernels, err := simd.Choose("")
 	if err != nil {
 		return nil, err
 	}
@@ -37,10 +37,10 @@ func Untrained(name string, classes, height, width, channels int, seed int64) (*
 }
 
 // tensors are all numbers that an evaluation uses, as they lie in the network.
-func (n *network) tensors() (list []model.Tensor) {
+func (n *network) tensors() (list []netspec.Tensor) {
 	for i, l := range n.layers {
 		add := func(name string, data []float32, shape ...int) {
-			list = append(list, model.Tensor{Name: fmt.Sprintf("layer%d.%s", i+1, name), Shape: shape, Data: data})
+			list = append(list, netspec.Tensor{Name: fmt.Sprintf("layer%d.%s", i+1, name), Shape: shape, Data: data})
 		}
 		switch l := l.(type) {
 		case *unit:
@@ -64,15 +64,15 @@ func (n *network) tensors() (list []model.Tensor) {
 const piece = 8
 
 // forwardNetwork makes the network of a model, for one thread and without gradients.
-func forwardNetwork(t *model.Trained, kernels *kernel.Set) (*network, error) {
-	layers, err := model.Find(t.Model, t.Classes)
+func forwardNetwork(t *netspec.Trained, kernels *simd.Set) (*network, error) {
+	layers, err := netspec.Find(t.Model, t.Classes)
 	switch {
 	case err != nil:
 		return nil, err
 	case t.Height < 1 || t.Width < 1 || t.Channels < 1 || t.Classes < 2 || max(t.Height, t.Width, t.Channels, t.Classes) > 1<<12:
 		return nil, fmt.Errorf("images of %d×%d×%d in %d classes; want 1 to 4096 of each, and at least 2 classes", t.Height, t.Width, t.Channels, t.Classes)
 	}
-	n := newNetwork(kernels, piece, 1, kernel.Shape{Lines: t.Height, Points: t.Width, Channels: t.Channels})
+	n := newNetwork(kernels, piece, 1, simd.Shape{Lines: t.Height, Points: t.Width, Channels: t.Channels})
 	n.forwardOnly = true
 	if n.logits = n.build(layers); n.err != nil {
 		return nil, fmt.Errorf("images of %d×%d×%d: %w", t.Height, t.Width, t.Channels, n.err)
@@ -122,8 +122,8 @@ type pieceOfWork struct {
 
 // NewClassifier starts the threads, which Close ends. kernels is the name of a
 // kernel.Set; "" is the fastest.
-func NewClassifier(t *model.Trained, threads int, kernels string) (*Classifier, error) {
-	set, err := kernel.Choose(kernels)
+func NewClassifier(t *netspec.Trained, threads int, kernels string) (*Classifier, error) {
+	set, err := simd.Choose(kernels)
 	if err != nil {
 		return nil, err
 	}

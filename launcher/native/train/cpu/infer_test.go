@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
 // trained is an engine after some steps, so that its statistics are not those that it
@@ -33,7 +33,7 @@ func trained(t *testing.T, name, kernels string, batch int) *Engine {
 // images at once, of each alone, and from several goroutines.
 func TestClassifierAsEvaluation(t *testing.T) {
 	const batch = piece + 3
-	for _, kernels := range kernel.Sets() {
+	for _, kernels := range simd.Sets() {
 		for _, name := range []string{"resnet20", "cnn", "mlp"} {
 			t.Run(name+"/"+kernels.Name(), func(t *testing.T) {
 				e := trained(t, name, kernels.Name(), batch)
@@ -75,7 +75,7 @@ func TestClassifierAsEvaluation(t *testing.T) {
 
 // An untrained model is what training begins with.
 func TestUntrained(t *testing.T) {
-	for _, name := range model.Names() {
+	for _, name := range netspec.Names() {
 		e := newEngine(t, Options{Model: name, Batch: 1, Seed: 5})
 		got, err := Untrained(name, 10, 32, 32, 3, 5)
 		if err != nil {
@@ -85,7 +85,7 @@ func TestUntrained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same := func(a, b model.Tensor) bool {
+		same := func(a, b netspec.Tensor) bool {
 			return a.Name == b.Name && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Data, b.Data)
 		}
 		if !slices.EqualFunc(want.Tensors, got.Tensors, same) {
@@ -110,16 +110,16 @@ func TestUntrained(t *testing.T) {
 func TestClassifierRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(m *model.Trained)
+		change func(m *netspec.Trained)
 		want   string
 	}{
-		{"unknown", func(m *model.Trained) { m.Model = "vgg" }, `unknown model "vgg"`},
-		{"another", func(m *model.Trained) { m.Model = "resnet20" }, "17 tensors; resnet20 has 97"},
-		{"classes", func(m *model.Trained) { m.Classes = 11 }, "tensor 16 is layer5.weight [10 64] of 640 numbers; that of cnn is layer5.weight [11 64] of 704"},
-		{"no image", func(m *model.Trained) { m.Height = 0 }, "images of 0×32×3 in 10 classes"},
-		{"a huge image", func(m *model.Trained) { m.Width = 1 << 20 }, "want 1 to 4096"},
-		{"short", func(m *model.Trained) { m.Tensors[3].Data = m.Tensors[3].Data[1:] }, "tensor 4 is layer1.norm.mean [16] of 15 numbers"},
-		{"name", func(m *model.Trained) { m.Tensors[0].Name = "x" }, "tensor 1 is x"},
+		{"unknown", func(m *netspec.Trained) { m.Model = "vgg" }, `unknown model "vgg"`},
+		{"another", func(m *netspec.Trained) { m.Model = "resnet20" }, "17 tensors; resnet20 has 97"},
+		{"classes", func(m *netspec.Trained) { m.Classes = 11 }, "tensor 16 is layer5.weight [10 64] of 640 numbers; that of cnn is layer5.weight [11 64] of 704"},
+		{"no image", func(m *netspec.Trained) { m.Height = 0 }, "images of 0×32×3 in 10 classes"},
+		{"a huge image", func(m *netspec.Trained) { m.Width = 1 << 20 }, "want 1 to 4096"},
+		{"short", func(m *netspec.Trained) { m.Tensors[3].Data = m.Tensors[3].Data[1:] }, "tensor 4 is layer1.norm.mean [16] of 15 numbers"},
+		{"name", func(m *netspec.Trained) { m.Tensors[0].Name = "x" }, "tensor 1 is x"},
 	} {
 		m, err := Untrained("cnn", 10, 32, 32, 3, 1)
 		if err != nil {

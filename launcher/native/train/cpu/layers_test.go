@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 )
 
 // readout is a layer for tests: a unit's outcome without its margin, as a tensor.
@@ -114,9 +114,9 @@ type rig struct {
 	weights           []float64 // of the output elements in the loss
 }
 
-func newRig(t *testing.T, c layerCase, kernels *kernel.Set, threads int) *rig {
+func newRig(t *testing.T, c layerCase, kernels *simd.Set, threads int) *rig {
 	// One image more than is used: the rest of the batch must not matter.
-	n := newNetwork(kernels, caseImages+1, threads, kernel.Shape{Lines: c.h, Points: c.w, Channels: c.c})
+	n := newNetwork(kernels, caseImages+1, threads, simd.Shape{Lines: c.h, Points: c.w, Channels: c.c})
 	t.Cleanup(n.threads.close)
 	r := &rig{net: n, in: n.images[:caseImages*n.image.Size()]}
 	r.out = c.build(n)
@@ -181,7 +181,7 @@ func (r *rig) backward(t testing.TB) {
 // differences. A convolution's gradient by its input is seen in the units before
 // it.
 func TestGradients(t *testing.T) {
-	for _, kernels := range kernel.Sets() {
+	for _, kernels := range simd.Sets() {
 		for _, c := range layerCases {
 			for _, threads := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%s/%s/%d threads", kernels.Name(), c.name, threads), func(t *testing.T) {
@@ -256,10 +256,10 @@ func (r *rig) compare(t *testing.T, what string, x, gradient []float32) {
 // running averages move a tenth of the way to the batch's statistics, and
 // evaluation uses them.
 func TestNormStatistics(t *testing.T) {
-	for _, kernels := range kernel.Sets() {
+	for _, kernels := range simd.Sets() {
 		t.Run(kernels.Name(), func(t *testing.T) {
 			const images, channels = 8, 16
-			n := newNetwork(kernels, images, 1, kernel.Shape{Lines: 4, Points: 4, Channels: 3})
+			n := newNetwork(kernels, images, 1, simd.Shape{Lines: 4, Points: 4, Channels: 3})
 			u := n.unit(nil, channels, 1, nil)
 			n.bind(make([]float32, n.size()), nil)
 			n.initialise(1)

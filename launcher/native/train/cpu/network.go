@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 )
 
 // A tensor is the activations of a batch at one place of the network, size
@@ -37,12 +37,12 @@ type parameter struct {
 
 // A network is layers in the order of the forward pass, ending in the logits.
 type network struct {
-	kernels     *kernel.Set
+	kernels     *simd.Set
 	threads     *threads
-	batch       int          // most images at once
-	forwardOnly bool         // no gradients; parameters are final once frozen
-	image       kernel.Shape // of an image
-	images      []float32    // the batch, NHWC
+	batch       int        // most images at once
+	forwardOnly bool       // no gradients; parameters are final once frozen
+	image       simd.Shape // of an image
+	images      []float32  // the batch, NHWC
 	logits      *tensor
 	layers      []layer
 	ends        []int // by layer: how many parameters there are up to its own
@@ -58,7 +58,7 @@ type network struct {
 	reduce func([]float64) error // sums over ranks for synchronised batch norm; nil: statistics stay local
 }
 
-func newNetwork(kernels *kernel.Set, batch, threadCount int, image kernel.Shape) *network {
+func newNetwork(kernels *simd.Set, batch, threadCount int, image simd.Shape) *network {
 	n := &network{kernels: kernels, threads: newThreads(threadCount), batch: batch, image: image,
 		rooms: map[room][][]float32{}, gradients: map[chain][]float32{}}
 	n.images = make([]float32, batch*image.Size())
@@ -80,7 +80,7 @@ func (n *network) tensor(size int, grad bool) *tensor {
 // A room is memory for one padded image of a shape, for every thread. Layers
 // share it; nobody writes into the margins, which stay zero.
 type room struct {
-	shape kernel.Shape
+	shape simd.Shape
 	use   int
 }
 
@@ -91,7 +91,7 @@ const (
 	roomShortcut        // what a shortcut takes of an image; without margin
 )
 
-func (n *network) needRoom(shape kernel.Shape) {
+func (n *network) needRoom(shape simd.Shape) {
 	for use := roomInput; use <= roomShortcut; use++ {
 		if n.forwardOnly && (use == roomGradient || use == roomOutcome) {
 			continue
@@ -103,7 +103,7 @@ func (n *network) needRoom(shape kernel.Shape) {
 	}
 }
 
-func (n *network) roomFor(shape kernel.Shape, use int) [][]float32 { return n.rooms[room{shape, use}] }
+func (n *network) roomFor(shape simd.Shape, use int) [][]float32 { return n.rooms[room{shape, use}] }
 
 // byThread makes memory for each thread.
 func (n *network) byThread(size int) [][]float32 {
@@ -120,12 +120,12 @@ func (n *network) byThread(size int) [][]float32 {
 // before, in place of it. So units of one shape need two memories, which stay in
 // a cache more than one for each unit would.
 type chain struct {
-	shape kernel.Shape
+	shape simd.Shape
 	odd   bool
 }
 
 // gradient is the memory for the gradient by a unit, by its place.
-func (n *network) gradient(place int, shape kernel.Shape) []float32 {
+func (n *network) gradient(place int, shape simd.Shape) []float32 {
 	if n.forwardOnly {
 		return nil
 	}

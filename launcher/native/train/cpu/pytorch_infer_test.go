@@ -11,15 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
 // A classifier gives the logits that PyTorch gives in double precision, from the file
 // that the model is saved in.
 func TestClassifierAsPyTorch(t *testing.T) {
 	const images = 11
-	for _, name := range model.Names() {
+	for _, name := range netspec.Names() {
 		m, err := Untrained(name, 10, 32, 32, 3, 3)
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func TestClassifierAsPyTorch(t *testing.T) {
 			input[i] = float32(random.NormFloat64())
 		}
 		want := pytorchLogits(t, m, input)
-		for _, kernels := range kernel.Sets() {
+		for _, kernels := range simd.Sets() {
 			c, err := NewClassifier(m, 2, kernels.Name())
 			if err != nil {
 				t.Fatal(err)
@@ -48,7 +48,7 @@ func TestClassifierAsPyTorch(t *testing.T) {
 }
 
 // pytorchLogits runs PyTorch on a model and images.
-func pytorchLogits(t *testing.T, m *model.Trained, input []float32) []float32 {
+func pytorchLogits(t *testing.T, m *netspec.Trained, input []float32) []float32 {
 	t.Helper()
 	dir := t.TempDir()
 	file, err := os.Create(filepath.Join(dir, "model.safetensors"))
@@ -72,7 +72,7 @@ func pytorchLogits(t *testing.T, m *model.Trained, input []float32) []float32 {
 }
 
 // normalRandom fills a model's statistics with numbers that no training begins with.
-func normalRandom(m *model.Trained, seed uint64) {
+func normalRandom(m *netspec.Trained, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 2))
 	for _, tensor := range m.Tensors {
 		for i := range tensor.Data {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 )
 
 // Each layer of a model gives what it gives in PyTorch, from the same weights on
@@ -24,7 +24,7 @@ func TestLayersAsPyTorch(t *testing.T) {
 	const batch, outputTolerance = 8, 1e-5
 	for model, gradientTolerance := range map[string]float64{"resnet20": 1e-5, "resnet44": 2e-2, "cnn": 1e-5, "mlp": 1e-5} {
 		var outputs, gradients []float32
-		for _, kernels := range kernel.Sets() {
+		for _, kernels := range simd.Sets() {
 			t.Run(model+"/"+kernels.Name(), func(t *testing.T) {
 				e := newEngine(t, Options{Model: model, Batch: batch, Seed: 3, Threads: 2, Kernels: kernels.Name()})
 				fill(e, 5)

@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/native/collective"
-	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -73,7 +73,7 @@ func TestStepsAsPyTorch(t *testing.T) {
 				s.Rates = []float64{0.001, 0.004, 0.0015} // with this ε the others' would move it too little
 			}
 			var other []outcome
-			for i, kernels := range kernel.Sets() {
+			for i, kernels := range simd.Sets() {
 				if i > 0 && c.optimizer != "" {
 					break // Adam's loop is the same in all
 				}

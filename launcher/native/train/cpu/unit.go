@@ -1,6 +1,6 @@
 package cpu
 
-import "github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+import "github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 
 // A unit is what convolutional networks are made of here:
 //
@@ -125,7 +125,7 @@ func (u *unit) outcome(part, i int, first bool) []float32 {
 			return dst
 		}
 	}
-	var add kernel.Image
+	var add simd.Image
 	if u.shortcut != nil {
 		add = u.added(part, i)
 	}
@@ -141,7 +141,7 @@ func (u *unit) margins() (channels, stride int) {
 }
 
 // added is what the shortcut adds to image i.
-func (u *unit) added(part, i int) kernel.Image {
+func (u *unit) added(part, i int) simd.Image {
 	from := u.shortcut.out
 	size, line := padded(from)
 	whole := inside(image(u.shortcut.kept, i, size), from)
@@ -151,7 +151,7 @@ func (u *unit) added(part, i int) kernel.Image {
 	dst := u.net.roomFor(u.out, roomShortcut)[part][:u.out.Size()]
 	clear(dst)
 	u.eachShortcut(line, func(out, in int) { copy(dst[out:out+from.Channels], whole.Data[in:]) })
-	return kernel.Image{Data: dst}
+	return simd.Image{Data: dst}
 }
 
 // eachShortcut calls f for each pixel of the shortcut: where its channels begin

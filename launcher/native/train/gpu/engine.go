@@ -33,8 +33,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/gpurank"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -83,7 +83,7 @@ type Engine struct {
 	done  cuda.Event // the pass
 	norms []bucket   // of synchronised batch normalisation: its sums over the ranks
 
-	initial    *model.Trained
+	initial    *netspec.Trained
 	updates    int   // steps so far
 	begun      int   // gradients so far
 	images     int   // that the last Gradient was of
@@ -296,12 +296,12 @@ func (e *Engine) Update(learningRate float64) {
 	e.updates++
 	o, size, gradients := e.o, int32(e.net.size()), e.reducer.at(cpu.MaxVotes)
 	if e.squares == 0 {
-		e.failed = e.net.kernels.SGD(e.stream, kernel.SGD{Weights: e.parameters, Velocity: e.velocity, Gradients: gradients,
+		e.failed = e.net.kernels.SGD(e.stream, ptx.SGD{Weights: e.parameters, Velocity: e.velocity, Gradients: gradients,
 			Count: size, Rate: float32(learningRate), Momentum: float32(o.Momentum), Decay: float32(o.WeightDecay)})
 		return
 	}
 	a := cpu.NewAdam(o.Options, learningRate, e.updates)
-	e.failed = e.net.kernels.Adam(e.stream, kernel.Adam{Weights: e.parameters, Mean: e.velocity, Squares: e.squares, Gradients: gradients, Count: size,
+	e.failed = e.net.kernels.Adam(e.stream, ptx.Adam{Weights: e.parameters, Mean: e.velocity, Squares: e.squares, Gradients: gradients, Count: size,
 		Beta1: a.Beta1, Rest1: a.Rest1, Beta2: a.Beta2, Rest2: a.Rest2, Coupled: a.Coupled, Keep: a.Keep, Size: a.Size, Root: a.Root, Epsilon: a.Epsilon})
 }
 
@@ -352,7 +352,7 @@ func (e *Engine) idle() bool {
 }
 
 // Trained is the model as it is evaluated.
-func (e *Engine) Trained() (*model.Trained, error) {
+func (e *Engine) Trained() (*netspec.Trained, error) {
 	parameters, err := e.read(e.parameters, e.net.size())
 	if err != nil {
 		return nil, err

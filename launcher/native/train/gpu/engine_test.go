@@ -20,8 +20,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpucheck/suite"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(fake.During(kernel.Source(), func(path string) int {
+	os.Exit(fake.During(ptx.Source(), func(path string) int {
 		for _, variable := range []string{cuda.Variable, cublas.Variable, nccl.Variable} {
 			doubles = append(doubles, variable+"="+path)
 		}
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 var doubles []string
 
 // run starts every rank of p with environment, and single ones with own.
-func run(t *testing.T, p study.Point, timeout time.Duration, environment []string, own map[int][]string, during func(ranks []*exec.Cmd, files []string)) ([]suite.Outcome, *model.Trained) {
+func run(t *testing.T, p study.Point, timeout time.Duration, environment []string, own map[int][]string, during func(ranks []*exec.Cmd, files []string)) ([]suite.Outcome, *netspec.Trained) {
 	t.Helper()
 	return suite.Start{Command: os.Args[:1], Timeout: timeout, Environment: environment, Own: own, During: during}.Run(t, p)
 }
@@ -93,7 +93,7 @@ func TestRefusals(t *testing.T) {
 // With graphs and without, and where the driver has none, training ends with the same
 // bits; what was without says so.
 func TestGraphs(t *testing.T) {
-	without, err := fake.BuildKernels(t.TempDir(), "libgpu-double-old.so", kernel.Source(), "cuGraphLaunch")
+	without, err := fake.BuildKernels(t.TempDir(), "libgpu-double-old.so", ptx.Source(), "cuGraphLaunch")
 	if err != nil {
 		t.Fatal(err)
 	}

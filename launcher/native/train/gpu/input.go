@@ -5,7 +5,7 @@ package gpu
 import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/native/dataset"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 // An input is a batch in pinned memory as it is copied to the device, in one piece:
@@ -39,9 +39,9 @@ func (in input) Put(i int, image []byte, t dataset.Transform, label byte) {
 
 // decode puts what makes the network's images of the samples on the stream.
 func (e *Engine) decode(n int) error {
-	return e.net.kernels.Decode(e.stream, kernel.Decode{
+	return e.net.kernels.Decode(e.stream, ptx.Decode{
 		From: e.samples, Changes: e.samples + cuda.Pointer(changesAt(e.o.Batch)), Values: e.values, To: e.net.images,
-		Shape:  kernel.Shape{Images: int32(n), Lines: dataset.Height, Points: dataset.Width, Channels: dataset.Channels},
+		Shape:  ptx.Shape{Images: int32(n), Lines: dataset.Height, Points: dataset.Width, Channels: dataset.Channels},
 		Margin: dataset.Margin,
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
 // A unit is what convolutional networks are made of here:
@@ -22,7 +22,7 @@ type unit struct {
 	shortcut *unit // or nil
 	user     *unit // whose shortcut this is, or nil
 	place    int   // in the chain of units
-	in, out  kernel.Shape
+	in, out  ptx.Shape
 	stride   int32
 
 	weight, scale, shift         *parameter
@@ -36,7 +36,7 @@ type unit struct {
 
 const taps = 9
 
-func (n *network) addUnit(image kernel.Shape, l model.Layer) {
+func (n *network) addUnit(image ptx.Shape, l netspec.Layer) {
 	u := &unit{net: n, place: len(n.units), in: image, stride: int32(l.Stride)}
 	if u.place > 0 {
 		u.source = n.units[u.place-1]
@@ -84,7 +84,7 @@ func (u *unit) x() cuda.Pointer {
 }
 
 // shapes are those of a pass of so many images.
-func (u *unit) shapes(images int32) (in, out kernel.Shape) {
+func (u *unit) shapes(images int32) (in, out ptx.Shape) {
 	in, out = u.in, u.out
 	in.Images, out.Images = images, images
 	return in, out
@@ -97,12 +97,12 @@ func (u *unit) between() int32 {
 }
 
 // gather makes the columns, as products take them.
-func (u *unit) gather(in, out kernel.Shape) cublas.Matrix {
+func (u *unit) gather(in, out ptx.Shape) cublas.Matrix {
 	n, columns := u.net, matrix(u.net.columns.at, rows(out), u.taps())
-	a := kernel.Im2col{From: u.x(), To: columns.At, In: in, Out: out, Stride: u.stride}
+	a := ptx.Im2col{From: u.x(), To: columns.At, In: in, Out: out, Stride: u.stride}
 	if n.narrow {
 		columns.Type = cublas.BFloat16
-		n.do(n.kernels.Im2colBfloat16(n.stream, kernel.Im2colBfloat16(a)))
+		n.do(n.kernels.Im2colBfloat16(n.stream, ptx.Im2colBfloat16(a)))
 		return columns
 	}
 	n.do(n.kernels.Im2col(n.stream, a))
@@ -115,25 +115,25 @@ func (u *unit) forward(images int32, training bool) {
 	r := rows(out)
 	n.product(matrix(u.y, r, c), u.gather(in, out), transposed(n.weight(u.weight, u.taps())))
 	if training {
-		chunk := kernel.Chunk(int32(r))
-		n.do(n.kernels.Moments(n.stream, kernel.Moments{From: u.y, To: n.partial.at, Rows: int32(r), Channels: int32(c), Chunk: chunk}))
+		chunk := ptx.Chunk(int32(r))
+		n.do(n.kernels.Moments(n.stream, ptx.Moments{From: u.y, To: n.partial.at, Rows: int32(r), Channels: int32(c), Chunk: chunk}))
 		sums, left := n.sums.at, n.sumUp(r, 2*c)
 		if n.sumOverRanks != nil {
 			_, sums = n.sumOfRanks(left, 2*c)
 			left = 1
 		}
-		n.do(n.kernels.NormStatistics(n.stream, kernel.NormStatistics{
+		n.do(n.kernels.NormStatistics(n.stream, ptx.NormStatistics{
 			Sums: sums, Rows: left, Channels: int32(c), Count: float64(r) * float64(n.ranks),
 			Scale: u.scale.w, Shift: u.shift.w, RunningMean: u.runningMean, RunningVariance: u.runningVariance,
 			Inverse: u.inverse, Coefficients: u.coefficients, Epsilon: cpu.NormEpsilon, Momentum: cpu.NormMomentum,
 		}))
 	} else {
-		n.do(n.kernels.NormAverages(n.stream, kernel.NormAverages{
+		n.do(n.kernels.NormAverages(n.stream, ptx.NormAverages{
 			RunningMean: u.runningMean, RunningVariance: u.runningVariance, Scale: u.scale.w, Shift: u.shift.w,
 			Coefficients: u.coefficients, Epsilon: cpu.NormEpsilon, Channels: int32(c),
 		}))
 	}
-	a := kernel.Normalise{From: u.y, Coefficients: u.coefficients, To: u.outcome, Shape: out, Stride: 1}
+	a := ptx.Normalise{From: u.y, Coefficients: u.coefficients, To: u.outcome, Shape: out, Stride: 1}
 	if s := u.shortcut; s != nil {
 		a.Shortcut, a.Stride = s.outcome, u.between()
 		_, a.ShortcutShape = s.shapes(images)
@@ -145,8 +145,8 @@ func (u *unit) backward(images int32) {
 	n, c := u.net, u.channels()
 	in, out := u.shapes(images)
 	r := rows(out)
-	chunk := kernel.Chunk(int32(r))
-	n.do(n.kernels.GradientMoments(n.stream, kernel.GradientMoments{Gradient: u.g, From: u.y, Mean: u.coefficients, To: n.partial.at, Rows: int32(r), Channels: int32(c), Chunk: chunk}))
+	chunk := ptx.Chunk(int32(r))
+	n.do(n.kernels.GradientMoments(n.stream, ptx.GradientMoments{Gradient: u.g, From: u.y, Mean: u.coefficients, To: n.partial.at, Rows: int32(r), Channels: int32(c), Chunk: chunk}))
 	own := n.sums.at
 	left := n.sumUp(r, 2*c)
 	all := own
@@ -154,19 +154,19 @@ func (u *unit) backward(images int32) {
 		own, all = n.sumOfRanks(left, 2*c)
 		left = 1
 	}
-	n.do(n.kernels.NormGradientCoefficients(n.stream, kernel.NormGradientCoefficients{
+	n.do(n.kernels.NormGradientCoefficients(n.stream, ptx.NormGradientCoefficients{
 		Own: own, All: all, OwnRows: left, AllRows: left, Channels: int32(c), Count: float64(r) * float64(n.ranks),
 		Inverse: u.inverse, Scale: u.scale.w, Mean: u.coefficients,
 		ScaleGradient: u.scale.g, ShiftGradient: u.shift.g, Coefficients: u.gradientCoefficients,
 	}))
-	n.do(n.kernels.NormGradient(n.stream, kernel.NormGradient{Gradient: u.g, From: u.y, Coefficients: u.gradientCoefficients, To: n.delta.at, Rows: int32(r), Channels: int32(c)}))
+	n.do(n.kernels.NormGradient(n.stream, ptx.NormGradient{Gradient: u.g, From: u.y, Coefficients: u.gradientCoefficients, To: n.delta.at, Rows: int32(r), Channels: int32(c)}))
 	delta := n.factor(matrix(n.delta.at, r, c), 0)
 	n.product(matrix(u.weight.g, int64(c), u.taps()), transposed(delta), u.gather(in, out))
 	if u.source == nil {
 		return // nobody asks for the gradient by an image
 	}
 	n.product(matrix(n.columns.at, r, u.taps()), delta, n.weight(u.weight, u.taps()))
-	n.do(n.kernels.Col2im(n.stream, kernel.Col2im{From: n.columns.at, To: n.arriving.at, In: in, Out: out, Stride: u.stride}))
+	n.do(n.kernels.Col2im(n.stream, ptx.Col2im{From: n.columns.at, To: n.arriving.at, In: in, Out: out, Stride: u.stride}))
 	u.source.arrive(images)
 }
 
@@ -174,7 +174,7 @@ func (u *unit) backward(images int32) {
 // n.arriving, and adds that of the unit whose shortcut this is.
 func (u *unit) arrive(images int32) {
 	_, out := u.shapes(images)
-	a := kernel.Rectify{From: u.net.arriving.at, Outcome: u.outcome, To: u.g, Shape: out, Stride: 1}
+	a := ptx.Rectify{From: u.net.arriving.at, Outcome: u.outcome, To: u.g, Shape: out, Stride: 1}
 	if s := u.user; s != nil {
 		a.User, a.Stride = s.g, s.between()
 		_, a.UserShape = s.shapes(images)
@@ -197,12 +197,12 @@ func (n *network) addPool(in *unit) *tensor {
 
 func (p *pool) forward(images int32, _ bool) {
 	_, shape := p.in.shapes(images)
-	p.net.do(p.net.kernels.Pool(p.net.stream, kernel.Pool{From: p.in.outcome, To: p.out.data, Shape: shape}))
+	p.net.do(p.net.kernels.Pool(p.net.stream, ptx.Pool{From: p.in.outcome, To: p.out.data, Shape: shape}))
 }
 
 func (p *pool) backward(images int32) {
 	_, shape := p.in.shapes(images)
-	p.net.do(p.net.kernels.PoolGradient(p.net.stream, kernel.PoolGradient{From: p.out.grad, To: p.net.arriving.at, Shape: shape}))
+	p.net.do(p.net.kernels.PoolGradient(p.net.stream, ptx.PoolGradient{From: p.out.grad, To: p.net.arriving.at, Shape: shape}))
 	p.in.arrive(images)
 }
 
@@ -236,7 +236,7 @@ func (d *dense) forward(images int32, _ bool) {
 	n, m, k := d.net, d.out.size, d.in.size
 	r := int64(images)
 	n.product(matrix(d.out.data, r, m), n.factor(matrix(d.x(), r, k), 1), transposed(n.weight(d.weight, k)))
-	a := kernel.Bias{From: d.out.data, Bias: d.bias.w, To: d.out.data, Rows: images, Columns: int32(m)}
+	a := ptx.Bias{From: d.out.data, Bias: d.bias.w, To: d.out.data, Rows: images, Columns: int32(m)}
 	if d.relu {
 		a.ReLU = 1
 	}
@@ -247,12 +247,12 @@ func (d *dense) backward(images int32) {
 	n, m, k := d.net, d.out.size, d.in.size
 	r := int64(images)
 	if d.relu {
-		shape := kernel.Shape{Images: images, Lines: 1, Points: 1, Channels: int32(m)}
-		n.do(n.kernels.Rectify(n.stream, kernel.Rectify{From: d.out.grad, Outcome: d.out.data, To: d.out.grad, Shape: shape, Stride: 1}))
+		shape := ptx.Shape{Images: images, Lines: 1, Points: 1, Channels: int32(m)}
+		n.do(n.kernels.Rectify(n.stream, ptx.Rectify{From: d.out.grad, Outcome: d.out.data, To: d.out.grad, Shape: shape, Stride: 1}))
 	}
-	n.do(n.kernels.ColumnSums(n.stream, kernel.ColumnSums{From: d.out.grad, To: n.partial.at, Rows: images, Columns: int32(m), Chunk: kernel.Chunk(images)}))
+	n.do(n.kernels.ColumnSums(n.stream, ptx.ColumnSums{From: d.out.grad, To: n.partial.at, Rows: images, Columns: int32(m), Chunk: ptx.Chunk(images)}))
 	left := n.sumUp(r, m)
-	n.do(n.kernels.BiasGradient(n.stream, kernel.BiasGradient{From: n.sums.at, To: d.bias.g, Rows: left, Columns: int32(m)}))
+	n.do(n.kernels.BiasGradient(n.stream, ptx.BiasGradient{From: n.sums.at, To: d.bias.g, Rows: left, Columns: int32(m)}))
 	gradient := n.factor(matrix(d.out.grad, r, m), 0)
 	n.product(matrix(d.weight.g, int64(m), k), transposed(gradient), n.factor(matrix(d.x(), r, k), 1))
 	if d.in.grad != 0 {

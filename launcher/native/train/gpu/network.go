@@ -7,15 +7,15 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
 // A network is layers in the order of the forward pass, ending in the logits. Its
 // methods put work on the stream and do not wait.
 type network struct {
 	arena   arena
-	kernels *kernel.Set
+	kernels *ptx.Set
 	blas    *cublas.Handle
 	stream  cuda.Stream
 	batch   int // most images at once
@@ -79,24 +79,24 @@ func (w *workspace) need(elements int64) { w.elements = max(w.elements, elements
 
 // A chain is gradients that take turns in one memory: see package cpu.
 type chain struct {
-	shape kernel.Shape
+	shape ptx.Shape
 	odd   bool
 }
 
 // newNetwork plans the layers of a description that package cpu has accepted. narrow
 // has products take bfloat16.
-func newNetwork(layers []model.Layer, batch int, image kernel.Shape, narrow bool) (*network, error) {
+func newNetwork(layers []netspec.Layer, batch int, image ptx.Shape, narrow bool) (*network, error) {
 	n := &network{batch: batch, gradients: map[chain]*reservation{}, ranks: 1, narrow: narrow}
 	n.arena.floats(elements(n.whole(image)), &n.images)
 	flat := &tensor{size: int(image.Lines * image.Points * image.Channels)} // until there is a pool, the images
 	input := flat
 	for i, l := range layers {
 		switch {
-		case l.Form == model.Convolution && flat == input:
+		case l.Form == netspec.Convolution && flat == input:
 			n.addUnit(image, l)
-		case l.Form == model.AveragePool && len(n.units) > 0:
+		case l.Form == netspec.AveragePool && len(n.units) > 0:
 			flat = n.addPool(n.units[len(n.units)-1])
-		case l.Form == model.Dense:
+		case l.Form == netspec.Dense:
 			flat = n.addDense(flat, l.Outputs, l.ReLU)
 		default:
 			return nil, fmt.Errorf("layer %d of the model is of a kind that cannot follow the one before it", i+1)
@@ -120,15 +120,15 @@ func newNetwork(layers []model.Layer, batch int, image kernel.Shape, narrow bool
 }
 
 // whole is a shape with the batch's images.
-func (n *network) whole(s kernel.Shape) kernel.Shape {
+func (n *network) whole(s ptx.Shape) ptx.Shape {
 	s.Images = int32(n.batch)
 	return s
 }
 
-func elements(s kernel.Shape) int64 { return rows(s) * int64(s.Channels) }
+func elements(s ptx.Shape) int64 { return rows(s) * int64(s.Channels) }
 
 // rows is how many pixels there are in all images.
-func rows(s kernel.Shape) int64 { return int64(s.Images) * int64(s.Lines) * int64(s.Points) }
+func rows(s ptx.Shape) int64 { return int64(s.Images) * int64(s.Lines) * int64(s.Points) }
 
 // tensor plans activations and their gradient.
 func (n *network) tensor(size int) *tensor {
@@ -163,7 +163,7 @@ func (n *network) bind(values, gradients cuda.Pointer) {
 // needSums plans for sums over as many rows of so many columns, or fewer: there are at
 // most the square of the cube root's chunks, and the cube root's chunks of those.
 func (n *network) needSums(rows int64, columns int) {
-	root := int64(kernel.Chunk(int32(rows)))
+	root := int64(ptx.Chunk(int32(rows)))
 	n.partial.need(root * root * int64(columns))
 	n.sums.need((root + 1 + 2) * int64(columns)) // behind them a row and another: see sumOfRanks
 }
@@ -171,10 +171,10 @@ func (n *network) needSums(rows int64, columns int) {
 // sumUp makes few rows of the sums over chunks in n.partial, for a kernel that adds
 // up the rest.
 func (n *network) sumUp(rows int64, columns int) (left int32) {
-	chunk := kernel.Chunk(int32(rows))
-	first := kernel.Chunks(int32(rows), chunk)
-	n.do(n.kernels.SumRows(n.stream, kernel.SumRows{From: n.partial.at, To: n.sums.at, Rows: first, Columns: int32(columns), Chunk: chunk}))
-	return kernel.Chunks(first, chunk)
+	chunk := ptx.Chunk(int32(rows))
+	first := ptx.Chunks(int32(rows), chunk)
+	n.do(n.kernels.SumRows(n.stream, ptx.SumRows{From: n.partial.at, To: n.sums.at, Rows: first, Columns: int32(columns), Chunk: chunk}))
+	return ptx.Chunks(first, chunk)
 }
 
 // sumOfRanks adds up what sumUp left, on this rank and then on all: own and all are
@@ -182,8 +182,8 @@ func (n *network) sumUp(rows int64, columns int) (left int32) {
 func (n *network) sumOfRanks(left int32, columns int) (own, all cuda.Pointer) {
 	own = n.sums.at + cuda.Pointer(8*int64(left)*int64(columns))
 	all = own + cuda.Pointer(8*columns)
-	n.do(n.kernels.SumRows(n.stream, kernel.SumRows{From: n.sums.at, To: own, Rows: left, Columns: int32(columns), Chunk: left}))
-	n.do(n.kernels.SumRows(n.stream, kernel.SumRows{From: own, To: all, Rows: 1, Columns: int32(columns), Chunk: 1}))
+	n.do(n.kernels.SumRows(n.stream, ptx.SumRows{From: n.sums.at, To: own, Rows: left, Columns: int32(columns), Chunk: left}))
+	n.do(n.kernels.SumRows(n.stream, ptx.SumRows{From: own, To: all, Rows: 1, Columns: int32(columns), Chunk: 1}))
 	n.do(n.sumOverRanks(all, columns))
 	return own, all
 }
@@ -221,7 +221,7 @@ func (n *network) factor(m cublas.Matrix, place int) cublas.Matrix {
 		return m
 	}
 	to := n.rounded[place].at
-	n.do(n.kernels.ToBfloat16(n.stream, kernel.ToBfloat16{From: m.At, To: to, Count: int32(m.Rows * m.Columns)}))
+	n.do(n.kernels.ToBfloat16(n.stream, ptx.ToBfloat16{From: m.At, To: to, Count: int32(m.Rows * m.Columns)}))
 	m.At, m.Type = to, cublas.BFloat16
 	return m
 }
@@ -239,7 +239,7 @@ func (n *network) weight(p *parameter, columns int) cublas.Matrix {
 func (n *network) forward(images int, training bool) error {
 	n.failed = nil
 	if n.narrow { // the backward pass uses them as well
-		n.do(n.kernels.ToBfloat16(n.stream, kernel.ToBfloat16{From: n.parameters[0].w, To: n.weights, Count: int32(n.size())}))
+		n.do(n.kernels.ToBfloat16(n.stream, ptx.ToBfloat16{From: n.parameters[0].w, To: n.weights, Count: int32(n.size())}))
 	}
 	for _, l := range n.layers {
 		if l.forward(int32(images), training); n.failed != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/gpurank"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
-	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -66,14 +66,14 @@ func (e *Engine) describe() error {
 	case !slices.Contains(Precisions, o.Precision):
 		return fmt.Errorf("precision %q; on GPUs the native trainer has %s", o.Precision, strings.Join(Precisions, ", "))
 	}
-	layers, err := model.Find(o.Model, o.Classes)
+	layers, err := netspec.Find(o.Model, o.Classes)
 	if err != nil {
 		return err
 	}
 	if e.initial, err = cpu.Untrained(o.Model, o.Classes, o.Height, o.Width, o.Channels, o.Seed); err != nil {
 		return err
 	}
-	image := kernel.Shape{Lines: int32(o.Height), Points: int32(o.Width), Channels: int32(o.Channels)}
+	image := ptx.Shape{Lines: int32(o.Height), Points: int32(o.Width), Channels: int32(o.Channels)}
 	if e.net, err = newNetwork(layers, o.Batch, image, o.Precision == "bf16"); err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (e *Engine) describe() error {
 	a.reserve(inputBytes(o.Batch), &e.samples)
 	a.floats(dataset.Channels*256, &e.values)
 	a.doubles(2*int64(o.Batch), &e.outcomes)
-	if a.largest > kernel.MostElements {
-		return fmt.Errorf("a batch of %d on this rank makes %s an array of %d numbers, and kernels count up to %d: take a smaller batch, or more workers", o.Batch, o.Model, a.largest, kernel.MostElements)
+	if a.largest > ptx.MostElements {
+		return fmt.Errorf("a batch of %d on this rank makes %s an array of %d numbers, and kernels count up to %d: take a smaller batch, or more workers", o.Batch, o.Model, a.largest, ptx.MostElements)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (e *Engine) prepare() (err error) {
 	if e.stream, err = device.NewStream(); err != nil {
 		return err
 	}
-	if n.kernels, err = kernel.Load(device); err != nil {
+	if n.kernels, err = ptx.Load(device); err != nil {
 		return err
 	}
 	major, minor, err := device.Capability()
@@ -196,12 +196,12 @@ func (e *Engine) bindStatistics() {
 }
 
 // isStatistic says that a tensor of a trained model is no parameter.
-func isStatistic(t model.Tensor) bool {
+func isStatistic(t netspec.Tensor) bool {
 	return strings.HasSuffix(t.Name, ".norm.mean") || strings.HasSuffix(t.Name, ".norm.variance")
 }
 
 // split lays the tensors of a model out as they lie here.
-func (e *Engine) split(t *model.Trained) (parameters, statistics []float32) {
+func (e *Engine) split(t *netspec.Trained) (parameters, statistics []float32) {
 	for _, tensor := range t.Tensors {
 		if isStatistic(tensor) {
 			statistics = append(statistics, tensor.Data...)

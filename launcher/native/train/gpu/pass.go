@@ -8,7 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 // A piece is what a step computes between two moments at which buckets of gradients
@@ -87,7 +87,7 @@ func (e *Engine) forward(n int, training bool) error {
 	if err := e.net.forward(n, training); err != nil {
 		return err
 	}
-	loss := kernel.CrossEntropy{Logits: e.net.logits.data, Labels: e.samples + cuda.Pointer(labelsAt(e.o.Batch)), To: e.outcomes,
+	loss := ptx.CrossEntropy{Logits: e.net.logits.data, Labels: e.samples + cuda.Pointer(labelsAt(e.o.Batch)), To: e.outcomes,
 		Scale: 1 / float32(e.o.GlobalBatch), Images: int32(n), Classes: int32(e.o.Classes)}
 	if training {
 		loss.Gradient = e.net.logits.grad

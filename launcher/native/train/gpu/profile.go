@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 // A Share is the part of a step's time that one kind of work takes.
@@ -45,7 +45,7 @@ func (e *Engine) Profile(ctx context.Context, n int, learningRate float64) (tota
 	}
 	graphs := e.graphs
 	e.graphs, e.net.multiplied = false, func() { record("products") }
-	e.net.kernels.Launched = func(l kernel.Launch) { record(l.Kernel) }
+	e.net.kernels.Launched = func(l ptx.Launch) { record(l.Kernel) }
 	defer func() { e.graphs, e.net.multiplied, e.net.kernels.Launched = graphs, nil, nil }()
 	e.begun++
 	if err := e.await(ctx); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/gpurank"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
 // A reducer sums a flat buffer of votes and gradients over the ranks, in buckets from
@@ -21,7 +21,7 @@ import (
 // has the votes, is left to finish. The cuts are those of the engine on CPUs.
 type reducer struct {
 	seat    *gpurank.Rank
-	kernels *kernel.Set
+	kernels *ptx.Set
 	compute cuda.Stream
 	overlap bool // reduce while the backward pass goes on
 
@@ -149,7 +149,7 @@ func (r *reducer) norm(i, after int) error {
 		return nil
 	}
 	from := max(r.cuts[i+1], cpu.MaxVotes)
-	return r.kernels.SquaredNorm(r.seat.Stream, kernel.SquaredNorm{From: r.at(from), Count: int32(r.cuts[i] - from),
+	return r.kernels.SquaredNorm(r.seat.Stream, ptx.SquaredNorm{From: r.at(from), Count: int32(r.cuts[i] - from),
 		To: r.norms + cuda.Pointer(8*normParts*(2*i+after)), Parts: normParts})
 }
 

@@ -1,0 +1,166 @@
+package infer
+
+import (
+	"container/list"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Limits bound what callers can take from a server.
+type Limits struct {
+	// Token is what a request for logits must carry ("Authorization: Bearer TOKEN");
+	// "": anybody may ask.
+	Token string
+	// Connections is how many connections may be open that have not carried the token;
+	// for a further one, the one that has had no answer for the longest time is closed. 0:
+	// three quarters of the file descriptors, at most 16,384.
+	Connections int
+	// Bodies is how many bytes of requests are held at once; 0: 512 MiB.
+	Bodies int64
+}
+
+const (
+	headerTime = 10 * time.Second // from the first byte of a request to the end of its header
+	bodyTime   = 30 * time.Second // to the end of its body
+	answerTime = 30 * time.Second // for the client to take the answer
+	// idleTime is long: a load at a low rate must not find its connections closed.
+	idleTime       = 10 * time.Minute
+	mostHeader     = 32 << 10
+	mostConnection = 1 << 14
+	mostBodies     = 512 << 20
+)
+
+// NewServer returns a server of the handler that Handler made. Its timeouts and limits
+// keep callers without the token from taking memory, file descriptors or places.
+func NewServer(h http.Handler, o Limits) *http.Server {
+	if o.Connections == 0 {
+		o.Connections = connections()
+	}
+	if o.Bodies == 0 {
+		o.Bodies = mostBodies
+	}
+	g := &guard{limits: o, next: h, order: list.New(), open: map[net.Conn]*list.Element{}}
+	return &http.Server{
+		Handler: g, ConnState: g.state,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) },
+		ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
+	}
+}
+
+// connections is three quarters of the file descriptors: the others are for callers with
+// the token.
+func connections() int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return mostConnection / 16
+	}
+	return int(min(max(limit.Cur/4*3, 16), mostConnection))
+}
+
+type connection struct{} // the key of a request's connection in its context
+
+// A guard decides which connections stay open and which requests are read.
+type guard struct {
+	limits Limits
+	next   http.Handler
+	held   atomic.Int64 // bytes of bodies
+
+	mu    sync.Mutex
+	order *list.List // connections without the token; that with the oldest answer first
+	open  map[net.Conn]*list.Element
+}
+
+func (g *guard) state(c net.Conn, s http.ConnState) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch s {
+	case http.StateNew:
+		if g.order.Len() >= g.limits.Connections {
+			oldest := g.order.Front()
+			g.forget(oldest.Value.(net.Conn))
+			_ = oldest.Value.(net.Conn).Close() // whatever it was about
+		}
+		g.open[c] = g.order.PushBack(c)
+	case http.StateClosed, http.StateHijacked:
+		g.forget(c)
+	}
+}
+
+// forget takes a connection from the list. g.mu is held.
+func (g *guard) forget(c net.Conn) {
+	if e := g.open[c]; e != nil {
+		g.order.Remove(e)
+		delete(g.open, c)
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c, _ := r.Context().Value(connection{}).(net.Conn)
+	switch shows := g.shows(r); {
+	case g.limits.Token != "" && shows:
+		g.mu.Lock()
+		g.forget(c) // it may stay open
+		g.mu.Unlock()
+	case g.limits.Token != "" && r.Method != http.MethodGet:
+		w.Header().Set("Connection", "close") // without its body
+		refuse(w, http.StatusForbidden, errors.New("this server answers the run that started it; the request does not carry the run's token"))
+		return
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // that of the last answer
+	body := &limited{guard: g, from: r.Body}
+	defer body.end()
+	r.Body = body
+	g.next.ServeHTTP(w, r)
+	g.mu.Lock()
+	if e := g.open[c]; e != nil {
+		g.order.MoveToBack(e)
+	}
+	g.mu.Unlock()
+}
+
+// shows reports whether a request carries the token.
+func (g *guard) shows(r *http.Request) bool {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return ok && subtle.ConstantTimeCompare([]byte(token), []byte(g.limits.Token)) == 1
+}
+
+// limited is a body whose bytes count against the limit until its request is answered.
+type limited struct {
+	guard *guard
+	from  io.ReadCloser
+	held  int64
+}
+
+// A busyError is that the server holds too many bytes of requests.
+type busyError struct{ most int64 }
+
+func (e *busyError) Error() string {
+	return fmt.Sprintf("the server already holds %d MiB of requests; send fewer at once, or smaller ones", e.most>>20)
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
+	l.held += int64(n)
+	if l.guard.held.Add(int64(n)) > l.guard.limits.Bodies {
+		return n, &busyError{l.guard.limits.Bodies}
+	}
+	return n, err
+}
+
+func (l *limited) Close() error { return l.from.Close() }
+
+func (l *limited) end() {
+	l.guard.held.Add(-l.held)
+	l.held = 0
+}

@@ -1,0 +1,55 @@
+package infer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/launcher/native/train/netspec"
+	"github.com/scalebench/scalebench/launcher/serve/oip"
+)
+
+// Local is a model that its own process asks, without a server: what Handler answers
+// for, less the HTTP and the numbers' encoding.
+type Local struct {
+	model      *netspec.Trained
+	classifier Classifier
+}
+
+// NewLocal makes one of a model and what runs it.
+func NewLocal(m *netspec.Trained, c Classifier) *Local { return &Local{m, c} }
+
+// Describe is what a server of the model says of it.
+func (l *Local) Describe() oip.Model { return describe(l.model) }
+
+// Prepare holds the requests to what the model takes; call computes the logits of one's
+// images.
+func (l *Local) Prepare(requests [][]oip.Array) (call func(request int) ([]oip.Array, error), end func(), err error) {
+	port := l.Describe().Inputs[0]
+	image, _ := oip.Elements(port.Shape[1:])
+	for _, inputs := range requests {
+		if len(inputs) != 1 || inputs[0].Name != port.Name || inputs[0].Datatype != port.Datatype || len(inputs[0].Bytes)%(4*image) != 0 {
+			return nil, nil, fmt.Errorf("%s has one input, %s, of %s %v", l.model.Model, port.Name, port.Datatype, port.Shape)
+		}
+	}
+	var images []float32
+	last := -1 // the request that these are of
+	var raw []byte
+	call = func(request int) ([]oip.Array, error) {
+		if request != last {
+			images, last = images[:0], request
+			for number := range slices.Chunk(requests[request][0].Bytes, 4) {
+				images = append(images, math.Float32frombits(binary.LittleEndian.Uint32(number)))
+			}
+		}
+		raw = raw[:0]
+		logits := l.classifier.Logits(images)
+		for _, v := range logits {
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+		}
+		shape := []int{len(logits) / l.model.Classes, l.model.Classes}
+		return []oip.Array{{Port: oip.Port{Name: outputName, Datatype: datatype, Shape: shape}, Bytes: raw}}, nil
+	}
+	return call, func() {}, nil
+}

@@ -1,0 +1,163 @@
+// Package ptx is what the trainer computes on a GPU beside products of matrices:
+// convolutions as products, batch normalisation, loss, optimisers. Layouts, formulas
+// and precision are those of the trainer on CPUs (package cpu), so that both engines
+// read and write the same parameters.
+//
+// The kernels are CUDA, in source; clang compiles them to PTX, which is checked in
+// (kernels.ptx) and which the driver of a GPU compiles for it when it is loaded. So
+// neither building nor running needs CUDA's toolkit. make kernels compiles them again.
+//
+// Each kernel has a struct here with its arguments, in the layout of the C struct: the
+// addresses, then the sizes. All elements are float32 unless said otherwise. A method
+// of Set checks them, as far as that is possible without knowing what is where, and
+// puts the kernel on a stream; it does not wait. Of every array there may be up to
+// MostElements.
+//
+// Nothing here depends on how threads happen to run: equal inputs give equal bits.
+package ptx
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"math"
+	"unsafe"
+
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+)
+
+//go:generate clang-14 -x cuda -nocudainc -nocudalib --cuda-device-only --cuda-gpu-arch=sm_70 -O2 -ffp-contract=off -Wall -Wextra -Werror -S -o kernels.ptx source/kernels.cu
+
+//go:embed kernels.ptx
+var files embed.FS
+
+// Source is a folder with the kernels' PTX: what the double of CUDA's driver is built
+// with.
+func Source() fs.FS { return files }
+
+func ptx() ([]byte, error) { return files.ReadFile("kernels.ptx") }
+
+// A Set is the kernels, loaded on a device.
+type Set struct {
+	// Launched is called after each launch; nil: it is not.
+	Launched func(Launch)
+
+	device    *cuda.Device
+	functions map[string]cuda.Function
+}
+
+// A Launch is one kernel put on a stream.
+type Launch struct {
+	Kernel    string
+	Blocks    int64 // of cuda.BlockSize threads
+	Arguments any   // a pointer to the kernel's struct
+}
+
+var names = []string{
+	"decode", "im2col", "im2col_bfloat16", "col2im", "pool", "pool_gradient",
+	"moments", "norm_statistics", "norm_averages", "normalise",
+	"rectify", "gradient_moments", "norm_gradient_coefficients", "norm_gradient",
+	"bias", "bias_gradient", "cross_entropy",
+	"column_sums", "sum_rows", "squared_norm",
+	"sgd", "adam", "to_bfloat16", "from_bfloat16",
+}
+
+// Load compiles the kernels for the device.
+func Load(device *cuda.Device) (*Set, error) {
+	text, err := ptx()
+	if err != nil {
+		return nil, err
+	}
+	module, err := device.Load(text)
+	if err != nil {
+		return nil, fmt.Errorf("the trainer's kernels: %w", err)
+	}
+	s := &Set{device: device, functions: map[string]cuda.Function{}}
+	for _, name := range names {
+		if s.functions[name], err = module.Function(name); err != nil {
+			return nil, fmt.Errorf("the trainer's kernels: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// MostElements is how many elements an array may have: kernels count them in 32 bits,
+// and the last block of threads may be begun.
+const MostElements = math.MaxInt32 - 1024
+
+// arguments are what a launch checks before it: addresses that must not be null, and
+// arrays by their factors.
+type arguments struct {
+	kernel string
+	err    error
+}
+
+func (a *arguments) refuse(format string, values ...any) {
+	if a.err == nil {
+		a.err = fmt.Errorf("kernel %s: %s", a.kernel, fmt.Sprintf(format, values...))
+	}
+}
+
+func (a *arguments) need(addresses ...cuda.Pointer) {
+	for i, p := range addresses {
+		if p == 0 {
+			a.refuse("address %d of %d is null", i+1, len(addresses))
+		}
+	}
+}
+
+// aligned refuses addresses that no four elements may be read from together.
+func (a *arguments) aligned(addresses ...cuda.Pointer) {
+	for i, p := range addresses {
+		if p%16 != 0 {
+			a.refuse("address %d of %d is %#x; want a multiple of 16", i+1, len(addresses), uintptr(p))
+		}
+	}
+}
+
+// size is how many elements an array of these dimensions has.
+func (a *arguments) size(dimensions ...int32) int64 {
+	n := int64(1)
+	for _, d := range dimensions {
+		if d < 1 || n > MostElements/int64(d) {
+			a.refuse("an array of dimensions %v; want 1 or more of each, and at most %d elements: take fewer images at a time", dimensions, MostElements)
+			return 0
+		}
+		n *= int64(d)
+	}
+	return n
+}
+
+// chunks is how many chunks of rows there are.
+func (a *arguments) chunks(rows, chunk int32) int32 {
+	if rows < 1 || chunk < 1 {
+		a.refuse("%d rows in chunks of %d; want 1 or more", rows, chunk)
+		return 0
+	}
+	return Chunks(rows, chunk)
+}
+
+// launch puts a kernel on a stream, unless its arguments were refused.
+func launch[A any](s *Set, a *arguments, threads int64, stream cuda.Stream, args *A) error {
+	if a.err != nil {
+		return a.err
+	}
+	if err := s.device.Launch(s.functions[a.kernel], threads, stream, unsafe.Pointer(args)); err != nil {
+		return fmt.Errorf("kernel %s: %w", a.kernel, err)
+	}
+	if s.Launched != nil {
+		kept := *args // so that args escapes to the heap only here
+		s.Launched(Launch{a.kernel, (threads-1)/cuda.BlockSize + 1, &kept})
+	}
+	return nil
+}
+
+// A Shape is that of a batch of images as they lie in memory, NHWC.
+type Shape struct{ Images, Lines, Points, Channels int32 }
+
+func (s Shape) dimensions() []int32 { return []int32{s.Images, s.Lines, s.Points, s.Channels} }
+
+// Convolved is the shape of a 3×3 convolution's output, with zero padding 1.
+func (s Shape) Convolved(channels, stride int32) Shape {
+	return Shape{s.Images, (s.Lines-1)/stride + 1, (s.Points-1)/stride + 1, channels}
+}
