@@ -15,6 +15,7 @@ const (
 	Compute       = "compute"        //
 	Communication = "communication"  //
 	FinalAccuracy = "final_accuracy" // of the last evaluation
+	NoiseScale    = "noise_scale"    // gradient noise scale of the last epoch that has one
 
 	// ToTarget is the time to the target that the program itself trains to and
 	// judges, which may be a loss, several figures at once, or in no log: MLPerf's
@@ -61,10 +62,11 @@ var training = []Measure{
 	{Name: Compute, Title: "compute", Show: Percent},
 	{Name: Communication, Title: "communication", Better: Lower, Show: Percent},
 	{Name: FinalAccuracy, Title: "final accuracy", Better: Higher, Show: Percent},
+	{Name: NoiseScale, Title: "gradient noise scale", Unit: "samples"},
 }
 
 // Recorded are the measures of a training that come only from what its ranks
 // record, and not from a figure of that name.
 func Recorded() []string {
-	return []string{InitSeconds, StepP50, StepP95, StepP99, Skew, DataWait, Compute, Communication, FinalAccuracy}
+	return []string{InitSeconds, StepP50, StepP95, StepP99, Skew, DataWait, Compute, Communication, FinalAccuracy, NoiseScale}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -54,6 +55,9 @@ func (r *Outcome) noise(in Input) {
 			scale.NoiseScaleEstimate = NoiseScaleEstimate{Why: err.Error()}
 		}
 		r.NoiseScales = append(r.NoiseScales, scale)
+		if scale.Samples != nil {
+			r.Values[measure.NoiseScale] = *scale.Samples
+		}
 	}
 }
 

@@ -55,6 +55,11 @@ func TestNoiseScaleDoubts(t *testing.T) {
 		}
 		if len(r.NoiseScales) != 2 || r.NoiseScales[0].Samples != nil || r.NoiseScales[0].Why == "" || r.NoiseScales[1].Samples == nil {
 			t.Errorf("%s: %+v", want, r.NoiseScales)
+			continue
+		}
+		// The run's is that of the last epoch that has one.
+		if got := r.Known("noise_scale"); got == nil || *got != *r.NoiseScales[1].Samples {
+			t.Errorf("%s: noise_scale is %v, want %g", want, got, *r.NoiseScales[1].Samples)
 		}
 	}
 }

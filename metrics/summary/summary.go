@@ -23,7 +23,7 @@ import (
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 14
+const AlgorithmVersion = 15
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
