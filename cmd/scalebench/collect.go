@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,7 +18,6 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -86,16 +83,11 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 		}
 	}
 	states, unread, unreachable := s.survey(ctx, attempts)
-	its, err := folder.Identity()
+	its, err := whose(folder)
 	if err != nil {
-		hint := "`scalebench run FILE` or `submit FILE` records which study this is; runs with a result are not repeated."
-		if !errors.Is(err, fs.ErrNotExist) {
-			hint = "Move identity.json away. Then " + hint
-		}
-		return &usageError{err: &whoseError{err}, hint: hint}
+		return err
 	}
 	plan, unplanned := s.readPlan(folder)
-	asked := askedNow(plan)
 	file, err := s.database()
 	if err != nil {
 		return err
@@ -120,93 +112,31 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	if unreachable == nil {
 		s.recordEnergy(ctx, states)
 	}
-	bar := s.startProgress("collecting", len(states))
-	defer bar.stop()
-	c := collection{db: db, its: its, asked: asked, again: again, kept: map[string]int{}}
-	changed, events, bad := 0, 0, 0
-	by := map[metrics.Status]int{}
-	warnings := s.limitWarnings()
-	for _, state := range states {
-		by[state.Status]++
-		bar.advance(1)
-		if state.Unreadable != nil {
-			continue // survey has said so
-		}
-		if said, ok, err := launcher.Remarks(state.Run); err != nil {
-			warnings.warn("runs whose tags and notes cannot be read", "%v; the run keeps its earlier tags and note", err)
-		} else if ok {
-			if err := db.PutRemarks(ctx, state.Record.ID, said); err != nil {
-				return storeError(err)
-			}
-		}
-		report, err := c.run(ctx, state)
-		var run *store.RunError
-		switch {
-		case errors.As(err, &run) && state.Err != nil:
-			continue
-		case errors.As(err, &run):
-			warnings.warn("runs that cannot be collected", "%v", err)
-			unread++
-			continue
-		case err != nil:
-			return storeError(err)
-		}
-		if report.Unread > 0 && state.Err == nil {
-			unread++
-		}
-		for _, line := range report.BadLines {
-			warnings.warn("lines that are not events", "%v", line)
-		}
-		for _, w := range report.Warnings {
-			warnings.warn("warnings about files of runs", "%s: %s", state.Record.ID, w)
-		}
-		if report.Changed {
-			changed++
-		}
-		events += report.Events
-		bad += len(report.BadLines)
-	}
-	bar.stop()
-	warnings.end()
-	if c.read > 0 {
-		why := ", because the study now reads it differently"
-		if again {
-			why = ""
-		}
-		s.note("read the output of %s again%s", number.Count(c.read, "run"), why)
-	}
-	for _, why := range slices.Sorted(maps.Keys(c.kept)) {
-		s.warn("could not read the output of %s again, keeping the earlier figures: %s", number.Count(c.kept[why], "run"), why)
-	}
-	if n, err := db.Recompute(ctx); err != nil {
-		return storeError(err)
-	} else if n > 0 {
-		s.note("recomputed %s stored by an earlier version", number.Count(n, "result"))
-	}
-	// A plan that cannot be read plans nothing new; what was planned before stays.
-	if unplanned == nil {
-		if err := db.SetPlanned(ctx, its.Name, launcher.Planned(launcher.NotBegun(plan, folder, nil))); err != nil {
-			return storeError(err)
-		}
-	}
-	if err := db.Arrange(ctx); err != nil {
+	c := &collection{s: s, db: db, its: its, asked: askedNow(plan), again: again, kept: map[string]int{}, by: map[metrics.Status]int{}, unread: unread}
+	if err := c.all(ctx, states); err != nil {
 		return storeError(err)
 	}
-	var statuses []string
-	for _, status := range metrics.Statuses {
-		if n := by[status]; n > 0 {
-			statuses = append(statuses, fmt.Sprintf("%d %s", n, status))
-		}
+	if unplanned != nil { // a plan that cannot be read plans nothing new; what was planned before stays
+		plan = nil
 	}
-	if len(statuses) == 0 {
-		statuses = []string{"no runs yet"}
+	if err := c.arrange(ctx, folder, plan); err != nil {
+		return storeError(err)
 	}
-	read := fmt.Sprintf("%d updated, %s", changed, number.Count(events, "event"))
-	if bad > 0 {
-		read += ", " + number.Count(bad, "bad line")
+	s.note("collected %s into %s: %s", folder.Path(), db.Path(), c)
+	return errors.Join(unreachable, unreadable(c.unread), unplanned)
+}
+
+// whose is which study the runs in a folder are of.
+func whose(folder rundir.Study) (rundir.Identity, error) {
+	its, err := folder.Identity()
+	if err == nil {
+		return its, nil
 	}
-	s.note("collected %s into %s: %s (%s)", folder.Path(), db.Path(), strings.Join(statuses, ", "), read)
-	return errors.Join(unreachable, unreadable(unread), unplanned)
+	hint := "`scalebench run FILE` or `submit FILE` records which study this is; runs with a result are not repeated."
+	if !errors.Is(err, fs.ErrNotExist) {
+		hint = "Move identity.json away. Then " + hint
+	}
+	return its, &usageError{err: &whoseError{err}, hint: hint}
 }
 
 // keyed reads attempts with plain secrets again, once the folder has a key for their
@@ -277,80 +207,4 @@ func askedNow(plan *study.Plan) map[string]question {
 		asked[p.Point.ID] = question{questionsOf(p.Point.Parameters()), framework.ReadingOf(p.Point.Command)}
 	}
 	return asked
-}
-
-// collection reads the runs of one study in.
-type collection struct {
-	db    *store.Store
-	its   rundir.Identity
-	asked map[string]question
-	again bool
-
-	read int            // runs whose output was read again
-	kept map[string]int // why others' could not be, to how many
-}
-
-func (c *collection) run(ctx context.Context, state launcher.State) (store.Report, error) {
-	files, err := state.Run.EventFiles()
-	if err != nil {
-		return store.Report{}, &store.RunError{Run: state.Record.ID, Err: err}
-	}
-	fact := state.Fact()
-	fact.Study, fact.StudyID = c.its.Name, c.its.ID
-	asked, planned := c.asked[fact.Point]
-	if !planned {
-		return c.db.Ingest(ctx, fact, files)
-	}
-	ask(fact.Parameters, asked.asked)
-	if !state.Status.Good() {
-		return c.db.Ingest(ctx, fact, files)
-	}
-	anew, err := state.ReadAnew(asked.reading, c.again)
-	if err != nil {
-		return store.Report{}, &store.RunError{Run: fact.ID, Err: err}
-	}
-	if anew == nil {
-		return c.db.Ingest(ctx, fact, files)
-	}
-	return c.readAnew(ctx, fact, files, anew)
-}
-
-// readAnew stores a run with the events that its output has when it is read as
-// the study now asks. The run's own event file is left alone.
-func (c *collection) readAnew(ctx context.Context, fact metrics.Run, files []metrics.EventFile, anew *launcher.Reread) (store.Report, error) {
-	from, err := c.db.ReadFrom(ctx, fact.ID, anew.Restart)
-	if err != nil {
-		return store.Report{}, err
-	}
-	var events []metrics.Event
-	if from != anew.From() || c.again {
-		if events, err = anew.Events(); err != nil {
-			c.kept[err.Error()]++
-			if from != "" { // as it was last read, whichever way
-				files = withoutFirst(files, anew.Restart)
-			}
-			return c.db.Ingest(ctx, fact, files)
-		}
-	}
-	parameters := anew.Parameters()
-	ask(parameters, questionsOf(fact.Parameters))
-	if exclusive, ok := fact.Parameters[measure.ExclusiveKey]; ok {
-		parameters[measure.ExclusiveKey] = exclusive
-	}
-	fact.Parameters = parameters
-	report, err := c.db.Ingest(ctx, fact, withoutFirst(files, anew.Restart))
-	if err != nil || events == nil {
-		return report, err
-	}
-	c.read++
-	read, err := c.db.Reread(ctx, fact, anew.Restart, anew.From(), events)
-	report.Changed, report.Events = true, report.Events+read.Events
-	return report, err
-}
-
-// withoutFirst leaves the event file of an incarnation's first rank out.
-func withoutFirst(files []metrics.EventFile, restart int) []metrics.EventFile {
-	return slices.DeleteFunc(slices.Clone(files), func(f metrics.EventFile) bool {
-		return f.Writer == "rank" && f.Rank == 0 && f.Restart == restart
-	})
 }
