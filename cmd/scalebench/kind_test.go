@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/launcher/study"
 )
 
 // A new kind of workload is the files and lines that docs/design.md and
@@ -23,8 +27,8 @@ func TestNewKind(t *testing.T) {
 		"metrics/measure/kind.go": {"	collective,\n", "	answering,\n"},
 	}, "./cmd/scalebench", "./cmd/scalebench-worker")
 	scalebench, write, has, dir := s.run, s.write, s.has, s.dir
-	const study = "[study]\nname = \"service\"\n[workload]\nkind = \"answering\"\n[sweep]\nworkers = [1]\nload = [20, 40]\n"
-	write("service.toml", study)
+	const service = "[study]\nname = \"service\"\n[workload]\nkind = \"answering\"\n[sweep]\nworkers = [1]\nload = [20, 40]\n"
+	write("service.toml", service)
 
 	// Keys, defaults, rules, what follows from several, and what can be swept.
 	write("wrong.toml", "[study]\nname = \"wrong\"\n[workload]\nkind = \"answering\"\nmodel = \"resnet20\"\nmomentum = 0.9\nbatch = 64\n[sweep]\nworkers = [1, 4]\nload = [-1]\n")
@@ -36,13 +40,13 @@ func TestNewKind(t *testing.T) {
 	// A default that is spelled out is the same point, another value another one.
 	identities := func(file string) string { return scalebench(0, "check", file, "--format", "csv", "-q") }
 	before := identities("service.toml")
-	write("explicit.toml", strings.Replace(study, "[sweep]", "model = \"small\"\n[sweep]", 1))
-	write("large.toml", strings.Replace(study, "[sweep]", "model = \"large\"\n[sweep]", 1))
+	write("explicit.toml", strings.Replace(service, "[sweep]", "model = \"small\"\n[sweep]", 1))
+	write("large.toml", strings.Replace(service, "[sweep]", "model = \"large\"\n[sweep]", 1))
 	if identities("explicit.toml") != before || identities("large.toml") == before {
 		t.Error("the identity is not of what differs from the kind's own defaults")
 	}
 	// Its keys are placeholders of a command; a training's are not.
-	write("command.toml", strings.Replace(study, "[sweep]", "[command]\nrun = \"serve {model} {load} {learning_rate}\"\n[sweep]\nframework = [\"command\"]", 1))
+	write("command.toml", strings.Replace(service, "[sweep]", "[command]\nrun = \"serve {model} {load} {learning_rate}\"\n[sweep]\nframework = [\"command\"]", 1))
 	has(scalebench(2, "check", "command.toml"), "command.run[3]: {learning_rate} is not a placeholder")
 
 	// It runs, and what is recorded are its own keys.
@@ -96,4 +100,32 @@ func TestNewKind(t *testing.T) {
 	has(string(page), "Use 2 workers", "Lowest answer p99 with 2 workers: 20.0 ms", "Time and cost", "3.00")
 	// Without prices the page says why nothing is priced.
 	scalebench(0, "report", "grown", "-o", "unpriced.html")
+}
+
+// No code outside a kind's own files compares a kind's name: it asks what the kind declares.
+func TestNoKindByName(t *testing.T) {
+	names := `"(` + strings.Join(study.Kinds(), "|") + `)"`
+	compares := regexp.MustCompile(`[kK]ind(\(\)|"\])?\)? *[=!]= *` + names + `|` + names + ` *[=!]= *[a-zA-Z.]*[kK]ind\b|case ` + names)
+	for _, line := range []string{`if a.Kind == "serve" {`, `case "train":`, `p.Parameters["workload.kind"] != "preprocess"`} {
+		if !compares.MatchString(line) {
+			t.Errorf("%s is not found", line)
+		}
+	}
+	for _, root := range []string{"../../cmd", "../../launcher", "../../metrics", "../../slurm"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for i, line := range strings.Split(string(text), "\n") {
+				if compares.MatchString(line) {
+					t.Errorf("%s:%d compares a kind's name; ask measure.Kind or the study's kind: %s", path, i+1, strings.TrimSpace(line))
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }

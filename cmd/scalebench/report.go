@@ -71,14 +71,14 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		return err
 	}
 	defer db.Close()
-	of := tables.ReportedStudy{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Trains: a.Kind.Trains,
+	of := tables.ReportedStudy{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Kind: a.Kind,
 		Program: appName + " " + version.String()}
 	if of.Frames, err = s.frames(ctx, a, o.curveOptions); err != nil {
 		return err
 	}
 	if a.Kind.Advises != "" {
 		advised := a
-		if !of.Trains {
+		if !a.Kind.Trains {
 			asked := o.curveOptions
 			asked.picture, asked.measure = false, cmp.Or(o.measure, a.Kind.Advises)
 			if advised, err = adviser.ask(ctx, s, asked); err != nil {
@@ -93,7 +93,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if err := s.billOf(ctx, &of, a, o); err != nil {
 		return err
 	}
-	if !of.Trains && o.base == "" {
+	if !a.Kind.Trains && o.base == "" {
 		of.NoBase = nil // what it says is of throughput
 	}
 	r, err := of.Report(ctx, db, o.title)

@@ -127,6 +127,15 @@ func expandServe(p *Point) map[string]string {
 	if p.Command.Start != "" && p.Command.Start != "rank" || p.Resources.Launch != "srun" {
 		wrong["command.start"] = "a replica is one process: leave start = \"node\", start = \"once\" and launch = \"torchrun\" out"
 	}
+	w.checkTarget(p, wrong)
+	w.checkStream(wrong)
+	w.checkSamples(wrong)
+	w.checkProtocol(p, wrong)
+	return wrong
+}
+
+// checkTarget says what does not fit to what is asked, and to how it is found.
+func (w *Serve) checkTarget(p *Point, wrong map[string]string) {
 	switch {
 	case w.Target == URL && w.URL == "":
 		wrong["workload.url"] = "missing; with target = \"url\", say where the service is, like \"http://gpu7:8000\" or \"grpc://gpu7:8001\" (https and grpcs with TLS)"
@@ -144,6 +153,10 @@ func expandServe(p *Point) map[string]string {
 	if w.Path == "" && w.Payload != "" {
 		wrong["workload.payload"] = "needs workload.path, the path on the server to post it to, like \"/predict\""
 	}
+}
+
+// checkStream says what of answers that come text by text does not fit.
+func (w *Serve) checkStream(wrong map[string]string) {
 	bounds, _ := w.Limit.Of()
 	ofStream := slices.IndexFunc(bounds, func(b Bound) bool { return b.Of != "" })
 	switch {
@@ -152,6 +165,10 @@ func expandServe(p *Point) map[string]string {
 	case !w.Stream && ofStream >= 0:
 		wrong["workload.limit"] = bounds[ofStream].Of + " is a time of answers that come text by text; set workload.stream = true, or limit p50, p90, p95 or p99"
 	}
+}
+
+// checkSamples says what does not fit to what a request holds.
+func (w *Serve) checkSamples(wrong map[string]string) {
 	if w.Path != "" && w.Shape != "" {
 		wrong["workload.shape"] = "requests to workload.path post the payload as it is; leave one of the two out"
 	}
@@ -172,6 +189,10 @@ func expandServe(p *Point) map[string]string {
 	if w.Path != "" && len(w.Batch) > 1 {
 		wrong["workload.batch"] = "every request to workload.path posts the same payload; give the number of samples in it, like batch = [8]"
 	}
+}
+
+// checkProtocol says what belongs to another protocol than the one that is spoken.
+func (w *Serve) checkProtocol(p *Point, wrong map[string]string) {
 	if w.Target == Process && p.Framework == "command" {
 		wrong["workload.target"] = "\"process\" computes the model in the load generator itself, which cannot do so with a command; set framework = [\"native\"] or [\"onnxruntime\"], or another target"
 	}
@@ -185,7 +206,6 @@ func expandServe(p *Point) map[string]string {
 			wrong["workload.ready"] = "is a path on an HTTP server; over gRPC a replica is asked ServerReady; leave it out, or set \"\" to wait only for its port"
 		}
 	}
-	return wrong
 }
 
 // RandomModel comes before the name of a model of the native trainer that nobody has

@@ -126,23 +126,7 @@ func (c *chart) ideals(list []trend) {
 func gains(m measure.Measure, over string) build {
 	return func(in Data, _ Options) ([]chart, error) {
 		curves := in.Curves
-		var list []trend
-		missing := 0
-		for _, t := range measured(curves, m) {
-			any := false
-			for i := range t.curve.Points {
-				s := t.at(&t.curve.Points[i])
-				switch {
-				case s.Gain() != nil:
-					any = true
-				case s.Median != nil:
-					missing++
-				}
-			}
-			if any {
-				list = append(list, t)
-			}
-		}
+		list, missing := gained(measured(curves, m))
 		if list == nil {
 			return nil, fmt.Errorf("nothing to draw: no baseline has %s", m.Title)
 		}
@@ -172,6 +156,26 @@ func gains(m measure.Measure, over string) build {
 		c.caption = append(c.caption, bars(estimates(list, d.of), "interval of a ratio of medians")...)
 		return []chart{c}, c.fit()
 	}
+}
+
+// gained are the trends with a gain anywhere; missing counts the points without one.
+func gained(all []trend) (list []trend, missing int) {
+	for _, t := range all {
+		any := false
+		for i := range t.curve.Points {
+			s := t.at(&t.curve.Points[i])
+			switch {
+			case s.Gain() != nil:
+				any = true
+			case s.Median != nil:
+				missing++
+			}
+		}
+		if any {
+			list = append(list, t)
+		}
+	}
+	return list, missing
 }
 
 // drawing is trends, and what of them is drawn.
@@ -330,41 +334,46 @@ func (d *drawing) groups(c *chart) {
 		names[i] = shown(w.String())
 	}
 	c.x = namesAxis(axisName(d.list[0].curve), names)
+	for style := range d.list {
+		d.group(c, style, words)
+	}
+}
+
+// group draws one trend over words.
+func (d *drawing) group(c *chart, style int, words []scaling.Value) {
 	const group = 0.76 // of the room that a word has
-	width := group / float64(len(d.list))
+	t, width := d.list[style], group/float64(len(d.list))
 	strong := 0.0
 	if d.columns {
 		strong = 0.55
 	}
-	for style, t := range d.list {
-		var last *XY
-		for i := range t.curve.Points {
-			p := &t.curve.Points[i]
-			s := t.at(p)
-			e := d.of(s)
-			if e == nil {
-				continue
-			}
-			left := float64(slices.Index(words, p.At)) - group/2 + float64(style)*width
-			middle := left + width/2
-			if d.columns {
-				c.add(Mark{Kind: Block, Series: t.name, Points: []XY{{left + width*0.05, 0}, {left + width*0.95, e.Value}}, style: style, strong: strong})
-			}
-			for _, x := range s.Values {
-				c.add(Mark{Kind: Dot, Series: t.name, Points: []XY{{middle, d.scale(s, x)}}, style: style, alone: len(s.Values) == 1})
-			}
-			if in := e.Interval; in != nil {
-				c.add(Mark{Kind: Bar, Series: t.name, Points: []XY{{middle, in.Low}, {middle, in.High}}, style: style})
-			}
-			last = &XY{left + width, e.Value}
-			if !d.columns {
-				c.add(Mark{Kind: Median, Series: t.name, Points: []XY{{middle, e.Value}}, style: style})
-				last.X = middle
-			}
+	var last *XY
+	for i := range t.curve.Points {
+		p := &t.curve.Points[i]
+		s := t.at(p)
+		e := d.of(s)
+		if e == nil {
+			continue
 		}
-		if last != nil && len(d.list) > 1 {
-			c.add(Mark{Kind: Label, Series: t.name, Points: []XY{*last}, Text: t.name, style: style, strong: strong})
+		left := float64(slices.Index(words, p.At)) - group/2 + float64(style)*width
+		middle := left + width/2
+		if d.columns {
+			c.add(Mark{Kind: Block, Series: t.name, Points: []XY{{left + width*0.05, 0}, {left + width*0.95, e.Value}}, style: style, strong: strong})
 		}
+		for _, x := range s.Values {
+			c.add(Mark{Kind: Dot, Series: t.name, Points: []XY{{middle, d.scale(s, x)}}, style: style, alone: len(s.Values) == 1})
+		}
+		if in := e.Interval; in != nil {
+			c.add(Mark{Kind: Bar, Series: t.name, Points: []XY{{middle, in.Low}, {middle, in.High}}, style: style})
+		}
+		last = &XY{left + width, e.Value}
+		if !d.columns {
+			c.add(Mark{Kind: Median, Series: t.name, Points: []XY{{middle, e.Value}}, style: style})
+			last.X = middle
+		}
+	}
+	if last != nil && len(d.list) > 1 {
+		c.add(Mark{Kind: Label, Series: t.name, Points: []XY{*last}, Text: t.name, style: style, strong: strong})
 	}
 }
 

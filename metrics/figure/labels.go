@@ -108,30 +108,8 @@ func (l *layout) placeFrom(top vg.Length) {
 // whether each found a place next to its end where it covers no other label and
 // next to nothing of the lines.
 func (l *layout) placeInside(c *chart) bool {
-	const (
-		step      = 4 // along a line, in points: less than a letter
-		tolerable = 5 // covered steps, counted twice
-	)
-	var covered []vg.Point
-	for _, m := range c.marks {
-		if m.Kind == Label {
-			continue
-		}
-		for i, p := range m.Points {
-			to := l.at(c, p)
-			covered = append(covered, to)
-			if i == 0 {
-				continue
-			}
-			from := l.at(c, m.Points[i-1])
-			dx, dy := to.X-from.X, to.Y-from.Y
-			n := int(max(dx, -dx, dy, -dy) / step)
-			for k := 1; k < n; k++ {
-				f := vg.Length(k) / vg.Length(n)
-				covered = append(covered, vg.Point{X: from.X + f*dx, Y: from.Y + f*dy})
-			}
-		}
-	}
+	const tolerable = 5 // covered steps, counted twice
+	covered := l.covered(c)
 	const away = radius + 3
 	var taken []vg.Rectangle
 	for i := range l.labels {
@@ -152,17 +130,10 @@ func (l *layout) placeInside(c *chart) bool {
 			{X: end.X - w, Y: end.Y - away - h},
 		} {
 			box := p.box.Add(at)
-			if box.Min.X < l.plot.Min.X || box.Max.X > l.plot.Max.X || box.Min.Y < l.plot.Min.Y || box.Max.Y > l.plot.Max.Y ||
-				slices.ContainsFunc(taken, func(t vg.Rectangle) bool { return overlaps(box, t) }) {
+			if !l.free(box, taken) {
 				continue
 			}
-			cost := rank / 3
-			for _, pt := range covered {
-				if pt.X > box.Min.X-1 && pt.X < box.Max.X+1 && pt.Y > box.Min.Y+1 && pt.Y < box.Max.Y-1 {
-					cost += 2
-				}
-			}
-			if cost < least {
+			if cost := rank/3 + 2*within(box, covered); cost < least {
 				best, least = box, cost
 			}
 		}
@@ -173,6 +144,49 @@ func (l *layout) placeInside(c *chart) bool {
 		taken = append(taken, best)
 	}
 	return true
+}
+
+// covered are points on all lines and at all marks.
+func (l *layout) covered(c *chart) []vg.Point {
+	const step = 4 // along a line, in points: less than a letter
+	var covered []vg.Point
+	for _, m := range c.marks {
+		if m.Kind == Label {
+			continue
+		}
+		for i, p := range m.Points {
+			to := l.at(c, p)
+			covered = append(covered, to)
+			if i == 0 {
+				continue
+			}
+			from := l.at(c, m.Points[i-1])
+			dx, dy := to.X-from.X, to.Y-from.Y
+			n := int(max(dx, -dx, dy, -dy) / step)
+			for k := 1; k < n; k++ {
+				f := vg.Length(k) / vg.Length(n)
+				covered = append(covered, vg.Point{X: from.X + f*dx, Y: from.Y + f*dy})
+			}
+		}
+	}
+	return covered
+}
+
+// free reports whether a box is inside the plot and overlaps no other.
+func (l *layout) free(box vg.Rectangle, taken []vg.Rectangle) bool {
+	return box.Min.X >= l.plot.Min.X && box.Max.X <= l.plot.Max.X && box.Min.Y >= l.plot.Min.Y && box.Max.Y <= l.plot.Max.Y &&
+		!slices.ContainsFunc(taken, func(t vg.Rectangle) bool { return overlaps(box, t) })
+}
+
+// within counts the points in a box.
+func within(box vg.Rectangle, points []vg.Point) int {
+	n := 0
+	for _, pt := range points {
+		if pt.X > box.Min.X-1 && pt.X < box.Max.X+1 && pt.Y > box.Min.Y+1 && pt.Y < box.Max.Y-1 {
+			n++
+		}
+	}
+	return n
 }
 
 func overlaps(a, b vg.Rectangle) bool {

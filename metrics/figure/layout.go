@@ -93,6 +93,24 @@ const (
 	below              // in rows between the axis and the caption
 )
 
+// widthOfTicks is that of the labels at the y axis; names are shortened to the most.
+func (l *layout) widthOfTicks(c *chart, most vg.Length) vg.Length {
+	ticks := textStyle(tickSize)
+	var width vg.Length
+	for _, t := range l.yTicks {
+		width = max(width, ticks.Width(t.label))
+	}
+	if c.y.names == nil || width <= most {
+		return width
+	}
+	for i := range l.yTicks {
+		if t := &l.yTicks[i]; ticks.Width(t.label) > most {
+			t.label = shorten(t.label, ticks, most)
+		}
+	}
+	return most
+}
+
 // arrange finds room for everything but the labels' own places.
 func arrange(c *chart, o Options, where side) (layout, error) {
 	l := layout{xTicks: c.x.ticks(), yTicks: c.y.ticks()}
@@ -103,19 +121,7 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 		l.caption = wrap(strings.Join(c.caption, " "), textStyle(captionSize), inner)
 	}
 
-	ticks := textStyle(tickSize)
-	var yLabels vg.Length
-	for _, t := range l.yTicks {
-		yLabels = max(yLabels, ticks.Width(t.label))
-	}
-	if most := 0.33 * inner; c.y.names != nil && yLabels > most {
-		for i := range l.yTicks {
-			if t := &l.yTicks[i]; ticks.Width(t.label) > most {
-				t.label = shorten(t.label, ticks, most)
-			}
-		}
-		yLabels = most
-	}
+	yLabels := l.widthOfTicks(c, 0.33*inner)
 	column, needed := 2*gap, vg.Length(0)
 	widest := 0.3 * inner
 	if where == below {

@@ -34,34 +34,8 @@ func ranks(d Data, _ Options) ([]chart, error) {
 		if len(runs) > 1 {
 			c.title = shown(r.Series) + ", " + workers(r.Workers)
 		}
-		fewest, most := math.MaxInt, 0
-		var slowest scaling.StepTimes
-		for _, t := range r.Ranks {
-			x := float64(t.Rank)
-			if !(t.P5 >= 0) || math.IsInf(t.P95, 1) {
-				continue
-			}
-			c.add(Mark{Kind: Trace, Series: r.Run, Points: []XY{{x, t.P5}, {x, t.P95}}, style: i})
-			c.add(Mark{Kind: Block, Series: r.Run, Points: []XY{{x - 0.35, t.P25}, {x + 0.35, t.P75}}, style: i, strong: 0.45})
-			c.add(Mark{Kind: Line, Series: r.Run, Points: []XY{{x - 0.35, t.P50}, {x + 0.35, t.P50}}, style: i})
-			fewest, most = min(fewest, t.Steps), max(most, t.Steps)
-			if t.Max > slowest.Max {
-				slowest = t
-			}
-		}
-		if len(c.marks) == 0 {
+		if !c.ranksOf(r, i) {
 			continue
-		}
-		steps := fmt.Sprint(most)
-		if fewest < most {
-			steps = fmt.Sprintf("%d to %d", fewest, most)
-		}
-		c.caption = []string{
-			"Bars: medians; boxes: 25 to 75 % of a rank's steps; thin lines: 5 to 95 %.",
-			fmt.Sprintf("Only run %s, the one with the median throughput: %s steady steps of each rank.", shown(r.Run), steps),
-		}
-		if slowest.Max > 0 {
-			c.caption = append(c.caption, fmt.Sprintf("The longest step: %s s, of rank %d.", number.Short(slowest.Max, 3), slowest.Rank))
 		}
 		if err := c.fit(); err != nil {
 			return nil, err
@@ -75,6 +49,40 @@ func ranks(d Data, _ Options) ([]chart, error) {
 		return nil, errors.New("nothing to draw: no run has the step times of its ranks in a steady state")
 	}
 	return charts, nil
+}
+
+// ranksOf draws the ranks of one run; it returns false if none has steps.
+func (c *chart) ranksOf(r RankSteps, style int) bool {
+	fewest, most := math.MaxInt, 0
+	var slowest scaling.StepTimes
+	for _, t := range r.Ranks {
+		x := float64(t.Rank)
+		if !(t.P5 >= 0) || math.IsInf(t.P95, 1) {
+			continue
+		}
+		c.add(Mark{Kind: Trace, Series: r.Run, Points: []XY{{x, t.P5}, {x, t.P95}}, style: style})
+		c.add(Mark{Kind: Block, Series: r.Run, Points: []XY{{x - 0.35, t.P25}, {x + 0.35, t.P75}}, style: style, strong: 0.45})
+		c.add(Mark{Kind: Line, Series: r.Run, Points: []XY{{x - 0.35, t.P50}, {x + 0.35, t.P50}}, style: style})
+		fewest, most = min(fewest, t.Steps), max(most, t.Steps)
+		if t.Max > slowest.Max {
+			slowest = t
+		}
+	}
+	if len(c.marks) == 0 {
+		return false
+	}
+	steps := fmt.Sprint(most)
+	if fewest < most {
+		steps = fmt.Sprintf("%d to %d", fewest, most)
+	}
+	c.caption = []string{
+		"Bars: medians; boxes: 25 to 75 % of a rank's steps; thin lines: 5 to 95 %.",
+		fmt.Sprintf("Only run %s, the one with the median throughput: %s steady steps of each rank.", shown(r.Run), steps),
+	}
+	if slowest.Max > 0 {
+		c.caption = append(c.caption, fmt.Sprintf("The longest step: %s s, of rank %d.", number.Short(slowest.Max, 3), slowest.Rank))
+	}
+	return true
 }
 
 // shortTimeAxis is timeAxis for what may be milliseconds or microseconds.

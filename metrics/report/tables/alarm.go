@@ -33,7 +33,7 @@ func (s *ReportedStudy) alarms() []string {
 			}
 		}
 	}
-	if s.Trains {
+	if s.Kind.Trains {
 		for _, name := range []string{measure.Throughput, measure.RunSeconds} {
 			m, err := measure.Find(name)
 			if err == nil && slices.ContainsFunc(s.Curves, func(c scaling.Curve) bool { return c.Measured(name) }) {

@@ -57,7 +57,7 @@ func TestAlarms(t *testing.T) {
 		{"of no training", tokens, true, []change{slow("tokens", 0.8)}, []string{fmt.Sprintf(alarm, "tokens −20.0 %")}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := ReportedStudy{Name: "s", Trains: !test.other}
+			s := ReportedStudy{Name: "s", Kind: measure.KindOf(map[bool]string{true: "collective"}[test.other])}
 			for _, n := range []int{1, 2} {
 				for i := range 17 {
 					o := scaling.Observation{Run: fmt.Sprintf("s/w%d-r%d-a1", n, i+1), Study: "s", Point: fmt.Sprint("w", n), Repeat: i + 1, Framework: "native", Workers: n, Nodes: 1,

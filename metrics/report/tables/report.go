@@ -32,7 +32,7 @@ type ReportedStudy struct {
 	Curves       []scaling.Curve
 	Warnings     []string             // on the study as a whole
 	NoBase       *scaling.NoBaseError // some series have no base; nil
-	Trains       bool                 // runs are trainings: with advice, costs, and the figures of one
+	Kind         measure.Kind         // of workload: a training has advice, costs, and the figures of one
 	Frames       []ReportFrame        // measures besides those of a training
 	Advised      []*advice.Advice     // of each curve of Answered
 	Answered     []scaling.Curve      // of what the kind of workload is advised by
@@ -130,7 +130,7 @@ func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title strin
 	}
 	if r.Title == "" {
 		r.Title = "Results of " + clean.Line(s.Name)
-		if s.Trains {
+		if s.Kind.Trains {
 			r.Title = "Scaling of " + clean.Line(s.Name)
 		}
 	}
@@ -152,7 +152,7 @@ func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title strin
 		folded    bool
 	}
 	parts := []part{{"cost", "Time and cost", costs, false}}
-	if s.Trains {
+	if s.Kind.Trains {
 		parts = []part{
 			{"scaling", "Scaling", Scaling(s.Curves), false},
 			parts[0],
@@ -194,7 +194,7 @@ func notDrawn(r *report.Report, title, why string) {
 // figures draws what the study has data for, and says which figures cannot be drawn and why.
 func (s *ReportedStudy) figures(r *report.Report) {
 	d := figure.Data{Observations: s.Observations, Ranks: s.ranks[:min(len(s.ranks), manySeries)], Bill: s.Bill, Demand: s.Demand, Currency: s.Currency}
-	if s.Trains {
+	if s.Kind.Trains {
 		d.Curves = s.Curves
 	}
 	by := s.panelsOf(s.Curves)
@@ -253,7 +253,7 @@ func (s *ReportedStudy) frame(r *report.Report, f ReportFrame) {
 			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: f.Title, Values: []string{fmt.Sprintf("%s more; `plot MEASURE` draws each", number.Count(len(f.Measures)-i, "measure"))}})
 			return
 		}
-		if m.Better == measure.Neither && !s.Trains {
+		if m.Better == measure.Neither && !s.Kind.Trains {
 			continue // it describes the others, in the table
 		}
 		addText(r, fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Drawing, error) {
@@ -356,7 +356,7 @@ func (s *ReportedStudy) downloads() ([]report.Download, error) {
 	for _, f := range s.Frames {
 		files = append(files, file{f.ID + ".csv", "one line per point of the table " + f.Title + ": base units, with intervals and ratios to the base", table.FormatCSV, Measures(f.Curves, f.Measures)})
 	}
-	if !s.Trains {
+	if !s.Kind.Trains {
 		files = slices.DeleteFunc(files, func(f file) bool { return f.name == "scaling.csv" })
 	}
 	var list []report.Download
@@ -374,7 +374,7 @@ func (s *ReportedStudy) downloads() ([]report.Download, error) {
 		}
 		list = append(list, report.Download{Name: d.name, About: d.about, Type: kind + ";charset=utf-8", Data: b.Bytes()})
 	}
-	if !s.Trains {
+	if !s.Kind.Trains {
 		return list, nil
 	}
 	text, err := ScalingJSON(curves)

@@ -59,18 +59,8 @@ func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Option
 // answer is what the reader came for: the advice where the kind of workload has one, and
 // the best of each measure.
 func (s *ReportedStudy) answer() report.Answer {
-	var best []string
-	for _, f := range s.Frames {
-		for i, m := range f.Measures {
-			if text := bestOf(m, f.Curves); text != "" && i < manyMeasures {
-				best = append(best, text)
-			}
-			if m.Capacity {
-				best = append(best, visibleAll(Knees(f.Curves, m))...)
-			}
-		}
-	}
-	if s.Trains {
+	best := s.bests()
+	if s.Kind.Trains {
 		if len(best) > 0 && !trained(s.Curves) {
 			return report.Answer{Lead: best[0], Reasons: append(best[1:], "No run reports its steps or reaches a target, so there is no advice on the number of workers.")}
 		}
@@ -82,17 +72,39 @@ func (s *ReportedStudy) answer() report.Answer {
 		return answer(s.Advised, s.Answered, s.Wish, best)
 	}
 	if best == nil {
-		var titles []string
-		for _, f := range s.Frames {
-			for _, m := range f.Measures {
-				if m.Better != measure.Neither { // the others describe these
-					titles = append(titles, m.Title)
-				}
-			}
-		}
-		return report.Answer{Lead: clean.Line(fmt.Sprintf("Measured in %s: %s.", number.Count(len(s.Observations), "run"), cmp.Or(strings.Join(titles, ", "), "nothing")))}
+		return report.Answer{Lead: clean.Line(fmt.Sprintf("Measured in %s: %s.", number.Count(len(s.Observations), "run"), cmp.Or(strings.Join(s.judged(), ", "), "nothing")))}
 	}
 	return report.Answer{Lead: best[0], Reasons: best[1:]}
+}
+
+// bests says where each measure of the frames is best.
+func (s *ReportedStudy) bests() []string {
+	var best []string
+	for _, f := range s.Frames {
+		for i, m := range f.Measures {
+			if text := bestOf(m, f.Curves); text != "" && i < manyMeasures {
+				best = append(best, text)
+			}
+			if m.Capacity {
+				best = append(best, visibleAll(Knees(f.Curves, m))...)
+			}
+		}
+	}
+	return best
+}
+
+// judged are the titles of the measures that have a better direction; the others describe
+// these.
+func (s *ReportedStudy) judged() []string {
+	var titles []string
+	for _, f := range s.Frames {
+		for _, m := range f.Measures {
+			if m.Better != measure.Neither {
+				titles = append(titles, m.Title)
+			}
+		}
+	}
+	return titles
 }
 
 // trained reports whether any run has what advice is made of: a throughput, or a
@@ -149,11 +161,11 @@ func better(m measure.Measure, a, b float64) bool {
 // method is how its numbers are made.
 func (s *ReportedStudy) method() []report.Fact {
 	list := method
-	if !s.Trains {
+	if !s.Kind.Trains {
 		list = slices.DeleteFunc(slices.Clone(method), func(f report.Fact) bool { return f.Name != "Intervals" })
 		list = append([]report.Fact{{Name: "Unit of replication", Values: []string{"The run. Repeated measurements within a run share everything that varies between runs, so they do not count as repeats."}}}, list...)
 	}
-	if s.Trains && len(s.Frames) > 0 {
+	if s.Kind.Trains && len(s.Frames) > 0 {
 		list = append(slices.Clip(list), report.Fact{Name: "What the runs report", Values: []string{"As each run's own program or log states it, in its unit: one value a run, medians over runs. How it is measured is up to the program."}})
 	}
 	return list
@@ -172,34 +184,17 @@ var method = []report.Fact{
 	{Name: "Parts of a step", Values: []string{"Shares of the mean rank's steady step time: computing, reducing gradients (waiting for slower ranks included), waiting for data. Parts may overlap. What was not measured is a dash, never 0."}},
 }
 
+// place is a point of a curve.
+type place struct {
+	curve *scaling.Curve
+	point *scaling.Point
+}
+
 // bestMeasured ranks what was measured: a sentence for each target, the highest
 // first, and one for the throughput. It says nothing of what was not measured.
 func bestMeasured(curves []scaling.Curve) []string {
-	type candidate struct {
-		curve *scaling.Curve
-		point *scaling.Point
-	}
-	var fastest *candidate
-	soonest := map[measure.Measure]candidate{}
-	rate := func(c candidate) *scaling.Summary { return c.point.Of(measure.Throughput) }
-	to := func(c candidate, goal measure.Measure) *scaling.Summary { return c.point.Of(goal.Name) }
-	for i := range curves {
-		for k := range curves[i].Points {
-			c := candidate{&curves[i], &curves[i].Points[k]}
-			if x := rate(c).Median; x != nil && (fastest == nil || x.Value > rate(*fastest).Median.Value) {
-				fastest = &c
-			}
-			for _, t := range c.point.Targets() {
-				if t.Median == nil {
-					continue
-				}
-				if best, had := soonest[t.Measure]; !had || t.Median.Value < to(best, t.Measure).Median.Value {
-					soonest[t.Measure] = c
-				}
-			}
-		}
-	}
-	name := func(c candidate) string {
+	fastest, soonest := bestPlaces(curves)
+	name := func(c place) string {
 		text := number.Count(c.point.Workers, "worker")
 		if len(curves) > 1 {
 			text += " (" + clean.Line(c.curve.Series) + ")"
@@ -208,25 +203,43 @@ func bestMeasured(curves []scaling.Curve) []string {
 	}
 	var list []string
 	for _, goal := range slices.Backward(slices.SortedFunc(maps.Keys(soonest), measure.ByGoal)) {
-		what := goal.GoalText()
 		list = append(list, fmt.Sprintf("On the training clock, %s was reached soonest with %s: %s.",
-			what, name(soonest[goal]), timeSentence(to(soonest[goal], goal))))
+			goal.GoalText(), name(soonest[goal]), timeSentence(soonest[goal].point.Of(goal.Name))))
 	}
-	switch {
-	case fastest == nil:
-		list = append(list, "No run has a steady state yet, so there is no throughput.")
-	default:
-		e := rate(*fastest).Median
-		s := fmt.Sprintf("Highest throughput with %s: %s %s%s", name(*fastest), number.Significant(e.Value), rate(*fastest).Unit, sureness(e, Interval(e.Interval, number.Significant), e.Runs))
-		if up := rate(*fastest).Gain(); up != nil && up.Why != scaling.AtBase {
-			s += fmt.Sprintf("; that is %s times the throughput of %s", number.Significant(up.Value), number.Count(fastest.curve.Base.Workers, "worker"))
-			if up.Interval != nil {
-				s += " " + Interval(up.Interval, number.Significant)
+	if fastest == nil {
+		return append(list, "No run has a steady state yet, so there is no throughput.")
+	}
+	rate := fastest.point.Of(measure.Throughput)
+	e := rate.Median
+	text := fmt.Sprintf("Highest throughput with %s: %s %s%s", name(*fastest), number.Significant(e.Value), rate.Unit, sureness(e, Interval(e.Interval, number.Significant), e.Runs))
+	if up := rate.Gain(); up != nil && up.Why != scaling.AtBase {
+		text += fmt.Sprintf("; that is %s times the throughput of %s", number.Significant(up.Value), number.Count(fastest.curve.Base.Workers, "worker"))
+		if up.Interval != nil {
+			text += " " + Interval(up.Interval, number.Significant)
+		}
+	}
+	return append(list, text+".")
+}
+
+// bestPlaces are the point with the highest throughput, nil for none, and for each target
+// the point that reached it soonest.
+func bestPlaces(curves []scaling.Curve) (fastest *place, soonest map[measure.Measure]place) {
+	soonest = map[measure.Measure]place{}
+	for i := range curves {
+		for k := range curves[i].Points {
+			c := place{&curves[i], &curves[i].Points[k]}
+			if x := c.point.Of(measure.Throughput).Median; x != nil && (fastest == nil || x.Value > fastest.point.Of(measure.Throughput).Median.Value) {
+				fastest = &c
+			}
+			for _, t := range c.point.Targets() {
+				best, had := soonest[t.Measure]
+				if t.Median != nil && (!had || t.Median.Value < best.point.Of(t.Name).Median.Value) {
+					soonest[t.Measure] = c
+				}
 			}
 		}
-		list = append(list, s+".")
 	}
-	return list
+	return fastest, soonest
 }
 
 // timeSentence is the time to a target, with its spread.

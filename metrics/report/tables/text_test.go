@@ -67,7 +67,7 @@ func TestBestOf(t *testing.T) {
 func TestAnswerOfOwnFigures(t *testing.T) {
 	m := measure.Reported("tokens", "tokens/s", measure.Higher)
 	list := curves(t, m, 100, 300)
-	s := &ReportedStudy{Trains: true, Curves: list, Frames: []ReportFrame{{Curves: list, Measures: []measure.Measure{m}}}}
+	s := &ReportedStudy{Kind: measure.KindOf(""), Curves: list, Frames: []ReportFrame{{Curves: list, Measures: []measure.Measure{m}}}}
 	want := report.Answer{Lead: "Highest tokens with 2 workers: 300 tokens/s (one run, so no interval).",
 		Reasons: []string{"No run reports its steps or reaches a target, so there is no advice on the number of workers."}}
 	if diff := cmp.Diff(want, s.answer()); diff != "" {
