@@ -182,13 +182,16 @@ func layered(r *rand.Rand) *machine {
 	return m
 }
 
+// A kind draws studies that suffer from one thing.
+type kind struct {
+	name string
+	wall bool // nothing measured shows it
+	draw func(r *rand.Rand) *drawn
+}
+
 // kinds are what studies suffer from. A wall lies behind what was measured, and
 // nothing measured shows it.
-var kinds = []struct {
-	name string
-	wall bool
-	draw func(r *rand.Rand) *drawn
-}{
+var kinds = []kind{
 	{"weak, one worker a replica", false, func(r *rand.Rand) *drawn {
 		return plain(r).run(r, 3+r.IntN(3), 2, 16<<r.IntN(3))
 	}},
@@ -285,7 +288,7 @@ func (s *score) String() string {
 
 // judge asks a predictor about so many studies of each kind, at twice, four and
 // eight times the largest count.
-func judge(t *testing.T, studies int, p predictor) (scores map[string]map[float64]*score) {
+func judge(t *testing.T, kinds []kind, studies int, p predictor) (scores map[string]map[float64]*score) {
 	t.Helper()
 	scores = map[string]map[float64]*score{}
 	for i, k := range kinds {
@@ -359,7 +362,7 @@ func plainLine(s *drawn, workers int, batch float64) (value, low, high float64, 
 	return value, value - half, value + half, value > 0
 }
 
-func TestTruthOfPlainLine(t *testing.T) { judge(t, 40, plainLine) }
+func TestTruthOfPlainLine(t *testing.T) { judge(t, kinds, 40, plainLine) }
 
 // subject is the law of this package; nil before there is one.
 var subject predictor
@@ -378,7 +381,7 @@ func TestTruthOfPredictions(t *testing.T) {
 	if testing.Short() {
 		studies /= 10
 	}
-	scores := judge(t, studies, subject)
+	scores := judge(t, kinds, studies, subject)
 	least := func(share float64, n int) int { // that a fair coin of that share stays above, but for 3 standard errors
 		return int(share*float64(n) - 3*math.Sqrt(share*(1-share)*float64(n)))
 	}
