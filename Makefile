@@ -267,6 +267,7 @@ lint: test-packages
 	@large=$$(git ls-files -z | xargs -0 stat -c '%s %n' | awk '$$1 > 1000000'); [ -z "$$large" ] || { echo "over 1 MB, a program by mistake? $$large"; exit 1; }
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
 	go mod tidy -diff
+	go test -tags lint -run TestExportsAreUsed ./cmd/scalebench
 	go vet -tags $(TEST_TAGS),release,frameworks,serving ./...
 	go vet -tags gpu ./cmd/scalebench-worker
 	go vet -tags onnxruntime ./cmd/scalebench-worker

@@ -115,8 +115,8 @@ var backends = map[string]func(Options) (Backend, error){
 	Slurm: func(o Options) (Backend, error) { return NewSlurm(o) },
 }
 
-// Open is a backend by its name.
-func Open(name string, o Options) (Backend, error) {
+// openBackend is a backend by its name.
+func openBackend(name string, o Options) (Backend, error) {
 	if err := checkBackend(name); err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func checkBackend(name string) error {
 type keeper func(name string) (Backend, error)
 
 // anyone looks after the attempts of any backend.
-func anyone(name string) (Backend, error) { return Open(name, Options{}) }
+func anyone(name string) (Backend, error) { return openBackend(name, Options{}) }
 
 // beside is a keeper for one who has a backend, and meets attempts of others.
 func beside(b Backend) keeper {

@@ -30,8 +30,8 @@ const MaxLine = 4 << 20
 // bytes: the file holds no lines, like one that is all holes.
 const farTooLong = 64 * MaxLine
 
-// ErrNoLines: a file of events has a line that does not end.
-var ErrNoLines = fmt.Errorf("a line of more than %d MiB: this is not an event file; remove it or move it away", farTooLong>>20)
+// errNoLines: a file of events has a line that does not end.
+var errNoLines = fmt.Errorf("a line of more than %d MiB: this is not an event file; remove it or move it away", farTooLong>>20)
 
 // maxMessage is how much is said of a bad line, in bytes: the text may quote the
 // line.
@@ -118,7 +118,7 @@ func (r *Reader) line() (line []byte, tooLong bool, err error) {
 			return append(line, part[:len(part)-1]...), false, nil
 		case errors.Is(err, bufio.ErrBufferFull):
 			if n > farTooLong {
-				return nil, false, fmt.Errorf("%s:%d: %w", r.name, r.Line+1, ErrNoLines)
+				return nil, false, fmt.Errorf("%s:%d: %w", r.name, r.Line+1, errNoLines)
 			}
 			if n > MaxLine {
 				line, tooLong = nil, true

@@ -183,7 +183,7 @@ func TestReaderGivesUp(t *testing.T) {
 	z := &zeros{}
 	var line *LineError
 	_, err := NewReader(z, "events/rank-00000-0.jsonl", 0, 7).Next()
-	if !errors.Is(err, ErrNoLines) || errors.As(err, &line) || !strings.HasPrefix(err.Error(), "events/rank-00000-0.jsonl:8: a line of more than 256 MiB") {
+	if !errors.Is(err, errNoLines) || errors.As(err, &line) || !strings.HasPrefix(err.Error(), "events/rank-00000-0.jsonl:8: a line of more than 256 MiB") {
 		t.Errorf("%v; want that it is no file of events, of the whole file", err)
 	}
 	if z.read > farTooLong+1<<20 {

@@ -22,9 +22,9 @@ import (
 	"time"
 )
 
-// DefaultTimeout is how long a command may take. Slurm's own give up on a
+// defaultTimeout is how long a command may take. Slurm's own give up on a
 // controller that is down after 9 to 18 s, and on one that hangs after 10.
-const DefaultTimeout = time.Minute
+const defaultTimeout = time.Minute
 
 // Client runs Slurm's commands. The zero Client runs those on PATH, with this
 // process's environment, for the default cluster.
@@ -159,7 +159,7 @@ var unreachable = []struct {
 func (c *Client) run(ctx context.Context, name string, args ...string) (stdout, stderr []byte, err error) {
 	timeout := c.Timeout
 	if timeout == 0 {
-		timeout = DefaultTimeout
+		timeout = defaultTimeout
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -142,7 +142,7 @@ func (c *Client) Describe(ctx context.Context) (*Description, error) {
 	if err != nil {
 		return nil, unanswered(err)
 	}
-	settings := ParseConfig(config)
+	settings := parseConfig(config)
 	d := &Description{Name: settings["ClusterName"], Version: settings["SLURM_VERSION"], Enforce: settings["EnforcePartLimits"]}
 	partitions, _, err := c.run(ctx, "scontrol", "show", "partition", "--oneliner")
 	if err != nil {

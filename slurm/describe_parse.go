@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// ParseConfig reads `scontrol show config`: "Name = value" lines. Words for
+// parseConfig reads `scontrol show config`: "Name = value" lines. Words for
 // nothing are left out.
-func ParseConfig(out []byte) map[string]string {
+func parseConfig(out []byte) map[string]string {
 	settings := map[string]string{}
 	for _, line := range strings.Split(string(out), "\n") {
 		name, value, ok := strings.Cut(line, "=")

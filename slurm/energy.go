@@ -23,13 +23,13 @@ func (c *Client) Energy(ctx context.Context) (EnergyPlugin, error) {
 	if err != nil {
 		return EnergyPlugin{}, unanswered(err)
 	}
-	return ParseEnergyPlugin(out), nil
+	return parseEnergyPlugin(out), nil
 }
 
 var configLine = regexp.MustCompile(`(?m)^(AcctGatherEnergyType|AcctGatherNodeFreq)[ \t]*=[ \t]*(.*?)[ \t\r]*$`)
 
-// ParseEnergyPlugin reads `scontrol show config`.
-func ParseEnergyPlugin(out []byte) EnergyPlugin {
+// parseEnergyPlugin reads `scontrol show config`.
+func parseEnergyPlugin(out []byte) EnergyPlugin {
 	var p EnergyPlugin
 	for _, m := range configLine.FindAllSubmatch(out, -1) {
 		switch value := known(string(m[2])); {
@@ -56,8 +56,8 @@ type Consumption struct {
 // that was misread, as when it began again at 0.
 const mostWatts = 100_000
 
-// ErrNoEnergy says that this Slurm's accounting has no field of energy.
-var ErrNoEnergy = errors.New("this version of sacct knows no ConsumedEnergyRaw")
+// errNoEnergy says that this Slurm's accounting has no field of energy.
+var errNoEnergy = errors.New("this version of sacct knows no ConsumedEnergyRaw")
 
 var energyFields = []string{"JobID", "JobName", "NNodes", "ElapsedRaw", "ConsumedEnergyRaw"}
 
@@ -82,11 +82,11 @@ func (c *Client) Consumed(ctx context.Context, jobs []string) ([]Consumption, er
 		case errors.As(err, &refused) && strings.Contains(refused.Message, "accounting storage is disabled"):
 			return nil, ErrNoAccounting
 		case errors.As(err, &refused) && strings.Contains(refused.Message, "nvalid field"):
-			return nil, ErrNoEnergy
+			return nil, errNoEnergy
 		case err != nil:
 			return nil, unanswered(err)
 		}
-		part, err := ParseConsumed(out)
+		part, err := parseConsumed(out)
 		list = append(list, part...)
 		var odd *UnreadableError
 		if errors.As(err, &odd) {
@@ -96,9 +96,9 @@ func (c *Client) Consumed(ctx context.Context, jobs []string) ([]Consumption, er
 	return list, unreadable(bad)
 }
 
-// ParseConsumed reads sacct's answer to Client.Consumed. Lines that cannot be read are
+// parseConsumed reads sacct's answer to Client.Consumed. Lines that cannot be read are
 // left out and in the error, an *UnreadableError.
-func ParseConsumed(out []byte) ([]Consumption, error) {
+func parseConsumed(out []byte) ([]Consumption, error) {
 	lines, bad := records("sacct", out, len(energyFields))
 	var list []Consumption
 	for _, f := range lines {

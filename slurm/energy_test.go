@@ -24,7 +24,7 @@ const consumed = `1|job.sh|2|22|
 `
 
 func TestParseConsumed(t *testing.T) {
-	list, err := ParseConsumed([]byte(strings.ReplaceAll(consumed, "|", separator)))
+	list, err := parseConsumed([]byte(strings.ReplaceAll(consumed, "|", separator)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +39,13 @@ func TestParseConsumed(t *testing.T) {
 		// 100 kW for 11 s of two nodes is 2.2 MJ; lumi-userguide#181 tells of absurdly
 		// large values.
 		"2200000": true, "2200001": false, "99999999999": false} {
-		list, err := ParseConsumed([]byte(strings.Join([]string{"1.0", "a", "2", "10", field}, separator) + "\n"))
+		list, err := parseConsumed([]byte(strings.Join([]string{"1.0", "a", "2", "10", field}, separator) + "\n"))
 		if err != nil || len(list) != 1 || (list[0].Joules != nil) != known {
 			t.Errorf("%q: %+v, %v", field, list, err)
 		}
 	}
 	for _, bad := range []string{"1.0|a|2|10|-5", "1.0|a|2|10|4.51K", "1.0|a|two|10|5", "1.0|a|2||5", "1.0|a|2|10|NaN", "x"} {
-		list, err := ParseConsumed([]byte(strings.ReplaceAll(bad+"\n2.0|b|1|1|7\n", "|", separator)))
+		list, err := parseConsumed([]byte(strings.ReplaceAll(bad+"\n2.0|b|1|1|7\n", "|", separator)))
 		var odd *UnreadableError
 		if !errors.As(err, &odd) || len(odd.Lines) != 1 || len(list) != 1 || *list[0].Joules != 7 {
 			t.Errorf("%q: %+v, %v", bad, list, err)
@@ -60,7 +60,7 @@ func TestParseEnergyPlugin(t *testing.T) {
 		"AcctGatherEnergyType    = (null)\n":                                                          {}, // from 23.02 on
 		"MaxArraySize            = 1001\n":                                                            {},
 	} {
-		if got := ParseEnergyPlugin([]byte(text)); got != want {
+		if got := parseEnergyPlugin([]byte(text)); got != want {
 			t.Errorf("%q: %+v, want %+v", text, got, want)
 		}
 	}
@@ -70,8 +70,8 @@ func TestParseEnergyPlugin(t *testing.T) {
 // the words of 22.05.
 func TestConsumedRefused(t *testing.T) {
 	for words, want := range map[string]error{
-		`sacct: error: Invalid field requested: "ConsumedEnergyRaw"`: ErrNoEnergy,
-		`sacct: fatal: Invalid field requested: "ConsumedEnergyRaw"`: ErrNoEnergy,
+		`sacct: error: Invalid field requested: "ConsumedEnergyRaw"`: errNoEnergy,
+		`sacct: fatal: Invalid field requested: "ConsumedEnergyRaw"`: errNoEnergy,
 		"Slurm accounting storage is disabled":                       ErrNoAccounting,
 	} {
 		dir := t.TempDir()
@@ -89,7 +89,7 @@ func TestConsumedRefused(t *testing.T) {
 func FuzzConsumed(f *testing.F) {
 	f.Add(strings.ReplaceAll(consumed, "|", separator))
 	f.Fuzz(func(t *testing.T, text string) {
-		list, _ := ParseConsumed([]byte(text))
+		list, _ := parseConsumed([]byte(text))
 		for _, c := range list {
 			if c.Joules != nil && !(*c.Joules > 0 && *c.Joules <= mostWatts*float64(c.Nodes)*(c.Elapsed.Seconds()+1)) {
 				t.Errorf("%+v: %g J", c, *c.Joules)

@@ -187,7 +187,7 @@ func (c *Client) MaxArraySize(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, unanswered(err)
 	}
-	n, err := ParseMaxArraySize(out)
+	n, err := parseMaxArraySize(out)
 	var refused *RefusedError
 	if err != nil && !errors.As(err, &refused) {
 		return 0, &UnreachableError{"scontrol", err.Error(), false, err}
@@ -195,8 +195,8 @@ func (c *Client) MaxArraySize(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// ParseMaxArraySize reads `scontrol show config`.
-func ParseMaxArraySize(out []byte) (int, error) {
+// parseMaxArraySize reads `scontrol show config`.
+func parseMaxArraySize(out []byte) (int, error) {
 	m := maxArraySize.FindSubmatch(out)
 	if m == nil {
 		return 0, errors.New("scontrol show config does not report MaxArraySize")

@@ -99,7 +99,7 @@ func TestParseMaxArraySize(t *testing.T) {
 		"AccountingStoreFlags    = (null)\nMaxArraySize            = 1001\nMaxBatchRequeue         = 5\n": 1001,
 		"MaxArraySize = 0\n": 0, "": 0, "MaxArraySize = 99999999999999999999\n": 0,
 	} {
-		got, err := ParseMaxArraySize([]byte(text))
+		got, err := parseMaxArraySize([]byte(text))
 		if got != want || (err == nil) != (want > 0) {
 			t.Errorf("%q: %d, %v", text, got, err)
 		}

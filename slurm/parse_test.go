@@ -216,12 +216,12 @@ func FuzzParseShow(f *testing.F) {
 // Wait statuses as squeue 22.05 prints them: exit 3, exit 139 of a script whose
 // program got SIGSEGV, a job that SIGKILL ended, one that runs.
 func TestParseExitCodes(t *testing.T) {
-	got, err := ParseExitCodes([]byte("8\x1f768\x1f\n13_4\x1f35584\x1f\n14\x1f9\x1f\n15\x1f0\x1f\n"))
+	got, err := parseExitCodes([]byte("8\x1f768\x1f\n13_4\x1f35584\x1f\n14\x1f9\x1f\n15\x1f0\x1f\n"))
 	want := map[string]ExitCode{"8": {Status: 3}, "13_4": {Status: 139}, "14": {Signal: 9}, "15": {}}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("%v\n%s", err, d)
 	}
-	if _, err := ParseExitCodes([]byte("8\x1fx\x1f\n")); err == nil {
+	if _, err := parseExitCodes([]byte("8\x1fx\x1f\n")); err == nil {
 		t.Error("x passes for a wait status")
 	}
 }

@@ -137,11 +137,11 @@ func (c *Client) ExitCodes(ctx context.Context, user string) (map[string]ExitCod
 	if err != nil {
 		return nil, err
 	}
-	return ParseExitCodes(out)
+	return parseExitCodes(out)
 }
 
-// ParseExitCodes reads squeue's answer to Client.ExitCodes: raw wait statuses.
-func ParseExitCodes(out []byte) (map[string]ExitCode, error) {
+// parseExitCodes reads squeue's answer to Client.ExitCodes: raw wait statuses.
+func parseExitCodes(out []byte) (map[string]ExitCode, error) {
 	lines, bad := records("squeue", out, 3) // a separator after each field
 	codes := map[string]ExitCode{}
 	for _, f := range lines {

@@ -266,7 +266,7 @@ func TestMountType(t *testing.T) {
 	if _, err := mountType("nonsense", "/x"); err == nil {
 		t.Error("no mount, and no error")
 	}
-	if kind, err := FileSystem(filepath.Join(t.TempDir(), "not", "there", "yet")); err != nil || kind == "" {
+	if kind, err := fileSystem(filepath.Join(t.TempDir(), "not", "there", "yet")); err != nil || kind == "" {
 		t.Errorf("%q, %v", kind, err)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// FileSystem is the type of the file system that a folder lies on, or will lie
+// fileSystem is the type of the file system that a folder lies on, or will lie
 // on, in the kernel's word ("ext4", "nfs4", "lustre").
-func FileSystem(dir string) (string, error) {
+func fileSystem(dir string) (string, error) {
 	for ; ; dir = filepath.Dir(dir) { // up to a folder that is there
 		real, err := filepath.EvalSymlinks(dir)
 		if err == nil {

@@ -55,7 +55,7 @@ func (h Host) Check(ctx context.Context) []Finding {
 		if p.Shared {
 			words = p.shared
 		}
-		kind, err := FileSystem(p.Dir)
+		kind, err := fileSystem(p.Dir)
 		switch {
 		case p.Err != nil:
 			f.Verdict, f.Found = NotTested, p.Err.Error()

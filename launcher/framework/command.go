@@ -80,7 +80,7 @@ var command = Framework{
 	Command: func(s Rank) []string {
 		var arguments []string
 		for _, a := range s.Point.Command.Run {
-			arguments = append(arguments, Expand(a, s))
+			arguments = append(arguments, expand(a, s))
 		}
 		if byTorchrun(s.Point) {
 			return torchrunProgram(s, arguments)
@@ -89,7 +89,7 @@ var command = Framework{
 	},
 	Environment: commandEnvironment,
 	Directory: func(s Rank) string {
-		directory := Expand(s.Point.Command.Directory, s)
+		directory := expand(s.Point.Command.Directory, s)
 		if !filepath.IsAbs(directory) {
 			directory = filepath.Join(s.Point.Command.Folder, directory)
 		}
@@ -148,7 +148,7 @@ func commandEnvironment(s Rank) []string {
 	}
 	variables := s.Point.Command.Environment
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		value := Expand(variables[name], s)
+		value := expand(variables[name], s)
 		if name == "PYTHONPATH" {
 			value = path + string(filepath.ListSeparator) + value
 		}

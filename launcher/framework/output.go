@@ -67,7 +67,7 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 	read := func() (io.ReadCloser, error) { return openAt(folder, log, o.Offset) }
 	name := filepath.Base(log)
 	if c.Log != "" {
-		path, err := oneFile(s.Run.Output(), Expand(c.Log, s))
+		path, err := oneFile(s.Run.Output(), expand(c.Log, s))
 		if err != nil {
 			return nil, err
 		}

@@ -153,8 +153,8 @@ func set(of func(Rank) int) func(Rank) string {
 // not be rewritten.
 var braces = regexp.MustCompile(`\{\{(?:parameters\.)?[a-z_][a-z0-9_]*\}\}|\{(?:parameters\.)?[a-z_][a-z0-9_]*\}`)
 
-// Expand puts the values of a run in for the placeholders of a text.
-func Expand(text string, s Rank) string {
+// expand puts the values of a run in for the placeholders of a text.
+func expand(text string, s Rank) string {
 	return braces.ReplaceAllStringFunc(text, func(found string) string {
 		if name, doubled := strings.CutPrefix(found, "{{"); doubled {
 			return "{" + strings.TrimSuffix(name, "}")

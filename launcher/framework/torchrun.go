@@ -44,7 +44,7 @@ var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 // own where it begins with one, else the site's.
 func TorchrunPython(s Rank) string {
 	if run := s.Point.Command.Run; len(run) > 0 {
-		if first := Expand(run[0], s); pythonName.MatchString(filepath.Base(first)) {
+		if first := expand(run[0], s); pythonName.MatchString(filepath.Base(first)) {
 			return first
 		}
 	}

@@ -38,7 +38,7 @@ func Dial(ctx context.Context, d net.Dialer, network, address, nonce, purpose st
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		conn, err := d.DialContext(ctx, network, address)
 		if err == nil {
-			if err = Call(ctx, conn, nonce, purpose); err == nil {
+			if err = call(ctx, conn, nonce, purpose); err == nil {
 				return conn, nil
 			}
 			conn.Close()

@@ -77,9 +77,9 @@ func TestDoorAndSlowStranger(t *testing.T) {
 		if _, err := c.Write([]byte{b}); err != nil {
 			return // hung up on
 		}
-		time.Sleep(Patience / 10)
+		time.Sleep(patience / 10)
 	}
-	t.Errorf("a stranger was heard for %v, want %v", time.Since(begin), Patience)
+	t.Errorf("a stranger was heard for %v, want %v", time.Since(begin), patience)
 }
 
 // floodVariable makes the test program a door with few file descriptors.

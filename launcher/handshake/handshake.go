@@ -37,8 +37,8 @@ import (
 	"time"
 )
 
-// Patience is how long either end waits for the other to prove itself, at most.
-const Patience = 5 * time.Second
+// patience is how long either end waits for the other to prove itself, at most.
+const patience = 5 * time.Second
 
 // version changes with every change of what is sent or signed.
 const version = 1
@@ -143,10 +143,10 @@ func end(a net.Addr) ([]byte, error) {
 	return nil, fmt.Errorf("a handshake over %T is not known", a)
 }
 
-// Call proves to whoever listens at the other end of conn that this end knows
+// call proves to whoever listens at the other end of conn that this end knows
 // the nonce, after it has done so itself. The error is worded to follow "the
 // process listening there"; conn is then of no more use, and open still.
-func Call(ctx context.Context, conn net.Conn, nonce, purpose string) error {
+func call(ctx context.Context, conn net.Conn, nonce, purpose string) error {
 	if nonce == "" {
 		return errNoNonce
 	}
@@ -230,7 +230,7 @@ func answer(ctx context.Context, conn net.Conn, nonce, purpose string, admit fun
 // hold bounds all that is read and written until release, by Patience and ctx,
 // however little the other end says at a time.
 func hold(ctx context.Context, conn net.Conn) (release func()) {
-	end := time.Now().Add(Patience)
+	end := time.Now().Add(patience)
 	if d, ok := ctx.Deadline(); ok && d.Before(end) {
 		end = d
 	}

@@ -80,7 +80,7 @@ func TestBothProve(t *testing.T) {
 	for _, l := range []net.Listener{listen(t), unix} {
 		d, entered := serve(t, l, nonce, purpose)
 		c := connect(t, l)
-		if err := Call(t.Context(), c, nonce, purpose); err != nil {
+		if err := call(t.Context(), c, nonce, purpose); err != nil {
 			t.Fatal(err)
 		}
 		other := <-entered
@@ -96,7 +96,7 @@ func TestBothProve(t *testing.T) {
 		}
 		for _, wrong := range [][2]string{{"another", purpose}, {nonce, "another"}} {
 			c := connect(t, l)
-			if err := Call(t.Context(), c, wrong[0], wrong[1]); err == nil || !strings.Contains(err.Error(), "does not know this run's nonce; another program may hold the port") {
+			if err := call(t.Context(), c, wrong[0], wrong[1]); err == nil || !strings.Contains(err.Error(), "does not know this run's nonce; another program may hold the port") {
 				t.Errorf("%q: %v", wrong, err)
 			}
 			refused(t, c, entered)
@@ -107,7 +107,7 @@ func TestBothProve(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
-		if err := Call(t.Context(), connect(t, l), "", purpose); err == nil || !strings.Contains(err.Error(), "empty") {
+		if err := call(t.Context(), connect(t, l), "", purpose); err == nil || !strings.Contains(err.Error(), "empty") {
 			t.Errorf("an empty nonce: %v", err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestReplay(t *testing.T) {
 		t.Cleanup(func() { l.Close() })
 		_, entered := serve(t, l, nonce, purpose)
 		overheard := &tap{Conn: connect(t, l)}
-		if err := Call(t.Context(), overheard, nonce, purpose); err != nil {
+		if err := call(t.Context(), overheard, nonce, purpose); err != nil {
 			t.Fatal(err)
 		}
 		(<-entered).Close()
@@ -165,7 +165,7 @@ func TestReplay(t *testing.T) {
 				c.Close()
 			}
 		}()
-		if err := Call(t.Context(), connect(t, squat), nonce, purpose); err != errUnproven {
+		if err := call(t.Context(), connect(t, squat), nonce, purpose); err != errUnproven {
 			t.Errorf("a replayed listener: %v", err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestReflection(t *testing.T) {
 			c.Close()
 		}
 	}()
-	if err := Call(t.Context(), connect(t, echo), nonce, purpose); err != errUnproven {
+	if err := call(t.Context(), connect(t, echo), nonce, purpose); err != errUnproven {
 		t.Errorf("a mirror: %v", err)
 	}
 
@@ -221,7 +221,7 @@ func TestRelay(t *testing.T) {
 		toDoor.Close()
 	}()
 	c := connect(t, squat)
-	if err := Call(t.Context(), c, nonce, purpose); err != errUnproven {
+	if err := call(t.Context(), c, nonce, purpose); err != errUnproven {
 		t.Errorf("a relay: %v", err)
 	}
 	c.Close()
@@ -242,7 +242,7 @@ func TestAnotherUser(t *testing.T) {
 	defer func(f func() int) { ownUser = f }(ownUser)
 	ownUser = func() int { return os.Geteuid() + 1 }
 	c := connect(t, l)
-	if err := Call(t.Context(), c, nonce, purpose); err == nil || !strings.Contains(err.Error(), "belongs to user") {
+	if err := call(t.Context(), c, nonce, purpose); err == nil || !strings.Contains(err.Error(), "belongs to user") {
 		t.Errorf("the caller: %v", err)
 	}
 	other, err := l.Accept()

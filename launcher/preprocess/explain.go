@@ -64,7 +64,7 @@ func (s *ObjectStore) explain(g *guard, what string, err error) error {
 	case answer.StatusCode == http.StatusInsufficientStorage:
 		return fmt.Errorf("cannot %s: %s has no room left (%s)", what, server, said)
 	case answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests:
-		return fmt.Errorf("cannot %s: %s failed %d times in a row (%s)", what, server, ObjectAttempts, said)
+		return fmt.Errorf("cannot %s: %s failed %d times in a row (%s)", what, server, objectAttempts, said)
 	}
 	return fmt.Errorf("cannot %s: %s answers %s", what, server, said)
 }

@@ -30,13 +30,13 @@ const (
 	usualRegion   = "us-east-1"
 )
 
-// ObjectAttempts are how often a request is made at most: one that got no answer, or one that
+// objectAttempts are how often a request is made at most: one that got no answer, or one that
 // says that the server is busy or failed, is made again after 0.2 s, 0.4 s and 0.8 s at
 // most. A body that breaks off is not asked for again.
-const ObjectAttempts = 4
+const objectAttempts = 4
 
-// ObjectPatience is how long no byte may come, further attempts included.
-const ObjectPatience = 30 * time.Second
+// objectPatience is how long no byte may come, further attempts included.
+const objectPatience = 30 * time.Second
 
 // ObjectAccess is a server and who asks it.
 type ObjectAccess struct {
@@ -52,7 +52,7 @@ func ObjectAccessFromEnvironment(getenv func(string) string) ObjectAccess {
 		Endpoint: cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"), UsualEndpoint),
 		Region:   cmp.Or(getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"), usualRegion),
 		ID:       getenv("AWS_ACCESS_KEY_ID"), Secret: getenv("AWS_SECRET_ACCESS_KEY"), Session: getenv("AWS_SESSION_TOKEN"),
-		Patience: ObjectPatience,
+		Patience: objectPatience,
 	}
 }
 
@@ -117,7 +117,7 @@ func OpenObjects(source string, access ObjectAccess) (*ObjectStore, error) {
 	transport.ResponseHeaderTimeout = 0                              // a guard watches the whole
 	s.core, err = minio.NewCore(server.Host, &minio.Options{
 		Creds:  credentials.NewStaticV4(access.ID, access.Secret, access.Session), // without a key: requests are not signed
-		Secure: server.Scheme == "https", Region: access.Region, MaxRetries: ObjectAttempts,
+		Secure: server.Scheme == "https", Region: access.Region, MaxRetries: objectAttempts,
 		Transport: bounded{counting{transport, &s.repeated}, s},
 	})
 	if err != nil {

@@ -147,10 +147,10 @@ func TestRepeated(t *testing.T) {
 		return true
 	})
 	s := open(t, "s3://samples/images", access(server.URL))
-	busy.Store(ObjectAttempts - 1)
+	busy.Store(objectAttempts - 1)
 	find(t, s)
-	if s.Repeated() != ObjectAttempts-1 {
-		t.Errorf("%d repeated, want %d", s.Repeated(), ObjectAttempts-1)
+	if s.Repeated() != objectAttempts-1 {
+		t.Errorf("%d repeated, want %d", s.Repeated(), objectAttempts-1)
 	}
 	busy.Store(1 << 20)
 	if _, err := Find(t.Context(), "jpeg", s); err == nil || !strings.Contains(err.Error(), "failed 4 times in a row (503") {
@@ -307,7 +307,7 @@ func TestReadFails(t *testing.T) {
 // What is wrong with the environment is said before anything is asked.
 func TestOpen(t *testing.T) {
 	env := map[string]string{"AWS_ENDPOINT_URL": "http://a", "AWS_ENDPOINT_URL_S3": "http://b:9000/", "AWS_DEFAULT_REGION": "eu-north-1", "AWS_SESSION_TOKEN": "t"}
-	if a := ObjectAccessFromEnvironment(func(name string) string { return env[name] }); a.Endpoint != "http://b:9000/" || a.Region != "eu-north-1" || a.Session != "t" || a.Patience != ObjectPatience {
+	if a := ObjectAccessFromEnvironment(func(name string) string { return env[name] }); a.Endpoint != "http://b:9000/" || a.Region != "eu-north-1" || a.Session != "t" || a.Patience != objectPatience {
 		t.Errorf("%+v", a)
 	}
 	if a := ObjectAccessFromEnvironment(func(string) string { return "" }); a.Endpoint != UsualEndpoint || a.Region != "us-east-1" {

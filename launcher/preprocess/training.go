@@ -58,16 +58,16 @@ type batch struct {
 	written atomic.Int64
 }
 
-// BatchesAhead are how many batches may be ready or in the making while one is learnt
+// batchesAhead are how many batches may be ready or in the making while one is learnt
 // from, before threads have to wait.
-const BatchesAhead = 2
+const batchesAhead = 2
 
 // StartTraining begins to learn from batches of so many samples, of so many values each.
 // The context that it returns is for the pass; it ends when learning fails.
 func StartTraining(ctx context.Context, learner Learner, values, size int) (*Training, context.Context) {
 	t := &Training{learner: learner, values: values, size: size, done: make(chan struct{}),
-		free: make(chan *batch, BatchesAhead), full: make(chan *batch, BatchesAhead)}
-	for range BatchesAhead {
+		free: make(chan *batch, batchesAhead), full: make(chan *batch, batchesAhead)}
+	for range batchesAhead {
 		t.free <- &batch{images: make([]float32, size*values), classes: make([]byte, size)}
 	}
 	t.learnt.Images, t.learnt.Classes = make([]float32, size*values), make([]byte, size)

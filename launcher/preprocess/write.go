@@ -15,17 +15,17 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// PartSize is what is sent with one request: above the 5 MiB that stores want at least
+// partSize is what is sent with one request: above the 5 MiB that stores want at least
 // of each part but the last.
-const PartSize = 8 << 20
+const partSize = 8 << 20
 
-// MostParts of an object are allowed.
-const MostParts = 10_000
+// mostParts of an object are allowed.
+const mostParts = 10_000
 
 // Create implements preprocess.Target. An object is not there before Commit, and then
 // whole: small ones are one request, others the parts of an upload that is completed.
 func (s *ObjectStore) Create(ctx context.Context, name string) (Output, error) {
-	return &upload{store: s, ctx: ctx, key: s.prefix + name, part: make([]byte, 0, PartSize)}, nil
+	return &upload{store: s, ctx: ctx, key: s.prefix + name, part: make([]byte, 0, partSize)}, nil
 }
 
 // upload is an object that is being written, by one thread.
@@ -42,12 +42,12 @@ type upload struct {
 
 func (u *upload) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
-		if len(u.part) == PartSize { // and more follows
+		if len(u.part) == partSize { // and more follows
 			if err := u.send(); err != nil {
 				return n, err
 			}
 		}
-		k := min(len(p), PartSize-len(u.part))
+		k := min(len(p), partSize-len(u.part))
 		u.part = append(u.part, p[:k]...)
 		p, n, u.size = p[k:], n+k, u.size+int64(k)
 	}
@@ -56,8 +56,8 @@ func (u *upload) Write(p []byte) (n int, err error) {
 
 // send has the store take a part.
 func (u *upload) send() error {
-	if len(u.parts) == MostParts {
-		return fmt.Errorf("cannot write %s: an object has %d parts of %d bytes at most; lower workload.shard", u.name(), MostParts, PartSize)
+	if len(u.parts) == mostParts {
+		return fmt.Errorf("cannot write %s: an object has %d parts of %d bytes at most; lower workload.shard", u.name(), mostParts, partSize)
 	}
 	if u.id == "" {
 		if err := u.ask(u.ctx, func(g *guard) (err error) {

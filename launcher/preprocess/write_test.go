@@ -59,7 +59,7 @@ func left(t *testing.T, endpoint string) (objects []File, uploads int) {
 func TestWrite(t *testing.T) {
 	server := serve(t, nil)
 	s := open(t, "s3://samples/ready/run", access(server.URL))
-	for _, n := range []int{1, PartSize, PartSize + 1, 2 * PartSize, 2*PartSize + 12345} {
+	for _, n := range []int{1, partSize, partSize + 1, 2 * partSize, 2*partSize + 12345} {
 		content := bytesOf(n)
 		if err := put(t.Context(), s, "shard", content); err != nil {
 			t.Fatalf("%d bytes: %v", n, err)
@@ -138,7 +138,7 @@ func requests(method, query string, do func(http.ResponseWriter, *http.Request) 
 // Each failure names the object and what to do, never the secret; afterwards neither an
 // object nor an upload is left.
 func TestWriteFails(t *testing.T) {
-	const whole, parts = 1000, PartSize + 1000
+	const whole, parts = 1000, partSize + 1000
 	silent := make(chan struct{})
 	defer close(silent)
 	wait := func(_ http.ResponseWriter, r *http.Request) bool {
@@ -223,10 +223,10 @@ func TestLostAnswer(t *testing.T) {
 	})
 	inner = server.Config.Handler
 	s := open(t, "s3://samples/ready/run", access(server.URL))
-	if err := put(t.Context(), s, "shard", bytesOf(PartSize+1)); err != nil {
+	if err := put(t.Context(), s, "shard", bytesOf(partSize+1)); err != nil {
 		t.Error(err)
 	}
-	if objects, uploads := left(t, server.URL); len(objects) != 1 || objects[0].Size != PartSize+1 || uploads != 0 {
+	if objects, uploads := left(t, server.URL); len(objects) != 1 || objects[0].Size != partSize+1 || uploads != 0 {
 		t.Errorf("%v, %d uploads", objects, uploads)
 	}
 	if lost.Load() < 2 || s.Repeated() != 1 {
@@ -247,7 +247,7 @@ func TestWriteEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Write(bytesOf(PartSize + 1)); err != nil {
+	if _, err := f.Write(bytesOf(partSize + 1)); err != nil {
 		t.Fatal(err)
 	}
 	if _, uploads := left(t, server.URL); uploads != 1 {
@@ -255,7 +255,7 @@ func TestWriteEnded(t *testing.T) {
 	}
 	why := errors.New("why it ended")
 	stop(why)
-	if _, err := f.Write(bytesOf(2 * PartSize)); !errors.Is(err, why) {
+	if _, err := f.Write(bytesOf(2 * partSize)); !errors.Is(err, why) {
 		t.Error(err)
 	}
 	if err := errors.Join(f.Abandon(), s.Clear(ctx)); err != nil {

@@ -53,7 +53,7 @@ var search string
 // Ask starts an interpreter ("": Default), a name on the PATH or a path, and returns
 // what the program printed. The error ends with the last line of the complaint.
 func Ask(ctx context.Context, interpreter string, q Question) ([]byte, error) {
-	path, err := Find(interpreter)
+	path, err := find(interpreter)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func Ask(ctx context.Context, interpreter string, q Question) ([]byte, error) {
 	}
 	given := map[string]any{"path": []string{}, "user": os.Getenv("PYTHONNOUSERSITE") == "", "base": os.Getenv("PYTHONUSERBASE")}
 	if q.Imports {
-		given["path"] = Path(path)
+		given["path"] = searchPath(path)
 	}
 	settings, err := json.Marshal(given)
 	if err != nil {
@@ -99,9 +99,9 @@ func Ask(ctx context.Context, interpreter string, q Question) ([]byte, error) {
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
-// Find returns the absolute path of an interpreter ("": Default). A name is looked up
+// find returns the absolute path of an interpreter ("": Default). A name is looked up
 // on the PATH, whose relative folders do not count.
-func Find(interpreter string) (string, error) {
+func find(interpreter string) (string, error) {
 	path, err := exec.LookPath(cmp.Or(interpreter, Default))
 	if err != nil {
 		return "", err
@@ -109,10 +109,10 @@ func Find(interpreter string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// Path returns the folders of PYTHONPATH that an interpreter may import from: those
+// searchPath returns the folders of PYTHONPATH that an interpreter may import from: those
 // with an absolute path that only this user, root or the interpreter's owner can
 // write to.
-func Path(interpreter string) []string {
+func searchPath(interpreter string) []string {
 	owner := -1
 	if info, err := os.Stat(interpreter); err == nil {
 		owner = int(info.Sys().(*syscall.Stat_t).Uid)

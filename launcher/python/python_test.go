@@ -100,7 +100,7 @@ func TestPath(t *testing.T) {
 	}
 	t.Chdir(mine)
 	t.Setenv("PYTHONPATH", strings.Join([]string{"", ".", "../mine", open, mine, sticky, filepath.Join(top, "missing"), ""}, ":"))
-	if got := Path("/usr/bin/python3"); !slices.Equal(got, []string{mine}) {
+	if got := searchPath("/usr/bin/python3"); !slices.Equal(got, []string{mine}) {
 		t.Errorf("%q, want %q", got, mine)
 	}
 }

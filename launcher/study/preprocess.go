@@ -46,13 +46,13 @@ var (
 	PreprocessClassified = []string{"cifar10", "jpeg"}
 )
 
-// PreprocessCaches are what of the source is in memory before it is read: nothing,
+// preprocessCaches are what of the source is in memory before it is read: nothing,
 // what fits, or all of it within the process, where nothing is read.
-var PreprocessCaches = []string{"cold", "warm", "memory"}
+var preprocessCaches = []string{"cold", "warm", "memory"}
 
-// PreprocessDecoders decode JPEG: "auto" is libjpeg-turbo where the worker and the
+// preprocessDecoders decode JPEG: "auto" is libjpeg-turbo where the worker and the
 // node have it, else Go's own.
-var PreprocessDecoders = []string{"auto", "go", "turbojpeg"}
+var preprocessDecoders = []string{"auto", "go", "turbojpeg"}
 
 func (Preprocess) kind() kind { return preprocess }
 
@@ -68,10 +68,10 @@ var preprocess = kind{
 		"workload.source":   {check: folderNamed},
 		"workload.target":   {check: oneLine},
 		"workload.generate": {check: within(0, 1<<30)},
-		"workload.cache":    {check: among(PreprocessCaches...)},
+		"workload.cache":    {check: among(preprocessCaches...)},
 		"workload.passes":   {check: within(1, 1<<20)},
 		"workload.threads":  {check: within(0, 1<<12)},
-		"workload.decoder":  {check: among(PreprocessDecoders...)},
+		"workload.decoder":  {check: among(preprocessDecoders...)},
 		"workload.resize":   {check: within(1, 1<<14)},
 		"workload.crop":     {check: within(1, 1<<14)},
 		"workload.shard":    {check: within(1<<20, 1<<40)},

@@ -40,10 +40,10 @@ var (
 // shown with an exception.
 const longestPlace = 90
 
-// Diagnose is why a program failed, by the end of its output: the last exception and
+// diagnose is why a program failed, by the end of its output: the last exception and
 // the line of the user's file that it came from, "KeyError: 'labels'
 // (train.py:31)", else the last line. "" when it printed nothing.
-func Diagnose(output string) string {
+func diagnose(output string) string {
 	lines := plain(output)
 	found, at := "", ""
 	for i := 0; i < len(lines); i++ {

@@ -54,11 +54,11 @@ func TestOf(t *testing.T) {
 		"not UTF-8":         {"error: \xff\n", "error: \uFFFD"},
 		"cut in its middle": {"    x\n  File \"/home/u/train.py\", line 7, in f\nKeyError: 1", "KeyError: 1 (train.py:7)"},
 	} {
-		if got := Diagnose(c.output); got != c.want {
+		if got := diagnose(c.output); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	long := Diagnose("error " + strings.Repeat("ä", 1000))
+	long := diagnose("error " + strings.Repeat("ä", 1000))
 	if len(long) > longest+len("…") || !utf8.ValidString(long) {
 		t.Errorf("%d bytes: %q", len(long), long)
 	}
@@ -140,7 +140,7 @@ func FuzzOf(f *testing.F) {
 	}
 	// One line that steers nothing, of bounded length.
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, got := range []string{Diagnose(text), DiagnoseSlurm(text), DiagnoseScript(text)} {
+		for _, got := range []string{diagnose(text), DiagnoseSlurm(text), DiagnoseScript(text)} {
 			if strings.ContainsAny(got, "\n\x1b\r\u009b\u202e") || len(got) > longest+100 || !utf8.ValidString(got) {
 				t.Errorf("%q", got)
 			}

@@ -70,7 +70,7 @@ func outcome(err error, o output) (code int, why string) {
 	if err == nil {
 		return 0, ""
 	}
-	said := Diagnose(o.end())
+	said := diagnose(o.end())
 	code, why = 1, err.Error()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

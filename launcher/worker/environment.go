@@ -22,9 +22,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// Environment finds out what this host is, for the record. What cannot be
+// environmentOf finds out what this host is, for the record. What cannot be
 // found out stays empty: a missing nvidia-smi is no reason not to measure.
-func Environment(ctx context.Context, w world.World) *metrics.Environment {
+func environmentOf(ctx context.Context, w world.World) *metrics.Environment {
 	e := &metrics.Environment{Versions: map[string]string{"go": runtime.Version()}, Variables: map[string]string{}}
 	e.Hostname, _ = os.Hostname()
 	var uts unix.Utsname

@@ -23,9 +23,9 @@ import (
 // that adopted was itself killed, a variable in the environment says it (Mark),
 // which names that process. Never a name, and never a process of another user.
 
-// SupervisorVariable is the environment variable that names the supervisor of a program
+// supervisorVariable is the environment variable that names the supervisor of a program
 // to what the program starts.
-const SupervisorVariable = "SCALEBENCH_SUPERVISOR"
+const supervisorVariable = "SCALEBENCH_SUPERVISOR"
 
 // How long leftovers get to end by themselves, and how long they are killed for
 // before those that cannot be are left alone.
@@ -85,19 +85,19 @@ func AdoptOrphans() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// Mark is the variable for the environment of what this process starts. It goes
+// supervisorMark is the variable for the environment of what this process starts. It goes
 // with it to other hosts (srun, mpirun), and says where it counts.
-func Mark() string {
+func supervisorMark() string {
 	self, err := look(os.Getpid())
 	if err != nil {
-		return SupervisorVariable + "="
+		return supervisorVariable + "="
 	}
-	return SupervisorVariable + "=" + strconv.Itoa(self.pid) + "." + self.start + "." + PIDSpace()
+	return supervisorVariable + "=" + strconv.Itoa(self.pid) + "." + self.start + "." + PIDSpace()
 }
 
-// Reap takes note of the end of adopted children, which would otherwise keep
+// reapChildren takes note of the end of adopted children, which would otherwise keep
 // their numbers. Those that spare holds somebody else waits for.
-func Reap(spare func(pid int) bool) { reap(func(p process) bool { return spare(p.pid) }) }
+func reapChildren(spare func(pid int) bool) { reap(func(p process) bool { return spare(p.pid) }) }
 
 func reap(spare func(process) bool) (some bool) {
 	for _, p := range children(os.Getpid()) {
@@ -109,9 +109,9 @@ func reap(spare func(process) bool) (some bool) {
 	return some
 }
 
-// EndBelow ends every process below this one, but for the children that spare
+// endBelow ends every process below this one, but for the children that spare
 // holds and what is below them.
-func EndBelow(spare func(pid int) bool) ReapReport {
+func endBelow(spare func(pid int) bool) ReapReport {
 	return below(func(p process) bool { return spare(p.pid) })
 }
 
@@ -146,7 +146,7 @@ func EndAbandoned(belongs func(variables map[string]string) bool) ReapReport {
 			return false
 		}
 		v := p.variables() // which only the user's own processes show, and root
-		if v[SupervisorVariable] == "" || alive(v[SupervisorVariable]) || !belongs(v) {
+		if v[supervisorVariable] == "" || alive(v[supervisorVariable]) || !belongs(v) {
 			return false
 		}
 		if info, err := os.Stat("/proc/" + strconv.Itoa(p.pid)); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	if program := os.Getenv("SCALEBENCH_TEST_BELOW"); program != "" {
 		_ = AdoptOrphans()
 		_ = exec.Command("python3", "-c", program).Run()
-		os.Stdout.WriteString(EndBelow(func(int) bool { return false }).String())
+		os.Stdout.WriteString(endBelow(func(int) bool { return false }).String())
 		return
 	}
 	if os.Getenv("SCALEBENCH_TEST_ORPHANS") != "" {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if os.Getenv("SCALEBENCH_TEST_AS_SUPERVISOR") != "" {
-		os.Stdout.WriteString(Mark() + "\n")
+		os.Stdout.WriteString(supervisorMark() + "\n")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
 	}
@@ -92,7 +92,7 @@ func TestEndAbandoned(t *testing.T) {
 		"of other work":  sleeper(t, dead, "WORK=theirs"),
 		"without a mark": sleeper(t, "WORK="+ours),
 		"on other hosts": sleeper(t, strings.Replace(dead, "pid:[", "pid:[1", 1), "WORK="+ours),
-		"of other marks": sleeper(t, SupervisorVariable+"=something", "WORK="+ours),
+		"of other marks": sleeper(t, supervisorVariable+"=something", "WORK="+ours),
 	}
 	r := EndAbandoned(func(v map[string]string) bool { return v["WORK"] == ours })
 	if r.Ended != 1 || len(r.Names) != 1 || !strings.HasPrefix(r.Names[0], "sleep (pid ") || len(r.Alive) != 0 {

@@ -42,7 +42,7 @@ func sample(o Options, of metrics.Start, every study.Duration) sampling {
 	}
 	return sampling{telemetry.Start(events, telemetry.Options{Every: time.Duration(every), Devices: o.Devices,
 		// The node's: several may be one host, where a cluster is tried out.
-		Marks: []telemetry.Mark{{Name: framework.RunVariable, Value: o.Run.Path()}, {Name: SupervisorVariable},
+		Marks: []telemetry.Mark{{Name: framework.RunVariable, Value: o.Run.Path()}, {Name: supervisorVariable},
 			{Name: world.NodeVariable, Value: strconv.Itoa(o.World.Node)}}}), file}
 }
 

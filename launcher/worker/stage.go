@@ -127,7 +127,7 @@ func useStaged(s *framework.Rank) (hold []*StagedFolder, err error) {
 		return nil, errors.New("data.stage is true, and nothing was staged on this node; a batch script template of the site's own must call the block \"stage\" before \"step\"")
 	}
 	for kind, item := range items {
-		folder, err := HoldFolder(item.Path)
+		folder, err := holdFolder(item.Path)
 		if err != nil {
 			return nil, err
 		}

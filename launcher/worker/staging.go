@@ -233,9 +233,9 @@ func (a StagingArea) fill(ctx context.Context, folder *StagedFolder, s source) e
 	return err
 }
 
-// HoldFolder keeps an item, by its path, from being removed until Release, or the end
+// holdFolder keeps an item, by its path, from being removed until Release, or the end
 // of the process.
-func HoldFolder(path string) (*StagedFolder, error) {
+func holdFolder(path string) (*StagedFolder, error) {
 	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
 		if filepath.Base(at) != contentName {
 			continue

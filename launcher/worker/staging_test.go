@@ -198,7 +198,7 @@ func TestRemoval(t *testing.T) {
 	mine := put(t, a, StageData, source, hour)
 	killed := put(t, a, StageData, source, StagedLifetime{Owner: "killed", Until: over})
 	used := put(t, a, StageData, source, StagedLifetime{Owner: "late", Until: over})
-	hold, err := HoldFolder(used.Path)
+	hold, err := holdFolder(used.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestRemoval(t *testing.T) {
 	if err := a.Remove("late"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := HoldFolder(used.Path); err == nil || !strings.Contains(err.Error(), "gone") {
+	if _, err := holdFolder(used.Path); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("what was removed could be held: %v", err)
 	}
 }

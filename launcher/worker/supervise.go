@@ -207,7 +207,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	}
 	program := framework.Rank{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: cmp.Or(o.Python, record.Python)}
 	program.Resume = record.Resume
-	environment := Environment(ctx, o.World)
+	environment := environmentOf(ctx, o.World)
 	environment.Files = ownFiles(f, program)
 	if environment.Interface != nil {
 		program.Interface = environment.Interface.Name
@@ -261,7 +261,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		}
 		sampler.end()
 		// Beside the end of the measurement, and before another one begins.
-		if left := EndBelow(func(int) bool { return false }).String(); left != "" {
+		if left := endBelow(func(int) bool { return false }).String(); left != "" {
 			note(left)
 		}
 		if f.StartsUsers(point) && code == 0 && o.World.Rank == framework.Printer(point) {
@@ -316,7 +316,7 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 	if f.Once(s.Point) && w.JobID != "" {
 		cmd.Env = w.WholeJob(cmd.Env, s.Point.Resources.CPUsPerWorker, s.Point.Resources.MPI)
 	}
-	cmd.Env = append(cmd.Env, Mark(), framework.RunVariable+"="+s.Run.Path(), framework.DataVariable+"="+s.Point.Data.Path)
+	cmd.Env = append(cmd.Env, supervisorMark(), framework.RunVariable+"="+s.Run.Path(), framework.DataVariable+"="+s.Point.Data.Path)
 	if s.Python != "" {
 		cmd.Env = append(cmd.Env, framework.PythonVariable+"="+s.Python)
 	}
@@ -373,7 +373,7 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 				heard(s)
 			}
 		case <-ended:
-			Reap(func(pid int) bool { return pid == cmd.Process.Pid }) // which Wait does
+			reapChildren(func(pid int) bool { return pid == cmd.Process.Pid }) // which Wait does
 		case <-kill:
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		case err := <-done:

@@ -87,8 +87,8 @@ func least(root fs.FS, controller string, of func(g ControlGroup, dir string) (f
 	return value, ok
 }
 
-// GrantedCPUs is the least CPU time, in CPUs, that a group of this process grants.
-func GrantedCPUs(root fs.FS) (cpus float64, ok bool) {
+// grantedCPUs is the least CPU time, in CPUs, that a group of this process grants.
+func grantedCPUs(root fs.FS) (cpus float64, ok bool) {
 	return least(root, "cpu", func(g ControlGroup, dir string) (float64, bool) {
 		var words []string
 		if g.Unified {

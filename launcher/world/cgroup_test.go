@@ -35,7 +35,7 @@ func TestGrantedCPUs(t *testing.T) {
 		for name, content := range test.files {
 			root[name] = &fstest.MapFile{Data: []byte(content)}
 		}
-		if got, ok := GrantedCPUs(root); got != test.want || ok != (test.want > 0) {
+		if got, ok := grantedCPUs(root); got != test.want || ok != (test.want > 0) {
 			t.Errorf("%s: %v, %v; want %v", test.name, got, ok, test.want)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // count as one.
 func CPUs() int {
 	n := runtime.NumCPU()
-	if quota, ok := GrantedCPUs(os.DirFS("/")); ok {
+	if quota, ok := grantedCPUs(os.DirFS("/")); ok {
 		n = min(n, int(quota))
 	}
 	return max(n, 1)

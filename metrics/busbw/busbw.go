@@ -60,8 +60,8 @@ func (l Link) At() map[string]any {
 // order is how operations are listed, what trainings do first.
 var order = []string{"all_reduce", "reduce_scatter", "all_gather", "broadcast"}
 
-// CompareOps orders operations; those that nobody here knows come last, by name.
-func CompareOps(a, b string) int {
+// compareOps orders operations; those that nobody here knows come last, by name.
+func compareOps(a, b string) int {
 	rank := func(op string) int {
 		if i := slices.Index(order, op); i >= 0 {
 			return i
@@ -112,7 +112,7 @@ func Of(figures []metrics.Figure) (list []Measurement, rest []metrics.Figure) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Measurement) int {
-		return cmp.Or(CompareOps(a.Op, b.Op), cmp.Compare(number(a.InPlace), number(b.InPlace)), cmp.Compare(a.Bytes, b.Bytes))
+		return cmp.Or(compareOps(a.Op, b.Op), cmp.Compare(number(a.InPlace), number(b.InPlace)), cmp.Compare(a.Bytes, b.Bytes))
 	})
 	return list, rest
 }

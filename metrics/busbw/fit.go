@@ -50,12 +50,12 @@ func Fit(list iter.Seq[Measurement]) (links []Link, why []string) {
 		messages[c] = append(messages[c], message{m.Bytes, *m.Seconds})
 	}
 	curves := slices.SortedFunc(maps.Keys(messages), func(a, b curve) int {
-		return cmp.Or(CompareOps(a.op, b.op), cmp.Compare(number(a.inPlace), number(b.inPlace)))
+		return cmp.Or(compareOps(a.op, b.op), cmp.Compare(number(a.inPlace), number(b.inPlace)))
 	})
 	for _, c := range curves {
 		l, err := fit(messages[c])
 		if err != nil {
-			why = append(why, fmt.Sprintf("no latency and bandwidth for %s: %v", Name(c.op, c.inPlace), err))
+			why = append(why, fmt.Sprintf("no latency and bandwidth for %s: %v", opName(c.op, c.inPlace), err))
 			continue
 		}
 		l.Op, l.InPlace = c.op, c.inPlace
@@ -162,8 +162,8 @@ func thinned(sorted []message) []message {
 	return some
 }
 
-// Name names an operation and its place.
-func Name(op string, inPlace bool) string {
+// opName names an operation and its place.
+func opName(op string, inPlace bool) string {
 	if op == "" {
 		op = "an unnamed operation"
 	}

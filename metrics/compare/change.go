@@ -32,7 +32,7 @@ const (
 	shortest = 4
 )
 
-// Changes finds the change points of a sequence: the index of the first value
+// changePoints finds the change points of a sequence: the index of the first value
 // after each, ascending.
 //
 // Within windows it divides the sequence where the energy statistic between the
@@ -46,7 +46,7 @@ const (
 // or where there are seasons, every swing is significant to it. So in the end each
 // change also has to stand out of what goes on between its neighbours
 // (selfNormalized), which supposes nothing of how runs depend on each other.
-func Changes(values []float64) []int {
+func changePoints(values []float64) []int {
 	n := len(values)
 	found := map[int]bool{}
 	for from := 0; ; from += window / 2 {

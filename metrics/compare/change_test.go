@@ -66,7 +66,7 @@ func TestChangesOfSpecialSequences(t *testing.T) {
 		{"far apart", step(200, 300), []int{200}},
 		{"twice", slices.Concat(step(40, 40), step(40, 40)[:40]), []int{40, 80}},
 	} {
-		if diff := cmp.Diff(test.want, Changes(test.values), cmp.Comparer(func(a, b []int) bool { return slices.Equal(a, b) })); diff != "" {
+		if diff := cmp.Diff(test.want, changePoints(test.values), cmp.Comparer(func(a, b []int) bool { return slices.Equal(a, b) })); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
 	}
@@ -75,6 +75,6 @@ func TestChangesOfSpecialSequences(t *testing.T) {
 func BenchmarkChanges(b *testing.B) {
 	values := noise(rand.New(rand.NewPCG(3, 4)), 100_000, 100)
 	for b.Loop() {
-		Changes(values)
+		changePoints(values)
 	}
 }

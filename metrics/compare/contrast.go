@@ -87,8 +87,8 @@ type Options struct {
 	Confidence float64
 }
 
-// ErrNothingInCommon is for sets without a point in common.
-var ErrNothingInCommon = errors.New("the two sets of runs have no point in common")
+// errNothingInCommon is for sets without a point in common.
+var errNothingInCommon = errors.New("the two sets of runs have no point in common")
 
 // key is a point as it is found in the other set.
 type key struct {
@@ -147,7 +147,7 @@ func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison
 	placesA, placesB := places(curvesA, a, apart, f), places(curvesB, b, apart, f)
 	for i, list := range [][]place{placesA, placesB} {
 		if len(list) == 0 {
-			return nil, fmt.Errorf("%w: no run of %s recorded %s", ErrNothingInCommon, [2]string{"A", "B"}[i], f.Name)
+			return nil, fmt.Errorf("%w: no run of %s recorded %s", errNothingInCommon, [2]string{"A", "B"}[i], f.Name)
 		}
 	}
 	programs := ""
@@ -191,7 +191,7 @@ func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison
 		}
 	}
 	if len(r.Pairs) == 0 {
-		return nil, fmt.Errorf("%w: A has %s; B has %s", ErrNothingInCommon, few(r.OnlyA), few(r.OnlyB))
+		return nil, fmt.Errorf("%w: A has %s; B has %s", errNothingInCommon, few(r.OnlyA), few(r.OnlyB))
 	}
 	holm(r.Pairs, 1-o.Confidence)
 	return r, nil

@@ -123,7 +123,7 @@ func TestPoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Runs(a[:4], runsOf("e", 2, model("cnn", 64), 1), f, Options{}); !errors.Is(err, ErrNothingInCommon) {
+	if _, err := Runs(a[:4], runsOf("e", 2, model("cnn", 64), 1), f, Options{}); !errors.Is(err, errNothingInCommon) {
 		t.Errorf("nothing in common: %v", err)
 	}
 	if _, err := Runs(a, a[:1], f, Options{}); err == nil || !strings.Contains(err.Error(), "1 run in both") {
@@ -203,7 +203,7 @@ func TestPlaces(t *testing.T) {
 	for i := range none {
 		none[i].Places = nil
 	}
-	if _, err := Runs(set("a", 1), none, m, Options{}); !errors.Is(err, ErrNothingInCommon) || !strings.Contains(err.Error(), "no run of B recorded answer") {
+	if _, err := Runs(set("a", 1), none, m, Options{}); !errors.Is(err, errNothingInCommon) || !strings.Contains(err.Error(), "no run of B recorded answer") {
 		t.Errorf("one side without it: %v", err)
 	}
 }

@@ -59,7 +59,7 @@ func Trace(samples []Sample, prints []fingerprint.Print) []Segment {
 			values[j] = s.Value
 		}
 		from := 0
-		for _, to := range append(Changes(values), len(values)) {
+		for _, to := range append(changePoints(values), len(values)) {
 			kind := Change
 			switch {
 			case from == 0 && i == 0:

@@ -32,7 +32,7 @@ func TestTruthOfChanges(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(i), 2029))
 		wrong := 0
 		for range of {
-			if len(Changes(s.draw(r, s.runs(r)))) > 0 {
+			if len(changePoints(s.draw(r, s.runs(r)))) > 0 {
 				wrong++
 			}
 		}
@@ -46,7 +46,7 @@ func TestTruthOfChanges(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(n), 2029))
 		found := 0
 		for range of {
-			if slices.ContainsFunc(Changes(stepped(r, unchanged[0], n, n/2)), func(at int) bool { return at >= n/2-2 && at <= n/2+2 }) {
+			if slices.ContainsFunc(changePoints(stepped(r, unchanged[0], n, n/2)), func(at int) bool { return at >= n/2-2 && at <= n/2+2 }) {
 				found++
 			}
 		}
@@ -100,7 +100,7 @@ func TestTruthOfAlarms(t *testing.T) {
 		seen := 0
 		for range of {
 			x := stepped(r, s, test.n, test.last)
-			if alarm(x) || slices.ContainsFunc(Changes(x), func(at int) bool { return at >= test.n-test.last-2 }) {
+			if alarm(x) || slices.ContainsFunc(changePoints(x), func(at int) bool { return at >= test.n-test.last-2 }) {
 				seen++
 			}
 		}

@@ -24,8 +24,8 @@ const (
 	PerBilling = "billing" // a unit of Slurm's billing TRES
 )
 
-// Pers are the valid values of Price.Per.
-var Pers = []string{PerNode, PerGPU, PerVCPU, PerBilling}
+// pers are the valid values of Price.Per.
+var pers = []string{PerNode, PerGPU, PerVCPU, PerBilling}
 
 // Markets that a price may hold in.
 const (
@@ -75,8 +75,8 @@ type Table struct {
 	others           []Price // of other currencies and markets
 }
 
-// ErrNoPrice is wrapped by the errors of uses for which no price holds.
-var ErrNoPrice = errors.New("no price")
+// errNoPrice is wrapped by the errors of uses for which no price holds.
+var errNoPrice = errors.New("no price")
 
 // NewTable chooses the prices in one currency and market. An empty currency is
 // the first price's of that market; an empty market is OnDemand.
@@ -104,11 +104,11 @@ func NewTable(prices []Price, currency, market string) (*Table, error) {
 	if len(t.prices) == 0 {
 		switch {
 		case len(prices) == 0:
-			return nil, fmt.Errorf("%w is given", ErrNoPrice)
+			return nil, fmt.Errorf("%w is given", errNoPrice)
 		case len(currencies) == 0:
-			return nil, fmt.Errorf("%w on the %s market", ErrNoPrice, t.Market)
+			return nil, fmt.Errorf("%w on the %s market", errNoPrice, t.Market)
 		}
-		return nil, fmt.Errorf("%w in %s on the %s market; prices are in %s", ErrNoPrice, t.Currency, t.Market,
+		return nil, fmt.Errorf("%w in %s on the %s market; prices are in %s", errNoPrice, t.Currency, t.Market,
 			strings.Join(slices.Sorted(maps.Keys(currencies)), ", "))
 	}
 	return t, nil
@@ -116,8 +116,8 @@ func NewTable(prices []Price, currency, market string) (*Table, error) {
 
 func (p *Price) check() error {
 	switch {
-	case !slices.Contains(Pers, p.Per):
-		return fmt.Errorf("a price per %q; valid: %s", p.Per, strings.Join(Pers, ", "))
+	case !slices.Contains(pers, p.Per):
+		return fmt.Errorf("a price per %q; valid: %s", p.Per, strings.Join(pers, ", "))
 	case !(p.Hour >= 0) || p.Hour > 1e15:
 		return fmt.Errorf("a price of %g %s an hour; want 0 to 1e15", p.Hour, p.Currency)
 	case p.Currency == "":
@@ -146,7 +146,7 @@ func (p *Price) check() error {
 func (t *Table) Rate(u Use) (Rate, error) {
 	r := Rate{Currency: t.Currency}
 	var missing []string
-	for _, per := range Pers {
+	for _, per := range pers {
 		p, err := t.holds(per, u)
 		if err != nil {
 			return Rate{}, err
@@ -165,7 +165,7 @@ func (t *Table) Rate(u Use) (Rate, error) {
 		r.Parts = append(r.Parts, Part{Price: *p, Units: n})
 	}
 	if len(r.Parts) == 0 {
-		return Rate{}, fmt.Errorf("%w in %s (%s) applies%s", ErrNoPrice, t.Currency, t.Market, t.wanted(u))
+		return Rate{}, fmt.Errorf("%w in %s (%s) applies%s", errNoPrice, t.Currency, t.Market, t.wanted(u))
 	}
 	if err := t.complete(r, missing, u); err != nil {
 		return Rate{}, err

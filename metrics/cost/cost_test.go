@@ -64,12 +64,12 @@ func TestNoPrice(t *testing.T) {
 		{Use{GPUs: n(0), Labels: map[string]any{"node": "a100"}}, "no price"}, // never free of charge
 	} {
 		_, err := gpu.Rate(test.use)
-		if !errors.Is(err, ErrNoPrice) || !strings.Contains(err.Error(), test.want) {
+		if !errors.Is(err, errNoPrice) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, want %q", test.use, err, test.want)
 		}
 	}
 	twice := table(t, Price{Per: PerNode, Hour: 1, Currency: "EUR"}, Price{Per: PerNode, Hour: 2, Currency: "EUR"})
-	if _, err := twice.Rate(Use{Nodes: n(1)}); err == nil || errors.Is(err, ErrNoPrice) {
+	if _, err := twice.Rate(Use{Nodes: n(1)}); err == nil || errors.Is(err, errNoPrice) {
 		t.Errorf("two prices for one thing: %v", err)
 	}
 	for _, test := range []struct {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// JoulesPerKWh is how many joules a kilowatt-hour has.
-const JoulesPerKWh = 3.6e6
+// joulesPerKWh is how many joules a kilowatt-hour has.
+const joulesPerKWh = 3.6e6
 
 // Energy is what a kilowatt-hour costs and how much CO₂ is emitted for it, where a site
 // says so; nil is not known, which is not 0. It is beside a run's cost and never in

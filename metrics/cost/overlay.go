@@ -83,7 +83,7 @@ func PerKWh(joules *scaling.Estimate, each *float64) *scaling.Estimate {
 	if joules == nil || each == nil {
 		return nil
 	}
-	e, factor := *joules, *each/JoulesPerKWh
+	e, factor := *joules, *each/joulesPerKWh
 	e.Value *= factor
 	if e.Interval != nil {
 		in := *e.Interval

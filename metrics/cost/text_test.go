@@ -128,7 +128,7 @@ func TestOffersElsewhere(t *testing.T) {
 		switch {
 		case c.want == "" && (err != nil || r.PerHour() != 2 || r.Currency != "EUR"):
 			t.Errorf("%s: %g, %v; want 2 EUR", c.name, r.PerHour(), err)
-		case c.want != "" && (err == nil || errors.Is(err, ErrNoPrice) || !strings.Contains(err.Error(), c.want)):
+		case c.want != "" && (err == nil || errors.Is(err, errNoPrice) || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}

@@ -28,7 +28,7 @@ func anyFormat(r io.Reader, o Options) (Content, error) {
 	}
 	var found Content
 	var names []string
-	for _, e := range All {
+	for _, e := range allFormats {
 		if e.Kind != Any.Kind || e.Apart {
 			continue
 		}

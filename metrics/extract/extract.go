@@ -33,8 +33,8 @@ type Extractor struct {
 	read  func(l *log, r io.Reader) error
 }
 
-// All are the named formats, by name.
-var All = []Extractor{
+// allFormats are the named formats, by name.
+var allFormats = []Extractor{
 	aiperf,
 	deepSpeed,
 	dlio,
@@ -64,7 +64,7 @@ var All = []Extractor{
 
 // Find returns the extractor of that name.
 func Find(name string) (Extractor, error) {
-	for _, e := range All {
+	for _, e := range allFormats {
 		if e.Name == name {
 			return e, nil
 		}
@@ -75,7 +75,7 @@ func Find(name string) (Extractor, error) {
 // Names are those of All.
 func Names() []string {
 	var names []string
-	for _, e := range All {
+	for _, e := range allFormats {
 		names = append(names, e.Name)
 	}
 	return names
@@ -378,7 +378,7 @@ func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, 
 
 // reduce appends a figure whose value is made of several, as its Reduce says.
 func (l *log) reduce(f metrics.Figure, scale float64, values []Value) error {
-	x, err := Reduce(f.Reduce, numbers(values))
+	x, err := reduceBy(f.Reduce, numbers(values))
 	if err != nil {
 		return err
 	}
@@ -419,11 +419,11 @@ func (l *log) accuracy(e metrics.Event, scale float64, v Value) error {
 	return nil
 }
 
-// Reductions are the ways to make one number of several.
-var Reductions = []string{"last", "mean", "median", "max", "min", "sum"}
+// reductions are the ways to make one number of several.
+var reductions = []string{"last", "mean", "median", "max", "min", "sum"}
 
-// Reduce makes one number of several, by one of Reductions.
-func Reduce(how string, values []float64) (float64, error) {
+// reduceBy makes one number of several, by one of Reductions.
+func reduceBy(how string, values []float64) (float64, error) {
 	if len(values) == 0 {
 		return 0, errors.New("no values to reduce")
 	}
@@ -447,7 +447,7 @@ func Reduce(how string, values []float64) (float64, error) {
 		n := len(sorted)
 		return sorted[(n-1)/2]/2 + sorted[n/2]/2, nil
 	}
-	return 0, fmt.Errorf("unknown reduction %q; valid: %s", how, strings.Join(Reductions, ", "))
+	return 0, fmt.Errorf("unknown reduction %q; valid: %s", how, strings.Join(reductions, ", "))
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

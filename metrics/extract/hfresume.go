@@ -40,7 +40,7 @@ func (h *hfParts) resumed(trainLoss, runtime float64) string {
 	for i := 1; i < n; i++ {
 		each = append(each, h.epochs[i]-h.epochs[i-1])
 	}
-	spacing, _ := Reduce("median", each) // it has values
+	spacing, _ := reduceBy("median", each) // it has values
 	// Epochs are rounded to hundredths.
 	if first := h.epochs[0]; spacing > 0 && first > 1.5*spacing+0.01 {
 		return fmt.Sprintf("its first loss is at epoch %.4g, and later ones are %.4g apart: %s", first, spacing, all)

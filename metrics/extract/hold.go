@@ -78,7 +78,7 @@ const statedPrefix = "stated_"
 // is in samples/s; one that is neither of all workers nor of one makes way for
 // the log's own, which ownNote describes.
 func (l *log) rate(reduce string, scale float64, rates []Value, note string, own ownRate, ownNote string) error {
-	x, err := Reduce(reduce, numbers(rates))
+	x, err := reduceBy(reduce, numbers(rates))
 	if err != nil {
 		return err
 	}

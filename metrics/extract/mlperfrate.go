@@ -119,7 +119,7 @@ func (m *mllogRun) ownRate() ownRate {
 		if len(rates) > 1 {
 			rates = rates[1:]
 		}
-		if rate, err := Reduce("median", rates); err == nil && finite(rate) && finite(whole) {
+		if rate, err := reduceBy("median", rates); err == nil && finite(rate) && finite(whole) {
 			return ownRate{rate, whole}
 		}
 	}
@@ -183,7 +183,7 @@ func (m *mllogRun) throughput(own ownRate) error {
 	const what = "as the program states it in tracked_stats, between evaluations"
 	rates := m.rates
 	if len(m.stepSeconds) > 0 && m.batch > 0 {
-		median, err := Reduce("median", numbers(m.stepSeconds))
+		median, err := reduceBy("median", numbers(m.stepSeconds))
 		if err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ func (p Pattern) compile() (*compiled, error) {
 		key   string
 		value *string
 		valid []string
-	}{{"per", &c.Per, []string{"run", "step", "epoch"}}, {"of", &c.Of, []string{"run", "rank"}}, {"reduce", &c.Reduce, Reductions}} {
+	}{{"per", &c.Per, []string{"run", "step", "epoch"}}, {"of", &c.Of, []string{"run", "rank"}}, {"reduce", &c.Reduce, reductions}} {
 		if *o.value == "" {
 			*o.value = o.valid[0]
 			if o.key == "reduce" && c.Per != "run" && p.Name != "accuracy" {
@@ -124,7 +124,7 @@ func (p Pattern) compile() (*compiled, error) {
 
 func unitsOf(base string) []string {
 	var list []string
-	for _, name := range Units() {
+	for _, name := range unitNames() {
 		if units[name].base == base {
 			list = append(list, strconv.Quote(name))
 		}
@@ -338,7 +338,7 @@ func reduceValues(how string, values []Value, invert bool) (float64, error) {
 	for i, v := range values {
 		numbers[i] = v.Number
 	}
-	x, err := Reduce(how, numbers)
+	x, err := reduceBy(how, numbers)
 	if invert {
 		x = 1 / x
 	}

@@ -19,7 +19,7 @@ func (l *log) copies(c *compiled, bySource map[string][]match) error {
 	sources := slices.Sorted(maps.Keys(bySource))
 	low, high, at, to := math.Inf(1), math.Inf(-1), "", ""
 	for _, s := range sources {
-		x, err := Reduce(c.Reduce, numbers(matchValues(bySource[s])))
+		x, err := reduceBy(c.Reduce, numbers(matchValues(bySource[s])))
 		if err != nil {
 			return err
 		}

@@ -216,7 +216,7 @@ func (c *compiled) unitGroup(text string, m []int, r *number.Reading) error {
 	}
 	r.Unit = strings.Trim(text[from:to], " ,;:.()[]{}|")
 	if r.Parsed, r.Known = number.ParseUnit(r.Unit); !r.Known {
-		return fmt.Errorf("the group unit has %q in %q, which is no unit that is known (%s)", r.Unit, shown(text, from, to), strings.Join(Units()[1:], ", "))
+		return fmt.Errorf("the group unit has %q in %q, which is no unit that is known (%s)", r.Unit, shown(text, from, to), strings.Join(unitNames()[1:], ", "))
 	}
 	return nil
 }

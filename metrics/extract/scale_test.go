@@ -203,7 +203,7 @@ func everyFormat(t testing.TB) []Extractor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(slices.Clone(All), patterns)
+	return append(slices.Clone(allFormats), patterns)
 }
 
 func longLog(t testing.TB, e Extractor, n int) []byte {

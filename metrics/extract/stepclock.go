@@ -73,7 +73,7 @@ func (c *stepClock) seconds(median float64) (of func(step, at float64) float64, 
 		return func(step, _ float64) float64 { return (step + before) * median },
 			"the step times the median step time, since the log has no times of day: evaluations and pauses are not in it", ""
 	}
-	each, err := Reduce("median", c.each)
+	each, err := reduceBy("median", c.each)
 	if err != nil {
 		return nil, "", err.Error()
 	}

@@ -69,7 +69,7 @@ func (s *stepLog) rates() error {
 	seconds := s.measured[stepSeconds]
 	// A step's time makes the rate of something that a step has so many of.
 	over := func(f metrics.Figure, each float64) error {
-		median, err := Reduce("median", numbers(seconds))
+		median, err := reduceBy("median", numbers(seconds))
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (s *stepLog) rates() error {
 		return err
 	}
 	if len(each) > 0 {
-		median, err := Reduce("median", numbers(each))
+		median, err := reduceBy("median", numbers(each))
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (s *stepLog) rates() error {
 		if err := over(metrics.Figure{Name: tokensPerGPU, Unit: "tokens/s", Note: of + " over the median step time and the number of devices"}, tokens/n); err != nil {
 			return err
 		}
-		median, err := Reduce("median", numbers(seconds))
+		median, err := reduceBy("median", numbers(seconds))
 		if err != nil {
 			return err
 		}
@@ -144,11 +144,11 @@ func (s *stepLog) rates() error {
 // step does not contradict them.
 func (s *stepLog) statedSamples(seconds []Value) error {
 	f := metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: "median", Note: "as the program states it, of all devices; a sample is a sequence"}
-	stated, err := Reduce("median", numbers(s.samples))
+	stated, err := reduceBy("median", numbers(s.samples))
 	if err != nil {
 		return err
 	}
-	if each, err := Reduce("median", numbers(seconds)); err == nil && s.batch.Line > 0 {
+	if each, err := reduceBy("median", numbers(seconds)); err == nil && s.batch.Line > 0 {
 		if own := s.batch.Number / scaled(each, s.scale[stepSeconds]); stated > sameValue*own || own > sameValue*stated {
 			f = s.l.contradicted(f, fmt.Sprintf("it states %.4g samples/s; its batch of %g over the time of a step is %.4g", stated, s.batch.Number, own))
 		}
@@ -225,7 +225,7 @@ func (s *stepLog) hardware(c measure.Convention, tokens, peak float64, add func(
 // gives for the model.
 func (s *stepLog) restated(flops, tokens, share float64) {
 	median := func(name string) float64 {
-		x, err := Reduce("median", numbers(s.measured[name]))
+		x, err := reduceBy("median", numbers(s.measured[name]))
 		if err != nil {
 			return 0 // it states none
 		}
@@ -258,7 +258,7 @@ func (s *stepLog) losses() {
 	if len(s.stated) == 0 {
 		return
 	}
-	median, _ := Reduce("median", numbers(s.measured[stepSeconds])) // 0 without any
+	median, _ := reduceBy("median", numbers(s.measured[stepSeconds])) // 0 without any
 	seconds, how, why := s.clock.seconds(scaled(median, s.scale[stepSeconds]))
 	for _, one := range s.stated { // before any is added: a clock is of all
 		if why == "" && (one.at != "step" || s.clock.began > 0 && one.time < s.clock.began || !(seconds(one.of, one.time) <= metrics.MaxSeconds)) {

@@ -159,7 +159,7 @@ func (s *survey) middle(r surveyed, others []surveyed) bool {
 	for _, how := range []string{"mean", "median"} {
 		same := true
 		for i, ours := range s.figures {
-			x, err := Reduce(how, s.figure(others, ours))
+			x, err := reduceBy(how, s.figure(others, ours))
 			step := math.Pow(10, -float64(r.decimals)) * max(s.reads[ours].scale, 1e-12)
 			same = same && err == nil && math.Abs(x-r.values[i]) <= max(0.51*step, 1e-9*math.Abs(x))
 		}

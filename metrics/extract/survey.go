@@ -269,7 +269,7 @@ func (s *survey) medians(rows []surveyed, ours string) (list []countedMedian) {
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(by)) {
-		if median, err := Reduce("median", s.figure(by[n], ours)); err == nil {
+		if median, err := reduceBy("median", s.figure(by[n], ours)); err == nil {
 			list = append(list, countedMedian{n, median})
 		}
 	}

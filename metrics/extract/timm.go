@@ -75,7 +75,7 @@ func readTimm(l *log, r io.Reader) error {
 	// A batch of all ranks takes the mean time that stands beside the rate.
 	var own ownRate
 	if batch := l.o.globalBatch(); batch > 0 && len(times) > 0 {
-		seconds, err := Reduce("median", numbers(times[min(1, len(times)-1):]))
+		seconds, err := reduceBy("median", numbers(times[min(1, len(times)-1):]))
 		if err != nil {
 			return err
 		}

@@ -26,8 +26,8 @@ var units = func() map[string]unit {
 	return all
 }()
 
-// Units are those that are listed; values in a unit that is not known are kept as they are.
-func Units() []string {
+// unitNames are those that are listed; values in a unit that is not known are kept as they are.
+func unitNames() []string {
 	var names []string
 	for name := range units {
 		names = append(names, name)

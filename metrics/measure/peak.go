@@ -22,9 +22,9 @@ const (
 	bySheet      = "the maker's data sheet, halved where it is with sparsity"
 )
 
-// Peaks are those that are known. Sources differ: GB200 and GB300 have 2450 TFLOP/s
+// devicePeaks are those that are known. Sources differ: GB200 and GB300 have 2450 TFLOP/s
 // in NVIDIA's recipes, MI300X 1307 in AMD's sheet.
-var Peaks = []Peak{
+var devicePeaks = []Peak{
 	{"A100", "bf16", 312e12, byTorchtitan},
 	{"A100 PCIe", "bf16", 312e12, byTorchtitan},
 	{"H100 NVL", "bf16", 835e12, byTorchtitan},
@@ -56,7 +56,7 @@ func words(name string) []string {
 // not known has none: another's would make a wrong MFU.
 func PeakOf(device, dtype string) (Peak, error) {
 	has := words(device)
-	for _, p := range Peaks {
+	for _, p := range devicePeaks {
 		want := words(p.Device)
 		lacks := func(w string) bool { return !slices.Contains(has, w) }
 		other := func(w string) bool { return slices.Contains(has, w) && !slices.Contains(want, w) }
@@ -65,7 +65,7 @@ func PeakOf(device, dtype string) (Peak, error) {
 		}
 	}
 	var known []string
-	for _, p := range Peaks {
+	for _, p := range devicePeaks {
 		known = append(known, p.Device+" "+p.Dtype)
 	}
 	return Peak{}, fmt.Errorf("no peak is known of %q in %q; known: %s. Give the device's peak without sparsity", device, dtype, strings.Join(known, ", "))

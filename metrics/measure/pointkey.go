@@ -38,12 +38,12 @@ const (
 	SampleTokensKey = "sample.tokens"
 )
 
-// UtilisationKeys are the keys by which a study asks for an MFU.
-func UtilisationKeys() []string { return []string{MFUKey, MFUPeakKey, RecomputeKey} }
+// utilisationKeys are the keys by which a study asks for an MFU.
+func utilisationKeys() []string { return []string{MFUKey, MFUPeakKey, RecomputeKey} }
 
 // AnnotationKeys are the keys by which a study says what to make of its runs' figures; a point
 // has only those that are given.
-func AnnotationKeys() []string { return append(UtilisationKeys(), SampleKey) }
+func AnnotationKeys() []string { return append(utilisationKeys(), SampleKey) }
 
 // QuestionKeys are keys that ask of a run and change nothing in it.
 func QuestionKeys() []string {

@@ -36,9 +36,9 @@ func Accuracy(value float64) Target { return Target{OfAccuracy, value, Higher} }
 
 var targetName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,62}$`)
 
-// NewTarget is the target of what is called of; better may be Neither where that
+// newTarget is the target of what is called of; better may be Neither where that
 // is known. The error says what cannot be a target.
-func NewTarget(of string, value float64, better Direction) (Target, error) {
+func newTarget(of string, value float64, better Direction) (Target, error) {
 	known, is := judged[of]
 	switch {
 	case !targetName.MatchString(of):
@@ -99,7 +99,7 @@ func ParseTarget(text string) (Target, error) {
 	if err != nil {
 		return Target{}, bad
 	}
-	return NewTarget(of, x, better)
+	return newTarget(of, x, better)
 }
 
 // Short is the target where a heading says that it is one: "0.75", "loss 2".
@@ -136,9 +136,9 @@ func (t *Target) UnmarshalJSON(text []byte) error {
 func (t *Target) UnmarshalTOML(v any) (err error) {
 	switch v := v.(type) {
 	case float64:
-		*t, err = NewTarget(OfAccuracy, v, Neither)
+		*t, err = newTarget(OfAccuracy, v, Neither)
 	case int64:
-		*t, err = NewTarget(OfAccuracy, float64(v), Neither)
+		*t, err = newTarget(OfAccuracy, float64(v), Neither)
 	case string:
 		*t, err = ParseTarget(v)
 	case map[string]any:
@@ -165,9 +165,9 @@ func tableTarget(v map[string]any) (Target, error) {
 	}
 	switch x := v[keys[0]].(type) {
 	case float64:
-		return NewTarget(keys[0], x, better)
+		return newTarget(keys[0], x, better)
 	case int64:
-		return NewTarget(keys[0], float64(x), better)
+		return newTarget(keys[0], float64(x), better)
 	}
 	return Target{}, fmt.Errorf("%s = %v; want a number", keys[0], v[keys[0]])
 }
@@ -251,7 +251,7 @@ func TargetOf(name string) (t Target, ok bool) {
 	if of == OfAccuracy && x == 0 { // never asked for, and known as a measure
 		return Accuracy(0), true
 	}
-	t, err = NewTarget(of, x, better)
+	t, err = newTarget(of, x, better)
 	return t, err == nil
 }
 

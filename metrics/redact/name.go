@@ -7,11 +7,11 @@ import (
 	"unicode"
 )
 
-// Name reports whether a name (of a variable, an option, a key) is a secret's,
+// secretName reports whether a name (of a variable, an option, a key) is a secret's,
 // whatever its value. It compares whole words and ignores case: HF_TOKEN,
 // --api-key and clientSecret are names of secrets; kv_token, attn.key, cache-key
 // and tokenizer are not.
-func Name(name string) bool {
+func secretName(name string) bool {
 	list := words(name)
 	if len(list) == 0 || len(list) > 1 && slices.Contains(aboutWords, list[len(list)-1]) {
 		return false
@@ -31,7 +31,7 @@ func Name(name string) bool {
 // Named reports whether the value that goes by a name is a secret: by the name
 // alone, or by a weaker name together with a value that looks random.
 func Named(name, value string) bool {
-	if Name(name) {
+	if secretName(name) {
 		return !slices.Contains(plainValues, strings.ToLower(value))
 	}
 	return slices.ContainsFunc(words(name), weak) && random(value)

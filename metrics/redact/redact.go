@@ -178,7 +178,7 @@ func Variables(environment []string) []string {
 	var found []string
 	for _, entry := range environment {
 		name, value, _ := strings.Cut(entry, "=")
-		if value != "" && Named(name, value) && (Name(name) || !strings.HasPrefix(value, "/")) {
+		if value != "" && Named(name, value) && (secretName(name) || !strings.HasPrefix(value, "/")) {
 			found = append(found, value)
 		}
 	}

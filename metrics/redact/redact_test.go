@@ -13,7 +13,7 @@ func TestName(t *testing.T) {
 		"HF_TOKEN", "token", "client_secret", "AWS_SECRET_ACCESS_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "SLURM_JWT", "privateKey",
 		"ssh-key", "SSHKEY", "passphrase", "PGPASSWORD", "WANDB_API_KEY", "cred", "OAUTH2", "NCCL_Vault_Token", "accessKey", "parameters.api_key",
 		"bearer_token", "X-Auth-Token", "AccountKey", "db.password", "csrfToken", "secrets"} {
-		if !Name(name) {
+		if !secretName(name) {
 			t.Errorf("%s does not name a secret", name)
 		}
 	}
@@ -21,7 +21,7 @@ func TestName(t *testing.T) {
 		"kv_token", "attn.key", "cache-key", "cache_key", "key", "KEY", "opt", "sort_key", "NCCL_IB_PKEY", "pad_token", "eosToken", "token_dim", "num_kv_tokens", "secretary",
 		"token_id", "pin", "pass", "auth", "private", "secretary_mode", "tokenise", "keys", "primary.key", "--attn-key", "MAX_TOKEN",
 		"--batch", "keyboard", "monotonic", "--compass", "secondary", "SLURM_JOB_NODELIST", "pinned", "credo"[:3]} {
-		if Name(name) {
+		if secretName(name) {
 			t.Errorf("%s names a secret", name)
 		}
 	}

@@ -58,8 +58,8 @@ var shapes = []shape{
 	// JSON with numbers, or within a text: {"token": 1234}, {\"token\": \"x\"}; "token" => "x"
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)\\*["']\s*[=:]>?\s*(?:\[\s*)?\\*["']?)([^\s"'\\,;}\]]+)`), marks: nameMarks, is: Named},
 	// <password>x</password>; <add key="Password" value="x"/>, {"name": "DB_PASSWORD", "value": "x"}
-	{pattern: regexp.MustCompile(`(<([A-Za-z_][\w:.-]*)(?:\s[^<>]*)?>\s*)([^<>\s](?:[^<>]*[^<>\s])?)\s*</`), marks: nameMarks, is: func(name, secret string) bool { return Name(name) && Named(name, secret) }},
-	{pattern: regexp.MustCompile(`((?i:name|key)\\*["']?\s*[=:]\s*\\*["']?([A-Za-z_][\w.-]*)\\*["']?,?\s*\\*["']?(?i:value)\\*["']?\s*[=:]\s*\\*["']?)([^\s"'\\,;}\]<>]+)`), marks: nameMarks, is: func(name, secret string) bool { return Name(name) && Named(name, secret) }},
+	{pattern: regexp.MustCompile(`(<([A-Za-z_][\w:.-]*)(?:\s[^<>]*)?>\s*)([^<>\s](?:[^<>]*[^<>\s])?)\s*</`), marks: nameMarks, is: func(name, secret string) bool { return secretName(name) && Named(name, secret) }},
+	{pattern: regexp.MustCompile(`((?i:name|key)\\*["']?\s*[=:]\s*\\*["']?([A-Za-z_][\w.-]*)\\*["']?,?\s*\\*["']?(?i:value)\\*["']?\s*[=:]\s*\\*["']?)([^\s"'\\,;}\]<>]+)`), marks: nameMarks, is: func(name, secret string) bool { return secretName(name) && Named(name, secret) }},
 	// token%3Dx, to the next %26
 	{pattern: regexp.MustCompile(`((?:^|%[0-9A-Fa-f]{2}|[^\w.%-])([A-Za-z_][\w.-]*)%(?:25)*3[Dd])((?:[^\s"'&;,%]|%(?:[013-9A-Fa-f][0-9A-Fa-f]|2[0-57-9A-Fa-f]))+)`), marks: nameMarks, is: Named},
 	// PASSWORD = x, password := "x", password=\"x\"
@@ -69,7 +69,7 @@ var shapes = []shape{
 	// PASSWORD=x, --password=x, ?api_key=x&…
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), marks: nameMarks, is: Named},
 	// X-Api-Key: x, password: x
-	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*):\s*)([^\s"',;]+)`), marks: nameMarks, is: func(name, secret string) bool { return Name(name) && Named(name, secret) }, prose: sentence},
+	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*):\s*)([^\s"',;]+)`), marks: nameMarks, is: func(name, secret string) bool { return secretName(name) && Named(name, secret) }, prose: sentence},
 	// --api-key x
 	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)(?:["']?,?\s+["']?|\\*["'],\\*["']))([^\s"'\\-][^\s"'\\]*)`), marks: nameMarks, is: Named},
 }

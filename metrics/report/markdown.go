@@ -46,7 +46,7 @@ func (r *Report) WriteMarkdown(w io.Writer, prefix string) error {
 	}
 	section("Figures")
 	for _, f := range r.Figures {
-		fmt.Fprintf(&b, "### %s\n\n![%s](%s)\n\n%s\n\n", clean.Markdown(f.Title), clean.Markdown(f.Title), url.PathEscape(FigureFile(prefix, f)), clean.Markdown(f.Whole.Caption()))
+		fmt.Fprintf(&b, "### %s\n\n![%s](%s)\n\n%s\n\n", clean.Markdown(f.Title), clean.Markdown(f.Title), url.PathEscape(figureFile(prefix, f)), clean.Markdown(f.Whole.Caption()))
 	}
 	if len(r.NotDrawn) > 0 {
 		b.WriteString("Not drawn:\n\n")
@@ -63,7 +63,7 @@ func (r *Report) WriteMarkdown(w io.Writer, prefix string) error {
 	if len(r.Downloads) > 0 {
 		section("Data")
 		for _, d := range r.Downloads {
-			fmt.Fprintf(&b, "- [%s](%s): %s\n", clean.Markdown(d.Name), url.PathEscape(DataFile(prefix, d)), clean.Markdown(d.About))
+			fmt.Fprintf(&b, "- [%s](%s): %s\n", clean.Markdown(d.Name), url.PathEscape(dataFile(prefix, d)), clean.Markdown(d.About))
 		}
 	}
 	if r.Made != "" {

@@ -74,8 +74,8 @@ type Download struct {
 // embedded is the most bytes of one Download that are part of a page.
 const embedded = 1 << 20
 
-// Narrow is the width, in inches, of a figure for a telephone.
-const Narrow = 3.6
+// narrowRatio is the width, in inches, of a figure for a telephone.
+const narrowRatio = 3.6
 
 // Draw draws a figure in its forms. One that has no narrow form is scaled down
 // on a narrow page.
@@ -88,7 +88,7 @@ func Draw(id string, draw func(figure.Options) (*figure.Drawing, error)) (Drawin
 	if f.Wide, err = draw(figure.Options{NoCaption: true}); err != nil {
 		return Drawing{}, err
 	}
-	if narrow, err := draw(figure.Options{Width: Narrow, NoCaption: true}); err == nil {
+	if narrow, err := draw(figure.Options{Width: narrowRatio, NoCaption: true}); err == nil {
 		f.Narrow = narrow
 	}
 	return f, nil

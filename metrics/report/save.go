@@ -20,12 +20,12 @@ func Format(path string) (string, error) {
 	return ext, nil
 }
 
-// FigureFile is the name of a figure's file beside a Markdown report, prefix
+// figureFile is the name of a figure's file beside a Markdown report, prefix
 // being the report's own name without its extension; DataFile that of its data.
-func FigureFile(prefix string, f Drawing) string { return prefix + "-" + f.ID + ".svg" }
+func figureFile(prefix string, f Drawing) string { return prefix + "-" + f.ID + ".svg" }
 
-// DataFile returns the name of a file of data next to a report.
-func DataFile(prefix string, d Download) string { return prefix + "-" + d.Name }
+// dataFile returns the name of a file of data next to a report.
+func dataFile(prefix string, d Download) string { return prefix + "-" + d.Name }
 
 // Save writes the report in the format of the path's extension and returns the files
 // written, the text last. Next to a page are data over 1 MiB; next to Markdown, all
@@ -38,7 +38,7 @@ func (r *Report) Save(path string, put func(path string, content []byte) error) 
 	dir, prefix := filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	for i, d := range r.Downloads {
 		if format != "html" || len(d.Data) > embedded {
-			r.Downloads[i].File = DataFile(prefix, d)
+			r.Downloads[i].File = dataFile(prefix, d)
 		}
 	}
 	var text bytes.Buffer
@@ -53,7 +53,7 @@ func (r *Report) Save(path string, put func(path string, content []byte) error) 
 	}
 	if format != "html" {
 		for _, f := range r.Figures {
-			name := filepath.Join(dir, FigureFile(prefix, f))
+			name := filepath.Join(dir, figureFile(prefix, f))
 			if err := f.Whole.Save(name, put); err != nil {
 				return files, err
 			}

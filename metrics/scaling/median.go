@@ -14,7 +14,7 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 			return Estimate{}, fmt.Errorf("cannot take a median of %g", x)
 		}
 	}
-	r, err := Reached(xs, confidence)
+	r, err := reachedBy(xs, confidence)
 	if err == nil && r.Median == nil {
 		err = fmt.Errorf("cannot take a median of no runs")
 	}

@@ -161,7 +161,7 @@ func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 		}
 		return e, why
 	}
-	e := Quotient(a.Median, b.Median)
+	e := quotient(a.Median, b.Median)
 	if e == nil || !isRate(e.Value) {
 		return nil, NoGain
 	}
@@ -177,7 +177,7 @@ func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 			return refuse(why, text)
 		}
 		a.Median, b.Median = medianOfRuns(x, a.byNode, confidence), medianOfRuns(y, b.byNode, confidence)
-		if e = Quotient(a.Median, b.Median); e == nil || !isRate(e.Value) {
+		if e = quotient(a.Median, b.Median); e == nil || !isRate(e.Value) {
 			return nil, NoGain
 		}
 		e.Adjusted = true

@@ -20,7 +20,7 @@ const (
 	noUpperEnd = "with so many runs that miss the target the interval has no upper end"
 )
 
-// Reached is the median time to a target, or what it costs, from all runs of a
+// reachedBy is the median time to a target, or what it costs, from all runs of a
 // point, +Inf for one that missed it; nothing without runs. Confidence is the level asked; 0 is 0.95.
 //
 // A run that misses ranks later than all that reach it (MLPerf Training rules), so that
@@ -29,7 +29,7 @@ const (
 // 38, 1982) for runs that go on for longer than any that reaches it. Where half of the
 // runs or more miss, there is no median. Where so many miss that the interval would end
 // at one of them, there is no interval.
-func Reached(xs []float64, confidence float64) (Reach, error) {
+func reachedBy(xs []float64, confidence float64) (Reach, error) {
 	return ReachedOn(xs, nil, confidence)
 }
 
@@ -147,9 +147,9 @@ func RatioOfSets(a, b Sample, confidence float64) *Estimate {
 	return RatioOf(a, b, confidence)
 }
 
-// Quotient is one median over another, with its interval; see ratioInterval. nil
+// quotient is one median over another, with its interval; see ratioInterval. nil
 // where it is none.
-func Quotient(a, b *Estimate) *Estimate {
+func quotient(a, b *Estimate) *Estimate {
 	if a == nil || b == nil || b.Value == 0 {
 		return nil
 	}

@@ -309,9 +309,9 @@ func separating(all []*Observation, ignored map[string]bool) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// Varying are the parameters in which some points differ, in order: not those
+// varyingKeys are the parameters in which some points differ, in order: not those
 // that follow from the number of workers or the repeat, or only name the study.
-func Varying(points []map[string]any) []string {
+func varyingKeys(points []map[string]any) []string {
 	first := map[string]string{}
 	differ := map[string]bool{}
 	for i, p := range points {
@@ -342,7 +342,7 @@ func Varying(points []map[string]any) []string {
 func VaryingWithin(studies map[string][]map[string]any) []string {
 	vary := map[string]bool{}
 	for _, points := range studies {
-		for _, key := range Varying(points) {
+		for _, key := range varyingKeys(points) {
 			vary[key] = true
 		}
 	}

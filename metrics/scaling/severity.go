@@ -54,8 +54,8 @@ var severities = []struct {
 	{regexp.MustCompile(`^left out \d+ runs?: a later attempt `), Minor},
 }
 
-// SeverityOf ranks the text of a warning, without its series and places.
-func SeverityOf(text string) Severity {
+// severityOf ranks the text of a warning, without its series and places.
+func severityOf(text string) Severity {
 	for _, s := range severities {
 		if s.pattern.MatchString(text) {
 			return s.of
@@ -69,7 +69,7 @@ func (r Remark) Severity() Severity {
 	if r.Chance {
 		return Remarkable
 	}
-	return SeverityOf(r.Text)
+	return severityOf(r.Text)
 }
 
 // unsteady matches the warnings of a run whose speed changed, and how many per cent.

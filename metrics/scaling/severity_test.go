@@ -25,7 +25,7 @@ func TestSeverity(t *testing.T) {
 		"initialisation was not recorded; times and costs exclude it":                        Minor,
 		"the base is one worker, which exchanges no gradients: efficiency includes the cost": Remarkable,
 	} {
-		if got := SeverityOf(text); got != want {
+		if got := severityOf(text); got != want {
 			t.Errorf("%q has severity %d, want %d", text, got, want)
 		}
 	}

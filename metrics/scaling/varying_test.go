@@ -27,7 +27,7 @@ func TestVarying(t *testing.T) {
 			{"workers": int64(2), "nodes": int64(2), "study.repeat": int64(2), "study.name": "b", "batch": int64(8)},
 		}, nil},
 	} {
-		if got := Varying(c.points); !slices.Equal(got, c.want) {
+		if got := varyingKeys(c.points); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -34,7 +34,7 @@ func Beat(path string) (stop func()) {
 // beat writes a file's text over itself, which gives it the file server's time;
 // utimes would set that of this host.
 func beat(path string) error {
-	f, err := OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW)
+	f, err := openFile(path, os.O_RDWR|syscall.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}
@@ -61,12 +61,12 @@ func Age(path, temporary string) (age time.Duration, err error) {
 
 func ageOnce(path, temporary string) (time.Duration, error) {
 	// A network file system looks at the file's time again when it is opened.
-	f, err := OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW)
+	f, err := openFile(path, os.O_RDONLY|syscall.O_NOFOLLOW)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	reference, err := CreateTemp(temporary, ".new-", 0o600)
+	reference, err := createTemp(temporary, ".new-", 0o600)
 	if err != nil {
 		return 0, err
 	}

@@ -99,7 +99,7 @@ func openLeaseOnce(path string, flag int) (leaseState, *os.File, error) {
 	if !info.Mode().IsRegular() { // even the opening of some devices does something
 		return unnamed(path, info), nil, nil
 	}
-	f, err := OpenFile(path, flag|syscall.O_NOFOLLOW)
+	f, err := openFile(path, flag|syscall.O_NOFOLLOW)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrNotRegular) {
 		return unnamed(path, info), nil, nil
 	}

@@ -88,9 +88,9 @@ func same(info fs.FileInfo, path string) (ok bool) {
 	return ok
 }
 
-// Link gives the file own a second name, path. The error is fs.ErrExist when
+// linkTo gives the file own a second name, path. The error is fs.ErrExist when
 // another file has it, errors.ErrUnsupported where there are no hard links.
-func Link(own, path string) error {
+func linkTo(own, path string) error {
 	mine, err := os.Lstat(own)
 	if err != nil {
 		return err
@@ -151,8 +151,8 @@ func MkdirTemp(dir, prefix string, mode fs.FileMode) (string, error) {
 	return path, nil
 }
 
-// CreateTemp opens a new file of such a name for writing.
-func CreateTemp(dir, prefix string, mode fs.FileMode) (*os.File, error) {
+// createTemp opens a new file of such a name for writing.
+func createTemp(dir, prefix string, mode fs.FileMode) (*os.File, error) {
 	// Not O_EXCL: the name is ours, and made by a request whose reply was lost
 	// it would be said to exist.
 	return os.OpenFile(filepath.Join(dir, prefix+rand.Text()), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, mode)
@@ -161,7 +161,7 @@ func CreateTemp(dir, prefix string, mode fs.FileMode) (*os.File, error) {
 // Create makes a file with that content, which nobody sees in part. The error is
 // fs.ErrExist when there is one.
 func Create(path string, content []byte, mode fs.FileMode) error {
-	f, err := CreateTemp(filepath.Dir(path), ".new-", mode)
+	f, err := createTemp(filepath.Dir(path), ".new-", mode)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func Create(path string, content []byte, mode fs.FileMode) error {
 // fs.ErrExist when there is. Without hard links path is a copy, which can be seen
 // half written, and a reply that was lost is taken for another's file.
 func Put(own, path string) error {
-	if err := Link(own, path); !errors.Is(err, errors.ErrUnsupported) {
+	if err := linkTo(own, path); !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	return copyTo(own, path)

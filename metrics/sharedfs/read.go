@@ -15,12 +15,12 @@ var ErrNotRegular = errors.New("not a regular file")
 
 // Open opens a regular file for reading, symbolic links followed. Anything else
 // of that name is a *fs.PathError, and is not waited for.
-func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY) }
+func Open(path string) (*os.File, error) { return openFile(path, os.O_RDONLY) }
 
-// OpenFile is Open with flags of open(2), none of which makes a file. With
+// openFile is Open with flags of open(2), none of which makes a file. With
 // syscall.O_NOFOLLOW a symbolic link is no regular file. A file that is replaced
 // on another host meanwhile is opened as it then is.
-func OpenFile(path string, flag int) (f *os.File, err error) {
+func openFile(path string, flag int) (f *os.File, err error) {
 	err = RetryStale(func() error { f, err = openOnce(path, flag); return err })
 	return f, err
 }

@@ -60,12 +60,12 @@ func TestOnlyRegularFiles(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"fifo": "a socket or a FIFO", "folder": "a folder", "zero": "a device"} {
-		if _, err := OpenFile(at(name), os.O_WRONLY); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), want) {
+		if _, err := openFile(at(name), os.O_WRONLY); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s to write: %v, want %q", name, err, want)
 		}
 	}
 	for _, name := range []string{"link", "zero", "dangling", "loop"} {
-		if _, err := OpenFile(at(name), os.O_RDWR|syscall.O_NOFOLLOW); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "a symbolic link") {
+		if _, err := openFile(at(name), os.O_RDWR|syscall.O_NOFOLLOW); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "a symbolic link") {
 			t.Errorf("%s, links not followed: %v", name, err)
 		}
 	}

@@ -72,5 +72,5 @@ func create(path string, perm fs.FileMode) (*os.File, error) {
 	if before, err := os.Stat(path); err == nil && before.Mode().IsRegular() {
 		perm &= before.Mode().Perm() | ModeScript // what the owner may do stays
 	}
-	return CreateTemp(filepath.Dir(path), ".new-", perm)
+	return createTemp(filepath.Dir(path), ".new-", perm)
 }

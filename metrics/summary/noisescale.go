@@ -29,9 +29,9 @@ import (
 // NoiseScaleLevel is the probability that an interval is made for.
 const NoiseScaleLevel = 0.95
 
-// MinNoiseBlocks is how many blocks an interval needs: with fewer, how much they
+// minNoiseBlocks is how many blocks an interval needs: with fewer, how much they
 // scatter is hardly known.
-const MinNoiseBlocks = 6
+const minNoiseBlocks = 6
 
 // A Block is the mean of the squared norms over some neighbouring steps. Steps
 // are taken together in blocks so that an epoch of any length is a few numbers,
@@ -109,9 +109,9 @@ func EstimateNoiseScale(blocks []NoiseBlock, small, large int) (NoiseScaleEstima
 	default:
 		e.Samples = knownNoise(sumU / sumV)
 	}
-	if len(blocks) < MinNoiseBlocks {
+	if len(blocks) < minNoiseBlocks {
 		if e.Why == "" {
-			e.Why = fmt.Sprintf("an interval needs %d blocks of steps; there are %d", MinNoiseBlocks, len(blocks))
+			e.Why = fmt.Sprintf("an interval needs %d blocks of steps; there are %d", minNoiseBlocks, len(blocks))
 		}
 		return e, nil
 	}

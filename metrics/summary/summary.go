@@ -233,7 +233,7 @@ func (r *Outcome) steady(in Input) {
 	for i, s := range in.Steps {
 		durations[i] = s.Duration
 	}
-	cut, err := Warmup(durations)
+	cut, err := warmupEnd(durations)
 	if err != nil {
 		r.Why[measure.Throughput] = "no steady state: " + err.Error()
 		return

@@ -29,7 +29,7 @@ func TestTruthOfShortRuns(t *testing.T) {
 						for i := range durations {
 							durations[i] = draw(r.NormFloat64())
 						}
-						if c, err := Warmup(durations); err == nil && len(c.Warnings) > 0 {
+						if c, err := warmupEnd(durations); err == nil && len(c.Warnings) > 0 {
 							warned++
 						}
 					}

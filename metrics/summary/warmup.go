@@ -45,7 +45,7 @@ type Cut struct {
 	Warnings []string
 }
 
-// Warmup finds how many of the first steps are warm-up, from the steps' durations
+// warmupEnd finds how many of the first steps are warm-up, from the steps' durations
 // in order. The error says, in words, why the run has no throughput.
 //
 // Warm-up is slow: a step is left out as long as the median of the few from it on
@@ -58,7 +58,7 @@ type Cut struct {
 // batches of five it sees no ramp in runs of 15 to 40 steps. And it cuts where
 // the rest scatters least, so that a run which something disturbed counts as fast
 // as one which nothing did.
-func Warmup(durations []float64) (Cut, error) {
+func warmupEnd(durations []float64) (Cut, error) {
 	n := len(durations)
 	if n < minSteady {
 		return Cut{}, fmt.Errorf("%d steps were reported by every rank, at least %d are needed", n, minSteady)

@@ -69,7 +69,7 @@ func TestWarmup(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := Warmup(test.durations)
+			got, err := warmupEnd(test.durations)
 			switch {
 			case test.why == "" && err != nil:
 				t.Fatalf("no throughput: %v", err)
@@ -164,7 +164,7 @@ func TestWarmupOfNoise(t *testing.T) {
 				x[i] *= 5 // a hiccup now and then
 			}
 		}
-		w, err := Warmup(x)
+		w, err := warmupEnd(x)
 		if err != nil {
 			lost++
 		}
@@ -188,7 +188,7 @@ func FuzzWarmup(f *testing.F) {
 		for i, b := range data {
 			x[i] = float64(b)
 		}
-		w, err := Warmup(x)
+		w, err := warmupEnd(x)
 		if err == nil && (w.Warmup < 0 || 2*w.Warmup > len(x) || len(x)-w.Warmup < minSteady) {
 			t.Errorf("warm-up of %d in %d steps", w.Warmup, len(x))
 		}

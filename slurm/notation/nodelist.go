@@ -15,13 +15,13 @@ import (
 // one expression expands to is bounded, and the bound is checked before
 // anything is made.
 
-// MaxHosts is how many hosts one expression may stand for; Slurm's own limit on a
+// maxHosts is how many hosts one expression may stand for; Slurm's own limit on a
 // range is the same.
-const MaxHosts = 1 << 16
+const maxHosts = 1 << 16
 
 // maxLength is the longest expression that is read, in bytes: Max names of a
 // generous length each, written out in full.
-const maxLength = MaxHosts * 64
+const maxLength = maxHosts * 64
 
 // maxDigits is how many digits a number in a range may have: any such number
 // fits an int64.
@@ -50,8 +50,8 @@ func ExpandHosts(expression string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("node list %s: %w", short(expression), err)
 		}
-		if count > MaxHosts-len(hosts) {
-			return nil, fmt.Errorf("node list %s: names more than %d hosts", short(expression), MaxHosts)
+		if count > maxHosts-len(hosts) {
+			return nil, fmt.Errorf("node list %s: names more than %d hosts", short(expression), maxHosts)
 		}
 		hosts = appendProduct(hosts, "", parts)
 	}
@@ -129,10 +129,10 @@ func parse(term string) (parts []part, count int, err error) {
 				return nil, 0, err
 			}
 			p.ranges = append(p.ranges, r)
-			sum = min(sum+min(r.high-r.low, MaxHosts)+1, MaxHosts+1)
+			sum = min(sum+min(r.high-r.low, maxHosts)+1, maxHosts+1)
 		}
 		parts = append(parts, p)
-		count = min(count*int(sum), MaxHosts+1)
+		count = min(count*int(sum), maxHosts+1)
 		rest = tail
 	}
 	return parts, count, nil

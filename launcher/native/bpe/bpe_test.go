@@ -35,7 +35,7 @@ func TestAsTokenizersDoes(t *testing.T) {
 		if err := json.Unmarshal(files[name], &expected); err != nil {
 			t.Fatal(err)
 		}
-		tokenizer, err := Read(filepath.Join("testdata", name))
+		tokenizer, err := readTokenizer(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestEncodeAll(t *testing.T) {
 	}
 	text := strings.Repeat(string(whole)+"\n\n  \n", 1+piece/len(whole)) + strings.Repeat("f(x)\n\n\nclass A:\n  x\n\n", piece/10)
 	for _, name := range []string{"gpt2.json", "llama3.json"} {
-		tokenizer, err := Read(filepath.Join("testdata", name))
+		tokenizer, err := readTokenizer(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,12 +119,12 @@ func TestRefused(t *testing.T) {
 		if bad == string(good) {
 			t.Fatalf("%s is not in the file", change[0])
 		}
-		if _, err := Parse([]byte(bad)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := parse([]byte(bad)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", change[1], err, says)
 		}
 	}
 	old := strings.Replace(string(good), `["Ġ","t"]`, `"Ġ t"`, 1) // as until 2024
-	if _, err := Parse([]byte(old)); err != nil {
+	if _, err := parse([]byte(old)); err != nil {
 		t.Error(err)
 	}
 }
@@ -148,7 +148,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		tokenizer, err := Parse(text)
+		tokenizer, err := parse(text)
 		if err != nil {
 			return
 		}

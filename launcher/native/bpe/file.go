@@ -113,9 +113,9 @@ func (t *two) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Read reads a tokenizer.json. Its errors name the file and what of it is not
+// readTokenizer reads a tokenizer.json. Its errors name the file and what of it is not
 // supported.
-func Read(path string) (*Tokenizer, error) {
+func readTokenizer(path string) (*Tokenizer, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -128,15 +128,15 @@ func Read(path string) (*Tokenizer, error) {
 	if len(text) > largestFile {
 		return nil, fmt.Errorf("%s has more than %d MiB; a tokenizer.json has some", path, largestFile>>20)
 	}
-	t, err := Parse(text)
+	t, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return t, nil
 }
 
-// Parse reads the text of a tokenizer.json.
-func Parse(text []byte) (*Tokenizer, error) {
+// parse reads the text of a tokenizer.json.
+func parse(text []byte) (*Tokenizer, error) {
 	var f file
 	if err := json.Unmarshal(text, &f); err != nil {
 		return nil, fmt.Errorf("not a tokenizer.json: %w", err)

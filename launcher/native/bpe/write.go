@@ -41,7 +41,7 @@ type File struct {
 // the folder dir, which it makes, by a tokenizer.json. It refuses to write over files
 // that are there.
 func Write(dir, from, tokenizer string) ([]File, *Tokenizer, error) {
-	t, err := Read(tokenizer)
+	t, err := readTokenizer(tokenizer)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -226,7 +226,7 @@ func (r *runner) measure(c Call) (BenchRow, error) {
 	}
 	result.distribution(seconds)
 	result.AlgBW = float64(result.Bytes) / result.Median
-	result.BusBW = result.AlgBW * BusFactor(c.Op, r.size)
+	result.BusBW = result.AlgBW * busFactor(c.Op, r.size)
 	return result, r.check(c)
 }
 
@@ -275,10 +275,10 @@ func (t *BenchRow) distribution(seconds []float64) {
 	t.P99 = seconds[int(math.Ceil(0.99*float64(n)))-1]
 }
 
-// BusFactor is what algorithmic bandwidth is multiplied by to give bus
+// busFactor is what algorithmic bandwidth is multiplied by to give bus
 // bandwidth, by which a collective can be held against the speed of a link
 // whatever the number of ranks (nccl-tests, doc/PERFORMANCE.md).
-func BusFactor(op Op, ranks int) float64 {
+func busFactor(op Op, ranks int) float64 {
 	n := float64(ranks)
 	switch op {
 	case AllReduce:

@@ -174,7 +174,7 @@ func TestBusFactor(t *testing.T) {
 		ranks int
 		want  float64
 	}{{AllReduce, 2, 1}, {AllReduce, 8, 1.75}, {ReduceScatter, 2, 0.5}, {AllGather, 8, 0.875}, {Broadcast, 8, 1}} {
-		if got := BusFactor(c.op, c.ranks); got != c.want {
+		if got := busFactor(c.op, c.ranks); got != c.want {
 			t.Errorf("BusFactor(%s, %d) = %g, want %g", c.op, c.ranks, got, c.want)
 		}
 	}

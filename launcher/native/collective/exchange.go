@@ -24,9 +24,9 @@ func view[T number](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
 }
 
-// Share is the part [from, to) of an array of n elements that belongs to a rank
+// shareOf is the part [from, to) of an array of n elements that belongs to a rank
 // in ReduceScatter and AllGather: as near to n/size elements as can be.
-func Share(rank, size, n int) (from, to int) { return rank * n / size, (rank + 1) * n / size }
+func shareOf(rank, size, n int) (from, to int) { return rank * n / size, (rank + 1) * n / size }
 
 // directBytes is the longest array that every rank of a node sums up whole: one
 // round instead of two, at the price of summing the same on every rank. Two ranks

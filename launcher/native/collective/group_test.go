@@ -192,7 +192,7 @@ func TestReduceScatter(t *testing.T) {
 				for _, length := range lengths {
 					in := inputs(size, length)
 					src := append([]float32(nil), in[g.Rank()]...)
-					from, to := Share(g.Rank(), size, length)
+					from, to := shareOf(g.Rank(), size, length)
 					share := make([]float32, to-from)
 					if err := g.ReduceScatter(context.Background(), share, src); err != nil {
 						return err
@@ -222,7 +222,7 @@ func TestAllGather(t *testing.T) {
 			noErrors(t, w.together(t, size, Options{}, func(g *Group) error {
 				for _, length := range lengths {
 					want := inputs(1, length)[0]
-					from, to := Share(g.Rank(), size, length)
+					from, to := shareOf(g.Rank(), size, length)
 					all := make([]float32, length)
 					if err := g.AllGather(context.Background(), all, want[from:to]); err != nil {
 						return err
@@ -592,11 +592,11 @@ func TestDifferentCollectives(t *testing.T) {
 			},
 			"reduce-scatter": func(g *Group, v []float32) error {
 				v = v[:10+10*g.Rank()]
-				from, to := Share(g.Rank(), g.Size(), len(v))
+				from, to := shareOf(g.Rank(), g.Size(), len(v))
 				return g.ReduceScatter(context.Background(), v[from:to], v)
 			},
 			"all-gather and reduce-scatter": func(g *Group, v []float32) error {
-				from, to := Share(g.Rank(), g.Size(), len(v))
+				from, to := shareOf(g.Rank(), g.Size(), len(v))
 				if g.Rank() == 0 {
 					return g.AllGather(context.Background(), v, v[from:to])
 				}
@@ -623,7 +623,7 @@ func TestNoAllocations(t *testing.T) {
 	everyWay(t, func(t *testing.T, w way) {
 		noErrors(t, w.together(t, 4, Options{}, func(g *Group) error {
 			v, d, ctx := make([]float32, 10_000), []float64{1}, t.Context()
-			from, to := Share(g.Rank(), g.Size(), len(v))
+			from, to := shareOf(g.Rank(), g.Size(), len(v))
 			var err error
 			all := func() {
 				err = errors.Join(err, g.AllReduce(ctx, v), g.AllReduce(ctx, v[:10]), g.AllReduceFloat64(ctx, d),

@@ -82,7 +82,7 @@ func (g *Group) spread(b []byte) error {
 // sums, in dst. All ranks' src have the same length, dst that of the rank's
 // share. dst may be that share of src itself; else src is left as it is.
 func (g *Group) ReduceScatter(ctx context.Context, dst, src []float32) error {
-	from, to := Share(g.rank, g.size, len(src))
+	from, to := shareOf(g.rank, g.size, len(src))
 	if len(dst) != to-from {
 		return fmt.Errorf("reduce-scatter of %d elements: rank %d of %d gets %d of them, not %d", len(src), g.rank, g.size, to-from, len(dst))
 	}
@@ -93,7 +93,7 @@ func (g *Group) ReduceScatter(ctx context.Context, dst, src []float32) error {
 		}
 		work := g.workspace(len(src))
 		for i, r := range g.order {
-			from, to := Share(r, g.size, len(src))
+			from, to := shareOf(r, g.size, len(src))
 			copy(work[g.ofRanks[i]:], src[from:to])
 		}
 		if g.node != nil {
@@ -122,7 +122,7 @@ func (g *Group) ReduceScatter(ctx context.Context, dst, src []float32) error {
 // ranks' dst have the same length, src that of the rank's share. src may be that
 // share of dst itself.
 func (g *Group) AllGather(ctx context.Context, dst, src []float32) error {
-	from, to := Share(g.rank, g.size, len(dst))
+	from, to := shareOf(g.rank, g.size, len(dst))
 	if len(src) != to-from {
 		return fmt.Errorf("all-gather of %d elements: rank %d of %d brings %d of them, not %d", len(dst), g.rank, g.size, to-from, len(src))
 	}
@@ -148,7 +148,7 @@ func (g *Group) AllGather(ctx context.Context, dst, src []float32) error {
 		}
 		if !g.inOrder {
 			for i, r := range g.order {
-				from, to := Share(r, g.size, len(dst))
+				from, to := shareOf(r, g.size, len(dst))
 				copy(dst[from:to], work[g.ofRanks[i]:])
 			}
 		}
@@ -165,7 +165,7 @@ func (g *Group) AllGather(ctx context.Context, dst, src []float32) error {
 func (g *Group) cut(n int) {
 	g.ofRanks, g.ofNodes = append(g.ofRanks[:0], 0), g.ofNodes[:0]
 	for i, r := range g.order {
-		from, to := Share(r, g.size, n)
+		from, to := shareOf(r, g.size, n)
 		g.ofRanks = append(g.ofRanks, g.ofRanks[i]+to-from)
 	}
 	for _, first := range g.firsts {

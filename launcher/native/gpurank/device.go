@@ -23,9 +23,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// ShareVariable set to 1 lets several ranks of a host use its one GPU, to see
+// shareVariable set to 1 lets several ranks of a host use its one GPU, to see
 // that results are right. Nothing that is then measured is of any hardware.
-const ShareVariable = "SCALEBENCH_SHARE_GPU"
+const shareVariable = "SCALEBENCH_SHARE_GPU"
 
 // A Seat is one rank's. It belongs on the goroutine that took it, which is locked
 // to its thread.
@@ -49,7 +49,7 @@ func Open(ctx context.Context, g *collective.Group, w world.World, timeout time.
 	if err != nil {
 		return nil, err
 	}
-	if getenv(ShareVariable) == "1" {
+	if getenv(shareVariable) == "1" {
 		for name, value := range library.Sharing(w.Rank) {
 			if err := os.Setenv(name, value); err != nil {
 				return nil, err
@@ -81,7 +81,7 @@ func Open(ctx context.Context, g *collective.Group, w world.World, timeout time.
 // OpenAlone takes a GPU and no communicator: for a rank that has no other to reduce
 // with. It needs no NCCL.
 func OpenAlone(w world.World, getenv func(string) string) (*Rank, error) {
-	s := &Rank{shared: getenv(ShareVariable) == "1"}
+	s := &Rank{shared: getenv(shareVariable) == "1"}
 	var err error
 	if s.driver, err = cuda.Open(getenv); err != nil {
 		return nil, err

@@ -17,14 +17,14 @@ import (
 // moves and reduces what it is told to, on a GPU or with the fake. It measures only
 // what calls cost on the host.
 
-// MostRanks is how many ranks keep the results small enough to be exact in every
+// mostRanks is how many ranks keep the results small enough to be exact in every
 // type. NCCL multiplies floating-point averages by 1/ranks, which is exact for 1,
 // 2 and 4; for 3 the double's, which divides, are exact.
-const MostRanks = 4
+const mostRanks = 4
 
-// ProofTypes are those that the proof covers: all but the two of 8 bits with a point,
+// proofTypes are those that the proof covers: all but the two of 8 bits with a point,
 // in which sums are hardly ever exact.
-var ProofTypes = []nccl.DataType{nccl.Int8, nccl.Uint8, nccl.Int32, nccl.Uint32, nccl.Int64, nccl.Uint64, nccl.Float16, nccl.Float32, nccl.Float64, nccl.BFloat16}
+var proofTypes = []nccl.DataType{nccl.Int8, nccl.Uint8, nccl.Int32, nccl.Uint32, nccl.Int64, nccl.Uint64, nccl.Float16, nccl.Float32, nccl.Float64, nccl.BFloat16}
 
 // counts are lengths in elements. The last takes several rounds through NCCL's
 // buffers, for the two types that are moved most.
@@ -40,7 +40,7 @@ const most = 70_000
 // ProofChecks are how many results RunProof compares: for every type and length all-reduce
 // and reduce-scatter with five reductions, all-gather and broadcast, each in
 // place and out of place.
-var ProofChecks = (3*len(ProofTypes) + 2) * (5*2 + 2) * 2
+var ProofChecks = (3*len(proofTypes) + 2) * (5*2 + 2) * 2
 
 // ProofRank is a rank with what it works with.
 type ProofRank struct {
@@ -64,8 +64,8 @@ const mostWrong = 5
 func RunProof(ctx context.Context, s ProofRank, perturb int) (ProofOutcome, error) {
 	r := &run{ProofRank: s, ctx: ctx, perturb: perturb}
 	rank, size := s.Comm.Rank(), s.Comm.Size()
-	if size > MostRanks {
-		return r.ProofOutcome, fmt.Errorf("a proof takes at most %d ranks, not %d", MostRanks, size)
+	if size > mostRanks {
+		return r.ProofOutcome, fmt.Errorf("a proof takes at most %d ranks, not %d", mostRanks, size)
 	}
 	for i := range r.buffers {
 		var err error
@@ -75,7 +75,7 @@ func RunProof(ctx context.Context, s ProofRank, perturb int) (ProofOutcome, erro
 		defer s.Device.Free(r.buffers[i])
 	}
 	root := size - 1
-	for _, t := range ProofTypes {
+	for _, t := range proofTypes {
 		signed := t != nccl.Uint8 && t != nccl.Uint32 && t != nccl.Uint64
 		for _, n := range counts(t) {
 			for _, r.inPlace = range []bool{false, true} {

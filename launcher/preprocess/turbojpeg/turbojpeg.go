@@ -54,13 +54,13 @@ type Library struct {
 	library *dl.Library
 }
 
-// Variable names the library's file, where it is none of the system's.
-const Variable = "SCALEBENCH_TURBOJPEG"
+// variable names the library's file, where it is none of the system's.
+const variable = "SCALEBENCH_TURBOJPEG"
 
 // Open loads the file that Variable names, else the system's.
 func Open(getenv func(string) string) (*Library, error) {
 	candidates := []string{"libturbojpeg.so.0", "libturbojpeg.so"}
-	if own := getenv(Variable); own != "" {
+	if own := getenv(variable); own != "" {
 		candidates = []string{own}
 	}
 	// Never freed: a Library lives as long as the process.
@@ -77,7 +77,7 @@ func Open(getenv func(string) string) (*Library, error) {
 	}
 	var err error
 	if l.library, err = dl.Open("libjpeg-turbo", candidates, symbols); err != nil {
-		return nil, fmt.Errorf("%w (Debian's package libturbojpeg0 has it; %s names its file elsewhere)", err, Variable)
+		return nil, fmt.Errorf("%w (Debian's package libturbojpeg0 has it; %s names its file elsewhere)", err, variable)
 	}
 	return l, nil
 }

@@ -32,9 +32,9 @@ type Load struct {
 // lagOfLimit is the part of a limit by which a probe may be sent late at P99.
 const lagOfLimit = 0.05
 
-// Loads are those that a workload lists, in the order in which they are measured:
+// loadsOf are those that a workload lists, in the order in which they are measured:
 // for each batch the closed loops first, since they find the capacity.
-func Loads(w study.Serve) []Load {
+func loadsOf(w study.Serve) []Load {
 	var list []Load
 	for _, batch := range w.Batch {
 		for _, n := range slices.Sorted(slices.Values(w.Threads)) {
@@ -116,7 +116,7 @@ func (s *Service) Measure(ctx context.Context, w study.Serve) error {
 	if err := s.Phase("warm"); err != nil {
 		return err
 	}
-	loads := Loads(w)
+	loads := loadsOf(w)
 	capacity := map[int]float64{} // by batch
 	var all tally
 	for i, l := range loads {

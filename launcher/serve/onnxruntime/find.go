@@ -11,9 +11,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/python"
 )
 
-// Variable names an environment variable with the library's file, instead of those that
+// libraryVariable names an environment variable with the library's file, instead of those that
 // Find looks for.
-const Variable = "SCALEBENCH_ONNXRUNTIME"
+const libraryVariable = "SCALEBENCH_ONNXRUNTIME"
 
 // Found is where the library may be.
 type Found struct {
@@ -29,13 +29,13 @@ print(spec.submodule_search_locations[0] if spec and spec.submodule_search_locat
 // Find looks for the library: the file that Variable names, else the one in Python's
 // package onnxruntime, if that interpreter has it, else what the dynamic linker finds.
 func Find(ctx context.Context, interpreter string, getenv func(string) string) Found {
-	if own := getenv(Variable); own != "" {
-		return Found{[]string{own}, Variable + " names it"}
+	if own := getenv(libraryVariable); own != "" {
+		return Found{[]string{own}, libraryVariable + " names it"}
 	}
 	system := []string{"libonnxruntime.so", "libonnxruntime.so.1"}
 	text, err := python.Ask(ctx, interpreter, python.Question{Program: where, Imports: true, Limit: time.Minute})
 	folder := strings.TrimSpace(string(text))
-	advice := fmt.Sprintf("install it with `%s -m pip install --upgrade onnxruntime`, or set %s to its file", interpreter, Variable)
+	advice := fmt.Sprintf("install it with `%s -m pip install --upgrade onnxruntime`, or set %s to its file", interpreter, libraryVariable)
 	switch {
 	case err != nil:
 		return Found{system, fmt.Sprintf("%s does not say where its package onnxruntime is: %v; %s", interpreter, err, advice)}

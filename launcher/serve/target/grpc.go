@@ -36,8 +36,8 @@ type GRPC struct {
 // service is where the protocol's calls are.
 const service = "/inference.GRPCInferenceService/"
 
-// NewGRPC asks servers (grpc://HOST:PORT) for a model's answer to inputs.
-func NewGRPC(servers []string, m *Model, in Inputs) (*GRPC, error) {
+// newGRPC asks servers (grpc://HOST:PORT) for a model's answer to inputs.
+func newGRPC(servers []string, m *Model, in Inputs) (*GRPC, error) {
 	requests, known, err := m.requests(in)
 	if err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func NewGRPC(servers []string, m *Model, in Inputs) (*GRPC, error) {
 	return g, nil
 }
 
-// ReadyGRPC is Ready for servers that are asked over gRPC.
-func ReadyGRPC(ctx context.Context, servers []string, model string) (*Model, error) {
+// awaitGRPC is Ready for servers that are asked over gRPC.
+func awaitGRPC(ctx context.Context, servers []string, model string) (*Model, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("no URL")
 	}

@@ -107,7 +107,7 @@ func TestReadyGRPC(t *testing.T) {
 				5, message(1, "n", 2, "INT64", 3, sizes(-1))),
 		}[method], nil
 	})
-	m, err := ReadyGRPC(t.Context(), []string{at}, "m")
+	m, err := awaitGRPC(t.Context(), []string{at}, "m")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestReadyGRPC(t *testing.T) {
 		t.Errorf("-want +asked\n%s", diff)
 	}
 	for address, want := range map[string]string{"http://h:1": "one is grpc://HOST:PORT", "grpc://h": "one is grpc://HOST:PORT", "grpc://u:secret@h:1": "one is grpc://HOST:PORT", "grpc://h:1/x": "one is grpc://HOST:PORT"} {
-		if _, err := ReadyGRPC(t.Context(), []string{address}, "m"); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if _, err := awaitGRPC(t.Context(), []string{address}, "m"); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: error %v", address, err)
 		}
 	}
@@ -140,7 +140,7 @@ func answeringGRPC(t *testing.T, answers ...func() ([]byte, error)) *GRPC {
 		}
 		return answers[min(int(calls.Add(1)), len(answers))-1]()
 	})
-	g, err := NewGRPC([]string{at}, model(t), Inputs{Batch: 2})
+	g, err := newGRPC([]string{at}, model(t), Inputs{Batch: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func askGRPC(g *GRPC) error {
 func TestGRPC(t *testing.T) {
 	var request []byte
 	at := serveGRPC(t, func(_ string, r []byte) ([]byte, error) { request = r; return rightMessage(), nil })
-	g, err := NewGRPC([]string{at}, model(t), Inputs{Batch: 2, Seed: 3})
+	g, err := newGRPC([]string{at}, model(t), Inputs{Batch: 2, Seed: 3})
 	if err == nil {
 		err = g.Learn(soon())
 	}
@@ -271,7 +271,7 @@ func TestGRPCFailures(t *testing.T) {
 	defer server.Stop()
 	calls := &accepted{Listener: l, connections: make(chan net.Conn, 2)}
 	go func() { _ = server.Serve(calls) }()
-	g, err = NewGRPC([]string{"grpc://" + l.Addr().String()}, model(t), Inputs{Batch: 2})
+	g, err = newGRPC([]string{"grpc://" + l.Addr().String()}, model(t), Inputs{Batch: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestGRPCReplicas(t *testing.T) {
 	for i := range calls {
 		servers = append(servers, serveGRPC(t, func(string, []byte) ([]byte, error) { calls[i].Add(1); return rightMessage(), nil }))
 	}
-	g, err := NewGRPC(servers, model(t), Inputs{Batch: 2})
+	g, err := newGRPC(servers, model(t), Inputs{Batch: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestNullGRPC(t *testing.T) {
 		d.begun = append(d.begun, float32(len(request)))
 		return rightMessage(), nil
 	})
-	g, err := NewGRPC([]string{at, at}, model(t), Inputs{Batch: 2000, Seed: 3})
+	g, err := newGRPC([]string{at, at}, model(t), Inputs{Batch: 2000, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

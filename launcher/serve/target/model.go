@@ -26,9 +26,9 @@ func OverGRPC(url string) bool {
 // Find waits until every server (all http://HOST:PORT, or all grpc://HOST:PORT or grpcs://HOST:PORT) says
 // that it has the model ready, for as long as the context lasts.
 func Find(ctx context.Context, servers []string, model string) (*Served, error) {
-	ready := Ready
+	ready := awaitV2
 	if len(servers) > 0 && OverGRPC(servers[0]) {
-		ready = ReadyGRPC
+		ready = awaitGRPC
 	}
 	m, err := ready(ctx, servers, model)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Served) Ask(ctx context.Context, in Inputs, expect []byte, deadline tim
 
 func (s *Served) ask(in Inputs, expect []byte, deadline time.Time) (*Question, error) {
 	if OverGRPC(s.servers[0]) {
-		t, err := NewGRPC(s.servers, s.model, in)
+		t, err := newGRPC(s.servers, s.model, in)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func (s *Served) ask(in Inputs, expect []byte, deadline time.Time) (*Question, e
 	if err != nil {
 		return nil, err
 	}
-	t := NewV2(s.servers, s.model, p)
+	t := newV2(s.servers, s.model, p)
 	t.Expect, t.Token = expect, s.Token
 	if err := t.Learn(deadline); err != nil {
 		return nil, fmt.Errorf("the first answers: %w", err)

@@ -98,7 +98,7 @@ func TestServingONNX(t *testing.T) {
 		}
 	}
 	for i := range http {
-		m, err := Ready(ctx, http[i:i+1], "model")
+		m, err := awaitV2(ctx, http[i:i+1], "model")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestServingONNX(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			target := NewV2(http[i:i+1], m, p)
+			target := newV2(http[i:i+1], m, p)
 			if err := target.Learn(soon()); err != nil {
 				t.Fatal(err)
 			}
@@ -136,14 +136,14 @@ func TestServingONNX(t *testing.T) {
 			if p, err = m.Payload(apart); err != nil {
 				t.Fatal(err)
 			}
-			inTurn(t, NewV2(http[i:i+1], m, p).Dial)
+			inTurn(t, newV2(http[i:i+1], m, p).Dial)
 		}
 		in.JSON = false
-		over, err := ReadyGRPC(ctx, rpc[i:i+1], "model")
+		over, err := awaitGRPC(ctx, rpc[i:i+1], "model")
 		if err != nil {
 			t.Fatal(err)
 		}
-		target, err := NewGRPC(rpc[i:i+1], over, in)
+		target, err := newGRPC(rpc[i:i+1], over, in)
 		if err == nil {
 			err = target.Learn(soon())
 		}
@@ -151,7 +151,7 @@ func TestServingONNX(t *testing.T) {
 			t.Fatal(err)
 		}
 		hold(m.Server.Name+", gRPC", &target.Known)
-		if target, err = NewGRPC(rpc[i:i+1], over, apart); err != nil {
+		if target, err = newGRPC(rpc[i:i+1], over, apart); err != nil {
 			t.Fatal(err)
 		}
 		inTurn(t, target.Dial)
@@ -159,7 +159,7 @@ func TestServingONNX(t *testing.T) {
 	// Answers to other images are wrong.
 	wrong := set.Outputs[want.Name]
 	wrong.Bytes = slices.Concat(wrong.Of(4, 1), wrong.Of(0, 4))
-	m, err := Ready(ctx, http[:1], "model")
+	m, err := awaitV2(ctx, http[:1], "model")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestServingONNX(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewV2(http[:1], m, p).Dial()
+	s, err := newV2(http[:1], m, p).Dial()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,10 +203,10 @@ func TestServing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := NewV2(http, m, p).Learn(soon()); err == nil || !strings.Contains(err.Error(), "status 400") {
+		if err := newV2(http, m, p).Learn(soon()); err == nil || !strings.Contains(err.Error(), "status 400") {
 			t.Errorf("a batch of 17 over HTTP: %v", err)
 		}
-		target, err := NewGRPC(rpc, m, in)
+		target, err := newGRPC(rpc, m, in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,11 +225,11 @@ func askServer(t *testing.T, name string, binary bool) (http, rpc []string, m *M
 	http, rpc = []string{fmt.Sprintf("http://127.0.0.1:%d", ports[0])}, []string{fmt.Sprintf("grpc://127.0.0.1:%d", ports[1])}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	m, err := Ready(ctx, http, "double")
+	m, err := awaitV2(ctx, http, "double")
 	if err != nil {
 		t.Fatal(err)
 	}
-	over, err := ReadyGRPC(ctx, rpc, "double")
+	over, err := awaitGRPC(ctx, rpc, "double")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,14 +274,14 @@ func askServer(t *testing.T, name string, binary bool) (http, rpc []string, m *M
 		if err != nil {
 			t.Fatal(err)
 		}
-		target := NewV2(http, m, p)
+		target := newV2(http, m, p)
 		if err := target.Learn(soon()); err != nil {
 			t.Fatal(err)
 		}
 		check(fmt.Sprintf("HTTP, JSON %v", in.JSON), &target.Known, func() error { return ask(target) })
 	}
 	in.JSON = false
-	target, err := NewGRPC(rpc, over, in)
+	target, err := newGRPC(rpc, over, in)
 	if err == nil {
 		err = target.Learn(soon())
 	}

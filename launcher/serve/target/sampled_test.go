@@ -113,14 +113,14 @@ func ways(t *testing.T, d *doubler) map[string]func(in Inputs) (func() (loadtest
 			if err != nil {
 				return nil, err
 			}
-			target := NewV2([]string{server.URL}, m, p)
+			target := newV2([]string{server.URL}, m, p)
 			return target.Dial, target.Learn(soon())
 		}
 	}
 	return map[string]func(in Inputs) (func() (loadtest.Sender, error), error){
 		"JSON": over(true), "bytes": over(false),
 		"gRPC": func(in Inputs) (func() (loadtest.Sender, error), error) {
-			g, err := NewGRPC([]string{rpc}, m, in)
+			g, err := newGRPC([]string{rpc}, m, in)
 			if err != nil {
 				return nil, err
 			}

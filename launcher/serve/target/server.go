@@ -19,9 +19,9 @@ import (
 // listen, asked until it is ready, watched while it serves, and ended with all that
 // it has started.
 
-// ReplicaGrace is how long a server may take to end after SIGTERM before it is killed.
+// replicaGrace is how long a server may take to end after SIGTERM before it is killed.
 // Some never do.
-const ReplicaGrace = 5 * time.Second
+const replicaGrace = 5 * time.Second
 
 // ReplicaOptions say what to start.
 type ReplicaOptions struct {
@@ -85,7 +85,7 @@ func (r *Replica) End() {
 	_ = syscall.Kill(group, syscall.SIGTERM)
 	select {
 	case <-r.ended:
-	case <-time.After(ReplicaGrace):
+	case <-time.After(replicaGrace):
 	}
 	_ = syscall.Kill(group, syscall.SIGKILL) // what it has started, or itself
 	<-r.ended

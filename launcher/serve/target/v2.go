@@ -34,10 +34,10 @@ func (m *Model) Binary() bool { return slices.Contains(m.Server.Extensions, oip.
 // mostMetadata bounds what is read of a server that describes itself: 1 MiB.
 const mostMetadata = 1 << 20
 
-// Ready waits until every server (http://HOST:PORT) says that it has the model ready,
+// awaitV2 waits until every server (http://HOST:PORT) says that it has the model ready,
 // for as long as the context lasts, and returns what the first says of the model. The
 // error has the last answer of the one that was not.
-func Ready(ctx context.Context, servers []string, model string) (*Model, error) {
+func awaitV2(ctx context.Context, servers []string, model string) (*Model, error) {
 	if err := (&HTTP{URLs: servers}).Check(); err != nil {
 		return nil, err
 	}
@@ -156,8 +156,8 @@ type V2 struct {
 	Known
 }
 
-// NewV2 asks servers for a model's answer to a payload.
-func NewV2(servers []string, m *Model, p *Payload) *V2 {
+// newV2 asks servers for a model's answer to a payload.
+func newV2(servers []string, m *Model, p *Payload) *V2 {
 	t := &V2{HTTP: HTTP{Bodies: p.Bodies, ContentType: "application/json"}, Known: p.known}
 	if p.JSONLength > 0 {
 		t.ContentType, t.Headers = "application/octet-stream", map[string]string{oip.LengthHeader: strconv.Itoa(p.JSONLength)}

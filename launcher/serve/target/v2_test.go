@@ -59,7 +59,7 @@ func TestReady(t *testing.T) {
 	}))
 	defer s.Close()
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // which the load does not go through
-	m, err := Ready(t.Context(), []string{s.URL}, "m")
+	m, err := awaitV2(t.Context(), []string{s.URL}, "m")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestNotReady(t *testing.T) {
 			}
 			tt.answer(w, r)
 		}))
-		_, err := Ready(ctx, []string{s.URL}, "m")
+		_, err := awaitV2(ctx, []string{s.URL}, "m")
 		s.Close()
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "model m at "+s.URL+" is not ready after") {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
@@ -104,10 +104,10 @@ func TestNotReady(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Ready(ctx, []string{closed.URL}, "m"); err == nil {
+	if _, err := awaitV2(ctx, []string{closed.URL}, "m"); err == nil {
 		t.Error("a server that is not there is ready")
 	}
-	if _, err := Ready(ctx, nil, "m"); err == nil {
+	if _, err := awaitV2(ctx, nil, "m"); err == nil {
 		t.Error("no server is ready")
 	}
 }
@@ -125,7 +125,7 @@ func TestReadyWithoutMetadata(t *testing.T) {
 				http.NotFound(w, r)
 			}
 		}))
-		m, err := Ready(t.Context(), []string{s.URL}, "m")
+		m, err := awaitV2(t.Context(), []string{s.URL}, "m")
 		s.Close()
 		if want == "" && (err != nil || m.Binary()) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("described %v: %+v, %v; want %q", described, m, err, want)
@@ -265,7 +265,7 @@ func answering(t *testing.T, answers ...func(w http.ResponseWriter)) *V2 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewV2([]string{s.URL}, model(t), p)
+	return newV2([]string{s.URL}, model(t), p)
 }
 
 func text(answer string) func(w http.ResponseWriter) {
@@ -306,7 +306,7 @@ func TestV2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		target := NewV2([]string{s.URL + "/"}, model(t), p)
+		target := newV2([]string{s.URL + "/"}, model(t), p)
 		if err := target.Learn(soon()); err != nil || target.Varies {
 			t.Fatal(err, target.Varies)
 		}
@@ -507,8 +507,8 @@ func TestUntrustedIsFinal(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, http := Ready(ctx, []string{s.URL}, "m")
-	_, rpc := ReadyGRPC(ctx, []string{"grpcs" + strings.TrimPrefix(s.URL, "https")}, "m")
+	_, http := awaitV2(ctx, []string{s.URL}, "m")
+	_, rpc := awaitGRPC(ctx, []string{"grpcs" + strings.TrimPrefix(s.URL, "https")}, "m")
 	for _, err := range []error{http, rpc} {
 		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "unknown authority; if you trust this server, set SSL_CERT_FILE") {
 			t.Error(err)

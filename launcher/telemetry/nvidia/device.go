@@ -89,9 +89,9 @@ func (d *Device) clock(which C.int) (int64, error) {
 // Policy is nvmlPerfPolicyType_t: what holds clocks down.
 type Policy int
 
-// Policies are those that hold a GPU below the clock at which it would run, in the
+// policies are those that hold a GPU below the clock at which it would run, in the
 // library's order. Low utilisation is none.
-var Policies = []Policy{Power, Thermal, SyncBoost, BoardLimit, Reliability}
+var policies = []Policy{Power, Thermal, SyncBoost, BoardLimit, Reliability}
 
 const (
 	Power       Policy = 0

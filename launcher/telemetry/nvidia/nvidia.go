@@ -108,7 +108,7 @@ func (s *sample) gpu(library *Library, index int, uuids map[int]string) {
 	gauge(metrics.TelemetryBusy, "", 1e-2, d.Busy)
 	gauge(metrics.TelemetryDeviceClock, "Hz", 1e6, d.Clock)
 	gauge(metrics.TelemetryMemoryClock, "Hz", 1e6, d.MemoryClock)
-	for _, policy := range Policies {
+	for _, policy := range policies {
 		counter(metrics.TelemetryHeld, fmt.Sprintf("%s: %v", name, policy), "s", 1e-6, func() (int64, error) {
 			ns, err := d.Throttled(policy)
 			return ns / 1000, err

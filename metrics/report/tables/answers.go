@@ -35,7 +35,7 @@ func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options)
 	for _, a := range advice.Ranked(list, wish) {
 		answered[a.Series] = true
 		atBase := a.Base != nil && a.Candidate.Workers == a.Base.Workers
-		t.Add(append(seriesCells(of[a.Series], keys), a.Candidate.Workers, table.NonZero(GoalText(a.Advice)), figureText(a.Seconds, number.Seconds, false),
+		t.Add(append(seriesCells(of[a.Series], keys), a.Candidate.Workers, table.NonZero(goalText(a.Advice)), figureText(a.Seconds, number.Seconds, false),
 			figureText(rateOf(a.Candidate), number.Significant, false), figureText(a.Efficiency, number.Percent, atBase), figureText(a.Cost, number.Significant, false), table.NonZero(a.Limits.Text()))...)
 	}
 	if len(list) > 0 {
@@ -47,7 +47,7 @@ func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options)
 	t.Notes = append(t.Notes, clockNotes(list)...)
 	for _, a := range list {
 		if !answered[a.Series] {
-			t.Add(append(seriesCells(of[a.Series], keys), nil, table.NonZero(GoalText(a)), nil, nil, nil, nil, table.NonZero(a.Limits.Text()))...)
+			t.Add(append(seriesCells(of[a.Series], keys), nil, table.NonZero(goalText(a)), nil, nil, nil, nil, table.NonZero(a.Limits.Text()))...)
 			t.Notes = append(t.Notes, a.Series+": "+a.Sentences())
 		}
 	}
@@ -83,8 +83,8 @@ func clockNotes(list []*advice.Advice) []string {
 	return notes
 }
 
-// GoalText is what is to be reached: "accuracy 0.75"; "" for nothing.
-func GoalText(a *advice.Advice) string {
+// goalText is what is to be reached: "accuracy 0.75"; "" for nothing.
+func goalText(a *advice.Advice) string {
 	switch {
 	case a.Target != nil:
 		return a.Target.Text()
@@ -112,7 +112,7 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 		text := ""
 		if a.Seconds != nil {
 			text = figureText(a.Seconds, number.Seconds, a.Seconds.Low == nil).(string)
-			if goal := GoalText(a.Advice); goal != "" {
+			if goal := goalText(a.Advice); goal != "" {
 				text += " to " + goal
 			}
 			text += " " + string(a.Clock())

@@ -24,7 +24,7 @@ func Contrast(r *compare.Comparison, m measure.Measure, a, b string) *table.Tabl
 		{Key: "a", Head: "A", Right: true}, {Key: "b", Head: "B", Right: true}, {Key: "ratio", Head: "B / A", Right: true}, {Key: "p"}, {Key: "verdict"}, {Key: "why"}}}
 	alongCoordinate(t, m)
 	for _, p := range r.Pairs {
-		cells := append(pointCells(p, m), p.NA, p.NB, Estimate(p.A, write, false), Estimate(p.B, write, false), Estimate(p.Ratio, number.Significant, false),
+		cells := append(pointCells(p, m), p.NA, p.NB, estimate(p.A, write, false), estimate(p.B, write, false), estimate(p.Ratio, number.Significant, false),
 			p.P, string(p.Verdict), table.NonZero(p.Why))
 		t.Add(cells...)
 	}

@@ -64,7 +64,7 @@ func Cost(rows []cost.Row, currency string, o cost.Options) *table.Table {
 				whys = append(whys, why)
 			}
 		}
-		return Estimate(e, show, e != nil && e.Why == cost.AtBaseline)
+		return estimate(e, show, e != nil && e.Why == cost.AtBaseline)
 	}
 	for _, r := range rows {
 		cells := []any{r.Series, r.Workers, r.Runs, show(r.Time, number.Seconds), show(r.Cost, number.Significant)}

@@ -25,8 +25,8 @@ func Machines(a sensitivity.Answer, m sensitivity.Market, currency string, how f
 		verdict, by := string(o.Verdict), o.Why
 		var ratio, price any
 		if o.Of != nil {
-			by = Amounts(o.Of.At, a.Keys())
-			ratio = Estimate(o.Of.Ratio, number.Percent, false)
+			by = amounts(o.Of.At, a.Keys())
+			ratio = estimate(o.Of.Ratio, number.Percent, false)
 		}
 		switch {
 		case o.Verdict == "":
@@ -39,7 +39,7 @@ func Machines(a sensitivity.Answer, m sensitivity.Market, currency string, how f
 			if sensitivity.Same(o.Of.At, a.Reference.At) {
 				ratio = number.Percent(1)
 			}
-			price = Estimate(perMillion(o, a), number.Significant, false)
+			price = estimate(perMillion(o, a), number.Significant, false)
 		}
 		for _, c := range []struct {
 			chosen *sensitivity.Offer
@@ -119,7 +119,7 @@ func MachinesSentence(a sensitivity.Answer, m sensitivity.Market, currency strin
 		if m.Smallest == nil {
 			verb = ""
 		}
-		say("%s %s%s enough: measure %s.", strings.Join(names, ", "), verb, what, Amounts(m.Next[0].Of.At, a.Keys()))
+		say("%s %s%s enough: measure %s.", strings.Join(names, ", "), verb, what, amounts(m.Next[0].Of.At, a.Keys()))
 	}
 	return strings.Join(list, " ")
 }

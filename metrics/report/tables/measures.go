@@ -207,7 +207,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 	}
 	t.Notes = append([]string{"Medians over runs; their intervals are in CSV and JSON."}, basesIn(curves, m)...)
 	t.Notes = append(t.Notes, driftNotes(curves, m.Name)...)
-	t.Notes = append(t.Notes, Knees(curves, m)...)
+	t.Notes = append(t.Notes, saturations(curves, m)...)
 	t.Notes = append(t.Notes, decisiveNotes(curves)...)
 	return t
 }
@@ -224,8 +224,8 @@ func kneeCells(knees []*capacity.Saturation, c scaling.Curve) []any {
 	return []any{knees[i].At, knees[i].AtLeast, nil}
 }
 
-// Knees says where the curves of a throughput bend, a sentence each.
-func Knees(curves []scaling.Curve, m measure.Measure) []string {
+// saturations says where the curves of a throughput bend, a sentence each.
+func saturations(curves []scaling.Curve, m measure.Measure) []string {
 	var list []string
 	for _, k := range capacity.FindSaturations(curves, m) {
 		text := k.Sentence()

@@ -12,9 +12,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Parts is where the time of a step goes, over all runs of each point:
+// partsTable is where the time of a step goes, over all runs of each point:
 // the median and the extremes, since parts of different runs do not add up.
-func Parts(curves []scaling.Curve) *table.Table {
+func partsTable(curves []scaling.Curve) *table.Table {
 	keys := scaling.Keys(curves)
 	t := &table.Table{Columns: append(seriesColumns(keys), []table.Column{{Key: "workers"}, {Key: "runs"}, {Key: "compute", Right: true}, {Key: "communication", Right: true},
 		{Key: "data_wait", Right: true}, {Key: "skew", Right: true}}...)}
@@ -106,5 +106,5 @@ func communicationNotes(curves []scaling.Curve) []string {
 
 // shareText is a share with its interval, or a dash where there is none.
 func shareText(e *scaling.Estimate) string {
-	return number.Percent(e.Value) + " " + Interval(e.Interval, number.Percent)
+	return number.Percent(e.Value) + " " + intervalText(e.Interval, number.Percent)
 }

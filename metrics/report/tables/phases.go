@@ -34,8 +34,8 @@ func Phases(list []Phase, currency string) *table.Table {
 			t.Notes = append(t.Notes, fmt.Sprintf("Provisional, %s, %s: %s.", p.Study, a.Series, why))
 		}
 		if a.Spec != nil {
-			enough, runs = Amounts(a.Spec.At, a.Keys()), a.Spec.Runs
-			ratio = Estimate(a.Spec.Ratio, number.Percent, false)
+			enough, runs = amounts(a.Spec.At, a.Keys()), a.Spec.Runs
+			ratio = estimate(a.Spec.Ratio, number.Percent, false)
 			if a.Spec.Ratio == nil {
 				ratio = "all of it"
 			}
@@ -48,7 +48,7 @@ func Phases(list []Phase, currency string) *table.Table {
 			if m := p.Market; m != nil && m.Smallest != nil {
 				more = [5]any{m.Smallest.Name, number.Significant(m.Smallest.Hour), m.Cheapest.Name, number.Significant(m.Cheapest.Hour)}
 				if perSample(a) {
-					more[4] = Estimate(perMillion(*m.Cheapest, a), number.Significant, false)
+					more[4] = estimate(perMillion(*m.Cheapest, a), number.Significant, false)
 				}
 			}
 			cells = append(cells, more[:]...)
@@ -57,12 +57,12 @@ func Phases(list []Phase, currency string) *table.Table {
 	}
 	for _, p := range list {
 		if a := p.Answer; a.Value != nil {
-			value, interval := Spread(a.Value.Value, a.Value.Interval, a.Measure.Text)
+			value, interval := spreadText(a.Value.Value, a.Value.Interval, a.Measure.Text)
 			unit := ""
 			if a.Measure.Unit != "s" && a.Measure.Unit != "" {
 				unit = " " + a.Measure.Unit
 			}
-			t.Notes = append(t.Notes, fmt.Sprintf("Base, %s, %s: %s, %s %s %s%s; up to %s may be lost.", p.Study, a.Series, Amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit, number.ExactPercent(a.Epsilon)))
+			t.Notes = append(t.Notes, fmt.Sprintf("Base, %s, %s: %s, %s %s %s%s; up to %s may be lost.", p.Study, a.Series, amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit, number.ExactPercent(a.Epsilon)))
 		}
 	}
 	if priced {

@@ -156,7 +156,7 @@ func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title strin
 		parts = []part{
 			{"scaling", "Scaling", Scaling(s.Curves), false},
 			parts[0],
-			{"parts", "Where the time of a step goes", Parts(s.Curves), false},
+			{"parts", "Where the time of a step goes", partsTable(s.Curves), false},
 		}
 	}
 	for _, f := range s.Frames {
@@ -348,7 +348,7 @@ func (s *ReportedStudy) downloads() ([]report.Download, error) {
 		{"advice.csv", "one line per candidate: samples/s, seconds, fractions, with intervals", table.FormatCSV, AdviceData(s.Advised)},
 		{"runs.csv", "one line per run", table.FormatCSV, Runs(s.rows, s.measuresOfRuns())},
 		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", table.FormatCSV, costs},
-		{"evaluations.csv", "one line per evaluation: seconds and samples trained on since the start of training", table.FormatCSV, Evaluations(s.Observations)},
+		{"evaluations.csv", "one line per evaluation: seconds and samples trained on since the start of training", table.FormatCSV, evaluationsTable(s.Observations)},
 	}
 	if len(s.rows) <= manyRuns {
 		files = slices.Insert(files, 3, file{"runs.json", "the same as JSON", table.FormatJSON, files[2].table})

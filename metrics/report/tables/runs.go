@@ -154,8 +154,8 @@ func InOrder(rows []store.RunRow) []store.RunRow {
 	return list
 }
 
-// Evaluations are those of the runs.
-func Evaluations(obs []scaling.Observation) *table.Table {
+// evaluationsTable are those of the runs.
+func evaluationsTable(obs []scaling.Observation) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "epoch"}, {Key: "seconds"}, {Key: "samples"}, {Key: "accuracy"}}}
 	for _, o := range obs {
 		for _, e := range o.Evaluations {

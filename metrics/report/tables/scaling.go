@@ -63,15 +63,15 @@ func Scaling(curves []scaling.Curve) *table.Table {
 			if g := x.Gain(); g != nil && !atBase {
 				why(g.Why)
 			}
-			cells := append(seriesCells(c, keys), p.At.String(), x.Runs, Estimate(x.Median, show, false),
-				Estimate(x.Gain(), number.Significant, atBase), Estimate(x.Efficiency(), number.Percent, atBase))
+			cells := append(seriesCells(c, keys), p.At.String(), x.Runs, estimate(x.Median, show, false),
+				estimate(x.Gain(), number.Significant, atBase), estimate(x.Efficiency(), number.Percent, atBase))
 			for _, m := range targets {
 				a := p.Of(m.Name)
 				if a.Runs == 0 {
 					cells = append(cells, nil, nil)
 					continue
 				}
-				cells = append(cells, timeText(a), Estimate(a.Gain(), number.Significant, atBase))
+				cells = append(cells, timeText(a), estimate(a.Gain(), number.Significant, atBase))
 				if a.Median != nil {
 					why(a.Median.Why)
 				}
@@ -99,7 +99,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	}
 	t.Notes = append(t.Notes, driftNotes(curves, divided...)...)
 	if main == measure.RunSeconds {
-		t.Notes = append(t.Notes, SameWork)
+		t.Notes = append(t.Notes, sameWork)
 	}
 	t.Notes = append(t.Notes, communicationNotes(curves)...)
 	if len(whys) > 0 {
@@ -134,8 +134,8 @@ func driftNotes(curves []scaling.Curve, measures ...string) []string {
 
 const detrended = "Speedups: ratios of medians from which the drift of the machine is taken out, so they may differ from the ratios of the medians in the table."
 
-// SameWork is what a speedup of run times takes for granted.
-const SameWork = "A run time is the program's, from its start to its end; its speedup assumes that every run does the same work, however many workers share it."
+// sameWork is what a speedup of run times takes for granted.
+const sameWork = "A run time is the program's, from its start to its end; its speedup assumes that every run does the same work, however many workers share it."
 
 // title is a measure's name in words.
 func title(name string) string {
@@ -262,7 +262,7 @@ func timeText(a *scaling.Summary) string {
 	case a.Median == nil:
 		return reached
 	}
-	value, interval := Spread(a.Median.Value, a.Median.Interval, number.Seconds)
+	value, interval := spreadText(a.Median.Value, a.Median.Interval, number.Seconds)
 	return strings.TrimSuffix(value+" "+interval+" "+reached, " ")
 }
 

@@ -22,7 +22,7 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 		{Key: "resource"}, {Key: "amount", Right: true}, {Key: "ratio", Head: "of the " + gained(a.Measure), Right: true}, {Key: "runs"}, {Key: "verdict"}, {Key: "bound"}}}
 	for _, f := range a.Factors {
 		for _, l := range f.Levels {
-			verdict, ratio := string(l.Verdict), Estimate(l.Ratio, number.Percent, false)
+			verdict, ratio := string(l.Verdict), estimate(l.Ratio, number.Percent, false)
 			switch {
 			case l.At == f.Reference:
 				verdict, ratio = "all of it", number.Percent(1)
@@ -40,15 +40,15 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 		case c.Runs == 0:
 			verdict = "out of memory"
 		}
-		t.Add("together", Amounts(c.At, a.Keys()), Estimate(c.Ratio, number.Percent, false), table.NonZero(c.Runs), verdict, bound(c.Bound))
+		t.Add("together", amounts(c.At, a.Keys()), estimate(c.Ratio, number.Percent, false), table.NonZero(c.Runs), verdict, bound(c.Bound))
 	}
 	if a.Value != nil {
-		value, interval := Spread(a.Value.Value, a.Value.Interval, a.Measure.Text)
+		value, interval := spreadText(a.Value.Value, a.Value.Interval, a.Measure.Text)
 		unit := ""
 		if a.Measure.Unit != "s" && a.Measure.Unit != "" {
 			unit = " " + a.Measure.Unit
 		}
-		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s, %s %s %s%s.", Amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit))
+		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s, %s %s %s%s.", amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit))
 	}
 	if n := len(a.Course); n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Drift: runs with all of it became %s while two blocks were run (median of %s; %s to %s).",
@@ -56,13 +56,13 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 	}
 	t.Notes = append(t.Notes, bounds(a)...)
 	for _, n := range a.Next {
-		text := "Measure next: " + Amounts(n.At, a.Keys())
+		text := "Measure next: " + amounts(n.At, a.Keys())
 		if n.Verdict != "" {
-			text = "More runs would decide: " + Amounts(n.At, a.Keys())
+			text = "More runs would decide: " + amounts(n.At, a.Keys())
 		}
 		command := how(n.At)
 		if command == "" {
-			t.Notes = append(t.Notes, text+": 6 more runs, in blocks with as many of "+Amounts(a.Reference.At, a.Keys())+"; import them if they ran elsewhere.")
+			t.Notes = append(t.Notes, text+": 6 more runs, in blocks with as many of "+amounts(a.Reference.At, a.Keys())+"; import them if they ran elsewhere.")
 			continue
 		}
 		t.Notes = append(t.Notes, text+by(command))
@@ -74,7 +74,7 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 func SpecWarnings(a sensitivity.Answer) []string {
 	list := slices.Clone(a.Warnings)
 	for _, d := range a.Doubts {
-		where := Amounts(d.At[0], a.Keys())
+		where := amounts(d.At[0], a.Keys())
 		if n := len(d.At) - 1; n > 0 {
 			where += " and " + number.Count(n, "other combination")
 		}
@@ -199,9 +199,9 @@ func SpecSentence(a sensitivity.Answer) string {
 	case a.Spec == nil:
 		say("%s: no answer: %s.", a.Series, a.Why)
 	case a.Spec.Ratio == nil:
-		say("%s needs all that was measured, %s: each smaller amount is too little.", a.Series, Amounts(a.Spec.At, a.Keys()))
+		say("%s needs all that was measured, %s: each smaller amount is too little.", a.Series, amounts(a.Spec.At, a.Keys()))
 	default:
-		value, interval := Spread(a.Spec.Ratio.Value, a.Spec.Ratio.Interval, number.Percent)
+		value, interval := spreadText(a.Spec.Ratio.Value, a.Spec.Ratio.Interval, number.Percent)
 		provisional, odds := "", ""
 		if a.Provisional {
 			provisional = "Provisional: "
@@ -210,10 +210,10 @@ func SpecSentence(a sensitivity.Answer) string {
 			odds = " (" + decision.Likely(*a.Spec.Keeps) + " likely to be enough)"
 		}
 		say("%s%s needs no more than %s%s: that keeps %s %s of the %s with %s (%s; up to %s may be lost).",
-			provisional, a.Series, Amounts(a.Spec.At, a.Keys()), odds, value, interval, gained(a.Measure), Amounts(a.Reference.At, a.Keys()), number.Count(a.Spec.Runs, "run"), number.ExactPercent(a.Epsilon))
+			provisional, a.Series, amounts(a.Spec.At, a.Keys()), odds, value, interval, gained(a.Measure), amounts(a.Reference.At, a.Keys()), number.Count(a.Spec.Runs, "run"), number.ExactPercent(a.Epsilon))
 	}
 	for _, c := range a.Also {
-		say("So does %s.", Amounts(c.At, a.Keys()))
+		say("So does %s.", amounts(c.At, a.Keys()))
 	}
 	for _, f := range a.Factors {
 		one := func(v scaling.Value) string { return last(f.Key) + "=" + Amount(f.Key, v) }
@@ -246,14 +246,14 @@ func provisionally(a sensitivity.Answer) string {
 	}
 	var why []string
 	for _, u := range a.Undecided {
-		why = append(why, fmt.Sprintf("%s may be enough (%s likely)", Amounts(u.At, a.Keys()), decision.Likely(u.Keeps)))
+		why = append(why, fmt.Sprintf("%s may be enough (%s likely)", amounts(u.At, a.Keys()), decision.Likely(u.Keeps)))
 	}
 	for _, n := range a.Next {
 		switch {
 		case n.Verdict == "":
-			why = append(why, Amounts(n.At, a.Keys())+" may be enough and was not measured")
+			why = append(why, amounts(n.At, a.Keys())+" may be enough and was not measured")
 		case n.Keeps == nil:
-			why = append(why, Amounts(n.At, a.Keys())+" may be enough and has too few runs for an interval")
+			why = append(why, amounts(n.At, a.Keys())+" may be enough and has too few runs for an interval")
 		}
 	}
 	return strings.Join(why, "; ")
@@ -267,8 +267,8 @@ func gained(m measure.Measure) string {
 	return m.Title
 }
 
-// Amounts is a combination in words: "cpus_per_worker=4, memory=8 GiB".
-func Amounts(at map[string]scaling.Value, keys []string) string { return words(at, keys, Amount) }
+// amounts is a combination in words: "cpus_per_worker=4, memory=8 GiB".
+func amounts(at map[string]scaling.Value, keys []string) string { return words(at, keys, Amount) }
 
 func words(at map[string]scaling.Value, keys []string, show func(string, scaling.Value) string) string {
 	var list []string

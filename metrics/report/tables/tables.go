@@ -9,29 +9,29 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Estimate is "12.3 [11.9, 12.8]", or "12.3 –" without an interval; exact
+// estimate is "12.3 [11.9, 12.8]", or "12.3 –" without an interval; exact
 // is for a value that is so by definition.
-func Estimate(e *scaling.Estimate, show func(float64) string, exact bool) any {
+func estimate(e *scaling.Estimate, show func(float64) string, exact bool) any {
 	switch {
 	case e == nil:
 		return nil
 	case exact:
 		return show(e.Value)
 	}
-	value, interval := Spread(e.Value, e.Interval, show)
+	value, interval := spreadText(e.Value, e.Interval, show)
 	return value + " " + interval
 }
 
-// Spread is a value, and its interval as Interval has it, in one unit.
-func Spread(value float64, in *scaling.Interval, show func(float64) string) (text, interval string) {
+// spreadText is a value, and its interval as Interval has it, in one unit.
+func spreadText(value float64, in *scaling.Interval, show func(float64) string) (text, interval string) {
 	if in != nil {
 		show = number.Alike(show, value, in.Low, in.High)
 	}
-	return show(value), Interval(in, show)
+	return show(value), intervalText(in, show)
 }
 
-// Interval is "[11.9, 12.8]" in one unit, or a dash for none.
-func Interval(in *scaling.Interval, show func(float64) string) string {
+// intervalText is "[11.9, 12.8]" in one unit, or a dash for none.
+func intervalText(in *scaling.Interval, show func(float64) string) string {
 	if in == nil {
 		return number.Absent
 	}

@@ -86,7 +86,7 @@ func (s *ReportedStudy) bests() []string {
 				best = append(best, text)
 			}
 			if m.Capacity {
-				best = append(best, visibleAll(Knees(f.Curves, m))...)
+				best = append(best, visibleAll(saturations(f.Curves, m))...)
 			}
 		}
 	}
@@ -211,11 +211,11 @@ func bestMeasured(curves []scaling.Curve) []string {
 	}
 	rate := fastest.point.Of(measure.Throughput)
 	e := rate.Median
-	text := fmt.Sprintf("Highest throughput with %s: %s %s%s", name(*fastest), number.Significant(e.Value), rate.Unit, sureness(e, Interval(e.Interval, number.Significant), e.Runs))
+	text := fmt.Sprintf("Highest throughput with %s: %s %s%s", name(*fastest), number.Significant(e.Value), rate.Unit, sureness(e, intervalText(e.Interval, number.Significant), e.Runs))
 	if up := rate.Gain(); up != nil && up.Why != scaling.AtBase {
 		text += fmt.Sprintf("; that is %s times the throughput of %s", number.Significant(up.Value), number.Count(fastest.curve.Base.Workers, "worker"))
 		if up.Interval != nil {
-			text += " " + Interval(up.Interval, number.Significant)
+			text += " " + intervalText(up.Interval, number.Significant)
 		}
 	}
 	return append(list, text+".")
@@ -254,7 +254,7 @@ func timeSentence(t *scaling.Summary) string {
 // spread is a median and how sure it is: its interval, or that there is none. The
 // unit, "" for none that show does not write, is there once.
 func spread(e *scaling.Estimate, show func(float64) string, unit string, runs int) string {
-	value, interval := Spread(e.Value, e.Interval, show)
+	value, interval := spreadText(e.Value, e.Interval, show)
 	if unit != "" {
 		value += " " + unit
 	}

@@ -35,13 +35,13 @@ func Timing(curves []scaling.Curve) *table.Table {
 				cells = slices.Insert(cells, 0, any(c.Series))
 			}
 			atBase := c.Base != nil && p.At == c.Base.At
-			cells = append(cells, Estimate(x.Median, number.Seconds, false), Estimate(x.Gain(), number.Significant, atBase))
+			cells = append(cells, estimate(x.Median, number.Seconds, false), estimate(x.Gain(), number.Significant, atBase))
 			for _, m := range more {
 				show := number.Significant
 				if m.Show == measure.Percent {
 					show = number.Percent
 				}
-				cells = append(cells, Estimate(p.Of(m.Name).Median, show, false))
+				cells = append(cells, estimate(p.Of(m.Name).Median, show, false))
 			}
 			t.Add(cells...)
 			for _, e := range []*scaling.Estimate{x.Median, x.Gain()} {
@@ -53,7 +53,7 @@ func Timing(curves []scaling.Curve) *table.Table {
 			}
 		}
 	}
-	t.Notes = append(driftNotes(curves, measure.RunSeconds), SameWork)
+	t.Notes = append(driftNotes(curves, measure.RunSeconds), sameWork)
 	if len(whys) > 0 {
 		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}

@@ -53,9 +53,9 @@ type Saturation struct {
 	unit  string
 }
 
-// FindSaturation is the knee of a measure along a curve; nil where there is no such thing: the
+// findSaturation is the knee of a measure along a curve; nil where there is no such thing: the
 // measure is no throughput, or the axis is not what a closed loop asks for.
-func FindSaturation(c scaling.Curve, m measure.Measure) *Saturation {
+func findSaturation(c scaling.Curve, m measure.Measure) *Saturation {
 	switch {
 	case c.Axis == measure.Threads && (m.Name == measure.RequestsPerSecond || m.Name == measure.SamplesPerSecond || m.Name == measure.OutputThroughput):
 	case c.Axis == measure.Batch && (m.Name == measure.SamplesPerSecond || m.Name == measure.OutputThroughput):
@@ -109,7 +109,7 @@ func FindSaturationWithUnit(c scaling.Curve, m measure.Measure) (k *Saturation, 
 	default:
 		m = measure.Measure{Name: measure.RequestsPerSecond, Unit: "requests/s"}
 	}
-	return FindSaturation(c, m), m.Unit
+	return findSaturation(c, m), m.Unit
 }
 
 // find sets At, AtLeast and Medians, or Why.
@@ -307,7 +307,7 @@ func (k *Saturation) Sentence() string {
 func FindSaturations(curves []scaling.Curve, m measure.Measure) []*Saturation {
 	var list []*Saturation
 	for _, c := range curves {
-		if k := FindSaturation(c, m); k != nil {
+		if k := findSaturation(c, m); k != nil {
 			list = append(list, k)
 		}
 	}

@@ -49,7 +49,7 @@ func TestFindSaturation(t *testing.T) {
 		{"few runs, and rises", map[float64]float64{1: 10, 2: 20}, 3, 0, 2, "measure 4", ""},
 		{"one place", map[float64]float64{1: 10}, 6, 0, 0, "only 1 in flight was measured", "No knee: only"},
 	} {
-		k := FindSaturation(curveOf(t, runs(tt.gives, tt.runs), measure.Threads), m)
+		k := findSaturation(curveOf(t, runs(tt.gives, tt.runs), measure.Threads), m)
 		if k.At != tt.at || k.AtLeast != tt.at || k.Medians != tt.medians || !strings.Contains(k.Why, tt.why) || tt.why == "" && k.Why != "" || !strings.Contains(k.Sentence(), tt.says) {
 			t.Errorf("%s: %+v\n%s", tt.name, k, k.Sentence())
 		}
@@ -68,7 +68,7 @@ func TestRange(t *testing.T) {
 		}
 		obs[i].Places = places.List()
 	}
-	k := FindSaturation(curveOf(t, obs, measure.Threads), m)
+	k := findSaturation(curveOf(t, obs, measure.Threads), m)
 	if k.AtLeast != 2 || k.At != 4 || k.Power != nil || k.Bound != nil || !strings.Contains(k.Sentence(), "; 2 may be enough.") || k.Range() != "4 (2 may be enough)" {
 		t.Errorf("%+v: %s", k, k.Sentence())
 	}
@@ -79,7 +79,7 @@ func TestNone(t *testing.T) {
 	c := curveOf(t, runs(map[float64]float64{1: 10, 2: 20}, 6), measure.Threads)
 	latency, _ := measure.Find(measure.LatencyMean)
 	rate, _ := measure.Find(measure.RequestsPerSecond)
-	if FindSaturation(c, latency) != nil {
+	if findSaturation(c, latency) != nil {
 		t.Error("a latency has a knee")
 	}
 	c.Axis = measure.Rate

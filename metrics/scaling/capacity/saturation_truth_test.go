@@ -136,7 +136,7 @@ func TestTruthOfKnees(t *testing.T) {
 		s := drawn(r)
 		truth := float64(s.truth())
 		obs := s.observe(r)
-		k := FindSaturation(curveOf(t, obs, measure.Threads), m)
+		k := findSaturation(curveOf(t, obs, measure.Threads), m)
 		name := fmt.Sprintf("%d runs, load scatter %g", s.runs, s.load)
 		if of[name] == nil {
 			of[name] = &count{}

@@ -301,14 +301,14 @@ func Find(obs []scaling.Observation, name string) (measure.Measure, error) {
 	}
 	m, err := measure.Find(name)
 	if err != nil {
-		return m, &UnknownMeasure{name, Known(obs)}
+		return m, &UnknownMeasure{name, knownNames(obs)}
 	}
 	return m.Counting(scaling.SampleOf(obs)), nil
 }
 
-// Known are the names of all measures: those that are declared, and then those
+// knownNames are the names of all measures: those that are declared, and then those
 // that the runs report.
-func Known(obs []scaling.Observation) []string {
+func knownNames(obs []scaling.Observation) []string {
 	names := measure.Names()
 	for _, m := range reported(obs) {
 		if !slices.Contains(names, m.Name) {

@@ -114,8 +114,8 @@ func (s *Series) BatchAt(workers int) (float64, error) {
 	return 0, fmt.Errorf("the global batch neither stays the same nor grows with the workers in these runs; say with --global-batch how large it is")
 }
 
-// ErrScaling is for runs of which nobody knows how their batch goes with the workers.
-var ErrScaling = errors.New("the runs do not say how large their global batch is, nor whether it grows with the workers")
+// errScaling is for runs of which nobody knows how their batch goes with the workers.
+var errScaling = errors.New("the runs do not say how large their global batch is, nor whether it grows with the workers")
 
 // memories are the figures of a worker's memory, the one that decides first.
 var memories = []string{"reserved_memory", "allocated_memory", "used_memory"}
@@ -172,7 +172,7 @@ func Of(c scaling.Curve, obs []scaling.Observation, kind string) (*Series, error
 	})
 	if s.Relative {
 		if kind != "weak" && kind != "strong" {
-			return s, ErrScaling
+			return s, errScaling
 		}
 		s.Micro = 0
 	}

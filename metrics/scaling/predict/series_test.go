@@ -78,7 +78,7 @@ func TestOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Of(curves[0], obs, ""); !errors.Is(err, ErrScaling) {
+	if _, err := Of(curves[0], obs, ""); !errors.Is(err, errScaling) {
 		t.Errorf("no batch, no scaling: %v", err)
 	}
 }
