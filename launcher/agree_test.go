@@ -88,11 +88,11 @@ framework = ["native", "command"]
 		if err := Freeze(folder, plan, st, c.site); err != nil {
 			t.Fatal(err)
 		}
-		loads, err := b.Loads(t.Context(), Choice{Plan: plan, Done: none}.Todo(nil))
+		list, err := loads(t.Context(), b, Choice{Plan: plan, Done: none}.Todo(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, load := range loads {
+		for _, load := range list {
 			if _, err := b.Begin(t.Context(), load); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

@@ -1,17 +1,20 @@
 package launcher
 
 import (
+	stdcmp "cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -150,5 +153,46 @@ func TestAskSlurmOfWhatCannotBeRead(t *testing.T) {
 				t.Errorf("jobs and what cannot be read (-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+func TestPartitionNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		scontrol string // "": there is no Slurm
+		want     []string
+		err      string
+	}{
+		"known":    {"echo 'PartitionName=main State=UP MaxTime=UNLIMITED'; echo 'PartitionName=gpu State=UP MaxTime=UNLIMITED'", []string{"main", "gpu"}, ""},
+		"no Slurm": {"", nil, ""},
+		"down":     {"echo 'slurm_load_partitions error: Unable to contact slurm controller (connect failure)' >&2; exit 1", nil, "Slurm cannot be reached"},
+	} {
+		bin := t.TempDir()
+		if c.scontrol != "" {
+			if err := os.WriteFile(filepath.Join(bin, "scontrol"), []byte("#!/bin/sh\n"+c.scontrol+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := &SlurmBackend{Client: &slurm.Client{Env: []string{"PATH=" + bin}}}
+		got, err := b.Partitions(t.Context())
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %v, want %q", name, err, c.err)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestSiteBackend(t *testing.T) {
+	for backend, want := range map[string]string{"": "", "slurm": "", "fake": "",
+		"local": `site.toml: backend: "local" is not a scheduler; valid: fake, slurm`,
+		"pbs":   `site.toml: backend: "pbs" is not a scheduler; valid: fake, slurm`} {
+		b, err := Scheduler(Options{Creator: Creator{Folder: rundir.OpenStudy(t.TempDir(), "s"), Site: &study.Site{File: "site.toml", Backend: backend}}})
+		switch {
+		case want != "" && (err == nil || err.Error() != want):
+			t.Errorf("%q: %v, want %q", backend, err, want)
+		case want == "" && (err != nil || b.Name() != stdcmp.Or(backend, Slurm)):
+			t.Errorf("%q: %v, %v", backend, b, err)
+		}
 	}
 }

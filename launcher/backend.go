@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,9 +32,6 @@ type Backend interface {
 	// Limits are how fast attempts may be begun.
 	Limits() Limits
 
-	// Loads divides what is to do into what is begun together.
-	Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
-
 	// Begin writes the attempts of a load down and begins them; those that are
 	// to be begun Again are written down already. The error is fs.ErrExist when
 	// another command was first, and a Refusal when the scheduler refused the
@@ -55,6 +53,41 @@ type Backend interface {
 	// and returns what was done about each. Whether they have ended the next
 	// survey says.
 	Cancel(ctx context.Context, states []State) ([]Ending, error)
+}
+
+// What only some backends can do. Callers find out with a type assertion.
+type (
+	// A Packer begins several attempts together. Any other backend begins each alone.
+	Packer interface {
+		// Loads divides what is to do into what is begun together.
+		Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
+	}
+
+	// A Renderer starts attempts with scripts.
+	Renderer interface {
+		// Drafts hands the scripts of a plan and their lists to write, one at a time.
+		Drafts(plan *study.Plan, write func(name string, text []byte) error) error
+	}
+
+	// A Partitioner sends attempts to named partitions.
+	Partitioner interface {
+		// Partitions returns the names of the partitions; none if they are unknown.
+		Partitions(ctx context.Context) ([]string, error)
+	}
+
+	// An EnergyMeter measures the energy of the attempts that it runs.
+	EnergyMeter interface {
+		// RecordEnergy writes the energy of good runs into their folders.
+		RecordEnergy(ctx context.Context, states []State) (EnergyQuery, error)
+	}
+)
+
+// An EnergyQuery is the result of asking a backend for the energy of runs.
+type EnergyQuery struct {
+	Meter    string // what measures it, as a person calls it; "" if nothing does
+	Recorded int    // runs whose energy was written down
+	Shared   int    // runs that may have shared their nodes, so that their part is unknown
+	Unknown  int    // runs whose energy the meter does not know, or not yet
 }
 
 // Limits are how fast a backend may be driven.
@@ -109,10 +142,19 @@ const (
 	Slurm = "slurm" // batch jobs
 )
 
-// backends are all there are.
+// backends open each backend, by its name.
 var backends = map[string]func(Options) (Backend, error){
 	Local: func(o Options) (Backend, error) { return NewLocal(o) },
 	Slurm: func(o Options) (Backend, error) { return NewSlurm(o) },
+}
+
+// Register adds a backend under the name that its attempts record and that a site
+// file's `backend` selects.
+func Register(name string, open func(Options) (Backend, error)) {
+	if backends[name] != nil {
+		panic(fmt.Sprintf("two backends are named %q", name))
+	}
+	backends[name] = open
 }
 
 // openBackend is a backend by its name.
@@ -128,6 +170,92 @@ func checkBackend(name string) error {
 		return fmt.Errorf("backend %q is not known; valid: %s", name, strings.Join(slices.Sorted(maps.Keys(backends)), ", "))
 	}
 	return nil
+}
+
+// Scheduler opens the backend that the site file selects for attempts that outlive the
+// command that begins them.
+func Scheduler(o Options) (Backend, error) {
+	name, err := siteBackend(o.Site)
+	if err != nil {
+		return nil, err
+	}
+	return openBackend(name, o)
+}
+
+// Partitions returns the names of the partitions of a site's scheduler; none if it has
+// none, or they are unknown.
+func Partitions(ctx context.Context, site *study.Site) ([]string, error) {
+	name, err := siteBackend(site)
+	if err != nil {
+		return nil, err
+	}
+	b, err := anyone(name)
+	if p, ok := b.(Partitioner); ok && err == nil {
+		return p.Partitions(ctx)
+	}
+	return nil, err
+}
+
+// siteBackend returns the name of the backend that a site selects.
+func siteBackend(site *study.Site) (string, error) {
+	if site == nil || site.Backend == "" {
+		return Slurm, nil
+	}
+	if names := schedulerNames(); !slices.Contains(names, site.Backend) {
+		return "", study.Problems{site.Problem("backend", fmt.Sprintf("%q is not a scheduler; valid: %s", site.Backend, strings.Join(names, ", ")))}
+	}
+	return site.Backend, nil
+}
+
+// schedulerNames returns the names of the backends whose attempts outlive the command.
+func schedulerNames() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(backends)), func(name string) bool {
+		b, err := anyone(name)
+		return err != nil || b.Attached()
+	})
+}
+
+// Render hands the scripts that start a plan's attempts to write, one at a time.
+func Render(b Backend, plan *study.Plan, write func(name string, text []byte) error) error {
+	r, ok := b.(Renderer)
+	if !ok {
+		return fmt.Errorf("backend %q starts attempts without scripts; submit the study instead", b.Name())
+	}
+	return r.Drafts(plan, write)
+}
+
+// RecordEnergy asks each backend that measures energy for the energy of its good runs
+// whose folders do not state it yet, and writes it down.
+func RecordEnergy(ctx context.Context, states []State) (EnergyQuery, error) {
+	by := map[string][]State{}
+	for _, s := range states {
+		by[s.Record.Backend] = append(by[s.Record.Backend], s)
+	}
+	var total EnergyQuery
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		b, err := anyone(name)
+		if err != nil {
+			continue // an attempt that cannot be read
+		}
+		meter, ok := b.(EnergyMeter)
+		if !ok {
+			continue
+		}
+		q, err := meter.RecordEnergy(ctx, by[name])
+		total = EnergyQuery{cmp.Or(total.Meter, q.Meter), total.Recorded + q.Recorded, total.Shared + q.Shared, total.Unknown + q.Unknown}
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// loads divides what is to do into what a backend begins together.
+func loads(ctx context.Context, b Backend, todo []Todo) ([][]Todo, error) {
+	if p, ok := b.(Packer); ok {
+		return p.Loads(ctx, todo)
+	}
+	return each(todo), nil
 }
 
 // keeper is who looks after the attempts of a backend.

@@ -311,7 +311,7 @@ func (r *driver) begin(ctx context.Context, l *sharedfs.Lease, states []State, u
 	}
 	last, lastAlive := r.lastJob(states, false), r.lastJob(states, true)
 	o.Left, o.Cancelled = len(todo), r.Choice.Left(states)
-	loads, err := r.Backend.Loads(ctx, todo)
+	loads, err := loads(ctx, r.Backend, todo)
 	if err != nil {
 		return err
 	}

@@ -23,24 +23,16 @@ import (
 // ended, into an event file of its own.
 const accountingWriter = "accounting"
 
-// Accounted is what became of a question for energies.
-type Accounted struct {
-	Plugin   slurm.EnergyPlugin
-	Recorded int // runs whose energy was written down
-	Shared   int // runs that may have shared their nodes: nobody knows whose the energy is
-	Unknown  int // runs of which accounting has no energy, or not yet
-}
-
 // RecordEnergy asks Slurm's accounting, once for all, for the energy of the good runs
 // whose folders do not say it yet, and writes it down. Each is of the run's own step,
 // not its job: what the job's number holds differs (in Slurm 22.05 it leaves the batch
 // script out), and a job may be of several runs. A folder that is not ours to write to
 // is left alone.
-func RecordEnergy(ctx context.Context, client *slurm.Client, states []State) (Accounted, error) {
-	var a Accounted
+func (b *SlurmBackend) RecordEnergy(ctx context.Context, states []State) (EnergyQuery, error) {
+	var a EnergyQuery
 	var open []State
 	for _, s := range states {
-		if s.Record.Backend != Slurm || !s.Status.Good() || s.Submission == nil || s.Submission.JobID == "" {
+		if !s.Status.Good() || s.Submission == nil || s.Submission.JobID == "" {
 			continue
 		}
 		if _, err := os.Stat(s.Run.EventFile(accountingWriter, 0, s.Traces.Restart)); !errors.Is(err, fs.ErrNotExist) {
@@ -51,8 +43,11 @@ func RecordEnergy(ctx context.Context, client *slurm.Client, states []State) (Ac
 	if len(open) == 0 {
 		return a, nil
 	}
-	var err error
-	if a.Plugin, err = client.Energy(ctx); err != nil || a.Plugin.Name == "" {
+	plugin, err := b.Client.Energy(ctx)
+	if plugin.Name != "" {
+		a.Meter = "Slurm's accounting"
+	}
+	if err != nil || plugin.Name == "" {
 		return a, err
 	}
 	var alone []State
@@ -66,7 +61,7 @@ func RecordEnergy(ctx context.Context, client *slurm.Client, states []State) (Ac
 		ids = append(ids, s.Submission.JobID)
 	}
 	slices.Sort(ids)
-	list, err := client.Consumed(ctx, slices.Compact(ids))
+	list, err := b.Client.Consumed(ctx, slices.Compact(ids))
 	var odd *slurm.UnreadableError
 	if err != nil && !errors.As(err, &odd) {
 		a.Unknown = len(alone)
@@ -87,7 +82,7 @@ func RecordEnergy(ctx context.Context, client *slurm.Client, states []State) (Ac
 			a.Unknown++
 			continue
 		}
-		switch err := recordEnergy(s, step, a.Plugin); {
+		switch err := recordEnergy(s, step, plugin); {
 		case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS):
 		case err != nil:
 			return a, err

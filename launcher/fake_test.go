@@ -16,8 +16,8 @@ import (
 
 // What a further backend takes: the lines of init, and this file.
 func init() {
-	backends["fake"] = func(o Options) (Backend, error) { return &fake{Creator: o.Creator}, nil }
-	backends["fake-beside"] = func(o Options) (Backend, error) { return &fake{Creator: o.Creator, beside: true}, nil }
+	Register("fake", func(o Options) (Backend, error) { return &fake{Creator: o.Creator}, nil })
+	Register("fake-beside", func(o Options) (Backend, error) { return &fake{Creator: o.Creator, beside: true}, nil })
 }
 
 // fake hands attempts to a scheduler that lives in this process.

@@ -71,11 +71,6 @@ func (b *LocalBackend) Occupies(s State) bool {
 	return alive && known
 }
 
-// Loads: each run is alone.
-func (b *LocalBackend) Loads(_ context.Context, todo []Todo) ([][]Todo, error) {
-	return each(todo), nil
-}
-
 // OnOneNode is a plan for this machine, on which all ranks of a point share a
 // node, whatever the partitions of a cluster made of it.
 func OnOneNode(plan *study.Plan) *study.Plan {

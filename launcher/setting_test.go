@@ -86,7 +86,7 @@ func TestVariantsHaveScriptsOfTheirOwn(t *testing.T) {
 	for _, packing := range []string{study.PackArray, study.PackAllocation} {
 		b := packer(t, packing, `echo "7"`)
 		b.Site, b.Key = variedSite(t), redact.Key("k")
-		loads, err := b.Loads(context.Background(), []Todo{
+		list, err := loads(context.Background(), b, []Todo{
 			of(planned("", 2, 1, 1), "pytorch-ddp", "bare"), of(planned("", 2, 1, 1), "pytorch-ddp", "debug"),
 			of(planned("", 2, 2, 1), "pytorch-ddp", "bare"), of(planned("", 2, 2, 1), "pytorch-ddp", "debug"),
 		})
@@ -94,7 +94,7 @@ func TestVariantsHaveScriptsOfTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, load := range loads {
+		for _, load := range list {
 			variant := ""
 			for _, todo := range load {
 				variant += todo.Point.Variant + " "
@@ -104,7 +104,7 @@ func TestVariantsHaveScriptsOfTheirOwn(t *testing.T) {
 		if diff := cmp.Diff([]string{"bare bare ", "debug debug "}, got); diff != "" {
 			t.Errorf("%s: %s", packing, diff)
 		}
-		attempts, err := b.Begin(context.Background(), loads[0])
+		attempts, err := b.Begin(context.Background(), list[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,8 +125,8 @@ func TestVariantsHaveScriptsOfTheirOwn(t *testing.T) {
 				t.Errorf("%s: %v, record %+v", packing, err, r)
 			}
 		}
-		debug := b.Draft(loads[1][0].Planned)
-		s, err := b.Script(loads[1][0].Planned, debug)
+		debug := b.Draft(list[1][0].Planned)
+		s, err := b.Script(list[1][0].Planned, debug)
 		if err != nil || s.Environment["LEVEL"] != "1" || s.Environment["TOKEN"] != "hunter3" || !slices.Equal(s.Modules, []string{"gcc/12", "openmpi"}) || s.Container.Image != "/image.sif" || debug.Record.Python != "/site/python" {
 			t.Errorf("%v: %+v", err, s)
 		}

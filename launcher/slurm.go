@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"time"
 
@@ -159,6 +160,20 @@ func (b *SlurmBackend) queued(ctx context.Context, name string) (id string) {
 		id = of
 	}
 	return id
+}
+
+// Partitions asks Slurm for the names of its partitions. A host without Slurm's commands
+// knows none.
+func (b *SlurmBackend) Partitions(ctx context.Context) ([]string, error) {
+	known, err := b.Client.Partitions(ctx)
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, nil
+	}
+	var names []string
+	for _, p := range known {
+		names = append(names, p.Name)
+	}
+	return names, err
 }
 
 // Survey asks Slurm about jobs.

@@ -16,7 +16,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/table"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 func checkCommand(s *session) *cli.Command {
@@ -54,9 +53,9 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	}
 	if w.site.Template != "" { // a wrong one would be found by the first submission
 		creator := launcher.Creator{Folder: w.folder, Site: w.site, Shared: w.study.Share == study.ShareGroup, Worker: "/scalebench-worker"} // where it is, submit will see
-		backend, err := launcher.NewSlurm(launcher.Options{Creator: creator, Policy: w.study.Policy})
+		backend, err := launcher.Scheduler(launcher.Options{Creator: creator, Policy: w.study.Policy})
 		if err == nil {
-			err = backend.Drafts(w.plan, func(string, []byte) error { return nil })
+			err = launcher.Render(backend, w.plan, func(string, []byte) error { return nil })
 		}
 		if err != nil {
 			return &usageError{err: err}
@@ -198,7 +197,7 @@ func (s *session) precheck(ctx context.Context, w *work) error {
 	for _, left := range unchecked {
 		s.warn("%v", left)
 	}
-	more, err := cluster.CheckPartitions(ctx, &slurm.Client{}, w.site, w.plan)
+	more, err := cluster.CheckPartitions(ctx, launcher.Partitions, w.site, w.plan)
 	if err != nil {
 		s.warn("the partitions were not checked: %v", err)
 	}

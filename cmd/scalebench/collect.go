@@ -18,7 +18,6 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 func collectCommand(s *session) *cli.Command {
@@ -156,11 +155,11 @@ func (s *session) keyed(folder rundir.Study, attempts []*launcher.Attempt) ([]*l
 // recordEnergy has the energy of runs under Slurm written down, where it reads one. No
 // answer keeps nothing from being collected.
 func (s *session) recordEnergy(ctx context.Context, states []launcher.State) {
-	a, err := launcher.RecordEnergy(ctx, &slurm.Client{}, states)
+	a, err := launcher.RecordEnergy(ctx, states)
 	if err != nil {
 		s.note("energy was not read from Slurm's accounting: %v", err)
 	}
-	if a.Plugin.Name == "" {
+	if a.Meter == "" {
 		return
 	}
 	if a.Recorded > 0 {

@@ -163,11 +163,15 @@ func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctor
 	if creator.Worker, err = filepath.Abs(creator.Worker); err != nil {
 		return nil, err
 	}
-	backend, err := launcher.NewSlurm(launcher.Options{Creator: creator})
+	backend, err := launcher.Scheduler(launcher.Options{Creator: creator})
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	return cluster.Cluster{Backend: backend, Plan: w.plan, Runs: runs, Wait: o.timeout, NoJob: o.noJob, Note: s.note}.Check(ctx)
+	jobs, ok := backend.(*launcher.SlurmBackend)
+	if !ok {
+		return []cluster.Finding{{Check: "scheduler", Subject: backend.Name(), Verdict: cluster.NotTested, Found: "doctor has no checks for this backend"}}, nil
+	}
+	return cluster.Cluster{Backend: jobs, Plan: w.plan, Runs: runs, Wait: o.timeout, NoJob: o.noJob, Note: s.note}.Check(ctx)
 }
 
 func place(dir string) cluster.Place {

@@ -43,7 +43,7 @@ func runRender(ctx context.Context, s *session, path, site, out string, override
 	if err != nil {
 		return err
 	}
-	backend, err := launcher.NewSlurm(options)
+	backend, err := launcher.Scheduler(options)
 	if err != nil {
 		return &usageError{err: err}
 	}
@@ -51,14 +51,14 @@ func runRender(ctx context.Context, s *session, path, site, out string, override
 		return err
 	}
 	// All are rendered before the first is written: a folder holds all scripts or none.
-	if err := backend.Drafts(w.plan, func(string, []byte) error { return nil }); err != nil {
+	if err := launcher.Render(backend, w.plan, func(string, []byte) error { return nil }); err != nil {
 		return &usageError{err: err}
 	}
 	for _, problem := range cluster.CheckFiles(w.study, w.site, w.plan, w.folder) {
 		s.warn("%v", problem)
 	}
 	scripts := 0
-	err = backend.Drafts(w.plan, func(name string, text []byte) error {
+	err = launcher.Render(backend, w.plan, func(name string, text []byte) error {
 		perm := sharedfs.ModeOpen
 		if filepath.Ext(name) == ".sh" {
 			perm = sharedfs.ModeScript

@@ -99,7 +99,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	if err != nil {
 		return err
 	}
-	backend, err := launcher.NewSlurm(options)
+	backend, err := launcher.Scheduler(options)
 	if err != nil {
 		return &usageError{err: err}
 	}

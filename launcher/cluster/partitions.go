@@ -2,44 +2,31 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/slurm"
 )
 
-// CheckPartitions says which partitions of the plan the cluster does not know. Where
-// there is no Slurm nobody is asked; the error is that it did not answer.
-func CheckPartitions(ctx context.Context, client *slurm.Client, site *study.Site, plan *study.Plan) (study.Problems, error) {
-	var asked []string
+// CheckPartitions reports partitions of the plan that the cluster does not have. It asks for
+// those known only if the plan names any. The error is that of the question.
+func CheckPartitions(ctx context.Context, known func(context.Context, *study.Site) ([]string, error), site *study.Site, plan *study.Plan) (study.Problems, error) {
+	var used []string
 	for _, p := range plan.Points {
-		if p.Partition != "" && !slices.Contains(asked, p.Partition) {
-			asked = append(asked, p.Partition)
+		if p.Partition != "" && !slices.Contains(used, p.Partition) {
+			used = append(used, p.Partition)
 		}
 	}
-	if len(asked) == 0 {
+	if len(used) == 0 {
 		return nil, nil
 	}
-	known, err := client.Partitions(ctx)
-	if errors.Is(err, exec.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
+	names, err := known(ctx, site)
+	if err != nil || len(names) == 0 { // a cluster shows none to this user, or has none
 		return nil, err
 	}
-	var names []string
-	for _, p := range known {
-		names = append(names, p.Name)
-	}
-	if len(names) == 0 { // a cluster shows none to this user, or tells of none
-		return nil, nil
-	}
 	var problems study.Problems
-	for _, name := range asked {
+	for _, name := range used {
 		if slices.Contains(names, name) {
 			continue
 		}

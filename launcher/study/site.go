@@ -27,6 +27,8 @@ type Site struct {
 	CPUBind   string `toml:"cpu_bind"`  // srun --cpu-bind of every step; "": Slurm's own default
 	Hint      string `toml:"hint"`      // srun --hint, "nomultithread" on many sites
 
+	Backend string `toml:"backend"` // scheduler that runs the jobs; "": Slurm
+
 	Worker string `toml:"worker"` // path of scalebench-worker on the nodes; "": the one beside scalebench
 	Python string `toml:"python"` // interpreter of the Python frameworks
 	// Pythons are the interpreters of single frameworks, by name: the packages
@@ -186,7 +188,7 @@ func ParseSite(path string, source []byte) (*Site, error) {
 	s.File, s.source, s.lines = path, source, d.lines
 	d.into("", d.top, s)
 
-	for key, value := range map[string]string{"name": s.Name, "account": s.Account, "qos": s.QOS, "interface": s.Interface,
+	for key, value := range map[string]string{"name": s.Name, "backend": s.Backend, "account": s.Account, "qos": s.QOS, "interface": s.Interface,
 		"cpu_bind": s.CPUBind, "hint": s.Hint, "worker": s.Worker, "python": s.Python, "runs": s.Runs, "template": s.Template, "stage.dir": s.Stage.Dir, "stage.python": s.Stage.Python} {
 		d.rule(key, oneLine(value))
 	}
