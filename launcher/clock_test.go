@@ -35,7 +35,7 @@ func TestSurveyWhenClocksJump(t *testing.T) {
 			{"ended long ago, without its last events", Local, fileGrace + time.Minute, metrics.Incomplete},
 		} {
 			number++
-			a, err := Creator{Folder: folder}.create(Todo{Planned: plan.Points[0], Number: number}, Record{Backend: c.backend, JobName: "s/p-r1-a1"}, nil)
+			a, err := Creator{Folder: folder}.Create(Todo{Planned: plan.Points[0], Number: number}, Record{Backend: c.backend, JobName: "s/p-r1-a1"}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

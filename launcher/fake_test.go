@@ -11,7 +11,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // What a further backend takes: the lines of init, and this file.
@@ -146,7 +145,7 @@ func (f *fake) Begin(_ context.Context, load []Todo) ([]*Attempt, error) {
 		a := t.Again
 		if a == nil {
 			var err error
-			if a, err = f.create(t, f.record(t), nil); err != nil {
+			if a, err = f.Create(t, f.record(t), nil); err != nil {
 				return nil, err
 			}
 		}
@@ -155,8 +154,7 @@ func (f *fake) Begin(_ context.Context, load []Todo) ([]*Attempt, error) {
 		if err != nil {
 			return begun, err
 		}
-		a.Submission = &Submission{JobID: id, After: t.After, SubmittedUnix: metrics.Unix(time.Now())}
-		if err := writeJSON(a.Run.Job(), a.Submission, sharedfs.ModeOpen); err != nil {
+		if err := a.Submitted(Submission{JobID: id, After: t.After, SubmittedUnix: metrics.Unix(time.Now())}); err != nil {
 			return begun, err
 		}
 	}
@@ -175,12 +173,11 @@ func (f *fake) Survey(_ context.Context, open []*Attempt) ([]Finding, error) {
 	for i, a := range open {
 		job := s.jobs[a.Record.JobName]
 		if job == nil || unreachable != nil {
-			findings[i] = Finding{Job: a.recordedJob(), Judge: func(Traces) (metrics.Status, string) { return metrics.Submitted, "" }}
+			findings[i] = Finding{Job: a.RecordedJob(), Judge: func(Traces) (metrics.Status, string) { return metrics.Submitted, "" }}
 			continue
 		}
 		if a.Submission == nil { // whose answer was lost
-			a.Submission = &Submission{JobID: job.id, SubmittedUnix: metrics.Unix(job.begin)}
-			findings[i].Err = writeJSON(a.Run.Job(), a.Submission, sharedfs.ModeOpen)
+			findings[i].Err = a.Submitted(Submission{JobID: job.id, SubmittedUnix: metrics.Unix(job.begin)})
 		}
 		findings[i].Job = &metrics.Job{ID: job.id, State: "up"}
 		findings[i].Judge = func(Traces) (metrics.Status, string) {

@@ -27,7 +27,7 @@ func TestSurveyOfADriverElsewhere(t *testing.T) {
 	} {
 		// The same host's name, and another boot.
 		record := Record{Backend: Local, PID: 1, PIDStart: "1", PIDSpace: "1b4e28ba-2fa1-11d2-883f-0016d3cca427 pid:[4026531836]"}
-		a, err := creator.create(Todo{Planned: plan.Points[0], Number: number + 1}, record, func(at rundir.Folder, _ *Attempt) error {
+		a, err := creator.Create(Todo{Planned: plan.Points[0], Number: number + 1}, record, func(at rundir.Folder, _ *Attempt) error {
 			return os.WriteFile(at.Heartbeat(), []byte("\n"), 0o600)
 		})
 		if err != nil {

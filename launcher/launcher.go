@@ -182,12 +182,12 @@ func each(todo []Todo) [][]Todo {
 	return loads
 }
 
-// create writes a new attempt at a planned point down. The record says what is
+// Create writes a new attempt at a planned point down. The record says what is
 // the backend's to say; the rest is filled in. extra adds files to the folder
 // before it appears; the run it is given is the one that stands on disk while
 // the attempt's own is its place later. The error is fs.ErrExist when another
 // command was first.
-func (c Creator) create(t Todo, r Record, extra func(at rundir.Folder, a *Attempt) error) (*Attempt, error) {
+func (c Creator) Create(t Todo, r Record, extra func(at rundir.Folder, a *Attempt) error) (*Attempt, error) {
 	final := c.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number)
 	f, err := framework.Find(t.Point.Framework)
 	if err != nil {

@@ -130,7 +130,7 @@ func (b *LocalBackend) Fits(p study.Point) error {
 func (b *LocalBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, error) {
 	t := load[0]
 	r := Record{Backend: Local, Allocation: b.allocation, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: worker.PIDSpace()}
-	a, err := b.create(t, r, func(at rundir.Folder, a *Attempt) error {
+	a, err := b.Create(t, r, func(at rundir.Folder, a *Attempt) error {
 		if err := rundir.WriteFile(at.Heartbeat(), []byte("\n"), sharedfs.ModeOpen); err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (b *LocalBackend) Wait() { b.running.Wait() }
 func (b *LocalBackend) Survey(_ context.Context, open []*Attempt) ([]Finding, error) {
 	findings := make([]Finding, len(open))
 	for i, a := range open {
-		findings[i] = Finding{Job: a.recordedJob(), Judge: func(t Traces) (metrics.Status, string) {
+		findings[i] = Finding{Job: a.RecordedJob(), Judge: func(t Traces) (metrics.Status, string) {
 			e := drivenEvidence{evidence: a.evidence(t)}
 			if err, ended := b.ends.Load(a.Run); ended {
 				e.Unwritten = err.(error)

@@ -17,7 +17,7 @@ import (
 func TestOnlooker(t *testing.T) {
 	plan := smallPlan(t, "[1]")
 	dir := t.TempDir()
-	a, err := Creator{Folder: rundir.OpenStudy(dir, "s")}.create(Todo{Planned: plan.Points[0], Number: 1}, Record{Backend: Local}, nil)
+	a, err := Creator{Folder: rundir.OpenStudy(dir, "s")}.Create(Todo{Planned: plan.Points[0], Number: 1}, Record{Backend: Local}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -186,7 +186,7 @@ func (b *SlurmBackend) members(load []Todo) ([]*Attempt, error) {
 		t.Exclusive = exclusive // one job, whose nodes are shared for all of its runs or for none
 		r := b.record(t, name)
 		r.Pack = &Member{Name: name, Packing: b.packing, Index: len(attempts)}
-		a, err := b.create(t, r, nil)
+		a, err := b.Create(t, r, nil)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}

@@ -196,7 +196,7 @@ func TestPackRefused(t *testing.T) {
 func TestPackLeavesWhatAnotherCommandBegan(t *testing.T) {
 	b := packer(t, study.PackArray, "echo 95")
 	load := []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 4, 3, 1)}
-	if _, err := b.create(load[1], b.record(load[1], ""), nil); err != nil {
+	if _, err := b.Create(load[1], b.record(load[1], ""), nil); err != nil {
 		t.Fatal(err)
 	}
 	begun, err := begin(t.Context(), b, load)

@@ -104,7 +104,7 @@ func (b *SlurmBackend) begin(ctx context.Context, t Todo) (*Attempt, error) {
 		}
 		return t.Again, b.submit(ctx, t.Again, t.After)
 	}
-	a, err := b.create(t, b.record(t, ""), func(at rundir.Folder, a *Attempt) error {
+	a, err := b.Create(t, b.record(t, ""), func(at rundir.Folder, a *Attempt) error {
 		var text bytes.Buffer
 		if err := b.Render(&text, t.Planned, a); err != nil {
 			return err
@@ -122,8 +122,7 @@ func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) err
 	if err != nil {
 		return err
 	}
-	a.Submission = answer
-	return writeJSON(a.Run.Job(), answer, sharedfs.ModeOpen)
+	return a.Submitted(*answer)
 }
 
 // sbatch submits a script. If the answer does not state the job's id, sbatch looks the job
@@ -230,7 +229,7 @@ func (a *Attempt) jobEvidence(job *slurm.Job, t Traces, asked bool) jobEvidence 
 // from our own records.
 func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 	if job == nil {
-		return a.recordedJob()
+		return a.RecordedJob()
 	}
 	fact := &metrics.Job{Cluster: job.Cluster, ID: job.ID, Name: job.Name, Partition: job.Partition, State: job.Word,
 		Reason: job.Reason, Nodes: job.Nodes,

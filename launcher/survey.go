@@ -62,7 +62,7 @@ func survey(ctx context.Context, keep keeper, attempts []*Attempt) ([]State, err
 	for i, a := range attempts {
 		f, asked := found[a]
 		if !asked {
-			f.Job = a.recordedJob()
+			f.Job = a.RecordedJob()
 		}
 		s, err := judge(a, f)
 		s.Err = errors.Join(err, f.Err)
@@ -122,9 +122,15 @@ func (a *Attempt) since(record string, then float64) time.Time {
 	return time.Unix(0, int64(then*1e9)).Add(age)
 }
 
-// recordedJob is what our own records say of an attempt's job; nil where they
-// say nothing.
-func (a *Attempt) recordedJob() *metrics.Job {
+// Submitted records the scheduler's answer to the submission of the attempt.
+func (a *Attempt) Submitted(answer Submission) error {
+	a.Submission = &answer
+	return writeJSON(a.Run.Job(), answer, sharedfs.ModeOpen)
+}
+
+// RecordedJob returns what the run folder says of the attempt's job; nil if it says
+// nothing.
+func (a *Attempt) RecordedJob() *metrics.Job {
 	switch {
 	case a.Record.Allocation != "":
 		return &metrics.Job{ID: a.Record.Allocation, Partition: a.Record.Partition}
