@@ -21,6 +21,7 @@ var deepSpeed = Extractor{
 
 var (
 	deepSpeedTimer = regexp.MustCompile(`(?:epoch=\d+/micro_step=\d+/global_step=|\] \d+/)(\d+), RunningAvgSamplesPerSec=([^,\s]+), CurrSamplesPerSec=([^,\s]+), MemAllocated=([^,\s]+)GB, MaxMemAllocated=([^,\s]+)GB\s*$`)
+	deepSpeedOld   = regexp.MustCompile(`\] \d+/\d+, SamplesPerSec=`)
 	deepSpeedPipe  = regexp.MustCompile(`(?:^|[\s:\]])steps: (\d+) loss: (\S+) (?:\S+: \S+ )*iter time \(s\): (\d+\.\d+) samples/sec: (\d+\.\d+)\s*$`)
 )
 
@@ -44,6 +45,9 @@ func readDeepSpeed(l *log, r io.Reader) error {
 		}
 		m := deepSpeedPipe.FindStringSubmatch(ln.text)
 		if m == nil {
+			if deepSpeedOld.MatchString(ln.text) {
+				l.note("SamplesPerSec= is of an older DeepSpeed, which counts micro-batches as steps; without gradient accumulation, read it with [[extract]] name = \"throughput\", pattern = ', SamplesPerSec=(?P<value>[\\d.]+)', unit = \"samples/s\", per = \"step\"")
+			}
 			return nil
 		}
 		step, err := l.whole(ln.number, m[1])

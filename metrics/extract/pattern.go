@@ -175,8 +175,9 @@ func (l *log) matches(c *compiled, all []match) error {
 	if err != nil {
 		return err
 	}
+	all = l.settled(c, all, invert)
+	l.mixed(c, matchValues(all))
 	note := c.note(len(all))
-	l.settled(c, all, scale, invert)
 	if strings.HasSuffix(c.unit.base, "/s") && !c.unit.steps { // of = "rank" where it is one rank's
 		note += ", for all workers together"
 	}
@@ -206,6 +207,7 @@ func (l *log) accuracies(c *compiled, all []match) error {
 		l.add(metrics.Event{Train: &metrics.Train{}}, 1)
 	}
 	before := 0.0
+	all = l.evaluated(all)
 	for i, m := range all {
 		e := metrics.Event{Evaluation: &metrics.Evaluation{Epoch: i + 1}}
 		if m.epoch != nil {
@@ -235,6 +237,29 @@ func (l *log) accuracies(c *compiled, all []match) error {
 		}
 	}
 	return nil
+}
+
+// summary matches text before an accuracy that sums up a training.
+var summary = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:best|final|finished|done|max|maximum|highest|overall)(?:[^a-z]|$)`)
+
+// evaluated leaves out matches that repeat the value of an evaluation: DONE best
+// val-acc=0.888 is not another epoch.
+func (l *log) evaluated(all []match) []match {
+	seen := map[float64]bool{}
+	kept := make([]match, 0, len(all))
+	for _, m := range all {
+		m.summary = m.summary && !all[0].summary && m.epoch == nil
+		if m.summary && seen[m.v.Number] {
+			l.note("line %d repeats an earlier accuracy (%g) as the best or final one, and is not counted as an epoch", m.v.Line, m.v.Number)
+			continue
+		}
+		if m.summary {
+			l.note("line %d reads like a summary (%g) and is counted as an evaluation; let the pattern match epochs only", m.v.Line, m.v.Number)
+		}
+		seen[m.v.Number] = true
+		kept = append(kept, m)
+	}
+	return kept
 }
 
 // ofRanks makes the run's figure of values that are one rank's each.

@@ -52,33 +52,45 @@ func (l *log) copies(c *compiled, bySource map[string][]match) error {
 // fewSettled is how many values tell the start of a log from the rest.
 const fewSettled = 6
 
-// settled notes a median that the start of the log pulls down: a progress bar counts the
-// first steps, in which programs compile, for a long time.
-func (l *log) settled(c *compiled, all []match, scale float64, invert bool) {
+// settled leaves out the start of a log that a median would mix with the rest: a progress
+// bar counts the first steps, in which programs compile, for a long time.
+func (l *log) settled(c *compiled, all []match, invert bool) []match {
 	if c.Per != "step" || c.Reduce != "median" && c.Reduce != "mean" || len(all) < fewSettled || !strings.HasSuffix(c.unit.base, "/s") && c.unit.base != "s" {
-		return
+		return all
 	}
 	values := matchValues(all)
 	whole, err := reduceValues(c.Reduce, values, invert)
 	if err != nil {
-		return
+		return all
 	}
-	quarter := len(values) / 4
-	later, err := reduceValues(c.Reduce, values[len(values)-max(3, quarter):], invert)
-	if err != nil {
-		return
+	later, err := reduceValues(c.Reduce, values[len(values)-max(3, len(values)/4):], invert)
+	if err != nil || !finite(later/whole) || within(later, whole, 1.03) || !oneWay(values[:len(values)-len(values)/2]) {
+		return all
 	}
-	first := values[:len(values)-len(values)/2]
-	// The start differs from the rest in one direction: noise does not.
+	start := 0
+	for ; start < len(values)-3; start++ {
+		x, err := reduceValues(c.Reduce, values[start:start+1], invert)
+		if err == nil && within(x, later, 1.015) {
+			break
+		}
+	}
+	l.note("the first %d of %d values of %s are left out: it had not settled. For another choice set reduce = \"last\" or \"max\", or match fewer lines", start, len(values), c.Name)
+	return all[start:]
+}
+
+// within reports whether a value has come near the one that a log settles at.
+func within(x, settled, factor float64) bool { return x <= factor*settled && settled <= factor*x }
+
+// oneWay reports whether values change in one direction, which noise does not.
+func oneWay(values []Value) bool {
 	rises, falls := 0, 0
-	for i := 1; i < len(first); i++ {
-		if first[i].Number > first[i-1].Number {
+	for i := 1; i < len(values); i++ {
+		switch a, b := values[i-1].Number, values[i].Number; {
+		case b > a:
 			rises++
-		} else if first[i].Number < first[i-1].Number {
+		case b < a:
 			falls++
 		}
 	}
-	if ratio := later / whole; (ratio > 1.03 || ratio < 1/1.03) && finite(ratio) && min(rises, falls) == 0 && max(rises, falls) >= 3 {
-		l.note("%s has not settled in the first half of its %d lines: its last ones have %.4g, their %s is %.4g. Write reduce = \"last\", or match lines after the start", c.Name, len(values), later*scale, c.Reduce, whole*scale)
-	}
+	return min(rises, falls) == 0 && max(rises, falls) >= 3
 }

@@ -20,6 +20,8 @@ type match struct {
 	epoch, elapsed *Value
 	other          string // the unit's text, where the expression names another one
 	place          string // what stands before the number
+	rank           string // the rank that the text before the number names; "" for none
+	summary        bool   // the text before the number says best, final, ...
 }
 
 func readPatterns(l *log, r io.Reader, patterns []*compiled) error {
@@ -46,6 +48,7 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) error {
 	}
 	for i, c := range list {
 		all := l.otherUnits(c, found[i])
+		namedRanks(c, all)
 		if len(all) == 0 {
 			return fmt.Errorf("%s: %w by the pattern of %s: %s", l.o.File, ErrNothing, c.Name, c.re)
 		}
@@ -70,6 +73,9 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool, err error) {
 	if c.loose != nil {
 		one.place = place(ln.text[:m[2*c.value]])
 	}
+	if named := rankName.FindStringSubmatch(ln.text[:max(0, m[2*c.value])]); named != nil {
+		one.rank = named[1]
+	}
 	for _, g := range []struct {
 		group int
 		into  **Value
@@ -92,6 +98,7 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool, err error) {
 		*g.into = &v
 	}
 	one.v.Line = ln.number
+	one.summary = summary.MatchString(ln.text[:max(0, m[2*c.value])])
 	if one.v.Number, err = l.quantity(c, ln, m); err != nil {
 		return one, false, fmt.Errorf("%w (the value of pattern %s)", err, c.Name)
 	}
@@ -187,6 +194,12 @@ func (l *log) quantity(c *compiled, ln line, m []int) (float64, error) {
 	if err := c.unitGroup(text, m, &r); err != nil {
 		return 0, l.errorAt(ln.number, "%w", err)
 	}
+	if err := l.neighbours(c, text, from, &r); err != nil {
+		return 0, l.errorAt(ln.number, "%w", err)
+	}
+	if err := c.scope(r, text[:from], text[from+len(r.Number):]); err != nil {
+		return 0, l.errorAt(ln.number, "%w: %q", err, shown(text, from, to))
+	}
 	if r.Unit != "" && !r.Known {
 		if r.Attached && r.Unit != c.Unit && c.loose == nil && !c.names(text[from+len(r.Number)]) && from+len(r.Number) >= to {
 			return 0, l.errorAt(ln.number, "%q follows the number in %q, and is no unit that is known; let the expression match it, or a group (?P<unit>…)", r.Unit, shown(text, from, to))
@@ -224,7 +237,7 @@ func (c *compiled) unitGroup(text string, m []int, r *number.Reading) error {
 // converted is a number in the pattern's unit. before is what stands before it.
 func (l *log) converted(c *compiled, r number.Reading, before string) (float64, error) {
 	u, says := r.Parsed, r.Unit != ""
-	own, name, keyed := number.KeyUnit(before)
+	own, name, keyed := c.keyUnit(before)
 	keyed = keyed && c.unitAt < 0
 	if perDevice := says && u.PerDevice || keyed && own.PerDevice; perDevice && c.ofAll() {
 		if keyed && own.PerDevice {
@@ -274,6 +287,8 @@ func (l *log) converted(c *compiled, r number.Reading, before string) (float64, 
 	switch {
 	case ok:
 		return y, nil
+	case d.Inverse && u.Base == "s" && !u.Inverse: // step time: 250 ms
+		return x * u.Scale / d.Scale, nil
 	case !r.Attached && !u.IsRate() && u.Scale == 1 && u.Base != "s": // a word
 		return x, nil
 	}
@@ -409,8 +424,17 @@ func (c *compiled) loosened() *loose {
 
 // find reads a line that has the number with another unit.
 func (o *loose) find(c *compiled, text string, one *match) bool {
-	m := o.re.FindStringSubmatchIndex(text)
-	if m == nil || whole(text, m, o.value) != nil {
+	for _, m := range o.re.FindAllStringSubmatchIndex(text, -1) {
+		if o.take(c, text, m, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// take reads one match of the expression for any unit.
+func (o *loose) take(c *compiled, text string, m []int, one *match) bool {
+	if whole(text, m, o.value) != nil {
 		return false
 	}
 	r, ok := number.Read(text[m[2*o.value]:])

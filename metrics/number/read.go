@@ -28,8 +28,8 @@ var (
 	group = regexp.MustCompile(`^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?:[eE][-+]?\d+)?`)
 	// 1 day, 0:01:02 and 1-00:01:02, 3:25, 0:01:02.5
 	clock = regexp.MustCompile(`^(?:(\d+)(?:-| days?,? ))?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?`)
-	// 1h02m, 4m05s, 1d 2h 3m 4.5s
-	spoken = regexp.MustCompile(`^(?:(\d+)d ?)?(?:(\d+)h ?)?(?:(\d+)m(?:in)? ?)?(?:(\d+(?:\.\d+)?)s)?`)
+	// 1h02m, 4m05s, 1d 2h 3m 4.5s, 3 minutes and 20 seconds
+	spoken = regexp.MustCompile(`^(?:(\d+) ?(?:days?|d),? ?(?:and )?)?(?:(\d+) ?(?:hours?|hrs?|h),? ?(?:and )?)?(?:(\d+) ?(?:minutes?|mins?|m),? ?(?:and )?)?(?:(\d+(?:\.\d+)?) ?(?:seconds?|secs?|s))?`)
 	after  = regexp.MustCompile(`^[ \t]{0,2}[\[(]?[ \t]?((?:[kKMGTP] )?(?:%|/ ?[A-Za-zµμ]+|[A-Za-zµμ]+)(?:(?: ?/ ?| per )[A-Za-zµμ]+){0,2})`)
 	keyed  = regexp.MustCompile(`^\s*[=:]\s*[-+]?\.?\d`)
 	next   = regexp.MustCompile(`^\s+[-+]?\.?\d`)

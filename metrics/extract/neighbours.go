@@ -1,0 +1,159 @@
+package extract
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// Text next to a number that changes its meaning.
+var (
+	// 12 345 and 12'345 with other spaces and marks between thousands
+	thousands = regexp.MustCompile("^(?:[\u00a0\u2009\u202f'’_]\\d|[\u00a0\u2009\u202f'’_ ]\\d{3}(?:\\D|$))")
+	power     = regexp.MustCompile(`^\s?(?:[x×*·]\s?10|\^)`)
+	// 5-7, 5..7, 5 to 7, 1/2
+	interval  = regexp.MustCompile(`^(?:[-–~/][\d.]|\.\.\.?\d|…\d| (?:–|to) \d)`)
+	spread    = regexp.MustCompile(`^\s?(?:±|\+/?-)\s?`)
+	daysOf    = regexp.MustCompile(`(?:\d+ ?d(?:ays?)?,? ?|\d-)$`)
+	perScope  = regexp.MustCompile(`(?i)^\s*[\[(]?\s*(?:per[ _-]|/ ?)([a-z]+)`)
+	inPhrase  = regexp.MustCompile(`(?i)(?:per|each|/)[ _-]?([a-z]+)`)
+	phraseOf  = regexp.MustCompile(`[\pL%/()\[\] ._-]*[=:]?\s*["']?$`)
+	totalOf   = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:total|aggregated?|global|overall|cluster|all (?:gpus|devices|ranks|workers))(?:[^a-z]|$)`)
+	onSeveral = regexp.MustCompile(`(?i) on \d+ (?:gpu|device|rank|worker|process)[a-z()]*\s*[=:]?\s*$`)
+	// 100 iters in 25 s, and 10 steps took 2.5 s
+	countIn  = regexp.MustCompile(`(?i)^ ?[a-z]+ (?:in|took|over) [\d.]+ ?(?:m?s|secs?|seconds?|mins?|minutes?|h|hours?)\b`)
+	countOf  = regexp.MustCompile(`(?i)(?:\d\d|[2-9]) ?(?:steps|iters|iterations|batches|its)[^\d|;]*$`)
+	bytesKey = regexp.MustCompile(`(?i)[_ (\[]([kmgt])(i?)b[)\]]?["']?\s*[=:]?\s*$`)
+)
+
+// neighbours refuses a number that the text around it makes a part of another one: a
+// power of ten, a range, thousands. It takes the unit after a spread, 1200 ± 30 K.
+func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) error {
+	end := from + len(r.Number)
+	rest := text[end:]
+	if c.declared.Inverse && countOf.MatchString(text[:from]) {
+		return fmt.Errorf("%q is the time of several steps in %q, and %s is in %s; let the program print the time of one", r.Number, shown(text, from, end), c.Name, c.Unit)
+	}
+	if r.Clock && daysOf.MatchString(text[:from]) {
+		return fmt.Errorf("%q is only part of a length of time in %q; let the expression match the days too", r.Number, shown(text, from, end))
+	}
+	if c.declared.IsRate() && !c.declared.Inverse && countIn.MatchString(rest) {
+		return fmt.Errorf("%q is a count over a time in %q, and %s is in %s; let the program print the rate", r.Number, shown(text, from, end), c.Name, c.Unit)
+	}
+	if rest == "" || c.names(rest[0]) {
+		return nil
+	}
+	whole := !strings.ContainsAny(r.Number, ".eE,") && len(strings.TrimLeft(r.Number, "+-")) <= 3
+	switch {
+	case r.Clock:
+		return nil
+	case whole && thousands.MatchString(rest) && rest[0] == ' ':
+		l.note("a space and three digits follow numbers of %s, which are read up to the space: if it separates thousands, let the program print none", c.Name)
+	case whole && thousands.MatchString(rest):
+		return fmt.Errorf("%q may be only part of a number in %q, with marks between thousands; let the program print it without them", r.Number, shown(text, from, end))
+	case power.MatchString(rest):
+		return fmt.Errorf("a power of ten follows %s in %q; let the program print the number in full or as 1.2e6", r.Number, shown(text, from, end))
+	case interval.MatchString(rest):
+		return fmt.Errorf("%q is one end of a range, or a part of a fraction, in %q; let the expression name the text after the number if this one is meant", r.Number, shown(text, from, end))
+	}
+	if m := spread.FindString(rest); m != "" && r.Unit == "" && c.unitAt < 0 {
+		if other, ok := number.Read(rest[len(m):]); ok && other.Known && !other.Clock {
+			r.Unit, r.Parsed, r.Known, r.Attached = other.Unit, other.Parsed, true, other.Attached
+		}
+	}
+	return nil
+}
+
+// scope refuses a rate whose name or unit says that it is of one device or node where
+// the run's is wanted, or of all where one rank's is.
+func (c *compiled) scope(r number.Reading, before, rest string) error {
+	if c.Of == "rank" && strings.HasSuffix(c.unit.base, "/s") {
+		phrase := phraseOf.FindString(before)
+		if totalOf.MatchString(phrase) && !inPhrase.MatchString(phrase) || onSeveral.MatchString(before) {
+			return fmt.Errorf("the log calls %s a total of all workers; set of = \"run\"", c.Name)
+		}
+	}
+	if !c.ofAll() {
+		return nil
+	}
+	said := ""
+	// The unit comes first: "tokens/s (per GPU)".
+	if _, after, found := strings.Cut(rest, r.Unit); found && r.Unit != "" {
+		rest = strings.TrimLeft(after, ")]")
+	}
+	if m := perScope.FindStringSubmatch(rest); m != nil {
+		said = m[1]
+	}
+	for _, m := range inPhrase.FindAllStringSubmatch(phraseOf.FindString(before), -1) {
+		if kind := kindOf(m[1]); kind == perDevice || kind == perNode {
+			said = m[1]
+		}
+	}
+	switch kindOf(said) {
+	case perDevice:
+		return fmt.Errorf("the log has %s for each device (per %s); set of = \"rank\", or take the rate of all", c.Name, said)
+	case perNode:
+		return fmt.Errorf("the log has %s for each node (per %s); take the rate of all, or multiply before printing", c.Name, said)
+	}
+	return nil
+}
+
+// keyUnit returns the unit that the name before a number states.
+func (c *compiled) keyUnit(before string) (u number.Unit, text string, ok bool) {
+	if u, text, ok = number.KeyUnit(before); ok && (u.Base == c.declared.Base || u.IsRate()) {
+		return u, text, true
+	}
+	if m := bytesKey.FindStringSubmatch(before); m != nil && c.declared.Base == "B" {
+		name := strings.ToUpper(m[1]) + strings.ToLower(m[2]) + "B"
+		u, ok := number.ParseUnit(name)
+		return u, name, ok
+	}
+	name := strings.TrimSpace(strings.TrimRight(phraseOf.FindString(before), " =:\"'"))
+	h := headingOf(name)
+	if len(h.dims) != 1 || h.dims[0].steps || h.dims[0].base == anyBase || h.dims[0].base != c.declared.Base || !strings.HasSuffix(h.dims[0].base, "/s") {
+		return u, text, ok
+	}
+	return number.Unit{Base: h.dims[0].base, Scale: h.dims[0].scale, PerDevice: h.dims[0].per == perDevice}, name, true
+}
+
+var rankName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:rank|gpu|cuda|worker|device|proc(?:ess)?)[ :=_#-]{0,2}(\d{1,5})(?:\D|$)`)
+
+// namedRanks tells ranks apart by the names that programs print, where a launcher adds no
+// prefix: "[GPU3] Epoch 1", "rank 0: ".
+func namedRanks(c *compiled, all []match) {
+	if !c.ofAll() && c.Of != "rank" {
+		return
+	}
+	names := map[string]bool{}
+	for _, m := range all {
+		if m.source != "" || m.rank == "" {
+			return
+		}
+		names[m.rank] = true
+	}
+	if len(names) < 2 {
+		return
+	}
+	for i := range all {
+		all[i].source = all[i].rank
+	}
+}
+
+// unlike is the ratio of quartiles from which values are not of one training.
+const unlike = 1.5
+
+// mixed notes values of a rate that lie far apart.
+func (l *log) mixed(c *compiled, values []Value) {
+	if c.Per != "step" || c.Reduce != "median" && c.Reduce != "mean" || len(values) < 4 || !strings.HasSuffix(c.unit.base, "/s") {
+		return
+	}
+	sorted := slices.Sorted(slices.Values(numbers(values)))
+	low, high := sorted[len(sorted)/4], sorted[len(sorted)-1-len(sorted)/4]
+	if low > 0 && high/low > unlike && !math.IsInf(high/low, 0) {
+		l.note("half of the %d values of %s are outside %.4g to %.4g in the log's unit: if it has several trainings or phases, split it, or let the pattern match one", len(values), c.Name, low, high)
+	}
+}

@@ -1,0 +1,112 @@
+package extract
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Text around a number that makes it another one is converted or refused. Values by hand.
+func TestPatternNeighbours(t *testing.T) {
+	rate := Pattern{Name: "tokens_per_second", Pattern: `tput:? (?P<value>[\d.]+)`, Unit: "tokens/s", Per: "step"}
+	images := Pattern{Name: "throughput", Pattern: `(?P<value>[\d.]+) img`, Unit: "img/s", Per: "step"}
+	took := Pattern{Name: "train_seconds", Pattern: `took (?P<value>[\d.]+)`, Unit: "s"}
+	step := Pattern{Name: "throughput", Pattern: `(?:time:|took) (?P<value>[\d.]+)`, Unit: "s/step", Per: "step"}
+	with := func(p Pattern, text string) Pattern { p.Pattern = text; return p }
+	ofRank := func(p Pattern) Pattern { p.Of = "rank"; return p }
+	for _, c := range []struct {
+		p    Pattern
+		log  string
+		want float64 // 0: refused
+		says string
+	}{
+		{rate, "tput 12\u202f345.6", 0, "marks between thousands"},
+		{rate, "tput 12'345", 0, "marks between thousands"},
+		{rate, "tput 12_345", 0, "marks between thousands"},
+		{rate, "tput 12 345.6", 12, "a space and three digits"},
+		{rate, "tput 12 3456", 12, ""},
+		{rate, "tput 1.2 × 10³", 0, "power of ten"},
+		{rate, "tput 5-7 tok/s", 0, "one end of a range"},
+		{rate, "tput 5 to 7 tok/s", 0, "one end of a range"},
+		{rate, "tput 1/2", 0, "part of a fraction"},
+		{with(rate, `tput (?P<value>\d+)/2`), "tput 1/2", 1, ""}, // said so
+		{rate, "tput 5 -3.2", 5, ""},
+		{rate, "tput 1200 ± 30K", 1.2e6, ""},
+		{rate, "tput: 100 tokens/s (per GPU)", 0, `set of = "rank"`},
+		{with(rate, `put: (?P<value>[\d.]+)`), "per-GPU tput: 100 tokens/s", 0, `set of = "rank"`},
+		{rate, "batch per GPU 32, tput 100 tokens/s", 100, ""},
+		{rate, "tput 500 tokens/s/node", 0, "for each node"},
+		{with(rate, `=(?P<value>[\d.]+)`), "tput_ktok_s=1.2", 1200, ""},
+		{with(rate, `= (?P<value>[\d.]+)`), "tput [M tokens/s] = 1.2", 1.2e6, ""},
+		{ofRank(with(images, `: (?P<value>[\d.]+)`)), "Total img/sec on 2 GPU(s): 162.4", 0, `set of = "run"`},
+		{Pattern{Name: "mem", Pattern: `: (?P<value>\d+)`, Unit: "B"}, "mem_mb: 12500", 1.25e10, "in MB by its name"},
+		{images, "[GPU0] 10 img/s\n[GPU1] 30 img/s", 0, `write of = "rank"`},
+		{ofRank(images), "[GPU0] 10 img/s\n[GPU1] 30 img/s", 40, ""},
+		{ofRank(images), "rank 0: 10 img/s\nrank 1: 30 img/s", 40, ""},
+		{images, "10 img/s\n10 img/s\n100 img/s\n100 img/s", 55, "several trainings"},
+		{with(images, `(?P<value>\d+) img`), "100 img in 25 s", 0, "a count over a time"},
+		{took, "took 3 minutes 20 seconds", 200, ""},
+		{took, "took 1 h, 2 min and 3 s", 3723, ""},
+		{with(took, `(?P<value>\d+:\d+:\d+)`), "took 1 day, 1:02:03", 0, "match the days"},
+		{with(took, `(?P<value>\d+:\d+:\d+)`), "took 2-01:02:03", 0, "match the days"},
+		{step, "time: 250 ms", 64, ""}, // 2 workers of 8
+		{step, "10 steps took 2.5 s", 0, "the time of several steps"},
+		{with(step, `(?P<value>[\d.]+)ms/step`), "- 12s 250ms/step\n- 99s 2s/step\n- 99s 2s/step", 8, ""},
+	} {
+		if strings.Contains(c.p.Pattern, "ms/step") {
+			c.p.Unit = "ms/step"
+		}
+		e, err := Patterns([]Pattern{c.p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := e.Extract(strings.NewReader(c.log+"\n"), Options{File: "x.log", Workers: 2, WorkerBatch: 8})
+		if c.want == 0 {
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%q: %v, want %q", c.log, err, c.says)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%q: %v", c.log, err)
+			continue
+		}
+		var f *metrics.Figure
+		for finding := range res.Findings() {
+			f = finding.Event.Figure
+		}
+		if math.Abs(f.Value-c.want) > 1e-9*c.want || !strings.Contains(strings.Join(res.Notes, "; "), c.says) {
+			t.Errorf("%q: %v (%q), want %v and %q", c.log, f.Value, res.Notes, c.want, c.says)
+		}
+	}
+}
+
+// A line that sums up a training is not an epoch.
+func TestPatternSummaryLine(t *testing.T) {
+	e, err := Patterns([]Pattern{{Name: "accuracy", Pattern: `acc=(?P<value>[\d.]+)`, Per: "epoch"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for log, want := range map[string]int{
+		"val-acc=0.7\nval-acc=0.888\nDONE best val-acc=0.888\n":      2,
+		"val-acc=0.7\nval-acc=0.7\n":                                 2,
+		"best=0.7 val-acc=0.7\nbest=0.7 val-acc=0.7\n":               2, // every line says so
+		"val-acc=0.7\nnew best val-acc=0.8\nval-acc=0.75\nacc=0.8\n": 4,
+	} {
+		res, err := e.Extract(strings.NewReader(log), Options{File: "x.log"})
+		if err != nil || res.Found() != want {
+			t.Errorf("%q: %d events (%v), want %d", log, res.Found(), err, want)
+		}
+	}
+}
+
+// A DeepSpeed that counts micro-batches under another name is refused with what to write.
+func TestOldDeepSpeed(t *testing.T) {
+	const log = "[2022-03-11 02:07:58,985] [INFO] [timer.py:189:stop] 0/10, SamplesPerSec=83.45, MemAllocated=0.26GB, MaxMemAllocated=9.02GB\n"
+	_, err := deepSpeed.Extract(strings.NewReader(log), Options{File: "x.log"})
+	if err == nil || !strings.Contains(err.Error(), "counts micro-batches") || !strings.Contains(err.Error(), "[[extract]]") {
+		t.Error(err)
+	}
+}
