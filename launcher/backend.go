@@ -145,7 +145,7 @@ const (
 // backends open each backend, by its name.
 var backends = map[string]func(Options) (Backend, error){
 	Local: func(o Options) (Backend, error) { return NewLocal(o) },
-	Slurm: func(o Options) (Backend, error) { return NewSlurm(o) },
+	Slurm: func(o Options) (Backend, error) { return newSlurm(o) },
 }
 
 // Register adds a backend under the name that its attempts record and that a site

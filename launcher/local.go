@@ -47,7 +47,7 @@ func NewLocal(o Options) (*LocalBackend, error) {
 	b := &LocalBackend{Creator: o.Creator, oversubscribe: o.Oversubscribe,
 		carrier: &processes{creator: o.Creator}}
 	if o.Allocation != nil {
-		scripts, err := NewSlurm(o)
+		scripts, err := newSlurm(o)
 		if err != nil {
 			return nil, err
 		}

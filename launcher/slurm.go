@@ -36,8 +36,8 @@ type SlurmBackend struct {
 // thousand.
 const maxTemplate = 1 << 20
 
-// NewSlurm reads the site's template, if it names one.
-func NewSlurm(o Options) (*SlurmBackend, error) {
+// newSlurm reads the site's template, if it names one.
+func newSlurm(o Options) (*SlurmBackend, error) {
 	b := &SlurmBackend{Creator: o.Creator, Client: &slurm.Client{},
 		limits: Limits{InFlight: o.Policy.MaxInFlight, Rate: o.Policy.Rate}, packing: o.Policy.Packing, requeue: o.Policy.Requeue}
 	b.scripted = true

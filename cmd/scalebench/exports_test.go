@@ -23,7 +23,8 @@ type exports struct {
 	packages map[string]string // the name of a package by its import path
 }
 
-// newExports reads every Go file below root, whatever its build tags.
+// newExports reads every Go file below root, whatever its build tags, and those that
+// tests add to a copy of it (testdata/…/NAME.go.txt).
 func newExports(root fs.FS, files *token.FileSet) (*exports, error) {
 	e := &exports{map[string]map[string]token.Position{}, map[string]map[string]bool{}, map[string]string{}}
 	type read struct {
@@ -33,7 +34,7 @@ func newExports(root fs.FS, files *token.FileSet) (*exports, error) {
 	}
 	var all []read
 	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasPrefix(path, "dist/") {
+		if err != nil || d.IsDir() || filepath.Ext(strings.TrimSuffix(path, ".txt")) != ".go" || strings.HasPrefix(path, "dist/") {
 			return err
 		}
 		text, err := fs.ReadFile(root, path)
