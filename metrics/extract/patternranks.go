@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // sameValue is how far, as a factor, the copies of one value may lie apart: ranks in step
@@ -74,7 +76,7 @@ func (l *log) settled(c *compiled, all []match, invert bool) []match {
 			break
 		}
 	}
-	l.note("the first %d of %d values of %s are left out: it had not settled. For another choice set reduce = \"last\" or \"max\", or match fewer lines", start, len(values), c.Name)
+	l.note("the first %d of %s of %s are left out: it had not settled. For another choice set reduce = \"last\" or \"max\", or match fewer lines", start, number.Count(len(values), "value"), c.Name)
 	return all[start:]
 }
 
