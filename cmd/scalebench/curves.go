@@ -108,7 +108,7 @@ func (o *curveOptions) question() (q inquiry.Question, err error) {
 // loadOf is the load within runs that a condition names, such as threads = 4: people
 // write it for --at.
 func loadOf(where string) (at scaling.Condition, ok bool) {
-	key, value, ok := strings.Cut(where, "=")
+	key, value, _ := strings.Cut(where, "=")
 	key, value = strings.TrimSpace(key), strings.Trim(value, "= ")
 	if _, err := strconv.ParseFloat(value, 64); err != nil || !measure.OfLoad(key) {
 		return at, false
