@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -216,7 +217,7 @@ func hintFor(err error) string {
 	case errors.As(err, &bug):
 		return "Please report it with the command line and these lines:\n" + string(bug.stack)
 	case errors.As(err, &usage):
-		return usage.hint
+		return cmp.Or(usage.hint, askOwner(err))
 	case errors.As(err, &scheduler):
 		return scheduler.hint
 	case errors.As(err, &failed):

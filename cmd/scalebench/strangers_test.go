@@ -1,0 +1,33 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Who may not read a path is told whose it is, whatever the error is wrapped in; of an
+// own path there is nobody to ask.
+func TestAskOwner(t *testing.T) {
+	dir := t.TempDir()
+	mine := &fs.PathError{Op: "open", Path: filepath.Join(dir, "gone", "plan.json"), Err: fs.ErrPermission}
+	if got := askOwner(mine); got != "" {
+		t.Errorf("an own folder: %q", got)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	if err := os.Chown(dir, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{"plain": mine, "wrapped": &usageError{err: mine}} {
+		if got := hintFor(err); !strings.HasPrefix(got, dir+" belongs to ") || !strings.Contains(got, "share = \"group\"") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := askOwner(&fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}); got != "" {
+		t.Errorf("a file that is not there: %q", got)
+	}
+}
