@@ -231,7 +231,7 @@ github.com/scalebench/scalebench/launcher/gpucheck/suite.put[...](0xc0)
 goroutine 8 [running]:
 github.com/scalebench/scalebench/launcher/world.FreePort(0x1)
 `
-	if got, want := strings.Join(frames(stacks), " < "), "cuda._Cfunc_cuda_upload < cuda.(*Device).Upload < kernels.put[...]"; got != want {
+	if got, want := strings.Join(frames(stacks), " < "), "cuda._Cfunc_cuda_upload < cuda.(*Device).Upload < suite.put[...]"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := frames("killed"); len(got) != 1 {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/scalebench/scalebench/launcher/serve/oip"
+	"github.com/scalebench/scalebench/launcher/serve/samples"
 )
 
 // Inputs is what to send to a model.
@@ -22,7 +23,7 @@ type Inputs struct {
 	Seed uint64 // that the numbers are drawn from
 	// Samples are sent in turn, in place of drawn ones, each with the answer that it is
 	// to have, if that is known; nil: numbers are drawn.
-	Samples *SampleSet
+	Samples *samples.Set
 	// Tolerance is how far apart floating-point numbers of right answers may be, as a
 	// part of the largest that is known; 0: by their datatype.
 	Tolerance float64

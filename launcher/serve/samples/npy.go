@@ -1,4 +1,11 @@
-package target
+// Package samples reads what models are asked with, and what they are to answer, from
+// files of numpy's .npy format: an array whose first size counts samples.
+//
+// The format is a line of Python behind a few bytes
+// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html). Numbers are
+// used as they lie in the file, so what lies there in another order is refused rather
+// than turned round.
+package samples
 
 import (
 	"encoding/binary"
@@ -13,16 +20,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// This file reads what models are asked with, and what they are to answer, from
-// files of numpy's .npy format: an array whose first size counts samples.
-//
-// The format is a line of Python behind a few bytes
-// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html). Numbers are
-// used as they lie in the file, so what lies there in another order is refused rather
-// than turned round.
-
 // An Array is what a file holds.
-type SampleArray struct {
+type Array struct {
 	File     string // its path
 	Datatype string // of the Open Inference Protocol: FP32
 	Shape    []int  // the first size counts samples
@@ -30,17 +29,17 @@ type SampleArray struct {
 }
 
 // Samples is how many there are.
-func (a SampleArray) Samples() int { return a.Shape[0] }
+func (a Array) Samples() int { return a.Shape[0] }
 
 // size is how many bytes its numbers take.
-func (a SampleArray) size() int {
+func (a Array) size() int {
 	n, _ := oip.Elements(a.Shape)
 	bytes, _ := oip.Size(a.Datatype)
 	return n * bytes
 }
 
 // Of are the bytes of n samples from the first on.
-func (a SampleArray) Of(first, n int) []byte {
+func (a Array) Of(first, n int) []byte {
 	size := len(a.Bytes) / a.Samples()
 	return a.Bytes[first*size : (first+n)*size : (first+n)*size]
 }
@@ -54,7 +53,7 @@ var datatypes = map[string]string{
 
 // open reads a file, or without its numbers what it says of its array, and holds its
 // length to that.
-func open(path string, numbers bool) (a SampleArray, err error) {
+func open(path string, numbers bool) (a Array, err error) {
 	f, err := sharedfs.Open(path)
 	if err != nil {
 		return a, err
@@ -85,7 +84,7 @@ var (
 )
 
 // parse reads a file of so many bytes.
-func parse(r io.Reader, size int64, numbers bool) (a SampleArray, err error) {
+func parse(r io.Reader, size int64, numbers bool) (a Array, err error) {
 	start := make([]byte, 10)
 	if _, err := io.ReadFull(r, start); err != nil || string(start[:6]) != magic {
 		return a, errFormat

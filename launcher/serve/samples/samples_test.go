@@ -1,4 +1,4 @@
-package target
+package samples
 
 import (
 	"bytes"
@@ -74,7 +74,7 @@ func TestRefused(t *testing.T) {
 }
 
 // What is wrong with files that belong together names the key, the file and the sizes.
-func TestCheckSamples(t *testing.T) {
+func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		inputs, outputs map[string]string
 		batch           []int
@@ -86,7 +86,7 @@ func TestCheckSamples(t *testing.T) {
 		{map[string]string{"a": at("four"), "b": at("pairs")}, nil, []int{1}, "workload.inputs: b: testdata/pairs.npy holds 5 samples, testdata/four.npy 4"},
 		{map[string]string{"x": at("text")}, nil, []int{1}, "workload.inputs: x: testdata/text.npy: it"},
 	} {
-		err := CheckSamples(c.inputs, c.outputs, c.batch)
+		err := Check(c.inputs, c.outputs, c.batch)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%v %v %v: %v; want %s", c.inputs, c.outputs, c.batch, err, c.want)
 		}

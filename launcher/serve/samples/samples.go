@@ -1,4 +1,4 @@
-package target
+package samples
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 
 // A Set is the samples of a model's inputs and what is known of its outputs, by their
 // names.
-type SampleSet struct {
-	Inputs, Outputs map[string]SampleArray
+type Set struct {
+	Inputs, Outputs map[string]Array
 }
 
 // most bounds what the files of all inputs hold, because every request is made before
@@ -17,17 +17,17 @@ type SampleSet struct {
 const most = 256 << 20
 
 // An Error says what is wrong with the files of a key of the study.
-type SampleError struct {
+type Error struct {
 	Key string // its TOML path
 	err error
 }
 
-func (e *SampleError) Error() string { return e.Key + ": " + e.err.Error() }
+func (e *Error) Error() string { return e.Key + ": " + e.err.Error() }
 
-func (e *SampleError) Unwrap() error { return e.err }
+func (e *Error) Unwrap() error { return e.err }
 
 // What is wrong, without the key.
-func (e *SampleError) What() string { return e.err.Error() }
+func (e *Error) What() string { return e.err.Error() }
 
 // Keys of the study that name the files.
 const (
@@ -35,25 +35,25 @@ const (
 	outputsKey = "workload.outputs"
 )
 
-// CheckSamples says what is wrong with files, by input and output, of which requests of these
+// Check says what is wrong with files, by input and output, of which requests of these
 // sizes are to be made.
-func CheckSamples(inputs, outputs map[string]string, batches []int) error {
+func Check(inputs, outputs map[string]string, batches []int) error {
 	_, err := load(inputs, outputs, batches, false)
 	return err
 }
 
-// ReadSamples reads them.
-func ReadSamples(inputs, outputs map[string]string, batches []int) (*SampleSet, error) {
+// Read reads them.
+func Read(inputs, outputs map[string]string, batches []int) (*Set, error) {
 	return load(inputs, outputs, batches, true)
 }
 
-func load(inputs, outputs map[string]string, batches []int, numbers bool) (*SampleSet, error) {
-	s := &SampleSet{Inputs: map[string]SampleArray{}, Outputs: map[string]SampleArray{}}
-	var first SampleArray
+func load(inputs, outputs map[string]string, batches []int, numbers bool) (*Set, error) {
+	s := &Set{Inputs: map[string]Array{}, Outputs: map[string]Array{}}
+	var first Array
 	for _, part := range []struct {
 		key   string
 		files map[string]string
-		into  map[string]SampleArray
+		into  map[string]Array
 	}{{inputsKey, inputs, s.Inputs}, {outputsKey, outputs, s.Outputs}} {
 		total := 0
 		for _, name := range slices.Sorted(maps.Keys(part.files)) {
@@ -71,7 +71,7 @@ func load(inputs, outputs map[string]string, batches []int, numbers bool) (*Samp
 				a, err = open(a.File, true)
 			}
 			if err != nil {
-				return nil, &SampleError{part.key, fmt.Errorf("%s: %w", name, err)}
+				return nil, &Error{part.key, fmt.Errorf("%s: %w", name, err)}
 			}
 			if part.into[name] = a; first.Shape == nil {
 				first = a
@@ -82,7 +82,7 @@ func load(inputs, outputs map[string]string, batches []int, numbers bool) (*Samp
 		return s, nil
 	}
 	if n := slices.Max(batches); n > first.Samples() {
-		return nil, &SampleError{inputsKey, fmt.Errorf("%s holds %d samples, too few for a request of workload.batch = %d", first.File, first.Samples(), n)}
+		return nil, &Error{inputsKey, fmt.Errorf("%s holds %d samples, too few for a request of workload.batch = %d", first.File, first.Samples(), n)}
 	}
 	return s, nil
 }
