@@ -30,8 +30,9 @@ type node struct {
 	root string
 }
 
-// mostBytes is the limit on the bundle's size, unpacked.
-const mostBytes = 40 << 20
+// mostBytes is the limit on the bundle's size, unpacked: with the source tree, 11 MiB, it
+// is to be carried to a node in one go.
+const mostBytes = 44 << 20
 
 func newNode(t *testing.T) *node {
 	t.Helper()

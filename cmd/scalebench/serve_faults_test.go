@@ -161,7 +161,7 @@ var serveFaults = []serveFault{
 	{class: "bursts of 503", errors: true},
 	{class: "half an answer", errors: true},
 	{class: "half open", errors: true},
-	{class: "closes each", fails: "the service closes the connection after each answer", never: true},
+	{class: "closes each"},
 	{class: "port taken", act: func(t *testing.T, dir string, _ *exec.Cmd, _ *rand.Rand) {
 		l, err := net.Listen("tcp", waitFor(filepath.Join(dir, "wanted")))
 		if err == nil {
