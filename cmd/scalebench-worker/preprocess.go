@@ -70,7 +70,7 @@ type preprocessing struct {
 	store   preprocess.Store
 	objects *preprocess.ObjectStore // the store, where it is one of objects; nil: files
 	kernels string                  // of the trainer
-	learner *train.Learner          // nil: nobody learns from the samples
+	learner *train.Learner          // nil: no training uses the samples
 	classes *preprocess.Classes
 	last    preprocess.Learnt // of this rank's last pass
 	losses  []float64         // of each pass so far, of all ranks

@@ -32,7 +32,7 @@ type collection struct {
 	changed, events, bad, unread int // runs, events, lines, and runs that cannot be read
 }
 
-// all reads in the runs, with what people said of them.
+// all stores the runs, with their tags and notes.
 func (c *collection) all(ctx context.Context, states []launcher.State) error {
 	bar := c.s.startProgress("collecting", len(states))
 	defer bar.stop()
