@@ -80,31 +80,37 @@ func (d *design) sample() []draw {
 				z[j] += l[i][j] * (beta[i] - mean[i])
 			}
 		}
-		for j := range z {
-			low, high := math.Inf(-1), math.Inf(1)
-			for i := range beta {
-				c := inverse[i][j]
-				if c == 0 {
-					continue
-				}
-				bound := z[j] - beta[i]/c
-				if c > 0 {
-					low = max(low, bound)
-				} else {
-					high = min(high, bound)
-				}
-			}
-			next := cutNormal(r, low, high)
-			for i := range beta {
-				beta[i] = max(0, beta[i]+inverse[i][j]*(next-z[j]))
-			}
-			z[j] = next
-		}
+		renew(r, beta, z, inverse)
 		if k >= unused {
 			list = append(list, draw{append([]float64(nil), beta...), odd})
 		}
 	}
 	return list
+}
+
+// renew redraws each coordinate of z, between the bounds that keep every coefficient at
+// 0 or more, and moves beta along.
+func renew(r *rand.Rand, beta, z []float64, inverse [][]float64) {
+	for j := range z {
+		low, high := math.Inf(-1), math.Inf(1)
+		for i := range beta {
+			c := inverse[i][j]
+			if c == 0 {
+				continue
+			}
+			bound := z[j] - beta[i]/c
+			if c > 0 {
+				low = max(low, bound)
+			} else {
+				high = min(high, bound)
+			}
+		}
+		next := cutNormal(r, low, high)
+		for i := range beta {
+			beta[i] = max(0, beta[i]+inverse[i][j]*(next-z[j]))
+		}
+		z[j] = next
+	}
 }
 
 // factorize sets l·lᵀ to the precision of the coefficients, and their mean.

@@ -212,6 +212,23 @@ func (s *Study) fit(level float64) *Law {
 			}
 		}
 	}
+	r := rand.New(rand.NewPCG(uint64(len(l.counts)), uint64(last.Workers)))
+	for _, some := range l.design(seen).sample() {
+		all := draw{make([]float64, len(l.terms)), some.odd}
+		for j := range all.beta { // what no count has is as likely as ever
+			all.beta[j] = magnitude(r, math.NaN()) * math.Abs(r.NormFloat64())
+		}
+		for k, j := range seen {
+			all.beta[j] = some.beta[k]
+		}
+		l.draws = append(l.draws, all)
+	}
+	return l
+}
+
+// design returns the regression of the measured step times on the terms that some count
+// has, and on drift.
+func (l *Law) design(seen []int) *design {
 	d := &design{terms: len(seen) + 2}
 	for i, c := range l.counts {
 		own := mean(c.Steps)
@@ -230,18 +247,7 @@ func (s *Study) fit(level float64) *Law {
 			d.pure += (x/own - 1) * (x/own - 1)
 		}
 	}
-	r := rand.New(rand.NewPCG(uint64(len(l.counts)), uint64(last.Workers)))
-	for _, some := range d.sample() {
-		all := draw{make([]float64, len(l.terms)), some.odd}
-		for j := range all.beta { // what no count has is as likely as ever
-			all.beta[j] = magnitude(r, math.NaN()) * math.Abs(r.NormFloat64())
-		}
-		for k, j := range seen {
-			all.beta[j] = some.beta[k]
-		}
-		l.draws = append(l.draws, all)
-	}
-	return l
+	return d
 }
 
 func (l *Law) place(i int) place { return l.at(l.counts[i].Workers, l.counts[i].Batch) }
