@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -95,6 +96,10 @@ func about(name string, err error) error {
 	var usage *usageError
 	if errors.As(err, &usage) && !strings.Contains(usage.Error(), name) {
 		return &usageError{err: fmt.Errorf("%s: %w", name, usage.err), hint: usage.hint, usage: usage.usage}
+	}
+	var refused *workspace.Error
+	if errors.As(err, &refused) && !strings.Contains(refused.Error(), name) {
+		return &workspace.Error{Err: fmt.Errorf("%s: %w", name, refused.Err), Hint: refused.Hint}
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -230,7 +231,7 @@ func (s *session) resources(ctx context.Context, o curveOptions) (obs []scaling.
 	defer db.Close()
 	filter := store.Filter{Study: name, Where: o.where}
 	if obs, warnings, err = db.Select(ctx, filter); err != nil {
-		return nil, nil, nil, storeError(err)
+		return nil, nil, nil, workspace.StoreError(err)
 	}
 	if len(obs) == 0 {
 		return nil, nil, nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: s.rerun(ctx, db, o.study, name) + "."}

@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -222,15 +223,15 @@ func (s *session) present(w *work, choice launcher.Choice) error {
 	if err != nil {
 		return err
 	}
-	whole := map[planned]bool{} // or under way
+	whole := map[workspace.Repeat]bool{} // or under way
 	for _, a := range attempts {
 		if a.Unreadable == nil && !choice.Outdated[a.Run] && (a.Verdict == nil || a.Verdict.Status.Good()) {
-			whole[planned{a.Point.ID, a.Point.Repeat}] = true
+			whole[planned(a.Point.ID, a.Point.Repeat)] = true
 		}
 	}
 	plan := &study.Plan{Study: choice.Plan.Study}
 	for _, p := range choice.Plan.Points {
-		if id, repeat := p.Point.ID, p.Point.Repeat; !whole[planned{id, repeat}] && !choice.Done(id, repeat) {
+		if id, repeat := p.Point.ID, p.Point.Repeat; !whole[planned(id, repeat)] && !choice.Done(id, repeat) {
 			p.Point.Repeat = 1 // precheck looks at a point once
 			plan.Points = append(plan.Points, p)
 		}

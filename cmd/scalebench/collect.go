@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -92,12 +93,12 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 		return err
 	}
 	s.hold()
-	db, err := openForWriting(file)
+	db, err := workspace.OpenForWriting(file)
 	if err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	defer db.Close()
-	if err := s.register(ctx, db, folder, its); err != nil {
+	if err := s.workspace().Register(ctx, db, folder, its); err != nil {
 		return err
 	}
 	forgotten, err := folder.Forgotten()
@@ -106,20 +107,20 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 		unread++
 	}
 	if err := forgottenSince(ctx, db, forgotten, its.Name, states); err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	if unreachable == nil {
 		s.recordEnergy(ctx, states)
 	}
 	c := &collection{s: s, db: db, its: its, asked: askedNow(plan), again: again, kept: map[string]int{}, by: map[metrics.Status]int{}, unread: unread}
 	if err := c.all(ctx, states); err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	if unplanned != nil { // a plan that cannot be read plans nothing new; what was planned before stays
 		plan = nil
 	}
 	if err := c.arrange(ctx, folder, plan); err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	s.note("collected %s into %s: %s", folder.Path(), db.Path(), c)
 	return errors.Join(unreachable, unreadable(c.unread), unplanned)

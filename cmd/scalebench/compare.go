@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -88,7 +89,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 		again = again && filter.Commit == "" && filter.Files == "" && filter.Since.Equal(common.Since) && filter.Until.Equal(common.Until)
 		list, more, err := db.Select(ctx, filter)
 		if err != nil {
-			return storeError(err)
+			return workspace.StoreError(err)
 		}
 		if len(list) == 0 {
 			return &usageError{err: fmt.Errorf("no good run belongs to %s", text), hint: "`" + appName + " runs` lists all runs."}
@@ -162,11 +163,11 @@ func inTurns(ctx context.Context, db *store.Store, studies []string, o compareOp
 			return nil, nil
 		}
 		if err != nil {
-			return nil, storeError(err)
+			return nil, workspace.StoreError(err)
 		}
 		runs, err := db.Runs(ctx, store.Filter{Study: name})
 		if err != nil {
-			return nil, storeError(err)
+			return nil, workspace.StoreError(err)
 		}
 		for _, r := range runs {
 			last[i] = max(last[i], r.Repeat)
@@ -236,7 +237,7 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 	if !has || !slices.Contains([]string{"study", "commit", "files", "date", "where"}, kind) {
 		studies, err := db.Studies(ctx)
 		if err != nil {
-			return f, storeError(err)
+			return f, workspace.StoreError(err)
 		}
 		known := slices.ContainsFunc(studies, func(r store.StudyRow) bool { return r.Study == text })
 		value = text

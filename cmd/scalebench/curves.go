@@ -16,6 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/exchange"
@@ -209,7 +210,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	if kind := answer.Kind.Exchanges; kind != "" {
 		benchmarks, _, err := db.Select(ctx, store.Filter{Kind: kind})
 		if err != nil {
-			return nil, storeError(err)
+			return nil, workspace.StoreError(err)
 		}
 		exchange.Predict(answer.Curves, answer.Observations, benchmarks)
 	}
@@ -268,7 +269,7 @@ func (s *session) planned(ctx context.Context, db *store.Store, arg, name, where
 		return nil, nil // the database has points of a plan, which no condition is judged by
 	}
 	list, err := db.Planned(ctx, name)
-	return list, storeError(err)
+	return list, workspace.StoreError(err)
 }
 
 // rerun is what to do for more good runs of a study, by how far the runs are that

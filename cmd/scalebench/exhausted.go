@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -26,7 +27,7 @@ func exhaustedPoints(ctx context.Context, db *store.Store, filter store.Filter) 
 		err = db.Describe(ctx, rows)
 	}
 	if err != nil {
-		return nil, storeError(err)
+		return nil, workspace.StoreError(err)
 	}
 	known := map[string]bool{}
 	for _, r := range rows {

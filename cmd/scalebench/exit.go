@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
@@ -179,6 +180,7 @@ func exitCode(err error) int {
 		bug       *panicError
 		interrupt *interruptedError
 		untrusted *trust.Error
+		refused   *workspace.Error
 	)
 	switch {
 	case err == nil:
@@ -189,7 +191,7 @@ func exitCode(err error) int {
 		return 128 + int(interrupt.signal)
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &untrusted):
+	case errors.As(err, &usage), errors.As(err, &refused), errors.As(err, &untrusted):
 		return exitUsage
 	case errors.As(err, &scheduler):
 		return exitScheduler
@@ -212,12 +214,15 @@ func hintFor(err error) string {
 		plan      *planError
 		scheduler *schedulerError
 		bug       *panicError
+		refused   *workspace.Error
 	)
 	switch {
 	case errors.As(err, &bug):
 		return "Please report it with the command line and these lines:\n" + string(bug.stack)
 	case errors.As(err, &usage):
 		return cmp.Or(usage.hint, askOwner(err))
+	case errors.As(err, &refused):
+		return cmp.Or(refused.Hint, askOwner(err))
 	case errors.As(err, &scheduler):
 		return scheduler.hint
 	case errors.As(err, &failed):

@@ -13,6 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -120,13 +121,13 @@ func (s *session) forgetting(ctx context.Context, arg string) (*forgetting, erro
 	defer db.Close()
 	rows, err := db.Runs(ctx, store.Filter{Study: f.study})
 	if err != nil {
-		return nil, storeError(err)
+		return nil, workspace.StoreError(err)
 	}
 	for _, r := range rows {
 		f.stored = append(f.stored, r.Run)
 	}
 	if f.forgotten, err = db.Forgotten(ctx, f.study); err != nil {
-		return nil, storeError(err)
+		return nil, workspace.StoreError(err)
 	}
 	return f, f.choose()
 }
@@ -177,7 +178,7 @@ func (f *forgetting) chosen(ctx context.Context, where string) (map[string]bool,
 	defer db.Close()
 	rows, err := db.Runs(ctx, store.Filter{Study: f.study, Where: where})
 	if err != nil {
-		return nil, storeError(err)
+		return nil, workspace.StoreError(err)
 	}
 	set := map[string]bool{}
 	for _, r := range rows {
@@ -313,15 +314,15 @@ func (f *forgetting) inStore(ctx context.Context, change func(*store.Store) erro
 	if err != nil {
 		return err
 	}
-	db, err := openForWriting(file)
+	db, err := workspace.OpenForWriting(file)
 	if err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	defer db.Close()
 	if err := change(db); err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
-	return storeError(db.Arrange(ctx))
+	return workspace.StoreError(db.Arrange(ctx))
 }
 
 func (f *forgetting) restore(ctx context.Context) error {

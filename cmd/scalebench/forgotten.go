@@ -6,6 +6,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -14,21 +15,21 @@ import (
 
 // tellForgotten says which of a plan's runs are measured again because their
 // results are forgotten.
-func (s *session) tellForgotten(w *work, stored results) error {
-	if len(stored.forgotten) == 0 {
+func (s *session) tellForgotten(w *work, stored workspace.Results) error {
+	if len(stored.Forgotten) == 0 {
 		return nil
 	}
 	attempts, err := launcher.Attempts(w.folder)
 	if err != nil {
 		return err
 	}
-	there := map[planned]bool{}
+	there := map[workspace.Repeat]bool{}
 	for _, a := range attempts {
-		there[planned{a.Point.ID, a.Point.Repeat}] = true
+		there[planned(a.Point.ID, a.Point.Repeat)] = true
 	}
 	n := 0
 	for _, p := range w.plan.Points {
-		if at := (planned{p.Point.ID, p.Point.Repeat}); stored.forgotten[at] && !stored.done[at] && !there[at] {
+		if at := planned(p.Point.ID, p.Point.Repeat); stored.Forgotten[at] && !stored.Done[at] && !there[at] {
 			n++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -32,14 +33,14 @@ func (s *session) have(ctx context.Context, w *work) (inventory, error) {
 	if err != nil {
 		return in, err
 	}
-	stored, err := s.stored(ctx, w)
+	stored, err := s.workspace().Results(ctx, w.study.Name, w.folder)
 	if err != nil {
 		s.detail("not using the database: %v", err)
 	}
-	last := map[planned]string{} // how the latest attempt stands, where none is good
-	good := map[planned]bool{}
+	last := map[workspace.Repeat]string{} // how the latest attempt stands, where none is good
+	good := map[workspace.Repeat]bool{}
 	for _, a := range attempts { // by number
-		at := planned{a.Point.ID, a.Point.Repeat}
+		at := planned(a.Point.ID, a.Point.Repeat)
 		switch {
 		case a.Unreadable != nil:
 			last[at] = "cannot be read"
@@ -51,25 +52,25 @@ func (s *session) have(ctx context.Context, w *work) (inventory, error) {
 			last[at] = strings.ReplaceAll(string(a.Verdict.Status), "_", " ")
 		}
 	}
-	versions := launcher.Versions{Stored: func(point string, repeat int) map[string]string { return stored.made[planned{point, repeat}] }}
+	versions := launcher.Versions{Stored: func(point string, repeat int) map[string]string { return stored.Made[planned(point, repeat)] }}
 	list := versions.Outdated(w.plan, attempts)
 	in.outdated = outdatedLines(list)
-	others := map[planned]bool{}
+	others := map[workspace.Repeat]bool{}
 	for _, o := range list {
-		others[planned{o.Point, o.Repeat}] = true
+		others[planned(o.Point, o.Repeat)] = true
 	}
 	reasons := map[string]map[string]int{}
 	for _, p := range w.plan.Points {
-		id, at := p.Point.ID, planned{p.Point.ID, p.Point.Repeat}
+		id, at := p.Point.ID, planned(p.Point.ID, p.Point.Repeat)
 		why := last[at]
 		switch {
 		case others[at]:
 			in.good[id]++
 			why = "of other versions"
-		case good[at] || stored.done[at]:
+		case good[at] || stored.Done[at]:
 			in.good[id]++
 			continue
-		case why == "" && stored.forgotten[at]:
+		case why == "" && stored.Forgotten[at]:
 			why = "forgotten"
 		case why == "":
 			why = "not started"

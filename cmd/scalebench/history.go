@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/compare"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -62,7 +63,7 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 	}
 	points, prints, err := db.History(ctx, filter, m)
 	if err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	runs, judged := 0, 0
 	var traces []tables.Trace
@@ -90,7 +91,7 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 	}
 	marks, err := db.Marks(ctx, ids)
 	if err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	if err := s.print(tables.History(traces, marks, m)); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -131,15 +132,15 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 		return err
 	}
 	s.hold()
-	db, err := openForWriting(path)
+	db, err := workspace.OpenForWriting(path)
 	if err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	defer db.Close()
 	var before []store.Source
 	if o.from == table.FormatCSV {
 		if before, err = db.Tables(ctx); err != nil {
-			return storeError(err)
+			return workspace.StoreError(err)
 		}
 	}
 	origins := map[string]string{} // by path
@@ -170,10 +171,10 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 	case errors.Is(err, store.ErrAbsurd):
 		return &usageError{err: err}
 	case err != nil:
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	if err := db.Arrange(ctx); err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	return s.print(listed.table())
 }

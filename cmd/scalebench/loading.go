@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,8 +22,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/store"
 )
 
 // work is a study as a command is to carry it out.
@@ -263,7 +262,7 @@ func (s *session) folders(ctx context.Context, arg string) ([]rundir.Study, erro
 func begun(folder rundir.Study) error {
 	if _, err := os.Lstat(folder.Plan()); err != nil {
 		if attempts, _ := folder.Attempts(); len(attempts) == 0 {
-			return notBegun(folder, err)
+			return workspace.NotBegun(folder, err)
 		}
 	}
 	return nil
@@ -332,78 +331,4 @@ func (s *session) survey(ctx context.Context, attempts []*launcher.Attempt) (sta
 		s.warn("%s: permission denied; %s", number.Count(strangers, "run"), asks)
 	}
 	return states, unread, explainScheduler(err)
-}
-
-// results are the good runs that the database has of a study: those whose run
-// folders were purged count.
-type results struct {
-	done map[planned]bool
-	last map[planned]int               // number of the last attempt, of whatever end
-	made map[planned]map[string]string // files of the user's own, name to the first digits of the SHA-256
-
-	forgotten map[planned]bool // have a forgotten attempt
-}
-
-// planned is a repeat of a point.
-type planned struct {
-	point  string
-	repeat int
-}
-
-// stored reads them. A database that is not there yet has none. What is in the
-// folder's trash is forgotten, also where the database has not been told.
-func (s *session) stored(ctx context.Context, w *work) (results, error) {
-	name := w.study.Name
-	r := results{map[planned]bool{}, map[planned]int{}, map[planned]map[string]string{}, map[planned]bool{}}
-	trash, err := w.folder.Forgotten()
-	if err != nil {
-		return r, err
-	}
-	gone := map[string]bool{}
-	forget := func(a rundir.Attempt) {
-		at := planned{a.Point, a.Repeat}
-		r.forgotten[at] = true
-		r.last[at] = max(r.last[at], a.Number)
-	}
-	for _, a := range trash {
-		gone[name+"/"+a.Run.Name()] = true
-		forget(a)
-	}
-	file, err := s.database()
-	if err != nil {
-		return r, err
-	}
-	db, err := store.OpenReadOnly(file, store.Options{})
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err != nil {
-		return r, storeError(err)
-	}
-	defer db.Close()
-	rows, err := db.Runs(ctx, store.Filter{Study: name})
-	if err != nil {
-		return r, storeError(err)
-	}
-	for _, row := range rows {
-		at := planned{row.Point, row.Repeat}
-		r.last[at] = max(r.last[at], row.Attempt)
-		if row.Status.Good() && !gone[row.Run] {
-			r.done[at] = true
-		}
-	}
-	names, err := db.Forgotten(ctx, name)
-	if err != nil {
-		return r, storeError(err)
-	}
-	for _, n := range names {
-		if a, ok := rundir.ParseName(path.Base(n)); ok {
-			forget(a)
-		}
-	}
-	made, err := db.MadeWith(ctx, name)
-	for _, m := range made {
-		r.made[planned{m.Point, m.Repeat}] = m.Files
-	}
-	return r, storeError(err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -21,13 +22,13 @@ func againFlag(again *bool) cli.Flag {
 // choice is what of the plan is to be begun: what has no good result here or in
 // the database and, if asked to, what has one of other versions.
 func (s *session) choice(ctx context.Context, w *work, again bool) (launcher.Choice, error) {
-	stored, err := s.stored(ctx, w)
+	stored, err := s.workspace().Results(ctx, w.study.Name, w.folder)
 	if err != nil {
 		return launcher.Choice{}, err
 	}
 	choice := launcher.Choice{Plan: w.plan, Policy: w.study.Policy,
-		Done: func(point string, repeat int) bool { return stored.done[planned{point, repeat}] },
-		Last: func(point string, repeat int) int { return stored.last[planned{point, repeat}] }}
+		Done: func(point string, repeat int) bool { return stored.Done[planned(point, repeat)] },
+		Last: func(point string, repeat int) int { return stored.Last[planned(point, repeat)] }}
 	if err := s.tellForgotten(w, stored); err != nil {
 		return choice, err
 	}
@@ -41,25 +42,25 @@ func (s *session) choice(ctx context.Context, w *work, again bool) (launcher.Cho
 	choice.Outdated = map[rundir.Folder]bool{}
 	for _, o := range list {
 		choice.Outdated[o.Run] = true
-		delete(stored.done, planned{o.Point, o.Repeat})
+		delete(stored.Done, planned(o.Point, o.Repeat))
 	}
 	return choice, nil
 }
 
 // outdated are the study's results of other versions of the user's own files.
-func outdated(w *work, stored results) ([]launcher.Outdated, error) {
+func outdated(w *work, stored workspace.Results) ([]launcher.Outdated, error) {
 	attempts, err := launcher.Attempts(w.folder)
 	if err != nil {
 		return nil, err
 	}
-	versions := launcher.Versions{Stored: func(point string, repeat int) map[string]string { return stored.made[planned{point, repeat}] }}
+	versions := launcher.Versions{Stored: func(point string, repeat int) map[string]string { return stored.Made[planned(point, repeat)] }}
 	return versions.Outdated(w.plan, attempts), nil
 }
 
 // tellOutdated says which results are of other versions: they are not measured
 // again unasked, and do not pass for what is there now.
 func (s *session) tellOutdated(ctx context.Context, w *work) error {
-	stored, err := s.stored(ctx, w)
+	stored, err := s.workspace().Results(ctx, w.study.Name, w.folder)
 	if err != nil {
 		return err
 	}

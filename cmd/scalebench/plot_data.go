@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -207,7 +208,7 @@ func pictureRun(ctx context.Context, s *session, o plotOptions) (*pictured, erro
 	defer db.Close()
 	d, err := db.Show(ctx, o.study)
 	if err != nil {
-		return nil, storeError(err)
+		return nil, workspace.StoreError(err)
 	}
 	run := figure.Run{ID: d.Run.ID, Nodes: d.Telemetry, Clock: d.TrainingClock}
 	return &pictured{data: figure.Data{Run: run}, options: figure.Options{Title: o.title}, name: slug(d.Run.ID)}, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -112,8 +113,8 @@ func runRemark(ctx context.Context, s *session, arg, done string, change func(*m
 	}
 	var db *store.Store // nil: there is none yet, and collect will read the folders
 	if exists(file) {
-		if db, err = openForWriting(file); err != nil {
-			return storeError(err)
+		if db, err = workspace.OpenForWriting(file); err != nil {
+			return workspace.StoreError(err)
 		}
 		defer db.Close()
 	}
@@ -128,7 +129,7 @@ func runRemark(ctx context.Context, s *session, arg, done string, change func(*m
 		}
 		if !known && db != nil {
 			if said, err = db.Remarks(ctx, id); err != nil {
-				return storeError(err)
+				return workspace.StoreError(err)
 			}
 		}
 		change(&said)
@@ -145,7 +146,7 @@ func runRemark(ctx context.Context, s *session, arg, done string, change func(*m
 		}
 		if db != nil {
 			if err := db.PutRemarks(ctx, id, said); err != nil {
-				return storeError(err)
+				return workspace.StoreError(err)
 			}
 		}
 	}

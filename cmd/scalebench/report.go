@@ -11,6 +11,7 @@ import (
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/pricing"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report"
@@ -98,7 +99,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	}
 	r, err := of.Report(ctx, db, o.title)
 	if err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	if o.output == "" {
 		o.output = a.study + ".html"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -88,7 +89,7 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	}
 	rows, err := db.Runs(ctx, filter, list...)
 	if err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	has := func(i int) bool {
 		return slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Values[i] != nil })
@@ -105,7 +106,7 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	}
 	if people {
 		if err := db.Describe(ctx, rows); err != nil {
-			return storeError(err)
+			return workspace.StoreError(err)
 		}
 		rows = tables.InOrder(rows)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -94,35 +93,6 @@ func (s *session) resolve() error {
 		return usagef("--verbose and --quiet cannot be combined; leave one out")
 	}
 	return nil
-}
-
-// database is the file of the database. It is asked for only where one is
-// needed: in a container without $HOME the other commands work all the same.
-func (s *session) database() (string, error) {
-	if s.db != "" {
-		return s.db, nil
-	}
-	if db := os.Getenv("SCALEBENCH_DB"); db != "" {
-		return db, nil
-	}
-	data, err := dataHome()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(data, appName, appName+".db"), nil
-}
-
-// dataHome is the user's data folder of the XDG Base Directory Specification.
-// A relative $XDG_DATA_HOME is invalid by it and ignored.
-func dataHome() (string, error) {
-	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-		return dir, nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", &usageError{err: fmt.Errorf("no place for the database: %w", err), hint: "Name it with --db FILE or $SCALEBENCH_DB."}
-	}
-	return filepath.Join(home, ".local", "share"), nil
 }
 
 // plan plans a study on a site. In records, digests replace the secrets of both.

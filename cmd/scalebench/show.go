@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -32,7 +33,7 @@ func runShow(ctx context.Context, s *session, run string) error {
 	defer db.Close()
 	d, err := db.Show(ctx, run)
 	if err != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	w := bufio.NewWriter(s.stdout)
 	if err := table.WriteSections(w, tables.Run(d), s.format, screenOf(s.stdout)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -52,11 +53,11 @@ func userName(uid uint32) string {
 // that name are not this user's to read, that is why.
 func (s *session) missing(ctx context.Context, study string, err error) error {
 	if !errors.Is(err, store.ErrNotFound) {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	folder, wrong := s.folderNamed(ctx, study)
 	if wrong != nil {
-		return storeError(err)
+		return workspace.StoreError(err)
 	}
 	attempts, wrong := launcher.Attempts(folder)
 	for _, a := range attempts {
@@ -65,5 +66,5 @@ func (s *session) missing(ctx context.Context, study string, err error) error {
 	if ask := askOwner(wrong); ask != "" {
 		return &usageError{err: fmt.Errorf("study %q: its runs in %s cannot be read: permission denied", study, folder.Path()), hint: ask}
 	}
-	return storeError(err)
+	return workspace.StoreError(err)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -43,7 +44,7 @@ func inFolders(ctx context.Context, all runsInFolders, where string) (runsInFold
 	}
 	holds, err := store.Choose(ctx, runs, where)
 	if err != nil {
-		return runsInFolders{}, storeError(err)
+		return runsInFolders{}, workspace.StoreError(err)
 	}
 	var chosen runsInFolders
 	for i, state := range states {

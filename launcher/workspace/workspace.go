@@ -1,0 +1,114 @@
+// Package workspace finds where a user's studies are kept: the folder of a study's
+// runs, which it claims for one study, and the database that has the results. It reads
+// runs into the database and forgets them there. It prints nothing: a caller passes
+// the functions that receive notes and warnings.
+package workspace
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// A Workspace is one user's view of studies: the folders and the database that the
+// options and the environment name. All functions must be set.
+type Workspace struct {
+	Runs string // folder of the run folders as given by an option; "" for the default
+	DB   string // file of the database as given by an option; "" for the default
+
+	Note func(format string, a ...any) // receives what a person may want to know
+	Warn func(format string, a ...any) // receives what is wrong and stops nothing
+	// Detail receives what only a verbose command says.
+	Detail func(format string, a ...any)
+	// Elsewhere receives the folder of a study's runs that is not the default one.
+	Elsewhere func(study, home string)
+}
+
+// An Error is a request that cannot be carried out as given. Hint says what to do; it is
+// empty if the error says so.
+type Error struct {
+	Err  error
+	Hint string
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Database returns the file of the database: DB, else $SCALEBENCH_DB, else a file in the
+// user's data folder.
+func (w *Workspace) Database() (string, error) {
+	if db := cmp.Or(w.DB, os.Getenv("SCALEBENCH_DB")); db != "" {
+		return db, nil
+	}
+	data, err := dataHome()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(data, "scalebench", "scalebench.db"), nil
+}
+
+// dataHome returns the user's data folder of the XDG Base Directory Specification,
+// which makes a relative $XDG_DATA_HOME invalid.
+func dataHome() (string, error) {
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", &Error{Err: fmt.Errorf("no place for the database: %w", err), Hint: "Name it with --db FILE or $SCALEBENCH_DB."}
+	}
+	return filepath.Join(home, ".local", "share"), nil
+}
+
+// Open opens the database for queries.
+func (w *Workspace) Open() (*store.Store, error) {
+	file, err := w.Database()
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.OpenReadOnly(file, store.Options{})
+	if err != nil {
+		return nil, StoreError(err)
+	}
+	w.Detail("database %s", db.Path())
+	return db, nil
+}
+
+// OpenForWriting opens the database of a command that stores something. The database
+// and the files that SQLite keeps next to it must belong to this user or root, and only
+// the owner may be able to write to them: the creator of a database in /tmp could
+// otherwise change it.
+func OpenForWriting(file string) (*store.Store, error) {
+	for _, path := range append(store.Files(file), file+".key") {
+		err := trust.Check(path)
+		var foreign *trust.Error
+		if errors.As(err, &foreign) {
+			return nil, &trust.Error{Path: foreign.Path, Reason: foreign.Reason, Remedy: "Name another database with --db FILE, in a folder that only you can write to"}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("database %s: %w: %w", file, store.ErrUnusable, err)
+		}
+	}
+	return store.Open(file, store.Options{})
+}
+
+// StoreError marks with Error what the user can correct: a name that is not stored, an
+// expression that cannot be used, a file that is not the database.
+func StoreError(err error) error {
+	var where *store.WhereError
+	if errors.As(err, &where) {
+		return &Error{Err: err}
+	}
+	for _, mine := range []error{store.ErrNotFound, store.ErrForgotten, store.ErrAmbiguous, store.ErrNotOurs, store.ErrNewer, store.ErrOlder, store.ErrUnusable, store.ErrPlaces, fs.ErrNotExist} {
+		if errors.Is(err, mine) {
+			return &Error{Err: err}
+		}
+	}
+	return err
+}
