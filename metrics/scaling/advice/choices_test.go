@@ -333,7 +333,7 @@ func kneeIsGood(c *sketched, got int) bool {
 
 // The answers keep what was asked, and are nearly the best, as often as they are to,
 // behind walls as elsewhere; and the throughput at twice the largest count is in 95 %
-// of its intervals, in 90 % behind a wall. docs/advice.md says with which kinds it is
+// of its intervals, in 90 % behind a wall. docs/validation.md says for which kinds it is
 // not: only all together are judged.
 //
 // With -short a tenth of the clusters are played, and not the later kinds.
