@@ -1,0 +1,167 @@
+package extract
+
+import (
+	"math"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// names reports whether the expression itself goes on with that character behind the
+// number, so that what follows is its own affair.
+func (c *compiled) names(next byte) bool {
+	_, behind, ok := c.split()
+	if !ok || next == '.' {
+		return ok && strings.HasPrefix(behind, `\.`)
+	}
+	behind = strings.TrimPrefix(behind, `\`)
+	return behind != "" && behind[0] == next
+}
+
+// split is the expression up to the end of the number's group, and the rest.
+func (c *compiled) split() (up, behind string, ok bool) {
+	text := c.re.String()
+	name := c.re.SubexpNames()[c.value]
+	at := strings.Index(text, "(?P<"+name+">")
+	if at < 0 {
+		at = strings.Index(text, "(?<"+name+">")
+	}
+	if at < 0 {
+		return "", "", false
+	}
+	depth, class := 0, false
+	for i := at; i < len(text); i++ {
+		switch ch := text[i]; {
+		case ch == '\\':
+			i++
+		case class:
+			class = ch != ']'
+		case ch == '[':
+			class = true
+			if i+1 < len(text) && text[i+1] == ']' {
+				i++
+			}
+		case ch == '(':
+			depth++
+		case ch == ')':
+			if depth--; depth == 0 {
+				return text[:i+1], text[i+1:], true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// loose is an expression that names a unit behind the number, for any unit: programs
+// change it with the size of a number, as a progress bar does from s/it to it/s.
+type loose struct {
+	re          *regexp.Regexp
+	value, unit int
+	named       string // the unit that the expression names
+	anchored    bool   // by a text before the number
+}
+
+var namedUnit = regexp.MustCompile(`^((?: |\\s|\[ \\t\])[?*+]?)?((?:%|[A-Za-zµ]+)(?: ?/ ?[A-Za-zµ]+)*)`)
+
+func (c *compiled) loosened() *loose {
+	up, behind, ok := c.split()
+	if !ok || c.unitAt >= 0 || c.Unit == "" || !c.known {
+		return nil
+	}
+	m := namedUnit.FindStringSubmatch(behind)
+	if m == nil {
+		return nil
+	}
+	rest := behind[len(m[0]):]
+	u, known := number.ParseUnit(m[2])
+	if !known || u.Bare && u.Base == "" || rest != "" && strings.ContainsAny(rest[:1], "?*+{|") {
+		return nil
+	}
+	if u.Base != c.declared.Base {
+		return nil
+	}
+	tree, err := syntax.Parse(c.re.String(), syntax.Perl)
+	if err != nil || tree.Op == syntax.OpAlternate {
+		return nil
+	}
+	re, err := regexp.Compile(up + `[ \t]?(?P<looseunit>%|[A-Za-zµ]+(?: ?/ ?[A-Za-zµ]+)*)` + rest)
+	if err != nil {
+		return nil
+	}
+	o := &loose{re: re, value: c.value, unit: re.SubexpIndex("looseunit"), named: m[2]}
+	before := up[:strings.LastIndex(up, "(?")]
+	o.anchored = strings.ContainsFunc(regexp.MustCompile(`\\.|\[[^\]]*\]|\(\?.*?[>:]|[\s^.*+?(){}|]`).ReplaceAllString(before, ""), func(rune) bool { return true }) ||
+		regexp.MustCompile(`\\[\[\](|)]`).MatchString(before)
+	return o
+}
+
+// find reads a line that has the number with another unit.
+func (o *loose) find(c *compiled, text string, one *match) bool {
+	for _, m := range o.re.FindAllStringSubmatchIndex(text, -1) {
+		if o.take(c, text, m, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// take reads one match of the expression for any unit.
+func (o *loose) take(c *compiled, text string, m []int, one *match) bool {
+	if whole(text, m, o.value) != nil {
+		return false
+	}
+	r, ok := number.Read(text[m[2*o.value]:])
+	u, known := number.ParseUnit(text[m[2*o.unit]:m[2*o.unit+1]])
+	if !ok || !known || r.Clock || len(r.Number) != m[2*o.value+1]-m[2*o.value] {
+		return false
+	}
+	x, ok := u.In(c.declared, r.Value)
+	if !ok || !finite(x) || u.PerDevice != c.declared.PerDevice || math.Abs(x) > largestNumber {
+		return false
+	}
+	one.v.Number, one.other, one.place = x, text[m[2*o.unit]:m[2*o.unit+1]], place(text[:m[2*o.value]])
+	return true
+}
+
+// place is what stands directly before a number, without what may change from line to line.
+func place(before string) string {
+	kept := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r == ' ' {
+			return -1
+		}
+		return r
+	}, before[max(0, len(before)-around):])
+	return kept[max(0, len(kept)-2):]
+}
+
+// otherUnits leaves out matches with another unit than the expression names, unless they
+// stand where those with that unit do, or it has a text before the number.
+func (l *log) otherUnits(c *compiled, all []match) []match {
+	if c.loose == nil {
+		return all
+	}
+	places, named, others := map[string]bool{}, 0, 0
+	for _, m := range all {
+		if m.other == "" {
+			named++
+			places[m.place] = true
+		}
+	}
+	kept, example := all[:0], match{}
+	for _, m := range all {
+		if m.other != "" {
+			if named > 0 && !places[m.place] || named == 0 && !c.loose.anchored {
+				continue
+			}
+			others++
+			example = m
+		}
+		kept = append(kept, m)
+	}
+	if others > 0 {
+		l.note("%d of %s have %s in %s (as line %d), where the pattern has %s: they are converted", others, number.Count(len(kept), "line"), c.Name, example.other, example.v.Line, c.loose.named)
+	}
+	return kept
+}

@@ -1,0 +1,274 @@
+package extract
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// What stands before and after a number that is only a part of one: 123 of
+// 123.45, 45 of it, 1 of 1,234, 5 of 5e3, 5 of -5.
+var (
+	goesOn    = regexp.MustCompile(`^(?:[0-9]|\.[0-9]|[eE][-+]?[0-9])`)
+	commas    = regexp.MustCompile(`^,[0-9]+(?:[^0-9.,]|\.[0-9]|$)`)
+	fewDigits = regexp.MustCompile(`^[-+]?[0-9]{1,3}$`)
+	beganBy   = regexp.MustCompile(`(?:[0-9]|[0-9][.,]|[0-9][eE][-+]?|(?:^|[\s:=(])-)$`)
+	inClock   = regexp.MustCompile(`[0-9]:$`)
+	twoDigits = regexp.MustCompile(`^[0-9]{2}(?:\.[0-9]+)?$`)
+	around    = 32 // bytes beside a number that are looked at, and shown
+)
+
+// shown is a number with the text around it.
+func shown(text string, from, to int) string {
+	return text[max(0, from-around):from] + text[from:to] + text[to:min(len(text), to+around)]
+}
+
+// whole refuses a number whose rest the expression has left out, before or after
+// all that it matches. What it matches itself beside the number is its own affair.
+func whole(text string, m []int, group int) error {
+	from, to := m[2*group], m[2*group+1]
+	if from < 0 || from == to {
+		return nil
+	}
+	before, after := text[max(0, from-around):from], text[to:min(len(text), to+around)]
+	cut := to == m[1] && (goesOn.MatchString(after) || commas.MatchString(after) && fewDigits.MatchString(text[from:to])) ||
+		from == m[0] && text[from] != '-' && text[from] != '+' && beganBy.MatchString(before)
+	if !cut {
+		return nil
+	}
+	return partOf(text, from, to)
+}
+
+func partOf(text string, from, to int) error {
+	return fmt.Errorf("%q is only part of a number in %q; let the expression match all of it, like [-+0-9.eE]+, or [0-9:.]+ for H:MM:SS", text[from:to], shown(text, from, to))
+}
+
+// A numberAt is what a pattern's group has matched in a line, with its unit.
+type numberAt struct {
+	number.Reading
+	ln       line
+	from, to int // of the group, without spaces in front
+}
+
+func (w *numberAt) before() string { return w.ln.text[:w.from] }
+func (w *numberAt) after() string  { return w.ln.text[w.from+len(w.Number):] }
+func (w *numberAt) shown() string  { return shown(w.ln.text, w.from, w.to) }
+
+// quantity returns the number of a pattern in the unit of the pattern. The text next to
+// the number says in which unit the log has it.
+func (l *log) quantity(c *compiled, ln line, m []int) (float64, error) {
+	text, group := ln.text, c.value
+	if err := whole(text, m, group); err != nil {
+		r, ok := number.Read(text[m[2*group]:])
+		if !ok || !r.Clock || m[2*group] > m[0] && inClock.MatchString(text[:m[2*group]]) {
+			return 0, l.errorAt(ln.number, "%w", err)
+		}
+	}
+	w := &numberAt{ln: ln, from: max(0, m[2*group]), to: max(0, m[2*group+1])}
+	for w.from < w.to && text[w.from] == ' ' {
+		w.from++
+	}
+	var ok bool
+	w.Reading, ok = number.Read(text[w.from:])
+	plain := !ok || w.from == w.to
+	if !plain {
+		var err error
+		if plain, err = c.plainly(w); err != nil {
+			return 0, l.errorAt(ln.number, "%w", err)
+		}
+	}
+	if plain || math.Abs(w.Value) > largestNumber {
+		v, err := l.parse(ln.number, text[w.from:w.to])
+		return v.Number, err
+	}
+	x, err := l.withUnit(c, w, m)
+	switch {
+	case err != nil:
+		return 0, l.errorAt(ln.number, "%w", err)
+	case !finite(x) || math.Abs(x) > largestNumber:
+		return 0, l.errorAt(ln.number, "%s %s is not a finite number in %s", w.Number, w.Unit, c.Unit)
+	}
+	return x, nil
+}
+
+// plainly reports whether the group is the number as it is, without a unit. It refuses a
+// group that is only part of a number.
+func (c *compiled) plainly(w *numberAt) (bool, error) {
+	text := w.ln.text
+	switch end := w.from + len(w.Number); {
+	case w.Clock && c.known && c.Unit != "" && c.declared.Base != "s":
+		return false, fmt.Errorf("%q is a length of time, and %s is in %s", w.Number, c.Name, c.Unit)
+	case end > w.to && c.names(text[w.to]): // the expression says so
+		return true, nil
+	case end > w.to && !w.Clock:
+		return false, partOf(text, w.from, w.to)
+	case end < w.to:
+		rest := strings.TrimPrefix(strings.TrimLeft(text[end:w.to], " [("), w.Unit)
+		return strings.Trim(rest, " ,;.)]}") != "" && !strings.HasPrefix(w.Unit, strings.TrimSpace(text[end:w.to])), nil // an error
+	case !w.Clock && c.declared.Base == "s" && !c.declared.Inverse && twoDigits.MatchString(text[w.from:w.to]) && inClock.MatchString(w.before()):
+		return false, partOf(text, w.from, w.to)
+	}
+	return false, nil
+}
+
+// withUnit converts a number by the unit that its group or the text next to it has.
+func (l *log) withUnit(c *compiled, w *numberAt, m []int) (float64, error) {
+	if w.Grouped {
+		l.note("numbers like %s are read with commas between thousands", w.Number)
+	}
+	if err := c.unitGroup(w.ln.text, m, &w.Reading); err != nil {
+		return 0, err
+	}
+	if err := l.neighbours(c, w.ln.text, w.from, &w.Reading); err != nil {
+		return 0, err
+	}
+	if err := c.scope(w.Reading, w.before(), w.after()); err != nil {
+		return 0, fmt.Errorf("%w: %q", err, w.shown())
+	}
+	if end := w.from + len(w.Number); w.Unit != "" && !w.Known {
+		if w.Attached && w.Unit != c.Unit && c.loose == nil && !c.names(w.ln.text[end]) && end >= w.to {
+			return 0, fmt.Errorf("%q follows the number in %q, and is no unit that is known; let the expression match it, or a group (?P<unit>…)", w.Unit, w.shown())
+		}
+		w.Unit = ""
+	}
+	x, err := l.converted(c, w.Reading, w.before())
+	if err != nil {
+		return 0, fmt.Errorf("%w: %q", err, w.shown())
+	}
+	return x, nil
+}
+
+// unitGroup takes the unit from the group of that name, where the expression has one. An
+// empty one says that the number has none.
+func (c *compiled) unitGroup(text string, m []int, r *number.Reading) error {
+	if c.unitAt < 0 || r.Clock {
+		return nil
+	}
+	from, to := m[2*c.unitAt], m[2*c.unitAt+1]
+	r.Unit, r.Known, r.Attached = "", false, false
+	if from < 0 || from == to {
+		return nil
+	}
+	r.Unit = strings.Trim(text[from:to], " ,;:.()[]{}|")
+	if r.Parsed, r.Known = number.ParseUnit(r.Unit); !r.Known {
+		return fmt.Errorf("the group unit has %q in %q, which is no unit that is known (%s)", r.Unit, shown(text, from, to), strings.Join(unitNames()[1:], ", "))
+	}
+	return nil
+}
+
+// converted returns a number in the pattern's unit. before is the text before it.
+func (l *log) converted(c *compiled, r number.Reading, before string) (float64, error) {
+	own, name, keyed := c.keyUnit(before)
+	keyed = keyed && c.unitAt < 0
+	says := r.Unit != ""
+	if perDevice := says && r.Parsed.PerDevice || keyed && own.PerDevice; perDevice && c.ofAll() {
+		if keyed && own.PerDevice {
+			r.Unit = name
+		}
+		return 0, fmt.Errorf("the log has %s for each device (%s); set of = \"rank\", or take the rate of all", c.Name, r.Unit)
+	}
+	switch u := r.Parsed; {
+	case c.Unit == "":
+		return l.adopt(c, r)
+	case !c.known:
+		return c.inUnknown(r)
+	case says && u.Base+"/s" == c.declared.Base && !u.Bare: // 12K tokens, for tokens/s
+		r.Parsed = number.Unit{Scale: u.Scale, Bare: true}
+	}
+	if says && !(r.Parsed.Bare && r.Parsed.Base == "") {
+		return c.inDeclared(r)
+	}
+	x, d := r.Value, c.declared
+	if says { // a prefix alone
+		if x *= r.Parsed.Scale; !keyed || own.Base != d.Base {
+			x, _ = r.Parsed.In(d, r.Value)
+		}
+	}
+	if !keyed || own.Bare {
+		return x, nil
+	}
+	return l.byName(c, x, own, name)
+}
+
+// inUnknown converts a number whose pattern has a unit that is not known.
+func (c *compiled) inUnknown(r number.Reading) (float64, error) {
+	switch u := r.Parsed; {
+	case r.Unit == "" || r.Unit == c.Unit:
+	case u.Bare && u.Base == "":
+		return r.Value * u.Scale, nil
+	case r.Attached || u.IsRate():
+		return 0, fmt.Errorf("the log has %s in %s, and its unit is given as %q, which is not known; write unit = %q", c.Name, r.Unit, c.Unit, r.Unit)
+	}
+	return r.Value, nil
+}
+
+// inDeclared converts a number with a unit to the pattern's.
+func (c *compiled) inDeclared(r number.Reading) (float64, error) {
+	u, d := r.Parsed, c.declared
+	if u.Base == d.Base && alike(u, d) {
+		return r.Value, nil
+	}
+	y, ok := u.In(d, r.Value)
+	switch {
+	case ok:
+		return y, nil
+	case d.Inverse && u.Base == "s" && !u.Inverse: // step time: 250 ms
+		return r.Value * u.Scale / d.Scale, nil
+	case !r.Attached && !u.IsRate() && u.Scale == 1 && u.Base != "s": // a word
+		return r.Value, nil
+	}
+	return 0, fmt.Errorf("the log has %s in %s, and its unit is given as %q: write unit = %q, or another pattern", c.Name, r.Unit, c.Unit, r.Unit)
+}
+
+// byName converts a number without a unit whose name in the log states one.
+func (l *log) byName(c *compiled, x float64, own number.Unit, name string) (float64, error) {
+	d := c.declared
+	switch {
+	case own.Base == d.Base && !alike(own, d):
+		l.note("%s is in %s by its name in the log, and is read so, not in %s", c.Name, name, c.Unit)
+		x, _ = own.In(d, x)
+	case own.Base != d.Base && own.IsRate() && d.IsRate():
+		return 0, fmt.Errorf("the log has %s in %s by its name, and its unit is given as %q; write unit = %q", c.Name, name, c.Unit, name)
+	}
+	return x, nil
+}
+
+// alike reports whether two units of the same are one: many programs call 1024³ bytes GB,
+// and the user knows.
+func alike(a, b number.Unit) bool {
+	return a.Inverse == b.Inverse && (a.Scale == b.Scale || (a.Base == "B" || a.Base == "B/s") && max(a.Scale/b.Scale, b.Scale/a.Scale) < 1.13)
+}
+
+// adopt is a number whose pattern gives no unit: it is in the base unit of what stands
+// next to it, which must be of the same in all lines.
+func (l *log) adopt(c *compiled, r number.Reading) (float64, error) {
+	u, x := r.Parsed, r.Value
+	if r.Unit == "" || !u.IsRate() && strings.HasSuffix(u.Base, "s") && u.Base != "s" { // a count
+		u = number.Unit{Scale: 1}
+		if r.Unit != "" {
+			u.Scale = r.Parsed.Scale
+		}
+	}
+	base := u.Base
+	if u.Inverse {
+		base = "s"
+	}
+	if base == "" || u.Bare {
+		if c.unit.base != "" && x != 0 {
+			return 0, fmt.Errorf("%s has no unit here, and %s above; write unit = %q, or a group (?P<unit>…)", c.Name, c.adopted, c.adopted)
+		}
+		return scaled(x, u.Scale), nil
+	}
+	if c.adopted == "" && c.Name != "accuracy" {
+		c.adopted = r.Unit
+		c.unit.base, c.declared = base, number.Unit{Base: u.Base, Scale: 1, Inverse: u.Inverse}
+	}
+	y, ok := u.In(c.declared, x)
+	if !ok {
+		return 0, fmt.Errorf("%s is in %s here; write which with unit, or a group (?P<unit>…)", c.Name, r.Unit)
+	}
+	return y, nil
+}
