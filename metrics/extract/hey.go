@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -22,14 +23,18 @@ var hey = Extractor{
 	read:  readHey,
 }
 
-var (
-	heyTotal      = regexp.MustCompile(`^  Total:\s+(\d+\.\d+) (\S+)\s*$`)
-	heyAverage    = regexp.MustCompile(`^  Average:\s+(\d+\.\d+) (\S+)\s*$`)
-	heyRate       = regexp.MustCompile(`^  Requests/sec:\s+(\d+\.\d+)\s*$`)
-	heyPercentile = regexp.MustCompile(`^  (\d+)%{1,2} in (\d+\.\d+) (\S+)\s*$`)
-	heyStatus     = regexp.MustCompile(`^  \[(\d{3})\]\s+(\d+) responses\s*$`)
-	heyError      = regexp.MustCompile(`^  \[(\d+)\]\s`)
-)
+var heySummary = textReport{
+	begin: regexp.MustCompile(`^Summary:\s*$`),
+	again: "a second summary; the first is on line %d. One file is one load: split it",
+	lines: slices.Concat(textLines("",
+		`^  Total:\s+(?P<total>\d+\.\d+) (?P<unit>\S+)\s*$`,
+		`^  Average:\s+(?P<average>\d+\.\d+) (?P<unit>\S+)\s*$`,
+		`^  Requests/sec:\s+(?P<rate>\d+\.\d+)\s*$`,
+	),
+		textLines("Latency distribution:", `^  (?P<key>\d+)%{1,2} in (?P<latency>\d+\.\d+) (?P<unit>\S+)\s*$`),
+		textLines("Status code distribution:", `^  \[(?P<key>\d{3})\]\s+(?P<responses>\d+) responses\s*$`),
+		textLines("Error distribution:", `^  \[(?P<errors>\d+)\]\s(?P<key>.*)$`)),
+}
 
 // heyMost is how many requests hey keeps the latency and the status of.
 const heyMost = 1_000_000
@@ -39,133 +44,107 @@ const heyColumns = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Re
 const heyLoop = "hey's loop is closed: a worker sends its next request when it has its answer, with -q not before its turn; latency counts from the send, so when the service stalls, requests are missing"
 
 func readHey(l *log, r io.Reader) error {
-	var from first
-	var began int
-	var section string
-	var total, average, rate, some Value
-	var ranks []string
-	var times []Value
-	var right, answers, lost float64
 	var rows *heyRows
-	number := func(into *Value, ln line, text string, unit string) error {
-		if into.Line > 0 {
-			return l.errorAt(ln.number, "this is on line %d too. One file is one load: split it", into.Line)
-		}
-		if unit != "secs" && unit != "" {
-			return l.errorAt(ln.number, "a time in %s; hey prints secs", clip(unit))
-		}
-		v, err := l.parse(ln.number, text)
-		*into = v
-		return err
-	}
+	summary := heySummary.reader(l, l.hey)
 	err := l.each(r, func(ln line) error {
-		text := strings.TrimRight(ln.text, " \t")
-		if rows != nil {
-			return rows.read(l, ln)
-		}
 		switch {
-		case text == heyColumns && began == 0 && from.takes(ln):
+		case rows != nil:
+			return rows.read(l, ln)
+		case strings.TrimRight(ln.text, " \t") == heyColumns && summary.began == 0:
 			rows = &heyRows{line: ln.number}
 			return nil
-		case text == "Summary:" && from.takes(ln):
-			if began > 0 {
-				return l.errorAt(ln.number, "a second summary; the first is on line %d. One file is one load: split it", began)
-			}
-			began = ln.number
-			return nil
-		case began == 0 || ln.source != from.source:
-			return nil
-		case strings.HasSuffix(text, ":") && !strings.HasPrefix(text, " "):
-			section = text
-			return nil
 		}
-		if m := heyTotal.FindStringSubmatch(ln.text); m != nil {
-			return number(&total, ln, m[1], m[2])
-		}
-		if m := heyAverage.FindStringSubmatch(ln.text); m != nil {
-			return number(&average, ln, m[1], m[2])
-		}
-		if m := heyRate.FindStringSubmatch(ln.text); m != nil {
-			return number(&rate, ln, m[1], "")
-		}
-		if m := heyPercentile.FindStringSubmatch(ln.text); m != nil && section == "Latency distribution:" {
-			var v Value
-			if err := number(&v, ln, m[2], m[3]); err != nil {
-				return err
-			}
-			if slices.Contains(ranks, m[1]) {
-				return l.errorAt(ln.number, "a second line for %s%%", m[1])
-			}
-			ranks, times = append(ranks, m[1]), append(times, v)
-			return nil
-		}
-		if m := heyStatus.FindStringSubmatch(ln.text); m != nil && section == "Status code distribution:" {
-			n, err := l.count(ln.number, "responses:", m[2])
-			answers += float64(n)
-			if m[1][0] == '2' {
-				right += float64(n)
-			}
-			some = Value{float64(n), ln.number}
-			return err
-		}
-		if m := heyError.FindStringSubmatch(ln.text); m != nil && section == "Error distribution:" {
-			n, err := l.count(ln.number, "errors:", m[1])
-			lost += float64(n)
-			some = Value{float64(n), ln.number}
-			return err
-		}
-		return nil
+		return summary.line(ln)
 	})
-	if err != nil || began == 0 && rows == nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	from.note(l)
-	if rows != nil {
+	case rows != nil:
 		return rows.figures(l)
 	}
-	all := rate.Number * total.Number
-	switch {
-	case total.Line == 0 || rate.Line == 0 || section != "Status code distribution:" && section != "Error distribution:":
-		return l.errorAt(began, "a summary without its time, its rate or its status codes: the log was cut off")
-	case answers+lost == 0:
-		return l.errorAt(began, "a summary without requests")
-	case answers < heyMost && math.Abs(all-answers-lost) > 0.5+6e-5*(rate.Number+total.Number):
-		return l.errorAt(rate.Line, "%g requests/s over %g s are %.6g requests, the answers and errors %g: a line is damaged or missing",
-			rate.Number, total.Number, all, answers+lost)
+	return summary.finish()
+}
+
+// heyAnswers are the requests of a summary.
+type heyAnswers struct {
+	right, answers, lost float64
+	last                 Value // the last of its numbers of requests
+}
+
+func heyCounts(t *textResult) (a heyAnswers, err error) {
+	for name, s := range t.of {
+		what, status, _ := strings.Cut(name, " ")
+		if what != "responses" && what != "errors" {
+			continue
+		}
+		n, err := t.l.count(s.line, what+":", s.text)
+		if err != nil {
+			return a, err
+		}
+		x := float64(n)
+		switch {
+		case what == "errors":
+			a.lost += x
+		case status[0] == '2':
+			a.right += x
+			fallthrough
+		default:
+			a.answers += x
+		}
+		if s.line > a.last.Line {
+			a.last = Value{x, s.line}
+		}
 	}
-	s, err := l.under(began, nil)
+	return a, nil
+}
+
+// hey adds the figures of a summary.
+func (l *log) hey(t *textResult) error {
+	for _, s := range t.of {
+		if s.unit != "" && s.unit != "secs" {
+			return l.errorAt(s.line, "a time in %s; hey prints secs", clip(s.unit))
+		}
+	}
+	a, err := heyCounts(t)
+	if err != nil {
+		return err
+	}
+	of, err := t.numbers("total", "rate")
+	if err != nil {
+		return err
+	}
+	total, rate := of["total"], of["rate"]
+	requests := rate.Number * total.Number
+	switch last := t.section(); {
+	case total.Line == 0 || rate.Line == 0 || last != "Status code distribution:" && last != "Error distribution:":
+		return l.errorAt(t.line, "a summary without its time, its rate or its status codes: the log was cut off")
+	case a.last.Line == 0:
+		return l.errorAt(t.line, "a summary without requests")
+	case a.answers < heyMost && math.Abs(requests-a.answers-a.lost) > 0.5+6e-5*(rate.Number+total.Number):
+		return l.errorAt(rate.Line, "%g requests/s over %g s are %.6g requests, the answers and errors %g: a line is damaged or missing",
+			rate.Number, total.Number, requests, a.answers+a.lost)
+	}
+	s, err := l.under(t.line, nil)
 	if err != nil {
 		return err
 	}
 	l.note("%s", heyLoop)
-	if answers >= heyMost {
+	fields := heyFields
+	if a.answers >= heyMost {
 		l.note("hey keeps the latency and the status of only the first million requests")
-		average = Value{} // of all, divided by a million
+		fields = slices.DeleteFunc(slices.Clone(fields), func(f loadField) bool { return f.theirs == "average" }) // of all, divided by a million
 	}
-	s.right = right / (answers + lost)
-	if answers > 0 {
-		s.wrong = (answers - right) / answers
+	s.right = a.right / (a.answers + a.lost)
+	if a.answers > 0 {
+		s.wrong = (a.answers - a.right) / a.answers
 	}
-	if err := s.errors(some, answers-right+lost, answers+lost); err != nil {
+	if err := s.errors(a.last, a.answers-a.right+a.lost, a.answers+a.lost); err != nil {
 		return err
 	}
-	if err := s.rate(rate, 1); err != nil {
-		return err
-	}
-	if average.Line > 0 {
-		if err := s.time(measure.LatencyMean, average, 1); err != nil {
-			return err
-		}
-	}
-	for i, rank := range ranks {
-		if name := latencies[rank]; name != "" {
-			if err := s.time(name, times[i], 1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return s.fields(fields, t.number)
 }
+
+var heyFields = slices.Concat([]loadField{{"rate", measure.RequestsPerSecond, 1}, {"average", measure.LatencyMean, 1}}, percentileFields)
 
 // heyRows are the requests of -o csv; those without an answer are not in it.
 type heyRows struct {
@@ -223,15 +202,11 @@ func (h *heyRows) figures(l *log) error {
 			l.add(metrics.Event{Figure: &f}, 1)
 		}
 	}
-	sorted := numbers(h.times)
-	slices.Sort(sorted)
-	for _, rank := range []string{"50", "95", "99"} {
-		p := map[string]float64{"50": 0.5, "95": 0.95, "99": 0.99}[rank]
-		x := sorted[int(math.Ceil(p*float64(len(sorted))))-1]
-		i := slices.IndexFunc(h.times, func(v Value) bool { return v.Number == x })
-		if err := s.time(latencies[rank], h.times[i], 1); err != nil {
-			return err
-		}
-	}
-	return nil
+	slices.SortStableFunc(h.times, func(a, b Value) int { return cmp.Compare(a.Number, b.Number) })
+	return s.fields(percentileFields, func(name string) (Value, float64, bool, error) {
+		p := map[string]float64{"latency 50": 0.5, "latency 95": 0.95, "latency 99": 0.99}[name]
+		x := h.times[int(math.Ceil(p*float64(len(h.times))))-1].Number
+		i, _ := slices.BinarySearchFunc(h.times, x, func(v Value, x float64) int { return cmp.Compare(v.Number, x) })
+		return h.times[i], 1, true, nil
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -17,91 +18,46 @@ var mlperfLoadgen = Extractor{
 	Name:  "mlperf-loadgen",
 	Kind:  "serve",
 	Reads: "mlperf_log_summary.txt: MLPerf Results Summary, Result is : VALID",
-	read:  readLoadgen,
+	read:  func(l *log, r io.Reader) error { return loadgenSummary.read(l, r, l.loadgen) },
 }
 
-var (
-	loadgenLine = regexp.MustCompile(`^ {0,2}([A-Za-z0-9_./()][^:]*?)\s*: *(.*?)\s*$`)
-	loadgenEnd  = regexp.MustCompile(`^(No|\d+) (?i:errors?) encountered`)
-)
-
-// loadgenSaid is what stands behind a name.
-type loadgenSaid struct {
-	text string
-	line int
+var loadgenSummary = textReport{
+	begin: regexp.MustCompile(`^MLPerf Results Summary *$`),
+	end:   regexp.MustCompile(`^(?P<ended>No|\d+) (?i:errors?) encountered`),
+	again: "a second summary; the first is on line %d. One file is one run: split it",
+	lines: textLines("", `^ {0,2}(?P<key>`+loadgenReads()+`)\s*: *(?P<of>.*?)\s*$`),
 }
 
-func readLoadgen(l *log, r io.Reader) error {
-	var from first
-	began := 0
-	said := map[string]loadgenSaid{}
-	var ended *loadgenSaid
-	err := l.each(r, func(ln line) error {
-		text := strings.TrimRight(ln.text, " ")
-		if text == "MLPerf Results Summary" && from.takes(ln) {
-			if began > 0 {
-				return l.errorAt(ln.number, "a second summary; the first is on line %d. One file is one run: split it", began)
-			}
-			began = ln.number
-			return nil
-		}
-		if began == 0 || ln.source != from.source {
-			return nil
-		}
-		if m := loadgenEnd.FindStringSubmatch(text); m != nil {
-			ended = &loadgenSaid{m[1], ln.number}
-			return nil
-		}
-		m := loadgenLine.FindStringSubmatch(ln.text)
-		if m == nil || !loadgenReads[m[1]] {
-			return nil
-		}
-		if before, twice := said[m[1]]; twice {
-			return l.errorAt(ln.number, "%s is on line %d too", m[1], before.line)
-		}
-		said[m[1]] = loadgenSaid{m[2], ln.number}
-		return nil
-	})
-	if err != nil || began == 0 {
-		return err
-	}
-	from.note(l)
-	if ended == nil {
-		return l.errorAt(began, "a summary without LoadGen's last lines: the file was cut off")
-	}
-	return l.loadgen(said, began, *ended)
-}
-
-// loadgenTimes are LoadGen's names of what are measures.
-var loadgenTimes = []struct{ theirs, ours string }{
-	{"Mean latency (ns)", measure.LatencyMean},
-	{"50.00 percentile latency (ns)", measure.LatencyP50},
-	{"95.00 percentile latency (ns)", measure.LatencyP95},
-	{"99.00 percentile latency (ns)", measure.LatencyP99},
-	{"50.00 percentile first token latency (ns)", measure.TTFTP50},
-	{"95.00 percentile first token latency (ns)", measure.TTFTP95},
-	{"99.00 percentile first token latency (ns)", measure.TTFTP99},
-	{"50.00 percentile time to output token (ns)", measure.TPOTP50},
-	{"95.00 percentile time to output token (ns)", measure.TPOTP95},
-	{"99.00 percentile time to output token (ns)", measure.TPOTP99},
+// loadgenTimes are LoadGen's latencies that are measures.
+var loadgenTimes = []loadField{
+	{"of Mean latency (ns)", measure.LatencyMean, 1e-9},
+	{"of 50.00 percentile latency (ns)", measure.LatencyP50, 1e-9},
+	{"of 95.00 percentile latency (ns)", measure.LatencyP95, 1e-9},
+	{"of 99.00 percentile latency (ns)", measure.LatencyP99, 1e-9},
+	{"of 50.00 percentile first token latency (ns)", measure.TTFTP50, 1e-9},
+	{"of 95.00 percentile first token latency (ns)", measure.TTFTP95, 1e-9},
+	{"of 99.00 percentile first token latency (ns)", measure.TTFTP99, 1e-9},
+	{"of 50.00 percentile time to output token (ns)", measure.TPOTP50, 1e-9},
+	{"of 95.00 percentile time to output token (ns)", measure.TPOTP95, 1e-9},
+	{"of 99.00 percentile time to output token (ns)", measure.TPOTP99, 1e-9},
 }
 
 // loadgenChecks are what a valid result satisfies.
 var loadgenChecks = []string{"Performance constraints satisfied", "Min duration satisfied", "Min queries satisfied", "Early stopping satisfied"}
 
-// loadgenReads are the names that are read.
-var loadgenReads = func() map[string]bool {
-	names := map[string]bool{}
-	for _, name := range append([]string{"Scenario", "Mode", "Result is", "samples_per_query", "target_qps",
+// loadgenReads matches the names that are read.
+func loadgenReads() string {
+	names := append([]string{"Scenario", "Mode", "Result is", "samples_per_query", "target_qps",
 		"QPS w/ loadgen overhead", "Completed samples per second", "Samples per second",
-		"TPS w/ loadgen overhead", "Completed tokens per second", "Tokens per second"}, loadgenChecks...) {
-		names[name] = true
+		"TPS w/ loadgen overhead", "Completed tokens per second", "Tokens per second"}, loadgenChecks...)
+	for _, f := range loadgenTimes {
+		names = append(names, strings.TrimPrefix(f.theirs, "of "))
 	}
-	for _, t := range loadgenTimes {
-		names[t.theirs] = true
+	for i, name := range names {
+		names[i] = regexp.QuoteMeta(name)
 	}
-	return names
-}()
+	return strings.Join(names, "|")
+}
 
 // loadgenScenarios are what the scenarios measure.
 var loadgenScenarios = map[string]struct{ rate, tokens, note string }{
@@ -111,95 +67,75 @@ var loadgenScenarios = map[string]struct{ rate, tokens, note string }{
 	"Offline":      {"Samples per second", "Tokens per second", "LoadGen's Offline: one query has all samples; a sample's latency says when it was ready, not how long a caller waits"},
 }
 
-func (l *log) loadgen(said map[string]loadgenSaid, began int, ended loadgenSaid) error {
-	number := func(name string) (v Value, ok bool, err error) {
-		text, ok := said[name]
-		if !ok {
-			return v, false, nil
-		}
-		v, err = l.parse(text.line, text.text)
-		return v, err == nil, err
-	}
-	scenario, known := loadgenScenarios[said["Scenario"].text]
-	switch {
+func (l *log) loadgen(t *textResult) error {
+	said := func(name string) statedText { return t.of["of "+name] }
+	of := said("Scenario")
+	scenario, known := loadgenScenarios[of.text]
+	switch mode := said("Mode"); {
+	case !t.has("ended"):
+		return l.errorAt(t.line, "a summary without LoadGen's last lines: the file was cut off")
 	case !known:
-		return l.errorAt(max(began, said["Scenario"].line), "scenario %s; known are SingleStream, MultiStream, Server and Offline", clip(said["Scenario"].text))
-	case said["Mode"].text != "PerformanceOnly":
-		return l.errorAt(max(began, said["Mode"].line), "mode %s; only PerformanceOnly measures performance", clip(said["Mode"].text))
+		return l.errorAt(max(t.line, of.line), "scenario %s; known are SingleStream, MultiStream, Server and Offline", clip(of.text))
+	case mode.text != "PerformanceOnly":
+		return l.errorAt(max(t.line, mode.line), "mode %s; only PerformanceOnly measures performance", clip(mode.text))
 	}
-	l.label("loadgen.scenario", said["Scenario"].text)
+	l.label("loadgen.scenario", of.text)
 	l.note("%s", scenario.note)
-	samples, ok, err := number("samples_per_query")
-	if err != nil || !ok {
-		return l.loadgenMissing(began, "samples_per_query", err)
-	}
-	load := map[string]float64{measure.Batch: samples.Number, measure.Threads: 1}
-	if said["Scenario"].text == "Server" {
-		qps, ok, err := number("target_qps")
-		if err != nil || !ok {
-			return l.loadgenMissing(began, "target_qps", err)
+	need := func(name string) (Value, error) {
+		v, _, ok, err := t.number("of " + name)
+		if err == nil && !ok {
+			err = l.errorAt(t.line, "a summary without %s: a line is damaged or missing", name)
 		}
-		load = map[string]float64{measure.Batch: samples.Number, measure.Rate: qps.Number}
+		return v, err
 	}
-	s, err := l.under(began, load)
+	samples, err := need("samples_per_query")
 	if err != nil {
 		return err
 	}
-	if err := l.loadgenValid(said, began, ended); err != nil {
-		return err
-	}
-	if scenario.rate != "" {
-		v, ok, err := number(scenario.rate)
-		if err != nil || !ok {
-			return l.loadgenMissing(began, scenario.rate, err)
-		}
-		if scenario.rate == "Samples per second" { // of one query there is no rate
-			s.add(measure.SamplesPerSecond, "samples/s", v, 1, "")
-		} else if err := s.rate(v, 1/s.batch); err != nil {
-			return err
-		}
-		if v, ok, err = number(scenario.tokens); err != nil {
-			return err
-		} else if ok {
-			s.add(measure.OutputThroughput, "tokens/s", v, 1, "")
-		}
-	}
-	if said["Scenario"].text == "Offline" {
-		return nil
-	}
-	for _, t := range loadgenTimes {
-		v, ok, err := number(t.theirs)
+	load := map[string]float64{measure.Batch: samples.Number, measure.Threads: 1}
+	if of.text == "Server" {
+		qps, err := need("target_qps")
 		if err != nil {
 			return err
 		}
-		if ok {
-			if err := s.time(t.ours, v, 1e-9); err != nil {
-				return err
-			}
+		load = map[string]float64{measure.Batch: samples.Number, measure.Rate: qps.Number}
+	}
+	s, err := l.under(t.line, load)
+	if err != nil {
+		return err
+	}
+	if err := l.loadgenValid(t); err != nil {
+		return err
+	}
+	fields := loadgenTimes
+	if scenario.rate != "" {
+		v, err := need(scenario.rate)
+		if err != nil {
+			return err
+		}
+		fields = slices.Concat([]loadField{{"of " + scenario.tokens, measure.OutputThroughput, 1}}, fields)
+		if of.text == "Offline" { // of one query there is no rate
+			s.add(measure.SamplesPerSecond, "samples/s", v, 1, "")
+			fields = fields[:1]
+		} else if err := s.rate(v, 1/s.batch); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-func (l *log) loadgenMissing(began int, name string, err error) error {
-	if err == nil {
-		err = l.errorAt(began, "a summary without %s: a line is damaged or missing", name)
-	}
-	return err
+	return s.fields(fields, t.number)
 }
 
 // loadgenValid takes LoadGen's own verdict.
-func (l *log) loadgenValid(said map[string]loadgenSaid, began int, ended loadgenSaid) error {
+func (l *log) loadgenValid(t *textResult) error {
 	var why []string
 	for _, check := range loadgenChecks {
-		if strings.EqualFold(said[check].text, "no") {
+		if strings.EqualFold(t.of["of "+check].text, "no") {
 			why = append(why, strings.ToLower(check[:1])+check[1:]+": NO")
 		}
 	}
-	switch result := said["Result is"]; result.text {
+	switch result := t.of["of Result is"]; result.text {
 	case "VALID":
-		if ended.text != "No" {
-			l.res.Failed = fmt.Sprintf("LoadGen had errors: %s; see its detailed log", ended.text)
+		if ended := t.of["ended"].text; ended != "No" {
+			l.res.Failed = fmt.Sprintf("LoadGen had errors: %s; see its detailed log", ended)
 		}
 		if len(why) > 0 {
 			return l.errorAt(result.line, "the result is VALID, and %s: a line is damaged", strings.Join(why, ", "))
@@ -210,7 +146,7 @@ func (l *log) loadgenValid(said map[string]loadgenSaid, began int, ended loadgen
 			l.res.Failed += " (" + strings.Join(why, ", ") + ")"
 		}
 	default:
-		return l.errorAt(max(began, result.line), "the result is %s; LoadGen says VALID or INVALID", clip(result.text))
+		return l.errorAt(max(t.line, result.line), "the result is %s; LoadGen says VALID or INVALID", clip(result.text))
 	}
 	return nil
 }

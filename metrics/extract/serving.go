@@ -211,8 +211,51 @@ func (s *served) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// latencies are the percentiles that are measures, by rank.
-var latencies = map[string]string{"50": measure.LatencyP50, "95": measure.LatencyP95, "99": measure.LatencyP99}
+// A loadField declares a number in a report of a load: its name there, the measure, and
+// the factor to the measure's unit.
+type loadField struct {
+	theirs, ours string
+	scale        float64
+}
+
+// percentileFields are the percentiles of a report that are measures, as textLines names
+// them.
+var percentileFields = []loadField{{"latency 50", measure.LatencyP50, 1}, {"latency 95", measure.LatencyP95, 1}, {"latency 99", measure.LatencyP99, 1}}
+
+// A source returns a number of a report by its name there, with the factor to the unit of
+// its declaration; ok is false if the report lacks it.
+type source func(theirs string) (v Value, scale float64, ok bool, err error)
+
+// fields adds the declared numbers that a report has.
+func (s *served) fields(list []loadField, read source) error {
+	for _, f := range list {
+		v, scale, ok, err := read(f.theirs)
+		if err == nil && ok {
+			err = s.field(f.ours, f.theirs, v, f.scale*scale)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// field adds a number that times scale is in the measure's unit.
+func (s *served) field(ours, theirs string, v Value, scale float64) error {
+	m, err := measure.Find(ours)
+	switch {
+	case err != nil:
+		return err
+	case m.Unit == "s":
+		return s.time(ours, v, scale)
+	case ours == measure.RequestsPerSecond:
+		return s.rate(v, scale)
+	case v.Number < 0:
+		return s.l.errorAt(v.Line, "%s is %g; want 0 or more", theirs, v.Number)
+	}
+	s.add(ours, m.Unit, v, scale, "")
+	return nil
+}
 
 // timeUnits are the units of time that load generators print, in seconds.
 var timeUnits = map[string]float64{"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1, "secs": 1, "sec": 1, "m": 60, "h": 3600}
@@ -267,21 +310,10 @@ func (t *table) load(columns map[string]Column) error {
 		if !ok {
 			continue
 		}
-		m, err := measure.Find(name)
-		if err != nil {
-			return err
+		if name == measure.Errors && scaled(v.Number, scale) > 1 {
+			return l.errorAt(v.Line, "errors of %g; they are a share of the requests, not a count: for percent write %s", v.Number, mapping(name, columns[name].Name, "%"))
 		}
-		switch {
-		case m.Unit == "s":
-			err = s.time(name, v, scale)
-		case name == measure.RequestsPerSecond:
-			err = s.rate(v, scale)
-		case name == measure.Errors && scaled(v.Number, scale) > 1:
-			err = l.errorAt(v.Line, "errors of %g; they are a share of the requests, not a count: for percent write %s", v.Number, mapping(name, columns[name].Name, "%"))
-		default:
-			s.add(name, m.Unit, v, scale, "")
-		}
-		if err != nil {
+		if err := s.field(name, name, v, scale); err != nil {
 			return err
 		}
 	}

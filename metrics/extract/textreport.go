@@ -1,0 +1,203 @@
+package extract
+
+import (
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A textReport declares a report that a program prints: its first and last line, and the
+// lines between them that state numbers.
+type textReport struct {
+	begin, end *regexp.Regexp // end nil: the report ends with the log
+	sections   *regexp.Regexp // lines that begin a section; nil: those that end with a colon
+	lines      []textLine
+	again      string // refusal of a line that begins a report; "%d" is the line of the report before it
+	several    bool   // a log may have several reports, each with its last line
+	cut        string // refusal of a report without its last line
+}
+
+// A textLine declares a line by an expression. Each named group is a value of that name. A
+// group "unit" is the unit of time of the group before it, and a group "key" the second
+// part of the names, as in "latency 99".
+type textLine struct {
+	in string // section of the line; "": any
+	re *regexp.Regexp
+}
+
+// textLines declares lines of a section.
+func textLines(section string, expressions ...string) (list []textLine) {
+	for _, e := range expressions {
+		list = append(list, textLine{section, regexp.MustCompile(e)})
+	}
+	return list
+}
+
+var afterColon = regexp.MustCompile(`^\S.*:\s*$`)
+
+// A textResult is what one report states.
+type textResult struct {
+	l        *log
+	line     int      // of its first line
+	sections []string // in their order
+	of       map[string]statedText
+}
+
+// A statedText is a value as a report writes it.
+type statedText struct {
+	text, unit string
+	line       int
+}
+
+func newTextResult(l *log, line int) *textResult {
+	return &textResult{l: l, line: line, of: map[string]statedText{}}
+}
+
+// section returns the section of the latest line.
+func (t *textResult) section() string {
+	if len(t.sections) == 0 {
+		return ""
+	}
+	return t.sections[len(t.sections)-1]
+}
+
+// take reads a line if the expression matches it.
+func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool, err error) {
+	m := re.FindStringSubmatch(ln.text)
+	if m == nil {
+		return false, nil
+	}
+	key, timed := "", re.SubexpIndex("unit")
+	if i := re.SubexpIndex("key"); i >= 0 {
+		if key = strings.TrimSpace(m[i]); decimal.MatchString(key) && strings.Contains(key, ".") {
+			key = strings.TrimSuffix(strings.TrimRight(key, "0"), ".") // 99.000
+		}
+		key = " " + key
+	}
+	for i, name := range re.SubexpNames() {
+		if name == "" || name == "key" || name == "unit" || m[i] == "" {
+			continue
+		}
+		if before, twice := t.of[name+key]; twice {
+			return true, t.l.errorAt(ln.number, "this is on line %d too: a line is damaged, or there are two reports. One file is one report: split it", before.line)
+		}
+		said := statedText{text: m[i], line: ln.number}
+		if i+1 == timed {
+			said.unit = m[timed]
+		}
+		t.of[name+key] = said
+	}
+	return true, nil
+}
+
+// number is a source: scale is that of the time's unit, 1 if it has none.
+func (t *textResult) number(name string) (v Value, scale float64, ok bool, err error) {
+	s, ok := t.of[name]
+	if !ok {
+		return v, 1, false, nil
+	}
+	scale = 1
+	if s.unit != "" {
+		if scale, err = t.l.unit(s.line, s.unit); err != nil {
+			return v, 1, false, err
+		}
+	}
+	v, err = t.l.parse(s.line, s.text)
+	return v, scale, err == nil, err
+}
+
+// numbers returns numbers by their names; 0 for those that the report lacks.
+func (t *textResult) numbers(names ...string) (map[string]Value, error) {
+	list := map[string]Value{}
+	for _, name := range names {
+		v, scale, ok, err := t.number(name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			v.Number *= scale
+			list[name] = v
+		}
+	}
+	return list, nil
+}
+
+// has reports whether the report states all these.
+func (t *textResult) has(names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return t.of[name].line == 0 })
+}
+
+// A textReader reads the reports of a log.
+type textReader struct {
+	textReport
+	l     *log
+	f     func(*textResult) error // of each report
+	from  first
+	one   *textResult // that is read
+	began int         // line of the latest
+}
+
+func (d textReport) reader(l *log, f func(*textResult) error) *textReader {
+	if d.sections == nil {
+		d.sections = afterColon
+	}
+	return &textReader{textReport: d, l: l, f: f}
+}
+
+// read reads a log with nothing but reports.
+func (d textReport) read(l *log, r io.Reader, f func(*textResult) error) error {
+	t := d.reader(l, f)
+	if err := l.each(r, t.line); err != nil {
+		return err
+	}
+	return t.finish()
+}
+
+// line takes a line of the log.
+func (t *textReader) line(ln line) error {
+	if t.begin.MatchString(ln.text) && t.from.takes(ln) {
+		if t.one != nil || t.began > 0 && !t.several {
+			return t.l.errorAt(ln.number, t.again, t.began)
+		}
+		t.began, t.one = ln.number, newTextResult(t.l, ln.number)
+		_, err := t.one.take(ln, t.begin)
+		return err
+	}
+	if t.one == nil || ln.source != t.from.source {
+		return nil
+	}
+	if t.sections.MatchString(ln.text) {
+		t.one.sections = append(t.one.sections, strings.TrimSpace(ln.text))
+	}
+	if t.end != nil && t.end.MatchString(ln.text) {
+		if _, err := t.one.take(ln, t.end); err != nil || !t.several {
+			return err
+		}
+		one := t.one
+		t.one = nil
+		return t.f(one)
+	}
+	for _, d := range t.lines {
+		if d.in != "" && d.in != t.one.section() {
+			continue
+		}
+		if taken, err := t.one.take(ln, d.re); taken || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish ends the log.
+func (t *textReader) finish() error {
+	switch {
+	case t.one == nil:
+		t.from.note(t.l)
+		return nil
+	case t.several:
+		return t.l.errorAt(t.began, "%s", t.cut)
+	}
+	t.from.note(t.l)
+	return t.f(t.one)
+}
