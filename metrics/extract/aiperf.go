@@ -17,16 +17,18 @@ var aiperf = Extractor{
 	read:  readAIPerf,
 }
 
-// aiperfTimes are its distributions, and what they are by percentile.
-var aiperfTimes = []struct {
-	theirs             string
-	mean, p50, p95, p9 string
-}{
-	{"request_latency", measure.LatencyMean, measure.LatencyP50, measure.LatencyP95, measure.LatencyP99},
-	{"time_to_first_token", "", measure.TTFTP50, measure.TTFTP95, measure.TTFTP99},
-	{"inter_token_latency", "", measure.TPOTP50, measure.TPOTP95, measure.TPOTP99},
-	{"inter_chunk_latency", "", measure.ITLP50, measure.ITLP95, measure.ITLP99},
+// aiperfFields are its statistics of metrics, each in the unit that the file states.
+var aiperfFields = []loadField{
+	{"request_throughput.avg", measure.RequestsPerSecond, 1}, {"output_token_throughput.avg", measure.OutputThroughput, 1}, {"goodput.avg", measure.Goodput, 1},
+	{"request_latency.avg", measure.LatencyMean, 1}, {"request_latency.p50", measure.LatencyP50, 1}, {"request_latency.p95", measure.LatencyP95, 1}, {"request_latency.p99", measure.LatencyP99, 1},
+	{"time_to_first_token.p50", measure.TTFTP50, 1}, {"time_to_first_token.p95", measure.TTFTP95, 1}, {"time_to_first_token.p99", measure.TTFTP99, 1},
+	{"inter_token_latency.p50", measure.TPOTP50, 1}, {"inter_token_latency.p95", measure.TPOTP95, 1}, {"inter_token_latency.p99", measure.TPOTP99, 1},
+	{"inter_chunk_latency.p50", measure.ITLP50, 1}, {"inter_chunk_latency.p95", measure.ITLP95, 1}, {"inter_chunk_latency.p99", measure.ITLP99, 1},
 }
+
+// aiperfUnits are the units of metrics that are no times.
+var aiperfUnits = map[string]string{"request_throughput": "requests/sec", "goodput": "requests/sec", "output_token_throughput": "tokens/sec",
+	"request_count": "requests", "error_request_count": "requests"}
 
 func readAIPerf(l *log, r io.Reader) error {
 	doc, err := l.json(r)
@@ -41,8 +43,7 @@ func readAIPerf(l *log, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	rate := l.object(m.of["request_throughput"])
-	s, err := l.under(max(rate.line, 1), load)
+	s, err := l.under(max(m.of["request_throughput"].line, 1), load)
 	if err != nil {
 		return err
 	}
@@ -50,11 +51,11 @@ func readAIPerf(l *log, r io.Reader) error {
 	if string(m.of["was_cancelled"].text) == "true" {
 		l.res.Failed = "AIPerf was cancelled before its end"
 	}
-	answered, counted, err := m.aiperf("request_count", "avg", "requests")
+	answered, _, counted, err := m.statistic("request_count.avg")
 	if err != nil {
 		return err
 	}
-	lost, _, err := m.aiperf("error_request_count", "avg", "requests")
+	lost, _, _, err := m.statistic("error_request_count.avg")
 	if err != nil {
 		return err
 	}
@@ -67,60 +68,28 @@ func readAIPerf(l *log, r io.Reader) error {
 			return err
 		}
 	}
-	if v, ok, err := m.aiperf("request_throughput", "avg", "requests/sec"); err != nil {
-		return err
-	} else if ok {
-		if err := s.rate(v, 1); err != nil {
-			return err
-		}
-	}
-	for _, f := range []struct{ theirs, unit, ours, base string }{{"output_token_throughput", "tokens/sec", measure.OutputThroughput, "tokens/s"},
-		{"goodput", "requests/sec", measure.Goodput, "requests/s"}} {
-		v, ok, err := m.aiperf(f.theirs, "avg", f.unit)
-		switch {
-		case err != nil:
-			return err
-		case ok && v.Number < 0:
-			return l.errorAt(v.Line, "%s is %g; want 0 or more", f.theirs, v.Number)
-		case ok:
-			s.add(f.ours, f.base, v, 1, "")
-		}
-	}
-	for _, t := range aiperfTimes {
-		of := l.object(m.of[t.theirs])
-		if len(of.of) == 0 {
-			continue
-		}
-		scale, err := l.unit(of.line, strings.Trim(string(of.of["unit"].text), `"`))
-		if err != nil {
-			return err
-		}
-		for _, p := range []struct{ theirs, ours string }{{"avg", t.mean}, {"p50", t.p50}, {"p95", t.p95}, {"p99", t.p9}} {
-			if p.ours == "" {
-				continue
-			}
-			v, ok, err := of.number(p.theirs)
-			if err == nil && ok {
-				err = s.time(p.ours, v, scale)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return s.fields(aiperfFields, m.statistic)
 }
 
-// aiperf is a statistic of a metric, which has to be in that unit.
-func (m members) aiperf(name, statistic, unit string) (v Value, ok bool, err error) {
-	of := m.l.object(m.of[name])
+// statistic is a source of "metric.statistic", with the factor of the metric's unit.
+func (m members) statistic(name string) (v Value, scale float64, ok bool, err error) {
+	metric, statistic, _ := strings.Cut(name, ".")
+	if m.of[metric].null() {
+		return v, 1, false, nil
+	}
+	of := m.l.object(m.of[metric])
 	if v, ok, err = of.number(statistic); err != nil || !ok {
-		return v, ok, err
+		return v, 1, ok, err
 	}
-	if said := strings.Trim(string(of.of["unit"].text), `"`); said != unit && !(unit == "requests" && said == "count") {
-		return v, false, m.l.errorAt(max(of.line, of.of["unit"].line), "%s in %s; want %s", name, clip(said), unit)
+	unit, want := strings.Trim(string(of.of["unit"].text), `"`), aiperfUnits[metric]
+	switch {
+	case want == "":
+		scale, err = m.l.unit(of.line, unit)
+		return v, scale, err == nil, err
+	case unit != want && !(want == "requests" && unit == "count"):
+		return v, 1, false, m.l.errorAt(max(of.line, of.of["unit"].line), "%s in %s; want %s", metric, clip(unit), want)
 	}
-	return v, true, nil
+	return v, 1, true, nil
 }
 
 // aiperfLoad is the load of the phase that is measured, and notes how it was made;

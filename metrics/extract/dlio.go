@@ -72,21 +72,3 @@ func readDLIO(l *log, r io.Reader) error {
 	}
 	return nil
 }
-
-// agrees holds a mean against the list that it is of.
-func (m members) agrees(mean Value, name, list string) error {
-	sum, n := 0.0, 0
-	err := m.of[list].entries(func(v value) error {
-		x, err := m.l.parse(v.line, string(v.text))
-		sum += x.Number
-		n++
-		return err
-	})
-	if err != nil || n == 0 {
-		return err
-	}
-	if own := sum / float64(n); math.Abs(own-mean.Number) > 1e-6*math.Abs(own) {
-		return m.l.errorAt(mean.Line, "%s is %g, and the mean of the %d epochs in %s is %g", name, mean.Number, n, list, own)
-	}
-	return nil
-}

@@ -21,55 +21,12 @@ var vllmBench = Extractor{
 	read:  readVLLM,
 }
 
-// members are a JSON object's, with what a reader of one load's result needs.
-type members struct {
-	l    *log
-	of   map[string]value
-	line int
-}
-
-func (l *log) object(v value) members {
-	m := members{l, map[string]value{}, v.line}
-	v.members(m.of)
-	return m
-}
-
-// number is a member's; ok is false where there is none, or null.
-func (m members) number(name string) (v Value, ok bool, err error) {
-	x := m.of[name]
-	switch {
-	case x.null():
-		return v, false, nil
-	case x.is('"') || x.is('{') || x.is('[') || x.is('t') || x.is('f'):
-		return v, false, m.l.errorAt(x.line, "%s is not a number", name)
-	}
-	v, err = m.l.parse(x.line, string(x.text))
-	return v, err == nil, err
-}
-
-// need is number of what has to be there.
-func (m members) need(name string) (v Value, err error) {
-	v, ok, err := m.number(name)
-	if err == nil && !ok {
-		err = m.l.errorAt(max(m.line, m.of[name].line), "no %s; each result has that number", name)
-	}
-	return v, err
-}
-
-// count is need of a whole number.
-func (m members) count(name string) (v Value, err error) {
-	v, err = m.need(name)
-	if err == nil && (v.Number < 0 || v.Number != math.Trunc(v.Number) || v.Number > 1e15) {
-		err = m.l.errorAt(v.Line, "%s is %g; want a count", name, v.Number)
-	}
-	return v, err
-}
-
-var vllmTimes = []struct{ theirs, ours string }{
-	{"mean_e2el_ms", measure.LatencyMean}, {"median_e2el_ms", measure.LatencyP50}, {"p95_e2el_ms", measure.LatencyP95}, {"p99_e2el_ms", measure.LatencyP99},
-	{"median_ttft_ms", measure.TTFTP50}, {"p95_ttft_ms", measure.TTFTP95}, {"p99_ttft_ms", measure.TTFTP99},
-	{"median_tpot_ms", measure.TPOTP50}, {"p95_tpot_ms", measure.TPOTP95}, {"p99_tpot_ms", measure.TPOTP99},
-	{"median_itl_ms", measure.ITLP50}, {"p95_itl_ms", measure.ITLP95}, {"p99_itl_ms", measure.ITLP99},
+var vllmFields = []loadField{
+	{"mean_e2el_ms", measure.LatencyMean, 1e-3}, {"median_e2el_ms", measure.LatencyP50, 1e-3}, {"p95_e2el_ms", measure.LatencyP95, 1e-3}, {"p99_e2el_ms", measure.LatencyP99, 1e-3},
+	{"median_ttft_ms", measure.TTFTP50, 1e-3}, {"p95_ttft_ms", measure.TTFTP95, 1e-3}, {"p99_ttft_ms", measure.TTFTP99, 1e-3},
+	{"median_tpot_ms", measure.TPOTP50, 1e-3}, {"p95_tpot_ms", measure.TPOTP95, 1e-3}, {"p99_tpot_ms", measure.TPOTP99, 1e-3},
+	{"median_itl_ms", measure.ITLP50, 1e-3}, {"p95_itl_ms", measure.ITLP95, 1e-3}, {"p99_itl_ms", measure.ITLP99, 1e-3},
+	{"output_throughput", measure.OutputThroughput, 1}, {"request_goodput", measure.Goodput, 1}, {"request_goodput:", measure.Goodput, 1},
 }
 
 func readVLLM(l *log, r io.Reader) error {
@@ -99,19 +56,18 @@ func (l *log) vllmResult(doc value) error {
 	if err != nil {
 		return err
 	}
-	rate, err := m.need("request_throughput")
+	needed, err := m.numbers("request_throughput", "duration")
 	if err != nil {
 		return err
 	}
+	rate, duration := needed[0], needed[1]
 	failed := prompts.Number - completed.Number
 	if v, ok, err := m.number("failed"); err != nil {
 		return err
 	} else if ok && v.Number != failed {
 		return l.errorAt(v.Line, "%g failed and %g completed are not %g prompts: one of the three is damaged", v.Number, completed.Number, prompts.Number)
 	}
-	if duration, err := m.need("duration"); err != nil {
-		return err
-	} else if math.Abs(rate.Number*duration.Number-completed.Number) > 0.01*completed.Number+0.01 {
+	if math.Abs(rate.Number*duration.Number-completed.Number) > 0.01*completed.Number+0.01 {
 		return l.errorAt(rate.Line, "%.6g requests/s over %.6g s are %.6g requests, not %g: one of the three is damaged", rate.Number, duration.Number, rate.Number*duration.Number, completed.Number)
 	}
 	load, err := m.vllmLoad(prompts.Number)
@@ -128,28 +84,7 @@ func (l *log) vllmResult(doc value) error {
 	if err := s.rate(rate, 1); err != nil || completed.Number == 0 {
 		return err
 	}
-	for _, t := range vllmTimes {
-		v, ok, err := m.number(t.theirs)
-		if err == nil && ok {
-			err = s.time(t.ours, v, 1e-3)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for _, t := range []struct{ theirs, ours, unit string }{{"output_throughput", measure.OutputThroughput, "tokens/s"},
-		{"request_goodput", measure.Goodput, "requests/s"}, {"request_goodput:", measure.Goodput, "requests/s"}} {
-		v, ok, err := m.number(t.theirs)
-		switch {
-		case err != nil:
-			return err
-		case ok && v.Number < 0:
-			return l.errorAt(v.Line, "%s is %g; want 0 or more", t.theirs, v.Number)
-		case ok:
-			s.add(t.ours, t.unit, v, 1, "")
-		}
-	}
-	return nil
+	return s.fields(vllmFields, m.source)
 }
 
 // vllmLoad is the load, and notes how it was made.

@@ -1,0 +1,94 @@
+package extract
+
+import (
+	"math"
+	"strings"
+)
+
+// members are those of a JSON object, with what a reader of a report needs.
+type members struct {
+	l    *log
+	of   map[string]value
+	line int
+}
+
+func (l *log) object(v value) members {
+	m := members{l, map[string]value{}, v.line}
+	v.members(m.of)
+	return m
+}
+
+// number is a member's; ok is false where there is none, or null.
+func (m members) number(name string) (v Value, ok bool, err error) {
+	x := m.of[name]
+	switch {
+	case x.null():
+		return v, false, nil
+	case x.is('"') || x.is('{') || x.is('[') || x.is('t') || x.is('f'):
+		return v, false, m.l.errorAt(x.line, "%s is not a number", name)
+	}
+	v, err = m.l.parse(x.line, string(x.text))
+	return v, err == nil, err
+}
+
+// need is number of what has to be there.
+func (m members) need(name string) (v Value, err error) {
+	v, ok, err := m.number(name)
+	if err == nil && !ok {
+		err = m.l.errorAt(max(m.line, m.of[name].line), "no %s; each result has that number", name)
+	}
+	return v, err
+}
+
+// count is need of a whole number.
+func (m members) count(name string) (v Value, err error) {
+	v, err = m.need(name)
+	if err == nil && (v.Number < 0 || v.Number != math.Trunc(v.Number) || v.Number > 1e15) {
+		err = m.l.errorAt(v.Line, "%s is %g; want a count", name, v.Number)
+	}
+	return v, err
+}
+
+// numbers returns members that must be there.
+func (m members) numbers(names ...string) (list []Value, err error) {
+	for _, name := range names {
+		v, err := m.need(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// text returns a member that is a text; "" if it is none.
+func (m members) text(name string) string {
+	if v := m.of[name]; v.is('"') {
+		return strings.Trim(string(v.text), `"`)
+	}
+	return ""
+}
+
+// source is a source of numbers of the object.
+func (m members) source(name string) (v Value, scale float64, ok bool, err error) {
+	v, ok, err = m.number(name)
+	return v, 1, ok, err
+}
+
+// agrees holds a mean against the list that it is of.
+func (m members) agrees(mean Value, name, list string) error {
+	sum, n := 0.0, 0
+	err := m.of[list].entries(func(v value) error {
+		x, err := m.l.parse(v.line, string(v.text))
+		sum += x.Number
+		n++
+		return err
+	})
+	if err != nil || n == 0 {
+		return err
+	}
+	if own := sum / float64(n); math.Abs(own-mean.Number) > 1e-6*math.Abs(own) {
+		return m.l.errorAt(mean.Line, "%s is %g, and the mean of the %d epochs in %s is %g", name, mean.Number, n, list, own)
+	}
+	return nil
+}
