@@ -35,6 +35,9 @@ var (
 // ncclTable is what has been read of a table.
 type ncclTable struct {
 	l       *log
+	from    first
+	ranks   map[string]bool
+	ended   bool // the line with the average was read
 	columns []string
 	op      string // the collective, where the log names it
 	rows    []ncclRow
@@ -55,50 +58,13 @@ type ncclRow struct {
 var ncclKinds = [3]string{"type", "redop", "root"}
 
 func readNCCL(l *log, r io.Reader) error {
-	var from first
-	t := ncclTable{l: l}
-	ranks, ended := map[string]bool{}, false
-	err := l.each(r, func(ln line) error {
-		if m := ncclRank.FindStringSubmatch(ln.text); m != nil {
-			ranks[m[1]] = true
-			return nil
-		}
-		switch {
-		case ncclStart.MatchString(ln.text) && from.takes(ln):
-			if t.columns != nil {
-				return l.errorAt(ln.number, "a second table; one log is one benchmark (without MPI, every process runs its own): split it")
-			}
-			t.columns = strings.Fields(ln.text)[1:]
-			if n := len(t.columns); n < 12 || t.columns[n-8] != "time" || t.columns[n-4] != "time" {
-				return l.errorAt(ln.number, "columns %s; want time, algbw, busbw and errors, out of place and in place", strings.Join(t.columns, " "))
-			}
-		case ncclTest.MatchString(ln.text) && from.takes(ln):
-			t.op = strings.TrimSuffix(ncclTest.FindStringSubmatch(ln.text)[1], "_perf")
-		case t.columns == nil || ln.source != from.source:
-		case ncclBounds.MatchString(ln.text):
-			t.wrong.stated = strings.TrimSpace(strings.TrimPrefix(ln.text, "#"))
-		case ncclMean.MatchString(ln.text):
-			v, err := l.parse(ln.number, ncclMean.FindStringSubmatch(ln.text)[1])
-			if err != nil {
-				return err
-			}
-			ended = true
-			if err := t.figures(); err != nil {
-				return err
-			}
-			l.add(metrics.Event{Figure: &metrics.Figure{Name: "avg_busbw", Value: v.Number * 1e9, Unit: "B/s",
-				Note: "nccl-tests' mean over all sizes, small ones too"}}, 1e9, v)
-		case !ended && !strings.HasPrefix(ln.text, "#"):
-			return t.row(ln)
-		}
-		return nil
-	})
-	if err != nil || t.columns == nil {
+	t := &ncclTable{l: l, ranks: map[string]bool{}}
+	if err := l.each(r, t.line); err != nil || t.columns == nil {
 		return err
 	}
-	from.note(l)
-	l.res.Workers = len(ranks)
-	if !ended {
+	t.from.note(l)
+	l.res.Workers = len(t.ranks)
+	if !t.ended {
 		l.note("the line with the average is missing: the benchmark did not end, or the log was cut off")
 		if err := t.figures(); err != nil {
 			return err
@@ -106,6 +72,58 @@ func readNCCL(l *log, r io.Reader) error {
 	}
 	t.wrong.judge(l)
 	return nil
+}
+
+func (t *ncclTable) line(ln line) error {
+	if m := ncclRank.FindStringSubmatch(ln.text); m != nil {
+		t.ranks[m[1]] = true
+		return nil
+	}
+	switch {
+	case ncclStart.MatchString(ln.text) && t.from.takes(ln):
+		return t.header(ln)
+	case ncclTest.MatchString(ln.text) && t.from.takes(ln):
+		t.op = strings.TrimSuffix(ncclTest.FindStringSubmatch(ln.text)[1], "_perf")
+	case t.columns == nil || ln.source != t.from.source:
+	case ncclBounds.MatchString(ln.text):
+		t.wrong.stated = strings.TrimSpace(strings.TrimPrefix(ln.text, "#"))
+	case ncclMean.MatchString(ln.text):
+		return t.end(ln)
+	case !t.ended && !strings.HasPrefix(ln.text, "#"):
+		return t.row(ln)
+	}
+	return nil
+}
+
+// header takes the line with the names of the columns.
+func (t *ncclTable) header(ln line) error {
+	if t.columns != nil {
+		return t.l.errorAt(ln.number, "a second table; one log is one benchmark (without MPI, every process runs its own): split it")
+	}
+	t.columns = strings.Fields(ln.text)[1:]
+	if n := len(t.columns); n < 12 || t.columns[n-8] != "time" || t.columns[n-4] != "time" {
+		return t.l.errorAt(ln.number, "columns %s; want time, algbw, busbw and errors, out of place and in place", strings.Join(t.columns, " "))
+	}
+	return nil
+}
+
+// end takes the line with the average, which follows the table.
+func (t *ncclTable) end(ln line) error {
+	v, err := t.l.parse(ln.number, ncclMean.FindStringSubmatch(ln.text)[1])
+	if err != nil {
+		return err
+	}
+	t.ended = true
+	if err := t.figures(); err != nil {
+		return err
+	}
+	t.l.averageBusBW(v)
+	return nil
+}
+
+func (l *log) averageBusBW(v Value) {
+	l.add(metrics.Event{Figure: &metrics.Figure{Name: "avg_busbw", Value: v.Number * 1e9, Unit: "B/s",
+		Note: "nccl-tests' mean over all sizes, small ones too"}}, 1e9, v)
 }
 
 // row takes a row of the table. Other lines between rows (NCCL's own messages) do not
@@ -160,26 +178,30 @@ func (t *ncclTable) figures() error {
 			op = strings.TrimSpace(op + " " + row.kind[i])
 		}
 		for i, inPlace := range []bool{false, true} {
-			cells := row.cells[4*i:]
-			if cells[0] == "N/A" {
-				continue
-			}
-			if err := l.collective(op, row.size.Number, inPlace, func(j int) (Value, error) { return l.parse(row.line, cells[j]) }); err != nil {
+			if err := t.figure(row, op, row.cells[4*i:], inPlace); err != nil {
 				return err
-			}
-			if cells[3] == "N/A" {
-				continue
-			}
-			v, err := l.parse(row.line, cells[3])
-			if err != nil {
-				return err
-			}
-			if t.columns[len(t.columns)-5] == "#wrong" {
-				t.wrong.add(row.size.Number, v)
 			}
 		}
 	}
 	return nil
+}
+
+// figure adds the figures of a row, out of place or in place.
+func (t *ncclTable) figure(row ncclRow, op string, cells []string, inPlace bool) error {
+	if cells[0] == "N/A" {
+		return nil
+	}
+	if err := t.l.collective(op, row.size.Number, inPlace, func(j int) (Value, error) { return t.l.parse(row.line, cells[j]) }); err != nil {
+		return err
+	}
+	if cells[3] == "N/A" {
+		return nil
+	}
+	v, err := t.l.parse(row.line, cells[3])
+	if err == nil && t.columns[len(t.columns)-5] == "#wrong" {
+		t.wrong.add(row.size.Number, v)
+	}
+	return err
 }
 
 // ncclWrong collects the wrong results that a benchmark found.
@@ -300,8 +322,7 @@ func readNCCLJSON(l *log, r io.Reader) error {
 		if err != nil {
 			return err
 		}
-		l.add(metrics.Event{Figure: &metrics.Figure{Name: "avg_busbw", Value: v.Number * 1e9, Unit: "B/s",
-			Note: "nccl-tests' mean over all sizes, small ones too"}}, 1e9, v)
+		l.averageBusBW(v)
 	}
 	return nil
 }

@@ -44,13 +44,11 @@ func (l *log) perfTable(data []byte) error {
 	if err != nil {
 		return err
 	}
-	load, loads := "Concurrency", measure.Threads
+	load, loads, note := "Concurrency", measure.Threads, perfClosed
 	if _, rate := t.at["Request Rate"]; rate {
-		load, loads = "Request Rate", measure.Rate
-		l.note("%s", perfOpen)
-	} else {
-		l.note("%s", perfClosed)
+		load, loads, note = "Request Rate", measure.Rate, perfOpen
 	}
+	l.note("%s", note)
 	if l.o.At[measure.Batch] == 0 {
 		return l.errorAt(1, "perf_analyzer's CSV does not state the batch (-b), and its rate is of inferences; say it with --at batch=1")
 	}
@@ -74,26 +72,18 @@ func (l *log) perfTable(data []byte) error {
 		if err := s.rate(rate, 1/s.batch); err != nil {
 			return err
 		}
-		for _, c := range perfColumns {
-			if _, there := t.at[c.column]; !there {
-				continue
-			}
-			v, ok, err := t.value(row, c.column)
-			if err == nil && ok {
-				err = s.time(c.name, v, 1e-6)
-			}
-			if err != nil {
-				return err
-			}
+		if err := s.fields(perfColumns, t.source(row)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// perfColumns are the latencies that are measures. perf_client wrote percentiles otherwise.
-var perfColumns = []struct{ column, name string }{
-	{"Avg latency", measure.LatencyMean}, {"p50 latency", measure.LatencyP50}, {"50-th Percentile", measure.LatencyP50},
-	{"p95 latency", measure.LatencyP95}, {"95-th Percentile", measure.LatencyP95}, {"p99 latency", measure.LatencyP99}, {"99-th Percentile", measure.LatencyP99},
+// perfColumns are the latencies that are measures, in µs. perf_client wrote percentiles
+// otherwise.
+var perfColumns = []loadField{
+	{"Avg latency", measure.LatencyMean, 1e-6}, {"p50 latency", measure.LatencyP50, 1e-6}, {"50-th Percentile", measure.LatencyP50, 1e-6},
+	{"p95 latency", measure.LatencyP95, 1e-6}, {"95-th Percentile", measure.LatencyP95, 1e-6}, {"p99 latency", measure.LatencyP99, 1e-6}, {"99-th Percentile", measure.LatencyP99, 1e-6},
 }
 
 // perfUnread matches columns of latencies and rates, of which some are not read.
@@ -105,7 +95,7 @@ func (t *table) unread() {
 	for name := range t.at {
 		read := name == "Inferences/Second" || name == "Response Throughput"
 		for _, c := range perfColumns {
-			read = read || name == c.column
+			read = read || name == c.theirs
 		}
 		if !read && perfUnread.MatchString(name) {
 			names = append(names, clip(name))
@@ -113,6 +103,14 @@ func (t *table) unread() {
 	}
 	if slices.Sort(names); len(names) > 0 {
 		t.l.note("columns that are not read: %s", strings.Join(names, ", "))
+	}
+}
+
+// source is a source of the numbers of a row.
+func (t *table) source(row int) source {
+	return func(column string) (v Value, scale float64, ok bool, err error) {
+		v, ok, err = t.value(row, column)
+		return v, 1, ok, err
 	}
 }
 
@@ -126,146 +124,147 @@ func (t *table) missing(row int, column string, err error) error {
 
 var (
 	perfBatch   = regexp.MustCompile(`^  Batch size: (\d+)\s*$`)
-	perfLoad    = regexp.MustCompile(`^Request concurrency: (\d+)\s*$|^Request Rate: (\S+) inference requests per second\s*$`)
-	perfRate    = regexp.MustCompile(`^    Throughput: (\S+) infer/sec\s*$`)
-	perfLatency = regexp.MustCompile(`^    (Avg|p50|p95|p99) latency: (\S+) (\S+?)(?: \(standard deviation \S+ \S+\))?\s*$`)
+	perfLoad    = regexp.MustCompile(`^Request concurrency: (?P<threads>\d+)\s*$|^Request Rate: (?P<rate>\S+) inference requests per second\s*$`)
+	perfLines   = textLines("", `^    Throughput: (?P<throughput>\S+) infer/sec\s*$`, `^    (?P<key>Avg|p50|p95|p99) latency: (?P<latency>\S+) (?P<unit>\S+?)(?: \(standard deviation \S+ \S+\))?\s*$`)
 	perfDelayed = regexp.MustCompile(`^    \[WARNING\] Perf Analyzer was not able to keep up with the desired request rate\. (\d+\.\d+)% of the requests were delayed\.`)
 	perfClient  = regexp.MustCompile(`^\[WARNING\] Perf Analyzer is not able to keep up with the desired load\.`)
 	perfResult  = regexp.MustCompile(`^(?:Concurrency|Request Rate): (\S+), throughput: (\S+) infer/sec, latency (\S+) usec\s*$`)
+	perfFields  = []loadField{{"latency Avg", measure.LatencyMean, 1}, {"latency p50", measure.LatencyP50, 1}, {"latency p95", measure.LatencyP95, 1}, {"latency p99", measure.LatencyP99, 1}}
 )
 
-// perfReport is what is printed of one load.
+// A perfReport is what is printed of one load.
 type perfReport struct {
-	line     int
+	*textResult
 	key      string
-	at, rate Value
-	names    []string
-	times    []Value
-	scales   []float64
+	at, rate Value  // rate without a line: no stable measurement
 	late     string // what perf_analyzer says of its own delay
 	stable   bool   // it is among the results at the end
 }
 
+// perfPrint reads what perf_analyzer prints.
+type perfPrint struct {
+	l       *log
+	from    first
+	batch   Value
+	reports []*perfReport
+	results int // reports that the results at the end have reached
+}
+
 func (l *log) perfPrint(data []byte) error {
-	var from first
-	var batch Value
-	var reports []*perfReport
-	var one *perfReport
-	results := 0
-	twice := func(ln line) error { return l.errorAt(ln.number, "this is twice in the report of a load") }
-	err := l.each(bytes.NewReader(data), func(ln line) error {
-		if m := perfBatch.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
-			if batch.Line > 0 {
-				return l.errorAt(ln.number, "a second run; the first begins on line %d. One file is one run: split it", batch.Line)
-			}
-			n, err := l.count(ln.number, "a batch of", m[1])
-			batch = Value{float64(n), ln.number}
-			return err
-		}
-		if batch.Line == 0 || ln.source != from.source {
-			return nil
-		}
-		if m := perfLoad.FindStringSubmatch(ln.text); m != nil {
-			one = &perfReport{line: ln.number, key: measure.Threads}
-			if m[2] != "" {
-				one.key = measure.Rate
-			}
-			v, err := l.parse(ln.number, m[1]+m[2])
-			one.at = v
-			reports = append(reports, one)
-			return err
-		}
-		if one == nil {
-			return nil
-		}
-		if m := perfResult.FindStringSubmatch(ln.text); m != nil {
-			for results < len(reports) && reports[results].rate.Line == 0 {
-				results++ // not stable: not reported
-			}
-			at, err := l.parse(ln.number, m[1])
-			if err != nil {
-				return err
-			}
-			rate, err := l.parse(ln.number, m[2])
-			if err != nil {
-				return err
-			}
-			// They are printed with six digits, one with two decimals after a warning.
-			if results == len(reports) || reports[results].at.Number != at.Number ||
-				math.Abs(reports[results].rate.Number-rate.Number) > 1e-5*rate.Number+0.01 {
-				return l.errorAt(ln.number, "a result that is not that of a load above: lines are damaged or missing")
-			}
-			reports[results].stable = true
-			results++
-			return nil
-		}
-		if m := perfRate.FindStringSubmatch(ln.text); m != nil {
-			if one.rate.Line > 0 {
-				return twice(ln)
-			}
-			v, err := l.parse(ln.number, m[1])
-			one.rate = v
-			return err
-		}
-		if m := perfLatency.FindStringSubmatch(ln.text); m != nil {
-			name := map[string]string{"Avg": measure.LatencyMean, "p50": measure.LatencyP50, "p95": measure.LatencyP95, "p99": measure.LatencyP99}[m[1]]
-			for _, before := range one.names {
-				if before == name {
-					return twice(ln)
-				}
-			}
-			scale, err := l.unit(ln.number, m[3])
-			if err != nil {
-				return err
-			}
-			v, err := l.parse(ln.number, m[2])
-			one.names, one.times, one.scales = append(one.names, name), append(one.times, v), append(one.scales, scale)
-			return err
-		}
-		if m := perfDelayed.FindStringSubmatch(ln.text); m != nil {
-			one.late = m[1] + " % of the requests were sent late"
-		}
-		if perfClient.MatchString(ln.text) {
-			one.late = "its client did not keep up with the load"
-		}
-		return nil
-	})
-	if err != nil || batch.Line == 0 {
+	p := &perfPrint{l: l}
+	if err := l.each(bytes.NewReader(data), p.line); err != nil || p.batch.Line == 0 {
 		return err
 	}
-	from.note(l)
+	p.from.note(l)
 	unstable := 0
-	for _, p := range reports {
-		switch {
-		case p.rate.Line == 0:
+	for _, one := range p.reports {
+		if one.rate.Line == 0 {
 			unstable++
 			continue
-		case !p.stable:
-			return l.errorAt(p.line, "a load that is not among the results at the end: the log was cut off")
 		}
-		if p.key == measure.Rate {
-			l.note("%s", perfOpen)
-		} else {
-			l.note("%s", perfClosed)
-		}
-		s, err := l.under(p.line, map[string]float64{p.key: p.at.Number, measure.Batch: batch.Number})
-		if err != nil {
+		if err := p.figures(one); err != nil {
 			return err
-		}
-		if p.late != "" {
-			l.note("at %s, perf_analyzer says: %s", s, p.late)
-		}
-		if err := s.rate(p.rate, 1/s.batch); err != nil {
-			return err
-		}
-		for i, name := range p.names {
-			if err := s.time(name, p.times[i], p.scales[i]); err != nil {
-				return err
-			}
 		}
 	}
 	if unstable > 0 {
-		l.note("%d of %d loads had no stable measurement and no figure", unstable, len(reports))
+		l.note("%d of %d loads had no stable measurement and no figure", unstable, len(p.reports))
 	}
 	return nil
+}
+
+func (p *perfPrint) line(ln line) (err error) {
+	if m := perfBatch.FindStringSubmatch(ln.text); m != nil && p.from.takes(ln) {
+		if p.batch.Line > 0 {
+			return p.l.errorAt(ln.number, "a second run; the first begins on line %d. One file is one run: split it", p.batch.Line)
+		}
+		n, err := p.l.count(ln.number, "a batch of", m[1])
+		p.batch = Value{float64(n), ln.number}
+		return err
+	}
+	if p.batch.Line == 0 || ln.source != p.from.source {
+		return nil
+	}
+	if perfLoad.MatchString(ln.text) {
+		return p.load(ln)
+	}
+	if len(p.reports) == 0 {
+		return nil
+	}
+	if m := perfResult.FindStringSubmatch(ln.text); m != nil {
+		return p.result(ln.number, m)
+	}
+	one := p.reports[len(p.reports)-1]
+	for _, d := range perfLines {
+		if taken, err := one.take(ln, d.re); taken || err != nil {
+			if err == nil && one.rate.Line == 0 {
+				one.rate, _, _, err = one.number("throughput")
+			}
+			return err
+		}
+	}
+	if m := perfDelayed.FindStringSubmatch(ln.text); m != nil {
+		one.late = m[1] + " % of the requests were sent late"
+	}
+	if perfClient.MatchString(ln.text) {
+		one.late = "its client did not keep up with the load"
+	}
+	return nil
+}
+
+// load begins the report of a load.
+func (p *perfPrint) load(ln line) error {
+	one := &perfReport{textResult: newTextResult(p.l, ln.number), key: measure.Threads}
+	p.reports = append(p.reports, one)
+	if _, err := one.take(ln, perfLoad); err != nil {
+		return err
+	}
+	if one.has("rate") {
+		one.key = measure.Rate
+	}
+	var err error
+	one.at, _, _, err = one.number(one.key)
+	return err
+}
+
+// result takes a line of the results at the end, which are of the reports in their order.
+// They are printed with six digits, one with two decimals after a warning.
+func (p *perfPrint) result(line int, m []string) error {
+	for p.results < len(p.reports) && p.reports[p.results].rate.Line == 0 {
+		p.results++ // not stable: not reported
+	}
+	var v []Value
+	if err := p.l.parseAll(line, &v, m[1], m[2]); err != nil {
+		return err
+	}
+	at, rate := v[0].Number, v[1].Number
+	if p.results == len(p.reports) || p.reports[p.results].at.Number != at || math.Abs(p.reports[p.results].rate.Number-rate) > 1e-5*rate+0.01 {
+		return p.l.errorAt(line, "a result that is not that of a load above: lines are damaged or missing")
+	}
+	p.reports[p.results].stable = true
+	p.results++
+	return nil
+}
+
+// figures adds the figures of a load.
+func (p *perfPrint) figures(one *perfReport) error {
+	l := p.l
+	if !one.stable {
+		return l.errorAt(one.line, "a load that is not among the results at the end: the log was cut off")
+	}
+	note := perfClosed
+	if one.key == measure.Rate {
+		note = perfOpen
+	}
+	l.note("%s", note)
+	s, err := l.under(one.line, map[string]float64{one.key: one.at.Number, measure.Batch: p.batch.Number})
+	if err != nil {
+		return err
+	}
+	if one.late != "" {
+		l.note("at %s, perf_analyzer says: %s", s, one.late)
+	}
+	if err := s.rate(one.rate, 1/s.batch); err != nil {
+		return err
+	}
+	return s.fields(perfFields, one.number)
 }
