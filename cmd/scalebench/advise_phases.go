@@ -24,7 +24,7 @@ func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []st
 	}
 	names := make([]string, len(studies))
 	for i, arg := range studies {
-		name, err := studyName(arg)
+		name, err := workspace.StudyName(arg)
 		if err != nil {
 			return err
 		}

@@ -220,7 +220,7 @@ func inBytes(parameters map[string]any) map[string]any {
 // resources are the good runs of a study, and the points of which a run ended because
 // memory ran out.
 func (s *session) resources(ctx context.Context, o curveOptions) (obs []scaling.Observation, exhausted []scaling.Planned, warnings []string, err error) {
-	name, err := studyName(o.study)
+	name, err := workspace.StudyName(o.study)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
@@ -47,11 +48,11 @@ func runCancel(ctx context.Context, s *session, arg string, all bool, where stri
 	name, run := "", ""
 	if !all {
 		var err error
-		if name, run, err = named(arg); err != nil {
+		if name, run, err = workspace.SplitRun(arg); err != nil {
 			return err
 		}
 	}
-	folders, err := s.folders(ctx, name)
+	folders, err := s.workspace().Folders(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, whe
 		for i, a := range attempts {
 			names[i] = a.Run.Name()
 		}
-		means, err := meaning(run, names)
+		means, err := workspace.Matching(run, names)
 		if err != nil {
 			return nil, err
 		}
@@ -126,12 +127,12 @@ func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, whe
 		}
 		attempts = found
 	}
-	states, unread, unreachable := s.survey(ctx, attempts)
-	chosen, err := inFolders(ctx, runsInFolders{states: states}, where)
+	states, unread, unreachable := s.workspace().Survey(ctx, attempts)
+	chosen, err := workspace.Runs{States: states}.Where(ctx, where)
 	if err != nil {
 		return nil, err
 	}
-	endings, err := launcher.Cancel(ctx, chosen.states)
+	endings, err := launcher.Cancel(ctx, chosen.States)
 	if unreachable != nil {
 		err = nil // it says the same
 	}
@@ -139,5 +140,5 @@ func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, whe
 		last := states[len(states)-1]
 		s.note("%s has ended: %s", last.Record.ID, last.Status)
 	}
-	return endings, errors.Join(unreachable, explainScheduler(err), unreadable(unread))
+	return endings, errors.Join(unreachable, err, workspace.Unread(unread))
 }

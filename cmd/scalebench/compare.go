@@ -258,7 +258,7 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 	var err error
 	switch kind {
 	case "study":
-		f.Study, err = studyName(value)
+		f.Study, err = workspace.StudyName(value)
 	case "commit":
 		if f.Commit != "" {
 			return f, clash("commit")

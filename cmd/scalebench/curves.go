@@ -145,7 +145,7 @@ type analysis struct {
 // planned is taken from the run folder, or as it was when the runs were collected:
 // so that a base that never ran is missed.
 func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error) {
-	name, err := studyName(o.study)
+	name, err := workspace.StudyName(o.study)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		obs, warnings, err = db.Select(ctx, filter)
 	}
 	if err != nil {
-		return nil, s.missing(ctx, name, err)
+		return nil, s.workspace().Missing(ctx, name, err)
 	}
 	if o.points != nil {
 		obs = slices.DeleteFunc(obs, func(x scaling.Observation) bool { return !o.points[x.Point] })
@@ -252,15 +252,15 @@ func (s *session) planned(ctx context.Context, db *store.Store, arg, name, where
 	}
 	plan, err := launcher.ReadPlan(folder)
 	if err == nil {
-		all := runsInFolders{planned: launcher.NotBegun(plan, folder, nil)}
-		chosen, err := inFolders(ctx, all, where)
+		all := workspace.Runs{Planned: launcher.NotBegun(plan, folder, nil)}
+		chosen, err := all.Where(ctx, where)
 		if beyond := (*store.WhereError)(nil); errors.As(err, &beyond) {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		return db.Hidden(launcher.Planned(chosen.planned)), nil
+		return db.Hidden(launcher.Planned(chosen.Planned)), nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		s.warn("%v; using the plan in the database", err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -71,51 +72,6 @@ func (e *runsFailedError) Error() string {
 	return fmt.Sprintf("%d of %s failed, %d cancelled", e.failed, of, e.cancelled)
 }
 
-// unreadableError says that the command did its work, except for the runs whose
-// folders or event files cannot be read; each was warned of.
-type unreadableError struct{ n int }
-
-func (e *unreadableError) Error() string {
-	if e.n == 1 {
-		return "1 run cannot be read, see the warning"
-	}
-	return fmt.Sprintf("cannot read %s, see the warnings", number.Count(e.n, "run"))
-}
-
-// unreadable is the error for so many runs; nil for none.
-func unreadable(n int) error {
-	if n == 0 {
-		return nil
-	}
-	return &unreadableError{n}
-}
-
-// unreadableHint is what can be done about it.
-const unreadableHint = "The other runs are not affected. Fix what the warning names, such as a file's owner, mode or content, or move the run's folder away: while it is there, the run is not repeated."
-
-// planError says that the command did its work as far as it could without the
-// study's plan, which cannot be read; a warning said why.
-type planError struct{ study string }
-
-func (e *planError) Error() string {
-	return fmt.Sprintf("the plan of study %q cannot be read, see the warning", e.study)
-}
-
-// whoseError says that a folder does not tell which study it has the runs of.
-type whoseError struct{ err error }
-
-func (e *whoseError) Error() string { return e.err.Error() }
-func (e *whoseError) Unwrap() error { return e.err }
-
-// skippedError says that the command did its work, one folder left out; a warning
-// said why.
-type skippedError struct{ folder string }
-
-func (e *skippedError) Error() string { return e.folder + " is left out, see the warning" }
-
-// planHint is what can be done about it.
-const planHint = "Move plan.json away, then `run` or `submit` the study's file, which writes a new one. Runs with a good result are not repeated."
-
 // checksFailedError says that doctor found what has to be put right first.
 type checksFailedError struct{ failed, total int }
 
@@ -171,9 +127,7 @@ func exitCode(err error) int {
 	var (
 		usage     *usageError
 		failed    *runsFailedError
-		unread    *unreadableError
-		plan      *planError
-		skipped   *skippedError
+		partial   *workspace.PartialError
 		checks    *checksFailedError
 		worse     *worseError
 		scheduler *schedulerError
@@ -181,6 +135,8 @@ func exitCode(err error) int {
 		interrupt *interruptedError
 		untrusted *trust.Error
 		refused   *workspace.Error
+		gone      launcher.Unreachable
+		declined  launcher.Refusal
 	)
 	switch {
 	case err == nil:
@@ -193,11 +149,13 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &usage), errors.As(err, &refused), errors.As(err, &untrusted):
 		return exitUsage
-	case errors.As(err, &scheduler):
+	case errors.As(err, &scheduler), errors.As(err, &gone):
 		return exitScheduler
+	case errors.As(err, &declined):
+		return exitUsage
 	case errors.Is(err, errUndecided):
 		return exitUndecided
-	case errors.As(err, &failed), errors.As(err, &unread), errors.As(err, &plan), errors.As(err, &skipped), errors.As(err, &checks), errors.As(err, &worse):
+	case errors.As(err, &failed), errors.As(err, &partial), errors.As(err, &checks), errors.As(err, &worse):
 		return exitRunsFailed
 	case slices.ContainsFunc(unfit, func(e error) bool { return errors.Is(err, e) }):
 		return exitUsage
@@ -210,27 +168,29 @@ func hintFor(err error) string {
 	var (
 		usage     *usageError
 		failed    *runsFailedError
-		unread    *unreadableError
-		plan      *planError
+		partial   *workspace.PartialError
 		scheduler *schedulerError
 		bug       *panicError
 		refused   *workspace.Error
+		gone      launcher.Unreachable
 	)
 	switch {
 	case errors.As(err, &bug):
 		return "Please report it with the command line and these lines:\n" + string(bug.stack)
 	case errors.As(err, &usage):
-		return cmp.Or(usage.hint, askOwner(err))
+		return cmp.Or(usage.hint, workspace.AskOwner(err))
 	case errors.As(err, &refused):
-		return cmp.Or(refused.Hint, askOwner(err))
+		return cmp.Or(refused.Hint, workspace.AskOwner(err))
 	case errors.As(err, &scheduler):
 		return scheduler.hint
+	case errors.As(err, &gone) && gone.Queued():
+		return "The last submission may be in the queue. The same command looks for it before it submits again."
+	case errors.As(err, &gone):
+		return "Nothing is lost; repeat the command later."
 	case errors.As(err, &failed):
 		return failed.hint
-	case errors.As(err, &unread):
-		return unreadableHint
-	case errors.As(err, &plan):
-		return planHint
+	case errors.As(err, &partial):
+		return partial.Hint
 	}
-	return askOwner(err)
+	return workspace.AskOwner(err)
 }

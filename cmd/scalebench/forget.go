@@ -96,12 +96,12 @@ type forgetting struct {
 
 func (s *session) forgetting(ctx context.Context, arg string) (*forgetting, error) {
 	f := &forgetting{session: s}
-	name, run, err := named(arg)
+	name, run, err := workspace.SplitRun(arg)
 	if err != nil {
 		return nil, err
 	}
 	f.run = run
-	if f.study, err = studyName(name); err != nil {
+	if f.study, err = workspace.StudyName(name); err != nil {
 		return nil, err
 	}
 	if f.folder, err = s.find(ctx, name); err != nil {
@@ -152,7 +152,7 @@ func (f *forgetting) choose() error {
 		}
 	}
 	var err error
-	f.named, err = meaning(f.run, names)
+	f.named, err = workspace.Matching(f.run, names)
 	return err
 }
 
@@ -239,7 +239,7 @@ func (f *forgetting) forget(ctx context.Context, where string) error {
 		}
 		return f.nothing("no such run")
 	}
-	states, _, unreachable := f.survey(ctx, attempts)
+	states, _, unreachable := f.workspace().Survey(ctx, attempts)
 	if err := ended(states, unreachable, f.study); err != nil {
 		return err
 	}

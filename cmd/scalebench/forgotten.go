@@ -1,14 +1,9 @@
 package main
 
 import (
-	"context"
-	"slices"
-
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/store"
 )
 
 // What the other commands make of forgotten runs.
@@ -38,28 +33,6 @@ func (s *session) tellForgotten(w *work, stored workspace.Results) error {
 			number.Count(n, "forgotten run"), w.study.Name, w.study.Name, them(n))
 	}
 	return nil
-}
-
-// forgottenSince brings the database in line with a study's folder: what is in
-// the trash is forgotten, what is back from there is not.
-func forgottenSince(ctx context.Context, db *store.Store, forgotten []rundir.Attempt, study string, states []launcher.State) error {
-	var gone, back []string
-	for _, a := range forgotten {
-		gone = append(gone, study+"/"+a.Run.Name())
-	}
-	known, err := db.Forgotten(ctx, study)
-	if err != nil {
-		return err
-	}
-	for _, s := range states {
-		if slices.Contains(known, s.Record.ID) {
-			back = append(back, s.Record.ID)
-		}
-	}
-	if err := db.Forget(ctx, gone); err != nil {
-		return err
-	}
-	return db.Restore(ctx, back)
 }
 
 // are and have are counts with their verb: "1 run is", "2 runs have".

@@ -22,8 +22,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
-	"github.com/scalebench/scalebench/launcher/workspace"
-	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // work is a study as a command is to carry it out.
@@ -197,89 +195,6 @@ func (s *session) named(ctx context.Context, arg string) (*work, error) {
 	return nil, &usageError{err: fmt.Errorf("%q is not a study file, and no study of that name has been run or submitted in %s", arg, filepath.Dir(folder.Path())), hint: hint}
 }
 
-// studyName is the study that an argument means: a study file by its path, or
-// a study by its name.
-func studyName(arg string) (string, error) {
-	if filepath.Ext(arg) != ".toml" {
-		return arg, nil
-	}
-	st, err := study.Load(arg, framework.ForStudy())
-	if err != nil {
-		return "", &usageError{err: err}
-	}
-	return st.Name, nil
-}
-
-// named takes a study, or one of its runs as STUDY/RUN, apart. A part that is
-// missing is refused: behind it stands an empty variable of somebody's shell, and it
-// would mean every run there is.
-func named(arg string) (name, run string, err error) {
-	if filepath.Ext(arg) == ".toml" {
-		return arg, "", nil
-	}
-	name, run, sub := strings.Cut(arg, "/")
-	switch {
-	case name == "":
-		return "", "", usagef("%q names no study; write STUDY or STUDY/RUN", arg)
-	case sub && run == "":
-		return "", "", usagef("%q names no run; %s alone is the whole study", arg, name)
-	}
-	return name, run, nil
-}
-
-// folders are the run folders that a command without a study is about: all of
-// them, or the one named.
-func (s *session) folders(ctx context.Context, arg string) ([]rundir.Study, error) {
-	if arg == "" {
-		runs, err := s.runsHere()
-		if err != nil {
-			return nil, err
-		}
-		names, err := rundir.Studies(runs)
-		if err != nil {
-			return nil, err
-		}
-		if len(names) == 0 {
-			return nil, usagef("no study in %s; `scalebench run STUDY` or `submit STUDY` creates one, --runs DIR names another folder", runs)
-		}
-		list := make([]rundir.Study, len(names))
-		for i, name := range names {
-			list[i] = rundir.OpenStudy(runs, name)
-		}
-		return list, nil
-	}
-	folder, err := s.find(ctx, arg)
-	if err != nil {
-		return nil, err
-	}
-	if err := begun(folder); err != nil {
-		return nil, err
-	}
-	return []rundir.Study{folder}, nil
-}
-
-// begun says what is wrong with a study's folder in which nothing was ever planned.
-func begun(folder rundir.Study) error {
-	if _, err := os.Lstat(folder.Plan()); err != nil {
-		if attempts, _ := folder.Attempts(); len(attempts) == 0 {
-			return workspace.NotBegun(folder, err)
-		}
-	}
-	return nil
-}
-
-// readPlan reads the plan of a study for a command that can go on without: the
-// runs say themselves what they are of. One that cannot be read is warned of, and
-// is then empty; the error is for the command's end.
-func (s *session) readPlan(folder rundir.Study) (*study.Plan, error) {
-	plan, err := launcher.ReadPlan(folder)
-	if err != nil {
-		s.warn("%v; continuing with the runs found; what else is planned and which targets apply is unknown", err)
-		return &study.Plan{}, &planError{filepath.Base(folder.Path())}
-	}
-	return plan, nil
-}
-
 // options are what a backend begins this command's attempts with.
 func (s *session) options(ctx context.Context, w *work) (launcher.Options, error) {
 	worker, err := launcher.Worker(w.site.Worker)
@@ -306,29 +221,4 @@ func (s *session) options(ctx context.Context, w *work) (launcher.Options, error
 	creator := launcher.Creator{Folder: w.folder, Site: w.site, Shared: w.study.Share == study.ShareGroup, Key: w.study.Key, Version: version.String(), Commit: commit,
 		Worker: worker, Every: w.study.Telemetry.Every}
 	return launcher.Options{Creator: creator, Policy: w.study.Policy}, nil
-}
-
-// survey says how far the attempts are, all of them in any case. What is wrong
-// with run folders is warned of, and counted in unread. The error is that the
-// scheduler cannot be reached.
-func (s *session) survey(ctx context.Context, attempts []*launcher.Attempt) (states []launcher.State, unread int, err error) {
-	states, err = launcher.Survey(ctx, attempts)
-	warnings := s.limitWarnings()
-	asks, strangers := "", 0 // of runs of somebody else, who gets one question
-	for _, state := range states {
-		if state.Err == nil {
-			continue
-		}
-		unread++
-		if ask := askOwner(state.Err); ask != "" && !s.verbose {
-			asks, strangers = cmp.Or(asks, ask), strangers+1
-			continue
-		}
-		warnings.warn("runs that cannot be read", "%s: %v", state.Record.ID, state.Err)
-	}
-	warnings.end()
-	if strangers > 0 {
-		s.warn("%s: permission denied; %s", number.Count(strangers, "run"), asks)
-	}
-	return states, unread, explainScheduler(err)
 }

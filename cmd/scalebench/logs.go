@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/clean"
 )
 
@@ -150,7 +151,7 @@ func runLogs(ctx context.Context, s *session, name string, o logsOptions) error 
 	if o.follow {
 		s.note("%s: %s", latest.Record.ID, described(state))
 	}
-	return explainScheduler(unreachable)
+	return unreachable
 }
 
 // described is a run's status and, where it ended badly, why.
@@ -170,7 +171,7 @@ func (s *session) attemptsAt(ctx context.Context, name, where string) ([]*launch
 	if filepath.Ext(name) == ".toml" {
 		study, run = name, ""
 	}
-	folders, err := s.folders(ctx, study)
+	folders, err := s.workspace().Folders(ctx, study)
 	if err != nil {
 		return nil, err
 	}
@@ -179,16 +180,16 @@ func (s *session) attemptsAt(ctx context.Context, name, where string) ([]*launch
 		return nil, err
 	}
 	if where != "" {
-		states, _, err := s.survey(ctx, all)
+		states, _, err := s.workspace().Survey(ctx, all)
 		if err != nil {
 			return nil, err
 		}
-		chosen, err := inFolders(ctx, runsInFolders{states: states}, where)
+		chosen, err := workspace.Runs{States: states}.Where(ctx, where)
 		if err != nil {
 			return nil, err
 		}
 		all = nil
-		for _, state := range chosen.states {
+		for _, state := range chosen.States {
 			all = append(all, state.Attempt)
 		}
 	}

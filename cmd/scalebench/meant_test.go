@@ -22,34 +22,6 @@ func TestMeant(t *testing.T) {
 	}
 }
 
-func TestMeaning(t *testing.T) {
-	names := []string{"native-w1-aa-r1-a1", "native-w1-aa-r2-a1", "native-w16-bb-r1-a1"}
-	for arg, want := range map[string]string{
-		"native-w1-aa":       "native-w1-aa-r1-a1 native-w1-aa-r2-a1",
-		"native-w1-aa-r2":    "native-w1-aa-r2-a1",
-		"native-w1-aa-r2-a1": "native-w1-aa-r2-a1",
-		"native-w16":         "native-w16-bb-r1-a1",
-		"native-w1-":         "native-w1-aa-r1-a1 native-w1-aa-r2-a1",
-		"native-w1":          `"native-w1" matches 2 points`,
-		"other":              "",
-	} {
-		means, err := meaning(arg, names)
-		var got []string
-		for _, n := range names {
-			if err == nil && means(n) {
-				got = append(got, n)
-			}
-		}
-		text := strings.Join(got, " ")
-		if err != nil {
-			text = err.Error()
-		}
-		if text != want {
-			t.Errorf("%s means %q, want %q", arg, text, want)
-		}
-	}
-}
-
 func TestShareFlag(t *testing.T) {
 	for text, want := range map[string]float64{"50%": 0.5, "0.5": 0.5, " 5 % ": 0.05, "12.5%": 0.125, "1.05": 1.05} {
 		var x float64

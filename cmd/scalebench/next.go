@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
@@ -27,7 +28,7 @@ type measuring struct {
 
 // measuring returns nil where runs were imported, or the study's file is not known.
 func (s *session) measuring(ctx context.Context, arg string, obs []scaling.Observation) (*measuring, error) {
-	name, err := studyName(arg)
+	name, err := workspace.StudyName(arg)
 	if err != nil {
 		return nil, err
 	}

@@ -188,7 +188,7 @@ func picturePredictions(ctx context.Context, s *session, o plotOptions) (*pictur
 
 // pictureResources reads what less of each resource keeps.
 func pictureResources(ctx context.Context, s *session, o plotOptions) (*pictured, error) {
-	name, err := studyName(o.study)
+	name, err := workspace.StudyName(o.study)
 	if err != nil {
 		return nil, err
 	}

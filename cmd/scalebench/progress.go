@@ -78,3 +78,19 @@ func (p *progress) stop() {
 		_ = p.bar.Exit()
 	}
 }
+
+// steps returns a function that shows how many of all things are done.
+func (s *session) steps(what string) func(done, total int) {
+	var p *progress
+	before := 0
+	return func(done, total int) {
+		if p == nil {
+			p = s.startProgress(what, total)
+		}
+		p.advance(done - before)
+		if before = done; done == total {
+			p.stop()
+			p, before = nil, 0
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 )
 
 func retryCommand(s *session) *cli.Command {
@@ -48,14 +49,14 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string, w
 	if err != nil {
 		return err
 	}
-	if err := begun(w.folder); err != nil {
+	if err := workspace.Begun(w.folder); err != nil {
 		return err
 	}
 	attempts, err := launcher.Attempts(w.folder)
 	if err != nil {
 		return err
 	}
-	states, unread, err := s.survey(ctx, attempts)
+	states, unread, err := s.workspace().Survey(ctx, attempts)
 	if err != nil {
 		return err
 	}
@@ -88,27 +89,27 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string, w
 	}
 	if len(choice.Plan.Points) == 0 && where != "" {
 		s.note("no failed or cancelled run of %s matches --where; nothing to retry", w.study.Name)
-		return unreadable(unread)
+		return workspace.Unread(unread)
 	}
 	if len(choice.Plan.Points) == 0 {
 		s.note("no run of %s under Slurm has failed or been cancelled; nothing to retry", w.study.Name)
-		return unreadable(unread)
+		return workspace.Unread(unread)
 	}
 	return submit(ctx, s, w, choice, o)
 }
 
 // badEnds are those whose latest attempt the condition holds for.
 func badEnds(ctx context.Context, bad []launcher.BadEnd, where string) ([]launcher.BadEnd, error) {
-	var all runsInFolders
+	var all workspace.Runs
 	for _, b := range bad {
-		all.states = append(all.states, b.Last)
+		all.States = append(all.States, b.Last)
 	}
-	chosen, err := inFolders(ctx, all, where)
+	chosen, err := all.Where(ctx, where)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(bad, func(b launcher.BadEnd) bool {
-		return !slices.ContainsFunc(chosen.states, func(s launcher.State) bool { return s.Run == b.Last.Run })
+		return !slices.ContainsFunc(chosen.States, func(s launcher.State) bool { return s.Run == b.Last.Run })
 	}), nil
 }
 
@@ -124,7 +125,7 @@ func namedRuns(bad []launcher.BadEnd, states []launcher.State, runs []string) ([
 		if study, run, ok := strings.Cut(name, "/"); ok && len(states) > 0 && study == filepath.Base(states[0].Run.Study().Path()) {
 			short = run
 		}
-		means, err := meaning(short, names)
+		means, err := workspace.Matching(short, names)
 		if err != nil {
 			return nil, err
 		}

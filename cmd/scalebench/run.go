@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -122,7 +123,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		s.note("every run of %s has %s%s; nothing to run", w.study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
 	}
 	// What was measured until an interrupt is kept as well.
-	if collected := collectFolder(context.WithoutCancel(ctx), s, w.folder, false); err == nil {
+	if collected := s.collect(context.WithoutCancel(ctx), w.folder); err == nil {
 		err = collected
 	}
 	if o.typed && err == nil {
@@ -265,8 +266,8 @@ func (w *watch) cancelled() int {
 // verdictBeside is the verdict for a command that also fails with err: nothing
 // more where err is why it could not do its work.
 func (w *watch) verdictBeside(err error) error {
-	var unread *unreadableError
-	if err != nil && !errors.As(err, &unread) {
+	var partial *workspace.PartialError
+	if err != nil && !(errors.As(err, &partial) && partial.Runs > 0) {
 		return nil
 	}
 	return w.verdict()

@@ -140,7 +140,7 @@ func (o runsOptions) filter(now time.Time) (store.Filter, error) {
 		return f, &usageError{err: fmt.Errorf("--since %q: %w", o.since, err)}
 	}
 	if o.study != "" {
-		f.Study, err = studyName(o.study)
+		f.Study, err = workspace.StudyName(o.study)
 	}
 	return f, err
 }

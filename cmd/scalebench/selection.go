@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -82,37 +79,11 @@ func (s *session) observations(ctx context.Context, o selection) ([]scaling.Obse
 	defer db.Close()
 	list, warnings, err := db.Select(ctx, filter)
 	if err != nil {
-		return nil, nil, s.missing(ctx, filter.Study, err)
+		return nil, nil, s.workspace().Missing(ctx, filter.Study, err)
 	}
 	if len(list) == 0 {
 		s.doubtAll(filter.Study, warnings...)
 		return nil, nil, &usageError{err: errors.New("no good run matches"), hint: "`" + appName + " runs` lists all runs."}
 	}
 	return list, warnings, nil
-}
-
-// meaning returns which run names, POINT-r1-a1, the argument means: those that it names
-// in full or without repeat and attempt, else those that begin with it if all are of
-// one point.
-func meaning(arg string, names []string) (func(name string) bool, error) {
-	exact := func(name string) bool { return launcher.Means(arg, name) }
-	if slices.ContainsFunc(names, exact) {
-		return exact, nil
-	}
-	var points []string
-	for _, name := range names {
-		if a, ok := rundir.ParseName(name); ok && strings.HasPrefix(name, arg) && !slices.Contains(points, a.Point) {
-			points = append(points, a.Point)
-		}
-	}
-	const most = 5
-	if n := len(points); n > 1 {
-		slices.Sort(points)
-		more := ""
-		if n > most {
-			more = fmt.Sprintf(", and %d more", n-most)
-		}
-		return nil, &usageError{err: fmt.Errorf("%q matches %d points", arg, n), hint: "Name one of them: " + strings.Join(points[:min(most, n)], ", ") + more}
-	}
-	return func(name string) bool { return strings.HasPrefix(name, arg) }, nil
 }

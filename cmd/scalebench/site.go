@@ -41,7 +41,7 @@ func siteInitCommand(s *session) *cli.Command {
 func runSiteInit(c *cli.Context, s *session, out string) error {
 	d, err := (&slurm.Client{}).Describe(c.Context)
 	if d == nil {
-		return explainScheduler(err)
+		return err
 	}
 	if err != nil {
 		s.warn("left out, because it could not be read: %v", err)

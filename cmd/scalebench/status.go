@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/listing"
-	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
 func statusCommand(s *session) *cli.Command {
@@ -32,42 +29,23 @@ func statusCommand(s *session) *cli.Command {
 }
 
 func runStatus(ctx context.Context, s *session, arg, where string) error {
-	folders, err := s.folders(ctx, arg)
+	folders, err := s.workspace().Folders(ctx, arg)
 	if err != nil {
 		return err
 	}
-	var all runsInFolders
-	var problems []error
-	for _, folder := range folders {
-		problems = append(problems, all.read(ctx, s, folder))
-	}
-	chosen, err := inFolders(ctx, all, where)
+	chosen, partial, err := s.workspace().Status(ctx, folders, where)
 	if err != nil {
 		return err
 	}
-	t := listing.Status(chosen.states, chosen.planned)
+	t := listing.Status(chosen.States, chosen.Planned)
 	if s.forPeople() && len(t.Rows) > 0 {
 		if !s.verbose {
-			t = listing.Folded(chosen.states, chosen.planned)
+			t = listing.Folded(chosen.States, chosen.Planned)
 		}
-		t.Lead = listing.Progress(chosen.states, chosen.planned, float64(time.Now().UnixMilli())/1000)
+		t.Lead = listing.Progress(chosen.States, chosen.Planned, float64(time.Now().UnixMilli())/1000)
 	}
 	if err := s.print(t); err != nil {
 		return err
 	}
-	return errors.Join(problems...)
-}
-
-// read adds the attempts in a folder, and the planned runs that have none.
-func (r *runsInFolders) read(ctx context.Context, s *session, folder rundir.Study) error {
-	plan, unplanned := s.readPlan(folder)
-	attempts, err := launcher.Attempts(folder)
-	if err != nil {
-		s.warn("%v", err)
-		return unreadable(1)
-	}
-	states, unread, unreachable := s.survey(ctx, attempts)
-	r.states = append(r.states, states...)
-	r.planned = append(r.planned, launcher.NotBegun(plan, folder, attempts)...)
-	return errors.Join(unreachable, unreadable(unread), unplanned)
+	return partial
 }

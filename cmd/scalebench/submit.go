@@ -10,6 +10,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/listing"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
@@ -167,7 +168,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		return err
 	}
 	if o.wait {
-		err := collectFolder(ctx, s, w.folder, false)
+		err := s.collect(ctx, w.folder)
 		if shown := runRuns(ctx, s, runsOptions{study: w.study.Name}); err == nil {
 			err = shown
 		}
@@ -178,7 +179,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		}
 		return errors.Join(err, watch.verdictBeside(err))
 	}
-	return errors.Join(watch.verdict(), unreadable(left.Unread))
+	return errors.Join(watch.verdict(), workspace.Unread(left.Unread))
 }
 
 // explainDrive gives an error of Drive's its exit code.
@@ -187,27 +188,8 @@ func explainDrive(err error) error {
 	if errors.As(err, &held) {
 		return &usageError{err: err, hint: "It is starting runs of the same study; try again when it is done."}
 	}
-	return schedulerGone(err, "Nothing is lost: what was submitted is recorded, and the same command continues from there.")
-}
-
-// explainScheduler gives an error of the scheduler's its exit code, where
-// something was asked.
-func explainScheduler(err error) error {
-	return schedulerGone(err, "Nothing is lost; repeat the command later.")
-}
-
-func schedulerGone(err error, hint string) error {
-	var gone launcher.Unreachable
-	var refused launcher.Refusal
-	switch {
-	case errors.As(err, &gone):
-	case errors.As(err, &refused):
-		return &usageError{err: err}
-	default:
-		return err
+	if gone := (launcher.Unreachable)(nil); errors.As(err, &gone) && !gone.Queued() {
+		return &schedulerError{err: err, hint: "Nothing is lost: what was submitted is recorded, and the same command continues from there."}
 	}
-	if gone.Queued() {
-		hint = "The last submission may be in the queue. The same command looks for it before it submits again."
-	}
-	return &schedulerError{err: err, hint: hint}
+	return err
 }

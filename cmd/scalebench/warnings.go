@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,14 +16,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
 // Warnings are of two kinds. Those about this command's own work, such as a file that it
-// cannot read, are printed as they occur (warn, limitWarnings). Those about the data, which every
+// cannot read, are printed as they occur (warn, warnOf). Those about the data, which every
 // command on the study would repeat, follow the command's output (doubt): the worst
 // first, few of them, each on a line, and only what the previous command did not say.
 // --quiet silences both; --verbose prints all; JSON has all in any case.
@@ -44,35 +47,32 @@ func (s *session) warn(format string, a ...any) {
 	}
 }
 
-// warningLimiter keeps many warnings of one kind from hiding the others: it prints the
-// first ones, with --verbose all, and in the end how many more there are.
-type warningLimiter struct {
-	*session
-	kinds []string
-	count map[string]int
-}
-
-func (s *session) limitWarnings() *warningLimiter {
-	return &warningLimiter{session: s, count: map[string]int{}}
-}
-
-// warn prints a warning of a kind, a noun in the plural: "runs that cannot be read".
-func (l *warningLimiter) warn(kind, format string, a ...any) {
-	if l.count[kind] == 0 {
-		l.kinds = append(l.kinds, kind)
-	}
-	l.count[kind]++
-	if l.verbose || l.count[kind] <= inFull {
-		l.session.warn(format, a...)
-	}
-}
-
-// end says what was not printed.
-func (l *warningLimiter) end() {
-	for _, kind := range l.kinds {
-		if n := l.count[kind] - inFull; n > 0 && !l.verbose {
-			l.note("%d more %s: %s", n, kind, l.verbosely)
+// warnOf prints the first warnings of each kind, so that many of one do not hide the others,
+// and how many more there are; with --verbose all. Those about other users' files are one
+// question to the owner.
+func (s *session) warnOf(list []workspace.Warning) {
+	var kinds []string
+	count := map[string]int{}
+	asks, strangers := "", 0
+	for _, w := range list {
+		if w.Ask != "" && !s.verbose {
+			asks, strangers = cmp.Or(asks, w.Ask), strangers+1
+			continue
 		}
+		if count[w.Kind] == 0 {
+			kinds = append(kinds, w.Kind)
+		}
+		if count[w.Kind]++; s.verbose || count[w.Kind] <= inFull {
+			s.warn("%s", w.Text)
+		}
+	}
+	for _, kind := range kinds {
+		if n := count[kind] - inFull; n > 0 && !s.verbose {
+			s.note("%d more %s: %s", n, kind, s.verbosely)
+		}
+	}
+	if strangers > 0 {
+		s.warn("%s: permission denied; %s", number.Count(strangers, "run"), asks)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -44,7 +45,7 @@ func watchCommand(s *session) *cli.Command {
 			if s.format != table.FormatTable {
 				return &usageError{err: fmt.Errorf("watch has no --format %s: it prints a line for each change", s.format), hint: "`scalebench status --format " + s.format + "` prints the table once."}
 			}
-			folders, err := s.folders(c.Context, c.Args().First())
+			folders, err := s.workspace().Folders(c.Context, c.Args().First())
 			if err != nil {
 				return err
 			}
@@ -136,12 +137,12 @@ func (v *viewer) choose(ctx context.Context) error {
 		return nil
 	}
 	v.shown = nil
-	chosen, err := inFolders(ctx, runsInFolders{v.current(), v.unbegun}, v.where)
+	chosen, err := workspace.Runs{States: v.current(), Planned: v.unbegun}.Where(ctx, v.where)
 	if err != nil {
 		return err
 	}
-	v.shown, v.planned = map[rundir.Folder]bool{}, chosen.planned
-	for _, state := range chosen.states {
+	v.shown, v.planned = map[rundir.Folder]bool{}, chosen.Planned
+	for _, state := range chosen.States {
 		v.shown[state.Run] = true
 	}
 	return nil
@@ -251,7 +252,7 @@ func (v *viewer) log(ctx context.Context) error {
 			if v.unread != nil {
 				v.s.warn("%v", v.unread)
 			}
-			return unreadable(v.unjudged())
+			return workspace.Unread(v.unjudged())
 		}
 		select {
 		case <-ctx.Done():

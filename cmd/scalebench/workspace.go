@@ -12,7 +12,7 @@ import (
 
 // workspace returns where the session's studies are, by its options.
 func (s *session) workspace() *workspace.Workspace {
-	return &workspace.Workspace{Runs: s.runs, DB: s.db, Note: s.note, Warn: s.warn, Detail: s.detail, Elsewhere: s.tellHome}
+	return &workspace.Workspace{Runs: s.runs, DB: s.db, Note: s.note, Warn: s.warn, WarnOf: s.warnOf, Detail: s.detail, Hold: s.hold, Elsewhere: s.tellHome}
 }
 
 // tellHome says once where a study's runs are, if that is not the default place.

@@ -24,21 +24,22 @@ type Workspace struct {
 
 	Note func(format string, a ...any) // receives what a person may want to know
 	Warn func(format string, a ...any) // receives what is wrong and stops nothing
+	// WarnOf receives warnings of kinds that can have many.
+	WarnOf func([]Warning)
 	// Detail receives what only a verbose command says.
 	Detail func(format string, a ...any)
+	// Hold receives that something has begun that an interrupt must end in order.
+	Hold func()
 	// Elsewhere receives the folder of a study's runs that is not the default one.
 	Elsewhere func(study, home string)
 }
 
-// An Error is a request that cannot be carried out as given. Hint says what to do; it is
-// empty if the error says so.
-type Error struct {
-	Err  error
-	Hint string
+// A Warning is one of possibly many of its kind.
+type Warning struct {
+	Kind string // a noun in the plural: "runs that cannot be read"
+	Text string
+	Ask  string // what to ask the owner of the path that it is about; "" for none
 }
-
-func (e *Error) Error() string { return e.Err.Error() }
-func (e *Error) Unwrap() error { return e.Err }
 
 // Database returns the file of the database: DB, else $SCALEBENCH_DB, else a file in the
 // user's data folder.

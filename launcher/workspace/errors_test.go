@@ -1,4 +1,4 @@
-package main
+package workspace
 
 import (
 	"io/fs"
@@ -13,7 +13,7 @@ import (
 func TestAskOwner(t *testing.T) {
 	dir := t.TempDir()
 	mine := &fs.PathError{Op: "open", Path: filepath.Join(dir, "gone", "plan.json"), Err: fs.ErrPermission}
-	if got := askOwner(mine); got != "" {
+	if got := AskOwner(mine); got != "" {
 		t.Errorf("an own folder: %q", got)
 	}
 	if os.Geteuid() != 0 {
@@ -22,12 +22,12 @@ func TestAskOwner(t *testing.T) {
 	if err := os.Chown(dir, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	for name, err := range map[string]error{"plain": mine, "wrapped": &usageError{err: mine}} {
-		if got := hintFor(err); !strings.HasPrefix(got, dir+" belongs to ") || !strings.Contains(got, "share = \"group\"") {
+	for name, err := range map[string]error{"plain": mine, "wrapped": &Error{Err: mine}} {
+		if got := AskOwner(err); !strings.HasPrefix(got, dir+" belongs to ") || !strings.Contains(got, "share = \"group\"") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	if got := askOwner(&fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}); got != "" {
+	if got := AskOwner(&fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}); got != "" {
 		t.Errorf("a file that is not there: %q", got)
 	}
 }

@@ -1,0 +1,82 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// An Error is a request that cannot be carried out as given. Hint says what to do; it is
+// empty if the error says so.
+type Error struct {
+	Err  error
+	Hint string
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+func errorf(format string, a ...any) error { return &Error{Err: fmt.Errorf(format, a...)} }
+
+// A PartialError says that the request was carried out except for a part, which a
+// warning named.
+type PartialError struct {
+	Err  error
+	Hint string
+	Runs int // runs that cannot be read; 0 if the part is something else
+}
+
+func (e *PartialError) Error() string { return e.Err.Error() }
+func (e *PartialError) Unwrap() error { return e.Err }
+
+// Unread returns the error that n runs cannot be read; nil for 0.
+func Unread(n int) error {
+	if n == 0 {
+		return nil
+	}
+	err := errors.New("1 run cannot be read, see the warning")
+	if n > 1 {
+		err = fmt.Errorf("cannot read %s, see the warnings", number.Count(n, "run"))
+	}
+	return &PartialError{Runs: n, Err: err,
+		Hint: "The other runs are not affected. Fix what the warning names, such as a file's owner, mode or content, or move the run's folder away: while it is there, the run is not repeated."}
+}
+
+// AskOwner returns what to ask the owner of a path that this user may not read; "" if
+// err is about something else, or about this user's own path.
+func AskOwner(err error) string {
+	var at *fs.PathError
+	if !errors.As(err, &at) || !errors.Is(err, fs.ErrPermission) {
+		return ""
+	}
+	for path := at.Path; ; path = filepath.Dir(path) {
+		info, err := os.Stat(path)
+		if err != nil && path != filepath.Dir(path) {
+			continue // in a folder that this user may not enter
+		}
+		if err != nil {
+			return ""
+		}
+		of, ok := info.Sys().(*syscall.Stat_t)
+		if !ok || int(of.Uid) == os.Geteuid() {
+			return ""
+		}
+		return fmt.Sprintf("%s belongs to %s. Ask for read access to it (chmod -R g+rX, in a group of yours), or for share = \"group\" in [study] from now on.", path, userName(of.Uid))
+	}
+}
+
+// userName returns a user's name, or the number if it has no name.
+func userName(uid uint32) string {
+	number := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(number); err == nil {
+		return u.Username
+	}
+	return "user " + number
+}

@@ -1,0 +1,226 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// StudyName returns the name of the study that an argument means: a study file by its
+// path, or a study by its name.
+func StudyName(arg string) (string, error) {
+	if filepath.Ext(arg) != ".toml" {
+		return arg, nil
+	}
+	st, err := study.Load(arg, framework.ForStudy())
+	if err != nil {
+		return "", &Error{Err: err}
+	}
+	return st.Name, nil
+}
+
+// SplitRun splits a study, or one of its runs as STUDY/RUN. It refuses a missing part:
+// that is usually an unset shell variable, and would mean every run.
+func SplitRun(arg string) (name, run string, err error) {
+	if filepath.Ext(arg) == ".toml" {
+		return arg, "", nil
+	}
+	name, run, sub := strings.Cut(arg, "/")
+	switch {
+	case name == "":
+		return "", "", errorf("%q names no study; write STUDY or STUDY/RUN", arg)
+	case sub && run == "":
+		return "", "", errorf("%q names no run; %s alone is the whole study", arg, name)
+	}
+	return name, run, nil
+}
+
+// Matching returns which run names, POINT-r1-a1, the argument means: those that it names
+// in full or without repeat and attempt, else those that begin with it if all are of
+// one point.
+func Matching(arg string, names []string) (func(name string) bool, error) {
+	exact := func(name string) bool { return launcher.Means(arg, name) }
+	if slices.ContainsFunc(names, exact) {
+		return exact, nil
+	}
+	var points []string
+	for _, name := range names {
+		if a, ok := rundir.ParseName(name); ok && strings.HasPrefix(name, arg) && !slices.Contains(points, a.Point) {
+			points = append(points, a.Point)
+		}
+	}
+	if n := len(points); n > 1 {
+		slices.Sort(points)
+		return nil, &Error{Err: fmt.Errorf("%q matches %d points", arg, n), Hint: "Name one of them: " + fewOf(points)}
+	}
+	return func(name string) bool { return strings.HasPrefix(name, arg) }, nil
+}
+
+// fewOf lists the first names and says how many there are more.
+func fewOf(names []string) string {
+	const most = 5
+	more := ""
+	if n := len(names); n > most {
+		more = fmt.Sprintf(", and %d more", n-most)
+	}
+	return strings.Join(names[:min(most, len(names))], ", ") + more
+}
+
+// Folders returns the run folders that a request concerns: those of the named study, or
+// all if the argument is empty.
+func (w *Workspace) Folders(ctx context.Context, arg string) ([]rundir.Study, error) {
+	if arg != "" {
+		folder, err := w.Find(ctx, arg)
+		if err == nil {
+			err = Begun(folder)
+		}
+		return []rundir.Study{folder}, err
+	}
+	runs, err := w.RunsHere()
+	if err != nil {
+		return nil, err
+	}
+	names, err := rundir.Studies(runs)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, errorf("no study in %s; `scalebench run STUDY` or `submit STUDY` creates one, --runs DIR names another folder", runs)
+	}
+	list := make([]rundir.Study, len(names))
+	for i, name := range names {
+		list[i] = rundir.OpenStudy(runs, name)
+	}
+	return list, nil
+}
+
+// Begun returns an error if nothing was ever planned in a study's folder.
+func Begun(folder rundir.Study) error {
+	if _, err := os.Lstat(folder.Plan()); err != nil {
+		if attempts, _ := folder.Attempts(); len(attempts) == 0 {
+			return NotBegun(folder, err)
+		}
+	}
+	return nil
+}
+
+// readPlan reads a study's plan for a request that can continue without: the runs know
+// their points. If the plan cannot be read, it warns and returns an empty plan and the
+// error that the request ends with.
+func (w *Workspace) readPlan(folder rundir.Study) (*study.Plan, error) {
+	plan, err := launcher.ReadPlan(folder)
+	if err == nil {
+		return plan, nil
+	}
+	w.Warn("%v; continuing with the runs found; what else is planned and which targets apply is unknown", err)
+	return &study.Plan{}, &PartialError{Err: fmt.Errorf("the plan of study %q cannot be read, see the warning", filepath.Base(folder.Path())),
+		Hint: "Move plan.json away, then `run` or `submit` the study's file, which writes a new one. Runs with a good result are not repeated."}
+}
+
+// Survey asks how far attempts are, and warns of run folders that cannot be read, which
+// it counts. It always returns all states; the error is the scheduler's.
+func (w *Workspace) Survey(ctx context.Context, attempts []*launcher.Attempt) (states []launcher.State, unread int, err error) {
+	states, err = launcher.Survey(ctx, attempts)
+	var list []Warning
+	for _, state := range states {
+		if state.Err != nil {
+			list = append(list, Warning{Kind: "runs that cannot be read", Text: fmt.Sprintf("%s: %v", state.Record.ID, state.Err), Ask: AskOwner(state.Err)})
+		}
+	}
+	w.WarnOf(list)
+	return states, len(list), err
+}
+
+// Runs are runs of run folders: attempts, and what is planned and has not begun.
+type Runs struct {
+	States  []launcher.State
+	Planned []launcher.Unbegun
+}
+
+// Where returns the runs that match a condition; "" matches all. No condition matches
+// an attempt whose folder cannot be read.
+func (r Runs) Where(ctx context.Context, where string) (Runs, error) {
+	if where == "" {
+		return r, nil
+	}
+	var states []launcher.State
+	var runs []metrics.Run
+	for _, state := range r.States {
+		if state.Unreadable == nil {
+			states, runs = append(states, state), append(runs, state.Selectable())
+		}
+	}
+	for _, p := range r.Planned {
+		runs = append(runs, p.Selectable())
+	}
+	holds, err := store.Choose(ctx, runs, where)
+	if err != nil {
+		return Runs{}, StoreError(err)
+	}
+	var chosen Runs
+	for i, state := range states {
+		if holds[i] {
+			chosen.States = append(chosen.States, state)
+		}
+	}
+	for i, p := range r.Planned {
+		if holds[len(states)+i] {
+			chosen.Planned = append(chosen.Planned, p)
+		}
+	}
+	return chosen, nil
+}
+
+// Status returns the runs of several studies that match a condition. partial says what
+// of them cannot be read or asked.
+func (w *Workspace) Status(ctx context.Context, folders []rundir.Study, where string) (runs Runs, partial, err error) {
+	var all Runs
+	var problems []error
+	for _, folder := range folders {
+		plan, unplanned := w.readPlan(folder)
+		attempts, err := launcher.Attempts(folder)
+		if err != nil {
+			w.Warn("%v", err)
+			problems = append(problems, Unread(1))
+			continue
+		}
+		states, unread, unreachable := w.Survey(ctx, attempts)
+		all.States = append(all.States, states...)
+		all.Planned = append(all.Planned, launcher.NotBegun(plan, folder, attempts)...)
+		problems = append(problems, unreachable, Unread(unread), unplanned)
+	}
+	runs, err = all.Where(ctx, where)
+	return runs, errors.Join(problems...), err
+}
+
+// Missing explains a store's error about a study that it does not have: this user may
+// not be allowed to read the run folders of that name.
+func (w *Workspace) Missing(ctx context.Context, study string, err error) error {
+	if !errors.Is(err, store.ErrNotFound) {
+		return StoreError(err)
+	}
+	folder, wrong := w.FolderNamed(ctx, study)
+	if wrong != nil {
+		return StoreError(err)
+	}
+	attempts, wrong := launcher.Attempts(folder)
+	for _, a := range attempts {
+		wrong = cmp.Or(a.Unreadable, wrong)
+	}
+	if ask := AskOwner(wrong); ask != "" {
+		return &Error{Err: fmt.Errorf("study %q: its runs in %s cannot be read: permission denied", study, folder.Path()), Hint: ask}
+	}
+	return StoreError(err)
+}
