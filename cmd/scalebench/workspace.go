@@ -7,7 +7,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
-	"github.com/scalebench/scalebench/metrics/store"
 )
 
 // workspace returns where the session's studies are, by its options.
@@ -56,10 +55,6 @@ func (s *session) folderNamed(ctx context.Context, name string) (rundir.Study, e
 
 func (s *session) siteOf(ctx context.Context, arg, named string) (*study.Site, error) {
 	return s.workspace().SiteOf(ctx, arg, named)
-}
-
-func (s *session) recorded(ctx context.Context, name string) store.Study {
-	return s.workspace().Recorded(ctx, name)
 }
 
 func exists(path string) bool {
