@@ -41,6 +41,9 @@ type Options struct {
 	// Confidence is the level asked of every interval, more than 0 and less
 	// than 1; 0 means 0.95. The level attained is never lower.
 	Confidence float64
+	// FewRuns gives ratios an interval from 4 runs of each point on; see separated. A study
+	// that is looked at while it grows asks for it.
+	FewRuns bool
 }
 
 // Planned is a point of the plan: what Observation says of a run, before there
@@ -216,7 +219,7 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 		return nil, err
 	}
 	obs, _, o.Planned = unfold(obs, o.Planned, o.Measure, along)
-	an := analysis{confidence: confidence, axis: along, of: o.Measure, shown: o.Shown}
+	an := analysis{confidence: confidence, few: o.FewRuns, axis: along, of: o.Measure, shown: o.Shown}
 	var curves []Curve
 	var missing []MissingBase
 	baseline := o.Baseline != nil
@@ -263,6 +266,7 @@ type analysis struct {
 	shown      func(measure.Measure) bool
 	axis       axis
 	confidence float64
+	few        bool    // as Options.FewRuns
 	byNode     bool    // runs of the series at hand differ by their nodes
 	main       string  // of the series at hand, as in Curve
 	found      []Drift // in the series at hand

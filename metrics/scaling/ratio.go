@@ -99,6 +99,9 @@ func (s *Summary) Ratio(other *Summary) *Ratio {
 	if r.Estimate == nil {
 		return refuse(NoGain, fmt.Sprintf("the ratio of %g to %g is out of range", s.Median.Value, other.Median.Value))
 	}
+	if r.Refusal == FewRuns && s.an.few && separated(r.Estimate, a.sample(), b.sample()) {
+		r.Refusal = ""
+	}
 	r.Why = r.Estimate.Why
 	return r
 }

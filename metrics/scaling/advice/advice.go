@@ -28,6 +28,7 @@ type Options struct {
 	Budget        float64         // in Currency; 0: none
 	MinEfficiency float64         // a fraction; 0: none
 	Confidence    float64         // of intervals; 0 is 0.95
+	Sure          float64         // probability from which on the answer is decided; 0: decision.Sure
 
 	// Cost is the price of holding so many workers on so many nodes for so many
 	// seconds; nil: no prices. Its error says why this use has none.
@@ -120,10 +121,13 @@ type Advice struct {
 	// best. null: not known.
 	Probability *float64 `json:"probability"`
 	// Provisional reports whether more runs or a doubt may change the answer.
-	Provisional bool             `json:"provisional"`
-	Undecided   []Contender      `json:"undecided"`  // never null
-	Equivalent  []int            `json:"equivalent"` // within 2 % of the answer; never null
-	Doubts      []decision.Doubt `json:"doubts"`     // never null
+	Provisional bool        `json:"provisional"`
+	Undecided   []Contender `json:"undecided"`  // never null
+	Equivalent  []int       `json:"equivalent"` // within 2 % of the answer; never null
+	// Unproven are counts that have too few runs to be compared with the answer, or with a
+	// limit, and are too near to it to do without.
+	Unproven []int            `json:"-"`
+	Doubts   []decision.Doubt `json:"doubts"` // never null
 	// Reason is two sentences: the answer, and what stands against more.
 	Reason    [2]string `json:"reason"`
 	Objective string    `json:"objective"` // what was asked, in words

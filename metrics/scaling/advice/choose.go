@@ -147,6 +147,7 @@ func (s *study) byLimits(limits []limit, words []string) {
 		return
 	}
 	s.take(r, func(i int) int { return s.Candidates[i].Workers })
+	s.Unproven = s.unproven(limits)
 	if chosen == nil {
 		s.Reason = [2]string{s.undecided(words), s.Limits.sentence}
 		if s.Beyond == nil {
@@ -218,7 +219,7 @@ func (s *study) rival(chosen *Candidate) string {
 // question puts the candidates to the decision. Where no law and no interval tells how
 // likely a measured one keeps the limits, its medians do.
 func (s *study) question(limits []limit, doubts []decision.Doubt, upTo int) decision.Question {
-	q := decision.Question{Limits: true, UpTo: upTo, Doubts: doubts,
+	q := decision.Question{Limits: true, UpTo: upTo, Doubts: doubts, Sure: s.o.Sure,
 		Beats: func(i, j int) bool { return s.beats(&s.Candidates[i], &s.Candidates[j]) }}
 	yes, no := 1.0, 0.0
 	for i := range s.Candidates {

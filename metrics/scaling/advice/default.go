@@ -28,7 +28,7 @@ func (s *study) byDefault() {
 	}
 	s.Objective = fmt.Sprintf("the most measured workers for which doubling from each smaller count brings more than %g× %s", kneeGain, what)
 	var points []*scaling.Point
-	var q decision.Question
+	q := decision.Question{Sure: s.o.Sure}
 	for i := range s.curve.Points {
 		p := &s.curve.Points[i]
 		if s.paced(p) {
@@ -73,6 +73,9 @@ func (s *study) take(r decision.Result, count func(option int) int) {
 	}
 	for _, i := range r.Equivalent {
 		s.Equivalent = append(s.Equivalent, count(i))
+	}
+	for _, i := range r.Unproven {
+		s.Unproven = append(s.Unproven, count(i))
 	}
 }
 

@@ -20,9 +20,9 @@ const (
 	Equivalent = 0.02
 	// Close is the difference from the best that an answer within limits may have.
 	Close = 0.10
-	// clear is how many times better an option must be that has too few runs for an
+	// Clear is how many times better an option must be that has too few runs for an
 	// interval, to count as better all the same.
-	clear = 1.5
+	Clear = 1.5
 )
 
 // An Option is one that can be chosen.
@@ -97,7 +97,12 @@ type Question struct {
 	// as that of a service that must not be overloaded. 0: the expected worth decides.
 	Least  float64
 	Doubts []Doubt
+	// Sure replaces the constant Sure where a study is looked at more than once. 0: Sure.
+	Sure float64
 }
+
+// sure is the probability from which on a choice counts as decided.
+func (q *Question) sure() float64 { return cmp.Or(q.Sure, Sure) }
 
 // A Contender is an option that may be better than the chosen one.
 type Contender struct {
@@ -117,9 +122,12 @@ type Result struct {
 	// Provisional reports whether more runs may change the answer, or a doubt.
 	Provisional bool
 	Undecided   []Contender // the likeliest first
-	Equivalent  []int       // options as good as the chosen one, within Equivalent
-	Passed      int         // an option that may keep the limits and is beaten by a smaller; -1: none
-	Doubts      []Doubt     // of the question
+	// Unproven are options whose comparison with the chosen one has no interval and no clear
+	// lead: runs of them may change the answer.
+	Unproven   []int
+	Equivalent []int   // options as good as the chosen one, within Equivalent
+	Passed     int     // an option that may keep the limits and is beaten by a smaller; -1: none
+	Doubts     []Doubt // of the question
 }
 
 // Decide answers a question.
@@ -166,20 +174,23 @@ func (q *Question) best(r *Result) {
 		}
 		c := q.Over(r.Chosen, j)
 		r.doubt(c)
-		known = known && (c.Belief != nil || c.Value >= clear && c.Doubt != nil && c.Doubt.Kind == FewRuns)
+		if c.Belief == nil && !(c.Value >= Clear && c.Doubt != nil && c.Doubt.Kind == FewRuns) {
+			known = false
+			r.Unproven = append(r.Unproven, j)
+		}
 		p := 1 - c.atLeast(1-Equivalent)
 		wrong += p
 		if p > 0 {
 			r.Undecided = append(r.Undecided, Contender{j, p})
 		}
-		if c.Belief != nil && p <= 1-Sure && 1-c.Belief.AtMost(1/(1-Equivalent)) <= 1-Sure {
+		if c.Belief != nil && p <= 1-q.sure() && 1-c.Belief.AtMost(1/(1-Equivalent)) <= 1-q.sure() {
 			r.Equivalent = append(r.Equivalent, j)
 		}
 	}
 	slices.SortStableFunc(r.Undecided, func(a, b Contender) int { return cmp.Compare(b.Probability, a.Probability) })
 	rest := wrong
 	for i, c := range r.Undecided { // those without which the choice is sure
-		if rest <= 1-Sure+1e-12 {
+		if rest <= 1-q.sure()+1e-12 {
 			r.Undecided = r.Undecided[:i]
 			break
 		}
@@ -197,7 +208,7 @@ func (r *Result) doubt(c Comparison) {
 	}
 	d := *c.Doubt
 	if d.Kind == FewRuns {
-		d.Changes = c.Value < clear
+		d.Changes = c.Value < Clear
 	}
 	i := slices.IndexFunc(r.Doubts, func(e Doubt) bool { return e.Kind == d.Kind && e.Text == d.Text })
 	if i < 0 {

@@ -11,15 +11,15 @@ import (
 // median is narrower than with n runs, or the first that has one: at 95 % it is the range of all
 // runs for 6, 7 and 8 of them, and leaves out the two outermost from 9 on.
 func Narrower(n int, level float64) int {
-	own := rank(n, level)
-	for n++; rank(n, level) == own; n++ {
+	own := Rank(n, level)
+	for n++; Rank(n, level) == own; n++ {
 	}
 	return n
 }
 
-// rank returns which order statistic, from the lowest, is the lower end of the interval
-// of a median of n runs; 0: there is none.
-func rank(n int, level float64) int {
+// Rank returns which order statistic, from the lowest, is the lower end of the exact
+// interval of a median of n runs; 0: there is no interval.
+func Rank(n int, level float64) int {
 	if n < 1 {
 		return 0
 	}

@@ -60,7 +60,7 @@ func (q *Question) within(r *Result) {
 	chosen := all[slices.IndexFunc(all, func(p prospect) bool { return p.option == r.Chosen })]
 	for _, p := range open {
 		if q.Least > 0 && p.worth > chosen.worth && p.keeps > 1-q.Least ||
-			q.Least == 0 && (p.worth*(1-Close) > chosen.worth && p.keeps > 1-Sure || chosen.keeps < Sure && p.keeps >= Sure) {
+			q.Least == 0 && (p.worth*(1-Close) > chosen.worth && p.keeps > 1-q.sure() || chosen.keeps < q.sure() && p.keeps >= q.sure()) {
 			r.Undecided = append(r.Undecided, Contender{p.option, p.keeps})
 		}
 	}

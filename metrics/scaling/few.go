@@ -1,0 +1,43 @@
+package scaling
+
+import "math"
+
+// leastSeparate is the smallest number of runs of each point that a ratio of few runs
+// takes. With 4 of each, equal points fall apart by chance in 2.9 % of studies.
+const leastSeparate = 4
+
+// separated gives a ratio of too few runs for two exact medians the interval from its
+// smallest to its largest ratio of two runs. It misses the true ratio only where all runs
+// of one point lie on one side of all runs of the other: for n and m runs of points that
+// scatter alike, with probability 2/C(n+m, n) (Mann & Whitney, Ann. Math. Stat. 18, 1947). More
+// runs only widen it, so looking again costs nothing.
+func separated(e *Estimate, a, b Sample) bool {
+	n, m := len(a.runs), len(b.runs)
+	if e == nil || min(n, m) < leastSeparate || a.byNode || b.byNode {
+		return false
+	}
+	limits := func(runs []made) (low, high float64) {
+		low, high = math.Inf(1), 0
+		for _, r := range runs {
+			low, high = min(low, r.value), max(high, r.value)
+		}
+		return low, high
+	}
+	lowA, highA := limits(a.runs)
+	lowB, highB := limits(b.runs)
+	in := Interval{Low: min(lowA/highB, e.Value), High: max(highA/lowB, e.Value), Level: 1 - 2/combinations(n+m, n)}
+	if !isRate(in.Low) || !isRate(in.High) {
+		return false
+	}
+	e.Interval, e.Why = &in, ""
+	return true
+}
+
+// combinations returns in how many ways k of n can be chosen.
+func combinations(n, k int) float64 {
+	c := 1.0
+	for i := 1; i <= k; i++ {
+		c *= float64(n-k+i) / float64(i)
+	}
+	return c
+}

@@ -1,0 +1,303 @@
+package sequential
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+)
+
+// A tally counts how studies ended.
+type tally struct {
+	studies, wrong, decided int
+	clear, clearDecided     int       // margin of 10 % or more
+	intervals, broken       int       // printed at the last look, and those without the truth
+	hours                   []float64 // over six runs of each count
+}
+
+func (s *tally) add(o *tally) {
+	s.studies, s.wrong, s.decided = s.studies+o.studies, s.wrong+o.wrong, s.decided+o.decided
+	s.clear, s.clearDecided = s.clear+o.clear, s.clearDecided+o.clearDecided
+	s.intervals, s.broken = s.intervals+o.intervals, s.broken+o.broken
+	s.hours = append(s.hours, o.hours...)
+}
+
+func share(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
+
+func quantile(xs []float64, q float64) float64 {
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	xs = slices.Sorted(slices.Values(xs))
+	return xs[int(q*float64(len(xs)-1))]
+}
+
+func (s *tally) log(t *testing.T, family, rule string) {
+	t.Helper()
+	t.Logf("%-42s %-10s wrong %4.1f | decided %3.0f, of %3d clear %3.0f | covered %5.1f of %5d | hours %.2f, 3/4 of studies under %.2f", family, rule,
+		share(s.wrong, s.studies), share(s.decided, s.studies), s.clear, share(s.clearDecided, s.clear), 100-share(s.broken, s.intervals), s.intervals,
+		quantile(s.hours, 0.5), quantile(s.hours, 0.75))
+}
+
+func (s *tally) interval(truth, low, high float64) {
+	s.intervals++
+	if truth < low || truth > high {
+		s.broken++
+	}
+}
+
+// count notes an answer; 0: undecided.
+func (s *tally) count(m *machine, workers int, hours float64) {
+	s.studies++
+	s.hours = append(s.hours, hours)
+	_, margin := m.best()
+	clear := margin >= 0.1
+	if clear {
+		s.clear++
+	}
+	if workers == 0 {
+		return
+	}
+	s.decided++
+	if clear {
+		s.clearDecided++
+	}
+	if m.wrong(workers) {
+		s.wrong++
+	}
+}
+
+// covered checks the intervals of the last look: of ratios, and of medians on a machine that
+// does not drift.
+func (s *tally) covered(m *machine, l *Look) {
+	points := l.Curve.Points
+	for i := range points {
+		x := points[i].Of(measure.Throughput)
+		if in := x.Median.Interval; in != nil && m.drift == nil {
+			s.interval(m.truth[i], in.Low, in.High)
+		}
+		for j := range i {
+			if e := x.Ratio(points[j].Of(measure.Throughput)).Estimate; e != nil && e.Interval != nil {
+				s.interval(m.truth[i]/m.truth[j], e.Interval.Low, e.Interval.High)
+			}
+		}
+	}
+}
+
+func answer(l *Look) int {
+	if !l.Decided || l.Advice.Workers == nil {
+		return 0
+	}
+	return *l.Advice.Workers
+}
+
+// fixed measures so many runs of each count and asks once, at the usual level.
+func fixed(t *testing.T, r *rand.Rand, m *machine, runs int) *Look {
+	target := map[int]int{}
+	for _, n := range m.counts {
+		target[n] = runs
+	}
+	m.blocks(r, target)
+	l, err := Question{Design: Design{Looks: []int{runs}, Confidence: 0.95}, Counts: m.counts}.Look(m.obs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// until measures until the question is decided.
+func until(t *testing.T, r *rand.Rand, m *machine, q Question) *Look {
+	for {
+		l, err := q.Look(m.obs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := q.Target(l)
+		if l.Decided || target == nil {
+			return l
+		}
+		m.blocks(r, target)
+	}
+}
+
+// student95 measures as AIPerf 0.13 does: each count from 3 runs on until Student's 95 % interval
+// of its mean reaches 2 % to either side. The best mean is the answer.
+func (s *tally) student95(r *rand.Rand, m *machine, most int) (workers int, hours float64) {
+	best := 0.0
+	precise := true
+	for i, n := range m.counts {
+		var xs []float64
+		half := math.Inf(1)
+		for len(xs) < 3 || half > 0.02 && len(xs) < most {
+			m.run(r, n)
+			xs = append(xs, m.obs[len(m.obs)-1].Values["throughput"])
+			if k := float64(len(xs)); k >= 2 {
+				mean, sd := stat.MeanStdDev(xs, nil)
+				half = distuv.StudentsT{Sigma: 1, Nu: k - 1}.Quantile(0.975) * sd / math.Sqrt(k) / mean
+			}
+		}
+		mean := stat.Mean(xs, nil)
+		if m.drift == nil {
+			s.interval(m.truth[i], mean*(1-half), mean*(1+half))
+		}
+		precise = precise && half <= 0.02
+		if worth := mean / math.Pow(float64(n), math.Log2(1.4)); worth > best {
+			best, workers = worth, n
+		}
+	}
+	if !precise {
+		workers = 0
+	}
+	return workers, m.hours
+}
+
+// TestTruthOfDecidedStudies measures studies of machines whose truth is known until the default
+// question is decided, and compares the answers with the truth, with six runs of each count, and
+// with AIPerf's rule.
+//
+// With -short a tenth of the studies is played, and all families are judged together.
+func TestTruthOfDecidedStudies(t *testing.T) {
+	studies := 200
+	if testing.Short() {
+		studies /= 10
+	}
+	design, err := NewDesign(Most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("looks at %v runs, each at %.4f", design.Looks, design.Confidence)
+	var all tally
+	for k, f := range families {
+		r := rand.New(rand.NewPCG(uint64(k), 40))
+		var ours, six, student tally
+		for i := range studies {
+			m := newMachine(r, f, []int{1, 2, 4, 8}, curves[i%len(curves)](r))
+			reference := m.again()
+			l := fixed(t, r, reference, 6)
+			six.count(m, answer(l), 1)
+			six.covered(m, l)
+			l = until(t, r, m, Question{Design: design, Counts: m.counts})
+			ours.count(m, answer(l), m.hours/reference.hours)
+			ours.covered(m, l)
+			other := m.again()
+			workers, hours := student.student95(r, other, Most)
+			student.count(m, workers, hours/reference.hours)
+		}
+		ours.log(t, f.name, "until")
+		six.log(t, f.name, "six runs")
+		student.log(t, f.name, "Student")
+		all.add(&ours)
+		if !testing.Short() {
+			ours.judge(t, f.name, 0.65)
+		}
+	}
+	all.log(t, "all", "until")
+	all.judge(t, "all", 0.6)
+}
+
+// judge holds a tally against what is promised. Three standard errors of a share of 5 % are
+// allowed for chance.
+func (s *tally) judge(t *testing.T, name string, hours float64) {
+	t.Helper()
+	chance := func(n int) float64 { return 300 * math.Sqrt(0.05*0.95/float64(max(1, n))) }
+	if share(s.wrong, s.studies) > 5+chance(s.studies) {
+		t.Errorf("%s: %.1f %% of decisions are wrong", name, share(s.wrong, s.studies))
+	}
+	if share(s.broken, s.intervals) > 5+chance(s.intervals) {
+		t.Errorf("%s: intervals cover the truth in %.1f %%", name, 100-share(s.broken, s.intervals))
+	}
+	if share(s.clearDecided, s.clear) < 95-chance(s.clear) {
+		t.Errorf("%s: %.0f %% of studies with a clear answer are decided", name, share(s.clearDecided, s.clear))
+	}
+	if x := quantile(s.hours, 0.5); x > hours {
+		t.Errorf("%s: node-hours are %.2f of six runs", name, x)
+	}
+}
+
+// TestTruthOfEquivalence measures two counts that differ by up to 1 % at the price of 1.4 per
+// doubling: either is right, and within 20 repeats the study stops.
+func TestTruthOfEquivalence(t *testing.T) {
+	studies := 100
+	if testing.Short() {
+		studies /= 5
+	}
+	design, err := NewDesign(20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, equal, all := 0, 0, 0
+	for k, f := range families {
+		r := rand.New(rand.NewPCG(uint64(k), 41))
+		var s tally
+		declared := 0
+		for range studies {
+			m := newMachine(r, f, []int{1, 2}, func(float64) float64 { return 1000 })
+			// The noise of one count may shift its median: the speeds make up for it.
+			ratio := 1.4 * (1 + between(r, -0.01, 0.01)) * m.truth[0] / m.truth[1]
+			m.truth[1] *= ratio
+			m.speed = func(n float64) float64 { return 1000 * math.Pow(ratio, n-1) }
+			l := until(t, r, m, Question{Design: design, Counts: m.counts})
+			s.count(m, answer(l), float64(len(m.obs))/2)
+			s.covered(m, l)
+			if l.Decided && len(l.Advice.Equivalent) > 0 {
+				declared++
+			}
+		}
+		t.Logf("%-42s stopped %3.0f, wrong %.0f, declared equivalent %3.0f, covered %5.1f of %d, runs of each %.0f, 3/4 under %.0f", f.name,
+			share(s.decided, s.studies), share(s.wrong, s.studies), share(declared, s.studies), 100-share(s.broken, s.intervals), s.intervals, quantile(s.hours, 0.5), quantile(s.hours, 0.75))
+		stopped, equal, all = stopped+s.decided, equal+declared, all+s.studies
+	}
+	t.Logf("stopped %.0f, declared equivalent %.0f", share(stopped, all), share(equal, all))
+	if share(stopped, all) < 80-300*math.Sqrt(0.8*0.2/float64(all)) {
+		t.Errorf("%.0f %% of studies of equal counts stop", share(stopped, all))
+	}
+}
+
+// TestTruthOfDeadlines asks for the fewest workers within a time between those of the counts.
+func TestTruthOfDeadlines(t *testing.T) {
+	studies := 60
+	if testing.Short() {
+		studies /= 6
+	}
+	design, err := NewDesign(Most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong, decided, all := 0, 0, 0
+	var hours []float64
+	for k, f := range families {
+		r := rand.New(rand.NewPCG(uint64(k), 42))
+		bad, done := 0, 0
+		for i := range studies {
+			m := newMachine(r, f, []int{1, 2, 4, 8}, curves[i%len(curves)](r))
+			slow, fast := 0.0, math.Inf(1)
+			for j := range m.counts {
+				slow, fast = max(slow, m.seconds(j)), min(fast, m.seconds(j))
+			}
+			wish := advice.Options{Samples: 1e6, Deadline: fast * math.Pow(slow/fast, r.Float64())}
+			reference := m.again()
+			fixed(t, r, reference, 6)
+			l := until(t, r, m, Question{Wish: wish, Design: design, Counts: m.counts})
+			hours = append(hours, m.hours/reference.hours)
+			if !l.Decided {
+				continue
+			}
+			done++
+			if n := answer(l); n > 0 && m.drift == nil && m.seconds(slices.Index(m.counts, n)) > 1.02*wish.Deadline {
+				bad++
+			}
+		}
+		t.Logf("%-42s decided %3.0f, too slow %.1f", f.name, share(done, studies), share(bad, studies))
+		wrong, decided, all = wrong+bad, decided+done, all+studies
+	}
+	t.Logf("decided %.0f, too slow %.1f, hours %.2f, 3/4 under %.2f", share(decided, all), share(wrong, all), quantile(hours, 0.5), quantile(hours, 0.75))
+	if share(wrong, all) > 5+300*math.Sqrt(0.05*0.95/float64(all)) {
+		t.Errorf("%.1f %% of answers miss the deadline by more than 2 %%", share(wrong, all))
+	}
+}
