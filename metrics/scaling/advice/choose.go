@@ -63,6 +63,7 @@ func (s *study) choose() {
 		return
 	}
 	s.byLimits(limits, words)
+	s.Unproven = s.unproven(limits)
 }
 
 // imported reports whether all runs are other programs' logs or tables.
@@ -147,7 +148,6 @@ func (s *study) byLimits(limits []limit, words []string) {
 		return
 	}
 	s.take(r, func(i int) int { return s.Candidates[i].Workers })
-	s.Unproven = s.unproven(limits)
 	if chosen == nil {
 		s.Reason = [2]string{s.undecided(words), s.Limits.sentence}
 		if s.Beyond == nil {

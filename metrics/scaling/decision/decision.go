@@ -146,29 +146,12 @@ func Decide(q Question) Result {
 // best chooses the option that most probably beats each other one, the smaller of
 // equal ones.
 func (q *Question) best(r *Result) {
-	n := len(q.Options)
-	highest := math.Inf(-1)
-	for i := range n {
-		if q.UpTo > 0 && q.Options[i].Size > q.UpTo {
-			continue
-		}
-		least := math.Inf(1)
-		for j := range n {
-			if i == j {
-				continue
-			}
-			// By the value alone, which is the median of the belief, too.
-			least = min(least, q.Over(i, j).Value)
-		}
-		if least > highest {
-			r.Chosen, highest = i, least
-		}
-	}
+	r.Chosen = q.strongest()
 	if r.Chosen < 0 {
 		return
 	}
 	wrong, known := 0.0, true // the probability that some option is better, at most
-	for j := range n {
+	for j := range q.Options {
 		if j == r.Chosen {
 			continue
 		}
@@ -199,6 +182,30 @@ func (q *Question) best(r *Result) {
 	if p := max(0, 1-wrong); known {
 		r.Probability = &p
 	}
+}
+
+// strongest returns the option whose worst comparison with another is the best; -1: none.
+func (q *Question) strongest() int {
+	n := len(q.Options)
+	chosen := -1
+	highest := math.Inf(-1)
+	for i := range n {
+		if q.UpTo > 0 && q.Options[i].Size > q.UpTo {
+			continue
+		}
+		least := math.Inf(1)
+		for j := range n {
+			if i == j {
+				continue
+			}
+			// By the value alone, which is the median of the belief, too.
+			least = min(least, q.Over(i, j).Value)
+		}
+		if least > highest {
+			chosen, highest = i, least
+		}
+	}
+	return chosen
 }
 
 // doubt adds what is doubted about the chosen option over another: each text once.

@@ -59,14 +59,22 @@ func (q *Question) within(r *Result) {
 	// What may be better by more than Close, and what is safer where the answer is not sure.
 	chosen := all[slices.IndexFunc(all, func(p prospect) bool { return p.option == r.Chosen })]
 	for _, p := range open {
-		if q.Least > 0 && p.worth > chosen.worth && p.keeps > 1-q.Least ||
-			q.Least == 0 && (p.worth*(1-Close) > chosen.worth && p.keeps > 1-q.sure() || chosen.keeps < q.sure() && p.keeps >= q.sure()) {
+		if q.rivals(p, chosen) {
 			r.Undecided = append(r.Undecided, Contender{p.option, p.keeps})
 		}
 	}
 	slices.SortStableFunc(r.Undecided, func(a, b Contender) int {
 		return cmp.Compare(q.Options[b.Option].Worth*b.Probability, q.Options[a.Option].Worth*a.Probability)
 	})
+}
+
+// rivals reports whether p may be the better choice.
+func (q *Question) rivals(p, chosen prospect) bool {
+	if q.Least > 0 {
+		return p.worth > chosen.worth && p.keeps > 1-q.Least
+	}
+	better := p.worth*(1-Close) > chosen.worth && p.keeps > 1-q.sure()
+	return better || chosen.keeps < q.sure() && p.keeps >= q.sure()
 }
 
 // expected returns the probability that p keeps the limits and is Close to the best of those that

@@ -50,9 +50,9 @@ func TestLook(t *testing.T) {
 			map[int][]float64{1: {100, 101}, 2: {191, 193}, 4: {340, 342}}, false, 4, []int{2, 4}, map[int]int{2: 4, 4: 4}},
 		{"decided after four", question(t, advice.Options{}, 1, 2, 4),
 			map[int][]float64{1: {100, 101}, 2: {191, 193, 192, 190}, 4: {340, 342, 341, 345}}, true, 4, nil, nil},
-		// 2 workers are exactly at the price, and the runs scatter.
+		// The medians are 99 and 138.5: 1.4 times, to 0.1 %.
 		{"undecided at the limit", question(t, advice.Options{}, 1, 2),
-			map[int][]float64{1: {90, 110, 95, 105, 100, 98}, 2: {147, 126, 137, 133, 154, 140}}, false, 2, []int{1, 2}, nil},
+			map[int][]float64{1: {90, 110, 95, 105, 100, 98}, 2: {147, 126, 137, 133, 154, 140}}, false, 1, []int{1, 2}, nil},
 		// 1000 samples take 10, 5.3 and 2.9 s: the fewest within 6 s are 2 workers, and 1 is far off.
 		{"deadline, too few runs near it", question(t, deadline, 1, 2, 4),
 			map[int][]float64{1: {100, 101}, 2: {190, 191}, 4: {340, 342}}, false, 2, []int{2}, map[int]int{2: 4}},
