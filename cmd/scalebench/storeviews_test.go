@@ -110,10 +110,11 @@ func viewCurves(ctx context.Context, s *store.Store, study string) (throughput, 
 			for _, p := range c.Points {
 				for _, x := range p.Measures {
 					var median, speedup *float64
-					if x.Median != nil {
+					// The view has no medians whose interval would have to be known.
+					if x.Median != nil && x.Lacking() == 0 {
 						median = &x.Median.Value
 					}
-					if g := x.Gain(); g != nil {
+					if g := x.Gain(); g != nil && median != nil {
 						speedup = &g.Value
 					}
 					text := line(c.Series, summaryName(x), p.At.Any(), x.Runs, median, base.Any(), speedup)

@@ -245,7 +245,13 @@ func TestMillionAnswers(t *testing.T) {
 	}
 	var got []row
 	round := func(x float64) float64 { return math.Round(x*1000) / 1000 }
-	for _, r := range rows {
+	for i, r := range rows {
+		if i == 3 { // of six runs none may be missing
+			if r.Cost != nil || r.Time != nil || !strings.Contains(r.Why, "1 of 6 runs lack it") {
+				t.Errorf("cost %+v, %q; want none", r.Cost, r.Why)
+			}
+			continue
+		}
 		one := row{r.Series, r.Workers, r.Cost.Runs, round(r.Cost.Value), 0, round(r.CostNormalised.Value)}
 		if r.Cost.Interval != nil {
 			one.low = round(r.Cost.Interval.Low)
@@ -253,11 +259,10 @@ func TestMillionAnswers(t *testing.T) {
 		got = append(got, one)
 	}
 	// The median of six costs is between the third and the fourth, 1/0.98 and 1/1.02 of
-	// 3.333; the cheapest is 1/1.1 of it. Of five runs, 90 to 106 %, it is 1/0.98.
+	// 3.333; the cheapest is 1/1.1 of it.
 	even, cheapest := round(10./3*(1/0.98+1/1.02)/2), round(10./3/1.1)
 	want := []row{{"native batch=1", 1, 6, even, cheapest, 1}, {"native batch=1", 2, 6, even, cheapest, 1},
-		{"native batch=8", 1, 6, round(4 * 10. / 3 * (1/0.98 + 1/1.02) / 2), round(4 * 10. / 3 / 1.1), 1}, {"native batch=8", 2, 5, round(4 * 10. / 3 / 0.98), 0, 0}}
-	want[3].over = 1.02 // (1/0.98) over (1/0.98 + 1/1.02)/2
+		{"native batch=8", 1, 6, round(4 * 10. / 3 * (1/0.98 + 1/1.02) / 2), round(4 * 10. / 3 / 1.1), 1}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

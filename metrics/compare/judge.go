@@ -33,6 +33,12 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		p.Why = fmt.Sprintf("%d runs of A and %d of B recorded %s", len(xs), len(ys), f.Name)
 		return p, nil
 	}
+	for i, side := range []place{a, b} {
+		if n := side.summary.Lacking(); n > 0 {
+			p.Why = fmt.Sprintf("%d of %d runs of %s lack %s and may be the slow ones, so those that have it are not compared", n, n+len(side.values), [2]string{"A", "B"}[i], f.Name)
+			return p, nil
+		}
+	}
 	shared := about.alike(a, b)
 	for _, side := range []struct {
 		median **scaling.Estimate
@@ -55,11 +61,11 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		p.Why = err.Error()
 		return p, nil
 	}
-	before, err := a.summary.Like(a.values, a.made, shared, o.Confidence)
+	before, err := a.summary.Like(a.values, a.made, 0, f.Better, shared, o.Confidence)
 	if err != nil {
 		return p, err
 	}
-	after, err := b.summary.Like(b.values, b.made, shared, o.Confidence)
+	after, err := b.summary.Like(b.values, b.made, 0, f.Better, shared, o.Confidence)
 	if err != nil {
 		return p, err
 	}

@@ -31,6 +31,11 @@ func (r *Row) amounts(c Configuration, o Options) error {
 				why = "has no " + o.Measure.Title
 			}
 		}
+		if why != "" && o.Work.Million { // runs lack it because of what it would be
+			times.lacking++
+			costs.lacking++
+			continue
+		}
 		if why != "" {
 			without[why]++
 			continue
@@ -113,6 +118,7 @@ func (r *Row) value(c Configuration, o Options) error {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %d of %s without %s, counted only in time and cost", o.Name(*r), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
 	}
 	merits := c.sample()
+	merits.lacking, merits.better = s.Lacking(), s.Better
 	for _, run := range c.Runs {
 		if v, has := run.Values[o.Measure.Name]; has && slices.Contains(s.Values, v) { // as the summary has left it out
 			merits.add(&run, v)
@@ -126,6 +132,7 @@ func (r *Row) value(c Configuration, o Options) error {
 		return nil
 	}
 	bought := c.sample()
+	bought.lacking, bought.better = s.Lacking(), measure.Higher
 	for _, run := range c.Runs {
 		v, has := run.Values[o.Measure.Name]
 		switch {
@@ -174,10 +181,14 @@ type sample struct {
 	values []float64
 	byNode bool
 	nodes  [][]string // of each; nil where nothing depends on them
-	made   []*scaling.Observation
+	// lacking counts further runs, which have no amount because of what it would be: as
+	// those that found no rate within a limit.
+	lacking int
+	better  measure.Direction // of the amounts, where there are such runs
+	made    []*scaling.Observation
 }
 
-func (c Configuration) sample() sample { return sample{byNode: c.ByNode} }
+func (c Configuration) sample() sample { return sample{byNode: c.ByNode, better: measure.Lower} }
 
 func (s *sample) add(run *PricedRun, value float64) {
 	made := run.Made
@@ -192,10 +203,13 @@ func (s *sample) add(run *PricedRun, value float64) {
 
 // like is the sample as a ratio takes it: the runs are those of the summary.
 func (s *sample) like(of *scaling.Summary, confidence float64) (scaling.Sample, error) {
-	return of.Like(s.values, s.made, s.byNode, confidence)
+	return of.Like(s.values, s.made, s.lacking, s.better, s.byNode, confidence)
 }
 
 func (s *sample) reached(confidence float64) (scaling.Reach, error) {
+	if s.lacking > 0 {
+		return scaling.MedianLacking(s.values, s.lacking, s.better, s.byNode, confidence)
+	}
 	return scaling.ReachedOn(s.values, s.nodes, confidence)
 }
 

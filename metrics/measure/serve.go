@@ -83,9 +83,11 @@ const (
 
 // Refusable reports whether a run that was put under a load lacks the measure because of
 // what it would be: no percentile is given where queues were still growing, or the slow
-// requests were few stalls, and no rate where none kept the limit. To leave such runs
-// out would leave the calm ones.
-func (m Measure) Refusable() bool { return m.At == ofLoad || m.Name == RateWithinLimit }
+// requests were few stalls, and no rate within the limit, nor its cost, where none kept the
+// limit. A median of the other runs would be that of the calm ones.
+func (m Measure) Refusable() bool {
+	return m.At == ofLoad && m.Better != Neither || m.Name == RateWithinLimit || m.Name == CostPerMillion || m.Name == CostPerMillionSamples
+}
 
 // OfLoad reports whether a coordinate says how much is asked of a service.
 func OfLoad(key string) bool { return ofLoad.Has(key) }

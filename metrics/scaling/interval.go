@@ -46,9 +46,14 @@ func medianLacking(sorted []float64, lacking int, confidence float64) (*Interval
 		return nil, insufficient(n, leastRuns(confidence))
 	}
 	if l <= lacking {
-		return nil, fmt.Sprintf("%d of %d runs lack it, too many to leave out: they may be the slow ones", lacking, n)
+		return nil, lacks(lacking, n)
 	}
 	return &Interval{Low: sorted[l-lacking-1], High: sorted[n-l], Level: 1 - 2*below.CDF(float64(l-1))}, ""
+}
+
+// lacks is why runs of which some lack a value have no median.
+func lacks(lacking, runs int) string {
+	return fmt.Sprintf("%d of %d runs lack it, too many to leave out: they may be the slow ones", lacking, runs)
 }
 
 // leastRuns is how many runs an interval of a median takes.

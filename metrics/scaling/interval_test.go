@@ -132,22 +132,51 @@ func TestCoverage(t *testing.T) {
 }
 
 // Twenty runs of which two have no value: the ends are the 6th and 15th of twenty (95.9 %),
-// which are the 4th of the eighteen if both lie below, and their 15th if both lie above. Of
-// six the ends are the first and the last, so none may be missing.
+// which are the 4th of the eighteen if both lie below, and their 15th if both lie above.
+// The median is that of twenty: the mean of the 10th and the 11th, 10.5 where the two are
+// last and 8.5 where they are first.
 func TestMedianLacking(t *testing.T) {
 	var xs []float64
 	for i := range 18 {
 		xs = append(xs, float64(i+1))
 	}
-	e, err := MedianLacking(xs, 2, 0)
-	if in := e.Interval; err != nil || in == nil || in.Low != 4 || in.High != 15 || math.Abs(in.Level-0.9586) > 1e-4 || e.Value != 9.5 {
-		t.Errorf("%+v %+v %v", e, in, err)
+	for better, want := range map[measure.Direction]float64{measure.Lower: 10.5, measure.Higher: 8.5} {
+		r, err := MedianLacking(xs, 2, better, false, 0)
+		e := r.Median
+		if err != nil || e == nil || e.Interval == nil || e.Interval.Low != 4 || e.Interval.High != 15 || math.Abs(e.Interval.Level-0.9586) > 1e-4 || e.Value != want || e.Runs != 18 {
+			t.Errorf("%v: %+v %v", better, e, err)
+		}
 	}
-	if e, _ := MedianLacking(xs[:7], 1, 0); e.Interval != nil || e.Why != "1 of 8 runs lack it, too many to leave out: they may be the slow ones" {
-		t.Errorf("%+v", e)
+}
+
+// Of six or eight runs the ends are the first and the last, so none may be missing: the
+// others alone say nothing of the median, and of a time that it is at least the first.
+func TestTooManyLack(t *testing.T) {
+	one := 1.0
+	for _, tt := range []struct {
+		runs, lacking int
+		better        measure.Direction
+		byNode        bool
+		atLeast       *float64
+		why           string
+	}{
+		{7, 1, measure.Lower, false, &one, "1 of 8 runs lack it, too many to leave out: they may be the slow ones"},
+		{7, 1, measure.Higher, false, nil, "1 of 8 runs lack it, too many to leave out: they may be the slow ones"},
+		{2, 4, measure.Lower, false, &one, "4 of 6 runs lack it, too many to leave out: they may be the slow ones"},
+		{18, 2, measure.Lower, true, nil, "2 of 20 runs lack it, too many to leave out: they may be the slow ones"},
+		{2, 1, measure.Lower, false, nil, "too few runs for an interval (3 of 6 needed)"},
+	} {
+		var xs []float64
+		for i := range tt.runs {
+			xs = append(xs, float64(i+1))
+		}
+		r, err := MedianLacking(xs, tt.lacking, tt.better, tt.byNode, 0)
+		if err != nil || r.Median != nil || r.Why != tt.why || (r.AtLeast == nil) != (tt.atLeast == nil) || r.AtLeast != nil && *r.AtLeast != *tt.atLeast {
+			t.Errorf("%+v: %+v %v", tt, r, err)
+		}
 	}
-	if e, _ := MedianLacking(xs[:6], 0, 0); e.Interval == nil || e.Interval.Low != 1 || e.Interval.High != 6 {
-		t.Errorf("%+v", e)
+	if r, err := MedianLacking([]float64{1, 2, 3, 4, 5, 6}, 0, measure.Lower, false, 0); err != nil || r.Median.Interval == nil || r.Median.Interval.Low != 1 || r.Median.Interval.High != 6 {
+		t.Errorf("%+v %v", r, err)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Median is the median of a sample of runs, with its exact interval where
@@ -24,15 +26,63 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 	return *r.Median, nil
 }
 
-// MedianLacking is Median of runs of which some have no value, because of what it would
-// be: its interval holds wherever those lie.
-func MedianLacking(xs []float64, lacking int, confidence float64) (Estimate, error) {
-	e, err := Median(xs, confidence)
-	if err == nil && lacking > 0 {
-		confidence, _ = level(confidence)
-		e.Interval, e.Why = medianLacking(slices.Sorted(slices.Values(xs)), lacking, confidence)
+// MedianLacking is the median of runs of which lacking more have no value because of what
+// it would be; better is the measure's direction. A median of the others alone would be
+// that of the calm runs, so there is none unless the interval holds wherever the missing
+// values lie. Then the median is that of all runs, with those that lack a value ranked
+// last. Where that is not so, AtLeast has the lower end of the interval of a measure that
+// is better when lower, which runs that lack it are taken to exceed. With byNode, results
+// depend on the nodes, and those of runs without a value are not known: there is neither.
+func MedianLacking(xs []float64, lacking int, better measure.Direction, byNode bool, confidence float64) (Reach, error) {
+	if lacking == 0 {
+		return reachedBy(xs, confidence)
 	}
-	return e, err
+	confidence, err := level(confidence)
+	if err != nil {
+		return Reach{}, err
+	}
+	for _, x := range xs {
+		if math.IsInf(x, 0) || math.IsNaN(x) {
+			return Reach{}, fmt.Errorf("cannot take a median of %g", x)
+		}
+	}
+	if len(xs) == 0 {
+		return Reach{}, nil
+	}
+	return lackingReach(slices.Sorted(slices.Values(xs)), lacking, better, byNode, confidence), nil
+}
+
+// lackingReach is MedianLacking of an ascending, non-empty sample.
+func lackingReach(sorted []float64, lacking int, better measure.Direction, byNode bool, confidence float64) Reach {
+	if byNode {
+		return Reach{Why: lacks(lacking, len(sorted)+lacking)}
+	}
+	in, why := medianLacking(sorted, lacking, confidence)
+	all := make([]float64, 0, len(sorted)+lacking)
+	switch better {
+	case measure.Lower:
+		all = append(all, sorted...)
+		for range lacking {
+			all = append(all, math.Inf(1))
+		}
+	case measure.Higher:
+		for range lacking {
+			all = append(all, math.Inf(-1))
+		}
+		all = append(all, sorted...)
+	default:
+		all = append(all, sorted...)
+	}
+	if in != nil {
+		return Reach{Median: &Estimate{Value: middle(all), Runs: len(sorted), Interval: in}}
+	}
+	r := Reach{Why: why}
+	if better == measure.Lower {
+		if in, _ := medianInterval(all, confidence); in != nil && !math.IsInf(in.Low, 1) {
+			r.AtLeast = &in.Low
+		}
+	}
+	return r
 }
 
 // level is the confidence that is asked for; 0 is 0.95.

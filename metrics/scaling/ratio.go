@@ -41,10 +41,11 @@ type Side struct {
 // A Refusal is a reason why a Ratio has no value or no interval.
 type Refusal string
 
-// The refusals. The first three leave no value either.
+// The refusals. The first four leave no value either.
 const (
 	NoRuns    Refusal = "no-runs"    // a point has no run with the measure
 	HalfMiss  Refusal = "half-miss"  // half of a point's runs or more miss the target
+	Lacks     Refusal = "lacking"    // runs of a point lack it because of what it would be, too many to leave out
 	NoGain    Refusal = "no-gain"    // the measure is not better either way, or the ratio is out of range
 	AtItself  Refusal = "base"       // a point over itself is 1 by definition
 	PlanOrder Refusal = "order"      // the runs of the points were made at different times: a drift would look like a difference
@@ -85,6 +86,10 @@ func (s *Summary) Ratio(other *Summary) *Ratio {
 		return refuse(NoRuns, "no run has it")
 	case s.Better == measure.Neither:
 		return refuse(NoGain, "it is neither better nor worse")
+	case s.Median == nil && s.lacking > 0:
+		return refuse(Lacks, s.Why)
+	case other.Median == nil && other.lacking > 0:
+		return refuse(Lacks, other.Why)
 	case s.Median == nil || other.Median == nil:
 		return refuse(HalfMiss, halfMiss)
 	case s == other:
@@ -118,6 +123,9 @@ type Sample struct {
 	detrended bool
 	byNode    bool
 	apart     bool // the samples may be of different times
+	// lacking: more runs have no value because of what it would be; Median counts them,
+	// runs does not.
+	lacking bool
 }
 
 // sample is the summary's, of values from which the change of the machine was taken
@@ -125,7 +133,7 @@ type Sample struct {
 func (s *Summary) sample() Sample {
 	if !s.settled {
 		s.settled = true
-		s.still = Sample{Median: s.Median, runs: s.made, byNode: s.byNode, changing: changing(s.found)}
+		s.still = Sample{Median: s.Median, runs: s.made, byNode: s.byNode, lacking: s.lacking > 0, changing: changing(s.found)}
 		if s.still.changing {
 			s.settle()
 		}
@@ -142,7 +150,7 @@ func (s *Summary) settle() {
 	for i, runs := range detrend(points) {
 		p := s.peers[i]
 		p.settled = true
-		p.still = Sample{Median: p.Median, runs: p.made, byNode: p.byNode, changing: true}
+		p.still = Sample{Median: p.Median, runs: p.made, byNode: p.byNode, lacking: p.lacking > 0, changing: true}
 		if p.Median != nil && len(runs) > 0 && !slices.EqualFunc(runs, p.made, func(a, b made) bool { return a.value == b.value }) {
 			still := p.an.summarise(&Summary{Measure: p.Measure, an: p.an, byNode: p.byNode}, runs, p.lacking)
 			p.still.Median, p.still.runs, p.still.detrended = still.Median, runs, true
@@ -154,14 +162,7 @@ func (s *Summary) settle() {
 // the same, with its interval or the reason why there is none; nil where it is out of
 // range.
 func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
-	if within := withinRuns(a.runs, b.runs); within != nil {
-		return ofRuns(within, a.byNode || b.byNode, confidence)
-	}
-	if logs := paired(a.runs, b.runs); len(logs) >= leastRuns(confidence) && !a.byNode && !b.byNode {
-		e, why := ofLogs(logs, false, confidence)
-		if e != nil {
-			e.Adjusted = true
-		}
+	if e, why, ok := divideRuns(a, b, confidence); ok {
 		return e, why
 	}
 	e := quotient(a.Median, b.Median)
@@ -176,7 +177,7 @@ func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 	if why, text := unbalanced(a, b); why != "" && !a.apart {
 		x, y := common(a.runs, b.runs)
 		a.runs, b.runs = x, y
-		if again, _ := unbalanced(a, b); again != "" || len(x) < leastRuns(confidence) {
+		if again, _ := unbalanced(a, b); again != "" || a.lacking || b.lacking || len(x) < leastRuns(confidence) {
 			return refuse(why, text)
 		}
 		a.Median, b.Median = medianOfRuns(x, a.byNode, confidence), medianOfRuns(y, b.byNode, confidence)
@@ -201,6 +202,27 @@ func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 		return e, FewRuns
 	}
 	return e, ""
+}
+
+// divideRuns is the ratio by runs that both samples have or that were made together; ok
+// is false where they have none. Of runs that lack a value because of what it would be
+// there is no ratio, so the others do not tell that of all.
+func divideRuns(a, b Sample, confidence float64) (e *Estimate, why Refusal, ok bool) {
+	if a.lacking || b.lacking {
+		return nil, "", false
+	}
+	if within := withinRuns(a.runs, b.runs); within != nil {
+		e, why = ofRuns(within, a.byNode || b.byNode, confidence)
+		return e, why, true
+	}
+	logs := paired(a.runs, b.runs)
+	if len(logs) < leastRuns(confidence) || a.byNode || b.byNode {
+		return nil, "", false
+	}
+	if e, why = ofLogs(logs, false, confidence); e != nil {
+		e.Adjusted = true
+	}
+	return e, why, true
 }
 
 // unbalanced is why a ratio of two samples would have a change of the machine in it.

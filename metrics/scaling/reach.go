@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Reach is what runs say of the time to a target, which some of them miss.
@@ -89,15 +91,16 @@ func reached(e *Estimate, misses int) Reach {
 
 // Like is a sample of other values of the summary's runs, such as what their time cost:
 // what was taken out of the summary's values for the change of the machine is taken out
-// of these. +Inf is a target that was missed. Nothing is taken out for runs that the
-// summary does not have; it may be nil.
-func (s *Summary) Like(values []float64, runs []*Observation, byNode bool, confidence float64) (Sample, error) {
+// of these. +Inf is a target that was missed, and lacking more runs have no value because
+// of what it would be; better is the direction of the values. Nothing is taken out for
+// runs that the summary does not have; it may be nil.
+func (s *Summary) Like(values []float64, runs []*Observation, lacking int, better measure.Direction, byNode bool, confidence float64) (Sample, error) {
 	confidence, err := level(confidence)
 	if err != nil {
 		return Sample{}, err
 	}
 	factor := map[string]float64{}
-	sample := Sample{byNode: byNode}
+	sample := Sample{byNode: byNode, lacking: lacking > 0}
 	if s != nil && s.Runs > 0 {
 		still := s.sample()
 		sample.changing = still.changing
@@ -119,6 +122,10 @@ func (s *Summary) Like(values []float64, runs []*Observation, byNode bool, confi
 		}
 	}
 	if len(all) == 0 {
+		return sample, nil
+	}
+	if lacking > 0 {
+		sample.Median = lackingReach(slices.Sorted(slices.Values(all)), lacking, better, byNode, confidence).Median
 		return sample, nil
 	}
 	e := medianOf(slices.Sorted(slices.Values(all)), confidence)

@@ -37,6 +37,15 @@ type Summary struct {
 	started, reaching *Summary // see Point.FromStart and Reaching; nil: not worked out yet
 }
 
+// Lacking returns how many more runs the point has that lack the measure because of
+// what it would be: Median then counts them, or there is none.
+func (s *Summary) Lacking() int {
+	if s == nil {
+		return 0
+	}
+	return s.lacking
+}
+
 // Reached is how many runs did not miss it.
 func (s *Summary) Reached() int { return len(s.Values) }
 
@@ -76,11 +85,13 @@ func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
 	for len(ranked) < s.Runs {
 		ranked = append(ranked, math.Inf(1))
 	}
+	if lacking > 0 {
+		s.Reach = lackingReach(ranked, lacking, s.Better, s.byNode, an.confidence)
+		return s
+	}
 	e := medianOf(ranked, an.confidence)
 	if s.byNode {
 		e.byNode(s.made, an.confidence)
-	} else if lacking > 0 {
-		e.Interval, e.Why = medianLacking(ranked, lacking, an.confidence)
 	}
 	s.Reach = reached(e, s.Runs-len(s.Values))
 	return s

@@ -23,7 +23,7 @@ var schema string
 // schemaVersion is raised with every change of the schema; a file's
 // user_version is the one that it was made with. Between two of them a
 // database is not converted: what it was made from can be collected again.
-const schemaVersion = 23
+const schemaVersion = 24
 
 // inspect tells whether the file has no schema yet, without changing it. The
 // error says what is wrong with a file that cannot be used.

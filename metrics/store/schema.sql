@@ -606,10 +606,14 @@ FROM groups WHERE i = 1;
 
 -- Every measure along every curve, of the runs that count: at is a place on the
 -- axis, the number of workers or a coordinate. A target that was missed ranks
--- last; where half of the runs or more miss it there is no median. The speedup is
+-- last; where half of the runs or more miss it there is no median. Neither is there one
+-- where runs were refused a measure of a load: those may be the slow ones. The speedup is
 -- that of `scalebench scaling`, in the direction in which the measure is better.
 CREATE VIEW curves AS
-WITH ranked AS (
+WITH refusable AS (
+  SELECT id FROM measure
+  WHERE coordinates = '["batch","rate","threads"]' AND better <> '' OR name IN ('rate_within_limit', 'cost_per_million', 'cost_per_million_samples')
+), ranked AS (
   SELECT s.study, s.id, s.name, s.axis, s.base, m.at, v.measure, coalesce(v.value, 9e999) AS value,
          row_number() OVER (PARTITION BY s.study, s.id, v.measure, m.at ORDER BY coalesce(v.value, 9e999)) AS i,
          count(*) OVER (PARTITION BY s.study, s.id, v.measure, m.at) AS n
@@ -625,7 +629,9 @@ WITH ranked AS (
   FROM ranked
   WINDOW same AS (PARTITION BY study, id, measure, at)
 ), medians AS (
-  SELECT study, id, name, axis, base, at, measure, n, low, high, CASE WHEN median < 9e999 THEN median END AS median
+  SELECT study, id, name, axis, base, at, measure, n, low, high,
+         CASE WHEN median < 9e999 AND (measure NOT IN (SELECT id FROM refusable)
+                OR n = (SELECT count(*) FROM member m JOIN counted r ON r.id = m.run WHERE m.series = groups.id AND m.at = groups.at)) THEN median END AS median
   FROM groups WHERE i = 1
 ), ratios AS (
   SELECT *, max(median) FILTER (WHERE at = base) OVER (PARTITION BY study, id, measure) AS divisor FROM medians

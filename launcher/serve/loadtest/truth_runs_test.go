@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -39,11 +40,11 @@ func TestTruthOfManyRuns(t *testing.T) {
 									list = append(list, p*1000)
 								}
 							}
-							e, err := scaling.MedianLacking(list, runs-len(list), 0)
+							e, err := scaling.MedianLacking(list, runs-len(list), measure.Lower, false, 0)
 							switch {
-							case err != nil || e.Interval == nil:
+							case err != nil || e.Median == nil || e.Median.Interval == nil:
 								refused++
-							case e.Interval.Low <= truth && truth <= e.Interval.High:
+							case e.Median.Interval.Low <= truth && truth <= e.Median.Interval.High:
 								held++
 							}
 						}

@@ -20,15 +20,26 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 	keys := scaling.Keys(curves)
 	t := &table.Table{Columns: append(seriesColumns(keys), coordinates(curves, list[0])...)}
 	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"})
+	lacking := map[string]bool{} // by measure
 	for _, m := range list {
 		value := table.ColumnOf(counting(curves, m))
 		value.Right = true
 		value.Optional = len(list) > 1
+		lacking[m.Name] = lacks(curves, m)
+		if lacking[m.Name] {
+			shown := value
+			shown.People = true
+			t.Columns = append(t.Columns, shown)
+			value.Data = true
+		}
 		low, high := value, value
 		low.Data, high.Data, low.Key, high.Key = true, true, m.Name+"_low", m.Name+"_high"
 		t.Columns = append(t.Columns, value, low, high)
 		for _, end := range []string{"_speedup", "_speedup_low", "_speedup_high"} {
 			t.Columns = append(t.Columns, table.Column{Key: m.Name + end, Data: true})
+		}
+		if m.Refusable() {
+			t.Columns = append(t.Columns, table.Column{Key: m.Name + "_runs", Data: true})
 		}
 	}
 	var whys []string
@@ -39,8 +50,14 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 			var values []any
 			for _, m := range list {
 				x := p.Of(m.Name)
-				runs = max(runs, x.Runs)
-				values = append(append(values, estimateCells(x.Median)...), estimateCells(x.Gain())...)
+				runs = max(runs, x.Runs+x.Lacking())
+				if lacking[m.Name] {
+					values = append(values, lackingText(x))
+				}
+				values = append(append(values, reachCells(x)...), estimateCells(x.Gain())...)
+				if m.Refusable() {
+					values = append(values, x.Runs)
+				}
 				if x.Median != nil && x.Median.Why != "" {
 					if why, _, _ := strings.Cut(x.Median.Why, " ("); !slices.Contains(whys, why) {
 						whys = append(whys, why)
@@ -54,6 +71,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 	if len(whys) > 0 {
 		t.Notes = append(t.Notes, number.Absent+" for an interval: "+strings.Join(whys, "; ")+".")
 	}
+	t.Notes = append(t.Notes, lackingNotes(curves, list)...)
 	t.Notes = append(t.Notes, decisiveNotes(curves)...)
 	return t
 }
@@ -165,13 +183,20 @@ func axisOf(curves []scaling.Curve) string {
 func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 	value := table.ColumnOf(m)
 	bounds := value
+	lacking := lacks(curves, m)
 	bounds.Head, bounds.Data = "", true
 	low, high := bounds, bounds
 	low.Key, high.Key = m.Name+"_low", m.Name+"_high"
 	keys := scaling.Keys(curves)
 	t := &table.Table{Columns: append(seriesColumns(keys), coordinates(curves, m)...)}
-	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"}, table.Column{Key: "metric", Data: true}, table.Column{Key: "unit", Data: true},
-		value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
+	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"}, table.Column{Key: "metric", Data: true}, table.Column{Key: "unit", Data: true})
+	if lacking {
+		shown := value
+		shown.People, shown.Right = true, true
+		value.Data = true
+		t.Columns = append(t.Columns, shown)
+	}
+	t.Columns = append(t.Columns, value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
 	// More of what a run measured one by one is no more resources.
 	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves)) || !m.Scales}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
 	knees := capacity.FindSaturations(curves, m)
@@ -186,11 +211,10 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 		for _, p := range c.Points {
 			x := p.Of(m.Name)
 			cells := append(append(seriesCells(c, keys), located(c, m)...), p.At.Any(), x.Runs, m.Name, table.NonZero(m.Unit))
-			median := estimateCells(x.Median)
-			if x.AtLeast != nil {
-				median[1] = *x.AtLeast
+			if lacking {
+				cells = append(cells, lackingText(x))
 			}
-			cells = append(cells, median...)
+			cells = append(cells, reachCells(x)...)
 			for _, e := range []*scaling.Estimate{x.Gain(), x.Efficiency()} {
 				cells = append(cells, estimateCells(e)...)
 			}
@@ -207,9 +231,52 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 	}
 	t.Notes = append([]string{"Medians over runs; their intervals are in CSV and JSON."}, basesIn(curves, m)...)
 	t.Notes = append(t.Notes, driftNotes(curves, m.Name)...)
+	t.Notes = append(t.Notes, lackingNotes(curves, []measure.Measure{m})...)
 	t.Notes = append(t.Notes, saturations(curves, m)...)
 	t.Notes = append(t.Notes, decisiveNotes(curves)...)
 	return t
+}
+
+// lacks reports whether runs of the curves lack the measure because of what it would be.
+func lacks(curves []scaling.Curve, m measure.Measure) bool {
+	return slices.ContainsFunc(curves, func(c scaling.Curve) bool {
+		return slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return p.Of(m.Name).Lacking() > 0 })
+	})
+}
+
+// lackingText is a median for people with the number of runs that it rests on, where
+// others lack the measure: "12.3 ms (9 of 10)", or "at least 12.3 ms (2 of 6)".
+func lackingText(s *scaling.Summary) any {
+	runs := ""
+	if n := s.Lacking(); n > 0 {
+		runs = fmt.Sprintf(" (%d of %d)", s.Runs, s.Runs+n)
+	}
+	switch {
+	case s.Median != nil:
+		return s.Text(s.Median.Value) + runs
+	case s.AtLeast != nil:
+		return "≥ " + s.Text(*s.AtLeast) + runs
+	case runs == "":
+		return nil
+	}
+	return number.Absent + runs
+}
+
+// lackingNotes explain lackingText where a cell has it.
+func lackingNotes(curves []scaling.Curve, list []measure.Measure) []string {
+	if !slices.ContainsFunc(list, func(m measure.Measure) bool { return lacks(curves, m) }) {
+		return nil
+	}
+	return []string{"(5 of 6): so many of the runs have the value. The others were refused it and may be the slow ones: the median counts them as such, and there is none where its interval depends on them. ≥: the lower end of what the runs allow."}
+}
+
+// reachCells are estimateCells of a summary's median, whose interval may have a lower end alone.
+func reachCells(s *scaling.Summary) []any {
+	cells := estimateCells(s.Median)
+	if s.AtLeast != nil {
+		cells[1] = *s.AtLeast
+	}
+	return cells
 }
 
 // kneeCells are the knee of a curve for programs, the same at each of its points.

@@ -263,8 +263,12 @@ type carried struct {
 // interval, or why there are none.
 func withInterval(c scaling.Curve) (measured []carried, why string) {
 	for _, p := range c.Points {
-		m := p.Of(measure.RateWithinLimit).Median
+		of := p.Of(measure.RateWithinLimit)
+		m := of.Median
 		switch {
+		case m == nil && of.Lacking() > 0:
+			why = fmt.Sprintf("no interval at %s: %s; set study.repeats", counted(p.Workers), of.Why)
+			continue
 		case m == nil:
 			continue
 		case m.Interval == nil:
