@@ -12,46 +12,44 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Backend is where attempts run, and all that is different there. Drive, Survey
-// and Cancel know of nothing else; one that works through a scheduler and one
-// that starts processes are alike to them.
+// A Backend is where attempts run. Drive, Survey and Cancel use nothing but this
+// interface, so a scheduler and a starter of processes look the same to them.
 type Backend interface {
-	// Name is what the records of its attempts call it.
+	// Name returns the name that the records of its attempts have.
 	Name() string
 
-	// Attached reports whether its attempts end with the command that began
-	// them: nobody else makes room for more, and to look at them costs nothing.
-	// Others are in the hands of a scheduler, which is asked as seldom as may be.
+	// Attached reports whether its attempts end with the command that began them, so
+	// that surveying them is cheap. Other attempts are a scheduler's, which is asked
+	// as rarely as possible.
 	Attached() bool
 
-	// Limits are how fast attempts may be begun.
+	// Limits returns how fast attempts may be begun.
 	Limits() Limits
 
-	// Begin writes the attempts of a load down and begins them; those that are
-	// to be begun Again are written down already. The error is fs.ErrExist when
-	// another command was first, and a Refusal when the scheduler refused the
-	// attempts that come with it. Of another error nobody can say whether they
-	// were begun: a later Survey does.
+	// Begin records the attempts of a load and begins them; those with Again set are
+	// recorded already. The error is fs.ErrExist if another command was first, and a
+	// Refusal if the scheduler refused the attempts returned with it. After any other
+	// error they may have been begun or not: a later Survey finds out.
 	Begin(ctx context.Context, load []Todo) ([]*Attempt, error)
 
-	// Survey asks, at once for all, after attempts of this backend that have not
-	// ended, and returns a finding for each. It writes down what an earlier
-	// command could not: the scheduler's answer to a submission. With an error,
-	// an Unreachable, the findings are what can be said without the scheduler.
+	// Survey looks at attempts of this backend that have not ended, all at once, and
+	// returns a finding for each. It records answers to submissions that an earlier
+	// command could not record. If the error is an Unreachable, the findings are
+	// what the run folders alone say.
 	Survey(ctx context.Context, open []*Attempt) ([]Finding, error)
 
-	// Occupies reports whether an attempt that has not ended takes room where
-	// this backend begins others.
+	// Occupies reports whether an attempt that has not ended counts against the
+	// limits.
 	Occupies(State) bool
 
-	// Cancel has attempts ended that have not, as a survey has just found them,
-	// and returns what was done about each. Whether they have ended the next
-	// survey says.
+	// Cancel ends attempts that have not ended, as a survey has just found them, and
+	// returns what was done about each. The next survey tells whether they have ended.
 	Cancel(ctx context.Context, states []State) ([]Ending, error)
 }
 
@@ -75,12 +73,40 @@ type (
 		Partitions(ctx context.Context) ([]string, error)
 	}
 
+	// An Allocator runs attempts on the nodes of an allocation that the command is in.
+	Allocator interface {
+		// Enclosing reads the allocation from the command's environment; nil if the
+		// command is in none.
+		Enclosing(getenv func(string) string) (*Allocation, error)
+		// Inside returns what runs attempts on the allocation's nodes.
+		Inside() Carrier
+	}
+
+	// A NameChecker has rules for the names that its commands are given. Records with
+	// other names are unreadable: they would reach a shell, or mean other jobs.
+	NameChecker interface {
+		CheckJobName(string) error
+		CheckJobID(string) error
+		CheckCluster(string) error
+		CheckNode(string) error
+	}
+
 	// An EnergyMeter measures the energy of the attempts that it runs.
 	EnergyMeter interface {
 		// RecordEnergy writes the energy of good runs into their folders.
 		RecordEnergy(ctx context.Context, states []State) (EnergyQuery, error)
 	}
 )
+
+// A Carrier runs an attempt to its end while the command that began it waits.
+type Carrier interface {
+	// Write adds to a run folder that is being made what the attempt needs to start.
+	Write(t Todo, at rundir.Folder, a *Attempt) error
+	// Ready prepares an attempt that is written down, and claims it.
+	Ready(a *Attempt) error
+	// Carry runs the attempt to its end, or until the context is done.
+	Carry(ctx context.Context, a *Attempt) Exit
+}
 
 // An EnergyQuery is the result of asking a backend for the energy of runs.
 type EnergyQuery struct {
@@ -96,57 +122,47 @@ type Limits struct {
 	Rate     float64 // submissions a minute; 0: as fast as it goes
 }
 
-// Finding is what a backend knows of an attempt, beside what is in its folder.
+// A Finding is a backend's view of an attempt; the run folder holds the rest.
 type Finding struct {
 	Job *metrics.Job // nil when no scheduler knows of it
-	// Judge says how far the attempt came, by what it has left in its folder.
+	// Judge returns how far the attempt came, given the traces in its folder.
 	Judge func(Traces) (status metrics.Status, detail string)
-	Err   error // what was found out cannot be written down, or be read
+	Err   error // why what was found could not be recorded or read
 }
 
-// Ending is what was done to end an attempt.
+// An Ending is what was done to end an attempt.
 type Ending struct {
 	State
-	Asked bool   // somebody was asked to end it
-	What  string // who, or why nobody was
+	Asked bool   // a request to end it was made
+	What  string // to whom, or why not
 }
 
-// Refusal is the error of a scheduler that answered, and the answer was no.
+// A Refusal is the error of a scheduler that refuses a submission.
 type Refusal interface {
 	error
 	Words() string // the scheduler's own
-	ForNow() bool  // for the number of jobs alone: the same load goes through later
+	ForNow() bool  // only because of the number of jobs: try the same load later
 }
 
 // Unreachable is the error of a scheduler that did not answer.
 type Unreachable interface {
 	error
-	Queued() bool // it was a submission, and may have got through all the same
+	Queued() bool // it was a submission, and the scheduler may have it
 }
 
-// Options are what a backend begins attempts with. Without any it can look
-// after those of other commands.
+// Options are what a backend begins attempts with. The zero value is enough to survey and
+// cancel attempts of other commands.
 type Options struct {
 	Creator
 	Policy study.Policy
-	// Allocation whose nodes attempts take that run beside this command; nil:
-	// they are processes of this machine.
+	// Allocation on whose nodes attached attempts run; nil: on this machine.
 	Allocation *Allocation
 	// Oversubscribe allows more ranks on this machine than there are CPUs for them.
 	Oversubscribe bool
 }
 
-// Names of the backends.
-const (
-	Local = "local" // beside the command that begins the attempt, on this machine or as steps of an allocation
-	Slurm = "slurm" // batch jobs
-)
-
 // backends open each backend, by its name.
-var backends = map[string]func(Options) (Backend, error){
-	Local: func(o Options) (Backend, error) { return NewLocal(o) },
-	Slurm: func(o Options) (Backend, error) { return newSlurm(o) },
-}
+var backends = map[string]func(Options) (Backend, error){}
 
 // Register adds a backend under the name that its attempts record and that a site
 // file's `backend` selects.
@@ -157,7 +173,7 @@ func Register(name string, open func(Options) (Backend, error)) {
 	backends[name] = open
 }
 
-// openBackend is a backend by its name.
+// openBackend opens a backend by its name.
 func openBackend(name string, o Options) (Backend, error) {
 	if err := checkBackend(name); err != nil {
 		return nil, err
@@ -199,7 +215,7 @@ func Partitions(ctx context.Context, site *study.Site) ([]string, error) {
 // siteBackend returns the name of the backend that a site selects.
 func siteBackend(site *study.Site) (string, error) {
 	if site == nil || site.Backend == "" {
-		return Slurm, nil
+		return study.DefaultBackend, nil
 	}
 	if names := schedulerNames(); !slices.Contains(names, site.Backend) {
 		return "", study.Problems{site.Problem("backend", fmt.Sprintf("%q is not a scheduler; valid: %s", site.Backend, strings.Join(names, ", ")))}
@@ -250,22 +266,27 @@ func RecordEnergy(ctx context.Context, states []State) (EnergyQuery, error) {
 	return total, nil
 }
 
-// loads divides what is to do into what a backend begins together.
-func loads(ctx context.Context, b Backend, todo []Todo) ([][]Todo, error) {
+// Loads divides what is to do into what a backend begins together.
+func Loads(ctx context.Context, b Backend, todo []Todo) ([][]Todo, error) {
 	if p, ok := b.(Packer); ok {
 		return p.Loads(ctx, todo)
 	}
 	return each(todo), nil
 }
 
-// keeper is who looks after the attempts of a backend.
+// A keeper opens the backend that looks after attempts.
 type keeper func(name string) (Backend, error)
 
-// anyone looks after the attempts of any backend.
+// anyone is a keeper for attempts of other commands.
 func anyone(name string) (Backend, error) { return openBackend(name, Options{}) }
 
-// beside is a keeper for one who has a backend, and meets attempts of others.
-func beside(b Backend) keeper {
+// SurveyWith is Survey with an open backend, which looks after its own attempts.
+func SurveyWith(ctx context.Context, b Backend, attempts []*Attempt) ([]State, error) {
+	return survey(ctx, knowing(b), attempts)
+}
+
+// knowing returns a keeper that uses an open backend for its own attempts.
+func knowing(b Backend) keeper {
 	return func(name string) (Backend, error) {
 		if name == b.Name() {
 			return b, nil
@@ -274,17 +295,63 @@ func beside(b Backend) keeper {
 	}
 }
 
+// Enclosing reads the allocation that this command is in from its environment, as the
+// first backend does that knows it; nil if the command is in none.
+func Enclosing(getenv func(string) string) (*Allocation, error) {
+	for _, name := range slices.Sorted(maps.Keys(backends)) {
+		b, err := anyone(name)
+		if a, ok := b.(Allocator); ok && err == nil {
+			if found, err := a.Enclosing(getenv); found != nil || err != nil {
+				return found, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// NewCarrier returns what runs attempts inside the allocation of the options.
+func NewCarrier(o Options) (Carrier, error) {
+	b, err := openBackend(o.Allocation.Backend, o)
+	if err != nil {
+		return nil, err
+	}
+	a, ok := b.(Allocator)
+	if !ok {
+		return nil, fmt.Errorf("backend %q runs nothing inside an allocation", b.Name())
+	}
+	return a.Inside(), nil
+}
+
+// names returns the rules for the names in an attempt's records: those of its backend or,
+// for a backend without rules, those of one whose allocations it may use. nil: none.
+func (r *Record) names() NameChecker {
+	b, err := anyone(r.Backend)
+	if c, ok := b.(NameChecker); ok || err != nil || !b.Attached() {
+		return c
+	}
+	for _, name := range slices.Sorted(maps.Keys(backends)) {
+		b, _ := anyone(name)
+		if c, ok := b.(NameChecker); ok {
+			if _, ok := b.(Allocator); ok {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
 // Attached reports whether the attempt ends with the command that began it.
-func (a *Attempt) Attached() bool {
-	b, err := anyone(a.Record.Backend)
+func (a *Attempt) Attached() bool { return a.Record.attached() }
+
+func (r *Record) attached() bool {
+	b, err := anyone(r.Backend)
 	return err == nil && b.Attached()
 }
 
-// begin begins a load of outstanding runs. A refusal by the scheduler is no
-// error: it is the attempts' verdict, in the scheduler's own words.
-// But one for the number of jobs alone is no verdict, and an error: the
-// attempts stay to be handed over again.
-func begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
+// Begin begins a load of outstanding runs. If the scheduler refuses them, its words
+// become the attempts' verdict, and there is no error. A refusal that is only about the
+// number of jobs is an error: the attempts can be submitted again later.
+func Begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
 	begun, err := b.Begin(ctx, load)
 	var refused Refusal
 	if !errors.As(err, &refused) || refused.ForNow() {
@@ -297,10 +364,10 @@ func begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
 	return begun, errors.Join(wrong...)
 }
 
-// Cancel has attempts ended that have not, each by its backend. What would go on
-// without the command that began it is first written down as cancelled, and
-// withdrawn where it has not begun, so that it stays ended whatever becomes of
-// the question to its scheduler. The error is that one did not do it.
+// Cancel ends attempts that have not ended, each by its backend. Attempts that would
+// continue without the command that began them are first recorded as cancelled, and
+// withdrawn if they have not begun, so that they stay cancelled even if the scheduler does
+// not answer.
 func Cancel(ctx context.Context, states []State) ([]Ending, error) {
 	var list []Ending
 	var wrong []error
@@ -339,8 +406,8 @@ func Cancel(ctx context.Context, states []State) ([]Ending, error) {
 	return list, errors.Join(wrong...)
 }
 
-// cancel writes down that the attempt is to end and, if it has not begun, sees
-// to it that it never does.
+// cancel records that the attempt is to end and, if it has not begun, prevents it from
+// ever starting.
 func (a *Attempt) cancel() error {
 	if a.Cancelled == nil {
 		host, err := os.Hostname()
@@ -348,7 +415,7 @@ func (a *Attempt) cancel() error {
 			return err
 		}
 		c := Cancellation{Unix: metrics.Unix(time.Now()), Host: host}
-		if err := writeJSON(a.Run.Cancel(), c, sharedfs.ModeOpen); err != nil {
+		if err := rundir.WriteJSON(a.Run.Cancel(), c, sharedfs.ModeOpen); err != nil {
 			return err
 		}
 		a.Cancelled = &c

@@ -197,7 +197,7 @@ func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, err
 			open = append(open, a)
 		}
 	}
-	surveyed, err := survey(ctx, beside(r.Backend), open)
+	surveyed, err := SurveyWith(ctx, r.Backend, open)
 	r.blind = err != nil
 	var news []State
 	var wrong []error
@@ -311,7 +311,7 @@ func (r *driver) begin(ctx context.Context, l *sharedfs.Lease, states []State, u
 	}
 	last, lastAlive := r.lastJob(states, false), r.lastJob(states, true)
 	o.Left, o.Cancelled = len(todo), r.Choice.Left(states)
-	loads, err := loads(ctx, r.Backend, todo)
+	loads, err := Loads(ctx, r.Backend, todo)
 	if err != nil {
 		return err
 	}
@@ -341,7 +341,7 @@ func (r *driver) begin(ctx context.Context, l *sharedfs.Lease, states []State, u
 		if r.Choice.Policy.Chain && lastAlive != nil {
 			load[0].After = lastAlive.JobID
 		}
-		begun, err := begin(ctx, r.Backend, load)
+		begun, err := Begin(ctx, r.Backend, load)
 		var refused Refusal
 		switch {
 		case errors.As(err, &refused): // for now

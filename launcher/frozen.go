@@ -44,7 +44,7 @@ func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.
 	if len(frozen.Exposed()) > 0 {
 		mode = sharedfs.ModePrivate
 	}
-	return writeJSON(folder.Plan(), frozen, mode)
+	return rundir.WriteJSON(folder.Plan(), frozen, mode)
 }
 
 // Claim makes a folder the study's; see rundir.Study.Claim.

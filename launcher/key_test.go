@@ -110,7 +110,7 @@ func TestPlainPointsAreSealed(t *testing.T) {
 		p := plan.Points[0].Point
 		p.Repeat, p.Own = i+1, study.Own{"api_key": {Value: secret}}
 		run := folder.Run(p.ID, p.Repeat, 1)
-		for path, v := range map[string]any{run.Point(): p, run.Attempt(): Record{ID: run.ID(), Backend: "local"}} {
+		for path, v := range map[string]any{run.Point(): p, run.Attempt(): Record{ID: run.ID(), Backend: "fake-beside"}} {
 			text, err := json.Marshal(v)
 			if err == nil {
 				err = errors.Join(os.MkdirAll(run.Path(), 0o755), os.WriteFile(path, text, 0o644))

@@ -10,7 +10,6 @@ package launcher
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -141,14 +140,6 @@ func Means(name, id string) bool {
 // attemptEnd is what follows a point's name, or a run's, in an attempt's.
 var attemptEnd = regexp.MustCompile(`^(-r\d+)?-a\d+$`)
 
-func writeJSON(path string, v any, mode os.FileMode) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return rundir.WriteFile(path, append(text, '\n'), mode)
-}
-
 // Creator is what the attempts of one command have in common.
 type Creator struct {
 	Folder  rundir.Study
@@ -162,11 +153,11 @@ type Creator struct {
 	// Every is how often the nodes of a run are sampled; 0: never.
 	Every study.Duration
 
-	scripted bool // a batch script starts the programs
+	Scripted bool // a batch script starts the programs; a backend sets it
 }
 
-// as is the site as a point has it.
-func (c Creator) as(p study.Point) *study.Site {
+// SiteOf returns the site as a point's variant changes it.
+func (c Creator) SiteOf(p study.Point) *study.Site {
 	if c.Site == nil {
 		return study.DefaultSite()
 	}
@@ -194,10 +185,10 @@ func (c Creator) Create(t Todo, r Record, extra func(at rundir.Folder, a *Attemp
 		return nil, err
 	}
 	r.ID, r.Partition, r.Exclusive, r.CreatedUnix = final.ID(), t.Partition, t.Exclusive, metrics.Unix(time.Now())
-	site := c.as(t.Point)
+	site := c.SiteOf(t.Point)
 	r.Version, r.Commit, r.Worker, r.Python = c.Version, c.Commit, c.Worker, site.Interpreter(t.Point.Framework)
 	r.SampleEvery = c.Every
-	r.Setting = setting(site, f, c.Key, c.scripted)
+	r.Setting = setting(site, f, c.Key, c.Scripted)
 	if r.Host, err = os.Hostname(); err != nil {
 		return nil, err
 	}
@@ -212,21 +203,21 @@ func (c Creator) Create(t Todo, r Record, extra func(at rundir.Folder, a *Attemp
 		if len(a.Point.Exposed()) > 0 {
 			mode = sharedfs.ModePrivate
 		}
-		if err := writeJSON(at.Point(), a.Point, mode); err != nil {
+		if err := rundir.WriteJSON(at.Point(), a.Point, mode); err != nil {
 			return err
 		}
 		if len(t.Command.Secrets()) > 0 {
-			if err := writeJSON(at.Command(), t.Command, sharedfs.ModePrivate); err != nil {
+			if err := rundir.WriteJSON(at.Command(), t.Command, sharedfs.ModePrivate); err != nil {
 				return err
 			}
 		}
 		if len(t.Own.Secrets()) > 0 {
-			if err := writeJSON(at.Parameters(), t.Own, sharedfs.ModePrivate); err != nil {
+			if err := rundir.WriteJSON(at.Parameters(), t.Own, sharedfs.ModePrivate); err != nil {
 				return err
 			}
 		}
 		if list := site.Secrets(); len(list) > 0 { // so that records can be kept without them
-			if err := writeJSON(at.Secrets(), list, sharedfs.ModePrivate); err != nil {
+			if err := rundir.WriteJSON(at.Secrets(), list, sharedfs.ModePrivate); err != nil {
 				return err
 			}
 		}
@@ -236,10 +227,10 @@ func (c Creator) Create(t Todo, r Record, extra func(at rundir.Folder, a *Attemp
 		if a.Record.Own, err = copyOwn(t.Files, at.Own()); err != nil {
 			return err
 		}
-		if err := writeJSON(at.Attempt(), a.Record, sharedfs.ModeOpen); err != nil {
+		if err := rundir.WriteJSON(at.Attempt(), a.Record, sharedfs.ModeOpen); err != nil {
 			return err
 		}
-		if err := rundir.WriteFile(at.Nonce(), []byte(randomHex(16)+"\n"), sharedfs.ModePrivate); err != nil {
+		if err := rundir.WriteFile(at.Nonce(), []byte(Token(16)+"\n"), sharedfs.ModePrivate); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(at.Events(), sharedfs.ModeFolder); err != nil {
@@ -271,7 +262,8 @@ func Worker(given string) (string, error) {
 	return path, nil
 }
 
-func randomHex(bytes int) string {
+// Token returns a random name, two hexadecimal digits for each byte.
+func Token(bytes int) string {
 	b := make([]byte, bytes)
 	if _, err := rand.Read(b); err != nil {
 		panic(err) // crypto/rand does not fail on Linux
@@ -279,10 +271,10 @@ func randomHex(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// supervise are the arguments of scalebench-worker that start the supervisor
-// of a rank. Without a run folder it is the one that the batch script exports,
-// and the interpreter the one of that run's record.
-func supervise(run rundir.Folder, r Record) []string {
+// Supervise returns the arguments of scalebench-worker that start the supervisor of a
+// rank. Without a run folder, the supervisor takes the folder that the batch script
+// exports, and the interpreter from that run's record.
+func Supervise(run rundir.Folder, r Record) []string {
 	arguments := []string{"run"}
 	if run != "" {
 		arguments = append(arguments, "--dir", run.Path())

@@ -41,7 +41,7 @@ workers = [1]
 		t.Fatal(err)
 	}
 	folder := rundir.OpenStudy(dir, "s")
-	a, err := Creator{Folder: folder}.Create(Todo{Planned: plan.Points[0], Number: 1}, Record{Backend: Local}, nil)
+	a, err := Creator{Folder: folder}.Create(Todo{Planned: plan.Points[0], Number: 1}, Record{Backend: "fake-beside"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ workers = [1]
 	if err := os.Remove(filepath.Join(dir, "net.py")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Creator{Folder: folder}).Create(Todo{Planned: plan.Points[0], Number: 2}, Record{Backend: Local}, nil); err == nil {
+	if _, err := (Creator{Folder: folder}).Create(Todo{Planned: plan.Points[0], Number: 2}, Record{Backend: "fake-beside"}, nil); err == nil {
 		t.Error("an attempt is made without the file that it needs")
 	}
 }

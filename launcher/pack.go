@@ -1,22 +1,9 @@
 package launcher
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/launcher/trust"
-	"github.com/scalebench/scalebench/metrics/sharedfs"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 // A pack is one batch script for several attempts, as a job array or within
@@ -35,18 +22,20 @@ type Member struct {
 	Index   int    `json:"index"`   // line of the list, from 0; the array's task
 }
 
-// shared reports whether a job serves other attempts too, one after the other.
-func (r Record) shared() bool { return r.Pack != nil && r.Pack.Packing == study.PackAllocation }
+// SharesJob reports whether a job serves other attempts too, one after the other.
+func (r Record) SharesJob() bool {
+	return r.Pack != nil && r.Pack.Packing == study.PackAllocation
+}
 
-// task is the number of the attempt's task in a job array, -1 outside of one.
-func (r Record) task() int {
+// ArrayTask returns the number of the attempt's task in a job array, -1 outside of one.
+func (r Record) ArrayTask() int {
 	if r.Pack != nil && r.Pack.Packing == study.PackArray {
 		return r.Pack.Index
 	}
 	return -1
 }
 
-// Script is the batch script that serves the attempt.
+// Script returns the path of the batch script that serves the attempt.
 func (a *Attempt) Script() string {
 	if m := a.Record.Pack; m != nil {
 		return a.Run.Pack(m.Name).Script()
@@ -54,279 +43,10 @@ func (a *Attempt) Script() string {
 	return a.Run.Script()
 }
 
-// of is the attempt's own part of what sbatch answered to its pack.
-func (m Member) of(answer Submission) *Submission {
+// Submission returns the member's own part of the scheduler's answer to its pack.
+func (m Member) Submission(answer Submission) *Submission {
 	if m.Packing == study.PackArray {
 		answer.JobID = fmt.Sprintf("%s_%d", answer.JobID, m.Index)
 	}
 	return &answer
-}
-
-// Loads divides what is to do into what is handed over together. Points in an
-// array ask Slurm for the same; points in an allocation go to the same
-// partition. Within a load the order stays the policy's, since runs that follow
-// one another are compared with one another. One script sets up one variant of
-// the site. What is alone is a job like any other.
-func (b *SlurmBackend) Loads(ctx context.Context, todo []Todo) ([][]Todo, error) {
-	var loads [][]Todo
-	open := map[string]int{} // the load that takes more with this key
-	for _, t := range todo {
-		key, most := "", 0
-		switch {
-		case t.Again != nil && t.Again.Record.Pack != nil:
-			key = "again " + t.Again.Record.Pack.Name
-		case t.Again != nil:
-		case b.packing == study.PackArray:
-			var err error
-			if most, err = b.maxArray(ctx); err != nil {
-				return nil, err
-			}
-			if key, err = b.shape(t); err != nil {
-				return nil, err
-			}
-		case b.packing == study.PackAllocation:
-			key = fmt.Sprintf("partition %s variant %s", t.Partition, t.Point.Variant)
-		}
-		i, ok := open[key]
-		if key == "" || !ok || most > 0 && len(loads[i]) >= most {
-			i = len(loads)
-			loads = append(loads, nil)
-			open[key] = i
-		}
-		loads[i] = append(loads[i], t)
-	}
-	return loads, nil
-}
-
-// maxArray is how many tasks an array may have, asked once a command.
-func (b *SlurmBackend) maxArray(ctx context.Context) (int, error) {
-	if b.arraySize == 0 {
-		var err error
-		if b.arraySize, err = b.Client.MaxArraySize(ctx); err != nil {
-			return 0, err
-		}
-	}
-	return b.arraySize, nil
-}
-
-// shape is what a run asks Slurm for, in words; equal for runs that can be
-// tasks of one array.
-func (b *SlurmBackend) shape(t Todo) (string, error) {
-	a := b.Draft(t.Planned)
-	a.Record.Exclude = t.Exclude
-	s, err := b.Script(t.Planned, a)
-	s.JobName, s.StepName, s.Output = "", "", ""
-	return fmt.Sprint("shape ", t.Point.Variant, " ", s.Directives(), s.StepOptions()), err
-}
-
-// beginPack writes the attempts of a load down, then their pack, and submits
-// it. An attempt that another command was first to begin is left to it.
-func (b *SlurmBackend) beginPack(ctx context.Context, load []Todo) ([]*Attempt, error) {
-	attempts, err := b.members(load)
-	if err != nil {
-		return nil, err
-	}
-	member := attempts[0].Record.Pack
-	pack := b.Folder.Pack(member.Name)
-	if load[0].Again != nil { // written by an earlier command, or by whom?
-		if err := trust.Tree(pack.Path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		for _, a := range attempts {
-			if err := trust.Tree(a.Run.Path()); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if _, err := os.Stat(pack.Script()); errors.Is(err, fs.ErrNotExist) {
-		err := pack.Create(func(at rundir.Pack) error {
-			script, list, err := b.packed(*member, attempts)
-			if err != nil {
-				return err
-			}
-			var text bytes.Buffer
-			if err := b.render(&text, script); err != nil {
-				return err
-			}
-			return errors.Join(rundir.WriteFile(at.File(slurm.ListName), list, sharedfs.ModeOpen), rundir.WriteFile(at.Script(), text.Bytes(), sharedfs.ModeScript))
-		})
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
-	}
-	answer, err := b.sbatch(ctx, pack.Script(), attempts[0].Record.JobName, load[0].After)
-	if err != nil {
-		return attempts, err
-	}
-	for _, a := range attempts {
-		a.Submission = a.Record.Pack.of(*answer)
-	}
-	return attempts, writeJSON(pack.Job(), answer, sharedfs.ModeOpen)
-}
-
-// members are the attempts of a load's pack: new ones, or all that an earlier
-// command wrote down for it, whatever became of the plan since.
-func (b *SlurmBackend) members(load []Todo) ([]*Attempt, error) {
-	var attempts []*Attempt
-	if again := load[0].Again; again != nil {
-		all, err := Attempts(b.Folder)
-		for _, a := range all {
-			if a.Record.Pack != nil && a.Record.Pack.Name == again.Record.Pack.Name && a.Verdict == nil {
-				attempts = append(attempts, a)
-			}
-		}
-		if len(attempts) == 0 { // what cannot be read says why
-			return nil, errors.Join(fmt.Errorf("the attempts of %s are gone", again.Record.Pack.Name), err)
-		}
-		return attempts, nil
-	}
-	name := b.packing + "-" + randomHex(4)
-	exclusive := slices.ContainsFunc(load, func(t Todo) bool { return t.Exclusive })
-	for _, t := range load {
-		t.Exclusive = exclusive // one job, whose nodes are shared for all of its runs or for none
-		r := b.record(t, name)
-		r.Pack = &Member{Name: name, Packing: b.packing, Index: len(attempts)}
-		a, err := b.Create(t, r, nil)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		attempts = append(attempts, a)
-	}
-	if len(attempts) == 0 {
-		return nil, fs.ErrExist
-	}
-	return attempts, nil
-}
-
-// packed is the script of a pack and its list. It asks for what the largest
-// run needs; within an allocation for as long as all need one after the other,
-// as far as the partition allows. What then finds no time stays outstanding.
-func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []byte, error) {
-	var whole slurm.Script
-	var exclude []string
-	for _, a := range attempts {
-		exclude = append(exclude, a.Record.Exclude...)
-	}
-	slices.Sort(exclude)
-	exclude = slices.Compact(exclude)
-
-	last := slices.MaxFunc(attempts, func(a, b *Attempt) int { return a.Record.Pack.Index - b.Record.Pack.Index })
-	steps := make([]slurm.Step, last.Record.Pack.Index+1)
-	cpus, total := 0, warning // so that the last run is not warned within its own time
-	for _, a := range attempts {
-		one := *a
-		one.Record.Exclude = exclude
-		p := study.Planned{Point: a.Point, Partition: a.Record.Partition, Exclusive: a.Record.Exclusive}
-		s, err := b.Script(p, &one)
-		if err != nil {
-			return whole, nil, err
-		}
-		step := slurm.Step{RunDir: s.RunDir, Nodes: s.Nodes, TasksPerNode: s.TasksPerNode, CPUsPerTask: s.CPUsPerTask,
-			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind, MPI: s.MPI, Name: s.StepName}
-		if m.Packing == study.PackAllocation {
-			step.Time = s.Time
-		}
-		steps[a.Record.Pack.Index] = step
-		cpus, total = max(cpus, s.TasksPerNode*s.CPUsPerTask), min(total+s.Time, time.Duration(study.MaxDuration))
-		if whole.JobName == "" {
-			whole = s
-			continue
-		}
-		whole.Nodes, whole.TasksPerNode = max(whole.Nodes, s.Nodes), max(whole.TasksPerNode, s.TasksPerNode)
-		whole.GPUsPerNode, whole.MemoryPerNodeMB = max(whole.GPUsPerNode, s.GPUsPerNode), max(whole.MemoryPerNodeMB, s.MemoryPerNodeMB)
-		whole.GPUType = first(whole.GPUType, s.GPUType)
-		whole.Exclusive = whole.Exclusive || s.Exclusive
-		if whole.Stage == nil { // what a run needs it finds out itself
-			whole.Stage, whole.Container = s.Stage, s.Container
-		}
-	}
-	pack := b.Folder.Pack(m.Name)
-	whole.Pack = &slurm.Pack{Dir: pack.Path(), Runs: len(steps), Array: m.Packing == study.PackArray}
-	if whole.Pack.Array {
-		whole.Pack.Limit = b.limits.InFlight
-	} else {
-		whole.CPUsPerTask = (cpus + whole.TasksPerNode - 1) / whole.TasksPerNode
-		whole.Time = total
-		if most := time.Duration(partition(b.as(attempts[0].Point), attempts[0].Record.Partition).MaxTime); most > 0 {
-			whole.Time = min(total, most)
-		}
-	}
-	if whole.Stage != nil { // for as long as the pack may take
-		stage, unstage := staging(b.as(attempts[0].Point).Stage, whole.JobName, whole.Time)
-		whole.Stage = append([]string{b.Worker}, stage...)
-		if unstage != nil {
-			whole.Unstage = append([]string{b.Worker}, unstage...)
-		}
-	}
-	whole.RunDir, whole.Output = "", pack.JobLog()
-	whole.Command = append([]string{b.Worker}, supervise("", attempts[0].Record)...)
-	list, err := slurm.List(steps)
-	return whole, list, err
-}
-
-// usualArraySize is Slurm's default of MaxArraySize.
-const usualArraySize = 1001
-
-// Drafts hands the batch scripts of a plan, and the lists of packs, to write, one at a
-// time: the scripts of 10,000 points take 100 MB.
-func (b *SlurmBackend) Drafts(plan *study.Plan, write func(name string, text []byte) error) error {
-	b.arraySize = usualArraySize // no cluster need be there to ask
-	var todo []Todo
-	for _, p := range plan.Points {
-		todo = append(todo, Todo{Planned: p, Number: 1})
-	}
-	loads, err := b.Loads(context.Background(), todo)
-	if err != nil {
-		return err
-	}
-	for i, load := range loads {
-		var attempts []*Attempt
-		for j, t := range load {
-			a := b.Draft(t.Planned)
-			if len(load) > 1 {
-				a.Record.Pack = &Member{Name: fmt.Sprintf("%s-draft%d", b.packing, i+1), Packing: b.packing, Index: j}
-				a.Record.JobName = b.packName(a.Record.Pack.Name)
-			}
-			attempts = append(attempts, a)
-		}
-		var text bytes.Buffer
-		name := attempts[0].Run.Name()
-		var err error
-		if m := attempts[0].Record.Pack; m != nil {
-			name = m.Name
-			var script slurm.Script
-			var list []byte
-			if script, list, err = b.packed(*m, attempts); err == nil {
-				err = b.render(&text, script)
-			}
-			if err == nil {
-				if err := write(name+".list", list); err != nil {
-					return err
-				}
-			}
-		} else {
-			err = b.Render(&text, load[0].Planned, attempts[0])
-		}
-		if err != nil {
-			return fmt.Errorf("the batch script of %s: %w", name, err)
-		}
-		if err := write(name+".sh", text.Bytes()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// packName is a pack's job name, which no other job has.
-func (b *SlurmBackend) packName(name string) string {
-	return filepath.Base(b.Folder.Path()) + "/" + name
-}
-
-// afterJob is what a dependency names: the whole of a job array.
-func afterJob(id string) string {
-	array, _, _ := strings.Cut(id, "_")
-	return array
 }

@@ -265,11 +265,11 @@ func suspects(nodes, silent []string, detail string) ([]string, string) {
 	}
 	switch {
 	case len(nodes) == 1:
-		return nodes, because(nodes[0]+" failed", detail)
+		return nodes, WithReason(nodes[0]+" failed", detail)
 	case len(list) == 0 || len(list) == len(nodes):
-		return nodes, because("which of its nodes failed is not known: "+strings.Join(nodes, ", "), detail)
+		return nodes, WithReason("which of its nodes failed is not known: "+strings.Join(nodes, ", "), detail)
 	case len(list) == 1:
-		return list, because(list[0]+" failed: its processes recorded no end, those of the other nodes did", detail)
+		return list, WithReason(list[0]+" failed: its processes recorded no end, those of the other nodes did", detail)
 	}
-	return list, because("one or more of these nodes failed; their processes recorded no end: "+strings.Join(list, ", "), detail)
+	return list, WithReason("one or more of these nodes failed; their processes recorded no end: "+strings.Join(list, ", "), detail)
 }

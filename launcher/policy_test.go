@@ -5,21 +5,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/slurm"
 )
 
-// tried is the state of an attempt at repeat r of the point "p" by Slurm.
+// tried is the state of an attempt at repeat r of the point "p" in a job of the fake scheduler.
 func tried(repeat, number int, status metrics.Status) State {
 	p := study.Point{ID: "p", Repeat: repeat}
 	a := &Attempt{Run: rundir.OpenStudy("runs", "s").Run(p.ID, repeat, number), Number: number, Point: p,
-		Record: Record{Backend: Slurm}, Submission: &Submission{JobID: "1"}}
+		Record: Record{Backend: "fake"}, Submission: &Submission{JobID: "1"}}
 	return State{Attempt: a, Status: status}
 }
 
@@ -290,21 +288,5 @@ func TestSuspects(t *testing.T) {
 	s.Verdict = &Verdict{FailedNodes: []string{"node2"}}
 	if got := failedNodes([]State{s}); !slices.Equal(got, []string{"node2"}) {
 		t.Errorf("kept away from %q, want node2 alone", got)
-	}
-}
-
-// A job that Slurm may start again has not ended with its node.
-func TestJudgeRequeue(t *testing.T) {
-	now := time.Now()
-	e := jobEvidence{evidence: evidence{Ranks: 1, Now: now}, Submitted: true, Asked: true, Requeue: true}
-	for _, state := range []slurm.State{slurm.NodeFail, slurm.Preempted} {
-		e.Job = &slurm.Job{State: state, End: now.Add(-time.Second)}
-		if status, _ := judgeJob(e); status != metrics.Requeued {
-			t.Errorf("%s a second ago is %s", state, status)
-		}
-		e.Job.End = now.Add(-time.Hour)
-		if status, _ := judgeJob(e); !status.Terminal() || status == metrics.Requeued {
-			t.Errorf("%s an hour ago is %s", state, status)
-		}
 	}
 }

@@ -24,13 +24,13 @@ func TestProgressOf(t *testing.T) {
 		return Attempt{Record: Record{Backend: backend}, Verdict: &Verdict{Status: status}}
 	}
 	add("never")
-	add("waits", Attempt{Record: Record{Backend: "slurm"}})
-	add("retried", ended("slurm", metrics.Failed), Attempt{Record: Record{Backend: "slurm"}})
-	add("done", ended("slurm", metrics.Failed), ended("slurm", metrics.Done))
-	add("failed", ended("slurm", metrics.Lost), ended("slurm", metrics.NodeFailed))
-	add("cancelled", ended("slurm", metrics.Cancelled))
-	add("being cancelled", Attempt{Record: Record{Backend: "slurm"}, Cancelled: &Cancellation{}})
-	add("here", ended("local", metrics.Failed))
+	add("waits", Attempt{Record: Record{Backend: "fake"}})
+	add("retried", ended("fake", metrics.Failed), Attempt{Record: Record{Backend: "fake"}})
+	add("done", ended("fake", metrics.Failed), ended("fake", metrics.Done))
+	add("failed", ended("fake", metrics.Lost), ended("fake", metrics.NodeFailed))
+	add("cancelled", ended("fake", metrics.Cancelled))
+	add("being cancelled", Attempt{Record: Record{Backend: "fake"}, Cancelled: &Cancellation{}})
+	add("here", ended("fake-beside", metrics.Failed))
 	got := ProgressOf(plan, attempts)
 	if want := (Progress{Unbegun: 1, Underway: 2, Ended: 3, Cancelled: 2, EndedHere: 1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)

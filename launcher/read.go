@@ -15,7 +15,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 // maxPlan is how large a plan may be, in bytes: some KB for each of its runs.
@@ -154,7 +153,7 @@ func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 			return nil, err
 		}
 		if ok {
-			a.Submission = m.of(answer)
+			a.Submission = m.Submission(answer)
 		}
 	}
 	if ok, err := readJSON(e.Run, e.Run.Cancel(), &a.Cancelled); err != nil || !ok {
@@ -191,7 +190,7 @@ func (a *Attempt) check(e rundir.Attempt) error {
 	if err := metrics.CheckUnix(r.CreatedUnix); err != nil {
 		return fmt.Errorf("%s: created_unix: %w", e.Run.Attempt(), err)
 	}
-	if err := r.checkSlurm(); err != nil {
+	if err := r.checkNames(); err != nil {
 		return fmt.Errorf("%s: %w", e.Run.Attempt(), err)
 	}
 	if r.PID < 0 || r.PID > metrics.MaxRanks {
@@ -203,25 +202,33 @@ func (a *Attempt) check(e rundir.Attempt) error {
 	return nil
 }
 
-// checkSlurm returns an error for a record with which Slurm's commands cannot be asked, or
-// would be asked about other jobs too.
-func (r *Record) checkSlurm() error {
-	if r.Backend == Slurm || r.JobName != "" {
-		if err := slurm.CheckJobName(r.JobName); err != nil {
+// checkNames returns an error for a record with which the scheduler's commands cannot be
+// asked, or would be asked about other jobs too.
+func (r *Record) checkNames() error {
+	names := r.names()
+	if names == nil {
+		return nil
+	}
+	if !r.attached() || r.JobName != "" {
+		if err := names.CheckJobName(r.JobName); err != nil {
 			return fmt.Errorf("job_name: %w", err)
 		}
 	}
 	if r.Allocation != "" {
-		if err := slurm.CheckJobID(r.Allocation); err != nil {
+		if err := names.CheckJobID(r.Allocation); err != nil {
 			return fmt.Errorf("allocation: %w", err)
 		}
 	}
-	return checkNodes("exclude", r.Exclude)
+	return r.checkNodes("exclude", r.Exclude)
 }
 
-func checkNodes(key string, nodes []string) error {
+func (r *Record) checkNodes(key string, nodes []string) error {
+	names := r.names()
 	for _, node := range nodes {
-		if err := slurm.CheckNode(node); err != nil {
+		if names == nil {
+			break
+		}
+		if err := names.CheckNode(node); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
@@ -229,14 +236,15 @@ func checkNodes(key string, nodes []string) error {
 }
 
 // checkJob checks a job's id and cluster, either of which may be "".
-func checkJob(id, cluster string) error {
-	if id != "" {
-		if err := slurm.CheckJobID(id); err != nil {
+func (r *Record) checkJob(id, cluster string) error {
+	names := r.names()
+	if id != "" && names != nil {
+		if err := names.CheckJobID(id); err != nil {
 			return fmt.Errorf("the job's id: %w", err)
 		}
 	}
-	if cluster != "" {
-		if err := slurm.CheckCluster(cluster); err != nil {
+	if cluster != "" && names != nil {
+		if err := names.CheckCluster(cluster); err != nil {
 			return fmt.Errorf("the job's cluster: %w", err)
 		}
 	}
@@ -249,9 +257,9 @@ const maxMembers = 100_000
 // checkEnd is check for what came to the folder later.
 func (a *Attempt) checkEnd() error {
 	if s := a.Submission; s != nil {
-		err := checkJob(s.JobID, s.Cluster)
+		err := a.Record.checkJob(s.JobID, s.Cluster)
 		if err == nil && s.After != "" {
-			err = checkJob(s.After, "")
+			err = a.Record.checkJob(s.After, "")
 		}
 		if err == nil && s.JobID == "" {
 			err = errors.New("job_id is missing")
@@ -275,11 +283,11 @@ func (a *Attempt) checkEnd() error {
 	if !v.Status.Terminal() {
 		return fmt.Errorf("%s: status %q is not one that a run ends with", a.Run.State(), v.Status)
 	}
-	if err := checkNodes("failed_nodes", v.FailedNodes); err != nil {
+	if err := a.Record.checkNodes("failed_nodes", v.FailedNodes); err != nil {
 		return fmt.Errorf("%s: %w", a.Run.State(), err)
 	}
 	if v.Job != nil {
-		if err := checkJob(v.Job.ID, v.Job.Cluster); err != nil {
+		if err := a.Record.checkJob(v.Job.ID, v.Job.Cluster); err != nil {
 			return fmt.Errorf("%s: %w", a.Run.State(), err)
 		}
 		for _, t := range []float64{v.Job.SubmitUnix, v.Job.StartUnix, v.Job.EndUnix} {

@@ -30,5 +30,5 @@ func Remark(run rundir.Folder, r metrics.Remarks) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	return writeJSON(run.Remarks(), r, sharedfs.ModeOpen)
+	return rundir.WriteJSON(run.Remarks(), r, sharedfs.ModeOpen)
 }

@@ -39,7 +39,7 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			if status != "" {
-				if err := writeJSON(run(i+1).State(), Verdict{Status: status}, 0o644); err != nil {
+				if err := rundir.WriteJSON(run(i+1).State(), Verdict{Status: status}, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}

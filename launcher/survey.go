@@ -111,10 +111,10 @@ func judge(a *Attempt, f Finding) (State, error) {
 	return s, nil
 }
 
-// since is the present by the clock that wrote a time into a record: the age of
-// the record, by the file server's clock, is added to the time in it. The clock
-// of this host may be another, or have been set since.
-func (a *Attempt) since(record string, then float64) time.Time {
+// Since returns the present by the clock that wrote a time into a record: that time plus
+// the age of the record by the file server's clock. The clock of this host may differ, or
+// have been set since.
+func (a *Attempt) Since(record string, then float64) time.Time {
 	age, err := sharedfs.Age(record, a.Run.Path())
 	if err != nil {
 		return time.Now()
@@ -125,7 +125,7 @@ func (a *Attempt) since(record string, then float64) time.Time {
 // Submitted records the scheduler's answer to the submission of the attempt.
 func (a *Attempt) Submitted(answer Submission) error {
 	a.Submission = &answer
-	return writeJSON(a.Run.Job(), answer, sharedfs.ModeOpen)
+	return rundir.WriteJSON(a.Run.Job(), answer, sharedfs.ModeOpen)
 }
 
 // RecordedJob returns what the run folder says of the attempt's job; nil if it says
@@ -143,7 +143,7 @@ func (a *Attempt) RecordedJob() *metrics.Job {
 
 // conclude writes the last word on an attempt down.
 func (a *Attempt) conclude(v Verdict) error {
-	if err := writeJSON(a.Run.State(), v, 0o644); err != nil {
+	if err := rundir.WriteJSON(a.Run.State(), v, 0o644); err != nil {
 		return err
 	}
 	a.Verdict = &v
@@ -163,7 +163,7 @@ func (s State) Selectable() metrics.Run {
 	run := selectable(s.Point, s.Run)
 	run.ID, run.Attempt, run.CreatedUnix = s.Record.ID, s.Number, s.Record.CreatedUnix
 	run.Status, run.Detail, run.Job = s.Status, s.Detail, s.Job
-	if s.Record.Backend == Slurm {
+	if !s.Attached() {
 		run.Parameters[measure.ExclusiveKey] = s.Record.Exclusive // the study may leave it out
 	}
 	return run

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -155,57 +154,6 @@ func TestTracesOfABrokenExitRecord(t *testing.T) {
 	if _, err := ReadTraces(run); err == nil || !strings.Contains(err.Error(), run.Exit(0)) {
 		t.Errorf("%v does not name the file", err)
 	}
-}
-
-func TestProcessStart(t *testing.T) {
-	first, second := processStart(os.Getpid()), processStart(os.Getpid())
-	if first == "" || first != second {
-		t.Error("this process has no start time")
-	}
-	if got := processStart(1 << 30); got != "" {
-		t.Errorf("no process began at %q", got)
-	}
-}
-
-// A pid is looked up where it holds, which the host's name alone does not say.
-func TestDrives(t *testing.T) {
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
-	me := Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: worker.PIDSpace()}
-	boot, namespace, _ := strings.Cut(me.PIDSpace, " ")
-	if len(boot) != 36 || !strings.HasPrefix(namespace, "pid:[") {
-		t.Fatalf("place %q, want a boot id and a pid namespace", me.PIDSpace)
-	}
-	for name, c := range map[string]struct {
-		change       func(r *Record)
-		alive, known bool
-	}{
-		"this process":                      {func(r *Record) {}, true, true},
-		"this process, the host renamed":    {func(r *Record) { r.Host = "x" }, true, true},
-		"a process that is gone":            {func(r *Record) { r.PIDStart = boot + " 1" }, false, true},
-		"another host of this name":         {func(r *Record) { r.PIDSpace = strings.Repeat("0", 36) + " " + namespace }, false, false},
-		"another container of this name":    {func(r *Record) { r.PIDSpace = boot + " pid:[1]" }, false, false},
-		"a host whose kernel does not tell": {func(r *Record) { r.PIDSpace = "" }, false, false},
-	} {
-		r := me
-		c.change(&r)
-		if alive, known := drives(r); alive != c.alive || known != c.known {
-			t.Errorf("%s: alive %v, known %v", name, alive, known)
-		}
-	}
-}
-
-// runIn is a run folder that a job has claimed.
-func runIn(t *testing.T, dir, job string) rundir.Folder {
-	t.Helper()
-	run := rundir.Folder(dir)
-	claim(t, run, 0)
-	if err := os.WriteFile(run.Claim(0)+"/job_id", []byte(job+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return run
 }
 
 // One last line of a few slow steps does not decide the rate that status shows.

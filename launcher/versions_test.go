@@ -16,7 +16,7 @@ func TestOutdatedIsBegunAgain(t *testing.T) {
 	p := study.Planned{Point: study.Point{ID: "p", Repeat: 1}}
 	state := func(number int, status metrics.Status) State {
 		run := rundir.OpenStudy("runs", "s").Run("p", 1, number)
-		return State{Attempt: &Attempt{Run: run, Number: number, Point: p.Point, Record: Record{Backend: Local}}, Status: status}
+		return State{Attempt: &Attempt{Run: run, Number: number, Point: p.Point, Record: Record{Backend: "fake-beside"}}, Status: status}
 	}
 	old := map[rundir.Folder]bool{state(1, metrics.Done).Run: true}
 	for _, test := range []struct {

@@ -34,10 +34,10 @@ func TestNewBackend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const after = "\t\"github.com/urfave/cli/v2\"\n"
-	line := after + "\n\t_ \"github.com/scalebench/scalebench/launcher/memory\"\n"
+	const after = "\t_ \"github.com/scalebench/scalebench/launcher/backend/local\"\n"
+	line := after + "\t_ \"github.com/scalebench/scalebench/launcher/backend/memory\"\n"
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
-		filepath.Join(root, "launcher/memory/memory.go"): write("memory.go", string(text)),
+		filepath.Join(root, "launcher/backend/memory/memory.go"): write("memory.go", string(text)),
 		target: write("main.go", strings.Replace(string(program), after, line, 1)),
 	}})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/backend/local"
 	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -134,7 +135,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	t.Notes = append(append(t.Notes, lengths...), in.summary(len(t.Rows)))
 	t.Notes = append(t.Notes, in.outdated...)
 	if _, err := exec.LookPath("sbatch"); err != nil {
-		if unused := launcher.Unused(w.study); len(unused) > 0 {
+		if unused := local.Unused(w.study); len(unused) > 0 {
 			t.Notes = append(t.Notes, "this host has no Slurm, and `run` does not use "+strings.Join(unused, ", "))
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 type doctorOptions struct {
@@ -80,7 +79,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var gone *slurm.UnreachableError
+	var gone launcher.Unreachable
 	if errors.As(err, &gone) {
 		f := cluster.Finding{Check: "scheduler", Verdict: cluster.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
 		if w.site.File == "" {
@@ -89,7 +88,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 			err = nil
 		} else {
 			err = &schedulerError{err: err, hint: "Nothing is left behind; repeat the command later."}
-			if gone.MaybeQueued {
+			if gone.Queued() {
 				err = &schedulerError{err: gone, hint: "A probe job (scalebench-doctor-…) may be in the queue anyway. It ends by itself within minutes of starting; `squeue --me` shows it."}
 			}
 		}
@@ -167,11 +166,11 @@ func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctor
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	jobs, ok := backend.(*launcher.SlurmBackend)
+	examiner, ok := backend.(cluster.Examiner)
 	if !ok {
 		return []cluster.Finding{{Check: "scheduler", Subject: backend.Name(), Verdict: cluster.NotTested, Found: "doctor has no checks for this backend"}}, nil
 	}
-	return cluster.Cluster{Backend: jobs, Plan: w.plan, Runs: runs, Wait: o.timeout, NoJob: o.noJob, Note: s.note}.Check(ctx)
+	return examiner.Examine(ctx, cluster.Examination{Plan: w.plan, Runs: runs, Wait: o.timeout, NoJob: o.noJob, Note: s.note})
 }
 
 func place(dir string) cluster.Place {

@@ -14,7 +14,7 @@ import (
 var changeClasses = []class{
 	{name: "worker replaced", fire: workerReplaced, lane: onCluster},
 	{name: "study edited", fire: studyEdited, lane: onCluster},
-	{name: "runs folder moved", fire: runsMoved, lane: local},
+	{name: "runs folder moved", fire: runsMoved, lane: onThisHost},
 	{name: "runs folder moved under jobs", fire: runsMovedUnderJobs, lane: onCluster},
 }
 

@@ -68,7 +68,7 @@ func (tr *trial) check() findings {
 			f.rightFigures(tr.run, a)
 		}
 	}
-	if tr.class.lane != local {
+	if tr.class.lane != onThisHost {
 		if left, err := tr.emptied(); err != nil {
 			f.other = append(f.other, fmt.Sprintf("%v: %+v is left behind", err, left))
 		}
@@ -80,7 +80,7 @@ func (tr *trial) check() findings {
 // attempts are those in the trial's run folders.
 func (tr *trial) attempts(f *findings) []*launcher.Attempt {
 	list, err := launcher.Attempts(tr.folder())
-	if err != nil && tr.class.lane != local { // beside what is hostile only
+	if err != nil && tr.class.lane != onThisHost { // beside what is hostile only
 		f.lost = append(f.lost, err.Error())
 	}
 	return list

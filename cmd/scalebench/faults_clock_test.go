@@ -13,9 +13,9 @@ import (
 )
 
 var clockClasses = []class{
-	{name: "clock stepped under run", fire: clockStepped, lane: local},
+	{name: "clock stepped under run", fire: clockStepped, lane: onThisHost},
 	{name: "clock stepped under submit", fire: clockStepped, lane: onCluster},
-	{name: "file times wrong", fire: fileTimesWrong, lane: local},
+	{name: "file times wrong", fire: fileTimesWrong, lane: onThisHost},
 }
 
 // steppedClock is the variable from which the programs that buildStepped makes

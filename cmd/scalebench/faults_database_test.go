@@ -16,8 +16,8 @@ import (
 
 var databaseClasses = []class{
 	{name: "database locked", fire: databaseLocked, lane: onCluster},
-	{name: "database damaged or foreign", fire: databaseDamaged, lane: local},
-	{name: "disk full while collecting", fire: databaseDiskFull, lane: local},
+	{name: "database damaged or foreign", fire: databaseDamaged, lane: onThisHost},
+	{name: "disk full while collecting", fire: databaseDiskFull, lane: onThisHost},
 }
 
 func (tr *trial) database() string { return filepath.Join(tr.dir, "scalebench.db") }

@@ -13,8 +13,8 @@ import (
 )
 
 var hostileClasses = []class{
-	{name: "hostile run folder", fire: hostileFolder, lane: local},
-	{name: "hostile study folder", fire: hostileStudy, lane: local},
+	{name: "hostile run folder", fire: hostileFolder, lane: onThisHost},
+	{name: "hostile study folder", fire: hostileStudy, lane: onThisHost},
 }
 
 // obstacles are what may stand where a file is expected.

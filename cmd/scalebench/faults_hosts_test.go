@@ -13,7 +13,7 @@ import (
 )
 
 var hostClasses = []class{
-	{name: "two hosts with other clocks", fire: twoHosts, lane: local},
+	{name: "two hosts with other clocks", fire: twoHosts, lane: onThisHost},
 }
 
 // twoHosts has two hosts carry out the study at once, look at it and collect it: of

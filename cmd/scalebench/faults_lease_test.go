@@ -14,10 +14,10 @@ import (
 )
 
 var leaseClasses = []class{
-	{name: "lease in a strange state", fire: leaseStrange, lane: local},
-	{name: "lease of a killed holder", fire: leaseOfKilled, lane: local},
-	{name: "command stopped past its lease", fire: leaseSlept, lane: local},
-	{name: "several commands at once", fire: severalCommands, lane: local},
+	{name: "lease in a strange state", fire: leaseStrange, lane: onThisHost},
+	{name: "lease of a killed holder", fire: leaseOfKilled, lane: onThisHost},
+	{name: "command stopped past its lease", fire: leaseSlept, lane: onThisHost},
+	{name: "several commands at once", fire: severalCommands, lane: onThisHost},
 }
 
 // nobody is an ordinary user.

@@ -10,9 +10,9 @@ import (
 )
 
 var limitClasses = []class{
-	{name: "limits of the command", fire: commandLimited, lane: local},
+	{name: "limits of the command", fire: commandLimited, lane: onThisHost},
 	{name: "limits of submit", fire: commandLimited, lane: onCluster},
-	{name: "limits of the ranks", fire: ranksLimited, lane: local},
+	{name: "limits of the ranks", fire: ranksLimited, lane: onThisHost},
 	{name: "limits in the job", fire: ranksLimited, lane: onCluster},
 }
 
@@ -41,7 +41,7 @@ func commandLimited(tr *trial) error {
 	limit, _ := tr.limit(2 * fewestFiles)
 	tr.how = limit
 	if strings.HasPrefix(limit, "--nproc") && os.Getuid() == 0 { // no limit for root
-		if tr.class.lane != local {
+		if tr.class.lane != onThisHost {
 			limit = fmt.Sprintf("--nofile=%d", 3+tr.rng.IntN(2*fewestFiles))
 			tr.how = limit
 		} else if err := tr.as(nobody); err != nil {
@@ -75,7 +75,7 @@ func ranksLimited(tr *trial) error {
 	_, limit := tr.limit(33)
 	tr.how = fmt.Sprintf("%s, native %v", limit, tr.native)
 	if strings.HasPrefix(limit, "ulimit -u") && os.Getuid() == 0 {
-		if tr.class.lane != local {
+		if tr.class.lane != onThisHost {
 			limit = "ulimit -n 4"
 			tr.how = limit
 		} else if err := tr.as(nobody); err != nil {
@@ -84,7 +84,7 @@ func ranksLimited(tr *trial) error {
 	}
 	tr.file("limits", limit+"\n", 0o644)
 	args := tr.command()
-	if tr.class.lane != local {
+	if tr.class.lane != onThisHost {
 		args = append(args, "--wait", "--interval", "1s")
 	}
 	if out, code := tr.run(args...); code != 0 && code != exitRunsFailed {

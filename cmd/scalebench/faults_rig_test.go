@@ -56,7 +56,7 @@ func newRig(t *testing.T) *rig {
 	}
 
 	// Studies without a fault: what the commands take, and that all is well.
-	for _, l := range []lane{onCluster, local} {
+	for _, l := range []lane{onCluster, onThisHost} {
 		calm := r.trial(fmt.Sprintf("calm%d", l), class{name: "no fault", lane: l}, rand.New(rand.NewPCG(0, 0)))
 		for _, args := range [][]string{calm.command(), {"collect"}} {
 			began := time.Now()

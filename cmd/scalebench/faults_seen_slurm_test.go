@@ -46,7 +46,7 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			tr.submit()
 			return os.Remove(filepath.Join(tr.dir, "silent"))
 		}, []string{"was submitted twice"}},
-		{"wrongfigures", local, func(tr *trial) error {
+		{"wrongfigures", onThisHost, func(tr *trial) error {
 			tr.submit()
 			db, err := sql.Open("sqlite3", tr.database())
 			if err != nil {
@@ -59,13 +59,13 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 				UPDATE result SET samples = samples + 1 WHERE world = 2`)
 			return errors.Join(err, db.Close())
 		}, []string{"throughput is stored as", "end-to-end throughput is stored as", "training time is stored as", "accuracy is stored as", "samples is stored as"}},
-		{"leftbehind", local, func(tr *trial) error {
+		{"leftbehind", onThisHost, func(tr *trial) error {
 			left := exec.Command("sleep", "120")
 			left.Env = []string{"SCALEBENCH_RUN=" + tr.folder().Run("x", 1, 1).Path()}
 			tr.t.Cleanup(func() { _ = left.Process.Kill(); _ = left.Wait() })
 			return left.Start()
 		}, []string{`"sleep\x00120\x00", is left behind`}},
-		{"endless", local, func(tr *trial) error { // the lease of one who lives
+		{"endless", onThisHost, func(tr *trial) error { // the lease of one who lives
 			path := filepath.Join(tr.runs, tr.name, "lease")
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(holder), 0o600)); err != nil {
 				return err
@@ -75,16 +75,16 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			tr.patience = patience
 			return os.Remove(path)
 		}, []string{"did not end within 3s"}},
-		{"crash", local, func(tr *trial) error {
+		{"crash", onThisHost, func(tr *trial) error {
 			tr.runUnder([]string{"sh", "-c", "printf 'panic: x\n\ngoroutine 1 [running]:\n'; exit 2"}, tr.command()...)
 			return nil
 		}, []string{"crashed"}},
-		{"unsaid", local, func(tr *trial) error {
+		{"unsaid", onThisHost, func(tr *trial) error {
 			tr.submit()
 			tr.collectsTheRest("unreadable-r1-a1", true)
 			return nil
 		}, []string{"collect does not say with exit code 3 that unreadable-r1-a1 cannot be read"}},
-		{"letin", local, func(tr *trial) error {
+		{"letin", onThisHost, func(tr *trial) error {
 			door, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				return err
@@ -103,7 +103,7 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			tr.problems = append(tr.problems, s.letIn()...)
 			return nil
 		}, []string{"a stranger was told 10000 bytes"}},
-		{"overwritten", local, func(tr *trial) error {
+		{"overwritten", onThisHost, func(tr *trial) error {
 			if err := foreignDatabase(tr.database()); err != nil {
 				return err
 			}
@@ -118,7 +118,7 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			same()
 			return nil
 		}, []string{"was written to"}},
-		{"clock", local, func(tr *trial) error {
+		{"clock", onThisHost, func(tr *trial) error {
 			tr.clock = "0:-946080000"
 			tr.submit()
 			tr.clock = ""
@@ -137,7 +137,7 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 				t.Fatalf("%v\n%s", err, tr.story())
 			}
 			tr.settle(20 * time.Second) // unclaimed, it may never be
-			if tt.lane != local {       // until then a copy may be still to come
+			if tt.lane != onThisHost {  // until then a copy may be still to come
 				if left, err := tr.emptied(); err != nil {
 					t.Errorf("%v: %+v is left behind", err, left)
 				}

@@ -14,9 +14,9 @@ import (
 )
 
 var signalClasses = []class{
-	{name: "signals to run", fire: commandSignalled, lane: local},
+	{name: "signals to run", fire: commandSignalled, lane: onThisHost},
 	{name: "signals to submit --wait", fire: commandSignalled, lane: onCluster},
-	{name: "process of a run killed", fire: partKilled, lane: local},
+	{name: "process of a run killed", fire: partKilled, lane: onThisHost},
 	{name: "process of a job killed", fire: partKilled, lane: onCluster},
 }
 

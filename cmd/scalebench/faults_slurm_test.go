@@ -39,13 +39,13 @@ type class struct {
 type lane int
 
 const (
-	alone     lane = iota // it is done to the cluster: nothing else may use that
-	onCluster             // it is done to one study on the cluster
-	local                 // it is done to one study on this machine, without Slurm
+	alone      lane = iota // it is done to the cluster: nothing else may use that
+	onCluster              // it is done to one study on the cluster
+	onThisHost             // it is done to one study on this machine, without Slurm
 )
 
 // abreast is how many faults of a lane are fired at a time.
-var abreast = map[lane]int{alone: 1, onCluster: 4, local: 3}
+var abreast = map[lane]int{alone: 1, onCluster: 4, onThisHost: 3}
 
 // classes are all of them; each file has those of its subject.
 var classes = slices.Concat(toolClasses, daemonClasses, jobClasses, folderClasses,
@@ -71,7 +71,7 @@ func TestSlurmFaults(t *testing.T) {
 	// What is done to the cluster first, since some of it settles late, and
 	// beside it what needs no cluster; then what shares the cluster.
 	var lanes sync.WaitGroup
-	lanes.Go(func() { s.fire(deck, local) })
+	lanes.Go(func() { s.fire(deck, onThisHost) })
 	s.fire(deck, alone)
 	s.fire(deck, onCluster)
 	lanes.Wait()
@@ -138,7 +138,7 @@ func (s *suite) one(d dealt) {
 		tr := s.trial(fmt.Sprintf("f%03d-%d", d.number, try), d.class, rng)
 		began := time.Now()
 		var err error
-		if d.lane != local {
+		if d.lane != onThisHost {
 			err = s.calm()
 		}
 		if err == nil {

@@ -22,7 +22,7 @@ import (
 )
 
 var strangerClasses = []class{
-	{name: "strangers at the ports", fire: strangersCall, lane: local},
+	{name: "strangers at the ports", fire: strangersCall, lane: onThisHost},
 	{name: "strangers on the nodes", fire: strangersCall, lane: onCluster},
 	{name: "strangers at doctor's probe", fire: strangersAtDoctor, lane: onCluster},
 }
@@ -67,7 +67,7 @@ func strangersAtDoctor(tr *trial) error {
 // listen at.
 func (tr *trial) amongStrangers(processes func() []int, args ...string) (out string, code int, err error) {
 	says := tr.one("nothing", "garbage", "brackets")
-	if tr.class.lane == local && tr.rng.IntN(2) == 0 { // on this machine's loopback interface, that is
+	if tr.class.lane == onThisHost && tr.rng.IntN(2) == 0 { // on this machine's loopback interface, that is
 		says = "what it overheard"
 	}
 	abreast := 1 + tr.rng.IntN(40)

@@ -19,8 +19,8 @@ var toolClasses = []class{
 	{name: "submit killed", fire: submitKilled, lane: onCluster},
 	{name: "collect killed", fire: collectKilled, lane: onCluster},
 	{name: "retry killed", fire: retryKilled, lane: onCluster},
-	{name: "run killed", fire: runKilled, lane: local},
-	{name: "forget killed", fire: forgetKilled, lane: local},
+	{name: "run killed", fire: runKilled, lane: onThisHost},
+	{name: "forget killed", fire: forgetKilled, lane: onThisHost},
 }
 
 // fileCalls are the system calls by which the tool changes files, and a number
@@ -55,7 +55,7 @@ func (tr *trial) kill(calls []string, args ...string) error {
 			call.most = 1 + tr.rng.IntN(call.most)
 			point = fmt.Sprintf("%s %d", call.name, call.most)
 			tracer = killedAt(call.name, call.most)
-		case point == "delay" || tr.class.lane == local:
+		case point == "delay" || tr.class.lane == onThisHost:
 			points = []string{"squeue 1"}
 			delay = tr.between(0, tr.took[args[0]])
 			point = fmt.Sprintf("after %.1f ms", delay.Seconds()*1e3)

@@ -131,7 +131,7 @@ func (tr *trial) runUnder(program []string, args ...string) (out string, code in
 // command is what carries out the trial's study: submit, or run where the fault
 // needs no cluster.
 func (tr *trial) command() []string {
-	if tr.class.lane == local {
+	if tr.class.lane == onThisHost {
 		return []string{"run", "study.toml", "--site", "site.toml", "--local", "--oversubscribe"}
 	}
 	return []string{"submit", "study.toml", "--site", "site.toml"}
@@ -239,7 +239,7 @@ func (tr *trial) settle(limit time.Duration) {
 	defer cancel()
 	defer func() { tr.clock = "" }()
 	args := tr.command()
-	if tr.class.lane != local {
+	if tr.class.lane != onThisHost {
 		args = append(args, "--wait", "--interval", "1s")
 	}
 	for ctx.Err() == nil {

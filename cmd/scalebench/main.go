@@ -22,6 +22,10 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/redact"
+
+	// The backends. Each registers itself.
+	_ "github.com/scalebench/scalebench/launcher/backend/local"
+	_ "github.com/scalebench/scalebench/launcher/backend/slurm"
 )
 
 func main() {

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/backend/local"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/workspace"
@@ -136,22 +137,22 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 
 // beside is what runs attempts that end with this command: this machine, or the
 // nodes of the allocation that it stands in.
-func (s *session) beside(ctx context.Context, w *work, nodes *launcher.Allocation, o runOptions) (*launcher.LocalBackend, error) {
+func (s *session) beside(ctx context.Context, w *work, nodes *launcher.Allocation, o runOptions) (*local.Backend, error) {
 	options, err := s.options(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	options.Allocation, options.Oversubscribe = nodes, o.oversubscribe
-	backend, err := launcher.NewLocal(options)
+	backend, err := local.New(options)
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
 	if nodes == nil {
-		w.plan = launcher.OnOneNode(w.plan)
+		w.plan = local.OnOneNode(w.plan)
 		if w.filePlan != nil {
-			w.filePlan = launcher.OnOneNode(w.filePlan)
+			w.filePlan = local.OnOneNode(w.filePlan)
 		}
-		if unused := launcher.Unused(w.study); len(unused) > 0 {
+		if unused := local.Unused(w.study); len(unused) > 0 {
 			s.note("not used on this machine, only under Slurm: %s", strings.Join(unused, ", "))
 		}
 	}

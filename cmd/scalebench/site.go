@@ -10,9 +10,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 func siteCommand(s *session) *cli.Command {
@@ -39,16 +39,21 @@ func siteInitCommand(s *session) *cli.Command {
 }
 
 func runSiteInit(c *cli.Context, s *session, out string) error {
-	d, err := (&slurm.Client{}).Describe(c.Context)
-	if d == nil {
+	backend, err := launcher.Scheduler(launcher.Options{})
+	if err != nil {
 		return err
 	}
-	if err != nil {
-		s.warn("left out, because it could not be read: %v", err)
+	describer, ok := backend.(cluster.Describer)
+	if !ok {
+		return usagef("backend %q does not describe its cluster; write the site file by hand", backend.Name())
 	}
 	var text bytes.Buffer
-	if err := cluster.WriteSiteFile(&text, d, cluster.Origin{Date: time.Now(), Interfaces: interfaces()}); err != nil {
+	omitted, err := describer.Describe(c.Context, &text, cluster.Origin{Date: time.Now(), Interfaces: interfaces()})
+	if err != nil {
 		return err
+	}
+	if omitted != nil {
+		s.warn("left out, because it could not be read: %v", omitted)
 	}
 	if _, err := study.ParseSite(out, text.Bytes()); err != nil {
 		return err // a defect: whatever a cluster says, the file is to be valid

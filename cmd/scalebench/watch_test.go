@@ -43,7 +43,7 @@ func endedStudy(t *testing.T, n int) rundir.Study {
 			t.Fatal(err)
 		}
 		write(run.Point(), p)
-		write(run.Attempt(), launcher.Record{ID: run.ID(), Backend: launcher.Slurm, JobName: run.ID()})
+		write(run.Attempt(), launcher.Record{ID: run.ID(), Backend: study.DefaultBackend, JobName: run.ID()})
 		write(run.State(), launcher.Verdict{Status: metrics.Done})
 	}
 	write(folder.Plan(), plan)

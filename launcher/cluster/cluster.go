@@ -22,10 +22,9 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Check tries the cluster out. The error is that the scheduler could not be
-// reached, or a folder not written; the findings so far are returned beside it.
+// Check tries the cluster out, as Examiner promises.
 func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
-	d, err := c.Backend.Client.Describe(ctx)
+	d, err := c.Client.Describe(ctx)
 	if d == nil {
 		return nil, err
 	}
@@ -42,7 +41,7 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 	}
 	var open []use
 	for _, u := range c.uses(d) {
-		found, usable := checkPartition(u, d, c.Backend.Site.Account)
+		found, usable := checkPartition(u, d, c.Site.Account)
 		list = append(list, found...)
 		if usable {
 			open = append(open, u)
@@ -78,7 +77,7 @@ func (c Cluster) imports() []string {
 	var list []string
 	for _, p := range c.Plan.Points {
 		f, err := framework.Find(p.Point.Framework)
-		if err != nil || c.Backend.Site.Interpreter(f.Name) != c.Backend.Site.Python {
+		if err != nil || c.Site.Interpreter(f.Name) != c.Site.Python {
 			continue
 		}
 		for _, module := range f.Imports {
@@ -138,7 +137,11 @@ func (c Cluster) checkScripts(ctx context.Context, folder string) ([]Finding, er
 	var list []Finding
 	for _, p := range points {
 		var text bytes.Buffer
-		if err := c.Backend.Render(&text, p, c.Backend.Draft(p)); err != nil {
+		s, err := c.Script(p)
+		if err == nil {
+			err = c.Render(&text, s)
+		}
+		if err != nil {
 			list = append(list, Finding{"sbatch --test-only", p.Point.ID, Fail, oneLine(err.Error()), "correct the site file"})
 			continue
 		}
@@ -146,7 +149,7 @@ func (c Cluster) checkScripts(ctx context.Context, folder string) ([]Finding, er
 		if err := rundir.WriteFile(path, text.Bytes(), 0o700); err != nil {
 			return list, err
 		}
-		said, err := c.Backend.Client.TestOnly(ctx, path)
+		said, err := c.Client.TestOnly(ctx, path)
 		var refused *slurm.RefusedError
 		switch {
 		case errors.As(err, &refused):
@@ -186,7 +189,7 @@ func (c Cluster) checkNodes(ctx context.Context, folder string, open []use) ([]F
 	if len(jobs) == 0 {
 		return list, nil
 	}
-	q := &queue{c.Backend.Client, jobs}
+	q := &queue{c.Client, jobs}
 	limited, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
 	var all sync.WaitGroup
@@ -221,7 +224,7 @@ func (c Cluster) cancel(ctx context.Context, jobs []*job) {
 	}
 	limited, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer stop()
-	if err := c.Backend.Client.Cancel(limited, ids...); err != nil {
+	if err := c.Client.Cancel(limited, ids...); err != nil {
 		c.Note("the probe jobs could not be cancelled: %v", err)
 	}
 }

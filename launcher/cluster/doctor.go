@@ -8,11 +8,12 @@
 package cluster
 
 import (
+	"context"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/slurm"
 )
@@ -70,14 +71,29 @@ func Advice(list []Finding) []string {
 	return lines
 }
 
-// Cluster is what doctor needs to try a cluster out.
+// An Examiner is a backend that doctor can try out.
+type Examiner interface {
+	// Examine reports what works. The error is that the scheduler could not be reached,
+	// or a folder not written; the findings so far are returned with it.
+	Examine(context.Context, Examination) ([]Finding, error)
+}
+
+// An Examination is what doctor was asked to try.
+type Examination struct {
+	Plan  *study.Plan   // of the study; nil without one
+	Runs  string        // runs folder, absolute
+	Wait  time.Duration // for the jobs, from submission to the end
+	NoJob bool          // submit nothing
+	Note  func(format string, a ...any)
+}
+
+// A Cluster is a Slurm cluster to be examined.
 type Cluster struct {
-	Backend *launcher.SlurmBackend // makes the scripts; its Client is the cluster asked
-	Plan    *study.Plan            // of the study; nil without one
-	Runs    string                 // runs folder, absolute
-	Wait    time.Duration          // for the jobs, from submission to the end
-	NoJob   bool                   // submit nothing
-	Note    func(format string, a ...any)
+	Client *slurm.Client
+	Site   *study.Site
+	Script func(study.Planned) (slurm.Script, error) // of a run
+	Render func(io.Writer, slurm.Script) error       // writes a script as the site has it
+	Examination
 }
 
 // use is one partition that is to be tried, and what for.
@@ -105,7 +121,7 @@ func (c Cluster) uses(d *slurm.Description) []use {
 	add := func(p study.Partition, shape study.Planned) {
 		list = append(list, use{p, shape, d.Partition(p.Name)})
 	}
-	site := c.Backend.Site
+	site := c.Site
 	if c.Plan == nil {
 		for i, p := range site.Partitions {
 			same := func(q study.Partition) bool { return q.Name == p.Name }

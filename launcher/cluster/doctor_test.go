@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/gpucheck"

@@ -38,7 +38,7 @@ func (c Cluster) gpuCheck(d *slurm.Description, uses []use) []Finding {
 		if gpucheck.Last() != nil {
 			f.Verdict = OK
 		}
-		s, err := c.Backend.Script(u.shape, c.Backend.Draft(u.shape))
+		s, err := c.Script(u.shape)
 		if err != nil {
 			return nil // of the site's options; the row "script" says so
 		}

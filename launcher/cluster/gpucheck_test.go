@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/slurm"
 )
@@ -25,7 +24,9 @@ func TestGPUCheck(t *testing.T) {
 	site.Account, site.Options = "it's", map[string]string{"constraint": "h100&nvlink", "contiguous": ""}
 	site.Worker = filepath.Join(t.TempDir(), "bin", "scalebench-worker-gpu")
 	site.Partitions = []study.Partition{{Name: "cpu"}, {Name: "gpu", GPUsPerNode: 4, GPUType: "h100"}}
-	c := Cluster{Backend: &launcher.SlurmBackend{Creator: launcher.Creator{Site: site, Worker: site.Worker}}}
+	c := Cluster{Site: site, Script: func(p study.Planned) (slurm.Script, error) {
+		return slurm.Script{Worker: site.Worker, Account: site.Account, Options: site.Options, Partition: p.Partition, GPUType: "h100"}, nil
+	}}
 	list := c.gpuCheck(d, c.uses(d))
 	if len(list) != 1 || list[0].Check != "GPU check" || list[0].Subject != "gpu" || list[0].Verdict != NotTested {
 		t.Fatalf("%+v", list)

@@ -51,7 +51,7 @@ func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, err
 	if err := os.MkdirAll(dir.Path(), 0o700); err != nil {
 		return nil, err
 	}
-	j := &job{use: u, dir: dir, asked: probe.Question{Token: token(), Interface: c.Backend.Site.Interface, Python: c.Backend.Site.Python, Imports: c.imports()}}
+	j := &job{use: u, dir: dir, asked: probe.Question{Token: token(), Interface: c.Site.Interface, Python: c.Site.Python, Imports: c.imports()}}
 	text, err := json.Marshal(j.asked)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, err
 	shape := u.shape
 	shape.Point.Nodes = min(2, shape.Point.Nodes)
 	shape.Point.Workers = shape.Point.Nodes * shape.Point.WorkersPerNode
-	s, err := c.Backend.Script(shape, c.Backend.Draft(shape))
+	s, err := c.Script(shape)
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +81,7 @@ func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, err
 	j.answers, j.clocks = make([]*probe.Answer, s.Tasks()), make([]nodeClock, s.Nodes)
 
 	var rendered bytes.Buffer
-	if c.Backend.Template != "" {
-		err = s.RenderWith(&rendered, c.Backend.Site.Template, c.Backend.Template)
-	} else {
-		err = s.Render(&rendered)
-	}
-	if err != nil {
+	if err := c.Render(&rendered, s); err != nil {
 		return nil, err
 	}
 	if err := rundir.WriteFile(dir.Script(), rendered.Bytes(), 0o700); err != nil {

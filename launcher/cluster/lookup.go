@@ -22,7 +22,7 @@ const lookups = 4
 // so that it ends at once should it ever start. An id beside an error is that of
 // a job that runs.
 func (c Cluster) submitted(ctx context.Context, j *job) (id string, err error) {
-	answer, err := c.Backend.Client.Submit(ctx, j.dir.Script())
+	answer, err := c.Client.Submit(ctx, j.dir.Script())
 	var gone *slurm.UnreachableError
 	if !errors.As(err, &gone) || !gone.MaybeQueued {
 		return answer.ID, err
@@ -37,7 +37,7 @@ func (c Cluster) submitted(ctx context.Context, j *job) (id string, err error) {
 			continue
 		case <-time.After(wait):
 		}
-		jobs, err := c.Backend.Client.Queue(ctx, slurm.Filter{Names: []string{j.script.JobName}})
+		jobs, err := c.Client.Queue(ctx, slurm.Filter{Names: []string{j.script.JobName}})
 		if err == nil && len(jobs) > 0 {
 			c.Note("%s: the answer was lost (%s); job %s is in the queue anyway", j.use.subject(), oneLine(gone.Message), jobs[0].ID)
 			return jobs[0].ID, nil

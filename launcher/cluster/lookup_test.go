@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/slurm"
 )
@@ -53,7 +52,7 @@ func TestLostSubmission(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			check := Cluster{Note: t.Logf, Backend: &launcher.SlurmBackend{Client: &slurm.Client{Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}}}}
+			check := Cluster{Examination: Examination{Note: t.Logf}, Client: &slurm.Client{Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}}}
 			j := &job{dir: dir, script: slurm.Script{JobName: name}}
 			synctest.Test(t, func(t *testing.T) {
 				id, err := check.submitted(context.Background(), j)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,15 +20,22 @@ import (
 // that each doubt stands as a comment beside the key that it is about, and a
 // partition that cannot be used is there, commented out, with the reason.
 
-// Interface is a network interface of the host that writes the file.
+// An Interface is a network interface of the host that writes the file.
 type Interface struct {
 	Name, Address string
 }
 
-// Origin is what stands in the file beside the cluster's own words.
+// An Origin is what the file says in addition to the scheduler's own words.
 type Origin struct {
 	Date       time.Time
 	Interfaces []Interface
+}
+
+// A Describer is a backend whose scheduler describes its cluster.
+type Describer interface {
+	// Describe writes a site file. omitted is what of the scheduler's words could not
+	// be read and is not in the file.
+	Describe(ctx context.Context, w io.Writer, o Origin) (omitted, err error)
 }
 
 // WriteSiteFile writes the site file of a cluster: valid for study.ParseSite whatever

@@ -27,7 +27,7 @@ type Site struct {
 	CPUBind   string `toml:"cpu_bind"`  // srun --cpu-bind of every step; "": Slurm's own default
 	Hint      string `toml:"hint"`      // srun --hint, "nomultithread" on many sites
 
-	Backend string `toml:"backend"` // scheduler that runs the jobs; "": Slurm
+	Backend string `toml:"backend"` // scheduler that runs the jobs; "": DefaultBackend
 
 	Worker string `toml:"worker"` // path of scalebench-worker on the nodes; "": the one beside scalebench
 	Python string `toml:"python"` // interpreter of the Python frameworks
@@ -155,6 +155,9 @@ type Energy struct {
 	AsOf      string   `toml:"as_of"`       // date of the two, "2026-01-31"
 	Source    string   `toml:"source"`
 }
+
+// DefaultBackend is the scheduler of a site that names none.
+const DefaultBackend = "slurm"
 
 // DefaultSite is the site without a site file: one unnamed partition without
 // known limits, the cluster's default.

@@ -1,17 +1,19 @@
-package launcher
+package slurm
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/slurm"
 )
 
 // jobEvidence is all that is known of an attempt by Slurm at one moment.
 type jobEvidence struct {
-	evidence
+	launcher.Evidence
 	Created   time.Time
 	Submitted bool       // sbatch's answer is recorded
 	Asked     bool       // the scheduler could be asked
@@ -47,7 +49,7 @@ func judgeJob(e jobEvidence) (status metrics.Status, detail string) {
 	case !e.Asked && e.Traces.Exit != nil && e.Traces.Exit.ExitCode != 0:
 		return metrics.Running, fmt.Sprintf("ended with exit code %d; the scheduler does not answer", e.Traces.Exit.ExitCode)
 	case e.Traces.Exit != nil: // the scheduler has forgotten it, the script's own record has not
-		return e.exited()
+		return e.Exited()
 	case !e.Asked && e.Traces.Begun:
 		return metrics.Running, "the scheduler does not answer; judged by its events"
 	case !e.Asked:
@@ -72,10 +74,10 @@ func judgeTurn(e jobEvidence) (metrics.Status, string) {
 	exit := e.Traces.Exit
 	switch {
 	case exit != nil && (exit.Signal == "" || exit.Signal == "USR1" && e.Job.State.Terminal()):
-		return e.exited()
+		return e.Exited()
 	case e.Traces.Begun:
 		return judgeKnown(e)
-	case e.Job.State.Terminal() && e.Now.Sub(e.Job.End) < fileGrace:
+	case e.Job.State.Terminal() && e.Now.Sub(e.Job.End) < launcher.FileGrace:
 		return metrics.Running, "its job has ended; its last files may not have appeared yet"
 	case e.Job.State.Terminal():
 		return metrics.Cancelled, fmt.Sprintf("its job ended (%s) before its turn came; nothing was run", e.Job.Word)
@@ -97,7 +99,7 @@ func judgeKnown(e jobEvidence) (metrics.Status, string) {
 		// starts it again, or cancels it because a node has it already.
 		// Only where not every rank says so, and Slurm names a cause from outside,
 		// that is the cause: srun may end with 0 when it is ended with its job.
-		status, detail := e.completed(j.End)
+		status, detail := e.Completed(j.End)
 		if status != metrics.Incomplete || j.State == slurm.Completed || j.State == slurm.Failed {
 			return status, detail
 		}
@@ -115,24 +117,24 @@ func judgeKnown(e jobEvidence) (metrics.Status, string) {
 	case slurm.Suspended, slurm.Stopped:
 		return metrics.Running, "suspended by the scheduler"
 	case slurm.Completed:
-		return e.completed(j.End)
+		return e.Completed(j.End)
 	case slurm.Failed, slurm.BootFail:
 		if exit := e.Traces.Exit; exit != nil && exit.Signal == "USR1" {
-			return metrics.TimedOut, because(e.Traces.Cause, endedInTime)
+			return metrics.TimedOut, launcher.WithReason(e.Traces.Cause, launcher.EndedInTime)
 		}
-		return e.failed(e.exitCode())
+		return e.Failed(e.exitCode())
 	case slurm.Timeout, slurm.Deadline:
-		return metrics.TimedOut, and("the wall-time limit", first(e.Traces.Slurm, e.Traces.Cause))
+		return metrics.TimedOut, launcher.JoinCauses("the wall-time limit", cmp.Or(e.Traces.Slurm, e.Traces.Cause))
 	case slurm.OutOfMemory:
-		return metrics.OutOfMemory, and(first(e.Traces.Slurm, "the memory limit"), e.Traces.Cause)
+		return metrics.OutOfMemory, launcher.JoinCauses(cmp.Or(e.Traces.Slurm, "the memory limit"), e.Traces.Cause)
 	case slurm.NodeFail, slurm.Preempted:
 		if e.Requeue && e.Now.Sub(j.End) < requeueGrace {
-			return metrics.Requeued, because("the scheduler may start it again", j.Reason)
+			return metrics.Requeued, launcher.WithReason("the scheduler may start it again", j.Reason)
 		}
 		if j.State == slurm.Preempted {
 			return metrics.Preempted, j.Reason
 		}
-		return metrics.NodeFailed, because("", j.Reason)
+		return metrics.NodeFailed, launcher.WithReason("", j.Reason)
 	case slurm.Cancelled, slurm.Revoked:
 		return metrics.Cancelled, j.Word
 	}

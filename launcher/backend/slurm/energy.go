@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -28,9 +29,9 @@ const accountingWriter = "accounting"
 // not its job: what the job's number holds differs (in Slurm 22.05 it leaves the batch
 // script out), and a job may be of several runs. A folder that is not ours to write to
 // is left alone.
-func (b *SlurmBackend) RecordEnergy(ctx context.Context, states []State) (EnergyQuery, error) {
-	var a EnergyQuery
-	var open []State
+func (b *Backend) RecordEnergy(ctx context.Context, states []launcher.State) (launcher.EnergyQuery, error) {
+	var a launcher.EnergyQuery
+	var open []launcher.State
 	for _, s := range states {
 		if !s.Status.Good() || s.Submission == nil || s.Submission.JobID == "" {
 			continue
@@ -50,7 +51,7 @@ func (b *SlurmBackend) RecordEnergy(ctx context.Context, states []State) (Energy
 	if err != nil || plugin.Name == "" {
 		return a, err
 	}
-	var alone []State
+	var alone []launcher.State
 	var ids []string
 	for _, s := range open {
 		if !s.Record.Exclusive {
@@ -93,7 +94,7 @@ func (b *SlurmBackend) RecordEnergy(ctx context.Context, states []State) (Energy
 	return a, nil
 }
 
-func recordEnergy(s State, step slurm.Consumption, plugin slurm.EnergyPlugin) error {
+func recordEnergy(s launcher.State, step slurm.Consumption, plugin slurm.EnergyPlugin) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return err

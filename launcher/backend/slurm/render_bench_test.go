@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -33,7 +34,7 @@ func BenchmarkPlanAndRender(b *testing.B) {
 				if err != nil || len(plan.Points) != points {
 					b.Fatalf("%d points (%v), want %d", len(plan.Points), err, points)
 				}
-				backend, err := newSlurm(Options{Creator: Creator{Folder: rundir.OpenStudy("/shared/runs", s.Name), Site: site, Worker: "/shared/scalebench-worker"}})
+				backend, err := New(launcher.Options{Creator: launcher.Creator{Folder: rundir.OpenStudy("/shared/runs", s.Name), Site: site, Worker: "/shared/scalebench-worker"}})
 				if err != nil {
 					b.Fatal(err)
 				}

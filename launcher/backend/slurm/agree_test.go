@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	"encoding/json"
@@ -6,8 +6,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher/backend/local"
+
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -55,26 +58,26 @@ framework = ["native", "command"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := Allocation{JobID: "7", Partition: "main", Nodes: 2, CPUsPerNode: 2}
+	inside := launcher.Allocation{Backend: Name, JobID: "7", Partition: "main", Nodes: 2, CPUsPerNode: 2}
 	for name, c := range map[string]struct {
 		site       *study.Site
 		packing    string
-		allocation *Allocation
-		open       func(Options) (Backend, error)
+		allocation *launcher.Allocation
+		open       func(launcher.Options) (launcher.Backend, error)
 		nodes      float64 // of a point of 4 workers
 		modules    string  // that its program was started with
 	}{
-		"this machine": {cluster, "", nil, backends[Local], 1, "none"},
-		"inside":       {inside.Site(cluster), "", &inside, backends[Local], 2, "gcc"},
-		"jobs":         {cluster, study.PackJob, nil, backends[Slurm], 2, "gcc"},
-		"arrays":       {cluster, study.PackArray, nil, backends[Slurm], 2, "gcc"},
-		"allocations":  {cluster, study.PackAllocation, nil, backends[Slurm], 2, "gcc"},
+		"this machine": {cluster, "", nil, openLocal, 1, "none"},
+		"inside":       {inside.Site(cluster), "", &inside, openLocal, 2, "gcc"},
+		"jobs":         {cluster, study.PackJob, nil, openSlurm, 2, "gcc"},
+		"arrays":       {cluster, study.PackArray, nil, openSlurm, 2, "gcc"},
+		"allocations":  {cluster, study.PackAllocation, nil, openSlurm, 2, "gcc"},
 	} {
 		folder := rundir.OpenStudy(filepath.Join(t.TempDir(), name), "s")
 		if err := os.MkdirAll(folder.Path(), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		b, err := c.open(Options{Creator: Creator{Folder: folder, Site: c.site, Worker: worker}, Policy: study.Policy{Packing: c.packing}, Allocation: c.allocation})
+		b, err := c.open(launcher.Options{Creator: launcher.Creator{Folder: folder, Site: c.site, Worker: worker}, Policy: study.Policy{Packing: c.packing}, Allocation: c.allocation})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,12 +86,12 @@ framework = ["native", "command"]
 			t.Fatal(err)
 		}
 		if name == "this machine" {
-			plan = OnOneNode(plan)
+			plan = local.OnOneNode(plan)
 		}
-		if err := Freeze(folder, plan, st, c.site); err != nil {
+		if err := launcher.Freeze(folder, plan, st, c.site); err != nil {
 			t.Fatal(err)
 		}
-		list, err := loads(t.Context(), b, Choice{Plan: plan, Done: none}.Todo(nil))
+		list, err := launcher.Loads(t.Context(), b, launcher.Choice{Plan: plan, Done: none}.Todo(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,8 +100,8 @@ framework = ["native", "command"]
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
-		if local, ok := b.(*LocalBackend); ok {
-			local.Wait()
+		if here, ok := b.(*local.Backend); ok {
+			here.Wait()
 		}
 		var frozen struct{ Points []map[string]any }
 		read(t, folder.Plan(), &frozen)
@@ -147,3 +150,7 @@ func read(t *testing.T, path string, into any) {
 		t.Fatal(err)
 	}
 }
+
+func openLocal(o launcher.Options) (launcher.Backend, error) { return local.New(o) }
+
+func openSlurm(o launcher.Options) (launcher.Backend, error) { return New(o) }

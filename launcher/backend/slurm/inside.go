@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	"bytes"
@@ -14,31 +14,21 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Allocation is the nodes that an enclosing salloc or sbatch has given to this
-// command.
-type Allocation struct {
-	JobID       string
-	Partition   string
-	Nodes       int
-	CPUsPerNode int // of the node with the fewest
-	GPUsPerNode int // 0 also where Slurm does not say
-}
-
-// Enclosing reads the allocation that this process stands in from its
-// environment; nil when it stands in none.
-func Enclosing(getenv func(string) string) (*Allocation, error) {
+// Enclosing reads the allocation of the salloc or sbatch that this process runs under;
+// nil if there is none.
+func (b *Backend) Enclosing(getenv func(string) string) (*launcher.Allocation, error) {
 	id := getenv("SLURM_JOB_ID")
 	if id == "" {
 		return nil, nil
 	}
-	a := &Allocation{JobID: id, Partition: getenv("SLURM_JOB_PARTITION")}
+	a := &launcher.Allocation{JobID: id, Partition: getenv("SLURM_JOB_PARTITION")}
 	var err error
 	if a.Nodes, err = strconv.Atoi(getenv("SLURM_JOB_NUM_NODES")); err != nil || a.Nodes < 1 {
 		return nil, fmt.Errorf("SLURM_JOB_ID is %s, but SLURM_JOB_NUM_NODES is %q, not a number of nodes; --local runs processes on this machine instead", id, getenv("SLURM_JOB_NUM_NODES"))
@@ -76,29 +66,17 @@ func fewest(text string) (int, error) {
 	return slices.Min(all), nil
 }
 
-// Site is the cluster as the allocation leaves it to a plan: its nodes are the
-// one partition there is. What else the site wants stays.
-func (a Allocation) Site(site *study.Site) *study.Site {
-	inside := *site
-	q := study.Partition{Name: a.Partition}
-	for _, p := range site.Partitions {
-		if p.Name == a.Partition {
-			q.GPUType = p.GPUType
-		}
-	}
-	q.MaxNodes, q.CPUsPerNode, q.GPUsPerNode = a.Nodes, a.CPUsPerNode, a.GPUsPerNode
-	inside.Partitions = []study.Partition{q}
-	return &inside
-}
+// Inside returns what runs attempts as steps of the allocation.
+func (b *Backend) Inside() launcher.Carrier { return steps{b} }
 
 // steps carry attempts out as steps of the allocation that this command stands
 // in: bash runs the batch scripts here, and their srun takes the allocation's
 // nodes.
 type steps struct {
-	batch *SlurmBackend // writes the scripts
+	batch *Backend // writes the scripts
 }
 
-func (b steps) write(t Todo, at rundir.Folder, a *Attempt) error {
+func (b steps) Write(t launcher.Todo, at rundir.Folder, a *launcher.Attempt) error {
 	s, err := b.batch.Script(t.Planned, a)
 	if err != nil {
 		return err
@@ -111,14 +89,14 @@ func (b steps) write(t Todo, at rundir.Folder, a *Attempt) error {
 	return rundir.WriteFile(at.Script(), text.Bytes(), sharedfs.ModeScript)
 }
 
-// ready has nothing to do: the script claims its attempt.
-func (b steps) ready(*Attempt) error { return nil }
+// Ready has nothing to do: the script claims its attempt.
+func (b steps) Ready(*launcher.Attempt) error { return nil }
 
-// carry runs an attempt's batch script with bash, in the environment of the
+// Carry runs an attempt's batch script with bash, in the environment of the
 // allocation, and waits for its end.
-func (b steps) carry(ctx context.Context, a *Attempt) Exit {
+func (b steps) Carry(ctx context.Context, a *launcher.Attempt) launcher.Exit {
 	started := time.Now()
-	exit := Exit{ExitCode: 1, StartUnix: metrics.Unix(started)}
+	exit := launcher.Exit{ExitCode: 1, StartUnix: metrics.Unix(started)}
 	// The script names the line of the site's setup that fails, whatever is in it.
 	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, sharedfs.ModePrivate)
 	if err == nil {

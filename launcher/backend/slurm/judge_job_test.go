@@ -1,24 +1,26 @@
-package launcher
+package slurm
 
 import (
+	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Each case is one piece of evidence and what a careful person would say.
+// Each case is one piece of Evidence and what a careful person would say.
 func TestJudgeJob(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	job := func(state slurm.State) *slurm.Job { return &slurm.Job{State: state, Word: string(state), End: now} }
 	later := func(e jobEvidence, d time.Duration) jobEvidence { e.Now = now.Add(d); return e }
-	exit := func(code int, signal string) *Exit {
-		return &Exit{ExitCode: code, Signal: signal, EndUnix: metrics.Unix(now)}
+	exit := func(code int, signal string) *launcher.Exit {
+		return &launcher.Exit{ExitCode: code, Signal: signal, EndUnix: metrics.Unix(now)}
 	}
-	batch := jobEvidence{evidence: evidence{Ranks: 4, Now: now}, Created: now, Submitted: true, Asked: true}
+	batch := jobEvidence{Evidence: launcher.Evidence{Ranks: 4, Now: now}, Created: now, Submitted: true, Asked: true}
 	with := func(e jobEvidence, change func(*jobEvidence)) jobEvidence { change(&e); return e }
 	seen := func(state slurm.State) jobEvidence { return with(batch, func(e *jobEvidence) { e.Job = job(state) }) }
 	for name, c := range map[string]struct {
@@ -38,19 +40,19 @@ func TestJudgeJob(t *testing.T) {
 		"completing":          {seen(slurm.Completing), metrics.Running, ""},
 		"done":                {with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Done, ""},
 		"events on their way": {with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), metrics.Running, "not appeared"},
-		"events never came": {later(with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), 2*fileGrace),
+		"events never came": {later(with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), 2*launcher.FileGrace),
 			metrics.Incomplete, "1 of 4 ranks wrote no stop event"},
 		// srun that is ended while it starts its tasks says 0, and nothing was run.
 		"cancelled as it began": {with(seen(slurm.Cancelled), func(e *jobEvidence) {
-			e.Cancelled, e.Traces = true, Traces{Begun: true, Exit: exit(0, "TERM")}
+			e.Cancelled, e.Traces = true, launcher.Traces{Begun: true, Exit: exit(0, "TERM")}
 		}), metrics.Cancelled, ""},
 		"cancelled as it began, in a shared job": {with(seen(slurm.Running), func(e *jobEvidence) {
-			e.Shared, e.Cancelled, e.Traces = true, true, Traces{Begun: true, Exit: exit(0, "")}
+			e.Shared, e.Cancelled, e.Traces = true, true, launcher.Traces{Begun: true, Exit: exit(0, "")}
 		}), metrics.Incomplete, "4 of 4 ranks"},
 		"done in spite of a cancel": {with(seen(slurm.Completed), func(e *jobEvidence) {
-			e.Cancelled, e.Traces = true, Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
+			e.Cancelled, e.Traces = true, launcher.Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
 		}), metrics.Done, ""},
-		"ended with 0 by the node's failure": {later(with(seen(slurm.NodeFail), func(e *jobEvidence) { e.Traces.Exit, e.Traces.Stopped = exit(0, ""), 1 }), 2*fileGrace),
+		"ended with 0 by the node's failure": {later(with(seen(slurm.NodeFail), func(e *jobEvidence) { e.Traces.Exit, e.Traces.Stopped = exit(0, ""), 1 }), 2*launcher.FileGrace),
 			metrics.NodeFailed, ""},
 		"done, and then the node failed": {with(seen(slurm.NodeFail), func(e *jobEvidence) { e.Traces.Exit, e.Traces.Done, e.Traces.Stopped = exit(0, ""), 4, 4 }),
 			metrics.Done, ""},
@@ -80,13 +82,13 @@ func TestJudgeJob(t *testing.T) {
 		"failed after all": {with(seen(slurm.Failed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Failed, ""},
 		// A controller that forgot the job it had started starts or cancels it.
 		"a second copy failed": {with(seen(slurm.Failed), func(e *jobEvidence) {
-			e.Traces = Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
+			e.Traces = launcher.Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
 		}), metrics.Done, ""},
 		"a second copy was cancelled": {with(seen(slurm.Cancelled), func(e *jobEvidence) {
-			e.Traces = Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
+			e.Traces = launcher.Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
 		}), metrics.Done, ""},
 		"a second copy waits": {with(seen(slurm.Pending), func(e *jobEvidence) {
-			e.Traces = Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
+			e.Traces = launcher.Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
 		}), metrics.Requeued, ""},
 		"timeout":       {seen(slurm.Timeout), metrics.TimedOut, "wall-time"},
 		"ended in time": {with(seen(slurm.Failed), func(e *jobEvidence) { e.Traces.Exit = exit(1, "USR1") }), metrics.TimedOut, "shortly before the wall-time limit"},
@@ -102,56 +104,18 @@ func TestJudgeJob(t *testing.T) {
 		"dropped, but it began":    {later(with(batch, func(e *jobEvidence) { e.Dropped, e.Traces.Begun = true, true }), 2*jobGrace), metrics.Lost, "no longer knows"},
 		"answer lost":              {later(with(batch, func(e *jobEvidence) { e.Submitted = false }), 2*jobGrace), metrics.Submitted, "never recorded"},
 		"Slurm does not answer":    {later(with(batch, func(e *jobEvidence) { e.Asked = false }), 2*jobGrace), metrics.Submitted, "the scheduler does not answer"},
-		"forgotten, own record":    {later(with(batch, func(e *jobEvidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 4, Stopped: 4} }), time.Hour), metrics.Done, ""},
-		"forgotten, own failure":   {with(batch, func(e *jobEvidence) { e.Traces = Traces{Exit: exit(2, "")} }), metrics.Failed, "exit code 2"},
-		"forgotten, ended in time": {with(batch, func(e *jobEvidence) { e.Traces = Traces{Exit: exit(1, "USR1")} }), metrics.TimedOut, "shortly before"},
+		"forgotten, own record":    {later(with(batch, func(e *jobEvidence) { e.Traces = launcher.Traces{Exit: exit(0, ""), Done: 4, Stopped: 4} }), time.Hour), metrics.Done, ""},
+		"forgotten, own failure":   {with(batch, func(e *jobEvidence) { e.Traces = launcher.Traces{Exit: exit(2, "")} }), metrics.Failed, "exit code 2"},
+		"forgotten, ended in time": {with(batch, func(e *jobEvidence) { e.Traces = launcher.Traces{Exit: exit(1, "USR1")} }), metrics.TimedOut, "shortly before"},
 		"no answer, but it is done": {with(batch, func(e *jobEvidence) {
-			e.Asked, e.Traces = false, Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
+			e.Asked, e.Traces = false, launcher.Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
 		}),
 			metrics.Done, ""},
-		"no answer, and it failed": {with(batch, func(e *jobEvidence) { e.Asked, e.Traces = false, Traces{Begun: true, Exit: exit(143, "TERM")} }),
+		"no answer, and it failed": {with(batch, func(e *jobEvidence) { e.Asked, e.Traces = false, launcher.Traces{Begun: true, Exit: exit(143, "TERM")} }),
 			metrics.Running, "the scheduler does not answer"},
 		"no answer, but it began": {with(batch, func(e *jobEvidence) { e.Asked, e.Traces.Begun = false, true }), metrics.Running, "the scheduler does not answer"},
 	} {
 		got, detail := judgeJob(c.e)
-		if got != c.want || !strings.Contains(detail, c.detail) {
-			t.Errorf("%s: %s %q, want %s with %q", name, got, detail, c.want, c.detail)
-		}
-	}
-}
-
-// So for what a command drives itself.
-func TestJudgeDriven(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0)
-	exit := func(code int, signal string) *Exit {
-		return &Exit{ExitCode: code, Signal: signal, EndUnix: metrics.Unix(now)}
-	}
-	local := drivenEvidence{evidence: evidence{Ranks: 2, Now: now}, Driven: true, DrivenKnown: true}
-	with := func(e drivenEvidence, change func(*drivenEvidence)) drivenEvidence { change(&e); return e }
-	for name, c := range map[string]struct {
-		e      drivenEvidence
-		want   metrics.Status
-		detail string
-	}{
-		"running":              {local, metrics.Running, ""},
-		"done":                 {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 2, Stopped: 2} }), metrics.Done, ""},
-		"failed":               {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(1, ""), Cause: "train: loss is NaN"} }), metrics.Failed, "loss is NaN"},
-		"interrupted":          {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(143, "TERM")} }), metrics.Cancelled, ""},
-		"ended on a full disk": {with(local, func(e *drivenEvidence) { e.Unwritten = syscall.ENOSPC }), metrics.Lost, "could not be written: no space left on device"},
-		"driver died":          {with(local, func(e *drivenEvidence) { e.Driven = false }), metrics.Lost, "gone"},
-		"on another one":       {with(local, func(e *drivenEvidence) { e.Driven, e.DrivenKnown = false, false }), metrics.Running, "judged by its events"},
-		"on another one, alive": {with(local, func(e *drivenEvidence) {
-			e.Driven, e.DrivenKnown, e.Silence = false, false, new(driverGrace-time.Second)
-		}),
-			metrics.Running, "another host"},
-		"on another one, silent": {with(local, func(e *drivenEvidence) { e.Driven, e.DrivenKnown, e.Silence = false, false, new(driverGrace) }),
-			metrics.Lost, "no sign of life for 5m0s"},
-		"on another one, silent since its end": {with(local, func(e *drivenEvidence) {
-			e.Driven, e.DrivenKnown, e.Silence = false, false, new(time.Hour)
-			e.Traces = Traces{Exit: exit(0, ""), Done: 2, Stopped: 2}
-		}), metrics.Done, ""},
-	} {
-		got, detail := judgeDriven(c.e)
 		if got != c.want || !strings.Contains(detail, c.detail) {
 			t.Errorf("%s: %s %q, want %s with %q", name, got, detail, c.want, c.detail)
 		}
@@ -164,7 +128,7 @@ func TestJudgeAgreesWithSlurmOnWhatIsOver(t *testing.T) {
 	for _, state := range []slurm.State{slurm.BootFail, slurm.Cancelled, slurm.Completed, slurm.Completing, slurm.Configuring, slurm.Deadline,
 		slurm.Failed, slurm.NodeFail, slurm.OutOfMemory, slurm.Pending, slurm.Preempted, slurm.Requeued, slurm.RequeueFed, slurm.RequeueHold,
 		slurm.Resizing, slurm.Revoked, slurm.Running, slurm.Signaling, slurm.SpecialExit, slurm.StageOut, slurm.Stopped, slurm.Suspended, slurm.Timeout} {
-		status, _ := judgeJob(jobEvidence{evidence: evidence{Ranks: 1, Now: time.Now(), Traces: Traces{Done: 1, Stopped: 1}},
+		status, _ := judgeJob(jobEvidence{Evidence: launcher.Evidence{Ranks: 1, Now: time.Now(), Traces: launcher.Traces{Done: 1, Stopped: 1}},
 			Asked: true, Submitted: true, Job: &slurm.Job{State: state}})
 		if status.Terminal() != state.Terminal() || status == metrics.Unknown {
 			t.Errorf("%s is %s: over for Slurm %v, for us %v", state, status, state.Terminal(), status.Terminal())
@@ -183,10 +147,10 @@ func TestPick(t *testing.T) {
 		{ID: "9", Name: "y", State: slurm.Running, Submit: at(1)},
 		{ID: "9", Name: "z", State: slurm.Failed, Submit: at(1)}, // the id was given again
 	}
-	claimed := &Attempt{Run: "", Record: Record{JobName: "x"}}
+	claimed := &launcher.Attempt{Run: "", Record: launcher.Record{JobName: "x"}}
 	dir := t.TempDir()
 	claimed.Run = runIn(t, dir, "7")
-	got := pick([]*Attempt{claimed, {Run: "z", Record: Record{JobName: "z"}}, {Run: "w", Record: Record{JobName: "w"}}}, jobs)
+	got := pick([]*launcher.Attempt{claimed, {Run: "z", Record: launcher.Record{JobName: "z"}}, {Run: "w", Record: launcher.Record{JobName: "w"}}}, jobs)
 	if j := got[claimed.Run]; j == nil || j.ID != "7" || j.State != slurm.Running {
 		t.Errorf("x is %+v", j)
 	}
@@ -195,5 +159,32 @@ func TestPick(t *testing.T) {
 	}
 	if len(got) != 2 {
 		t.Errorf("%d jobs picked", len(got))
+	}
+}
+
+// runIn is a run folder that a job has claimed.
+func runIn(t *testing.T, dir, job string) rundir.Folder {
+	t.Helper()
+	run := rundir.Folder(dir)
+	claim(t, run, 0)
+	if err := os.WriteFile(run.Claim(0)+"/job_id", []byte(job+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// A job that Slurm may start again has not ended with its node.
+func TestJudgeRequeue(t *testing.T) {
+	now := time.Now()
+	e := jobEvidence{Evidence: launcher.Evidence{Ranks: 1, Now: now}, Submitted: true, Asked: true, Requeue: true}
+	for _, state := range []slurm.State{slurm.NodeFail, slurm.Preempted} {
+		e.Job = &slurm.Job{State: state, End: now.Add(-time.Second)}
+		if status, _ := judgeJob(e); status != metrics.Requeued {
+			t.Errorf("%s a second ago is %s", state, status)
+		}
+		e.Job.End = now.Add(-time.Hour)
+		if status, _ := judgeJob(e); !status.Terminal() || status == metrics.Requeued {
+			t.Errorf("%s an hour ago is %s", state, status)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
@@ -18,15 +19,22 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// SlurmBackend runs attempts as batch jobs.
-type SlurmBackend struct {
-	Creator
+// Name is what records and site files call this backend.
+const Name = "slurm"
+
+func init() {
+	launcher.Register(Name, func(o launcher.Options) (launcher.Backend, error) { return New(o) })
+}
+
+// Backend runs attempts as batch jobs.
+type Backend struct {
+	launcher.Creator
 	Client *slurm.Client
 	// Template is the text of the site's own batch script template, named
 	// Site.Template; "" for scalebench's.
 	Template string
 
-	limits    Limits
+	limits    launcher.Limits
 	packing   string // study.PackJob, also when empty, PackArray or PackAllocation
 	requeue   bool   // let Slurm start a job again that lost its nodes
 	arraySize int    // the cluster's MaxArraySize, once asked for
@@ -36,11 +44,11 @@ type SlurmBackend struct {
 // thousand.
 const maxTemplate = 1 << 20
 
-// newSlurm reads the site's template, if it names one.
-func newSlurm(o Options) (*SlurmBackend, error) {
-	b := &SlurmBackend{Creator: o.Creator, Client: &slurm.Client{},
-		limits: Limits{InFlight: o.Policy.MaxInFlight, Rate: o.Policy.Rate}, packing: o.Policy.Packing, requeue: o.Policy.Requeue}
-	b.scripted = true
+// New reads the site's template, if it names one.
+func New(o launcher.Options) (*Backend, error) {
+	b := &Backend{Creator: o.Creator, Client: &slurm.Client{},
+		limits: launcher.Limits{InFlight: o.Policy.MaxInFlight, Rate: o.Policy.Rate}, packing: o.Policy.Packing, requeue: o.Policy.Requeue}
+	b.Scripted = true
 	if b.Site == nil {
 		b.Site = study.DefaultSite()
 	}
@@ -62,30 +70,30 @@ func newSlurm(o Options) (*SlurmBackend, error) {
 	return b, nil
 }
 
-// Name is Slurm.
-func (b *SlurmBackend) Name() string { return Slurm }
+// Name returns the name.
+func (b *Backend) Name() string { return Name }
 
 // Attached: jobs go on by themselves.
-func (b *SlurmBackend) Attached() bool { return false }
+func (b *Backend) Attached() bool { return false }
 
 // Limits are the policy's.
-func (b *SlurmBackend) Limits() Limits { return b.limits }
+func (b *Backend) Limits() launcher.Limits { return b.limits }
 
 // Occupies: what Slurm has taken is in its hands; the rest in nobody's.
-func (b *SlurmBackend) Occupies(s State) bool { return s.Submission != nil }
+func (b *Backend) Occupies(s launcher.State) bool { return s.Submission != nil }
 
 // record is what is known of an attempt's job before it is submitted; pack is
 // the name of what it is packed into, "" for a job of its own.
-func (b *SlurmBackend) record(t Todo, pack string) Record {
+func (b *Backend) record(t launcher.Todo, pack string) launcher.Record {
 	name := b.packName(pack)
 	if pack == "" {
-		name = b.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number).ID() + "-" + randomHex(3)
+		name = b.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number).ID() + "-" + launcher.Token(3)
 	}
-	return Record{Backend: Slurm, JobName: name, Exclude: t.Exclude, Requeue: b.requeue}
+	return launcher.Record{Backend: Name, JobName: name, Exclude: t.Exclude, Requeue: b.requeue}
 }
 
 // Begin writes the attempts of a load down, script included, and submits it.
-func (b *SlurmBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, error) {
+func (b *Backend) Begin(ctx context.Context, load []launcher.Todo) ([]*launcher.Attempt, error) {
 	t := load[0]
 	if len(load) > 1 || t.Again != nil && t.Again.Record.Pack != nil {
 		return b.beginPack(ctx, load)
@@ -94,17 +102,17 @@ func (b *SlurmBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, erro
 	if a == nil {
 		return nil, err
 	}
-	return []*Attempt{a}, err
+	return []*launcher.Attempt{a}, err
 }
 
-func (b *SlurmBackend) begin(ctx context.Context, t Todo) (*Attempt, error) {
+func (b *Backend) begin(ctx context.Context, t launcher.Todo) (*launcher.Attempt, error) {
 	if t.Again != nil {
 		if err := trust.Tree(t.Again.Run.Path()); err != nil {
 			return nil, err
 		}
 		return t.Again, b.submit(ctx, t.Again, t.After)
 	}
-	a, err := b.Create(t, b.record(t, ""), func(at rundir.Folder, a *Attempt) error {
+	a, err := b.Create(t, b.record(t, ""), func(at rundir.Folder, a *launcher.Attempt) error {
 		var text bytes.Buffer
 		if err := b.Render(&text, t.Planned, a); err != nil {
 			return err
@@ -117,7 +125,7 @@ func (b *SlurmBackend) begin(ctx context.Context, t Todo) (*Attempt, error) {
 	return a, b.submit(ctx, a, t.After)
 }
 
-func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) error {
+func (b *Backend) submit(ctx context.Context, a *launcher.Attempt, after string) error {
 	answer, err := b.sbatch(ctx, a.Run.Script(), a.Record.JobName, after)
 	if err != nil {
 		return err
@@ -127,7 +135,7 @@ func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) err
 
 // sbatch submits a script. If the answer does not state the job's id, sbatch looks the job
 // up at once by its name, which is unique.
-func (b *SlurmBackend) sbatch(ctx context.Context, script, name, after string) (*Submission, error) {
+func (b *Backend) sbatch(ctx context.Context, script, name, after string) (*launcher.Submission, error) {
 	var options []string
 	if after != "" {
 		options = append(options, "--dependency=afterany:"+afterJob(after))
@@ -141,12 +149,12 @@ func (b *SlurmBackend) sbatch(ctx context.Context, script, name, after string) (
 	if err != nil {
 		return nil, err
 	}
-	return &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: metrics.Unix(time.Now())}, nil
+	return &launcher.Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: metrics.Unix(time.Now())}, nil
 }
 
 // queued returns the id of the job with that name in the queue; "" if none or several
 // have it.
-func (b *SlurmBackend) queued(ctx context.Context, name string) (id string) {
+func (b *Backend) queued(ctx context.Context, name string) (id string) {
 	jobs, err := b.Client.Queue(ctx, slurm.Filter{Names: []string{name}})
 	if err != nil {
 		return ""
@@ -161,9 +169,21 @@ func (b *SlurmBackend) queued(ctx context.Context, name string) (id string) {
 	return id
 }
 
+// CheckJobName returns an error for a name that scalebench gives no job.
+func (b *Backend) CheckJobName(name string) error { return slurm.CheckJobName(name) }
+
+// CheckJobID returns an error for what is not the id of one job.
+func (b *Backend) CheckJobID(id string) error { return slurm.CheckJobID(id) }
+
+// CheckCluster returns an error for what cannot name a cluster.
+func (b *Backend) CheckCluster(name string) error { return slurm.CheckCluster(name) }
+
+// CheckNode returns an error for what cannot name one node.
+func (b *Backend) CheckNode(name string) error { return slurm.CheckNode(name) }
+
 // Partitions asks Slurm for the names of its partitions. A host without Slurm's commands
 // knows none.
-func (b *SlurmBackend) Partitions(ctx context.Context) ([]string, error) {
+func (b *Backend) Partitions(ctx context.Context) ([]string, error) {
 	known, err := b.Client.Partitions(ctx)
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, nil
@@ -176,16 +196,16 @@ func (b *SlurmBackend) Partitions(ctx context.Context) ([]string, error) {
 }
 
 // Survey asks Slurm about jobs.
-func (b *SlurmBackend) Survey(ctx context.Context, open []*Attempt) ([]Finding, error) {
+func (b *Backend) Survey(ctx context.Context, open []*launcher.Attempt) ([]launcher.Finding, error) {
 	said, unreachable := askSlurm(ctx, b.Client, open)
 	wrong := adopt(open, said.jobs)
-	findings := make([]Finding, len(open))
+	findings := make([]launcher.Finding, len(open))
 	waiting := waitingArrays(said.jobs)
 	for i, a := range open {
 		job, odd := said.jobs[a.Run], said.odd[a.Run]
 		dropped := job == nil && a.Submission != nil && waiting[arrayOf(a.Submission.JobID)]
-		findings[i] = Finding{Job: jobFacts(a, job), Err: errors.Join(wrong[a.Run], odd), Judge: func(t Traces) (metrics.Status, string) {
-			e := a.jobEvidence(job, t, unreachable == nil && odd == nil)
+		findings[i] = launcher.Finding{Job: jobFacts(a, job), Err: errors.Join(wrong[a.Run], odd), Judge: func(t launcher.Traces) (metrics.Status, string) {
+			e := jobEvidenceOf(a, job, t, unreachable == nil && odd == nil)
 			e.Dropped = dropped
 			return judgeJob(e)
 		}}
@@ -213,21 +233,21 @@ func arrayOf(job string) string {
 	return array
 }
 
-// jobEvidence is what is known of an attempt by Slurm, whose job is nil when
-// Slurm knows of none.
-func (a *Attempt) jobEvidence(job *slurm.Job, t Traces, asked bool) jobEvidence {
-	e := jobEvidence{evidence: a.evidence(t), Created: metrics.Time(a.Record.CreatedUnix),
-		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.shared(),
+// jobEvidenceOf returns the evidence about an attempt whose job Slurm describes; nil if
+// Slurm knows none.
+func jobEvidenceOf(a *launcher.Attempt, job *slurm.Job, t launcher.Traces, asked bool) jobEvidence {
+	e := jobEvidence{Evidence: a.Evidence(t), Created: metrics.Time(a.Record.CreatedUnix),
+		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.SharesJob(),
 		Withdrawn: a.Cancelled != nil && a.Run.Withdrawn(), Job: job}
 	if t.Exit == nil && job == nil {
-		e.Now = a.since(a.Run.Attempt(), a.Record.CreatedUnix)
+		e.Now = a.Since(a.Run.Attempt(), a.Record.CreatedUnix)
 	}
 	return e
 }
 
 // jobFacts are the scheduler's facts for the store; what it has forgotten comes
 // from our own records.
-func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
+func jobFacts(a *launcher.Attempt, job *slurm.Job) *metrics.Job {
 	if job == nil {
 		return a.RecordedJob()
 	}
@@ -237,7 +257,7 @@ func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 	if job.ExitCode != nil {
 		fact.ExitCode = job.ExitCode.String()
 	}
-	if a.Record.shared() {
+	if a.Record.SharesJob() {
 		// The job's state and end are those of all its runs; each one takes
 		// the first of the nodes.
 		fact.State, fact.Reason, fact.ExitCode, fact.EndUnix = "", "", "", 0
@@ -249,11 +269,11 @@ func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 
 // Cancel asks Slurm, in one call for all of the jobs. One that serves several
 // attempts is ended when all of them are to be; else it goes on without those.
-func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, error) {
-	list := make([]Ending, len(states))
-	attempts, meant := make([]*Attempt, len(states)), map[rundir.Folder]bool{}
+func (b *Backend) Cancel(ctx context.Context, states []launcher.State) ([]launcher.Ending, error) {
+	list := make([]launcher.Ending, len(states))
+	attempts, meant := make([]*launcher.Attempt, len(states)), map[rundir.Folder]bool{}
 	for i, s := range states {
-		list[i], attempts[i], meant[s.Run] = Ending{State: s, What: "Slurm cannot be reached"}, s.Attempt, true
+		list[i], attempts[i], meant[s.Run] = launcher.Ending{State: s, What: "Slurm cannot be reached"}, s.Attempt, true
 		if s.Run.Withdrawn() {
 			list[i].What += "; whenever its job starts, it runs nothing"
 		}
@@ -292,7 +312,7 @@ func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, er
 		}
 		list[i].Asked = true
 		n := 0
-		if s.Record.shared() {
+		if s.Record.SharesJob() {
 			n = others[s.Run.Pack(s.Record.Pack.Name)]
 		}
 		switch {
@@ -336,7 +356,7 @@ func otherRuns(n int) string {
 
 // endStep asks Slurm to end the step of a job that has that name; "" when there
 // is none. It ends in order: the supervisors kill what does not end itself.
-func (b *SlurmBackend) endStep(ctx context.Context, job, name string) (id string, err error) {
+func (b *Backend) endStep(ctx context.Context, job, name string) (id string, err error) {
 	steps, err := b.Client.Steps(ctx, job)
 	if err != nil || steps[name] == "" {
 		return "", err
@@ -346,24 +366,24 @@ func (b *SlurmBackend) endStep(ctx context.Context, job, name string) (id string
 
 // othersServed are how many attempts of each pack of these have not ended, and
 // are not meant, nor cancelled before.
-func othersServed(list []*Attempt, meant map[rundir.Folder]bool) (map[rundir.Pack]int, error) {
-	var shared []*Attempt
+func othersServed(list []*launcher.Attempt, meant map[rundir.Folder]bool) (map[rundir.Pack]int, error) {
+	var shared []*launcher.Attempt
 	for _, a := range list {
-		if a.Record.shared() {
+		if a.Record.SharesJob() {
 			shared = append(shared, a)
 		}
 	}
 	others := map[rundir.Pack]int{}
 	for _, study := range studiesOf(shared) {
-		all, err := Attempts(study)
+		all, err := launcher.Attempts(study)
 		if err != nil {
 			return nil, err
 		}
 		for _, a := range all {
-			if !a.Record.shared() || a.Verdict != nil || meant[a.Run] || a.Cancelled != nil && a.Run.Withdrawn() {
+			if !a.Record.SharesJob() || a.Verdict != nil || meant[a.Run] || a.Cancelled != nil && a.Run.Withdrawn() {
 				continue
 			}
-			if t, err := ReadTraces(a.Run); err != nil || t.Exit == nil {
+			if t, err := launcher.ReadTraces(a.Run); err != nil || t.Exit == nil {
 				others[a.Run.Pack(a.Record.Pack.Name)]++
 			}
 		}
@@ -372,7 +392,7 @@ func othersServed(list []*Attempt, meant map[rundir.Folder]bool) (map[rundir.Pac
 }
 
 // studiesOf are the studies of attempts, each once.
-func studiesOf(attempts []*Attempt) (list []rundir.Study) {
+func studiesOf(attempts []*launcher.Attempt) (list []rundir.Study) {
 	for _, a := range attempts {
 		if s := a.Run.Study(); !slices.Contains(list, s) {
 			list = append(list, s)

@@ -1,4 +1,4 @@
-package launcher
+package local
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -51,7 +52,7 @@ func processStat(pid int) (state, start string) {
 // sharesPIDs reports whether the attempt was created where this process is, so that
 // its pid can be looked up. Where the kernel does not tell, the host's name is
 // all there is.
-func sharesPIDs(r Record) bool {
+func sharesPIDs(r launcher.Record) bool {
 	if now := worker.PIDSpace(); r.PIDSpace != "" || now != "" {
 		return r.PIDSpace == now
 	}
@@ -61,7 +62,7 @@ func sharesPIDs(r Record) bool {
 
 // drives reports whether the command that drives a local attempt still lives.
 // Of a command on another host only its heartbeat is known here.
-func drives(r Record) (alive, known bool) {
+func drives(r launcher.Record) (alive, known bool) {
 	if !sharesPIDs(r) {
 		return false, false
 	}
@@ -71,7 +72,7 @@ func drives(r Record) (alive, known bool) {
 // asleep says that a command on this host which drives an attempt was stopped,
 // by Ctrl-Z for example, and what to do; "" when it was not. It still holds what
 // it holds: nothing else is begun in its place.
-func asleep(r Record) string {
+func asleep(r launcher.Record) string {
 	if state, _ := processStat(r.PID); state != "T" && state != "t" {
 		return ""
 	}
@@ -80,13 +81,13 @@ func asleep(r Record) string {
 
 // driverGrace is how long a command on another host may give no sign of life (it
 // does every 15 s) before the attempt that it drives counts as lost: longer than
-// fileGrace, within which its record of the end may be under way, and than a
+// FileGrace, within which its record of the end may be under way, and than a
 // busy file server makes a write wait.
 const driverGrace = 5 * time.Minute
 
 // drivenEvidence is all that is known of a local attempt at one moment.
 type drivenEvidence struct {
-	evidence
+	launcher.Evidence
 	// Whether the command that drives it still lives; where that cannot be seen,
 	// since it is on another host, how long ago it last gave a sign of life, nil
 	// when that is not known either.
@@ -102,7 +103,7 @@ func judgeDriven(e drivenEvidence) (metrics.Status, string) {
 	case e.Traces.Exit != nil && e.Traces.Exit.Signal != "":
 		return metrics.Cancelled, e.Traces.Cause
 	case e.Traces.Exit != nil:
-		return e.exited()
+		return e.Exited()
 	case e.Unwritten != nil:
 		return metrics.Lost, fmt.Sprintf("it has ended, and the record of its end could not be written: %v", e.Unwritten)
 	case e.Driven:
@@ -120,7 +121,7 @@ func judgeDriven(e drivenEvidence) (metrics.Status, string) {
 // endDriver sends SIGTERM to the command that drives a local attempt. The
 // process is held by its handle before it is recognised, so that a pid that
 // goes to another program meanwhile is not signalled.
-func endDriver(r Record) error {
+func endDriver(r launcher.Record) error {
 	if !sharesPIDs(r) {
 		if host, err := os.Hostname(); err == nil && host == r.Host {
 			return fmt.Errorf("driven by process %d on another host or container named %s, or on this host before it rebooted; end it there", r.PID, r.Host)

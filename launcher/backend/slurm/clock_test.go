@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	"os"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/backend/local"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -14,7 +16,7 @@ import (
 // another host's: how long ago something was is told by the file server's.
 func TestSurveyWhenClocksJump(t *testing.T) {
 	plan := smallPlan(t, "[1]")
-	bin := t.TempDir() // of a Slurm that knows nothing
+	bin := t.TempDir() // of a Name that knows nothing
 	for _, name := range []string{"squeue", "sacct"} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)
@@ -29,23 +31,23 @@ func TestSurveyWhenClocksJump(t *testing.T) {
 			age           time.Duration // by the file server
 			want          metrics.Status
 		}{
-			{"handed over this moment, and unknown", Slurm, 0, metrics.Submitted},
-			{"handed over long ago, and unknown", Slurm, jobGrace + time.Minute, metrics.Lost},
-			{"ended this moment, without its last events", Local, 0, metrics.Running},
-			{"ended long ago, without its last events", Local, fileGrace + time.Minute, metrics.Incomplete},
+			{"handed over this moment, and unknown", Name, 0, metrics.Submitted},
+			{"handed over long ago, and unknown", Name, jobGrace + time.Minute, metrics.Lost},
+			{"ended this moment, without its last events", local.Name, 0, metrics.Running},
+			{"ended long ago, without its last events", local.Name, launcher.FileGrace + time.Minute, metrics.Incomplete},
 		} {
 			number++
-			a, err := Creator{Folder: folder}.Create(Todo{Planned: plan.Points[0], Number: number}, Record{Backend: c.backend, JobName: "s/p-r1-a1"}, nil)
+			a, err := launcher.Creator{Folder: folder}.Create(launcher.Todo{Planned: plan.Points[0], Number: number}, launcher.Record{Backend: c.backend, JobName: "s/p-r1-a1"}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			dated := a.Run.Attempt()
-			if c.backend == Slurm {
-				a.Submission, a.Record.CreatedUnix = &Submission{JobID: "7"}, then
+			if c.backend == Name {
+				a.Submission, a.Record.CreatedUnix = &launcher.Submission{JobID: "7"}, then
 			} else {
 				claim(t, a.Run, 0)
 				dated = a.Run.Exit(0)
-				if err := writeJSON(dated, Exit{StartUnix: then - 10, EndUnix: then}, 0o644); err != nil {
+				if err := rundir.WriteJSON(dated, launcher.Exit{StartUnix: then - 10, EndUnix: then}, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -53,7 +55,7 @@ func TestSurveyWhenClocksJump(t *testing.T) {
 			if err := os.Chtimes(dated, old, old); err != nil {
 				t.Fatal(err)
 			}
-			states, err := Survey(t.Context(), []*Attempt{a})
+			states, err := launcher.Survey(t.Context(), []*launcher.Attempt{a})
 			if err != nil {
 				t.Fatal(err)
 			}

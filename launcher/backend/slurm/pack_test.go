@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
@@ -22,7 +23,7 @@ import (
 
 // packer is a backend whose sbatch is a script that notes its calls and prints
 // what answer says.
-func packer(t *testing.T, packing, answer string) *SlurmBackend {
+func packer(t *testing.T, packing, answer string) *Backend {
 	t.Helper()
 	bin := t.TempDir()
 	for name, text := range map[string]string{
@@ -33,15 +34,15 @@ func packer(t *testing.T, packing, answer string) *SlurmBackend {
 			t.Fatal(err)
 		}
 	}
-	return &SlurmBackend{
-		Creator: Creator{Folder: rundir.OpenStudy(t.TempDir(), "packed"), Worker: "/opt/scalebench-worker", scripted: true,
+	return &Backend{
+		Creator: launcher.Creator{Folder: rundir.OpenStudy(t.TempDir(), "packed"), Worker: "/opt/scalebench-worker", Scripted: true,
 			Site: &study.Site{Partitions: []study.Partition{{Name: "a", MaxTime: study.Duration(3 * time.Hour)}, {Name: "b"}}}},
 		Client:  &slurm.Client{Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}},
-		packing: packing, limits: Limits{InFlight: 2},
+		packing: packing, limits: launcher.Limits{InFlight: 2},
 	}
 }
 
-func calls(t *testing.T, b *SlurmBackend) int {
+func calls(t *testing.T, b *Backend) int {
 	t.Helper()
 	bin, _, _ := strings.Cut(strings.TrimPrefix(b.Client.Env[0], "PATH="), ":")
 	text, err := os.ReadFile(filepath.Join(bin, "calls"))
@@ -52,14 +53,14 @@ func calls(t *testing.T, b *SlurmBackend) int {
 }
 
 // planned is a run of so many workers, two a node at most.
-func planned(partition string, workers, repeat, cpus int) Todo {
+func planned(partition string, workers, repeat, cpus int) launcher.Todo {
 	p := study.Point{ID: fmt.Sprintf("native-w%d", workers), Study: "packed", Framework: "native", Workers: workers, Repeat: repeat,
 		Nodes: (workers + 1) / 2, WorkersPerNode: min(workers, 2)}
 	p.Resources = study.Resources{Device: "cpu", CPUsPerWorker: cpus, Memory: 1 << 30, Time: study.Duration(30 * time.Minute)}
-	return Todo{Planned: study.Planned{Point: p, Partition: partition, Exclusive: workers == 1}, Number: 1}
+	return launcher.Todo{Planned: study.Planned{Point: p, Partition: partition, Exclusive: workers == 1}, Number: 1}
 }
 
-func names(loads [][]Todo) (list []string) {
+func names(loads [][]launcher.Todo) (list []string) {
 	for _, load := range loads {
 		name := ""
 		for _, t := range load {
@@ -71,7 +72,7 @@ func names(loads [][]Todo) (list []string) {
 }
 
 func TestLoads(t *testing.T) {
-	var todo []Todo
+	var todo []launcher.Todo
 	for _, workers := range []int{1, 2, 4} {
 		for repeat := 1; repeat <= 5; repeat++ {
 			if repeat == 1 || workers == 2 {
@@ -83,12 +84,12 @@ func TestLoads(t *testing.T) {
 	away := planned("a", 4, 3, 1)
 	away.Exclude = []string{"node7"} // its job asks for something else
 	todo = append(todo, away)
-	again := func(repeat int, pack *Member) Todo {
+	again := func(repeat int, pack *launcher.Member) launcher.Todo {
 		t := planned("a", 1, repeat, 1)
-		t.Again = &Attempt{Record: Record{Pack: pack}}
+		t.Again = &launcher.Attempt{Record: launcher.Record{Pack: pack}}
 		return t
 	}
-	x := &Member{Name: "array-x", Packing: study.PackArray}
+	x := &launcher.Member{Name: "array-x", Packing: study.PackArray}
 	todo = append(todo, again(8, x), again(9, nil), again(10, x))
 
 	for packing, want := range map[string][]string{
@@ -114,11 +115,11 @@ func TestPackIsWrittenDownBeforeItIsSubmitted(t *testing.T) {
 	} {
 		// sbatch finds everything in place.
 		b := packer(t, packing, `d=${2%/job.sh}; test "$(wc -l <"$d/runs.list")" = 2 && cut -f3 "$d/runs.list" | while read -r r; do test -e "$r/attempt.json" || exit 1; done && echo 95`)
-		begun, err := begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1)})
+		begun, err := launcher.Begin(t.Context(), b, []launcher.Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		stored, err := Attempts(b.Folder)
+		stored, err := launcher.Attempts(b.Folder)
 		if err != nil || len(stored) != 2 {
 			t.Fatalf("%d attempts, %v", len(stored), err)
 		}
@@ -137,13 +138,13 @@ func TestPackIsWrittenDownBeforeItIsSubmitted(t *testing.T) {
 // again whole and under the same name.
 func TestPackIsHandedOverAgain(t *testing.T) {
 	b := packer(t, study.PackArray, "kill -9 $$")
-	load := []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 4, 3, 1)}
-	_, err := begin(t.Context(), b, load)
+	load := []launcher.Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 4, 3, 1)}
+	_, err := launcher.Begin(t.Context(), b, load)
 	var gone *slurm.UnreachableError
 	if !errors.As(err, &gone) || !gone.MaybeQueued {
 		t.Fatalf("%v", err)
 	}
-	first, err := Attempts(b.Folder)
+	first, err := launcher.Attempts(b.Folder)
 	if err != nil || len(first) != 3 || first[0].Submission != nil {
 		t.Fatalf("%+v, %v", first, err)
 	}
@@ -161,13 +162,13 @@ func TestPackIsHandedOverAgain(t *testing.T) {
 		before := calls(t, b)
 		again := load[1]
 		again.Again = first[1]
-		if _, err := begin(t.Context(), b, []Todo{again}); !errors.As(err, &gone) {
+		if _, err := launcher.Begin(t.Context(), b, []launcher.Todo{again}); !errors.As(err, &gone) {
 			t.Fatalf("%v", err)
 		}
 		if n := calls(t, b) - before; n != 1 {
 			t.Errorf("sbatch was called %d times", n)
 		}
-		now, err := Attempts(b.Folder)
+		now, err := launcher.Attempts(b.Folder)
 		if d := cmp.Diff(first, now); d != "" || err != nil {
 			t.Errorf("%v\n%s", err, d)
 		}
@@ -180,7 +181,7 @@ func TestPackIsHandedOverAgain(t *testing.T) {
 
 func TestPackRefused(t *testing.T) {
 	b := packer(t, study.PackAllocation, "echo 'sbatch: error: Batch job submission failed: Invalid qos specification' >&2; exit 1")
-	begun, err := begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 2, 1, 1)})
+	begun, err := launcher.Begin(t.Context(), b, []launcher.Todo{planned("a", 4, 1, 1), planned("a", 2, 1, 1)})
 	if err != nil || len(begun) != 2 {
 		t.Fatalf("%d attempts, %v", len(begun), err)
 	}
@@ -195,26 +196,26 @@ func TestPackRefused(t *testing.T) {
 // without a gap.
 func TestPackLeavesWhatAnotherCommandBegan(t *testing.T) {
 	b := packer(t, study.PackArray, "echo 95")
-	load := []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 4, 3, 1)}
+	load := []launcher.Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 4, 3, 1)}
 	if _, err := b.Create(load[1], b.record(load[1], ""), nil); err != nil {
 		t.Fatal(err)
 	}
-	begun, err := begin(t.Context(), b, load)
+	begun, err := launcher.Begin(t.Context(), b, load)
 	if err != nil || len(begun) != 2 || begun[1].Submission.JobID != "95_1" || begun[1].Point.Repeat != 3 {
 		t.Fatalf("%+v, %v", begun, err)
 	}
-	if begun, err = begin(t.Context(), b, load); !errors.Is(err, fs.ErrExist) {
+	if begun, err = launcher.Begin(t.Context(), b, load); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("%+v, %v", begun, err)
 	}
 }
 
 func TestAllocationIsSizedForTheLargest(t *testing.T) {
 	b := packer(t, study.PackAllocation, "")
-	var attempts []*Attempt
-	for i, todo := range []Todo{planned("a", 6, 1, 1), planned("a", 2, 1, 3), planned("a", 1, 1, 2)} {
+	var attempts []*launcher.Attempt
+	for i, todo := range []launcher.Todo{planned("a", 6, 1, 1), planned("a", 2, 1, 3), planned("a", 1, 1, 2)} {
 		a := b.Draft(todo.Planned)
 		a.Record.Exclude = []string{fmt.Sprintf("node%d", 9-i)}
-		a.Record.Pack = &Member{Name: "allocation-x", Packing: study.PackAllocation, Index: i}
+		a.Record.Pack = &launcher.Member{Name: "allocation-x", Packing: study.PackAllocation, Index: i}
 		a.Record.JobName = "packed/allocation-x"
 		attempts = append(attempts, a)
 	}
@@ -263,15 +264,15 @@ func TestPickInArrays(t *testing.T) {
 		{ID: "12", Name: "all", State: slurm.Running},
 	}
 	dir := t.TempDir()
-	member := func(name, packing string, index int) *Attempt {
+	member := func(name, packing string, index int) *launcher.Attempt {
 		run := rundir.Folder(filepath.Join(dir, fmt.Sprintf("%s-r%d-a1", name, index)))
-		return &Attempt{Run: run, Record: Record{JobName: name, Pack: &Member{Name: name, Packing: packing, Index: index}}}
+		return &launcher.Attempt{Run: run, Record: launcher.Record{JobName: name, Pack: &launcher.Member{Name: name, Packing: packing, Index: index}}}
 	}
 	owned := member("x", study.PackArray, 0)
 	owned.Run = runIn(t, dir, "95_0")
 	over := member("cut", study.PackArray, 8) // which squeue has forgotten
 	over.Run = runIn(t, filepath.Join(dir, "over"), "99_8")
-	attempts := []*Attempt{over, owned, member("x", study.PackArray, 2), member("x", study.PackArray, 3),
+	attempts := []*launcher.Attempt{over, owned, member("x", study.PackArray, 2), member("x", study.PackArray, 3),
 		member("cut", study.PackArray, 7), member("ended", study.PackArray, 0), member("ended", study.PackArray, 1),
 		member("all", study.PackAllocation, 5)}
 	got := pick(attempts, jobs)
@@ -289,17 +290,17 @@ func TestPickInArrays(t *testing.T) {
 // One task that is found says that the whole array went through.
 func TestAdoptArray(t *testing.T) {
 	b := packer(t, study.PackArray, "kill -9 $$")
-	if _, err := begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1)}); err == nil {
+	if _, err := launcher.Begin(t.Context(), b, []launcher.Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1)}); err == nil {
 		t.Fatal("no error")
 	}
-	attempts, err := Attempts(b.Folder)
+	attempts, err := launcher.Attempts(b.Folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if wrong := adopt(attempts, map[rundir.Folder]*slurm.Job{attempts[1].Run: {ID: "95_1"}}); len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
-	again, err := Attempts(b.Folder)
+	again, err := launcher.Attempts(b.Folder)
 	if d := cmp.Diff(attempts, again); d != "" || err != nil {
 		t.Errorf("%v\n%s", err, d)
 	}
@@ -314,7 +315,7 @@ func TestAdoptArray(t *testing.T) {
 // be. Of one alone the step is ended, if it has begun, or it is left out.
 func TestCancelAllocation(t *testing.T) {
 	b := packer(t, study.PackAllocation, "echo 95")
-	begun, err := begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 2, 1, 1)})
+	begun, err := launcher.Begin(t.Context(), b, []launcher.Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 2, 1, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +332,7 @@ func TestCancelAllocation(t *testing.T) {
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	for _, c := range []struct {
-		runs []*Attempt // to be cancelled
+		runs []*launcher.Attempt // to be cancelled
 		what string
 		told string // to scancel
 	}{
@@ -339,11 +340,11 @@ func TestCancelAllocation(t *testing.T) {
 		{begun[:1], "asked Slurm to end step 95.3; job 95 continues with 1 other run", "--signal=TERM 95.3\n"},
 		{begun[:2], "asked Slurm to end job 95", "--signal=TERM 95.3\n95\n"},
 	} {
-		states, err := survey(t.Context(), beside(b), c.runs)
+		states, err := launcher.SurveyWith(t.Context(), b, c.runs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		endings, err := Cancel(t.Context(), states)
+		endings, err := launcher.Cancel(t.Context(), states)
 		if err != nil || len(endings) != len(c.runs) {
 			t.Fatalf("%d endings of %d: %v", len(endings), len(c.runs), err)
 		}
@@ -367,35 +368,35 @@ func TestJudgeTurn(t *testing.T) {
 		}
 		return j
 	}
-	exit := func(code int, signal string, seconds float64) *Exit {
-		return &Exit{ExitCode: code, Signal: signal, StartUnix: 999_000, EndUnix: 999_000 + seconds}
+	exit := func(code int, signal string, seconds float64) *launcher.Exit {
+		return &launcher.Exit{ExitCode: code, Signal: signal, StartUnix: 999_000, EndUnix: 999_000 + seconds}
 	}
-	good := Traces{Begun: true, Exit: exit(0, "", 60), Done: 1, Stopped: 1}
-	begun := Traces{Begun: true}
+	good := launcher.Traces{Begun: true, Exit: exit(0, "", 60), Done: 1, Stopped: 1}
+	begun := launcher.Traces{Begun: true}
 	for name, c := range map[string]struct {
-		traces Traces
+		traces launcher.Traces
 		job    *slurm.Job
 		want   metrics.Status
 		detail string
 	}{
-		"queued":                      {Traces{}, job(slurm.Pending, 0), metrics.Pending, ""},
-		"waits its turn":              {Traces{}, job(slurm.Running, 0), metrics.Pending, "turn"},
+		"queued":                      {launcher.Traces{}, job(slurm.Pending, 0), metrics.Pending, ""},
+		"waits its turn":              {launcher.Traces{}, job(slurm.Running, 0), metrics.Pending, "turn"},
 		"its turn":                    {begun, job(slurm.Running, 0), metrics.Running, ""},
 		"done, others go on":          {good, job(slurm.Running, 0), metrics.Done, ""},
 		"done, another failed":        {good, job(slurm.Failed, time.Hour), metrics.Done, ""},
 		"done, then the node failed":  {good, job(slurm.NodeFail, time.Hour), metrics.Done, ""},
-		"failed, others go on":        {Traces{Begun: true, Exit: exit(3, "", 60)}, job(slurm.Running, 0), metrics.Failed, "exit code 3"},
-		"over its own limit":          {Traces{Begun: true, Exit: exit(143, "", 660)}, job(slurm.Running, 0), metrics.TimedOut, ""},
-		"warned":                      {Traces{Begun: true, Exit: exit(1, "USR1", 60)}, job(slurm.Failed, time.Hour), metrics.TimedOut, "in order"},
-		"cut short, may go on":        {Traces{Begun: true, Exit: exit(143, "TERM", 60)}, job(slurm.Pending, 0), metrics.Requeued, ""},
-		"cut short":                   {Traces{Begun: true, Exit: exit(143, "TERM", 60)}, job(slurm.Cancelled, time.Hour), metrics.Cancelled, ""},
+		"failed, others go on":        {launcher.Traces{Begun: true, Exit: exit(3, "", 60)}, job(slurm.Running, 0), metrics.Failed, "exit code 3"},
+		"over its own limit":          {launcher.Traces{Begun: true, Exit: exit(143, "", 660)}, job(slurm.Running, 0), metrics.TimedOut, ""},
+		"warned":                      {launcher.Traces{Begun: true, Exit: exit(1, "USR1", 60)}, job(slurm.Failed, time.Hour), metrics.TimedOut, "in order"},
+		"cut short, may go on":        {launcher.Traces{Begun: true, Exit: exit(143, "TERM", 60)}, job(slurm.Pending, 0), metrics.Requeued, ""},
+		"cut short":                   {launcher.Traces{Begun: true, Exit: exit(143, "TERM", 60)}, job(slurm.Cancelled, time.Hour), metrics.Cancelled, ""},
 		"under it the node failed":    {begun, job(slurm.NodeFail, time.Hour), metrics.NodeFailed, ""},
 		"time was over":               {begun, job(slurm.Timeout, time.Hour), metrics.TimedOut, ""},
-		"no time for it":              {Traces{}, job(slurm.Timeout, time.Hour), metrics.Cancelled, "nothing was run"},
-		"no sign of it yet":           {Traces{}, job(slurm.Completed, 5*time.Second), metrics.Running, ""},
-		"none of it after the others": {Traces{}, job(slurm.Completed, time.Hour), metrics.Cancelled, "nothing was run"},
+		"no time for it":              {launcher.Traces{}, job(slurm.Timeout, time.Hour), metrics.Cancelled, "nothing was run"},
+		"no sign of it yet":           {launcher.Traces{}, job(slurm.Completed, 5*time.Second), metrics.Running, ""},
+		"none of it after the others": {launcher.Traces{}, job(slurm.Completed, time.Hour), metrics.Cancelled, "nothing was run"},
 	} {
-		got, detail := judgeJob(jobEvidence{evidence: evidence{Ranks: 1, Limit: 10 * time.Minute, Now: now, Traces: c.traces},
+		got, detail := judgeJob(jobEvidence{Evidence: launcher.Evidence{Ranks: 1, Limit: 10 * time.Minute, Now: now, Traces: c.traces},
 			Shared: true, Asked: true, Submitted: true, Created: now.Add(-2 * time.Hour), Job: c.job})
 		if got != c.want || !strings.Contains(detail, c.detail) {
 			t.Errorf("%s: %s %q, want %s with %q", name, got, detail, c.want, c.detail)
@@ -406,14 +407,14 @@ func TestJudgeTurn(t *testing.T) {
 func TestEnclosing(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  string
-		want *Allocation
+		want *launcher.Allocation
 		err  string
 	}{
 		"none": {"SLURM_CONF=/etc/slurm.conf", nil, ""},
 		"two nodes": {"SLURM_JOB_ID=95 SLURM_JOB_PARTITION=main SLURM_JOB_NUM_NODES=3 SLURM_JOB_CPUS_PER_NODE=8(x2),4 SLURM_GPUS_PER_NODE=a100:4",
-			&Allocation{JobID: "95", Partition: "main", Nodes: 3, CPUsPerNode: 4, GPUsPerNode: 4}, ""},
+			&launcher.Allocation{JobID: "95", Partition: "main", Nodes: 3, CPUsPerNode: 4, GPUsPerNode: 4}, ""},
 		"on a node": {"SLURM_JOB_ID=95 SLURM_JOB_NUM_NODES=1 SLURM_JOB_CPUS_PER_NODE=16 SLURM_GPUS_ON_NODE=2",
-			&Allocation{JobID: "95", Nodes: 1, CPUsPerNode: 16, GPUsPerNode: 2}, ""},
+			&launcher.Allocation{JobID: "95", Nodes: 1, CPUsPerNode: 16, GPUsPerNode: 2}, ""},
 		"no nodes":     {"SLURM_JOB_ID=95", nil, "SLURM_JOB_NUM_NODES"},
 		"no CPUs":      {"SLURM_JOB_ID=95 SLURM_JOB_NUM_NODES=1", nil, "SLURM_JOB_CPUS_PER_NODE"},
 		"strange CPUs": {"SLURM_JOB_ID=95 SLURM_JOB_NUM_NODES=1 SLURM_JOB_CPUS_PER_NODE=4(x2),99999999999999999999", nil, "not a list of CPUs"},
@@ -423,7 +424,7 @@ func TestEnclosing(t *testing.T) {
 			key, value, _ := strings.Cut(v, "=")
 			env[key] = value
 		}
-		got, err := Enclosing(func(key string) string { return env[key] })
+		got, err := launcher.Enclosing(func(key string) string { return env[key] })
 		if d := cmp.Diff(c.want, got); d != "" || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %v\n%s", name, err, d)
 		}

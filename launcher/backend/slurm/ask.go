@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/slurm"
@@ -28,11 +29,11 @@ type answer struct {
 
 // askSlurm returns what Slurm knows of attempts, each job with the id that submit
 // printed.
-func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (answer, error) {
+func askSlurm(ctx context.Context, client *slurm.Client, attempts []*launcher.Attempt) (answer, error) {
 	known, err := askJobs(ctx, client, attempts)
 	for _, a := range attempts {
 		if job := known.jobs[a.Run]; job != nil {
-			known.jobs[a.Run] = taskOf(job, a.Record.task())
+			known.jobs[a.Run] = taskOf(job, a.Record.ArrayTask())
 		}
 	}
 	return known, err
@@ -42,7 +43,7 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (a
 // for all of them, another one where some have ended, and one sacct for those that
 // squeue has forgotten; where there is no accounting, those are missing and the
 // folder has the say.
-func askJobs(ctx context.Context, client *slurm.Client, attempts []*Attempt) (answer, error) {
+func askJobs(ctx context.Context, client *slurm.Client, attempts []*launcher.Attempt) (answer, error) {
 	// By number: a static binary knows only the names in /etc/passwd, and most
 	// clusters keep their users elsewhere.
 	self := strconv.Itoa(os.Getuid())
@@ -99,7 +100,7 @@ func (k *answer) add(jobs map[rundir.Folder]*slurm.Job) {
 
 // read notes of which attempts a line cannot be read; lines of other jobs of the
 // same user do not matter. Any other error comes back.
-func (k *answer) read(attempts []*Attempt, err error) error {
+func (k *answer) read(attempts []*launcher.Attempt, err error) error {
 	var odd *slurm.UnreadableError
 	if !errors.As(err, &odd) {
 		return err
@@ -125,7 +126,7 @@ func addExitCodes(ctx context.Context, client *slurm.Client, user string, known 
 		return nil
 	}
 	codes, err := client.ExitCodes(ctx, user)
-	var gone Unreachable
+	var gone launcher.Unreachable
 	if errors.As(err, &gone) {
 		return err
 	}
@@ -148,7 +149,7 @@ type queuePlace struct {
 // mean that a submission went through twice or that the job was requeued: the
 // copy that claimed the run counts, and of its incarnations the last; before
 // any has, one that may still run.
-func pick(attempts []*Attempt, jobs []slurm.Job) map[rundir.Folder]*slurm.Job {
+func pick(attempts []*launcher.Attempt, jobs []slurm.Job) map[rundir.Folder]*slurm.Job {
 	at := map[queuePlace][]*slurm.Job{}
 	jobs = slurm.ExpandArray(jobs)
 	for i := range jobs {
@@ -160,7 +161,7 @@ func pick(attempts []*Attempt, jobs []slurm.Job) map[rundir.Folder]*slurm.Job {
 	}
 	picked := map[rundir.Folder]*slurm.Job{}
 	for _, a := range attempts {
-		candidates := at[queuePlace{a.Record.JobName, a.Record.task()}]
+		candidates := at[queuePlace{a.Record.JobName, a.Record.ArrayTask()}]
 		if len(candidates) == 0 {
 			candidates = at[queuePlace{a.Record.JobName, -1}]
 		}
@@ -196,15 +197,15 @@ func taskOf(job *slurm.Job, task int) *slurm.Job {
 // adopt writes down the jobs of attempts whose submission was not recorded: the
 // command that submitted them died before it could write the answer down. One
 // task of an array that is found says that all of them are there.
-func adopt(open []*Attempt, jobs map[rundir.Folder]*slurm.Job) (wrong map[rundir.Folder]error) {
+func adopt(open []*launcher.Attempt, jobs map[rundir.Folder]*slurm.Job) (wrong map[rundir.Folder]error) {
 	wrong = map[rundir.Folder]error{}
-	packs := map[rundir.Pack]*Submission{}
+	packs := map[rundir.Pack]*launcher.Submission{}
 	for _, a := range open {
 		job, m := jobs[a.Run], a.Record.Pack
 		if job == nil || a.Submission != nil {
 			continue
 		}
-		answer := &Submission{JobID: job.ID, Cluster: job.Cluster, SubmittedUnix: metrics.Unix(job.Submit)}
+		answer := &launcher.Submission{JobID: job.ID, Cluster: job.Cluster, SubmittedUnix: metrics.Unix(job.Submit)}
 		path := a.Run.Job()
 		if m != nil {
 			if path = a.Run.Pack(m.Name).Job(); packs[a.Run.Pack(m.Name)] != nil {
@@ -212,7 +213,7 @@ func adopt(open []*Attempt, jobs map[rundir.Folder]*slurm.Job) (wrong map[rundir
 			}
 			answer.JobID = afterJob(job.ID)
 		}
-		if err := writeJSON(path, answer, 0o644); err != nil {
+		if err := rundir.WriteJSON(path, answer, 0o644); err != nil {
 			wrong[a.Run] = err
 			continue
 		}
@@ -224,7 +225,7 @@ func adopt(open []*Attempt, jobs map[rundir.Folder]*slurm.Job) (wrong map[rundir
 	}
 	for _, a := range open {
 		if m := a.Record.Pack; m != nil && a.Submission == nil && packs[a.Run.Pack(m.Name)] != nil {
-			a.Submission = m.of(*packs[a.Run.Pack(m.Name)])
+			a.Submission = m.Submission(*packs[a.Run.Pack(m.Name)])
 		}
 	}
 	return wrong

@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -19,11 +20,11 @@ func FuzzRecords(f *testing.F) {
 	name := point.ID + "-r1-a1"
 	whole := map[string]any{
 		"point.json":   point,
-		"attempt.json": Record{ID: "s/" + name, Backend: "local", CreatedUnix: 1.7e9},
-		"job.json":     Submission{JobID: "7", SubmittedUnix: 1.7e9},
-		"cancel.json":  Cancellation{Unix: 1.7e9, Host: "h"},
-		"state.json":   Verdict{Status: metrics.Done, Job: &metrics.Job{ID: "7", StartUnix: 1.7e9}},
-		"exit-0.json":  Exit{ExitCode: 1, StartUnix: 1.7e9, EndUnix: 1.7e9},
+		"attempt.json": launcher.Record{ID: "s/" + name, Backend: "local", CreatedUnix: 1.7e9},
+		"job.json":     launcher.Submission{JobID: "7", SubmittedUnix: 1.7e9},
+		"cancel.json":  launcher.Cancellation{Unix: 1.7e9, Host: "h"},
+		"state.json":   launcher.Verdict{Status: metrics.Done, Job: &metrics.Job{ID: "7", StartUnix: 1.7e9}},
+		"exit-0.json":  launcher.Exit{ExitCode: 1, StartUnix: 1.7e9, EndUnix: 1.7e9},
 	}
 	texts := map[string][]byte{}
 	for file, record := range whole {
@@ -55,7 +56,7 @@ func FuzzRecords(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		list, err := Attempts(folder)
+		list, err := launcher.Attempts(folder)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%d attempts, %v", len(list), err)
 		}
@@ -69,10 +70,10 @@ func FuzzRecords(f *testing.F) {
 			}
 			return
 		}
-		if _, err := ReadTraces(a.Run); err != nil && !strings.Contains(err.Error(), record) {
+		if _, err := launcher.ReadTraces(a.Run); err != nil && !strings.Contains(err.Error(), record) {
 			t.Errorf("the error does not name %s: %.300v", record, err)
 		}
-		state := State{Attempt: a, Status: metrics.Done}
+		state := launcher.State{Attempt: a, Status: metrics.Done}
 		if a.Verdict != nil {
 			state.Status, state.Job = a.Verdict.Status, a.Verdict.Job
 		}

@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
 )
@@ -19,18 +20,18 @@ func TestChangedScriptIsNotHandedOverAgain(t *testing.T) {
 	for _, packing := range []string{study.PackJob, study.PackArray, study.PackAllocation} {
 		t.Run(packing, func(t *testing.T) {
 			b := packer(t, packing, lost)
-			load := []Todo{planned("a", 2, 1, 1)}
+			load := []launcher.Todo{planned("a", 2, 1, 1)}
 			if packing != study.PackJob {
 				load = append(load, planned("a", 2, 2, 1))
 			}
 			if _, err := b.Begin(t.Context(), load); err == nil {
 				t.Fatal("sbatch's failure is not an error")
 			}
-			attempts, err := Attempts(b.Folder)
+			attempts, err := launcher.Attempts(b.Folder)
 			if err != nil || len(attempts) != len(load) {
 				t.Fatal(attempts, err)
 			}
-			var again []Todo
+			var again []launcher.Todo
 			for i, a := range attempts {
 				if info, err := os.Stat(a.Script()); err != nil || info.Mode().Perm()&0o077 != 0 {
 					t.Errorf("%s is %v (%v), want the owner's alone", a.Script(), info.Mode(), err)
@@ -99,7 +100,7 @@ func TestFrozenModes(t *testing.T) {
 		}
 		plan, err := st.Plan(site)
 		if err == nil {
-			err = Freeze(b.Folder, plan, st, site)
+			err = launcher.Freeze(b.Folder, plan, st, site)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,6 @@
 //go:build slurm
 
-package launcher
+package slurm
 
 import (
 	"bytes"

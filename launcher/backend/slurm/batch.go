@@ -1,11 +1,13 @@
-package launcher
+package slurm
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"strings"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/slurm"
@@ -21,25 +23,25 @@ const warning = 90 * time.Second
 const shortJob = 5 * time.Minute
 
 // Script is the batch script of an attempt.
-func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error) {
+func (b *Backend) Script(p study.Planned, a *launcher.Attempt) (slurm.Script, error) {
 	f, err := framework.Find(p.Point.Framework)
 	if err != nil {
 		return slurm.Script{}, err
 	}
-	site, r := b.as(p.Point), p.Point.Resources
+	site, r := b.SiteOf(p.Point), p.Point.Resources
 	q := partition(site, p.Partition)
 	nodes, ranks := p.Point.Shape()
 	s := slurm.Script{
-		JobName: a.Record.JobName, StepName: a.Run.Name(), Partition: p.Partition, Account: first(q.Account, site.Account), QOS: first(q.QOS, site.QOS),
+		JobName: a.Record.JobName, StepName: a.Run.Name(), Partition: p.Partition, Account: cmp.Or(q.Account, site.Account), QOS: cmp.Or(q.QOS, site.QOS),
 		Nodes: nodes, TasksPerNode: ranks, CPUsPerTask: r.CPUsPerWorker,
 		MemoryPerNodeMB: megabytes(r.Memory) * ranks,
 		Time:            time.Duration(r.Time), Exclusive: p.Exclusive, Requeue: a.Record.Requeue,
-		CPUBind: first(r.CPUBind, site.CPUBind), Output: a.Run.JobLog(), Options: over(site.Options, q.Options),
+		CPUBind: cmp.Or(r.CPUBind, site.CPUBind), Output: a.Run.JobLog(), Options: over(site.Options, q.Options),
 		Modules: site.Modules, Setup: site.Setup, Environment: site.Environment,
 		Container: slurm.Container{Runtime: site.Container.Runtime, Image: site.Container.Image,
 			Mounts: site.Container.Mounts, Workdir: site.Container.Workdir},
 		RunDir: a.Run.Path(), Worker: b.Worker, Shared: b.Shared, Interface: site.Interface,
-		Command: append([]string{b.Worker}, supervise(a.Run, a.Record)...),
+		Command: append([]string{b.Worker}, launcher.Supervise(a.Run, a.Record)...),
 	}
 	if len(a.Record.Exclude) > 0 { // beside those that the site file names
 		nodes := strings.Join(a.Record.Exclude, ",")
@@ -63,14 +65,14 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 	if f.OncePerNode(p.Point) {
 		s.TasksPerNode, s.CPUsPerTask = 1, r.CPUsPerWorker*p.Point.WorkersPerNode
 	}
-	if stages(site.Stage, p.Point, f) {
-		return s, b.stage(&s, site.Stage, first(a.Record.JobName, a.Record.ID))
+	if launcher.Stages(site.Stage, p.Point, f) {
+		return s, b.stage(&s, site.Stage, cmp.Or(a.Record.JobName, a.Record.ID))
 	}
 	return s, nil
 }
 
 // Render writes the batch script of an attempt.
-func (b *SlurmBackend) Render(w io.Writer, p study.Planned, a *Attempt) error {
+func (b *Backend) Render(w io.Writer, p study.Planned, a *launcher.Attempt) error {
 	s, err := b.Script(p, a)
 	if err != nil {
 		return err
@@ -78,7 +80,7 @@ func (b *SlurmBackend) Render(w io.Writer, p study.Planned, a *Attempt) error {
 	return b.render(w, s)
 }
 
-func (b *SlurmBackend) render(w io.Writer, s slurm.Script) error {
+func (b *Backend) render(w io.Writer, s slurm.Script) error {
 	if b.Template != "" {
 		return s.RenderWith(w, b.Site.Template, b.Template)
 	}
@@ -86,9 +88,9 @@ func (b *SlurmBackend) render(w io.Writer, s slurm.Script) error {
 }
 
 // Draft is what an attempt would be, for a script that is only looked at.
-func (b *SlurmBackend) Draft(p study.Planned) *Attempt {
+func (b *Backend) Draft(p study.Planned) *launcher.Attempt {
 	run := b.Folder.Run(p.Point.ID, p.Point.Repeat, 1)
-	return &Attempt{Run: run, Number: 1, Point: p.Point, Record: Record{ID: run.ID(), JobName: run.ID() + "-draft", Partition: p.Partition, Exclusive: p.Exclusive, Requeue: b.requeue, Python: b.as(p.Point).Interpreter(p.Point.Framework), Commit: b.Commit}}
+	return &launcher.Attempt{Run: run, Number: 1, Point: p.Point, Record: launcher.Record{ID: run.ID(), JobName: run.ID() + "-draft", Partition: p.Partition, Exclusive: p.Exclusive, Requeue: b.requeue, Python: b.SiteOf(p.Point).Interpreter(p.Point.Framework), Commit: b.Commit}}
 }
 
 func partition(site *study.Site, name string) study.Partition {
@@ -102,13 +104,6 @@ func partition(site *study.Site, name string) study.Partition {
 
 // megabytes rounds up: a job that asks for less than it needs is killed.
 func megabytes(b study.Bytes) int { return int((b + 1<<20 - 1) >> 20) }
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
 
 // over is base with the entries of top over it.
 func over(base, top map[string]string) map[string]string {

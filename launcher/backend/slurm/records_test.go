@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -52,9 +53,9 @@ func TestRecordsThatReachSlurm(t *testing.T) {
 			}
 			for file, record := range map[string]any{
 				"point.json":   planned.Point,
-				"attempt.json": Record{ID: run.ID(), Backend: Slurm, JobName: "s-1", CreatedUnix: 1.7e9},
-				"job.json":     Submission{JobID: "7", SubmittedUnix: 1.7e9},
-				"state.json":   Verdict{Status: metrics.Done, Job: &metrics.Job{ID: "7"}},
+				"attempt.json": launcher.Record{ID: run.ID(), Backend: Name, JobName: "s-1", CreatedUnix: 1.7e9},
+				"job.json":     launcher.Submission{JobID: "7", SubmittedUnix: 1.7e9},
+				"state.json":   launcher.Verdict{Status: metrics.Done, Job: &metrics.Job{ID: "7"}},
 			} {
 				text, err := json.Marshal(record)
 				if err == nil && i == 0 && file == c.file && c.value != nil {
@@ -72,7 +73,7 @@ func TestRecordsThatReachSlurm(t *testing.T) {
 				}
 			}
 		}
-		list, err := Attempts(folder)
+		list, err := launcher.Attempts(folder)
 		if err != nil || len(list) != 2 {
 			t.Fatalf("%s: %d attempts, %v", name, len(list), err)
 		}

@@ -1,4 +1,4 @@
-package launcher
+package local
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -17,14 +18,14 @@ import (
 func TestOnlooker(t *testing.T) {
 	plan := smallPlan(t, "[1]")
 	dir := t.TempDir()
-	a, err := Creator{Folder: rundir.OpenStudy(dir, "s")}.Create(Todo{Planned: plan.Points[0], Number: 1}, Record{Backend: Local}, nil)
+	a, err := launcher.Creator{Folder: rundir.OpenStudy(dir, "s")}.Create(launcher.Todo{Planned: plan.Points[0], Number: 1}, launcher.Record{Backend: Name}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	claim(t, a.Run, 0)
 	exit := a.Run.Exit(0)
-	then := time.Now().Add(-fileGrace - time.Minute)
-	if err := writeJSON(exit, Exit{StartUnix: metrics.Unix(then) - 10, EndUnix: metrics.Unix(then)}, 0o644); err != nil {
+	then := time.Now().Add(-launcher.FileGrace - time.Minute)
+	if err := rundir.WriteJSON(exit, launcher.Exit{StartUnix: metrics.Unix(then) - 10, EndUnix: metrics.Unix(then)}, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(exit, then, then); err != nil {
@@ -38,7 +39,7 @@ func TestOnlooker(t *testing.T) {
 		t.Fatal(err)
 	}
 	type answer struct {
-		states []State
+		states []launcher.State
 		err    error
 	}
 	said := make(chan answer)
@@ -50,7 +51,7 @@ func TestOnlooker(t *testing.T) {
 				return
 			}
 		}
-		states, err := Survey(t.Context(), []*Attempt{a})
+		states, err := launcher.Survey(t.Context(), []*launcher.Attempt{a})
 		said <- answer{states, err}
 	}()
 	got := <-said

@@ -1,4 +1,4 @@
-package launcher
+package slurm
 
 import (
 	stdcmp "cmp"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/slurm"
@@ -56,8 +57,8 @@ func TestAskSlurmOfTheForgotten(t *testing.T) {
 					"179522824" + at, "179522824" + at, "179522825" + at, ""}, "\x1f") + "\n")
 			}
 			client := answering(t, dir, "", rows.String())
-			a := &Attempt{Run: rundir.Folder(filepath.Join(dir, "p-r1-a1")), Record: Record{JobName: "s/p-r1-a1-0f"}}
-			said, err := askSlurm(context.Background(), client, []*Attempt{a})
+			a := &launcher.Attempt{Run: rundir.Folder(filepath.Join(dir, "p-r1-a1")), Record: launcher.Record{JobName: "s/p-r1-a1-0f"}}
+			said, err := askSlurm(context.Background(), client, []*launcher.Attempt{a})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,11 +80,11 @@ func TestAskSlurmIsTwoCalls(t *testing.T) {
 		dir := t.TempDir()
 		calls := filepath.Join(dir, "calls")
 		queue := filepath.Join(dir, "queue")
-		var attempts []*Attempt
+		var attempts []*launcher.Attempt
 		var rows strings.Builder
 		for i := range n {
 			name := fmt.Sprintf("s/p%d-r1-a1-0f", i)
-			attempts = append(attempts, &Attempt{Run: rundir.Folder(filepath.Join(dir, fmt.Sprint("p", i, "-r1-a1"))), Record: Record{JobName: name}})
+			attempts = append(attempts, &launcher.Attempt{Run: rundir.Folder(filepath.Join(dir, fmt.Sprint("p", i, "-r1-a1"))), Record: launcher.Record{JobName: name}})
 			rows.WriteString(strings.Join([]string{fmt.Sprint(i + 1), name, "main", "RUNNING", "None", "node1", "1795228241", "1795228241", "N/A", ""}, "\x1f") + "\n")
 		}
 		for name, answer := range map[string]string{"squeue": "cat '" + queue + "'", "sacct": "true"} {
@@ -132,9 +133,9 @@ func TestAskSlurmOfWhatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			var attempts []*Attempt
+			var attempts []*launcher.Attempt
 			for i, name := range []string{"a", "b"} {
-				attempts = append(attempts, &Attempt{Run: rundir.Folder(filepath.Join(dir, fmt.Sprintf("p-r%d-a1", i+1))), Record: Record{JobName: name}})
+				attempts = append(attempts, &launcher.Attempt{Run: rundir.Folder(filepath.Join(dir, fmt.Sprintf("p-r%d-a1", i+1))), Record: launcher.Record{JobName: name}})
 			}
 			said, err := askSlurm(context.Background(), answering(t, dir, tt.queue, tt.history), attempts)
 			if err != nil {
@@ -172,7 +173,7 @@ func TestPartitionNames(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b := &SlurmBackend{Client: &slurm.Client{Env: []string{"PATH=" + bin}}}
+		b := &Backend{Client: &slurm.Client{Env: []string{"PATH=" + bin}}}
 		got, err := b.Partitions(t.Context())
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %v, want %q", name, err, c.err)
@@ -184,14 +185,14 @@ func TestPartitionNames(t *testing.T) {
 }
 
 func TestSiteBackend(t *testing.T) {
-	for backend, want := range map[string]string{"": "", "slurm": "", "fake": "",
-		"local": `site.toml: backend: "local" is not a scheduler; valid: fake, slurm`,
-		"pbs":   `site.toml: backend: "pbs" is not a scheduler; valid: fake, slurm`} {
-		b, err := Scheduler(Options{Creator: Creator{Folder: rundir.OpenStudy(t.TempDir(), "s"), Site: &study.Site{File: "site.toml", Backend: backend}}})
+	for backend, want := range map[string]string{"": "", "slurm": "",
+		"local": `site.toml: backend: "local" is not a scheduler; valid: slurm`,
+		"pbs":   `site.toml: backend: "pbs" is not a scheduler; valid: slurm`} {
+		b, err := launcher.Scheduler(launcher.Options{Creator: launcher.Creator{Folder: rundir.OpenStudy(t.TempDir(), "s"), Site: &study.Site{File: "site.toml", Backend: backend}}})
 		switch {
 		case want != "" && (err == nil || err.Error() != want):
 			t.Errorf("%q: %v, want %q", backend, err, want)
-		case want == "" && (err != nil || b.Name() != stdcmp.Or(backend, Slurm)):
+		case want == "" && (err != nil || b.Name() != stdcmp.Or(backend, Name)):
 			t.Errorf("%q: %v, %v", backend, b, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package launcher
+package local
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -24,28 +25,28 @@ import (
 // processes carry attempts out on this machine: one supervisor a rank, or a
 // node, as a step of Slurm would have it.
 type processes struct {
-	creator Creator
+	creator launcher.Creator
 
 	supervisors sync.Map // pid to struct{}: started, and not yet waited for
 }
 
-func (p *processes) write(_ Todo, _ rundir.Folder, a *Attempt) error {
+func (p *processes) Write(_ launcher.Todo, _ rundir.Folder, a *launcher.Attempt) error {
 	if a.Point.Nodes != 1 {
 		return fmt.Errorf("%s is planned for %d nodes, but this machine is one", a.Record.ID, a.Point.Nodes)
 	}
 	return nil
 }
 
-func (p *processes) ready(a *Attempt) error {
+func (p *processes) Ready(a *launcher.Attempt) error {
 	if err := worker.AdoptOrphans(); err != nil {
 		return err
 	}
 	return a.Run.TakeClaim(0, "")
 }
 
-func (p *processes) carry(ctx context.Context, a *Attempt) (exit Exit) {
+func (p *processes) Carry(ctx context.Context, a *launcher.Attempt) (exit launcher.Exit) {
 	started := time.Now()
-	exit = Exit{StartUnix: metrics.Unix(started)}
+	exit = launcher.Exit{StartUnix: metrics.Unix(started)}
 	// By the monotonic clock: a clock that is set meanwhile makes no run end
 	// before it began.
 	defer func() { exit.EndUnix = exit.StartUnix + time.Since(started).Seconds() }()
@@ -63,9 +64,9 @@ func (p *processes) carry(ctx context.Context, a *Attempt) (exit Exit) {
 		return exit
 	}
 	w := world.World{Size: 1, LocalSize: 1, Nodes: 1, Address: "127.0.0.1", Port: port}
-	site := p.creator.as(a.Point)
-	if stages(site.Stage, a.Point, f) {
-		stage, unstage := staging(site.Stage, a.Record.ID, time.Duration(a.Point.Resources.Time))
+	site := p.creator.SiteOf(a.Point)
+	if launcher.Stages(site.Stage, a.Point, f) {
+		stage, unstage := launcher.Staging(site.Stage, a.Record.ID, time.Duration(a.Point.Resources.Time))
 		exit.ExitCode = p.process(ctx, site, w, nil, nil, log, append(stage, "--dir", a.Run.Path(), "--place", "environment"))
 		if unstage != nil {
 			defer p.process(context.WithoutCancel(ctx), site, w, nil, nil, log, unstage)
@@ -109,7 +110,7 @@ func fenced(point study.Point) (*world.Fence, error) {
 // ranks starts the supervisors and waits for all of them; the result is the
 // largest of their exit codes. When one fails the others are ended: they would
 // wait for it until their own deadline.
-func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework, w world.World, fence *world.Fence, log *os.File) int {
+func (p *processes) ranks(ctx context.Context, a *launcher.Attempt, f framework.Framework, w world.World, fence *world.Fence, log *os.File) int {
 	ranks := a.Point.Ranks()
 	if f.OncePerNode(a.Point) {
 		ranks = 1
@@ -132,7 +133,7 @@ func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework
 		w := w
 		w.Rank, w.LocalRank = rank, rank
 		wait.Go(func() {
-			if codes[rank] = p.process(group, p.creator.as(a.Point), w, bound[rank], fence, log, append(supervise(a.Run, a.Record), "--place", "environment")); codes[rank] != 0 {
+			if codes[rank] = p.process(group, p.creator.SiteOf(a.Point), w, bound[rank], fence, log, append(launcher.Supervise(a.Run, a.Record), "--place", "environment")); codes[rank] != 0 {
 				end(fmt.Errorf("rank %d failed", rank))
 			}
 		})
@@ -143,7 +144,7 @@ func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework
 
 // clear ends what a supervisor that was killed has left of its program, before
 // another run begins. What the others leave they have ended themselves.
-func (p *processes) clear(a *Attempt, log *os.File) {
+func (p *processes) clear(a *launcher.Attempt, log *os.File) {
 	left := worker.EndAbandoned(func(v map[string]string) bool { return v[framework.RunVariable] == a.Run.Path() })
 	orphans := worker.EndOrphans(func(pid int) bool { _, ours := p.supervisors.Load(pid); return ours })
 	for _, text := range []string{left.Of("their supervisor"), orphans.Of("their supervisor")} {

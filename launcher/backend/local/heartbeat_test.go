@@ -1,9 +1,11 @@
-package launcher
+package local
 
 import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/scalebench/scalebench/launcher"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
@@ -13,7 +15,7 @@ import (
 // seen. What the clock of this host says of it is not asked.
 func TestSurveyOfADriverElsewhere(t *testing.T) {
 	plan := smallPlan(t, "[1]")
-	creator := Creator{Folder: rundir.OpenStudy(t.TempDir(), "s")}
+	creator := launcher.Creator{Folder: rundir.OpenStudy(t.TempDir(), "s")}
 	for number, c := range []struct {
 		name   string
 		silent time.Duration
@@ -26,8 +28,8 @@ func TestSurveyOfADriverElsewhere(t *testing.T) {
 		{"without a heartbeat, for whatever reason", 0, true, metrics.Running},
 	} {
 		// The same host's name, and another boot.
-		record := Record{Backend: Local, PID: 1, PIDStart: "1", PIDSpace: "1b4e28ba-2fa1-11d2-883f-0016d3cca427 pid:[4026531836]"}
-		a, err := creator.Create(Todo{Planned: plan.Points[0], Number: number + 1}, record, func(at rundir.Folder, _ *Attempt) error {
+		record := launcher.Record{Backend: Name, PID: 1, PIDStart: "1", PIDSpace: "1b4e28ba-2fa1-11d2-883f-0016d3cca427 pid:[4026531836]"}
+		a, err := creator.Create(launcher.Todo{Planned: plan.Points[0], Number: number + 1}, record, func(at rundir.Folder, _ *launcher.Attempt) error {
 			return os.WriteFile(at.Heartbeat(), []byte("\n"), 0o600)
 		})
 		if err != nil {
@@ -43,7 +45,7 @@ func TestSurveyOfADriverElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		states, err := Survey(t.Context(), []*Attempt{a})
+		states, err := launcher.Survey(t.Context(), []*launcher.Attempt{a})
 		if err != nil || states[0].Status != c.want {
 			t.Errorf("%s: %s (%s), want %s; %v", c.name, states[0].Status, states[0].Detail, c.want, err)
 		}

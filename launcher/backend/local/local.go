@@ -1,4 +1,4 @@
-package launcher
+package local
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
@@ -17,56 +18,52 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// LocalBackend runs attempts beside the command that begins them, one at a time,
+// Name is what records call this backend.
+const Name = "local"
+
+func init() {
+	launcher.Register(Name, func(o launcher.Options) (launcher.Backend, error) { return New(o) })
+}
+
+// Backend runs attempts beside the command that begins them, one at a time,
 // and ends them with it.
-type LocalBackend struct {
-	Creator
+type Backend struct {
+	launcher.Creator
 	allocation    string // id of the job whose nodes attempts take; "": they run on this machine
 	oversubscribe bool
-	carrier       carrier
+	carrier       launcher.Carrier
 
 	running sync.WaitGroup
 	stops   sync.Map // rundir.Folder to context.CancelCauseFunc
 	ends    sync.Map // rundir.Folder to the error that kept the record of its end from being written
 }
 
-// carrier is how a local attempt is carried out: by processes of this machine,
-// or as steps of an allocation.
-type carrier interface {
-	// write adds to a run folder that is being made what is needed to begin.
-	write(t Todo, at rundir.Folder, a *Attempt) error
-	// ready takes what an attempt that is written down needs, and claims it.
-	ready(a *Attempt) error
-	// carry runs it to its end, or until the context is done.
-	carry(ctx context.Context, a *Attempt) Exit
-}
-
-// NewLocal is a backend for this machine, or for the allocation that the command
+// New is a backend for this machine, or for the allocation that the command
 // stands in; the site is then the one that the plan was made for.
-func NewLocal(o Options) (*LocalBackend, error) {
-	b := &LocalBackend{Creator: o.Creator, oversubscribe: o.Oversubscribe,
+func New(o launcher.Options) (*Backend, error) {
+	b := &Backend{Creator: o.Creator, oversubscribe: o.Oversubscribe,
 		carrier: &processes{creator: o.Creator}}
 	if o.Allocation != nil {
-		scripts, err := newSlurm(o)
-		if err != nil {
+		var err error
+		if b.carrier, err = launcher.NewCarrier(o); err != nil {
 			return nil, err
 		}
-		b.allocation, b.carrier, b.scripted = o.Allocation.JobID, steps{scripts}, true
+		b.allocation, b.Scripted = o.Allocation.JobID, true
 	}
 	return b, nil
 }
 
-// Name is Local.
-func (b *LocalBackend) Name() string { return Local }
+// Name returns the name.
+func (b *Backend) Name() string { return Name }
 
 // Attached: attempts end with the command that began them.
-func (b *LocalBackend) Attached() bool { return true }
+func (b *Backend) Attached() bool { return true }
 
 // Limits: runs beside each other would disturb each other's measurements.
-func (b *LocalBackend) Limits() Limits { return Limits{InFlight: 1} }
+func (b *Backend) Limits() launcher.Limits { return launcher.Limits{InFlight: 1} }
 
 // Occupies: one that a command on this machine drives.
-func (b *LocalBackend) Occupies(s State) bool {
+func (b *Backend) Occupies(s launcher.State) bool {
 	alive, known := drives(s.Record)
 	return alive && known
 }
@@ -98,7 +95,7 @@ func Unused(s *study.Study) []string {
 }
 
 // Fits says why a point cannot be measured here; nil when it can.
-func (b *LocalBackend) Fits(p study.Point) error {
+func (b *Backend) Fits(p study.Point) error {
 	if why := b.Site.Unfit(p.Variant, b.allocation != ""); why != "" {
 		return fmt.Errorf("variant %q cannot run here: %s; use submit", p.Variant, why)
 	}
@@ -127,19 +124,19 @@ func (b *LocalBackend) Fits(p study.Point) error {
 }
 
 // Begin creates the attempt and begins it; it goes on until it ends or End.
-func (b *LocalBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, error) {
+func (b *Backend) Begin(ctx context.Context, load []launcher.Todo) ([]*launcher.Attempt, error) {
 	t := load[0]
-	r := Record{Backend: Local, Allocation: b.allocation, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: worker.PIDSpace()}
-	a, err := b.Create(t, r, func(at rundir.Folder, a *Attempt) error {
+	r := launcher.Record{Backend: Name, Allocation: b.allocation, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: worker.PIDSpace()}
+	a, err := b.Create(t, r, func(at rundir.Folder, a *launcher.Attempt) error {
 		if err := rundir.WriteFile(at.Heartbeat(), []byte("\n"), sharedfs.ModeOpen); err != nil {
 			return err
 		}
-		return b.carrier.write(t, at, a)
+		return b.carrier.Write(t, at, a)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := b.carrier.ready(a); err != nil {
+	if err := b.carrier.Ready(a); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -148,23 +145,23 @@ func (b *LocalBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, erro
 	b.running.Go(func() {
 		defer still() // after the record of the end
 		defer stop(nil)
-		exit := b.carrier.carry(ctx, a)
+		exit := b.carrier.Carry(ctx, a)
 		// A batch script leaves a record of its own, unless it could not. Without
 		// one the attempt reads as lost, which is what a full disk makes of it: to
 		// this command at once, to others when this one is gone.
 		if _, err := os.Stat(a.Run.Exit(0)); err != nil {
 			_ = a.Run.TakeClaim(0, "")
-			if err := writeJSON(a.Run.Exit(0), exit, sharedfs.ModeOpen); err != nil {
+			if err := rundir.WriteJSON(a.Run.Exit(0), exit, sharedfs.ModeOpen); err != nil {
 				b.ends.Store(a.Run, err)
 			}
 		}
 	})
-	return []*Attempt{a}, nil
+	return []*launcher.Attempt{a}, nil
 }
 
 // End has the attempts of this command ended as a scheduler would: SIGTERM, and
 // what is then still there is killed.
-func (b *LocalBackend) End() {
+func (b *Backend) End() {
 	b.stops.Range(func(_, stop any) bool {
 		stop.(context.CancelCauseFunc)(errors.New("cancelled"))
 		return true
@@ -172,14 +169,14 @@ func (b *LocalBackend) End() {
 }
 
 // Wait returns when every attempt of this command has ended.
-func (b *LocalBackend) Wait() { b.running.Wait() }
+func (b *Backend) Wait() { b.running.Wait() }
 
 // Survey looks for the commands that drive attempts.
-func (b *LocalBackend) Survey(_ context.Context, open []*Attempt) ([]Finding, error) {
-	findings := make([]Finding, len(open))
+func (b *Backend) Survey(_ context.Context, open []*launcher.Attempt) ([]launcher.Finding, error) {
+	findings := make([]launcher.Finding, len(open))
 	for i, a := range open {
-		findings[i] = Finding{Job: a.RecordedJob(), Judge: func(t Traces) (metrics.Status, string) {
-			e := drivenEvidence{evidence: a.evidence(t)}
+		findings[i] = launcher.Finding{Job: a.RecordedJob(), Judge: func(t launcher.Traces) (metrics.Status, string) {
+			e := drivenEvidence{Evidence: a.Evidence(t)}
 			if err, ended := b.ends.Load(a.Run); ended {
 				e.Unwritten = err.(error)
 			}
@@ -198,12 +195,12 @@ func (b *LocalBackend) Survey(_ context.Context, open []*Attempt) ([]Finding, er
 }
 
 // Cancel ends the command that drives an attempt, if that is on this host.
-func (b *LocalBackend) Cancel(_ context.Context, states []State) ([]Ending, error) {
+func (b *Backend) Cancel(_ context.Context, states []launcher.State) ([]launcher.Ending, error) {
 	type driver struct {
 		pid         int
 		host, space string
 	}
-	list, ended := make([]Ending, len(states)), map[driver]error{}
+	list, ended := make([]launcher.Ending, len(states)), map[driver]error{}
 	for i, s := range states {
 		d := driver{s.Record.PID, s.Record.Host, s.Record.PIDSpace}
 		err, done := ended[d]
@@ -211,7 +208,7 @@ func (b *LocalBackend) Cancel(_ context.Context, states []State) ([]Ending, erro
 			err = endDriver(s.Record)
 			ended[d] = err
 		}
-		list[i] = Ending{State: s, Asked: err == nil, What: fmt.Sprintf("asked the command that drives it to end (process %d)", s.Record.PID)}
+		list[i] = launcher.Ending{State: s, Asked: err == nil, What: fmt.Sprintf("asked the command that drives it to end (process %d)", s.Record.PID)}
 		if err != nil {
 			list[i].What = err.Error()
 		}
