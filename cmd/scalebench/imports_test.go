@@ -174,7 +174,7 @@ func rooms(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	rows := map[string]string{}
-	_, text, _ = bytes.Cut(text, []byte("\n## Rooms\n"))
+	_, text, _ = bytes.Cut(text, []byte("\n## Packages\n"))
 	text, _, _ = bytes.Cut(text, []byte("\n## "))
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
