@@ -74,10 +74,7 @@ type Options struct {
 	Within map[Time]time.Duration
 
 	Timeout time.Duration // after which an answer is late
-	// Lag is how late the open loop may send, at P99, where that is more than 5 % of the
-	// median latency.
-	Lag    time.Duration
-	Window time.Duration // the length of the stretches that are recorded; 0 is 1 s
+	Window  time.Duration // the length of the stretches that are recorded; 0 is 1 s
 }
 
 // Poisson draws the times of calls that come independently of each other, rate of
@@ -127,7 +124,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), Held: r.held, Refused: r.record.refused, Anew: int(r.anew.Load()), MaxInFlight: o.MaxInFlight, lag: o.Lag, FirstError: r.record.first,
+	result := &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), Held: r.held, Behind: r.behind, Refused: r.record.refused, Anew: int(r.anew.Load()), MaxInFlight: o.MaxInFlight, FirstError: r.record.first,
 		ClientCPU: (processCPU() - r.cpu).Seconds() / time.Since(r.begin).Seconds()}
 	if !o.InProcess {
 		result.CPUs = min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
@@ -140,15 +137,17 @@ type run struct {
 	begin  time.Time
 	cpu    time.Duration // of this process, at the beginning
 	record *record
-	held   int // Result.Held
+	held   int           // Result.Held
+	behind time.Duration // Result.Behind
 	anew   atomic.Int64
 }
 
 // start begins the clock; what went before was connecting.
 func (r *run) start() { r.begin, r.cpu = time.Now(), processCPU() }
 
-// one sends a request that was to be sent at the time at.
-func (r *run) one(s Sender, at time.Duration) error {
+// one sends a request that was to be sent at the time at, and that this client took up
+// late by so much.
+func (r *run) one(s Sender, at, late time.Duration) error {
 	sent := time.Since(r.begin)
 	r.record.sent(sent)
 	err := s.Send(r.begin.Add(max(at, sent) + r.Timeout))
@@ -166,7 +165,7 @@ func (r *run) one(s Sender, at time.Duration) error {
 	if s, ok := s.(Chooser); ok {
 		replica = s.Asked()
 	}
-	r.record.done(at, sent, now, replica, answer, err)
+	r.record.done(request{at, sent, now, late, replica, answer, err})
 	return err
 }
 
@@ -208,7 +207,7 @@ func (r *run) closed(ctx context.Context) error {
 					return
 				}
 				var err error
-				if s, err = r.again(s, r.one(s, at)); err != nil {
+				if s, err = r.again(s, r.one(s, at, 0)); err != nil {
 					s = nil
 					stop(fmt.Errorf("no new connections after an error: %w", err))
 				}
@@ -249,6 +248,7 @@ func (r *run) open(ctx context.Context) error {
 		sleepInKernel()
 	}
 	r.start()
+	blocked := time.Duration(0) // until when no connection was free: the service's delay, not the client's
 	for _, at := range r.Schedule {
 		r.until(ctx, at)
 		select {
@@ -259,12 +259,16 @@ func (r *run) open(ctx context.Context) error {
 			case slots <- struct{}{}:
 			case <-ctx.Done():
 			}
+			blocked = time.Since(r.begin)
 		}
 		if ctx.Err() != nil {
 			break
 		}
+		due := max(at, blocked)
+		r.behind = due - at
 		all.Go(func() {
 			defer func() { <-slots }()
+			late := time.Since(r.begin) - due
 			s, err := take()
 			if s == nil {
 				s, err = r.Dial()
@@ -272,10 +276,10 @@ func (r *run) open(ctx context.Context) error {
 			if err != nil { // a caller who finds nobody has an error, not the tool
 				now := time.Since(r.begin)
 				r.record.sent(now)
-				r.record.done(at, now, now, -1, nil, &unconnected{err})
+				r.record.done(request{at, now, now, late, -1, nil, &unconnected{err}})
 				return
 			}
-			if err := r.one(s, at); err != nil {
+			if err := r.one(s, at, late); err != nil {
 				_ = s.Close() // an answer that came late would be taken for the next one's
 				return
 			}

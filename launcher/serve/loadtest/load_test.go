@@ -364,7 +364,7 @@ func TestStreams(t *testing.T) {
 				list = append(list, time.Duration(i)*500*ms, time.Duration(i)*500*ms+1)
 			}
 			return list
-		}(), Within: map[Time]time.Duration{FirstToken: 200 * ms}, Window: 500 * ms, Lag: time.Second},
+		}(), Within: map[Time]time.Duration{FirstToken: 200 * ms}, Window: 500 * ms},
 			map[Time]float64{Latency: 0.320, FirstToken: 0.260, PerToken: 0.020, Gap: 0.040}, 16, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,9 @@ func TestStalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := func(sent, now time.Duration, err error) { r.done(sent*tenth, sent*tenth, now*tenth, -1, nil, err) }
+	done := func(sent, now time.Duration, err error) {
+		r.done(request{at: sent * tenth, sent: sent * tenth, now: now * tenth, replica: -1, err: err})
+	}
 	late, wrong := os.ErrDeadlineExceeded, errors.New("wrong")
 	r.sent(0)
 	done(0, 1, nil) // 1
@@ -63,7 +65,7 @@ func TestReplicasAddUp(t *testing.T) {
 		if i == 5 {
 			err = os.ErrDeadlineExceeded
 		}
-		r.done(at, at, at+latency*time.Millisecond, i%2, nil, err)
+		r.done(request{at: at, sent: at, now: at + latency*time.Millisecond, replica: i % 2, err: err})
 	}
 	total := Merge(r.list())
 	if len(total.Replicas) != 2 || total.Good != 5 || total.Late != 1 {
@@ -121,7 +123,7 @@ func replicated(r *rand.Rand, replicas, requests int, slower float64, pause floa
 			err = errors.New("wrong")
 		}
 		rec.sent(at)
-		rec.done(at, at, time.Duration(free[k]*float64(tick)), k, nil, err)
+		rec.done(request{at: at, sent: at, now: time.Duration(free[k] * float64(tick)), replica: k, err: err})
 	}
 	return (&Result{Windows: rec.list()}).Judge()
 }

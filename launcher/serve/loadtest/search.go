@@ -223,15 +223,31 @@ func (s *Service) broken(ctx context.Context, w study.Serve, l Load, stream uint
 		return outcome{broken: fmt.Sprintf("%.3g %% of the requests had no right answer in time", 100*v.Total.Errors())}, nil
 	}
 	for _, b := range bounds {
-		_, why := v.Percentile(timeOf[b.Of], b.Share)
-		// A percentile that is above its limit by what was seen is so for all that is
-		// not known of it; one below has to be known.
-		if seen, _ := v.Total.Percentile(timeOf[b.Of], b.Share); seen > b.Seconds {
-			return outcome{broken: fmt.Sprintf("%sP%g was %s", ofStreams(b.Of), 100*b.Share, number.Seconds(seen))}, nil
-		}
-		if rare, ok := v.Total.Percentile(timeOf[b.Of], 1-(1-b.Share)/rarer); why != "" && (!ok || rare > b.Seconds) {
-			return outcome{unknown: fmt.Sprintf("no %sP%g: %s", ofStreams(b.Of), 100*b.Share, why)}, nil
+		if o := v.keeps(b); o != (outcome{}) {
+			return o, nil
 		}
 	}
 	return outcome{}, nil
+}
+
+// keeps says whether a bound of the limit is kept. A client that sends late only adds to a
+// time, so that what is within the bound is so in truth, and what is beyond it by no more
+// than the client may have added is not known.
+func (v *Verdict) keeps(b study.Bound) outcome {
+	of := timeOf[b.Of]
+	name := fmt.Sprintf("%sP%g", ofStreams(b.Of), 100*b.Share)
+	_, why := v.known(of, b.Share)
+	seen, _ := v.Total.Percentile(of, b.Share)
+	rare, ok := v.Total.Percentile(of, 1-(1-b.Share)/rarer)
+	least, bounded := v.Total.least(of, b.Share)
+	switch {
+	case seen > b.Seconds && bounded && least <= b.Seconds && v.lateAt(of, b.Share, seen) != "":
+		return outcome{unknown: fmt.Sprintf("no %s: %s", name, v.lateAt(of, b.Share, seen)), client: true}
+	case seen > b.Seconds:
+		// By what was seen: so it is for all that is not known of it.
+		return outcome{broken: fmt.Sprintf("%s was %s", name, number.Seconds(seen))}
+	case why != "" && (!ok || rare > b.Seconds):
+		return outcome{unknown: fmt.Sprintf("no %s: %s", name, why)}
+	}
+	return outcome{}
 }

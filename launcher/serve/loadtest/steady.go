@@ -36,10 +36,8 @@ const (
 	// overhead is how far Little's law may be off.
 	overhead = 0.05
 
-	// busy is the share of its CPUs from which on the client may be what is measured,
-	// and behind the part of the median latency by which the slowest hundredth of the
-	// open loop's requests may be sent late.
-	busy, behind = 0.8, 0.05
+	// busy is the share of its CPUs from which on the client may be what is measured.
+	busy = 0.8
 
 	nearCapacity = 0.9
 	// ample is the part of the client's own largest rate that a load may have.
@@ -85,11 +83,8 @@ func (r *Result) Judge() Verdict {
 	case r.CPUs > 0 && r.ClientCPU > busy*float64(r.CPUs):
 		v.Ours, v.Client = true, true
 		v.Why = fmt.Sprintf("the client used %.0f %% of its CPUs and may be what was measured; give it more CPUs", 100*r.ClientCPU/float64(r.CPUs))
-	case r.late(&v) && float64(r.Held) > (1-hurried)*float64(r.Asked):
+	case r.Behind.Seconds() > (1-hurried)*v.Total.Length.Seconds():
 		v.Why = fmt.Sprintf("%d of %d requests found %d others without an answer, and waited; the service does not keep up with %.3g requests/s", r.Held, r.Asked, r.MaxInFlight, v.asked())
-	case r.late(&v):
-		v.Ours, v.Client = true, true
-		v.Why = fmt.Sprintf("the client sent late: by %v at P99, where the median latency is %v; give it its own CPUs", seconds(v.Lag()), seconds(v.typical()))
 	case len(means) < minSteady:
 		v.Ours = true
 		v.Why = fmt.Sprintf("%d of %d windows are warm-up or have no answer; %d others are needed: measure for longer", len(r.Windows)-len(means), len(r.Windows), minSteady)
@@ -138,11 +133,6 @@ func (v *Verdict) Beyond(rate, capacity float64) {
 	}
 }
 
-// late reports whether the open loop's requests were sent later than they may be.
-func (r *Result) late(v *Verdict) bool {
-	return r.Asked > 0 && v.Lag() > max(behind*v.typical(), r.lag.Seconds())
-}
-
 // Of is the verdict on one replica's part of the requests, for its percentiles.
 func (v *Verdict) Of(i int) Verdict {
 	own := replica(v.windows, i)
@@ -181,6 +171,18 @@ func (v *Verdict) Outruns(rate, client float64) {
 // i they are spread over (Σe)²/Σe² windows (the participation ratio): all windows
 // where they come evenly, one where they are one stall.
 func (v *Verdict) Percentile(of Time, q float64) (seconds float64, why string) {
+	seconds, why = v.known(of, q)
+	if why == "" {
+		why = v.lateAt(of, q, seconds)
+	}
+	if why != "" {
+		return 0, why
+	}
+	return seconds, ""
+}
+
+// known is Percentile of a client that may have sent late.
+func (v *Verdict) known(of Time, q float64) (seconds float64, why string) {
 	if v.Why != "" {
 		return 0, v.Why
 	}
@@ -216,12 +218,6 @@ func (v *Verdict) Percentile(of Time, q float64) (seconds float64, why string) {
 // Lag is how late the client sent, at P99, in seconds.
 func (v *Verdict) Lag() float64 {
 	return time.Duration(v.Total.Lag.ValueAtPercentile(99)).Seconds()
-}
-
-// typical is the median latency in seconds; 0 without an answer.
-func (v *Verdict) typical() float64 {
-	median, _ := v.Total.Percentile(Latency, 0.5)
-	return median
 }
 
 // seconds rounds to three digits, for people.

@@ -63,6 +63,7 @@ type streams struct {
 	cached    int64
 	reasoning int64
 	times     [FirstOutput + 1]*hdrhistogram.PackedHistogram
+	least     [FirstOutput + 1]*hdrhistogram.PackedHistogram // as Window.Least, of those that count from the intended time
 }
 
 func newStreams() *streams {
@@ -70,17 +71,21 @@ func newStreams() *streams {
 	for t := FirstToken; t <= FirstOutput; t++ {
 		s.times[t] = histogram()
 	}
+	s.least[FirstToken], s.least[FirstOutput] = histogram(), histogram()
 	return s
 }
 
-// add records an answer that was sent so long after it was to be.
-func (s *streams) add(lag time.Duration, a Stream) {
+// add records an answer that was sent so long after it was to be, and of whose times the
+// client's lateness caused at most delay.
+func (s *streams) add(lag, delay time.Duration, a Stream) {
 	s.tokens += int64(a.Tokens)
 	s.uncounted = s.uncounted || !a.Counted
 	s.input, s.cached, s.reasoning = s.input+int64(a.Input), s.cached+int64(a.Cached), s.reasoning+int64(a.Reasoning)
 	put(s.times[FirstToken], lag+a.First)
+	put(s.least[FirstToken], lag+a.First-delay)
 	if a.FirstOutput > 0 {
 		put(s.times[FirstOutput], lag+a.FirstOutput)
+		put(s.least[FirstOutput], lag+a.FirstOutput-delay)
 	}
 	s.thought = s.thought || a.FirstOutput > a.First || a.FirstOutput == 0
 	if seconds, ok := a.PerToken(); ok {
@@ -98,6 +103,9 @@ func (s *streams) merge(o *streams) {
 	s.input, s.cached, s.reasoning = s.input+o.input, s.cached+o.cached, s.reasoning+o.reasoning
 	for t := FirstToken; t <= FirstOutput; t++ {
 		s.times[t].Merge(o.times[t])
+		if s.least[t] != nil {
+			s.least[t].Merge(o.least[t])
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package loadtest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +27,6 @@ type Load struct {
 
 	probes bool // asks whether the limit is kept, and has figures of its own
 }
-
-// lagOfLimit is the part of a limit by which a probe may be sent late at P99.
-const lagOfLimit = 0.05
 
 // loadsOf are those that a workload lists, in the order in which they are measured:
 // for each batch the closed loops first, since they find the capacity.
@@ -153,9 +149,6 @@ func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float
 	}
 	o := Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout), Sleep: s.Sleep, InProcess: s.InProcess, Within: each(w.Limit)}
 	o.Window = o.Duration / Windows
-	if bounds, _ := w.Limit.Of(); l.probes && len(bounds) > 0 { // what is asked is whether they are kept
-		o.Lag = time.Duration(float64(time.Second) * lagOfLimit * slices.MinFunc(bounds, func(a, b study.Bound) int { return cmp.Compare(a.Seconds, b.Seconds) }).Seconds)
-	}
 	if l.Threads == 0 {
 		// Streams of one seed, as repeats have seeds that follow each other.
 		if o.Schedule = Poisson(l.Rate, o.Duration, s.Seed<<20+stream); len(o.Schedule) == 0 {
@@ -278,8 +271,11 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 		rate := v.Total.Rate()
 		figure(measure.RequestsPerSecond, "requests/s", rate)
 		figure(measure.SamplesPerSecond, "samples/s", rate*float64(l.Batch))
-		mean, _ := v.Total.Mean()
-		figure(measure.LatencyMean, "s", mean)
+		if mean, _ := v.Total.Mean(); v.lateMean() == "" {
+			figure(measure.LatencyMean, "s", mean)
+		} else {
+			doubts = append(doubts, "no mean latency: "+v.lateMean())
+		}
 		if l.Threads == 0 {
 			figure(measure.SendLagP99, "s", v.Lag())
 		}

@@ -54,7 +54,7 @@ func (q queueModel) run(r *rand.Rand, utilisation float64, n int) *Result {
 	q.play(r, utilisation, n, func(at, done float64) {
 		asked++
 		sent := time.Duration(at * float64(tick))
-		rec.done(sent, sent, time.Duration(done*float64(tick)), -1, nil, nil)
+		rec.done(request{at: sent, sent: sent, now: time.Duration(done * float64(tick)), replica: -1})
 	})
 	return &Result{Windows: rec.list(), Asked: asked}
 }

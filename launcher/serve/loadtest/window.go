@@ -3,7 +3,6 @@ package loadtest
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"syscall"
@@ -37,8 +36,9 @@ type Window struct {
 	InFlight float64
 
 	Latency *hdrhistogram.PackedHistogram // from the time at which it was to be sent
-	Service *hdrhistogram.PackedHistogram // from the time at which it was sent
-	Lag     *hdrhistogram.PackedHistogram // between the two, of all requests
+	// Least is what Latency would at least be if the client had sent in time.
+	Least *hdrhistogram.PackedHistogram
+	Lag   *hdrhistogram.PackedHistogram // how late the client was with it, of all requests
 
 	// Stall is the longest time without a right answer that began in it, counted from
 	// an answer, or from a request that was sent when none was in flight.
@@ -51,14 +51,15 @@ type Window struct {
 	// parts: of the closed loop, whose requests begin with the window.
 	answered float64
 
-	latencySum, serviceSum time.Duration
-	streams                *streams
+	latencySum, serviceSum, delaySum time.Duration
+
+	streams *streams
 }
 
 // Merge adds up windows that follow each other: counts and histograms are added,
 // never percentiles averaged.
 func Merge(list []Window) Window {
-	total := Window{Latency: histogram(), Service: histogram(), Lag: histogram()}
+	total := Window{Latency: histogram(), Least: histogram(), Lag: histogram()}
 	replicas := 0
 	if len(list) > 0 {
 		total.Begin = list[0].Begin
@@ -73,10 +74,11 @@ func Merge(list []Window) Window {
 		total.InFlight += w.InFlight * w.Length.Seconds()
 		total.latencySum += w.latencySum
 		total.serviceSum += w.serviceSum
+		total.delaySum += w.delaySum
 		total.Stall = max(total.Stall, w.Stall)
 		total.Latency.Merge(w.Latency)
-		if w.Service != nil {
-			total.Service.Merge(w.Service)
+		if w.Least != nil {
+			total.Least.Merge(w.Least)
 			total.Lag.Merge(w.Lag)
 		}
 		replicas = max(replicas, len(w.Replicas))
@@ -151,21 +153,10 @@ func (w *Window) Timeouts() float64 { return float64(w.Late) / float64(max(1, w.
 // then, and without an answer.
 func (w *Window) Percentile(of Time, q float64) (seconds float64, ok bool) {
 	times := w.times(of)
-	if times == nil || w.Good == 0 {
+	if times == nil {
 		return 0, false
 	}
-	known := times.TotalCount()
-	// A late answer has as many of them as the others.
-	timed := known + int64(math.Ceil(float64(w.Late)*float64(known)/float64(w.Good)))
-	rank := int64(q*float64(timed)) + 1 // 1-based; the smallest that at least q are within
-	if exact := q * float64(timed); exact == float64(int64(exact)) && exact > 0 {
-		rank--
-	}
-	if known == 0 || rank > known {
-		return 0, false
-	}
-	// A little below the rank's own percentile, so that rounding cannot go past it.
-	return time.Duration(times.ValueAtPercentile(100 * (float64(rank) - 0.5) / float64(known))).Seconds(), true
+	return w.quantile(times, q)
 }
 
 // Mean is the mean latency, and that from the actual send, in seconds; 0 without an
@@ -201,6 +192,8 @@ type record struct {
 	counted time.Duration // until then they have been added up
 	area    []float64     // request-seconds, by window
 
+	late lateness
+
 	waiting bool          // for a right answer
 	since   time.Duration // when that began
 
@@ -215,7 +208,7 @@ func newRecord(span, width time.Duration, within map[Time]time.Duration) (*recor
 	}
 	r := &record{width: width, within: within, windows: make([]Window, n), area: make([]float64, n)}
 	for i := range r.windows {
-		r.windows[i] = Window{Begin: time.Duration(i) * width, Length: min(width, span-time.Duration(i)*width), Latency: histogram(), Service: histogram(), Lag: histogram()}
+		r.windows[i] = Window{Begin: time.Duration(i) * width, Length: min(width, span-time.Duration(i)*width), Latency: histogram(), Least: histogram(), Lag: histogram()}
 	}
 	return r, nil
 }
@@ -254,14 +247,25 @@ func (r *record) stalled(now time.Duration) {
 	}
 }
 
-// done notes what became of a request that was to be sent at, was sent, to one of
-// several replicas or to the only one (-1), and had an answer or none; answer is nil
-// where it did not come text by text.
-func (r *record) done(at, sent, now time.Duration, replica int, answer *Stream, err error) {
+// A request is what became of one. Times count from the start of the run.
+type request struct {
+	at, sent, now time.Duration // when it was to be sent, was sent, and had its answer or none
+	late          time.Duration // of at, by the client
+	replica       int           // that was asked; -1: the only one
+	answer        *Stream       // nil where it did not come text by text
+	err           error
+}
+
+// done records a request.
+func (r *record) done(q request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	at, sent, now, err := q.at, q.sent, q.now, q.err
+	delay := min(r.late.after(sent, q.late), now-at)
 	r.advance(now)
-	r.flying--
+	if r.flying--; r.flying <= 0 {
+		r.late = lateness{}
+	}
 	if err == nil {
 		r.spread(at, now)
 		r.stalled(now)
@@ -272,23 +276,24 @@ func (r *record) done(at, sent, now time.Duration, replica int, answer *Stream, 
 		return
 	}
 	w := &r.windows[i]
-	put(w.Lag, sent-at)
-	if replica >= 0 {
-		w.of(replica).count(now-at, err)
+	put(w.Lag, q.late)
+	if q.replica >= 0 {
+		w.of(q.replica).count(now-at, err)
 	}
 	w.count(now-at, err)
 	switch {
 	case err == nil:
 		w.serviceSum += now - sent
-		put(w.Service, now-sent)
-		if within(r.within, now-at, sent-at, answer) {
+		w.delaySum += delay
+		put(w.Least, now-at-delay)
+		if within(r.within, now-at, sent-at, q.answer) {
 			w.Within++
 		}
-		if answer != nil {
+		if q.answer != nil {
 			if w.streams == nil {
 				w.streams = newStreams()
 			}
-			w.streams.add(sent-at, *answer)
+			w.streams.add(sent-at, delay, *q.answer)
 		}
 	case r.first == nil:
 		r.first = err
@@ -354,14 +359,14 @@ type Result struct {
 	Asked    int // requests of the open loop's schedule
 	// MaxInFlight is Options's.
 	MaxInFlight int
-	Held        int     // those that found MaxInFlight others without an answer
-	ClientCPU   float64 // CPUs that this process kept busy meanwhile
-	CPUs        int     // that it may use; 0: it is what is measured, too
-	Refused     int     // requests of the open loop whose connection was refused or reset
-	Anew        int     // requests that needed a new connection, since the server had closed theirs
+	Held        int // those that found MaxInFlight others without an answer
+	// Behind is how long the last request of the open loop waited for a connection.
+	Behind    time.Duration
+	ClientCPU float64 // CPUs that this process kept busy meanwhile
+	CPUs      int     // that it may use; 0: it is what is measured, too
+	Refused   int     // requests of the open loop whose connection was refused or reset
+	Anew      int     // requests that needed a new connection, since the server had closed theirs
 	// FirstError is of the first request without a right answer in time; nil: all had
 	// one.
 	FirstError error
-
-	lag time.Duration // of Options
 }
