@@ -2,9 +2,9 @@ package scaling
 
 import "math"
 
-// leastSeparate is the smallest number of runs of each point that a ratio of few runs
+// LeastSeparate is the smallest number of runs of each point that a ratio of few runs
 // takes. With 4 of each, equal points fall apart by chance in 2.9 % of studies.
-const leastSeparate = 4
+const LeastSeparate = 4
 
 // separated gives a ratio of too few runs for two exact medians the interval from its
 // smallest to its largest ratio of two runs. It misses the true ratio only where all runs
@@ -13,7 +13,7 @@ const leastSeparate = 4
 // runs only widen it, so looking again costs nothing.
 func separated(e *Estimate, a, b Sample) bool {
 	n, m := len(a.runs), len(b.runs)
-	if e == nil || min(n, m) < leastSeparate || a.byNode || b.byNode {
+	if e == nil || min(n, m) < LeastSeparate || a.byNode || b.byNode {
 		return false
 	}
 	limits := func(runs []made) (low, high float64) {

@@ -1,56 +1,62 @@
 package sequential
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 )
 
-// A Question is what a study is measured for.
+// A Question is what the runs of one series are measured for.
 type Question struct {
-	Wish   advice.Options // its Confidence, Sure and Most are the design's
+	Wish   advice.Options // its Confidence, Sure, and Most are the design's
 	Design Design
-	Counts []int // workers that may be measured, ascending
+	// Hours returns the node-hours that one more run of a count takes.
+	Hours func(workers int) float64
 }
 
-// A Look is what the runs so far say of the question, for one series.
+// A Look is what the runs of one series say of the question so far.
 type Look struct {
+	Series  string
 	Advice  *advice.Advice // nil: some count has fewer than First runs
-	Curve   scaling.Curve
-	Runs    map[int]int // by workers
-	Decided bool        // no run could change the answer, as far as the level goes
+	Counts  []int          // that may be measured again, ascending
+	Runs    map[int]int    // good ones, by workers
+	Decided bool           // more runs cannot change the answer, at the design's level
 	// Open are the counts whose runs may change the answer, the answer among them; ascending.
 	Open []int
 }
 
-// Look looks at the runs of one series.
-func (q Question) Look(obs []scaling.Observation) (*Look, error) {
-	l := &Look{Runs: map[int]int{}}
-	for i := range obs {
-		l.Runs[obs[i].Workers]++
+// Options returns what the curves that Look takes are made with.
+func (d Design) Options() scaling.Options {
+	return scaling.Options{Confidence: d.Confidence, FewRuns: true}
+}
+
+// Look looks at the runs of a curve, which was made with the design's Options. Counts in
+// closed are not measured again.
+func (q Question) Look(c scaling.Curve, obs []scaling.Observation, closed map[int]bool) (*Look, error) {
+	l := &Look{Series: c.Series, Runs: map[int]int{}}
+	for _, p := range c.Points {
+		l.Runs[p.Workers] += len(p.Runs)
+		if !closed[p.Workers] {
+			l.Counts = append(l.Counts, p.Workers)
+		}
 	}
-	for _, n := range q.Counts {
+	for _, n := range l.Counts {
 		if l.Runs[n] < First {
 			l.Open = append(l.Open, n)
 		}
 	}
-	if len(l.Open) > 0 {
+	if len(l.Open) > 0 || len(c.Points) == 0 {
 		return l, nil
 	}
-	curves, err := scaling.Analyse(obs, scaling.Options{Confidence: q.Design.Confidence, FewRuns: true})
-	if err != nil {
-		return nil, err
-	}
-	l.Curve = curves[0]
 	wish := q.Wish
-	wish.Confidence, wish.Sure, wish.Most = q.Design.Confidence, q.Design.Confidence, slices.Max(q.Counts)
-	if l.Advice, err = advice.Advise(l.Curve, obs, wish); err != nil {
+	wish.Confidence, wish.Sure, wish.Most = q.Design.Confidence, q.Design.Confidence, c.Points[len(c.Points)-1].Workers
+	var err error
+	if l.Advice, err = advice.Advise(c, obs, wish); err != nil {
 		return nil, err
 	}
 	if l.Decided = q.decided(l.Advice); !l.Decided {
-		l.Open = q.open(l.Advice)
+		l.open(l.Advice, 1-q.Design.Confidence)
 	}
 	return l, nil
 }
@@ -69,8 +75,9 @@ func (q Question) decided(a *advice.Advice) bool {
 	})
 }
 
-// open returns the counts whose runs may change an answer that is not decided.
-func (q Question) open(a *advice.Advice) []int {
+// open finds the counts whose runs may change an answer that is not decided. A count keeps the
+// limits with a probability of at most unlikely where it is out of the question.
+func (l *Look) open(a *advice.Advice, unlikely float64) {
 	var open []int
 	if a.Workers != nil {
 		open = append(open, *a.Workers)
@@ -79,39 +86,17 @@ func (q Question) open(a *advice.Advice) []int {
 		open = append(open, c.Workers)
 	}
 	open = append(open, a.Unproven...)
-	open = slices.DeleteFunc(open, func(n int) bool { return !slices.Contains(q.Counts, n) })
-	if a.Limited() {
-		for _, c := range a.Candidates { // no answer yet: what may keep the limits
-			if a.Workers == nil && c.Keeps != nil && *c.Keeps > 1-q.Design.Confidence && slices.Contains(q.Counts, c.Workers) {
+	if a.Limited() && a.Workers == nil {
+		for _, c := range a.Candidates {
+			if c.Keeps != nil && *c.Keeps > unlikely {
 				open = append(open, c.Workers)
 			}
 		}
-	} else if len(open) < 2 { // a doubt about all of them
-		open = nil
 	}
-	if len(open) == 0 {
-		open = slices.Clone(q.Counts)
+	open = slices.DeleteFunc(open, func(n int) bool { return !slices.Contains(l.Counts, n) })
+	if len(open) == 0 || len(open) == 1 && !a.Limited() { // a doubt about all of them
+		open = slices.Clone(l.Counts)
 	}
-	slices.SortFunc(open, cmp.Compare[int])
-	return slices.Compact(open)
-}
-
-// Target returns how many runs each open count is to have at the next look; nil where all
-// have the most that the design allows.
-func (q Question) Target(l *Look) map[int]int {
-	least := q.Design.most()
-	for _, n := range l.Open {
-		least = min(least, l.Runs[n])
-	}
-	next := q.Design.Next(least)
-	target := map[int]int{}
-	for _, n := range l.Open {
-		if l.Runs[n] < next {
-			target[n] = next
-		}
-	}
-	if len(target) == 0 {
-		return nil
-	}
-	return target
+	slices.Sort(open)
+	l.Open = slices.Compact(open)
 }

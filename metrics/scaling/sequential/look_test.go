@@ -3,6 +3,7 @@ package sequential
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -23,13 +24,27 @@ func studyOf(values map[int][]float64) (obs []scaling.Observation) {
 	return obs
 }
 
-func question(t *testing.T, wish advice.Options, counts ...int) Question {
+func question(t *testing.T, wish advice.Options) Question {
 	t.Helper()
 	d, err := NewDesign(6)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Question{Wish: wish, Design: d, Counts: counts}
+	return Question{Wish: wish, Design: d, Hours: func(n int) float64 { return float64(n) }}
+}
+
+func lookAt(t *testing.T, q Question, runs map[int][]float64) *Look {
+	t.Helper()
+	obs := studyOf(runs)
+	curves, err := scaling.Analyse(obs, q.Design.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := q.Look(curves[0], obs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 func TestLook(t *testing.T) {
@@ -43,35 +58,102 @@ func TestLook(t *testing.T) {
 		open    []int
 		target  map[int]int
 	}{
-		{"no runs", question(t, advice.Options{}, 1, 2, 4), nil, false, 0, []int{1, 2, 4}, map[int]int{1: 2, 2: 2, 4: 2}},
-		{"a count lacks one", question(t, advice.Options{}, 1, 2), map[int][]float64{1: {100}, 2: {190, 191}}, false, 0, []int{1}, map[int]int{1: 2}},
+		{"a count lacks one", question(t, advice.Options{}), map[int][]float64{1: {100}, 2: {190, 191}}, false, 0, []int{1}, map[int]int{1: 2}},
 		// Worth of 4 workers over 1.4 twice: 340/1.96 = 173, 1.73 times 1 worker, and 1.26 times 2.
-		{"one is far behind after two runs", question(t, advice.Options{}, 1, 2, 4),
+		{"one is far behind after two runs", question(t, advice.Options{}),
 			map[int][]float64{1: {100, 101}, 2: {191, 193}, 4: {340, 342}}, false, 4, []int{2, 4}, map[int]int{2: 4, 4: 4}},
-		{"decided after four", question(t, advice.Options{}, 1, 2, 4),
+		{"decided after four", question(t, advice.Options{}),
 			map[int][]float64{1: {100, 101}, 2: {191, 193, 192, 190}, 4: {340, 342, 341, 345}}, true, 4, nil, nil},
 		// The medians are 99 and 138.5: 1.4 times, to 0.1 %.
-		{"undecided at the limit", question(t, advice.Options{}, 1, 2),
+		{"undecided at the limit", question(t, advice.Options{}),
 			map[int][]float64{1: {90, 110, 95, 105, 100, 98}, 2: {147, 126, 137, 133, 154, 140}}, false, 1, []int{1, 2}, nil},
 		// 1000 samples take 10, 5.3 and 2.9 s: the fewest within 6 s are 2 workers, and 1 is far off.
-		{"deadline, too few runs near it", question(t, deadline, 1, 2, 4),
+		{"deadline, too few runs near it", question(t, deadline),
 			map[int][]float64{1: {100, 101}, 2: {190, 191}, 4: {340, 342}}, false, 2, []int{2}, map[int]int{2: 4}},
-		{"deadline", question(t, deadline, 1, 2, 4),
+		{"deadline", question(t, deadline),
 			map[int][]float64{1: {100, 101}, 2: {190, 191, 189, 192, 190, 188}, 4: {340, 342}}, true, 2, nil, nil},
-		{"deadline that nothing meets", question(t, advice.Options{Samples: 1000, Deadline: 1}, 1, 2, 4),
+		{"deadline that nothing meets", question(t, advice.Options{Samples: 1000, Deadline: 1}),
 			map[int][]float64{1: {100, 101}, 2: {190, 191}, 4: {340, 342}}, true, 0, nil, nil},
 	} {
-		l, err := test.q.Look(studyOf(test.runs))
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-			continue
-		}
+		l := lookAt(t, test.q, test.runs)
 		answer := 0
 		if l.Advice != nil && l.Advice.Workers != nil {
 			answer = *l.Advice.Workers
 		}
-		if l.Decided != test.decided || answer != test.answer || !slices.Equal(l.Open, test.open) || !maps.Equal(test.q.Target(l), test.target) {
-			t.Errorf("%s: decided %v, answer %d, open %v, target %v", test.name, l.Decided, answer, l.Open, test.q.Target(l))
+		var target map[int]int
+		if b, _ := test.q.Next(l, -1); b != nil && !l.Decided {
+			target = b.Target
 		}
+		if l.Decided != test.decided || answer != test.answer || !slices.Equal(l.Open, test.open) || !maps.Equal(target, test.target) {
+			t.Errorf("%s: decided %v, answer %d, open %v, target %v", test.name, l.Decided, answer, l.Open, target)
+		}
+	}
+}
+
+// The runs of 1, 2 and 4 workers take 1, 2 and 4 node-hours.
+func TestNextWithinNodeHours(t *testing.T) {
+	q := question(t, advice.Options{})
+	l := lookAt(t, q, map[int][]float64{1: {100, 101}, 2: {150, 152}, 4: {222, 224}})
+	if !slices.Equal(l.Open, []int{1, 2, 4}) || *l.Advice.Workers != 4 {
+		t.Fatalf("open %v, answer %d", l.Open, *l.Advice.Workers)
+	}
+	for _, test := range []struct {
+		left   float64
+		target map[int]int
+		hours  float64
+	}{
+		{-1, map[int]int{1: 4, 2: 4, 4: 4}, 14},
+		{14, map[int]int{1: 4, 2: 4, 4: 4}, 14},
+		{13.9, map[int]int{1: 4, 4: 4}, 10}, // a run of 1 worker is the cheaper one
+		{9.9, nil, 0},
+	} {
+		b, over := q.Next(l, test.left)
+		if b == nil {
+			b = &Batch{}
+		}
+		if !maps.Equal(b.Target, test.target) || b.Hours != test.hours || over != (test.target == nil) {
+			t.Errorf("%g left: %+v, unaffordable %v", test.left, b, over)
+		}
+	}
+}
+
+// A contender that is better with 20 % is 0.842 standard errors away, and the design of one look asks for
+// 1.645. With four times the runs the distance is expected at 1.683 with an error of sqrt(3): it
+// exceeds 1.645 with Φ(0.022) = 50.9 %, and the other way with Φ(-1.921) = 2.7 %.
+func TestChance(t *testing.T) {
+	two := 2
+	q := Question{Design: Design{Looks: []int{4, 16}, Confidence: 0.95}, Hours: func(int) float64 { return 0.5 }}
+	l := &Look{Runs: map[int]int{1: 4, 2: 4}, Open: []int{1, 2}, Advice: &advice.Advice{Workers: &two, Undecided: []advice.Contender{{Workers: 1, Probability: 0.2}}}}
+	b, _ := q.Next(l, -1)
+	if b == nil || b.Chance == nil || math.Abs(*b.Chance-0.536) > 0.002 {
+		t.Fatalf("%+v", b)
+	}
+	if runs, hours, ok := q.Probable(l); runs != 24 || hours != 12 || !ok {
+		t.Errorf("%d runs, %g node-hours, %v", runs, hours, ok)
+	}
+}
+
+// The largest of 4 normal values is expected 1.029 standard deviations above the mean, of 6 1.267, and the
+// second of 12 1.116 (Harter, Biometrika 48, 1961). Blom's formula is off by 2 % at most.
+func TestForecast(t *testing.T) {
+	d := Design{Looks: []int{2, 4, 6, 12}, Confidence: 0.965}
+	list := d.Forecast([]int{1, 2}, func(n int) float64 { return float64(n) }, 0.02)
+	for i, want := range []Forecast{{2, 0, 4, 6}, {4, 2 * 1.029 * 0.02, 8, 12}, {6, math.Sqrt2 * 1.267 * 0.02, 12, 18}, {12, math.Sqrt2 * 1.116 * 0.02, 24, 36}} {
+		got := list[i]
+		if got.Repeats != want.Repeats || got.Runs != want.Runs || got.Hours != want.Hours || math.Abs(got.Half-want.Half) > 0.025*want.Half {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// Deviations of the logarithms are ±0.01 and ±0.03, with one degree of freedom each: variances 0.0002 and 0.0018.
+func TestScatter(t *testing.T) {
+	runs := map[int][]float64{1: {100 * math.Exp(0.01), 100 * math.Exp(-0.01)}, 2: {190 * math.Exp(0.03), 190 * math.Exp(-0.03)}, 4: {300}}
+	curves, err := scaling.Analyse(studyOf(runs), scaling.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Scatter(curves); math.Abs(got-math.Sqrt(0.001)) > 1e-9 {
+		t.Errorf("%g", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 )
 
@@ -75,8 +76,8 @@ func (s *tally) count(m *machine, workers int, hours float64) {
 
 // covered checks the intervals of the last look: of ratios, and of medians on a machine that
 // does not drift.
-func (s *tally) covered(m *machine, l *Look) {
-	points := l.Curve.Points
+func (s *tally) covered(m *machine, c scaling.Curve) {
+	points := c.Points
 	for i := range points {
 		x := points[i].Of(measure.Throughput)
 		if in := x.Median.Interval; in != nil && m.drift == nil {
@@ -98,31 +99,42 @@ func answer(l *Look) int {
 }
 
 // fixed measures so many runs of each count and asks once, at the usual level.
-func fixed(t *testing.T, r *rand.Rand, m *machine, runs int) *Look {
+func fixed(t *testing.T, r *rand.Rand, m *machine, runs int) (*Look, scaling.Curve) {
 	target := map[int]int{}
 	for _, n := range m.counts {
 		target[n] = runs
 	}
 	m.blocks(r, target)
-	l, err := Question{Design: Design{Looks: []int{runs}, Confidence: 0.95}, Counts: m.counts}.Look(m.obs)
+	return look(t, m, Question{Design: Design{Looks: []int{runs}, Confidence: 0.95}})
+}
+
+func look(t *testing.T, m *machine, q Question) (*Look, scaling.Curve) {
+	curves, err := scaling.Analyse(m.obs, q.Design.Options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	l, err := q.Look(curves[0], m.obs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, curves[0]
 }
 
 // until measures until the question is decided.
-func until(t *testing.T, r *rand.Rand, m *machine, q Question) *Look {
+func until(t *testing.T, r *rand.Rand, m *machine, q Question) (*Look, scaling.Curve) {
+	q.Hours = func(workers int) float64 { return float64(workers) }
+	first := map[int]int{}
+	for _, n := range m.counts {
+		first[n] = First
+	}
+	m.blocks(r, first)
 	for {
-		l, err := q.Look(m.obs)
-		if err != nil {
-			t.Fatal(err)
+		l, c := look(t, m, q)
+		b, _ := q.Next(l, -1)
+		if l.Decided || b == nil {
+			return l, c
 		}
-		target := q.Target(l)
-		if l.Decided || target == nil {
-			return l
-		}
-		m.blocks(r, target)
+		m.blocks(r, b.Target)
 	}
 }
 
@@ -179,12 +191,12 @@ func TestTruthOfDecidedStudies(t *testing.T) {
 		for i := range studies {
 			m := newMachine(r, f, []int{1, 2, 4, 8}, curves[i%len(curves)](r))
 			reference := m.again()
-			l := fixed(t, r, reference, 6)
+			l, c := fixed(t, r, reference, 6)
 			six.count(m, answer(l), 1)
-			six.covered(m, l)
-			l = until(t, r, m, Question{Design: design, Counts: m.counts})
+			six.covered(m, c)
+			l, c = until(t, r, m, Question{Design: design})
 			ours.count(m, answer(l), m.hours/reference.hours)
-			ours.covered(m, l)
+			ours.covered(m, c)
 			other := m.again()
 			workers, hours := student.student95(r, other, Most)
 			student.count(m, workers, hours/reference.hours)
@@ -242,9 +254,9 @@ func TestTruthOfEquivalence(t *testing.T) {
 			ratio := 1.4 * (1 + between(r, -0.01, 0.01)) * m.truth[0] / m.truth[1]
 			m.truth[1] *= ratio
 			m.speed = func(n float64) float64 { return 1000 * math.Pow(ratio, n-1) }
-			l := until(t, r, m, Question{Design: design, Counts: m.counts})
+			l, c := until(t, r, m, Question{Design: design})
 			s.count(m, answer(l), float64(len(m.obs))/2)
-			s.covered(m, l)
+			s.covered(m, c)
 			if l.Decided && len(l.Advice.Equivalent) > 0 {
 				declared++
 			}
@@ -283,7 +295,7 @@ func TestTruthOfDeadlines(t *testing.T) {
 			wish := advice.Options{Samples: 1e6, Deadline: fast * math.Pow(slow/fast, r.Float64())}
 			reference := m.again()
 			fixed(t, r, reference, 6)
-			l := until(t, r, m, Question{Wish: wish, Design: design, Counts: m.counts})
+			l, _ := until(t, r, m, Question{Wish: wish, Design: design})
 			hours = append(hours, m.hours/reference.hours)
 			if !l.Decided {
 				continue

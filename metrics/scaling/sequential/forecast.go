@@ -1,0 +1,78 @@
+package sequential
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
+)
+
+// Assumed is the relative standard deviation of runs that is assumed before there are any.
+const Assumed = 0.02
+
+// A Forecast is what to expect of one look, before the first run.
+type Forecast struct {
+	Repeats int // of each count that is still open
+	// Half is about how far an interval of the ratio of two counts reaches to either side,
+	// a fraction; 0: there is none yet.
+	Half  float64
+	Runs  int     // so far, at most
+	Hours float64 // so far, at most
+}
+
+// Forecast returns the plan of looks: at most all counts are open at each. Scatter is the
+// relative standard deviation of runs.
+func (d Design) Forecast(counts []int, hours func(workers int) float64, scatter float64) (list []Forecast) {
+	one := 0.0
+	for _, n := range counts {
+		one += hours(n)
+	}
+	for _, n := range d.Looks {
+		list = append(list, Forecast{Repeats: n, Half: d.half(n) * scatter, Runs: n * len(counts), Hours: float64(n) * one})
+	}
+	return list
+}
+
+// half is the expected half-width of an interval of the logarithm of a ratio of two counts with
+// n normal runs each, in standard deviations of a run. Expected order statistics are Blom's
+// (Statistical Estimates and Transformed Beta-Variables, 1958).
+func (d Design) half(n int) float64 {
+	at := func(rank int) float64 {
+		return -distuv.UnitNormal.Quantile((float64(rank) - 0.375) / (float64(n) + 0.25))
+	}
+	switch rank := decision.Rank(n, d.Confidence); {
+	case rank > 0:
+		return math.Sqrt2 * at(rank)
+	case n >= scaling.LeastSeparate:
+		return 2 * at(1)
+	}
+	return 0
+}
+
+// Scatter returns the relative standard deviation of the throughput of runs about their
+// points, pooled; 0 without two runs of a point.
+func Scatter(curves []scaling.Curve) float64 {
+	sum, free := 0.0, 0
+	for _, c := range curves {
+		for i := range c.Points {
+			values := c.Points[i].Of(measure.Throughput).Values
+			if len(values) < 2 {
+				continue
+			}
+			logs := make([]float64, len(values))
+			for k, x := range values {
+				logs[k] = math.Log(x)
+			}
+			sum += stat.Variance(logs, nil) * float64(len(logs)-1)
+			free += len(logs) - 1
+		}
+	}
+	if free == 0 {
+		return 0
+	}
+	return math.Sqrt(sum / float64(free))
+}
