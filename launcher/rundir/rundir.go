@@ -73,6 +73,9 @@ func (s Study) Plan() string      { return filepath.Join(string(s), "plan.json")
 func (s Study) Key() string       { return filepath.Join(string(s), "digest.key") }
 func (s Study) Lease() string     { return filepath.Join(string(s), "lease") }
 
+// Looks names the record of the looks at a study that is measured until its question is decided.
+func (s Study) Looks() string { return filepath.Join(string(s), "looks.json") }
+
 // Folder is the folder of one attempt.
 type Folder string
 

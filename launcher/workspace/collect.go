@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/decide"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
@@ -251,6 +252,12 @@ func (c *collection) arrange(ctx context.Context, folder rundir.Study, plan *stu
 		if err := c.db.SetPlanned(ctx, c.its.Name, launcher.Planned(launcher.NotBegun(plan, folder, nil))); err != nil {
 			return err
 		}
+	}
+	looks, err := decide.Read(folder)
+	if err != nil {
+		c.w.Warn("%v", err)
+	} else if err := c.db.SetLooks(ctx, c.its.Name, looks.Looks); err != nil {
+		return err
 	}
 	return c.db.Arrange(ctx)
 }

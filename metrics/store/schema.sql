@@ -25,6 +25,26 @@ CREATE TABLE planned (
   PRIMARY KEY (study, point)
 ) STRICT, WITHOUT ROWID;
 
+-- Looks at a study that is measured until its question is decided.
+CREATE TABLE look (
+  study       TEXT NOT NULL,
+  series      TEXT NOT NULL,
+  number      INTEGER NOT NULL,  -- from 1 on
+  at          REAL NOT NULL,
+  runs        INTEGER NOT NULL,  -- good ones of the series so far
+  most        INTEGER NOT NULL,  -- runs of a point that the design allows
+  confidence  REAL NOT NULL,     -- of an interval at each look
+  workers     INTEGER,           -- the answer
+  probability REAL,              -- of the answer
+  decided     INTEGER NOT NULL,  -- 1: more runs cannot change it
+  rival       INTEGER NOT NULL,  -- workers that it was compared with; 0: none
+  ratio       REAL,              -- how many times as fast the larger of the two was
+  low         REAL,
+  high        REAL,
+  text        TEXT NOT NULL,     -- the answer in words
+  PRIMARY KEY (study, series, number)
+) STRICT, WITHOUT ROWID;
+
 -- One attempt at a point; also one that a person has had forgotten.
 CREATE TABLE every_run (
   id        INTEGER PRIMARY KEY,
@@ -777,6 +797,12 @@ FROM import i JOIN source s ON s.id = i.source JOIN run r ON r.id = i.run;
 -- Studies, and where they are.
 CREATE VIEW studies AS
 SELECT name AS study, id, nullif(home, '') AS home, nullif(file, '') AS file FROM study;
+
+-- Looks at studies that are measured until their question is decided.
+CREATE VIEW looks AS
+SELECT study, series, number AS look, at, runs, most AS max_repeats, confidence, workers, probability, decided,
+       nullif(rival, 0) AS rival, ratio, low, high, text
+FROM look;
 
 -- Event lines that could not be read.
 CREATE VIEW bad_lines AS

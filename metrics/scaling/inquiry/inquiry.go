@@ -34,8 +34,10 @@ type Question struct {
 	At       []scaling.Condition // places within the runs: only those for which they hold
 	Series   []string            // only those, by their names; nil: all
 	Mix      bool                // as in scaling.Options
-	// Shown is as in scaling.Options.
-	Shown func(measure.Measure) bool
+	// Shown, Confidence and FewRuns are as in scaling.Options.
+	Shown      func(measure.Measure) bool
+	Confidence float64
+	FewRuns    bool
 }
 
 // Answer is the curves and what they are of.
@@ -102,7 +104,7 @@ func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Ans
 	if err != nil {
 		return nil, &Error{"base", err}
 	}
-	a.Curves, err = scaling.Analyse(a.Observations, scaling.Options{Measure: of, Axis: a.Axis, Base: base, Baseline: q.Baseline, Planned: planned, Mix: q.Mix, Shown: q.Shown})
+	a.Curves, err = scaling.Analyse(a.Observations, scaling.Options{Measure: of, Axis: a.Axis, Base: base, Baseline: q.Baseline, Planned: planned, Mix: q.Mix, Shown: q.Shown, Confidence: q.Confidence, FewRuns: q.FewRuns})
 	if q.Baseline != nil && err != nil {
 		return nil, &Error{"baseline", err}
 	}

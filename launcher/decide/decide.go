@@ -1,0 +1,283 @@
+// Package decide measures a study until its question is decided. It looks at the results,
+// measures a batch of runs, and looks again. All it knows is on disk: the runs, and the
+// looks in looks.json, so that a repeated command continues where an earlier one ended.
+package decide
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/sequential"
+)
+
+// A Run identifies a planned run.
+type Run struct {
+	Point  string
+	Repeat int
+}
+
+// Results are the good runs of a study as curves made with a design's options.
+type Results struct {
+	Curves       []scaling.Curve
+	Observations []scaling.Observation
+	Wish         func(scaling.Curve) advice.Options // what is asked of a curve
+}
+
+// A Study is measured until its question is decided. The functions do what only the caller
+// can do; all must be set.
+type Study struct {
+	Folder    rundir.Study
+	Plan      *study.Plan // every run that may be made: Design's most of each point
+	Design    sequential.Design
+	NodeHours float64   // the most that its good runs may take, earlier ones included; 0: no limit
+	By        time.Time // no batch begins later; zero: no limit
+	Once      bool      // measure one batch and do not wait for its end
+
+	Done    func(context.Context) (map[Run]bool, error) // runs with a good result
+	Results func(context.Context, sequential.Design) (*Results, error)
+	Measure func(context.Context, *study.Plan) error // makes those runs of a plan that have no good result
+	Collect func(context.Context) error              // reads results, and looks.json, into the database
+	Tell    func(format string, a ...any)
+	Now     func() time.Time
+
+	// Failed are runs without a good result that are not made again; Run adds those that it
+	// made itself.
+	Failed map[Run]bool
+}
+
+// An Outcome is how a study stands.
+type Outcome struct {
+	Views   []View // by series
+	Decided bool   // the questions of all series are
+	Stopped string // why undecided questions are not measured further; "" where they are decided, or jobs are under way
+	Next    *study.Plan
+}
+
+// Run measures. The error is of the functions, or that a file cannot be read or written.
+func (s *Study) Run(ctx context.Context) (*Outcome, error) {
+	if s.Failed == nil {
+		s.Failed = map[Run]bool{}
+	}
+	record, err := Read(s.Folder)
+	if err != nil {
+		return nil, err
+	}
+	target := record.Target // of a command that did not come to its next look
+	if len(target) == 0 {
+		target = s.first()
+	}
+	for {
+		done, err := s.Done(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if plan := s.plan(target, done); len(plan.Points) > 0 {
+			if late := s.late(); late != "" {
+				return &Outcome{Stopped: late}, nil
+			}
+			record.Target, record.Most = target, s.most()
+			if err := record.write(s.Folder); err != nil {
+				return nil, err
+			}
+			if ended, err := s.measure(ctx, plan); err != nil || !ended {
+				return &Outcome{Next: plan}, err
+			}
+			continue // a run that failed is replaced by another repeat
+		}
+		views, err := s.look(ctx, record)
+		if err != nil {
+			return nil, err
+		}
+		o := s.outcome(views, done)
+		record.Target = o.target
+		if err := record.write(s.Folder); err != nil {
+			return nil, err
+		}
+		if o.target == nil {
+			return &o.Outcome, s.Collect(ctx)
+		}
+		target = o.target
+		s.Tell("%s", o.batch())
+	}
+}
+
+func (s *Study) most() int { return s.Design.Looks[len(s.Design.Looks)-1] }
+
+func (s *Study) late() string {
+	if !s.By.IsZero() && !s.Now().Before(s.By) {
+		return "stop_by has passed: " + s.By.Format(time.DateTime)
+	}
+	return ""
+}
+
+// first is the target before the first look: every point has the fewest runs.
+func (s *Study) first() map[string]int {
+	target := map[string]int{}
+	for _, p := range s.Plan.Points {
+		target[p.Point.ID] = sequential.First
+	}
+	return target
+}
+
+// plan returns the runs that bring each point to its target, the lowest repeats first. A run that
+// failed is not made again by the same command.
+func (s *Study) plan(target map[string]int, done map[Run]bool) *study.Plan {
+	have := map[string]int{}
+	for r := range done {
+		have[r.Point]++
+	}
+	plan := *s.Plan
+	plan.Points = nil
+	for _, p := range s.Plan.Points {
+		r := Run{p.Point.ID, p.Point.Repeat}
+		if have[r.Point] < target[r.Point] && !done[r] && !s.Failed[r] {
+			have[r.Point]++
+			plan.Points = append(plan.Points, p)
+		}
+	}
+	return &plan
+}
+
+// measure makes the runs of a plan and notes those that failed. ended is false where some are
+// still under way.
+func (s *Study) measure(ctx context.Context, plan *study.Plan) (ended bool, err error) {
+	if err := s.Measure(ctx, plan); err != nil || s.Once {
+		return false, err
+	}
+	if err := s.Collect(ctx); err != nil {
+		return false, err
+	}
+	done, err := s.Done(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range plan.Points {
+		if r := (Run{p.Point.ID, p.Point.Repeat}); !done[r] {
+			s.Failed[r] = true
+		}
+	}
+	return true, nil
+}
+
+// look looks at the results and notes it in the record.
+func (s *Study) look(ctx context.Context, record *Record) ([]View, error) {
+	results, err := s.Results(ctx, s.Design)
+	if err != nil {
+		return nil, err
+	}
+	views, err := s.views(results)
+	if err != nil {
+		return nil, err
+	}
+	record.Most = s.most()
+	for _, v := range views {
+		if v.Advice != nil {
+			record.add(v.recorded(s.Design, s.Now()))
+		}
+	}
+	return views, nil
+}
+
+// Look looks at the results without measuring anything.
+func (s *Study) Look(ctx context.Context) (*Outcome, error) {
+	done, err := s.Done(ctx)
+	if err != nil {
+		return nil, err
+	}
+	results, err := s.Results(ctx, s.Design)
+	if err != nil {
+		return nil, err
+	}
+	views, err := s.views(results)
+	if err != nil {
+		return nil, err
+	}
+	o := s.outcome(views, done)
+	o.Next = s.plan(o.target, done)
+	return &o.Outcome, nil
+}
+
+// outcome says how the study stands after a look, and what to measure next.
+func (s *Study) outcome(views []View, done map[Run]bool) *ahead {
+	o := &ahead{Outcome: Outcome{Views: views, Decided: true}}
+	left := -1.0
+	if s.NodeHours > 0 {
+		left = s.NodeHours
+		for _, v := range views {
+			left -= v.Spent
+		}
+		left = max(0, left)
+	}
+	target := map[string]int{}
+	for i := range views {
+		v := &views[i]
+		if v.Decided {
+			continue
+		}
+		o.Decided = false
+		b, unaffordable := v.question.Next(v.Look, left)
+		switch {
+		case unaffordable:
+			v.Stopped = fmt.Sprintf("max_node_hours: the next runs take more than the %.3g node-hours left", left)
+		case b == nil:
+			v.Stopped = fmt.Sprintf("max_repeats: each count that may change the answer has %d runs", s.most())
+		default:
+			v.Batch = b
+			if left >= 0 {
+				left = max(0, left-b.Hours)
+			}
+			for n, runs := range b.Target {
+				for _, id := range v.Points[n] {
+					target[id] = runs
+				}
+			}
+		}
+		o.Stopped = v.Stopped
+	}
+	if len(s.plan(target, done).Points) == 0 {
+		if !o.Decided && o.Stopped == "" {
+			o.Stopped = "runs failed: the points that may change the answer have no further run to make"
+		}
+		return o
+	}
+	if late := s.late(); late != "" {
+		o.Stopped = late
+		return o
+	}
+	o.Stopped, o.target = "", target
+	return o
+}
+
+// ahead is an outcome with the target of the next batch; nil: the study ends.
+type ahead struct {
+	Outcome
+	target map[string]int
+}
+
+// batch tells of the next batch.
+func (o *ahead) batch() string {
+	text := ""
+	for _, v := range o.Views {
+		if v.Batch == nil {
+			continue
+		}
+		if text != "" {
+			text += "; "
+		}
+		if len(o.Views) > 1 {
+			text += v.Series + ": "
+		}
+		text += v.ahead()
+	}
+	return text
+}
+
+// counts lists the counts of a target.
+func counts(target map[int]int) []int { return slices.Sorted(maps.Keys(target)) }

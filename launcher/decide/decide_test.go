@@ -1,0 +1,230 @@
+package decide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/sequential"
+)
+
+// A lab makes runs whose throughputs are known: those of a count, in turn.
+type lab struct {
+	speeds map[int][]float64
+	fails  map[Run]bool
+	dies   int // batches after which the command dies; 0: never
+	made   map[Run]bool
+	order  []scaling.Observation
+	told   []string
+	batch  []int // runs that each batch made
+	now    time.Time
+}
+
+var errDied = errors.New("killed")
+
+func newLab(speeds map[int][]float64) *lab {
+	return &lab{speeds: speeds, fails: map[Run]bool{}, made: map[Run]bool{}, now: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)}
+}
+
+func (l *lab) study(t *testing.T, folder rundir.Study, most int) *Study {
+	t.Helper()
+	design, err := sequential.NewDesign(most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := &study.Plan{Study: "s"}
+	for _, n := range slices.Sorted(maps.Keys(l.speeds)) {
+		for r := 1; r <= most; r++ {
+			plan.Points = append(plan.Points, study.Planned{Point: study.Point{ID: fmt.Sprintf("w%d", n), Workers: n, Repeat: r}})
+		}
+	}
+	return &Study{Folder: folder, Plan: plan, Design: design,
+		Done: func(context.Context) (map[Run]bool, error) { return maps.Clone(l.made), nil },
+		Results: func(_ context.Context, d sequential.Design) (*Results, error) {
+			curves, err := scaling.Analyse(l.order, d.Options())
+			return &Results{Curves: curves, Observations: l.order, Wish: func(scaling.Curve) advice.Options { return advice.Options{} }}, err
+		},
+		Measure: l.measure,
+		Collect: func(context.Context) error { return nil },
+		Tell:    func(format string, a ...any) { l.told = append(l.told, fmt.Sprintf(format, a...)) },
+		Now:     func() time.Time { return l.now },
+	}
+}
+
+func (l *lab) measure(_ context.Context, plan *study.Plan) error {
+	points := slices.Clone(plan.Points)
+	slices.SortStableFunc(points, func(a, b study.Planned) int { return a.Point.Repeat - b.Point.Repeat })
+	for i, p := range points {
+		if l.dies > 0 && len(l.batch)+1 == l.dies && i == len(points)/2 {
+			l.dies = 0
+			return errDied
+		}
+		r := Run{p.Point.ID, p.Point.Repeat}
+		if l.fails[r] {
+			continue
+		}
+		n := p.Point.Workers
+		l.made[r] = true
+		l.order = append(l.order, scaling.Observation{Run: fmt.Sprintf("s/%s-r%d-a1", r.Point, r.Repeat), Study: "s", Point: r.Point, Repeat: r.Repeat,
+			Framework: "native", Workers: n, Nodes: n, BeganUnix: 1.79e9 + 100*float64(len(l.order)),
+			Parameters: map[string]any{"workload.scaling": "strong", "global_batch": int64(64), "workers": int64(n)},
+			Values:     map[string]float64{"throughput": l.speeds[n][(r.Repeat-1)%len(l.speeds[n])], "init_seconds": 0, "train_seconds": 3600}})
+	}
+	l.batch = append(l.batch, len(points))
+	return nil
+}
+
+func folder(t *testing.T) rundir.Study {
+	t.Helper()
+	f := rundir.OpenStudy(t.TempDir(), "s")
+	if err := os.MkdirAll(f.Path(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// Doubling to 2 brings 1.92 times and to 4 1.77 times, at a price of 1.4: 4 workers. One
+// worker is 1.73 times behind at that price, so it keeps its two runs.
+func clearSpeeds() map[int][]float64 {
+	return map[int][]float64{1: {100, 101}, 2: {191, 193, 192, 190}, 4: {340, 342, 341, 345}}
+}
+
+func run(t *testing.T, s *Study) *Outcome {
+	t.Helper()
+	o, err := s.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestRunUntilDecided(t *testing.T) {
+	l, f := newLab(clearSpeeds()), folder(t)
+	o := run(t, l.study(t, f, 12))
+	if !o.Decided || *o.Views[0].Advice.Workers != 4 || o.Stopped != "" || !slices.Equal(l.batch, []int{6, 4}) {
+		t.Fatalf("%+v, batches %v", o, l.batch)
+	}
+	if got := o.Views[0].Sentence(); !strings.HasPrefix(got, "Decided. Use 4 workers") {
+		t.Errorf("%s", got)
+	}
+	// 2 workers for an hour, twice: 4 node-hours, and 4 workers twice: 8.
+	if want := []string{"4 more runs of 2, 4 workers, 12.0 node-hours"}; !slices.Equal(l.told, want) {
+		t.Errorf("%q", l.told)
+	}
+	r, err := Read(f)
+	if err != nil || len(r.Looks) != 2 || r.Looks[0].Decided || !r.Looks[1].Decided || r.Looks[1].Runs != 10 || r.Looks[1].Number != 2 || r.Target != nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	// Of the last look: from 340/193 to 345/190 times as fast as 2 workers.
+	last := r.Looks[1]
+	if last.Rival != 2 || math.Abs(*last.Low-340.0/193) > 1e-9 || math.Abs(*last.High-345.0/190) > 1e-9 || *last.Workers != 4 {
+		t.Errorf("%+v", last)
+	}
+	// Again: nothing is measured, and the look is the same one.
+	if o = run(t, l.study(t, f, 12)); !o.Decided || len(l.batch) != 2 {
+		t.Errorf("again: %+v, batches %v", o, l.batch)
+	}
+	if r, _ = Read(f); len(r.Looks) != 2 {
+		t.Errorf("%d looks", len(r.Looks))
+	}
+}
+
+// A command that dies within the second batch is repeated: the batch is completed before the next
+// look, and as many runs are made as without it.
+func TestRunAfterDeath(t *testing.T) {
+	l, f := newLab(clearSpeeds()), folder(t)
+	l.dies = 2
+	if _, err := l.study(t, f, 12).Run(t.Context()); !errors.Is(err, errDied) || len(l.order) != 8 {
+		t.Fatalf("%v, %d runs", err, len(l.order))
+	}
+	if o := run(t, l.study(t, f, 12)); !o.Decided || len(l.order) != 10 {
+		t.Errorf("%+v, %d runs", o, len(l.order))
+	}
+	if r, _ := Read(f); len(r.Looks) != 2 || r.Looks[1].Runs != 10 {
+		t.Errorf("%+v", r.Looks)
+	}
+}
+
+func TestRunUndecided(t *testing.T) {
+	noisy := map[int][]float64{1: {90, 110, 95, 105, 100, 98}, 2: {147, 126, 137, 133, 154, 140}}
+	for _, test := range []struct {
+		name    string
+		change  func(*Study)
+		stopped string
+		runs    int
+	}{
+		{"repeats", func(*Study) {}, "max_repeats: each count that may change the answer has 6 runs", 12},
+		// The first four runs take 2 and 4 node-hours, the next four as much.
+		{"node-hours", func(s *Study) { s.NodeHours = 11.9 }, "max_node_hours: the next runs take more than the 5.9 node-hours left", 4},
+		{"time", func(s *Study) { s.By = s.Now() }, "stop_by has passed: 2026-11-25 12:00:00", 0},
+	} {
+		l := newLab(noisy)
+		s := l.study(t, folder(t), 6)
+		test.change(s)
+		if o := run(t, s); o.Decided && o.Views != nil || o.Stopped != test.stopped || len(l.order) != test.runs {
+			t.Errorf("%s: decided %v, stopped by %q, %d runs", test.name, o.Decided, o.Stopped, len(l.order))
+		}
+	}
+}
+
+// A run that fails is replaced by the next repeat; a point that always fails ends the study.
+func TestRunWithFailures(t *testing.T) {
+	l := newLab(clearSpeeds())
+	l.fails[Run{"w2", 1}] = true
+	if o := run(t, l.study(t, folder(t), 12)); !o.Decided || len(l.order) != 10 || !slices.Equal(l.batch, []int{6, 1, 4}) {
+		t.Errorf("%+v, %d runs, batches %v", o, len(l.order), l.batch)
+	}
+	l = newLab(clearSpeeds())
+	for r := 1; r <= 4; r++ {
+		l.fails[Run{"w4", r}] = true
+	}
+	l.fails[Run{"w2", 2}], l.fails[Run{"w2", 3}], l.fails[Run{"w2", 4}] = true, true, true
+	o := run(t, l.study(t, folder(t), 4))
+	if o.Decided || !strings.HasPrefix(o.Stopped, "runs failed") {
+		t.Errorf("%+v", o)
+	}
+}
+
+// One look, one batch, and the command ends.
+func TestRunOnce(t *testing.T) {
+	l, f := newLab(clearSpeeds()), folder(t)
+	for i, want := range []struct {
+		next    int
+		decided bool
+	}{{6, false}, {4, false}, {0, true}, {0, true}} {
+		s := l.study(t, f, 12)
+		s.Once = true
+		o := run(t, s)
+		next := 0
+		if o.Next != nil {
+			next = len(o.Next.Points)
+		}
+		if next != want.next || o.Decided != want.decided {
+			t.Errorf("call %d: %d next, decided %v", i+1, next, o.Decided)
+		}
+	}
+}
+
+func TestReadRecord(t *testing.T) {
+	f := folder(t)
+	if r, err := Read(f); err != nil || len(r.Looks) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := os.WriteFile(f.Looks(), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(f); err == nil || !strings.Contains(err.Error(), "looks.json cannot be read") {
+		t.Errorf("%v", err)
+	}
+}

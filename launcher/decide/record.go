@@ -1,0 +1,71 @@
+package decide
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics/sharedfs"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// A Record is looks.json of a study's folder: the looks at its results so far.
+type Record struct {
+	Most  int          `json:"max_repeats"`
+	Looks []store.Look `json:"looks"`
+	// Target is how many good runs each point is to have before the next look, by its
+	// identity: what a command that died meanwhile was measuring.
+	Target map[string]int `json:"target"`
+}
+
+// maxRecord bounds looks.json.
+const maxRecord = 16 << 20
+
+// Read reads the record of a study's folder; it is empty where nobody has looked yet.
+func Read(folder rundir.Study) (*Record, error) {
+	text, err := folder.ReadFile(folder.Looks(), maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Record{}, nil
+	}
+	r := &Record{}
+	if err == nil {
+		err = json.Unmarshal(text, r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w; move it away to forget the looks", folder.Looks(), err)
+	}
+	return r, nil
+}
+
+// write replaces the record of a study's folder.
+func (r *Record) write(folder rundir.Study) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return rundir.WriteFile(folder.Looks(), append(text, '\n'), sharedfs.ModeOpen)
+}
+
+// add notes a look. One at the same runs as the last of its series replaces that: a command that
+// was ended and repeated has looked once.
+func (r *Record) add(l store.Look) {
+	last := -1
+	for i, known := range r.Looks {
+		if known.Series == l.Series {
+			last = i
+		}
+	}
+	switch {
+	case last < 0:
+		l.Number = 1
+	case r.Looks[last].Runs == l.Runs:
+		l.Number = r.Looks[last].Number
+		r.Looks[last] = l
+		return
+	default:
+		l.Number = r.Looks[last].Number + 1
+	}
+	r.Looks = append(r.Looks, l)
+}

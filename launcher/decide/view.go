@@ -1,0 +1,206 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/sequential"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// A View is a look at one series.
+type View struct {
+	*sequential.Look
+	Points  map[int][]string  // identities of the points, by workers
+	Spent   float64           // node-hours of its good runs
+	Batch   *sequential.Batch // to be measured next; nil: nothing
+	Stopped string            // why an undecided question is not measured further; "" otherwise
+	Rival   int               // the count that the answer is compared with; 0: none
+	Ratio   *scaling.Estimate // of the speeds of the larger over the smaller of the two; nil: not known
+
+	question sequential.Question
+}
+
+// views looks at each curve.
+func (s *Study) views(r *Results) ([]View, error) {
+	of := map[string]*scaling.Observation{}
+	for i := range r.Observations {
+		of[r.Observations[i].Run] = &r.Observations[i]
+	}
+	var views []View
+	for _, c := range r.Curves {
+		v := View{Points: map[int][]string{}}
+		hours, runs := map[int]float64{}, map[int]int{}
+		for _, p := range c.Points {
+			for _, run := range p.Runs {
+				o := of[run.ID]
+				if o == nil {
+					continue
+				}
+				if !slices.Contains(v.Points[p.Workers], o.Point) {
+					v.Points[p.Workers] = append(v.Points[p.Workers], o.Point)
+				}
+				h := nodeHours(o)
+				v.Spent += h
+				hours[p.Workers] += h
+				runs[p.Workers]++
+			}
+		}
+		v.question = sequential.Question{Wish: r.Wish(c), Design: s.Design, Hours: func(n int) float64 {
+			return hours[n] / float64(max(1, runs[n]))
+		}}
+		var err error
+		if v.Look, err = v.question.Look(c, r.Observations, s.closed(v.Points)); err != nil {
+			return nil, err
+		}
+		v.compare(&c)
+		views = append(views, v)
+	}
+	return views, nil
+}
+
+// closed are the counts of which no run is left to make.
+func (s *Study) closed(points map[int][]string) map[int]bool {
+	left := map[string]bool{}
+	for _, p := range s.Plan.Points {
+		if !s.Failed[Run{p.Point.ID, p.Point.Repeat}] {
+			left[p.Point.ID] = true
+		}
+	}
+	closed := map[int]bool{}
+	for n, ids := range points {
+		closed[n] = !slices.ContainsFunc(ids, func(id string) bool { return left[id] })
+	}
+	return closed
+}
+
+// nodeHours is what a run took: its job's time, else its own.
+func nodeHours(o *scaling.Observation) float64 {
+	value := func(name string) float64 {
+		if x := o.Known(name); x != nil {
+			return *x
+		}
+		return 0
+	}
+	seconds := max(value(measure.InitSeconds)+value(measure.TrainSeconds), value(measure.RunSeconds))
+	if o.JobSeconds != nil {
+		seconds = *o.JobSeconds
+	}
+	return float64(max(1, o.Nodes)) * seconds / 3600
+}
+
+// compare finds the count that may be better than the answer, or else a neighbour of it, and the ratio of
+// the two.
+func (v *View) compare(c *scaling.Curve) {
+	if v.Advice == nil || v.Advice.Workers == nil {
+		return
+	}
+	at := func(n int) *scaling.Point {
+		i := slices.IndexFunc(c.Points, func(p scaling.Point) bool { return p.Workers == n })
+		if i < 0 {
+			return nil
+		}
+		return &c.Points[i]
+	}
+	answer := at(*v.Advice.Workers)
+	if answer == nil {
+		return
+	}
+	v.Rival = rivalOf(v.Advice, c)
+	rival := at(v.Rival)
+	if rival == nil {
+		return
+	}
+	if rival.Workers > answer.Workers {
+		answer, rival = rival, answer
+	}
+	v.Ratio = answer.Of(measure.Throughput).Ratio(rival.Of(measure.Throughput)).Estimate
+}
+
+// rivalOf returns the count that may be better than the answer, else the next smaller count, else the
+// next larger one; 0: there is none.
+func rivalOf(a *advice.Advice, c *scaling.Curve) int {
+	if len(a.Undecided) > 0 {
+		return a.Undecided[0].Workers
+	}
+	if len(a.Unproven) > 0 {
+		return a.Unproven[0]
+	}
+	smaller, larger := 0, 0
+	for _, p := range c.Points {
+		switch {
+		case p.Workers < *a.Workers:
+			smaller = p.Workers
+		case p.Workers > *a.Workers && larger == 0:
+			larger = p.Workers
+		}
+	}
+	return cmp.Or(smaller, larger)
+}
+
+// recorded is the look as it is kept.
+func (v *View) recorded(d sequential.Design, now time.Time) store.Look {
+	l := store.Look{Series: v.Series, Unix: metrics.Unix(now), Most: d.Looks[len(d.Looks)-1], Confidence: d.Confidence,
+		Workers: v.Advice.Workers, Probability: v.Advice.Probability, Decided: v.Decided, Rival: v.Rival, Text: v.Advice.Reason[0]}
+	for _, n := range v.Runs {
+		l.Runs += n
+	}
+	if e := v.Ratio; e != nil {
+		l.Ratio = &e.Value
+		if e.Interval != nil {
+			l.Low, l.High = &e.Interval.Low, &e.Interval.High
+		}
+	}
+	return l
+}
+
+// ahead says what is measured next.
+func (v *View) ahead() string {
+	var list []string
+	for _, n := range counts(v.Batch.Target) {
+		list = append(list, fmt.Sprint(n))
+	}
+	text := fmt.Sprintf("%s of %s workers", number.Count(v.Batch.Runs, "more run"), strings.Join(list, ", "))
+	if v.Batch.Hours > 0 {
+		text += fmt.Sprintf(", %s node-hours", number.Significant(v.Batch.Hours))
+	}
+	if c := v.Batch.Chance; c != nil {
+		text += ", " + advice.Likely(*c) + " likely to decide"
+	}
+	return text
+}
+
+// Sentence says how the series stands.
+func (v *View) Sentence() string {
+	switch {
+	case v.Advice == nil:
+		return fmt.Sprintf("Too few runs to look at: each count needs %d.", sequential.First)
+	case v.Decided && v.Advice.Workers == nil:
+		return "Decided: no count does what was asked. " + v.Advice.Sentences()
+	case v.Decided && len(v.Advice.Equivalent) > 0:
+		var same []string
+		for _, n := range v.Advice.Equivalent {
+			same = append(same, fmt.Sprint(n))
+		}
+		return fmt.Sprintf("Decided: %s and %s are within 2 %% of each other, either will do. %s", number.Count(*v.Advice.Workers, "worker"), strings.Join(same, ", "), v.Advice.Sentences())
+	case v.Decided:
+		return "Decided. " + v.Advice.Sentences()
+	}
+	text := "Undecided. " + v.Advice.Sentences()
+	if v.Batch != nil {
+		return text + " Next: " + v.ahead() + "."
+	}
+	text += " Stopped by " + v.Stopped + "."
+	if runs, hours, ok := v.question.Probable(v.Look); ok {
+		text += fmt.Sprintf(" %s, %s node-hours, would probably decide.", number.Count(runs, "more run"), number.Significant(hours))
+	}
+	return text
+}
