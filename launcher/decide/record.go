@@ -7,14 +7,14 @@ import (
 	"io/fs"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
-	"github.com/scalebench/scalebench/metrics/store"
 )
 
 // A Record is looks.json of a study's folder: the looks at its results so far.
 type Record struct {
-	Most  int          `json:"max_repeats"`
-	Looks []store.Look `json:"looks"`
+	Most  int            `json:"max_repeats"`
+	Looks []metrics.Look `json:"looks"`
 	// Target is how many good runs each point is to have before the next look, by its
 	// identity: what a command that died meanwhile was measuring.
 	Target map[string]int `json:"target"`
@@ -50,7 +50,7 @@ func (r *Record) write(folder rundir.Study) error {
 
 // add notes a look. One at the same runs as the last of its series replaces that: a command that
 // was ended and repeated has looked once.
-func (r *Record) add(l store.Look) {
+func (r *Record) add(l metrics.Look) {
 	last := -1
 	for i, known := range r.Looks {
 		if known.Series == l.Series {

@@ -13,7 +13,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
-	"github.com/scalebench/scalebench/metrics/store"
 )
 
 // A View is a look at one series.
@@ -147,8 +146,8 @@ func rivalOf(a *advice.Advice, c *scaling.Curve) int {
 }
 
 // recorded is the look as it is kept.
-func (v *View) recorded(d sequential.Design, now time.Time) store.Look {
-	l := store.Look{Series: v.Series, Unix: metrics.Unix(now), Most: d.Looks[len(d.Looks)-1], Confidence: d.Confidence,
+func (v *View) recorded(d sequential.Design, now time.Time) metrics.Look {
+	l := metrics.Look{Series: v.Series, Unix: metrics.Unix(now), Most: d.Looks[len(d.Looks)-1], Confidence: d.Confidence,
 		Workers: v.Advice.Workers, Probability: v.Advice.Probability, Decided: v.Decided, Rival: v.Rival, Text: v.Advice.Reason[0]}
 	for _, n := range v.Runs {
 		l.Runs += n
