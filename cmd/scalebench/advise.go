@@ -42,22 +42,22 @@ func adviseCommand(s *session) *cli.Command {
 		Name:      "advise",
 		Usage:     "recommend a number of workers, with reasons",
 		ArgsUsage: "STUDY [STUDY...]",
-		Description: "STUDY is a study's name or the path of its file. By default the answer is the\n" +
-			"largest measured worker count that is worth it over every smaller one: each doubling\n" +
-			"reaches the target 1.4 times as fast or, without a target, has 1.4 times the\n" +
-			"throughput. The answer says how likely that is. It is provisional where more runs or\n" +
-			"a doubt may change it; without an answer the exit code is 5.\n" +
+		Description: "By default the answer is the measured worker count that no other beats: each\n" +
+			"doubling must reach the target 1.4 times as fast or, without a target, bring 1.4\n" +
+			"times the throughput. The answer has its probability. It is provisional if more runs\n" +
+			"or a warning may change it. Without an answer the exit code is 5.\n" +
+			"\n" +
 			"--deadline asks for the cheapest count that meets it, --budget alone for the\n" +
-			"fastest, --min-efficiency alone for the most workers; the answer and the table say\n" +
-			"how likely a count keeps these limits. The table shows the measured worker counts,\n" +
-			"doublings and the answer; -v shows all. Several series share one table, best first;\n" +
-			"--series NAME shows the candidates of one.\n" +
-			"--spec asks instead how much of each resource is enough, of a study that sweeps\n" +
-			"cpus_per_worker, memory, variant or data.path. Of several studies, such as one of\n" +
-			"training and one of inference, it prints a table with a row each, and with prices\n" +
-			"the machine that is enough for all.",
+			"fastest, --min-efficiency alone for the most workers. The table shows the measured\n" +
+			"worker counts, doublings and the answer; -v shows all. With several series it shows\n" +
+			"the answer of each, best first; --series NAME shows the candidates of one.\n" +
+			"\n" +
+			"--spec asks how much of each resource is enough, in a study that sweeps\n" +
+			"cpus_per_worker, memory, variant or data.path. With several studies, such as a\n" +
+			"training and a service, it prints a row for each and, with prices, the machine that\n" +
+			"is enough for all.",
 		Flags: append(slices.Concat(o.wishFlags(), o.limitFlags(), o.flags()), siteFlag(&o.site),
-			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "that of the first price", Usage: "prices in `CURRENCY` only"},
+			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "the first price's", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")}),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
@@ -99,16 +99,16 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		return &cli.Float64Flag{Name: name, Usage: usage, Destination: to, DefaultText: "none"}
 	}
 	return []cli.Flag{
-		&cli.DurationFlag{Name: "deadline", Destination: &o.deadline, DefaultText: "none", Usage: "from start to target within `TIME`, such as 2h or 90m"},
+		&cli.DurationFlag{Name: "deadline", Destination: &o.deadline, DefaultText: "none", Usage: "reach the target within `TIME` from the start, such as 2h or 90m"},
 		number("budget", "from start to target for at most `AMOUNT`, in the currency of the prices", &o.wish.Budget),
-		&cli.GenericFlag{Name: "min-efficiency", Value: &shareFlag{&o.wish.MinEfficiency}, DefaultText: "none", Usage: "an efficiency of `E` or more, such as 50% or 0.5"},
+		&cli.GenericFlag{Name: "min-efficiency", Value: &shareFlag{&o.wish.MinEfficiency}, DefaultText: "none", Usage: "keep an efficiency of `E` or more, such as 50% or 0.5"},
 		&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "the program's own, else the hardest that runs reached", Usage: "`TARGET` to reach: an accuracy such as 0.75, or loss=2"},
 		number("samples", "instead of a target: train on `N` samples", &o.wish.Samples),
 		number("rate", "for a service: how many replicas carry `R` requests/s within the study's limit", &o.rate),
-		&cli.BoolFlag{Name: "spec", Destination: &o.spec, DisableDefaultText: true, Usage: "how much of each resource is enough, and how much too little"},
-		&cli.GenericFlag{Name: "loss", Value: &shareFlag{&o.loss}, DefaultText: "5%", Usage: "with --spec: less of a resource may cost the share `E` of the throughput, such as 5% or 0.05"},
-		&cli.StringSliceFlag{Name: "resource", Destination: &o.resources, DefaultText: "those that differ", Usage: "with --spec: the parameter or label `KEY` is a resource; may be repeated"},
-		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "time or throughput, or what a service carries", Usage: "decide by the `MEASURE`, such as one that the program reports, which has a better direction; with --spec, it is what must not be lost"},
+		&cli.BoolFlag{Name: "spec", Destination: &o.spec, DisableDefaultText: true, Usage: "ask how much of each resource is enough"},
+		&cli.GenericFlag{Name: "loss", Value: &shareFlag{&o.loss}, DefaultText: "5%", Usage: "with --spec: enough means losing at most the share `E` of the throughput, such as 5% or 0.05"},
+		&cli.StringSliceFlag{Name: "resource", Destination: &o.resources, DefaultText: "those that differ", Usage: "with --spec: treat the parameter or label `KEY` as a resource; may be repeated"},
+		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "time or throughput, or what a service carries", Usage: "decide by the `MEASURE`, such as one that the program reports with a better direction; with --spec, keep this measure"},
 	}
 }
 
@@ -120,7 +120,7 @@ func (o *adviseOptions) limitFlags() []cli.Flag {
 		to := new(time.Duration)
 		o.limits[word] = to
 		list = append(list, &cli.DurationFlag{Name: limitFlag(word), Destination: to, DefaultText: "the study's limit",
-			Usage: "with --rate: " + m.Title + " within `TIME`, by the rates that were measured"})
+			Usage: "with --rate: " + m.Title + " within `TIME`"})
 	}
 	return list
 }

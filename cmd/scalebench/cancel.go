@@ -23,14 +23,15 @@ func cancelCommand(s *session) *cli.Command {
 		Name:      "cancel",
 		Usage:     "cancel waiting or running runs: one, a study's, or all",
 		ArgsUsage: "[STUDY|RUN]",
-		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point. The start\n" +
-			"of a name is enough where only one point's begin with it. Slurm\n" +
-			"jobs are cancelled; a run on this machine ends with the command that drives it.\n" +
-			"What has been measured is kept, and `status` says when a run has ended. If a job\n" +
-			"serves several runs (packing = \"allocation\"), it continues with the others.\n" +
+		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point; a unique\n" +
+			"prefix is enough. Slurm jobs are cancelled; a run on this machine is ended by the\n" +
+			"command that started it. Measurements so far are kept, and `status` says when a run\n" +
+			"has ended. A job that serves several runs (packing = \"allocation\") continues with\n" +
+			"the others.\n" +
 			"\n" +
 			"`submit` leaves cancelled runs alone; `retry` starts them again. A `submit --wait`\n" +
-			"running elsewhere keeps submitting runs that it has not started yet; stop it first.",
+			"that is running elsewhere keeps submitting runs that it has not started yet; stop it\n" +
+			"first.",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", DisableDefaultText: true, Usage: "every run of every study in the run folders", Destination: &all}, whereFlag(&where)},
 		Action: func(c *cli.Context) error {
 			return runCancel(c.Context, s, c.Args().First(), all, where)

@@ -27,16 +27,22 @@ func checkCommand(s *session) *cli.Command {
 		Name:      "check",
 		Usage:     "validate a study and print its plan",
 		ArgsUsage: studyOrCommand,
-		Description: "It also refuses what is bound to fail, as far as this host can tell: a missing data\n" +
-			"folder, script or interpreter, a package that the interpreter does not have, an\n" +
-			"unknown partition. What modules, setup lines or a container may provide is left to\n" +
-			"`doctor`, which looks on the nodes. check runs nothing from a study: it asks only an\n" +
-			"interpreter from your PATH or from a site file given with --site. Commands that start\n" +
-			"runs also refuse missing files, unless --unchecked says that the nodes have them.\n" +
+		Description: "Nothing is submitted, and nothing from the study is run.\n" +
 			"\n" +
-			"Node-hours and cost are the maximum for the runs that are still to make: nodes times\n" +
-			"the jobs' time limit. The plan shows which points have results in the run folders, and\n" +
-			"why others have none. Nothing is submitted.\n\n" + overrideHelp + "\n\n" + typedHelp,
+			"check refuses points that cannot succeed, as far as this host can tell: a missing\n" +
+			"data folder, script or interpreter, a package that the interpreter does not have, an\n" +
+			"unknown partition. It asks only an interpreter from your PATH or from a site file\n" +
+			"given with --site. Modules, setup lines and containers are checked by `doctor`, on\n" +
+			"the nodes. Commands that start runs also refuse missing files, unless you add\n" +
+			"--unchecked because the nodes have them.\n" +
+			"\n" +
+			"The plan shows which points have results in the run folders, and why others do not.\n" +
+			"Node-hours and cost are upper bounds for the runs that are left: nodes times the\n" +
+			"jobs' time limit.\n" +
+			"\n" +
+			overrideHelp + "\n" +
+			"\n" +
+			typedHelp,
 		Flags: append([]cli.Flag{siteFlag(&site)}, command.flags()...),
 		Action: func(c *cli.Context) error {
 			a, err := command.asked(site, c.Args().Slice())
@@ -214,7 +220,7 @@ func (s *session) precheck(ctx context.Context, w *work) error {
 
 func uncheckedFlag(unchecked *bool) cli.Flag {
 	return &cli.BoolFlag{Name: "unchecked", Destination: unchecked, DisableDefaultText: true,
-		Usage: "also start runs whose data folder, program or script this host lacks: the nodes may have it"}
+		Usage: "start runs even if this host lacks the data folder, program or script: the nodes may have it"}
 }
 
 // present refuses runs that are to be begun and name files that this host does not

@@ -15,12 +15,13 @@ func collectCommand(s *session) *cli.Command {
 		Name:      "collect",
 		Usage:     "read run folders into the database",
 		ArgsUsage: "[STUDY]",
-		Description: "Safe to repeat, and safe while jobs run: each time it continues where it stopped.\n" +
+		Description: "You can repeat it at any time, even while jobs run: it continues where it stopped.\n" +
+			"Without STUDY it collects all studies in the run folders.\n" +
+			"\n" +
 			"Targets and [[extract]] patterns come from the study as last run or submitted, and\n" +
 			"apply to existing runs whose output is still there. Lines that are not events are\n" +
-			"reported with file and line. Runs and plans that cannot be read are reported, the\n" +
-			"rest is collected, and the exit code is 3. Without STUDY it collects every study in\n" +
-			"the run folders.",
+			"reported with file and line. If a run or plan cannot be read, the command reports\n" +
+			"it, collects the others and exits with 3.",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "again", Destination: &o.Again, DisableDefaultText: true,
 			Usage: "read the output of your own programs again, even if the study's patterns have not changed"}},
 		Action: func(c *cli.Context) error {

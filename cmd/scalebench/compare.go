@@ -39,15 +39,16 @@ func compareCommand(s *session) *cli.Command {
 		Name:      "compare",
 		Usage:     "compare two sets of runs, point by point",
 		ArgsUsage: "A B",
-		Description: "A and B are each a study (its name or file), commit:HASH, files:DIGITS (of the SHA-256\n" +
-			"of your own file), date:FROM..TO (either may be left out; TO is not included; or a single\n" +
-			"day), or where:CONDITION; write study:NAME if a name could mean something else. Options\n" +
-			"that select runs apply to both.\n" +
-			"Ratios are B over A, with their 95 % interval. A verdict of better or worse needs\n" +
-			"p <= 0.05 over all points together (Mann-Whitney, Holm): 4 runs a side for one point,\n" +
-			"5 for 2 to 6 points, 6 for up to 23; same means that these runs show no difference.\n" +
-			"Runs of different programs (command.run) are not judged without --mix.\n" +
-			"Exit code 3 if B is worse than --fail-if-worse allows.",
+		Description: "A and B are each one of: a study (its name or file; study:NAME if a name is\n" +
+			"ambiguous), commit:HASH, files:DIGITS (first digits of the SHA-256 of your own\n" +
+			"file), date:FROM..TO (without TO itself; either may be left out) or a single day, or\n" +
+			"where:CONDITION. Options that select runs apply to both.\n" +
+			"\n" +
+			"Ratios are B over A, with their 95 % interval. The verdict is better or worse if p\n" +
+			"<= 0.05 over all points together (Mann-Whitney, Holm). That takes 4 runs a side for\n" +
+			"one point, 5 for 2 to 6 points, 6 for up to 23. The verdict same means that these\n" +
+			"runs show no difference. Runs of different programs (command.run) are only compared\n" +
+			"with --mix.",
 		Flags: append(o.flags(), mixFlag(&o.mix), atFlag(&o.at),
 			metricFlag(&o.metric),
 			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if a point's verdict is worse and B is worse by `PERCENT` or more, such as 5%, or if no point can be judged"}),

@@ -33,18 +33,18 @@ func costCommand(s *session) *cli.Command {
 		Name:      "cost",
 		Usage:     "print the time and cost of runs, relative to a baseline",
 		ArgsUsage: "[STUDY]",
-		Description: "STUDY is a study's name or the path of its file; without it, all studies.\n" +
-			"Prices come from the site file ([[prices]]). Medians over runs, with their confidence\n" +
-			"interval in brackets if there are enough runs. In CSV and JSON: seconds, and the\n" +
-			"currency in its own column.",
+		Description: "Without STUDY it uses the runs of all studies. Prices come from the site file\n" +
+			"([[prices]]). Time and cost are medians over runs; from 6 runs on, brackets give\n" +
+			"their confidence interval. In CSV and JSON: seconds, and the currency in a separate\n" +
+			"column.",
 		Flags: append(append([]cli.Flag{siteFlag(&o.site)}, o.flags()...),
 			mixFlag(&o.mix),
 			baselineFlag(&o.baseline),
-			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "the time", Usage: "cost against the `MEASURE`, such as throughput or one that runs report, with the Pareto front; of a service, the rate at which answers are priced: rate_within_limit or requests_per_second"},
+			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "the time", Usage: "cost against the `MEASURE`, such as throughput or one that runs report, with the Pareto front; for a service, the rate that prices its answers: rate_within_limit or requests_per_second"},
 			&cli.StringFlag{Name: "per", Destination: &o.per, Value: "run", Usage: "time and cost per `WORK`: run or epoch"},
 			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "no target", Usage: "time and cost until `TARGET` is reached, instead of --per: an accuracy such as 0.75, or loss=2"},
 			&cli.StringFlag{Name: "clock", Destination: &o.clock, Value: "train", Usage: "`CLOCK` of the time: train (from the start of training) or job (from the scheduler)"},
-			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "that of the first price", Usage: "prices in `CURRENCY` only"},
+			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "the first price's", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")},
 		),
 		Action: func(c *cli.Context) error {

@@ -63,16 +63,16 @@ func (o *curveOptions) flags() []cli.Flag {
 
 // axisFlag is for commands that can draw or print along any parameter.
 func (o *curveOptions) axisFlag() cli.Flag {
-	return &cli.StringFlag{Name: "axis", Aliases: []string{"x"}, Destination: &o.axis, DefaultText: "workers, or the measure's own axis within a run", Usage: "along the parameter `KEY`, such as workload.batch"}
+	return &cli.StringFlag{Name: "axis", Aliases: []string{"x"}, Destination: &o.axis, DefaultText: "workers, or the measure's own axis within a run", Usage: "draw or list along the parameter `KEY`, such as workload.batch"}
 }
 
 func atFlag(list *cli.StringSlice) cli.Flag {
-	return &cli.StringSliceFlag{Name: "at", Destination: list, Usage: "only values at `KEY=VALUE` within the runs, such as op=all_reduce or bytes=1048576; may be repeated"}
+	return &cli.StringSliceFlag{Name: "at", Destination: list, Usage: "only a run's values at `KEY=VALUE`, such as op=all_reduce or bytes=1048576; may be repeated"}
 }
 
 func baselineFlag(list *cli.StringSlice) cli.Flag {
 	return &cli.StringSliceFlag{Name: "baseline", Destination: list,
-		Usage: "divide by the configuration with `KEY=VALUE`, such as workers=1 or platform=cpu8, that is otherwise the same; repeat to narrow it down"}
+		Usage: "divide by the otherwise equal configuration with `KEY=VALUE`, such as workers=1 or platform=cpu8; repeat to narrow it down"}
 }
 
 // conditions are what a flag like --baseline says.
@@ -90,7 +90,7 @@ func conditions(flag string, list cli.StringSlice) ([]scaling.Condition, error) 
 
 func mixFlag(mix *bool) cli.Flag {
 	return &cli.BoolFlag{Name: "mix", Destination: mix, DisableDefaultText: true,
-		Usage: "allow runs on different nodes, drivers or versions in one curve"}
+		Usage: "join runs on different hardware, drivers or versions into one curve"}
 }
 
 // question is what the options ask of the runs.

@@ -108,8 +108,8 @@ func dataTextCommand(s *session) *cli.Command {
 		Usage:     "write a learnable text for language models",
 		ArgsUsage: "DIR",
 		Description: "The text is short sentences, made from the seed: the same options always give the\n" +
-			"same files, train.txt and test.txt. No loss stays below " + fmt.Sprintf("%.2f", dataset.Entropy) + " nats a byte: that much\n" +
-			"is chance. Existing files are never overwritten.",
+			"same files, train.txt and test.txt. No model can go below " + fmt.Sprintf("%.2f", dataset.Entropy) + " nats a byte: the\n" +
+			"text is random to that degree. Existing files are never overwritten.",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "train", Usage: "`N` bytes to learn from", Value: dataset.DefaultTrainBytes, Destination: &o.train},
 			&cli.IntFlag{Name: "test", Usage: "`N` bytes to test with", Value: dataset.DefaultTestBytes, Destination: &o.test},
@@ -154,10 +154,10 @@ func dataTokensCommand(s *session) *cli.Command {
 		Name:      "tokens",
 		Usage:     "encode a text by the tokenizer of a language model",
 		ArgsUsage: "TEXT DIR",
-		Description: "TEXT is a folder with train.txt and test.txt. DIR gets their tokens, for kind = \"tokens\"\n" +
-			"in [data]: train.bin and val.bin, ids of 2 bytes each (of 4 if the vocabulary has more than\n" +
-			"65536), and tokens.json, which says so. The tokenizer is byte-level BPE, as GPT-2's and\n" +
-			"Llama 3's. Existing files are never overwritten.",
+		Description: "TEXT is a folder with train.txt and test.txt. Their tokens are written to DIR, for\n" +
+			"kind = \"tokens\" in [data]: train.bin and val.bin, ids of 2 bytes each (4 bytes if the\n" +
+			"vocabulary has more than 65536), and tokens.json, which gives that size. The tokenizer\n" +
+			"must be a byte-level BPE, like GPT-2's and Llama 3's. Existing files are never overwritten.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "tokenizer", Usage: "tokenizer.json `FILE` of Hugging Face's tokenizers", Required: true, Destination: &o.tokenizer},
 		},

@@ -33,11 +33,11 @@ func doctorCommand(s *session) *cli.Command {
 		Name:      "doctor",
 		Usage:     "try out this machine and a cluster before measuring on them",
 		ArgsUsage: "[STUDY]",
-		Description: "Checks this host. With Slurm it then asks about the partitions of the site file\n" +
-			"and whether Slurm would accept the smallest and the largest point of STUDY, and\n" +
-			"submits one short job to each partition in use. The job checks what a training would\n" +
-			"find: run folder, clocks, network between two nodes, CPU sets, GPUs, worker binary,\n" +
-			"interpreter. Exit code 3 means that a check failed.",
+		Description: "It checks this host. With Slurm it also checks the partitions of the site file, asks\n" +
+			"whether Slurm would accept the smallest and the largest point of STUDY, and submits\n" +
+			"one short job to each partition in use. The job checks the run folder, clocks, the\n" +
+			"network between two nodes, CPU sets, GPUs, the worker binary and the interpreter.\n" +
+			"Exit code 3 means that a check failed.",
 		Flags: []cli.Flag{
 			siteFlag(&o.site),
 			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, Destination: &o.timeout, Usage: "cancel the jobs if they have not ended after `TIME`"},

@@ -42,13 +42,13 @@ type logOptions struct {
 
 func (o *logOptions) flags(also ...string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "from", Destination: &o.from, Usage: "the `FORMAT` of the logs: " + strings.Join(slices.Concat(also, extract.Names()), ", ")},
+		&cli.StringFlag{Name: "from", Destination: &o.from, Usage: "`FORMAT` of the logs: " + strings.Join(slices.Concat(also, extract.Names()), ", ")},
 		&cli.IntFlag{Name: "workers", Destination: &o.workers, DefaultText: "what the log says", Usage: "the run had `N` workers"},
 		&cli.IntFlag{Name: "worker-batch", Destination: &o.batch, DefaultText: "unknown", Usage: "each worker had `N` samples per step; converts steps/s to samples/s"},
-		&cli.StringFlag{Name: "mfu", Destination: &o.model, Usage: "of logs with tokens/s: the MFU by each convention, of the model and device that `FILE` describes"},
+		&cli.StringFlag{Name: "mfu", Destination: &o.model, Usage: "for logs with tokens/s: add the MFU by each convention, for the model and device described in `FILE`"},
 		&cli.IntFlag{Name: "first-epoch", Destination: &o.firstEpoch, DefaultText: "as in the format", Usage: "the log calls the first epoch `N`"},
-		&cli.StringSliceFlag{Name: "map", Destination: &o.maps, Usage: "`OURS=THEIRS`, such as accuracy=val_acc or throughput=img_s: the log's name for a column or tag; may be repeated"},
-		&cli.StringSliceFlag{Name: "at", Destination: &o.at, Usage: "the load, where the log does not state it: `KEY=VALUE` with threads (requests in flight), rate or batch; may be repeated"},
+		&cli.StringSliceFlag{Name: "map", Destination: &o.maps, Usage: "`OURS=THEIRS`, such as accuracy=val_acc or throughput=img_s: use the log's column or tag THEIRS; may be repeated"},
+		&cli.StringSliceFlag{Name: "at", Destination: &o.at, Usage: "`KEY=VALUE` of a load that the log does not state: threads (requests in flight), rate or batch; may be repeated"},
 	}
 }
 
@@ -173,10 +173,10 @@ func extractCommand(s *session) *cli.Command {
 		Name:      "extract",
 		Usage:     "read figures from another program's log",
 		ArgsUsage: "LOG",
-		Description: "--from gives the format, or --study the extractors and [[extract]] patterns.\n" +
-			"With --dry-run it prints the figures found, with unit, line and meaning; otherwise\n" +
-			"the events that a run would store, as JSON lines. Nothing is stored; `import` does\n" +
-			"that.",
+		Description: "--from gives the format, or --study a study with extractors and [[extract]]\n" +
+			"patterns. With --dry-run it prints a table of the figures found, with unit, line and\n" +
+			"meaning; otherwise the events of a run, as JSON lines. Nothing is stored; `import`\n" +
+			"stores runs.",
 		Flags: append(o.flags(),
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print a table of the figures found"},
 			&cli.StringFlag{Name: "study", Destination: &o.study, Usage: "use the extractors of the study `FILE`"},

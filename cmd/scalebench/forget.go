@@ -31,15 +31,15 @@ func forgetCommand(s *session) *cli.Command {
 		Name:      "forget",
 		Usage:     "take runs out of every table, figure and advice; --restore brings them back",
 		ArgsUsage: "STUDY|RUN",
-		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point. The start\n" +
-			"of a name is enough where only one point's begin with it. Their\n" +
-			"folders move to the folder trash next to them, and the database no longer shows\n" +
-			"them; nothing is deleted. Colleagues who collect from the same folder no longer\n" +
-			"see them either. Imported runs, and those whose folders are gone, are forgotten\n" +
-			"only in the database.\n" +
+		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point; a unique\n" +
+			"prefix is enough. Cancel a waiting or running run first. Nothing is deleted: run\n" +
+			"folders move to the folder trash next to them, and the database no longer shows the\n" +
+			"runs. Colleagues who collect from the same folder no longer see them either.\n" +
+			"Imported runs, and runs whose folders no longer exist, are forgotten only in the\n" +
+			"database.\n" +
 			"\n" +
-			"`run` and `submit` then measure these points again, and say so: to leave a point\n" +
-			"out, remove it from the study file too. Cancel a waiting or running run first.",
+			"`run` and `submit` then measure these points again, and say so. To leave a point\n" +
+			"out, remove it from the study file too.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "where", Destination: &o.where, Usage: "only collected runs that match the SQL `CONDITION`: \"workers > 8 AND throughput < 100\""},
 			&cli.BoolFlag{Name: "restore", Destination: &o.restore, DisableDefaultText: true, Usage: "bring forgotten runs back"},

@@ -27,12 +27,12 @@ func historyCommand(s *session) *cli.Command {
 		Name:      "history",
 		Usage:     "print a figure over time, and where it changed",
 		ArgsUsage: "[STUDY]",
-		Description: "One line for each period in which a point's good runs did not change: its first\n" +
-			"run, the median and quartiles of its runs, and what changed before it.\n" +
-			"Change points are looked for only among runs on the same hardware and software\n" +
-			"(p < 0.001, and beyond the variation between changes). A line below the table raises an alarm\n" +
-			"if a point's newest 2 to 10 runs are worse than the 12 or more before them.\n" +
-			"Equal points of different studies count as one. In CSV and JSON: base units and fractions.",
+		Description: "Each line is a period in which a point's good runs did not change: its first run,\n" +
+			"the median and quartiles of its runs, and what changed before it. Changes are looked\n" +
+			"for only among runs on the same hardware and software (p < 0.001, and larger than\n" +
+			"the variation between changes). A line below the table raises an alarm if a point's\n" +
+			"newest 2 to 10 runs are worse than the 12 or more before them. Equal points of\n" +
+			"different studies count as one. In CSV and JSON: base units and fractions.",
 		Flags: append(o.flags(),
 			metricFlag(&o.metric),
 			&cli.BoolFlag{Name: "changes", Destination: &o.changed, DisableDefaultText: true, Usage: "only points that changed or raise an alarm"},

@@ -42,25 +42,27 @@ func importCommand(s *session) *cli.Command {
 		Name:      "import",
 		Usage:     "store runs from other programs' logs and tables",
 		ArgsUsage: "FILE...",
-		Description: "--from (or --format) gives the format: an extractor, which reads a run from each file,\n" +
-			"or csv, with --map to name the columns that have other names than these: study, workers (or replicas), nodes, framework;\n" +
-			"of trainings " + strings.Join(extract.TrainFigures[:9], ", ") + ",\n" +
-			strings.Join(extract.TrainFigures[9:], ", ") + ";\n" +
-			"of services " + strings.Join(extract.Coordinates, ", ") + ", " + strings.Join(extract.LoadFigures[:5], ", ") + ",\n" +
-			strings.Join(extract.LoadFigures[5:], ", ") + ".\n" +
-			"started, order and block say when runs were made, so that drift can be told from scaling.\n" +
-			"--set gives all runs a study, workers (or replicas), framework, nodes or a label, and --label\n" +
-			"takes a label from a column of a CSV file; queries and curves treat labels as parameters.\n" +
-			"Importing the same file again changes nothing.\n\n" +
+		Description: "--from (or --format) gives the format: csv for a table, a row a run, or a program's\n" +
+			"log format, one run a file. A file that was imported before changes nothing.\n" +
+			"\n" +
+			"--map names the columns of a table that have other names than these. All runs:\n" +
+			"study, workers (or replicas), nodes, framework. Trainings: " + strings.Join(extract.TrainFigures[:9], ", ") + ",\n" +
+			strings.Join(extract.TrainFigures[9:], ", ") + ". Services: " + strings.Join(extract.Coordinates, ", ") + ", " + strings.Join(extract.LoadFigures[:5], ", ") + ", " + strings.Join(extract.LoadFigures[5:], ", ") + ". When runs\n" +
+			"were made, so that drift can be told from scaling: started, order, block.\n" +
+			"\n" +
+			"--set gives all runs a study, workers (or replicas), framework, nodes or a label;\n" +
+			"--label makes a label of a table's column. Labels work like parameters in queries\n" +
+			"and curves.\n" +
+			"\n" +
 			"  scalebench import r*.log --format horovod-synthetic --set study=old --set platform=cpu8\n" +
 			"  scalebench import t.csv --format csv --set study=old --map workers=gpus \\\n" +
 			"    --map throughput=img_s --map elapsed=seconds",
 		Flags: append(o.flags(table.FormatCSV),
 			&cli.StringSliceFlag{Name: "set", Destination: &o.sets, Usage: "`KEY=VALUE` for all runs: study, workers, framework, nodes, or a label; may be repeated"},
 			&cli.StringSliceFlag{Name: "label", Destination: &o.labels, Usage: "for CSV files: label each row by a column, `KEY=COLUMN`; may be repeated"},
-			&cli.StringFlag{Name: "decimal", Destination: &o.decimal, Usage: "CSV files write decimals with a `SIGN`, comma or point, and may have separators between thousands"},
-			&cli.StringFlag{Name: "sum", Destination: &o.sum, Usage: "rows of a CSV file that differ only in `COLUMN` are parts of one run, such as its ranks: their rates add up"},
-			&cli.BoolFlag{Name: "replace", Destination: &o.replace, DisableDefaultText: true, Usage: "replace runs of files that were imported with other settings"},
+			&cli.StringFlag{Name: "decimal", Destination: &o.decimal, Usage: "decimal `SIGN` of CSV files, comma or point; the other one may separate thousands"},
+			&cli.StringFlag{Name: "sum", Destination: &o.sum, Usage: "add up the rates of CSV rows that differ only in `COLUMN`: they are parts of one run, such as its ranks"},
+			&cli.BoolFlag{Name: "replace", Destination: &o.replace, DisableDefaultText: true, Usage: "replace the runs of files that were imported before, with these settings"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print what would be stored, but store nothing"}),
 		Before: o.formatIsFrom(s, true),
 		Action: func(c *cli.Context) error {

@@ -24,7 +24,7 @@ func initCommand(s *session) *cli.Command {
 		Usage:     "write a commented study.toml and site.toml that run unchanged",
 		ArgsUsage: "[DIR]",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "site", Destination: &site, Usage: "the study names this site `FILE`, as `site init` writes it, and no site.toml is written"},
+			&cli.StringFlag{Name: "site", Destination: &site, Usage: "let the study use this site `FILE`, and write no site.toml"},
 		},
 		Action: func(c *cli.Context) error {
 			return runInit(s, cmp.Or(c.Args().First(), "."), site)

@@ -16,7 +16,7 @@ import (
 
 func againFlag(again *bool) cli.Flag {
 	return &cli.BoolFlag{Name: "again", Destination: again, DisableDefaultText: true,
-		Usage: "measure again what was measured with other versions of your own files; earlier results stay"}
+		Usage: "repeat runs that used other versions of your own files; earlier results stay"}
 }
 
 // choice is what of the plan is to be begun: what has no good result here or in

@@ -4,10 +4,10 @@ package main
 // can be set on the command line.
 const overriddenStudy = "STUDY [KEY=VALUE...]"
 
-const overrideHelp = "KEY=VALUE overrides a key of the study file for this plan: batch=64,\n" +
-	"workload.epochs=2, 'sweep.workers=[1,2]'. Give a key by its path, or by the last part\n" +
-	"of the path if that is unique; a value is TOML, or a bare word. Setting a key ends its\n" +
-	"sweep, and sweeping a key replaces its single value."
+const overrideHelp = "KEY=VALUE sets a key of the study file for this command: batch=64, workload.epochs=2,\n" +
+	"'sweep.workers=[1,2]'. Write the key's path, or the last part of the path if that is\n" +
+	"unique. A value is TOML, or a bare word. A key that you set is not swept, and a key\n" +
+	"that you sweep loses its single value."
 
 // onCommandLine begins what is told of such a key.
 const onCommandLine = "set on the command line: "

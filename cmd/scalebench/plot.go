@@ -27,21 +27,21 @@ func plotCommand(s *session) *cli.Command {
 		Name:      "plot",
 		Usage:     "draw " + strings.Join(figure.Names(), ", ") + ", or any measure",
 		ArgsUsage: "FIGURE STUDY",
-		Description: "STUDY is a study's name or the path of its file; of utilisation, a run as for show.\n" +
+		Description: "STUDY is a study's name or the path of its file; for utilisation, a run as for show.\n" +
 			"FIGURE is one of\n" +
 			figureHelp() +
-			"or any measure, such as step_p95, to_0.75 or one that runs report: over workers, or\n" +
-			"over -x KEY; a measure with many values in a run, such as busbw, over its own axis.\n" +
-			"Several that share an axis have commas between: latency_p50,latency_p95. KEY may be\n" +
-			"another measure: latency_p95 over requests_per_second, a line a series.\n" +
+			"or any measure, such as step_p95, to_0.75 or one that runs report: along workers, or\n" +
+			"along -x KEY. A measure with many values in a run, such as busbw, has its own axis.\n" +
+			"Measures of one unit may share a figure: latency_p50,latency_p95. KEY may be another\n" +
+			"measure: plot latency_p95 STUDY -x requests_per_second draws a line for each series.\n" +
 			"Numbers on the axis give lines, words give columns. --baseline shows how many times\n" +
-			"better each is. Every run is a dot; medians have an interval if there are enough\n" +
-			"runs.",
+			"better each configuration is. Each run is a dot; medians have an interval from 6\n" +
+			"runs on.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, DefaultText: "STUDY-FIGURE.svg",
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(figure.Formats(), ", ")},
 			siteFlag(&o.site), o.axisFlag(), atFlag(&o.at),
-			&cli.StringFlag{Name: "along", Usage: "over another measure: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.along},
+			&cli.StringFlag{Name: "along", Usage: "with a measure as -x: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.along},
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
 			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "of speedup the program's own or the hardest, of tta all, else whole runs", Usage: "for " + listed(targetFigures()) + ": time to `TARGET`, an accuracy such as 0.75 or loss=2"},
 			baselineFlag(&o.baseline),

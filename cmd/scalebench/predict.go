@@ -32,19 +32,19 @@ func predictCommand(s *session) *cli.Command {
 		Name:      "predict",
 		Usage:     "predict the step time on more workers, with an interval, or say what to measure",
 		ArgsUsage: "STUDY",
-		Description: "STUDY is a study's name or the path of its file. The step time is predicted from\n" +
-			"runs with the same layout (tp, pp, cp, ep, vp, zero, micro_batch, checkpointing): by\n" +
-			"microbatches, the pipeline's bubble, and the reduction of gradients over nodes and\n" +
-			"racks. It takes at least two worker counts; where they cannot carry a prediction, it\n" +
-			"says what to measure instead. The global batch is assumed to go on as measured: fixed,\n" +
-			"or in proportion to the workers. `" + appName + " plot prediction STUDY` draws it.",
+		Description: "The step time is predicted from runs with the same layout (tp, pp, cp, ep, vp, zero,\n" +
+			"micro_batch, checkpointing), by microbatches, the pipeline's bubble, and the\n" +
+			"reduction of gradients over nodes and racks. It takes at least two worker counts. If\n" +
+			"they are not enough, the answer says what to measure. The global batch is assumed to\n" +
+			"continue as measured: fixed, or in proportion to the workers. `" + appName + " plot\n" +
+			"prediction STUDY` draws it.",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "workers", Required: true, Destination: &o.Workers, DefaultText: "none", Usage: "predict for `N` workers"},
 			&cli.StringFlag{Name: "layout", Destination: &o.layout, DefaultText: "every measured one", Usage: "only the layout `KEY=VALUE`, such as tp=8,pp=8"},
 			&cli.Float64Flag{Name: "global-batch", Destination: &o.GlobalBatch, DefaultText: "as measured", Usage: "`B` samples a step, over all workers"},
 			scalingFlag(&o.scaling),
 			rackFlag(&o.RackSize),
-			&cli.StringFlag{Name: "memory", Destination: &o.memory, DefaultText: "not checked", Usage: "refuse what does not fit into `SIZE` of memory per worker, such as 80G"},
+			&cli.StringFlag{Name: "memory", Destination: &o.memory, DefaultText: "not checked", Usage: "refuse layouts that need more than `SIZE` of memory per worker, such as 80G"},
 			mixFlag(&o.mix),
 			whereFlag(&o.where),
 			&cli.BoolFlag{Name: "unplanned", Destination: &o.edited, DisableDefaultText: true, Usage: "include points that are not in the study file"},
@@ -61,7 +61,7 @@ func predictCommand(s *session) *cli.Command {
 }
 
 func scalingFlag(to *string) cli.Flag {
-	return &cli.StringFlag{Name: "scaling", Destination: to, DefaultText: "as the runs record", Usage: "`weak|strong`: where runs do not record their global batch, it grows with the workers (weak) or is fixed (strong)"}
+	return &cli.StringFlag{Name: "scaling", Destination: to, DefaultText: "as the runs record", Usage: "`weak|strong`: the global batch grows with the workers (weak) or is fixed (strong), for runs that do not record it"}
 }
 
 func rackFlag(to *int) cli.Flag {

@@ -36,9 +36,16 @@ func TestCommandReference(t *testing.T) {
 	}
 	app := newApp(&session{})
 	var b strings.Builder
+	several, list := sharedFlags(app.Commands)
+	shared := map[string]string{}
+	for text := range several {
+		shared[text] = "[Also](#options-of-several-commands)"
+	}
 	fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n\n## Options of every command\n\n%s", strings.TrimPrefix(exitHelp, "Exit codes:\n"), optionTable(app.Flags))
+	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionTable(list))
+	fmt.Fprintf(&b, "\n## Keys and commands on the command line\n\nFor `check`, `render`, `run` and `submit`:\n\n```\n%s\n\n%s\n```\n\nWith `-- COMMAND`:\n\n%s", overrideHelp, typedHelp, optionTable((&commandOptions{}).flags()))
 	for _, c := range app.Commands {
-		reference(&b, c)
+		reference(&b, c, shared)
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(hand+made+b.String()), 0o644); err != nil {
@@ -51,28 +58,70 @@ func TestCommandReference(t *testing.T) {
 	}
 }
 
-// reference writes what a command's help says, or that of its subcommands.
-func reference(b *strings.Builder, c *cli.Command) {
+// sharedFlags returns the options that three commands or more have with the same text.
+func sharedFlags(commands []*cli.Command) (map[string]bool, []cli.Flag) {
+	count := map[string]int{}
+	shared := map[string]bool{}
+	var list []cli.Flag
+	var visit func([]*cli.Command)
+	visit = func(commands []*cli.Command) {
+		for _, c := range commands {
+			visit(c.Subcommands)
+			for _, f := range ownFlags(c) {
+				if count[f.String()]++; count[f.String()] == 3 {
+					shared[f.String()] = true
+					list = append(list, f)
+				}
+			}
+		}
+	}
+	visit(commands)
+	return shared, list
+}
+
+// ownFlags returns a command's options, without those of every command, which have a category.
+func ownFlags(c *cli.Command) []cli.Flag {
+	return slices.DeleteFunc(slices.Clone(c.Flags), func(f cli.Flag) bool {
+		d, ok := f.(cli.CategorizableFlag)
+		return ok && d.GetCategory() != ""
+	})
+}
+
+// reference writes the help of a command, or of its subcommands. Options that were listed
+// before are only named; listed has the words for where, by their text.
+func reference(b *strings.Builder, c *cli.Command, listed map[string]string) {
 	if len(c.Subcommands) > 0 {
 		for _, sub := range c.Subcommands {
-			reference(b, sub)
+			reference(b, sub, listed)
 		}
 		return
 	}
 	usage := strings.TrimPrefix(c.UsageText, appName+" ")
 	fmt.Fprintf(b, "\n## %s\n\n```\n%s %s\n```\n\n%s.", strings.TrimSuffix(usage, " [OPTIONS]"), appName, usage, upperFirst(c.Usage))
-	if c.Description != "" {
-		fmt.Fprintf(b, "\n\n```\n%s\n```", strings.TrimSpace(c.Description))
+	if text := strings.TrimSpace(strings.NewReplacer(overrideHelp, "", typedHelp, "").Replace(c.Description)); text != "" {
+		fmt.Fprintf(b, "\n\n```\n%s\n```", text)
 	}
 	b.WriteString("\n")
 	var own []cli.Flag
-	for _, f := range c.Flags {
-		if d, ok := f.(cli.CategorizableFlag); !ok || d.GetCategory() == "" { // the options of every command have one
+	var places []string
+	named := map[string][]string{}
+	for _, f := range ownFlags(c) {
+		place, ok := listed[f.String()]
+		if !ok {
 			own = append(own, f)
+			listed[f.String()] = "As for `" + c.Name + "`:"
+			continue
 		}
+		if named[place] == nil {
+			places = append(places, place)
+		}
+		named[place] = append(named[place], "`--"+f.Names()[0]+"`")
 	}
 	if len(own) > 0 {
 		b.WriteString("\n" + optionTable(own))
+	}
+	for _, place := range places {
+		fmt.Fprintf(b, "\n%s %s.\n", place, strings.Join(named[place], ", "))
 	}
 }
 

@@ -19,9 +19,11 @@ func renderCommand(s *session) *cli.Command {
 		Name:      "render",
 		Usage:     "write the batch scripts of a study without submitting them",
 		ArgsUsage: overriddenStudy,
-		Description: "The scripts are as submit would write them. They are for reading: a job needs\n" +
+		Description: "The scripts are the ones that submit would write. They are for reading: a job needs\n" +
 			"its run folder, which submit creates. A file that the study names but this host\n" +
-			"lacks is a warning here; submit refuses it.\n\n" + overrideHelp,
+			"lacks is only a warning here; submit refuses it.\n" +
+			"\n" +
+			overrideHelp,
 		Flags: []cli.Flag{
 			siteFlag(&site),
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "folder `DIR` for the scripts", Required: true, Destination: &out},

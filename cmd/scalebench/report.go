@@ -30,8 +30,8 @@ func reportCommand(s *session) *cli.Command {
 		Name:      "report",
 		Usage:     "write a page: the answer, figures, tables, method, provenance, data",
 		ArgsUsage: "STUDY",
-		Description: "STUDY is a study's name or the path of its file. A page (.html) is one file that\n" +
-			"needs no network; Markdown (.md) has its figures and data in files next to it.",
+		Description: "A page (.html) is one file that needs no network. Markdown (.md) has its figures and\n" +
+			"data in files next to it.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, DefaultText: "STUDY.html",
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(report.Formats(), ", ")},

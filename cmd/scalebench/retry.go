@@ -22,13 +22,12 @@ func retryCommand(s *session) *cli.Command {
 		Name:      "retry",
 		Usage:     "submit a study's failed and cancelled runs again",
 		ArgsUsage: "STUDY [RUN...]",
-		Description: "STUDY is the path of the study's file, or its name: the study is then as it was\n" +
-			"last submitted.\n" +
+		Description: "STUDY is the study's file, or its name: the study is then as it was last submitted.\n" +
 			"\n" +
-			"Every run whose latest attempt failed, was lost or was cancelled gets a new attempt,\n" +
-			"even beyond policy.retries. RUN, as `status` lists it, limits this to one run, and\n" +
-			"STUDY/POINT to the runs of a point. The start of a name is enough where only one\n" +
-			"point's begin with it. Runs that never started are left to `submit`.",
+			"Each run whose latest attempt failed, was lost or was cancelled gets a new attempt,\n" +
+			"even beyond policy.retries. RUN, as `status` lists it, selects one run, and\n" +
+			"STUDY/POINT the runs of a point; a unique prefix is enough. Runs that never started\n" +
+			"are left to `submit`.",
 		Flags: append(o.flags(), whereFlag(&where)),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()

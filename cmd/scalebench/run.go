@@ -38,12 +38,16 @@ func runCommand(s *session) *cli.Command {
 		Name:      "run",
 		Usage:     "run a study on this machine, or on the nodes of a Slurm allocation",
 		ArgsUsage: studyOrCommand,
-		Description: "Runs everything that has no good result yet, one run at a time, as worker processes\n" +
-			"on this machine, and collects the results. An interrupt stops the current run\n" +
-			"cleanly; repeat the command to continue.\n" +
+		Description: "Runs all points that have no good result yet, one run at a time, as processes on\n" +
+			"this machine, and collects the results. An interrupt ends the current run cleanly;\n" +
+			"repeat the command to continue.\n" +
 			"\n" +
-			"Within an allocation (salloc, or a script that sbatch runs) each run is a step on\n" +
-			"its nodes, through srun; points that are larger than the allocation are refused.\n\n" + overrideHelp + "\n\n" + typedHelp,
+			"Within a Slurm allocation (salloc, or a script that sbatch runs) each run is a step\n" +
+			"on its nodes, through srun. Points that are larger than the allocation are refused.\n" +
+			"\n" +
+			overrideHelp + "\n" +
+			"\n" +
+			typedHelp,
 		Flags: append([]cli.Flag{
 			siteFlag(&o.site), againFlag(&o.again), uncheckedFlag(&o.unchecked),
 			&cli.BoolFlag{Name: "local", DisableDefaultText: true, Usage: "run processes on this machine, even within an allocation", Destination: &o.local},

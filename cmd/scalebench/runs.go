@@ -37,9 +37,9 @@ func runsCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:  "runs",
 		Usage: "list runs, newest first",
-		Description: "Lists what collect has read. Keys that differ among the runs of a study have a\n" +
-			"column each; runs of one such study are in the order of those keys. CSV and JSON\n" +
-			"have more columns, in base units: samples/s, seconds, fractions.",
+		Description: "Lists the runs that collect has read. Keys that differ among the runs of a study\n" +
+			"have a column each; if all runs are of one study, they are in the order of those\n" +
+			"keys. CSV and JSON have more columns, in base units: samples/s, seconds, fractions.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "study", Usage: "only of `STUDY`, a study's name or file", Destination: &o.study},
 			&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.framework},

@@ -20,11 +20,11 @@ func scalingCommand(s *session) *cli.Command {
 		Name:      "scaling",
 		Usage:     "print throughput, speedup, efficiency and time to accuracy",
 		ArgsUsage: "STUDY",
-		Description: "STUDY is a study's name or the path of its file. Medians over runs, with their\n" +
-			"confidence interval in brackets if there are enough runs. A study without training\n" +
-			"shows its own measures. In CSV and JSON: base units and fractions. -m " + measure.CostPerMillion + "\n" +
-			"is what a million answers of a service cost, by the site file's prices, and\n" +
-			"-m " + measure.CostPerMillionSamples + " what a million samples do.",
+		Description: "Figures are medians over runs; from 6 runs on, brackets give their confidence\n" +
+			"interval. A study that is not a training shows its own measures. In CSV and JSON:\n" +
+			"base units and fractions. -m " + measure.CostPerMillion + " prints what a million answers of a\n" +
+			"service cost by the site file's prices, -m " + measure.CostPerMillionSamples + " what a million samples\n" +
+			"cost.",
 		Flags: append(o.flags(), o.axisFlag(), atFlag(&o.at), siteFlag(o.prices),
 			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, Usage: "only the `MEASURE`, such as step_p95 or one that runs report"}),
 		Action: func(c *cli.Context) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -67,7 +66,7 @@ func (s *session) openFor(o interface {
 
 // metricFlag names the measure that a command follows.
 func metricFlag(name *string) cli.Flag {
-	return &cli.StringFlag{Name: "metric", Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", the time to a target (to_0.75, to_loss_2), or one that runs report"}
+	return &cli.StringFlag{Name: "metric", Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`, such as throughput, step_p95, the time to a target (to_0.75, to_loss_2) or one that runs report (an unknown name prints the list)"}
 }
 
 // observations reads the good runs of the selection. There is one at least.

@@ -18,9 +18,9 @@ func showCommand(s *session) *cli.Command {
 		Name:      "show",
 		Usage:     "print everything about one run",
 		ArgsUsage: "RUN",
-		Description: "RUN is a run as `runs` lists it, or a unique prefix or suffix of it. For a point,\n" +
-			"it prints the newest run and names the others on standard error. JSON is one object\n" +
-			"with a member for each section.",
+		Description: "RUN is a run as `runs` lists it, or a unique prefix or suffix of it. For a point it\n" +
+			"prints the newest run, and the names of the others on standard error. JSON is one\n" +
+			"object with a member for each section.",
 		Action: func(c *cli.Context) error { return runShow(c.Context, s, c.Args().First()) },
 	}
 }

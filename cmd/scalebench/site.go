@@ -28,9 +28,9 @@ func siteInitCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:  "init",
 		Usage: "write a site file from what this cluster reports",
-		Description: "Asks scontrol for partitions, nodes and limits, and sacctmgr, if it answers,\n" +
-			"for your accounts. Partitions that cannot be used are commented out with the\n" +
-			"reason; if nodes differ, the figures are those of the smallest.",
+		Description: "It reads partitions, nodes and limits from scontrol and, if sacctmgr answers, your\n" +
+			"accounts. Partitions that you cannot use are commented out, with the reason. If\n" +
+			"nodes of a partition differ, the file has the figures of the smallest.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Destination: &out, Usage: "write to `FILE`, which must not exist yet (default: print)"},
 		},

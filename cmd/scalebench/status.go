@@ -15,12 +15,12 @@ func statusCommand(s *session) *cli.Command {
 		Name:      "status",
 		Usage:     "show how far every run has got",
 		ArgsUsage: "[STUDY]",
-		Description: "State and reason come from the scheduler, progress from the runs' own events.\n" +
-			"Throughput so far is rank 0's rate times the number of workers, over its last\n" +
-			"steps: use it for watching only. Results come from all ranks, after collect.\n" +
+		Description: "State and reason come from the scheduler, progress from the runs' own events. The\n" +
+			"throughput so far is rank 0's rate over its last steps times the number of workers:\n" +
+			"use it for watching only. Results of all ranks come with collect.\n" +
 			"\n" +
-			"Runs of a point that are alike share a row; --verbose lists each. The time left\n" +
-			"is that of runs that are done, as many at a time as run now.",
+			"Similar runs of a point share a row; --verbose lists each. The time left is\n" +
+			"estimated from finished runs, with as many at a time as run now.",
 		Flags: []cli.Flag{whereFlag(&where)},
 		Action: func(c *cli.Context) error {
 			return runStatus(c.Context, s, c.Args().First(), where)

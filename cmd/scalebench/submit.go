@@ -51,17 +51,21 @@ func submitCommand(s *session) *cli.Command {
 		Name:      "submit",
 		Usage:     "submit a study to Slurm: every run that has no good result yet",
 		ArgsUsage: studyOrCommand,
-		Description: "STUDY is the path of the study's file or, once it was submitted or run, its name:\n" +
-			"the study is then as it was the last time.\n" +
+		Description: "STUDY is the study's file or, once it was submitted or run, its name: the study is\n" +
+			"then as it was the last time.\n" +
 			"\n" +
-			"Waiting and running runs are left alone, so you can repeat the command at any time,\n" +
-			"even while another one is running. A submission whose answer was lost is looked up\n" +
+			"You can repeat the command at any time, even while another one is running: waiting\n" +
+			"and running runs are left alone, and a submission whose answer was lost is looked up\n" +
 			"before it is repeated.\n" +
 			"\n" +
 			"The study's [policy] sets the order and the rate. If max_in_flight or a limit of the\n" +
 			"cluster allows no more jobs, the command says how many runs are left and ends with\n" +
 			"exit code 0: repeat it to continue. With --wait it continues by itself, and retries\n" +
-			"runs as far as policy.retries allows.\n\n" + overrideHelp + "\n\n" + typedHelp,
+			"runs as far as policy.retries allows.\n" +
+			"\n" +
+			overrideHelp + "\n" +
+			"\n" +
+			typedHelp,
 		Flags: append(append(o.flags(), againFlag(&o.again)), command.flags()...),
 		Action: func(c *cli.Context) error {
 			var err error

@@ -32,10 +32,10 @@ type asked struct {
 // studyOrCommand are the operands of the commands that take either.
 const studyOrCommand = overriddenStudy + " | -- COMMAND..."
 
-const typedHelp = "The command after -- is measured without a study file: it runs with each number of\n" +
-	"--workers, unchanged and without a shell. The study made from it is printed and kept\n" +
-	"like any other; --write also keeps its file. One copy starts per worker, each with its\n" +
-	"RANK; command.start=once starts one, which reads {workers} and starts the rest."
+const typedHelp = "-- COMMAND measures a command without a study file. It starts COMMAND once per worker,\n" +
+	"each with its RANK, unchanged and without a shell, for each number of --workers. With\n" +
+	"command.start=once it starts one copy, which reads {workers} and starts the others. The\n" +
+	"study made from it is printed and kept like any other; --write also writes its file."
 
 // commandOptions are of a command that is measured without a study file.
 type commandOptions struct {

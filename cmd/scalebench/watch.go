@@ -33,10 +33,10 @@ func watchCommand(s *session) *cli.Command {
 		Name:      "watch",
 		Usage:     "show a live table of how far every run has got",
 		ArgsUsage: "[STUDY]",
-		Description: "Redrawn in place on a terminal; q quits. Elsewhere it prints a line for each\n" +
-			"change, and ends when nothing waits or runs. Slurm is queried once every --interval\n" +
-			"for all runs together; runs on this machine are checked every second. It\n" +
-			"submits nothing.",
+		Description: "On a terminal the table is redrawn in place; q quits. Elsewhere the command prints a\n" +
+			"line for each change, and ends when no run waits or runs. Slurm is queried once\n" +
+			"every --interval for all runs together; runs on this machine are checked every\n" +
+			"second. The command submits nothing.",
 		Flags: []cli.Flag{intervalFlag(&interval), whereFlag(&where)},
 		Action: func(c *cli.Context) error {
 			if err := checkInterval(interval); err != nil {
