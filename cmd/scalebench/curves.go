@@ -18,6 +18,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/exchange"
 	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
@@ -334,7 +335,7 @@ func asUsed(file string, plan *study.Plan) string {
 func next(name, file string, p launcher.Progress) string {
 	var todo []string
 	if p.Underway > 0 {
-		todo = append(todo, fmt.Sprintf("%s waiting or running, see `%s status %s`", are(p.Underway, "run"), appName, name))
+		todo = append(todo, fmt.Sprintf("%s waiting or running, see `%s status %s`", number.Are(p.Underway, "run"), appName, name))
 	}
 	if p.Ended > 0 {
 		todo = append(todo, fmt.Sprintf("`%s retry %s` submits %s again (`%s status %s` says why)", appName, name, badly(p.Ended, p.Cancelled), appName, name))

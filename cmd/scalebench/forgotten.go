@@ -30,29 +30,7 @@ func (s *session) tellForgotten(w *work, stored workspace.Results) error {
 	}
 	if n > 0 {
 		s.note("measuring %s of %s again; `scalebench forget --restore %s` brings %s back instead",
-			number.Count(n, "forgotten run"), w.study.Name, w.study.Name, them(n))
+			number.Count(n, "forgotten run"), w.study.Name, w.study.Name, number.Them(n))
 	}
 	return nil
-}
-
-// are and have are counts with their verb: "1 run is", "2 runs have".
-func are(n int, noun string) string {
-	if n == 1 {
-		return number.Count(n, noun) + " is"
-	}
-	return number.Count(n, noun) + " are"
-}
-
-func have(n int, noun string) string {
-	if n == 1 {
-		return number.Count(n, noun) + " has"
-	}
-	return number.Count(n, noun) + " have"
-}
-
-func them(n int) string {
-	if n == 1 {
-		return "it"
-	}
-	return "them"
 }

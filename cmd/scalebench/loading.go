@@ -22,6 +22,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // work is a study as a command is to carry it out.
@@ -157,7 +158,7 @@ func (s *session) freeze(w *work) error {
 		}
 	}
 	if others := launcher.Others(&plan, w.plan); others > 0 {
-		s.note("%s not in %s; `%s scaling %s --unplanned` shows them", are(others, "point"), near(w.study.File), appName, w.study.Name)
+		s.note("%s not in %s; `%s scaling %s --unplanned` shows them", number.Are(others, "point"), near(w.study.File), appName, w.study.Name)
 	}
 	return launcher.Freeze(w.folder, &plan, st, w.site)
 }

@@ -2,19 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/store"
 )
 
 func tagCommand(s *session) *cli.Command {
@@ -72,84 +66,12 @@ func noteCommand(s *session) *cli.Command {
 	}
 }
 
-// runRemark changes what is said of runs, in their folders and in the database,
-// and says what was done to how many.
+// runRemark changes the tags and notes of runs, and says what was done to how many.
 func runRemark(ctx context.Context, s *session, arg, done string, change func(*metrics.Remarks)) error {
-	f, err := s.forgetting(ctx, arg)
+	n, err := s.workspace().Remark(ctx, arg, change)
 	if err != nil {
-		return err
+		return explainDrive(err)
 	}
-	s.hold()
-	folders := map[string]rundir.Folder{}
-	var names []string
-	if exists(f.folder.Path()) {
-		l, err := s.lease(ctx, f.folder)
-		if err != nil {
-			return explainDrive(err)
-		}
-		defer l.Release()
-		attempts, err := f.folder.Attempts()
-		if err != nil {
-			return err
-		}
-		for _, a := range attempts {
-			if id := f.id(a); f.means(id) {
-				folders[id] = a.Run
-				names = append(names, id)
-			}
-		}
-	}
-	for _, id := range f.stored {
-		if f.means(id) && !slices.Contains(names, id) {
-			names = append(names, id)
-		}
-	}
-	if len(names) == 0 {
-		return &usageError{err: fmt.Errorf("there is no run %q", arg), hint: "`scalebench status` and `scalebench runs` list the runs."}
-	}
-	file, err := s.database()
-	if err != nil {
-		return err
-	}
-	var db *store.Store // nil: there is none yet, and collect will read the folders
-	if exists(file) {
-		if db, err = workspace.OpenForWriting(file); err != nil {
-			return workspace.StoreError(err)
-		}
-		defer db.Close()
-	}
-	for _, id := range names {
-		var said metrics.Remarks
-		in, here := folders[id]
-		known := false
-		if here {
-			if said, known, err = launcher.Remarks(in); err != nil {
-				return &usageError{err: err}
-			}
-		}
-		if !known && db != nil {
-			if said, err = db.Remarks(ctx, id); err != nil {
-				return workspace.StoreError(err)
-			}
-		}
-		change(&said)
-		if err := said.Check(); err != nil {
-			return &usageError{err: fmt.Errorf("%s: %w", id, err)}
-		}
-		if here {
-			switch err := launcher.Remark(in, said); {
-			case os.IsPermission(err):
-				s.warn("you may not write to %s: the change is only in your database", in.Path())
-			case err != nil:
-				return err
-			}
-		}
-		if db != nil {
-			if err := db.PutRemarks(ctx, id, said); err != nil {
-				return workspace.StoreError(err)
-			}
-		}
-	}
-	s.note("%s %s", done, number.Count(len(names), "run"))
+	s.note("%s %s", done, number.Count(n, "run"))
 	return nil
 }

@@ -166,7 +166,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		s.note("every run of %s has a good result or is under way%s; nothing to submit", w.study.Name, elsewhere)
 	}
 	if before := left.Cancelled - watch.cancelled(); before > 0 { // of the others the verdict tells
-		s.note("left alone: %s; `scalebench retry %s` submits %s again", number.Count(before, "cancelled run"), w.study.Name, them(before))
+		s.note("left alone: %s; `scalebench retry %s` submits %s again", number.Count(before, "cancelled run"), w.study.Name, number.Them(before))
 	}
 	if err := s.tellOutdated(ctx, w); err != nil {
 		return err

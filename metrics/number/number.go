@@ -263,3 +263,19 @@ func Count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// Are is Count with its verb: "1 run is", "2 runs are".
+func Are(n int, noun string) string { return Count(n, noun) + plural(n, " is", " are") }
+
+// Have is Count with its verb: "1 run has", "2 runs have".
+func Have(n int, noun string) string { return Count(n, noun) + plural(n, " has", " have") }
+
+// Them is the pronoun for n things: "it" or "them".
+func Them(n int) string { return plural(n, "it", "them") }
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}

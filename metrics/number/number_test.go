@@ -130,3 +130,11 @@ func TestAlike(t *testing.T) {
 		t.Errorf("a share: %q, want %q", got, want)
 	}
 }
+
+func TestVerbs(t *testing.T) {
+	for n, want := range map[int]string{1: "1 run is, 1 run has, it", 2: "2 runs are, 2 runs have, them", 0: "0 runs are, 0 runs have, them"} {
+		if got := Are(n, "run") + ", " + Have(n, "run") + ", " + Them(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
