@@ -19,7 +19,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 // resourceKeys are the parameters that say what a run got, those that can be too
@@ -174,14 +173,6 @@ func written(key string, v scaling.Value) string {
 	return v.String()
 }
 
-// word is a word of a shell's.
-func word(text string) string {
-	if quoted, err := slurm.Quote(text); err == nil {
-		return quoted
-	}
-	return text // a NUL, which no study file or path has
-}
-
 // machines holds the machines of the site's prices against each answer; nil where
 // there are none.
 func (o *adviseOptions) machines(ctx context.Context, s *session, list []sensitivity.Answer) (markets []sensitivity.Market, currency string, warnings []string, err error) {
@@ -234,7 +225,7 @@ func (s *session) resources(ctx context.Context, o curveOptions) (obs []scaling.
 		return nil, nil, nil, workspace.StoreError(err)
 	}
 	if len(obs) == 0 {
-		return nil, nil, nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: s.rerun(ctx, db, o.study, name) + "."}
+		return nil, nil, nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: s.workspace().Rerun(ctx, db, o.study, name) + "."}
 	}
 	exhausted, err = exhaustedPoints(ctx, db, filter)
 	return obs, exhausted, warnings, err

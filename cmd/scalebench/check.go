@@ -10,12 +10,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/backend/local"
-	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -55,31 +52,24 @@ func checkCommand(s *session) *cli.Command {
 }
 
 func runCheck(ctx context.Context, s *session, a asked) error {
-	w, err := s.load(ctx, a)
+	w, err := s.load(ctx, a, nil)
 	if err != nil {
 		return err
 	}
-	if w.site.Template != "" { // a wrong one would be found by the first submission
-		creator := launcher.Creator{Folder: w.folder, Site: w.site, Shared: w.study.Share == study.ShareGroup, Worker: "/scalebench-worker"} // where it is, submit will see
-		backend, err := launcher.Scheduler(launcher.Options{Creator: creator, Policy: w.study.Policy})
-		if err == nil {
-			err = launcher.Render(backend, w.plan, func(string, []byte) error { return nil })
-		}
-		if err != nil {
-			return &usageError{err: err}
-		}
+	if err := w.CheckTemplate(); err != nil {
+		return err
 	}
 	// People see no columns that would be empty.
 	none := func(has func(study.Point) bool) bool {
-		return !slices.ContainsFunc(w.plan.Points, func(p study.Planned) bool { return has(p.Point) })
+		return !slices.ContainsFunc(w.Plan.Points, func(p study.Planned) bool { return has(p.Point) })
 	}
 	untold := func(path string) bool { return none(func(p study.Point) bool { return p.Reaches(path) }) }
 	batchless := none(func(p study.Point) bool { return p.ToldBatch() })
-	in, err := s.have(ctx, w)
+	in, err := w.Inventory(ctx)
 	if err != nil {
 		return err
 	}
-	swept := slices.DeleteFunc(w.study.Swept(), func(path string) bool {
+	swept := slices.DeleteFunc(w.Study.Swept(), func(path string) bool {
 		return slices.Contains([]string{"framework", "variant", "workload.model", "workers", "workload.batch", "resources.time"}, path) // have columns
 	})
 	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "framework"},
@@ -94,64 +84,64 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 		{Key: "runs"}, {Key: "time_limit", Show: number.Seconds, Optional: true}, {Key: "node_hours", Head: "max node-hours"},
 		{Key: "results"}, {Key: "why", Head: "missing"},
 	}...)
-	for _, p := range w.plan.Points {
-		if q := p.Point; q.Repeat == w.study.First {
+	for _, p := range w.Plan.Points {
+		if q := p.Point; q.Repeat == w.Study.First {
 			partition := any(p.Partition)
 			if p.Partition == "" {
 				partition = nil // the cluster's default
 			}
-			cells := []any{q.ID, q.Framework, table.NonZero(q.Variant), heard(q, "workload.model", modelOf(w.study, q))}
+			cells := []any{q.ID, q.Framework, table.NonZero(q.Variant), heard(q, "workload.model", modelOf(w.Study, q))}
 			parameters := q.Parameters()
 			for _, path := range swept {
 				cells = append(cells, study.Shown(path, parameters[path]))
 			}
 			t.Add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
-				batch(q, q.WorkerBatch), batch(q, q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), w.study.Runs(), q.Resources.Time.Seconds(),
-				p.NodeHours()*float64(in.left[q.ID]), in.good[q.ID], table.NonZero(strings.Join(in.why[q.ID], ", ")))...)
+				batch(q, q.WorkerBatch), batch(q, q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), w.Study.Runs(), q.Resources.Time.Seconds(),
+				p.NodeHours()*float64(in.Left[q.ID]), in.Good[q.ID], table.NonZero(strings.Join(in.Why[q.ID], ", ")))...)
 		}
 	}
 	lacks := func(row []any) bool { return row[len(row)-1] != nil }
 	t.Columns[len(t.Columns)-1].Data = !slices.ContainsFunc(t.Rows, lacks)
 	t.Fold("point", "framework", "model", "nodes", "workers_per_node", "partition", "exclusive", "worker_batch", "global_batch", "learning_rate", "runs", "time_limit")
-	most, err := atMost(in.toMake, w.site)
+	most, err := atMost(in.Make, w.Site)
 	if err != nil {
 		return err
 	}
-	runs := number.Count(len(w.plan.Points), "run")
-	all := fmt.Sprintf("study %s: %s, %s", w.study.Name, number.Count(len(t.Rows), "point"), runs)
-	switch left := len(in.toMake.Points); left {
-	case len(w.plan.Points):
+	runs := number.Count(len(w.Plan.Points), "run")
+	all := fmt.Sprintf("study %s: %s, %s", w.Study.Name, number.Count(len(t.Rows), "point"), runs)
+	switch left := len(in.Make.Points); left {
+	case len(w.Plan.Points):
 		t.Notes = append(t.Notes, all+", "+most)
 	case 0:
 		t.Notes = append(t.Notes, all, "0 of "+runs+" to make")
 	default:
 		t.Notes = append(t.Notes, all, fmt.Sprintf("%d of %s to make: %s", left, runs, most))
 	}
-	if w.plan.LeftOut > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%s left out: their degrees do not fit their workers", number.Count(w.plan.LeftOut, "combination")))
+	if w.Plan.LeftOut > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%s left out: their degrees do not fit their workers", number.Count(w.Plan.LeftOut, "combination")))
 	}
 	if a.typed {
 		s.tellStudy(a, w)
 	} else {
-		for _, o := range w.study.Overrides {
+		for _, o := range w.Study.Overrides {
 			t.Notes = append(t.Notes, onCommandLine+o.String())
 		}
 	}
-	lengths, short := w.study.Lengths(w.plan)
-	t.Notes = append(append(t.Notes, lengths...), in.summary(len(t.Rows)))
-	t.Notes = append(t.Notes, in.outdated...)
+	lengths, short := w.Study.Lengths(w.Plan)
+	t.Notes = append(append(t.Notes, lengths...), in.Summary(len(t.Rows)))
+	t.Notes = append(t.Notes, in.Outdated...)
 	if _, err := exec.LookPath("sbatch"); err != nil {
-		if unused := local.Unused(w.study); len(unused) > 0 {
+		if unused := local.Unused(w.Study); len(unused) > 0 {
 			t.Notes = append(t.Notes, "this host has no Slurm, and `run` does not use "+strings.Join(unused, ", "))
 		}
 	}
 	if err := s.print(t); err != nil {
 		return err
 	}
-	for _, doubt := range slices.Concat(w.study.Doubts(w.plan), w.study.Timeless(w.plan), w.study.Tails(w.plan), short, w.site.Doubts()) {
+	for _, doubt := range slices.Concat(w.Study.Doubts(w.Plan), w.Study.Timeless(w.Plan), w.Study.Tails(w.Plan), short, w.Site.Doubts()) {
 		s.warn("%v", doubt)
 	}
-	return s.precheck(ctx, w) // after the plan, which may be for another cluster
+	return w.Check(ctx) // after the plan, which may be for another cluster
 }
 
 // atMost is what the runs of a plan can take and cost at most, in words.
@@ -199,52 +189,7 @@ func batch(p study.Point, samples int) any {
 	return table.NonZero(samples)
 }
 
-// precheck refuses what must fail, and warns where the cluster cannot be asked.
-func (s *session) precheck(ctx context.Context, w *work) error {
-	problems, unchecked := cluster.CheckPlan(ctx, w.study, w.site, w.plan, w.folder, w.given)
-	for _, left := range unchecked {
-		s.warn("%v", left)
-	}
-	more, err := cluster.CheckPartitions(ctx, launcher.Partitions, w.site, w.plan)
-	if err != nil {
-		s.warn("the partitions were not checked: %v", err)
-	}
-	if ctx.Err() != nil { // who was not heard out has not said that all is well
-		return context.Cause(ctx)
-	}
-	if problems = append(problems, more...); len(problems) > 0 {
-		return &usageError{err: problems}
-	}
-	return nil
-}
-
 func uncheckedFlag(unchecked *bool) cli.Flag {
 	return &cli.BoolFlag{Name: "unchecked", Destination: unchecked, DisableDefaultText: true,
 		Usage: "start runs even if this host lacks the data folder, program or script: the nodes may have it"}
-}
-
-// present refuses runs that are to be begun and name files that this host does not
-// have. It starts no interpreter and asks no cluster: `check` does.
-func (s *session) present(w *work, choice launcher.Choice) error {
-	attempts, err := launcher.Attempts(w.folder)
-	if err != nil {
-		return err
-	}
-	whole := map[workspace.Repeat]bool{} // or under way
-	for _, a := range attempts {
-		if a.Unreadable == nil && !choice.Outdated[a.Run] && (a.Verdict == nil || a.Verdict.Status.Good()) {
-			whole[planned(a.Point.ID, a.Point.Repeat)] = true
-		}
-	}
-	plan := &study.Plan{Study: choice.Plan.Study}
-	for _, p := range choice.Plan.Points {
-		if id, repeat := p.Point.ID, p.Point.Repeat; !whole[planned(id, repeat)] && !choice.Done(id, repeat) {
-			p.Point.Repeat = 1 // precheck looks at a point once
-			plan.Points = append(plan.Points, p)
-		}
-	}
-	if problems := cluster.CheckFiles(w.study, w.site, plan, w.folder); len(problems) > 0 {
-		return &usageError{err: problems}
-	}
-	return nil
 }

@@ -173,9 +173,9 @@ func inTurns(ctx context.Context, db *store.Store, studies []string, o compareOp
 		for _, r := range runs {
 			last[i] = max(last[i], r.Repeat)
 		}
-		command := []string{appName, "run", near(known.File)}
+		command := []string{appName, "run", workspace.Near(known.File)}
 		if scheduled {
-			command = []string{appName, "submit", "--wait", near(known.File)}
+			command = []string{appName, "submit", "--wait", workspace.Near(known.File)}
 		}
 		if begin[i], err = words(command...); err != nil {
 			return nil, err

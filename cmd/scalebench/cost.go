@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/pricing"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -180,7 +181,7 @@ func (s *session) tariffOf(ctx context.Context, studyArg, siteFile, currency, ma
 	case errors.Is(err, pricing.ErrNone):
 		where := "the site file and name it with --site FILE, or with study.site in the study's file"
 		if site.File != "" {
-			where = near(site.File) + ", the study's site file"
+			where = workspace.Near(site.File) + ", the study's site file"
 		}
 		return nil, &usageError{err: err, hint: "Write [[prices]] into " + where + "."}
 	case err != nil:

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,11 +12,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/exchange"
 	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
@@ -188,7 +184,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		if o.where != "" {
 			return nil, &usageError{err: fmt.Errorf("no good run of study %q matches --where", name), hint: "`" + appName + " runs --study " + name + "` lists its runs."}
 		}
-		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: s.rerun(ctx, db, o.study, name) + "."}
+		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: s.workspace().Rerun(ctx, db, o.study, name) + "."}
 	}
 	if o.prices != nil && (o.measure == measure.CostPerMillion || o.measure == measure.CostPerMillionSamples) {
 		var unpriced []string
@@ -217,7 +213,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	}
 	a := &analysis{Answer: answer, study: name}
 	if answer.NoBase != nil {
-		a.noBase = &usageError{err: answer.NoBase, hint: a.basing(s.rerun(ctx, db, o.study, name))}
+		a.noBase = &usageError{err: answer.NoBase, hint: a.basing(s.workspace().Rerun(ctx, db, o.study, name))}
 	}
 	return a, nil
 }
@@ -271,121 +267,6 @@ func (s *session) planned(ctx context.Context, db *store.Store, arg, name, where
 	}
 	list, err := db.Planned(ctx, name)
 	return list, workspace.StoreError(err)
-}
-
-// rerun is what to do for more good runs of a study, by how far the runs are that
-// it has. run and submit take its file, which the database knows where only the
-// study's name was given.
-func (s *session) rerun(ctx context.Context, db *store.Store, arg, name string) string {
-	file := arg
-	if file == name {
-		file += ".toml"
-		switch known, err := db.Study(ctx, name); {
-		case err == nil && known.Imported():
-			return fmt.Sprintf("Its runs were imported: `%s import` adds more", appName)
-		case err == nil && known.File != "":
-			file = near(known.File)
-		}
-	}
-	folder, err := s.find(ctx, arg)
-	if err != nil {
-		return next(name, word(file), launcher.Progress{})
-	}
-	plan, err := launcher.ReadPlan(folder)
-	if err != nil {
-		return next(name, word(file), launcher.Progress{})
-	}
-	attempts, err := launcher.Attempts(folder)
-	if err != nil {
-		return next(name, word(file), launcher.Progress{})
-	}
-	return next(name, asUsed(file, plan), launcher.ProgressOf(plan, attempts))
-}
-
-// usedOf is asUsed of the study that arg names, whose plan is in its run folder. A
-// study that goes by its name keeps its site file anyway.
-func (s *session) usedOf(ctx context.Context, arg, file string) string {
-	if filepath.Ext(file) != ".toml" {
-		return word(file)
-	}
-	if folder, err := s.find(ctx, arg); err == nil {
-		if plan, err := launcher.ReadPlan(folder); err == nil {
-			return asUsed(file, plan)
-		}
-	}
-	return word(file)
-}
-
-// asUsed is a study's file as words of a command, with the site file that it was last
-// used with where the study itself does not name that one.
-func asUsed(file string, plan *study.Plan) string {
-	words := word(file)
-	if plan.SiteFile == "" {
-		return words
-	}
-	if st, err := study.Load(file, framework.ForStudy()); err == nil {
-		if site, err := filepath.Abs(st.Site); err == nil && st.Site != "" && site == plan.SiteFile {
-			return words
-		}
-	}
-	return words + " --site " + word(near(plan.SiteFile))
-}
-
-// next is what to do about a study's runs that are this far.
-func next(name, file string, p launcher.Progress) string {
-	var todo []string
-	if p.Underway > 0 {
-		todo = append(todo, fmt.Sprintf("%s waiting or running, see `%s status %s`", number.Are(p.Underway, "run"), appName, name))
-	}
-	if p.Ended > 0 {
-		todo = append(todo, fmt.Sprintf("`%s retry %s` submits %s again (`%s status %s` says why)", appName, name, badly(p.Ended, p.Cancelled), appName, name))
-	}
-	if p.EndedHere > 0 {
-		todo = append(todo, fmt.Sprintf("`%s run %s` repeats %s (`%s status %s` says why)", appName, file, badly(p.EndedHere, 0), appName, name))
-	}
-	switch {
-	case p == launcher.Progress{}:
-		todo = append(todo, fmt.Sprintf("run it with `%s run %s` or `%s submit %s`", appName, file, appName, file))
-	case p.Unbegun > 0:
-		todo = append(todo, fmt.Sprintf("`%s run %s` or `%s submit %s` starts %s", appName, file, appName, file, not(p.Unbegun)))
-	}
-	text := strings.Join(append(todo, fmt.Sprintf("then `%s collect %s`", appName, name)), "; ")
-	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// badly is "the run that failed", or of several how many of them were cancelled.
-func badly(ended, cancelled int) string {
-	how := "failed"
-	switch {
-	case cancelled == ended:
-		how = "cancelled"
-	case cancelled > 0:
-		return fmt.Sprintf("the %d runs that failed or were cancelled", ended)
-	}
-	if ended == 1 {
-		return "the " + how + " run"
-	}
-	return fmt.Sprintf("the %d %s runs", ended, how)
-}
-
-// not is "the 3 runs that have not started".
-func not(runs int) string {
-	if runs == 1 {
-		return "the run that has not started"
-	}
-	return fmt.Sprintf("the %d runs that have not started", runs)
-}
-
-// near is a path as somebody in this folder types it.
-func near(path string) string {
-	here, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	if below, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(below) {
-		return below
-	}
-	return path
 }
 
 // basing is what to do where series have no base.

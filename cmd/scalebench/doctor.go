@@ -16,6 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/cluster"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -59,7 +60,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 		return err
 	}
 	s.hold()
-	runs := w.folder.Runs()
+	runs := w.Folder.Runs()
 	db, err := s.database() // that commands use, whatever named it
 	if err != nil {
 		return err
@@ -67,9 +68,9 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if db, err = filepath.Abs(db); err != nil {
 		return err
 	}
-	host := cluster.Host{Site: w.site, Version: version.String(), Runs: place(runs), Database: place(filepath.Dir(db))}
-	if w.plan != nil {
-		for _, p := range w.plan.Points {
+	host := cluster.Host{Site: w.Site, Version: version.String(), Runs: place(runs), Database: place(filepath.Dir(db))}
+	if w.Plan != nil {
+		for _, p := range w.Plan.Points {
 			host.Frameworks = append(host.Frameworks, p.Point.Framework)
 		}
 	}
@@ -82,7 +83,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	var gone launcher.Unreachable
 	if errors.As(err, &gone) {
 		f := cluster.Finding{Check: "scheduler", Verdict: cluster.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
-		if w.site.File == "" {
+		if w.Site.File == "" {
 			// Nobody said that there is to be a cluster.
 			f.Verdict, f.Advice = cluster.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
 			err = nil
@@ -128,28 +129,28 @@ func absent(text string) any {
 }
 
 // doctored is the study, if one is named, and the site.
-func (s *session) doctored(ctx context.Context, o doctorOptions) (*work, error) {
+func (s *session) doctored(ctx context.Context, o doctorOptions) (*workspace.Work, error) {
 	if o.study != "" {
-		return s.load(ctx, asked{study: o.study, site: o.site})
+		return s.load(ctx, asked{study: o.study, site: o.site}, nil)
 	}
-	w := &work{site: study.DefaultSite()}
+	w := &workspace.Work{Site: study.DefaultSite()}
 	var err error
 	if o.site != "" {
-		if w.site, err = study.LoadSite(o.site); err != nil {
+		if w.Site, err = study.LoadSite(o.site); err != nil {
 			return nil, &usageError{err: err}
 		}
 	}
 	runs, err := s.runsHere()
-	if s.runs == "" && os.Getenv("SCALEBENCH_RUNS") == "" && w.site.Runs != "" {
-		runs = w.site.Runs
+	if s.runs == "" && os.Getenv("SCALEBENCH_RUNS") == "" && w.Site.Runs != "" {
+		runs = w.Site.Runs
 	}
-	w.folder = rundir.OpenStudy(runs, "probe")
+	w.Folder = rundir.OpenStudy(runs, "probe")
 	return w, err
 }
 
 // tryCluster tries out the cluster that this host speaks to.
-func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctorOptions) ([]cluster.Finding, error) {
-	creator := launcher.Creator{Folder: w.folder, Version: version.String(), Site: w.site, Worker: w.site.Worker}
+func (s *session) tryCluster(ctx context.Context, w *workspace.Work, runs string, o doctorOptions) ([]cluster.Finding, error) {
+	creator := launcher.Creator{Folder: w.Folder, Version: version.String(), Site: w.Site, Worker: w.Site.Worker}
 	if creator.Worker == "" {
 		creator.Worker = "scalebench-worker"
 		if self, err := os.Executable(); err == nil {
@@ -170,7 +171,7 @@ func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctor
 	if !ok {
 		return []cluster.Finding{{Check: "scheduler", Subject: backend.Name(), Verdict: cluster.NotTested, Found: "doctor has no checks for this backend"}}, nil
 	}
-	return examiner.Examine(ctx, cluster.Examination{Plan: w.plan, Runs: runs, Wait: o.timeout, NoJob: o.noJob, Note: s.note})
+	return examiner.Examine(ctx, cluster.Examination{Plan: w.Plan, Runs: runs, Wait: o.timeout, NoJob: o.noJob, Note: s.note})
 }
 
 func place(dir string) cluster.Place {

@@ -244,11 +244,11 @@ func (o extractOptions) extractors(ctx context.Context, s *session) ([]extract.E
 		}
 		return []extract.Extractor{e}, nil
 	}
-	w, err := s.load(ctx, asked{study: o.study, site: o.site})
+	w, err := s.load(ctx, asked{study: o.study, site: o.site}, nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range w.plan.Points {
+	for _, p := range w.Plan.Points {
 		list, err := framework.Extractors(p.Point)
 		if err != nil {
 			return nil, &usageError{err: err}

@@ -43,7 +43,7 @@ func (s *session) measuring(ctx context.Context, arg string, obs []scaling.Obser
 		if err != nil || known.Imported() || known.File == "" {
 			return nil, nil
 		}
-		file = near(known.File)
+		file = workspace.Near(known.File)
 	}
 	m := &measuring{s: s, study: file, local: true}
 	for i := range obs {
@@ -54,16 +54,16 @@ func (s *session) measuring(ctx context.Context, arg string, obs []scaling.Obser
 	if m.local {
 		verb = "run"
 	}
-	used := s.usedOf(ctx, arg, file)
+	used := s.workspace().UsedOf(ctx, arg, file)
 	m.words = []string{appName, verb, used}
 	if _, site, given := strings.Cut(used, " --site "); given {
 		m.site = site
 	}
 	if s.runs != "" {
-		m.words = append(m.words, "--runs", word(s.runs))
+		m.words = append(m.words, "--runs", workspace.Word(s.runs))
 	}
 	if s.db != "" {
-		m.words = append(m.words, "--db", word(s.db))
+		m.words = append(m.words, "--db", workspace.Word(s.db))
 	}
 	return m, nil
 }
@@ -75,7 +75,7 @@ func (m *measuring) command(runs int, keys ...string) string {
 		if plain.MatchString(key) {
 			words = append(words, key)
 		} else {
-			words = append(words, word(key))
+			words = append(words, workspace.Word(key))
 		}
 	}
 	return strings.Join(words, " ")
@@ -97,11 +97,11 @@ func counts(list ...int) string {
 // fits reports whether the study can be planned with so many workers, as on its site, and
 // whether the machine that it would run on has the CPUs.
 func (m *measuring) fits(ctx context.Context, workers int) (planned, roomy bool) {
-	w, err := m.s.load(ctx, asked{study: m.study, site: m.site, overrides: []string{counts(workers)}})
+	w, err := m.s.load(ctx, asked{study: m.study, site: m.site, overrides: []string{counts(workers)}}, nil)
 	if err != nil {
 		return false, false
 	}
-	return true, !m.local || !slices.ContainsFunc(w.plan.Points, func(p study.Planned) bool { return p.Point.Ranks()*p.Point.Resources.CPUsPerWorker > world.CPUs() })
+	return true, !m.local || !slices.ContainsFunc(w.Plan.Points, func(p study.Planned) bool { return p.Point.Ranks()*p.Point.Resources.CPUsPerWorker > world.CPUs() })
 }
 
 // most returns the largest number of workers, up to twice as many as were measured, that can

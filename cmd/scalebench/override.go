@@ -1,5 +1,7 @@
 package main
 
+import "github.com/scalebench/scalebench/launcher/workspace"
+
 // overriddenStudy are the operands of the commands that take a study whose keys
 // can be set on the command line.
 const overriddenStudy = "STUDY [KEY=VALUE...]"
@@ -13,8 +15,8 @@ const overrideHelp = "KEY=VALUE sets a key of the study file for this command: b
 const onCommandLine = "set on the command line: "
 
 // tellOverrides says which keys are not as the file has them.
-func (s *session) tellOverrides(w *work) {
-	for _, o := range w.study.Overrides {
+func (s *session) tellOverrides(w *workspace.Work) {
+	for _, o := range w.Study.Overrides {
 		s.note(onCommandLine+"%v", o)
 	}
 }

@@ -36,31 +36,27 @@ func renderCommand(s *session) *cli.Command {
 
 func runRender(ctx context.Context, s *session, path, site, out string, overrides []string) error {
 	spareMemory()
-	w, err := s.load(ctx, asked{study: path, site: site, overrides: overrides})
+	w, err := s.load(ctx, asked{study: path, site: site, overrides: overrides}, nil)
 	if err != nil {
 		return err
 	}
 	s.tellOverrides(w)
-	options, err := s.options(ctx, w)
+	backend, err := w.Scheduler(ctx)
 	if err != nil {
 		return err
-	}
-	backend, err := launcher.Scheduler(options)
-	if err != nil {
-		return &usageError{err: err}
 	}
 	if err := os.MkdirAll(out, sharedfs.ModeFolder); err != nil {
 		return err
 	}
 	// All are rendered before the first is written: a folder holds all scripts or none.
-	if err := launcher.Render(backend, w.plan, func(string, []byte) error { return nil }); err != nil {
+	if err := launcher.Render(backend, w.Plan, func(string, []byte) error { return nil }); err != nil {
 		return &usageError{err: err}
 	}
-	for _, problem := range cluster.CheckFiles(w.study, w.site, w.plan, w.folder) {
+	for _, problem := range cluster.CheckFiles(w.Study, w.Site, w.Plan, w.Folder) {
 		s.warn("%v", problem)
 	}
 	scripts := 0
-	err = launcher.Render(backend, w.plan, func(name string, text []byte) error {
+	err = launcher.Render(backend, w.Plan, func(name string, text []byte) error {
 		perm := sharedfs.ModeOpen
 		if filepath.Ext(name) == ".sh" {
 			perm = sharedfs.ModeScript

@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/backend/local"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/workspace"
@@ -71,33 +70,25 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 			return &usageError{err: err}
 		}
 	}
-	w, err := s.loadOn(ctx, nodes, o.asked)
+	w, err := s.load(ctx, o.asked, nodes)
 	if err != nil {
 		return err
 	}
 	s.tellStudy(o.asked, w)
-	backend, err := s.beside(ctx, w, nodes, o)
+	backend, err := w.Local(ctx, o.study, nodes, o.oversubscribe)
 	if err != nil {
 		return err
 	}
-	choice, err := s.choice(ctx, w, o.again)
+	choice, err := w.Choice(ctx, o.again)
 	if err != nil {
 		return err
 	}
-	if !o.unchecked {
-		if err := s.present(w, choice); err != nil {
-			return err
-		}
-	}
-	choice.Cancelled = true // a job that was; here the runs are somebody's to watch
-	if err := s.claim(ctx, w); err != nil {
-		return err
-	}
-	if err := s.freeze(w); err != nil {
+	choice.Cancelled = true // also cancelled jobs: this command shows its runs
+	if err := w.Begin(ctx, choice, o.unchecked); err != nil {
 		return err
 	}
 	watch := newWatch(s, "runs", "The same command repeats what failed.")
-	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.folder, Choice: choice,
+	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.Folder, Choice: choice,
 		Interval: 500 * time.Millisecond, Patience: sharedfs.LeasePatience, Watch: true,
 		Found: watch.found, Observe: watch.observe, Warn: watch.warn})
 	watch.bar.stop()
@@ -108,11 +99,11 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	backend.Wait()
 	err = explainDrive(err)
 	if err == nil {
-		err = s.tellOutdated(ctx, w)
+		err = w.NoteOutdated(ctx)
 	}
 	if err == nil && watch.total == 0 {
 		elsewhere := ""
-		attempts, _ := launcher.Attempts(w.folder) // collecting them says what is wrong
+		attempts, _ := launcher.Attempts(w.Folder) // collecting them says what is wrong
 		if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Verdict == nil && a.Unreadable == nil }) {
 			elsewhere = " or are under way elsewhere"
 		}
@@ -125,10 +116,10 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		}) {
 			result += ", or its point ran out of memory, which is one"
 		}
-		s.note("every run of %s has %s%s; nothing to run", w.study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
+		s.note("every run of %s has %s%s; nothing to run", w.Study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
 	}
 	// What was measured until an interrupt is kept as well.
-	if collected := s.collect(context.WithoutCancel(ctx), w.folder); err == nil {
+	if collected := s.collect(context.WithoutCancel(ctx), w.Folder); err == nil {
 		err = collected
 	}
 	if o.typed && err == nil {
@@ -137,35 +128,6 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		}
 	}
 	return errors.Join(err, watch.verdictBeside(err))
-}
-
-// beside is what runs attempts that end with this command: this machine, or the
-// nodes of the allocation that it stands in.
-func (s *session) beside(ctx context.Context, w *work, nodes *launcher.Allocation, o runOptions) (*local.Backend, error) {
-	options, err := s.options(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	options.Allocation, options.Oversubscribe = nodes, o.oversubscribe
-	backend, err := local.New(options)
-	if err != nil {
-		return nil, &usageError{err: err}
-	}
-	if nodes == nil {
-		w.plan = local.OnOneNode(w.plan)
-		if w.filePlan != nil {
-			w.filePlan = local.OnOneNode(w.filePlan)
-		}
-		if unused := local.Unused(w.study); len(unused) > 0 {
-			s.note("not used on this machine, only under Slurm: %s", strings.Join(unused, ", "))
-		}
-	}
-	for _, p := range w.plan.Points {
-		if err := backend.Fits(p.Point); err != nil {
-			return nil, &usageError{err: fmt.Errorf("%s: %w", o.study, err)}
-		}
-	}
-	return backend, nil
 }
 
 // watch shows runs on their way: the bar, and a line for each that has ended.

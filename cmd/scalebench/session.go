@@ -14,9 +14,6 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
-	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
@@ -93,25 +90,6 @@ func (s *session) resolve() error {
 		return usagef("--verbose and --quiet cannot be combined; leave one out")
 	}
 	return nil
-}
-
-// plan plans a study on a site. In records, digests replace the secrets of both.
-func (s *session) plan(st *study.Study, site *study.Site, folder rundir.Study) (*study.Plan, error) {
-	database, unnamed := s.database()
-	if st.Secret() || site.Private() {
-		if unnamed != nil {
-			return nil, unnamed
-		}
-		var err error
-		if st.Key, err = launcher.Key(folder, database); err != nil {
-			return nil, err
-		}
-	}
-	plan, err := st.Plan(site)
-	if err != nil || unnamed != nil || folder == "" {
-		return plan, err
-	}
-	return plan, launcher.Adopt(plan, folder, database)
 }
 
 // print writes a table to standard output in the format asked for.

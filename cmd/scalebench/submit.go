@@ -81,12 +81,12 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 	if err := checkInterval(o.interval); err != nil {
 		return err
 	}
-	w, err := s.load(ctx, o.asked)
+	w, err := s.load(ctx, o.asked, nil)
 	if err != nil {
 		return err
 	}
 	s.tellStudy(o.asked, w)
-	choice, err := s.choice(ctx, w, o.again)
+	choice, err := w.Choice(ctx, o.again)
 	if err != nil {
 		return err
 	}
@@ -94,28 +94,16 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 }
 
 // submit begins what the choice says as jobs, and watches them if asked to.
-func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o submitOptions) error {
-	if !o.unchecked {
-		if err := s.present(w, choice); err != nil {
-			return err
-		}
-	}
-	options, err := s.options(ctx, w)
+func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.Choice, o submitOptions) error {
+	backend, err := w.Scheduler(ctx)
 	if err != nil {
 		return err
 	}
-	backend, err := launcher.Scheduler(options)
-	if err != nil {
-		return &usageError{err: err}
-	}
-	if err := s.claim(ctx, w); err != nil {
-		return err
-	}
-	if err := s.freeze(w); err != nil {
+	if err := w.Begin(ctx, choice, o.unchecked); err != nil {
 		return err
 	}
 	var submitted []*launcher.Attempt
-	watch := newWatch(s, "jobs", fmt.Sprintf("`scalebench retry %s` submits again what failed or was cancelled.", w.study.Name))
+	watch := newWatch(s, "jobs", fmt.Sprintf("`scalebench retry %s` submits again what failed or was cancelled.", w.Study.Name))
 	begun := func(a *launcher.Attempt) {
 		if a.Submission.Notice != "" {
 			watch.bar.finished("sbatch: %s", a.Submission.Notice)
@@ -138,7 +126,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 			}
 		}
 	}
-	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.folder, Choice: choice,
+	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.Folder, Choice: choice,
 		Interval: o.interval, Patience: sharedfs.LeasePatience, Watch: o.wait,
 		Found: found, Begun: begun, Observe: observe, Warn: watch.warn})
 	watch.bar.stop()
@@ -150,7 +138,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	switch {
 	case err != nil:
 		if o.wait && len(left.Underway) > 0 {
-			s.note("%s of %s still under way without this command; see `scalebench status %s`", number.Count(len(left.Underway), "job"), w.study.Name, w.study.Name)
+			s.note("%s of %s still under way without this command; see `scalebench status %s`", number.Count(len(left.Underway), "job"), w.Study.Name, w.Study.Name)
 		}
 		return explainDrive(err)
 	case left.Left > 0:
@@ -163,17 +151,17 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		if left.Cancelled > 0 {
 			elsewhere += ", or was cancelled"
 		}
-		s.note("every run of %s has a good result or is under way%s; nothing to submit", w.study.Name, elsewhere)
+		s.note("every run of %s has a good result or is under way%s; nothing to submit", w.Study.Name, elsewhere)
 	}
 	if before := left.Cancelled - watch.cancelled(); before > 0 { // of the others the verdict tells
-		s.note("left alone: %s; `scalebench retry %s` submits %s again", number.Count(before, "cancelled run"), w.study.Name, number.Them(before))
+		s.note("left alone: %s; `scalebench retry %s` submits %s again", number.Count(before, "cancelled run"), w.Study.Name, number.Them(before))
 	}
-	if err := s.tellOutdated(ctx, w); err != nil {
+	if err := w.NoteOutdated(ctx); err != nil {
 		return err
 	}
 	if o.wait {
-		err := s.collect(ctx, w.folder)
-		if shown := runRuns(ctx, s, runsOptions{study: w.study.Name}); err == nil {
+		err := s.collect(ctx, w.Folder)
+		if shown := runRuns(ctx, s, runsOptions{study: w.Study.Name}); err == nil {
 			err = shown
 		}
 		if o.typed && err == nil {

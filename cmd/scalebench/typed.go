@@ -14,8 +14,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 )
@@ -27,6 +29,13 @@ type asked struct {
 	overrides   []string
 	typed       bool   // there is no file: the overrides say everything
 	write       string // where it is kept as one; "": nowhere
+}
+
+// load reads the study that was asked for and plans it, for the nodes of an allocation if
+// there is one.
+func (s *session) load(ctx context.Context, a asked, nodes *launcher.Allocation) (*workspace.Work, error) {
+	return s.workspace().Load(ctx, workspace.Request{Study: a.study, Site: a.site, Overrides: a.overrides, Typed: a.typed, Nodes: nodes,
+		Keep: func(st *study.Study) error { return a.keep(s, st) }})
 }
 
 // studyOrCommand are the operands of the commands that take either.
@@ -191,7 +200,7 @@ func (a asked) keep(s *session, st *study.Study) error {
 
 // tellStudy says which keys are not as the file has them or, of a command, what
 // study it makes.
-func (s *session) tellStudy(a asked, w *work) {
+func (s *session) tellStudy(a asked, w *workspace.Work) {
 	if !a.typed {
 		s.tellOverrides(w)
 		return
@@ -200,21 +209,21 @@ func (s *session) tellStudy(a asked, w *work) {
 	if a.write != "" {
 		where = "written to " + a.write
 	}
-	s.note("study %s (%s); its runs are in %s:\n  %s", w.study.Name, where, w.folder.Path(), strings.ReplaceAll(strings.TrimSpace(string(w.study.Source())), "\n", "\n  "))
+	s.note("study %s (%s); its runs are in %s:\n  %s", w.Study.Name, where, w.Folder.Path(), strings.ReplaceAll(strings.TrimSpace(string(w.Study.Source())), "\n", "\n  "))
 	several := func(p study.Planned) bool { return p.Point.Workers > 1 && p.Point.Command.Start == "rank" }
-	if slices.ContainsFunc(w.plan.Points, several) {
+	if slices.ContainsFunc(w.Plan.Points, several) {
 		s.note("it starts one copy of the command per worker, each with its own RANK; a command that starts its workers itself takes their number by {workers}, and command.start=once before --")
 	}
 }
 
 // timing prints what the command of a study took, of the points of its plan.
-func (s *session) timing(ctx context.Context, w *work) error {
+func (s *session) timing(ctx context.Context, w *workspace.Work) error {
 	points := map[string]bool{}
-	for _, p := range w.plan.Points {
+	for _, p := range w.Plan.Points {
 		points[p.Point.ID] = true
 	}
 	shown := func(m measure.Measure) bool { return m.Name == measure.RunSeconds }
-	a, err := s.analyse(ctx, curveOptions{study: w.study.Name, points: points, measure: measure.RunSeconds, shown: shown})
+	a, err := s.analyse(ctx, curveOptions{study: w.Study.Name, points: points, measure: measure.RunSeconds, shown: shown})
 	if err != nil {
 		return err
 	}
@@ -232,6 +241,6 @@ func (s *session) timing(ctx context.Context, w *work) error {
 	}
 	a.answered = s.forPeople()
 	a.warn(s)
-	s.note("`scalebench scaling %[1]s`, `plot run_seconds %[1]s -o FILE` and `report %[1]s` show more.", w.study.Name)
+	s.note("`scalebench scaling %[1]s`, `plot run_seconds %[1]s -o FILE` and `report %[1]s` show more.", w.Study.Name)
 	return a.noBase
 }

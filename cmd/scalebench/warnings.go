@@ -166,7 +166,7 @@ func (line invocation) verbosely() string {
 	for _, f := range line.flags {
 		flag := f.name
 		if f.has {
-			flag += " " + word(f.value)
+			flag += " " + workspace.Word(f.value)
 		}
 		flags = append(flags, flag)
 	}
@@ -180,7 +180,7 @@ func (line invocation) verbosely() string {
 		flags = append(flags, "-v")
 	}
 	for _, w := range words {
-		text += " " + word(w)
+		text += " " + workspace.Word(w)
 	}
 	for _, flag := range flags {
 		text += " " + flag

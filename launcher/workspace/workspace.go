@@ -22,12 +22,16 @@ type Workspace struct {
 	Runs string // folder of the run folders as given by an option; "" for the default
 	DB   string // file of the database as given by an option; "" for the default
 
+	Version string // of scalebench, for the records of attempts
+
 	Note func(format string, a ...any) // receives what a person may want to know
 	Warn func(format string, a ...any) // receives what is wrong and stops nothing
 	// WarnOf receives warnings of kinds that can have many.
 	WarnOf func([]Warning)
 	// Detail receives what only a verbose command says.
 	Detail func(format string, a ...any)
+	// Whole calls a function that an interrupt waits for.
+	Whole func(func())
 	// Hold receives that something has begun that an interrupt must end in order.
 	Hold func()
 	// Elsewhere receives the folder of a study's runs that is not the default one.

@@ -1,0 +1,182 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/backend/local"
+	"github.com/scalebench/scalebench/launcher/cluster"
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// Options returns the options with which a backend starts the work's attempts.
+func (k *Work) Options(ctx context.Context) (launcher.Options, error) {
+	worker, err := launcher.Worker(k.Site.Worker)
+	if err != nil {
+		return launcher.Options{}, &Error{Err: err}
+	}
+	named := []string{worker, k.Site.Template}
+	if !k.frozen {
+		named = append(named, k.Study.File, k.Site.File)
+	}
+	if err := trust.Named(named...); err != nil {
+		return launcher.Options{}, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.Site.Pythons)) {
+		if _, err := framework.Find(name); err != nil {
+			return launcher.Options{}, &Error{Err: fmt.Errorf("%s: pythons.%s: %w", k.Site.File, name, err)}
+		}
+	}
+	var commit string
+	k.w.Whole(func() { commit = launcher.Revision(ctx, filepath.Dir(k.Study.File)) })
+	if ctx.Err() != nil { // git was interrupted
+		return launcher.Options{}, context.Cause(ctx)
+	}
+	creator := launcher.Creator{Folder: k.Folder, Site: k.Site, Shared: k.Study.Share == study.ShareGroup, Key: k.Study.Key, Version: k.w.Version, Commit: commit,
+		Worker: worker, Every: k.Study.Telemetry.Every}
+	return launcher.Options{Creator: creator, Policy: k.Study.Policy}, nil
+}
+
+// Scheduler returns the backend that submits the work's attempts as jobs.
+func (k *Work) Scheduler(ctx context.Context) (launcher.Backend, error) {
+	options, err := k.Options(ctx)
+	if err != nil {
+		return nil, err
+	}
+	backend, err := launcher.Scheduler(options)
+	if err != nil {
+		return nil, &Error{Err: err}
+	}
+	return backend, nil
+}
+
+// Local returns the backend whose attempts end with this command: processes on this
+// machine, or steps on the nodes of the allocation. It plans the work for them.
+func (k *Work) Local(ctx context.Context, name string, nodes *launcher.Allocation, oversubscribe bool) (*local.Backend, error) {
+	options, err := k.Options(ctx)
+	if err != nil {
+		return nil, err
+	}
+	options.Allocation, options.Oversubscribe = nodes, oversubscribe
+	backend, err := local.New(options)
+	if err != nil {
+		return nil, &Error{Err: err}
+	}
+	if nodes == nil {
+		k.Plan = local.OnOneNode(k.Plan)
+		if k.filePlan != nil {
+			k.filePlan = local.OnOneNode(k.filePlan)
+		}
+		if unused := local.Unused(k.Study); len(unused) > 0 {
+			k.w.Note("not used on this machine, only under Slurm: %s", strings.Join(unused, ", "))
+		}
+	}
+	for _, p := range k.Plan.Points {
+		if err := backend.Fits(p.Point); err != nil {
+			return nil, &Error{Err: fmt.Errorf("%s: %w", name, err)}
+		}
+	}
+	return backend, nil
+}
+
+// Begin makes the work's folder the home of its runs, and records what the study is from
+// now on. Unless unchecked is set, it first refuses runs whose files this host lacks.
+func (k *Work) Begin(ctx context.Context, choice launcher.Choice, unchecked bool) error {
+	if !unchecked {
+		if err := k.checkFiles(choice); err != nil {
+			return err
+		}
+	}
+	k.w.Hold()
+	if err := k.w.Claim(ctx, k.Study, k.Plan, k.Folder); err != nil {
+		return err
+	}
+	return k.freeze()
+}
+
+// freeze records what the study is from now on: its file, with the runs that keys from
+// the command line add to it. If there is no such file, or none of its runs was ever
+// asked for, the study is what was asked for now.
+func (k *Work) freeze() error {
+	plan, st := *k.Plan, k.Study
+	plan.Overridden = k.overridden || len(k.Study.Overrides) > 0
+	if k.file != nil && !k.overridden {
+		if of := launcher.Extend(k.Folder, k.filePlan, k.Plan, study.OnAxes(k.Study.Overrides)); of != nil {
+			plan, st = *of, k.file
+		}
+	}
+	if others := launcher.Others(&plan, k.Plan); others > 0 {
+		k.w.Note("%s not in %s; `scalebench scaling %s --unplanned` shows them", number.Are(others, "point"), Near(k.Study.File), k.Study.Name)
+	}
+	return launcher.Freeze(k.Folder, &plan, st, k.Site)
+}
+
+// checkFiles refuses chosen runs that name files which this host lacks. It starts no
+// interpreter and asks no cluster: Check does.
+func (k *Work) checkFiles(choice launcher.Choice) error {
+	attempts, err := launcher.Attempts(k.Folder)
+	if err != nil {
+		return err
+	}
+	whole := map[Repeat]bool{} // or under way
+	for _, a := range attempts {
+		if a.Unreadable == nil && !choice.Outdated[a.Run] && (a.Verdict == nil || a.Verdict.Status.Good()) {
+			whole[Repeat{a.Point.ID, a.Point.Repeat}] = true
+		}
+	}
+	plan := &study.Plan{Study: choice.Plan.Study}
+	for _, p := range choice.Plan.Points {
+		if id, repeat := p.Point.ID, p.Point.Repeat; !whole[Repeat{id, repeat}] && !choice.Done(id, repeat) {
+			p.Point.Repeat = 1 // each point is checked once
+			plan.Points = append(plan.Points, p)
+		}
+	}
+	if problems := cluster.CheckFiles(k.Study, k.Site, plan, k.Folder); len(problems) > 0 {
+		return &Error{Err: problems}
+	}
+	return nil
+}
+
+// Check refuses a plan that must fail, and warns of what it cannot check.
+func (k *Work) Check(ctx context.Context) error {
+	problems, unchecked := cluster.CheckPlan(ctx, k.Study, k.Site, k.Plan, k.Folder, k.given)
+	for _, left := range unchecked {
+		k.w.Warn("%v", left)
+	}
+	more, err := cluster.CheckPartitions(ctx, launcher.Partitions, k.Site, k.Plan)
+	if err != nil {
+		k.w.Warn("the partitions were not checked: %v", err)
+	}
+	if ctx.Err() != nil { // an interrupted check proves nothing
+		return context.Cause(ctx)
+	}
+	if problems = append(problems, more...); len(problems) > 0 {
+		return &Error{Err: problems}
+	}
+	return nil
+}
+
+// CheckTemplate renders every script of the plan and discards it, if the site has its own
+// template.
+func (k *Work) CheckTemplate() error {
+	if k.Site.Template == "" {
+		return nil
+	}
+	creator := launcher.Creator{Folder: k.Folder, Site: k.Site, Shared: k.Study.Share == study.ShareGroup, Worker: "/scalebench-worker"} // submit looks for the real one
+	backend, err := launcher.Scheduler(launcher.Options{Creator: creator, Policy: k.Study.Policy})
+	if err == nil {
+		err = launcher.Render(backend, k.Plan, func(string, []byte) error { return nil })
+	}
+	if err != nil {
+		return &Error{Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// Choice returns which runs of the plan to start: those without a good result here or in
+// the database and, with again, those that have one of other versions.
+func (k *Work) Choice(ctx context.Context, again bool) (launcher.Choice, error) {
+	stored, err := k.w.Results(ctx, k.Study.Name, k.Folder)
+	if err != nil {
+		return launcher.Choice{}, err
+	}
+	choice := launcher.Choice{Plan: k.Plan, Policy: k.Study.Policy,
+		Done: func(point string, repeat int) bool { return stored.Done[Repeat{point, repeat}] },
+		Last: func(point string, repeat int) int { return stored.Last[Repeat{point, repeat}] }}
+	if err := k.noteForgotten(stored); err != nil {
+		return choice, err
+	}
+	if !again {
+		return choice, nil
+	}
+	list, err := k.outdated(stored)
+	if err != nil {
+		return choice, err
+	}
+	choice.Outdated = map[rundir.Folder]bool{}
+	for _, o := range list {
+		choice.Outdated[o.Run] = true
+		delete(stored.Done, Repeat{o.Point, o.Repeat})
+	}
+	return choice, nil
+}
+
+// noteForgotten says which of the plan's runs are measured again because their results
+// are forgotten.
+func (k *Work) noteForgotten(stored Results) error {
+	if len(stored.Forgotten) == 0 {
+		return nil
+	}
+	attempts, err := launcher.Attempts(k.Folder)
+	if err != nil {
+		return err
+	}
+	there := map[Repeat]bool{}
+	for _, a := range attempts {
+		there[Repeat{a.Point.ID, a.Point.Repeat}] = true
+	}
+	n := 0
+	for _, p := range k.Plan.Points {
+		if at := (Repeat{p.Point.ID, p.Point.Repeat}); stored.Forgotten[at] && !stored.Done[at] && !there[at] {
+			n++
+		}
+	}
+	if n > 0 {
+		k.w.Note("measuring %s of %s again; `scalebench forget --restore %s` brings %s back instead",
+			number.Count(n, "forgotten run"), k.Study.Name, k.Study.Name, number.Them(n))
+	}
+	return nil
+}
+
+// outdated returns the study's results of other versions of the user's own files.
+func (k *Work) outdated(stored Results) ([]launcher.Outdated, error) {
+	attempts, err := launcher.Attempts(k.Folder)
+	if err != nil {
+		return nil, err
+	}
+	return versions(stored).Outdated(k.Plan, attempts), nil
+}
+
+func versions(stored Results) *launcher.Versions {
+	return &launcher.Versions{Stored: func(point string, repeat int) map[string]string { return stored.Made[Repeat{point, repeat}] }}
+}
+
+// NoteOutdated says which results are of other versions: they are not measured again
+// unless asked for, and are not results of what is there now.
+func (k *Work) NoteOutdated(ctx context.Context) error {
+	stored, err := k.w.Results(ctx, k.Study.Name, k.Folder)
+	if err != nil {
+		return err
+	}
+	list, err := k.outdated(stored)
+	if err != nil {
+		return err
+	}
+	for _, line := range outdatedLines(list) {
+		k.w.Note("%s; use --again to measure again", line)
+	}
+	return nil
+}
+
+// outdatedLines say how many results are of which other versions.
+func outdatedLines(list []launcher.Outdated) []string {
+	runs := map[string]int{}
+	var order []string
+	for _, o := range list {
+		var changes []string
+		for _, c := range o.Changes {
+			was, is := shortest(c.Was, c.Is)
+			changes = append(changes, fmt.Sprintf("%s (%s… → %s…)", c.File, was, is))
+		}
+		text := "another version of " + strings.Join(changes, " and of ")
+		if !slices.Contains(order, text) {
+			order = append(order, text)
+		}
+		runs[text]++
+	}
+	var lines []string
+	for _, text := range order {
+		lines = append(lines, fmt.Sprintf("%s from %s", number.Are(runs[text], "result"), text))
+	}
+	return lines
+}
+
+// shortest returns the first digits of two digests, as many as tell them apart.
+func shortest(a, b string) (string, string) {
+	n := 4
+	for n < min(len(a), len(b)) && a[:n] == b[:n] {
+		n++
+	}
+	return a[:min(n, len(a))], b[:min(n, len(b))]
+}
+
+// An Inventory is what already exists of a plan.
+type Inventory struct {
+	Good map[string]int      // point: how many of its repeats have a result
+	Why  map[string][]string // point: why the others have none, as in "2 failed"
+	Left map[string]int      // point: how many runs are to be made
+	// Over all points: those with a result for every repeat, and results of other
+	// versions, in words.
+	Whole    int
+	Make     *study.Plan // the runs to be made
+	Outdated []string
+}
+
+// Inventory looks for results in the run folders, and in the database for runs whose
+// folders were removed. It asks no scheduler: a run that has no recorded end is under way.
+func (k *Work) Inventory(ctx context.Context) (Inventory, error) {
+	in := Inventory{Good: map[string]int{}, Why: map[string][]string{}, Make: &study.Plan{Study: k.Study.Name}, Left: map[string]int{}}
+	attempts, err := launcher.Attempts(k.Folder)
+	if err != nil {
+		return in, err
+	}
+	stored, err := k.w.Results(ctx, k.Study.Name, k.Folder)
+	if err != nil {
+		k.w.Detail("not using the database: %v", err)
+	}
+	last := latest(attempts)
+	list := versions(stored).Outdated(k.Plan, attempts)
+	in.Outdated = outdatedLines(list)
+	others := map[Repeat]bool{}
+	for _, o := range list {
+		others[Repeat{o.Point, o.Repeat}] = true
+	}
+	reasons := map[string]map[string]int{}
+	for _, p := range k.Plan.Points {
+		id, at := p.Point.ID, Repeat{p.Point.ID, p.Point.Repeat}
+		why := last[at]
+		switch {
+		case others[at]:
+			in.Good[id]++
+			why = "of other versions"
+		case why == good || stored.Done[at]:
+			in.Good[id]++
+			continue
+		case why == "" && stored.Forgotten[at]:
+			why = "forgotten"
+		case why == "":
+			why = "not started"
+		}
+		if !others[at] && why != underway && why != unreadable {
+			in.Make.Points = append(in.Make.Points, p)
+			in.Left[id]++
+		}
+		if reasons[id] == nil {
+			reasons[id] = map[string]int{}
+		}
+		reasons[id][why]++
+	}
+	for _, n := range in.Good {
+		if n == k.Study.Runs() {
+			in.Whole++
+		}
+	}
+	for id, counts := range reasons {
+		for why, n := range counts {
+			in.Why[id] = append(in.Why[id], fmt.Sprintf("%d %s", n, why))
+		}
+		slices.Sort(in.Why[id])
+	}
+	return in, nil
+}
+
+const (
+	good       = "good"
+	underway   = "under way"
+	unreadable = "cannot be read"
+)
+
+// latest returns how the latest attempt at each repeat ended, or good if any attempt did.
+func latest(attempts []*launcher.Attempt) map[Repeat]string {
+	last := map[Repeat]string{}
+	for _, a := range attempts { // by number
+		at := Repeat{a.Point.ID, a.Point.Repeat}
+		switch {
+		case last[at] == good:
+		case a.Unreadable != nil:
+			last[at] = unreadable
+		case a.Verdict == nil:
+			last[at] = underway
+		case a.Verdict.Status.Good():
+			last[at] = good
+		default:
+			last[at] = strings.ReplaceAll(string(a.Verdict.Status), "_", " ")
+		}
+	}
+	return last
+}
+
+// Summary returns the inventory in words: "8 points: 8 have results, 0 to run".
+func (in Inventory) Summary(points int) string {
+	verb := "have"
+	if in.Whole == 1 {
+		verb = "has"
+	}
+	return fmt.Sprintf("%s: %d %s results, %d to run", number.Count(points, "point"), in.Whole, verb, len(in.Left))
+}

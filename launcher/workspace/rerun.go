@@ -1,0 +1,132 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// Rerun says what to do for more good runs of a study, by how far its runs have got.
+// Commands that start runs take the study's file, which the database knows if arg is the
+// study's name.
+func (w *Workspace) Rerun(ctx context.Context, db *store.Store, arg, name string) string {
+	file := arg
+	if file == name {
+		file += ".toml"
+		switch known, err := db.Study(ctx, name); {
+		case err == nil && known.Imported():
+			return "Its runs were imported: `scalebench import` adds more"
+		case err == nil && known.File != "":
+			file = Near(known.File)
+		}
+	}
+	folder, err := w.Find(ctx, arg)
+	if err != nil {
+		return next(name, Word(file), launcher.Progress{})
+	}
+	plan, err := launcher.ReadPlan(folder)
+	if err != nil {
+		return next(name, Word(file), launcher.Progress{})
+	}
+	attempts, err := launcher.Attempts(folder)
+	if err != nil {
+		return next(name, Word(file), launcher.Progress{})
+	}
+	return next(name, asUsed(file, plan), launcher.ProgressOf(plan, attempts))
+}
+
+// UsedOf returns a study's file as words of a command, with the site file that the study
+// was last used with unless the study itself names it. A study that is given by its name
+// keeps its site file anyway.
+func (w *Workspace) UsedOf(ctx context.Context, arg, file string) string {
+	if filepath.Ext(file) != ".toml" {
+		return Word(file)
+	}
+	if folder, err := w.Find(ctx, arg); err == nil {
+		if plan, err := launcher.ReadPlan(folder); err == nil {
+			return asUsed(file, plan)
+		}
+	}
+	return Word(file)
+}
+
+func asUsed(file string, plan *study.Plan) string {
+	words := Word(file)
+	if plan.SiteFile == "" {
+		return words
+	}
+	if st, err := study.Load(file, framework.ForStudy()); err == nil {
+		if site, err := filepath.Abs(st.Site); err == nil && st.Site != "" && site == plan.SiteFile {
+			return words
+		}
+	}
+	return words + " --site " + Word(Near(plan.SiteFile))
+}
+
+// next says what to do about a study's runs that have got this far.
+func next(name, file string, p launcher.Progress) string {
+	var todo []string
+	if p.Underway > 0 {
+		todo = append(todo, fmt.Sprintf("%s waiting or running, see `scalebench status %s`", number.Are(p.Underway, "run"), name))
+	}
+	if p.Ended > 0 {
+		todo = append(todo, fmt.Sprintf("`scalebench retry %s` submits %s again (`scalebench status %s` says why)", name, failedRuns(p.Ended, p.Cancelled), name))
+	}
+	if p.EndedHere > 0 {
+		todo = append(todo, fmt.Sprintf("`scalebench run %s` repeats %s (`scalebench status %s` says why)", file, failedRuns(p.EndedHere, 0), name))
+	}
+	switch {
+	case p == launcher.Progress{}:
+		todo = append(todo, fmt.Sprintf("run it with `scalebench run %s` or `scalebench submit %s`", file, file))
+	case p.Unbegun == 1:
+		todo = append(todo, fmt.Sprintf("`scalebench run %s` or `scalebench submit %s` starts the run that has not started", file, file))
+	case p.Unbegun > 1:
+		todo = append(todo, fmt.Sprintf("`scalebench run %s` or `scalebench submit %s` starts the %d runs that have not started", file, file, p.Unbegun))
+	}
+	text := strings.Join(append(todo, fmt.Sprintf("then `scalebench collect %s`", name)), "; ")
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// failedRuns returns "the failed run", "the 3 cancelled runs" and the like.
+func failedRuns(ended, cancelled int) string {
+	how := "failed"
+	switch {
+	case cancelled == ended:
+		how = "cancelled"
+	case cancelled > 0:
+		return fmt.Sprintf("the %d runs that failed or were cancelled", ended)
+	}
+	if ended == 1 {
+		return "the " + how + " run"
+	}
+	return fmt.Sprintf("the %d %s runs", ended, how)
+}
+
+// Near returns a path as it is typed in this folder.
+func Near(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if below, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(below) {
+		return below
+	}
+	return path
+}
+
+// Word quotes a text as one word of a shell.
+func Word(text string) string {
+	if quoted, err := slurm.Quote(text); err == nil {
+		return quoted
+	}
+	return text // it has a NUL, which no study file or path has
+}
