@@ -83,8 +83,13 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	if !o.unchecked {
+		if err := w.CheckFiles(choice); err != nil {
+			return err
+		}
+	}
 	choice.Cancelled = true // also cancelled jobs: this command shows its runs
-	if err := w.Begin(ctx, choice, o.unchecked); err != nil {
+	if err := w.Begin(ctx); err != nil {
 		return err
 	}
 	watch := newWatch(s, "runs", "The same command repeats what failed.")

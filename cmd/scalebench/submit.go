@@ -95,11 +95,16 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 
 // submit begins what the choice says as jobs, and watches them if asked to.
 func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.Choice, o submitOptions) error {
+	if !o.unchecked {
+		if err := w.CheckFiles(choice); err != nil {
+			return err
+		}
+	}
 	backend, err := w.Scheduler(ctx)
 	if err != nil {
 		return err
 	}
-	if err := w.Begin(ctx, choice, o.unchecked); err != nil {
+	if err := w.Begin(ctx); err != nil {
 		return err
 	}
 	var submitted []*launcher.Attempt

@@ -88,13 +88,8 @@ func (k *Work) Local(ctx context.Context, name string, nodes *launcher.Allocatio
 }
 
 // Begin makes the work's folder the home of its runs, and records what the study is from
-// now on. Unless unchecked is set, it first refuses runs whose files this host lacks.
-func (k *Work) Begin(ctx context.Context, choice launcher.Choice, unchecked bool) error {
-	if !unchecked {
-		if err := k.checkFiles(choice); err != nil {
-			return err
-		}
-	}
+// now on.
+func (k *Work) Begin(ctx context.Context) error {
 	k.w.Hold()
 	if err := k.w.Claim(ctx, k.Study, k.Plan, k.Folder); err != nil {
 		return err
@@ -119,9 +114,9 @@ func (k *Work) freeze() error {
 	return launcher.Freeze(k.Folder, &plan, st, k.Site)
 }
 
-// checkFiles refuses chosen runs that name files which this host lacks. It starts no
+// CheckFiles refuses chosen runs that name files which this host lacks. It starts no
 // interpreter and asks no cluster: Check does.
-func (k *Work) checkFiles(choice launcher.Choice) error {
+func (k *Work) CheckFiles(choice launcher.Choice) error {
 	attempts, err := launcher.Attempts(k.Folder)
 	if err != nil {
 		return err
