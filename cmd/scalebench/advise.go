@@ -116,11 +116,10 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 func (o *adviseOptions) limitFlags() []cli.Flag {
 	var list []cli.Flag
 	for _, word := range measure.Percentiles() {
-		m, _ := measure.Percentile(word)
 		to := new(time.Duration)
 		o.limits[word] = to
 		list = append(list, &cli.DurationFlag{Name: limitFlag(word), Destination: to, DefaultText: "the study's limit",
-			Usage: "with --rate: " + m.Title + " within `TIME`"})
+			Usage: "with --rate: this percentile within `TIME`"})
 	}
 	return list
 }

@@ -97,7 +97,7 @@ func reference(b *strings.Builder, c *cli.Command, listed map[string]string) {
 		return
 	}
 	usage := strings.TrimPrefix(c.UsageText, appName+" ")
-	fmt.Fprintf(b, "\n## %s\n\n```\n%s %s\n```\n\n%s.", strings.TrimSuffix(usage, " [OPTIONS]"), appName, usage, upperFirst(c.Usage))
+	fmt.Fprintf(b, "\n## %s\n\n%s.", strings.TrimSuffix(usage, " [OPTIONS]"), upperFirst(c.Usage))
 	if text := strings.TrimSpace(strings.NewReplacer(overrideHelp, "", typedHelp, "").Replace(c.Description)); text != "" {
 		fmt.Fprintf(b, "\n\n```\n%s\n```", text)
 	}
@@ -125,15 +125,29 @@ func reference(b *strings.Builder, c *cli.Command, listed map[string]string) {
 	}
 }
 
+// optionTable has a row for each text: options that share one are in the same row.
 func optionTable(flags []cli.Flag) string {
 	var b strings.Builder
 	b.WriteString("| option | |\n|---|---|\n")
-	for _, f := range flags {
-		line := strings.TrimPrefix(f.String(), "\t")
-		names, text, _ := strings.Cut(line, "\t")
-		fmt.Fprintf(&b, "| `%s` | %s |\n", names, strings.NewReplacer("|", `\|`, "<", `\<`, "\n", " ", "*", `\*`).Replace(strings.TrimSpace(text)))
+	for i := 0; i < len(flags); {
+		names, text := optionRow(flags[i])
+		for i++; i < len(flags); i++ {
+			more, same := optionRow(flags[i])
+			if same != text {
+				break
+			}
+			names += ", " + more
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", names, text)
 	}
 	return b.String()
+}
+
+// optionRow returns an option's names and its text.
+func optionRow(f cli.Flag) (names, text string) {
+	names, text, _ = strings.Cut(strings.TrimPrefix(f.String(), "\t"), "\t")
+	names, _, _ = strings.Cut(names, " [ ") // the repetition of an option that may be repeated
+	return "`" + names + "`", strings.NewReplacer("|", `\|`, "<", `\<`, "\n", " ", "*", `\*`).Replace(strings.TrimSpace(text))
 }
 
 // docs/reference/json.md names every key of what scaling, advise and predict print.
