@@ -32,7 +32,7 @@ func doctorCommand(s *session) *cli.Command {
 	var o doctorOptions
 	return &cli.Command{
 		Name:      "doctor",
-		Usage:     "try out this machine and a cluster before measuring on them",
+		Usage:     "check this machine and a cluster before measuring on them",
 		ArgsUsage: "[STUDY]",
 		Description: "It checks this host. With Slurm it also checks the partitions of the site file, asks\n" +
 			"whether Slurm would accept the smallest and the largest point of STUDY, and submits\n" +

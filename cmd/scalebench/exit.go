@@ -35,7 +35,7 @@ const exitHelp = `Exit codes:
 3    some runs failed or cannot be read, some of doctor's checks failed, or compare
      found B worse; everything else was done
 4    the scheduler cannot be reached
-5    advise found no answer: the runs do not decide, or nothing does what was asked
+5    advise found no answer: the runs cannot decide, or no choice meets the limits
 130  interrupted; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT`
 
 // usageError is a command line, study or site file that cannot be carried out

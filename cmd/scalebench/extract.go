@@ -171,7 +171,7 @@ func extractCommand(s *session) *cli.Command {
 	var o extractOptions
 	return &cli.Command{
 		Name:      "extract",
-		Usage:     "read figures from another program's log",
+		Usage:     "read figures from another program's log, without storing them",
 		ArgsUsage: "LOG",
 		Description: "--from gives the format, or --study a study with extractors and [[extract]]\n" +
 			"patterns. With --dry-run it prints a table of the figures found, with unit, line and\n" +

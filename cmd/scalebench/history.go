@@ -25,7 +25,7 @@ func historyCommand(s *session) *cli.Command {
 	var o historyOptions
 	return &cli.Command{
 		Name:      "history",
-		Usage:     "print a figure over time, and where it changed",
+		Usage:     "print a measure over time, and where it changed",
 		ArgsUsage: "[STUDY]",
 		Description: "Each line is a period in which a point's good runs did not change: its first run,\n" +
 			"the median and quartiles of its runs, and what changed before it. Changes are looked\n" +

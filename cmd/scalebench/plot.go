@@ -25,7 +25,7 @@ func plotCommand(s *session) *cli.Command {
 	var o plotOptions
 	return &cli.Command{
 		Name:      "plot",
-		Usage:     "draw " + strings.Join(figure.Names(), ", ") + ", or any measure",
+		Usage:     "draw a figure, such as speedup or cost, or any measure",
 		ArgsUsage: "FIGURE STUDY",
 		Description: "STUDY is a study's name or the path of its file; for utilisation, a run as for show.\n" +
 			"FIGURE is one of\n" +

@@ -75,7 +75,7 @@ func (s *session) flags() []cli.Flag {
 		&cli.StringFlag{Name: "format", Category: category, Destination: &s.format, Value: table.FormatTable, DefaultText: table.FormatTable,
 			Usage: "print tables as `FORMAT`: " + strings.Join(table.Formats, ", ")},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: category, Destination: &s.verbose, DisableDefaultText: true,
-			Usage: "say more about what is being done"},
+			Usage: "print more: all rows, warnings and progress"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Category: category, Destination: &s.quiet, DisableDefaultText: true,
 			Usage: "errors only: no progress, notes or warnings"},
 	}

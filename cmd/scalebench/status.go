@@ -13,7 +13,7 @@ func statusCommand(s *session) *cli.Command {
 	var where string
 	return &cli.Command{
 		Name:      "status",
-		Usage:     "show how far every run has got",
+		Usage:     "show the state and progress of runs",
 		ArgsUsage: "[STUDY]",
 		Description: "State and reason come from the scheduler, progress from the runs' own events. The\n" +
 			"throughput so far is rank 0's rate over its last steps times the number of workers:\n" +

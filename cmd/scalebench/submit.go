@@ -49,7 +49,7 @@ func submitCommand(s *session) *cli.Command {
 	var command commandOptions
 	return &cli.Command{
 		Name:      "submit",
-		Usage:     "submit a study to Slurm: every run that has no good result yet",
+		Usage:     "submit the runs of a study that have no good result yet to Slurm",
 		ArgsUsage: studyOrCommand,
 		Description: "STUDY is the study's file or, once it was submitted or run, its name: the study is\n" +
 			"then as it was the last time.\n" +

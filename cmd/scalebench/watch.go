@@ -31,7 +31,7 @@ func watchCommand(s *session) *cli.Command {
 	var where string
 	return &cli.Command{
 		Name:      "watch",
-		Usage:     "show a live table of how far every run has got",
+		Usage:     "show the state and progress of runs, live",
 		ArgsUsage: "[STUDY]",
 		Description: "On a terminal the table is redrawn in place; q quits. Elsewhere the command prints a\n" +
 			"line for each change, and ends when no run waits or runs. Slurm is queried once\n" +
