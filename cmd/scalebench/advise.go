@@ -251,6 +251,9 @@ func (v *adviser) advise(ctx context.Context, s *session, a *analysis, arg strin
 		if v.tariff != nil {
 			wish.Cost = v.tariff.Like(c, a.Observations)
 		}
+		if d := a.design; d != nil {
+			wish.Confidence, wish.Sure = d.Confidence, d.Confidence
+		}
 		one, err := advice.Advise(c, a.Observations, wish)
 		if err != nil {
 			return nil, err

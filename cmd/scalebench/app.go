@@ -37,6 +37,7 @@ func commands(s *session) []*cli.Command {
 		showCommand(s),
 		scalingCommand(s),
 		adviseCommand(s),
+		decideCommand(s),
 		predictCommand(s),
 		costCommand(s),
 		compareCommand(s),

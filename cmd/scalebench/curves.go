@@ -18,6 +18,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/exchange"
 	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
+	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -30,10 +31,11 @@ type curveOptions struct {
 	shown   func(measure.Measure) bool
 	base    string // a place on the axis; "": the smallest of each series
 	mix     bool
-	axis    string          // a parameter or coordinate; "": the measure's own
-	where   string          // SQL condition
-	points  map[string]bool // by identity: only their runs; nil: all
-	edited  bool            // also points that the study file does not have
+	axis    string             // a parameter or coordinate; "": the measure's own
+	where   string             // SQL condition
+	points  map[string]bool    // by identity: only their runs; nil: all
+	edited  bool               // also points that the study file does not have
+	design  *sequential.Design // the study is looked at while it grows; nil: it is not
 	series  cli.StringSlice
 
 	// prices is the site file for a measure that is made of prices; nil: the command
@@ -93,6 +95,9 @@ func mixFlag(mix *bool) cli.Flag {
 // question is what the options ask of the runs.
 func (o *curveOptions) question() (q inquiry.Question, err error) {
 	q = inquiry.Question{Measure: o.measure, Axis: o.axis, Picture: o.picture, Along: o.along, Base: o.base, Mix: o.mix, Shown: o.shown}
+	if o.design != nil {
+		q.Confidence, q.FewRuns = o.design.Confidence, true
+	}
 	if names := o.series.Value(); len(names) > 0 {
 		q.Series = names
 	}
@@ -132,8 +137,9 @@ func unanswered(err error) error {
 // analysis is the answer to a question, with what this command line says of it.
 type analysis struct {
 	*inquiry.Answer
-	study  string // its name
-	noBase error  // some series have no base, and what to run; nil
+	study  string             // its name
+	design *sequential.Design // as in curveOptions
+	noBase error              // some series have no base, and what to run; nil
 	// answered reports whether the answer that was printed has the decisive warnings.
 	answered bool
 }
@@ -146,15 +152,19 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	if err != nil {
 		return nil, err
 	}
-	question, err := o.question()
-	if err != nil {
-		return nil, err
-	}
 	db, err := s.openStore()
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
+	told, err := o.designed(ctx, db, name)
+	if err != nil {
+		return nil, err
+	}
+	question, err := o.question()
+	if err != nil {
+		return nil, err
+	}
 	spareMemory()
 	filter := store.Filter{Study: name, Where: o.where, Planned: !o.edited && o.points == nil}
 	obs, warnings, err := db.Select(ctx, filter)
@@ -211,7 +221,8 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		}
 		exchange.Predict(answer.Curves, answer.Observations, benchmarks)
 	}
-	a := &analysis{Answer: answer, study: name}
+	answer.Warnings = append(answer.Warnings, told...)
+	a := &analysis{Answer: answer, study: name, design: o.design}
 	if answer.NoBase != nil {
 		a.noBase = &usageError{err: answer.NoBase, hint: a.basing(s.workspace().Rerun(ctx, db, o.study, name))}
 	}

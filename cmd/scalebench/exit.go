@@ -24,7 +24,7 @@ const (
 	exitUsage       = 2
 	exitRunsFailed  = 3 // or cannot be read, or checks failed, or compare found what it was to fail at
 	exitScheduler   = 4
-	exitUndecided   = 5   // advise has no answer
+	exitUndecided   = 5   // advise has no answer, or a study is not decided
 	exitInterrupted = 130 // as shells report a program that SIGINT ended; 143: SIGTERM; 129: SIGHUP; 131: SIGQUIT
 )
 
@@ -35,7 +35,8 @@ const exitHelp = `Exit codes:
 3    some runs failed or cannot be read, some of doctor's checks failed, or compare
      found B worse; everything else was done
 4    the scheduler cannot be reached
-5    advise found no answer: the runs cannot decide, or no choice meets the limits
+5    advise found no answer, or a study is not decided: the runs cannot decide, or no
+     choice meets the limits
 130  interrupted; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT`
 
 // usageError is a command line, study or site file that cannot be carried out
@@ -87,6 +88,14 @@ func (e *worseError) Unwrap() error { return e.err }
 
 // errUndecided says that advise has printed why it has no answer.
 var errUndecided = errors.New("nothing can be recommended; the answer says why")
+
+// openError says that a study is not decided, and why nothing more is measured.
+type openError struct{ why string }
+
+func (e *openError) Error() string { return "not decided: " + e.why }
+
+// Is makes the exit code that of advise without an answer.
+func (e *openError) Is(target error) bool { return target == errUndecided }
 
 // schedulerError says that the scheduler did not answer. What it refused in
 // words is a usageError instead: trying again will not help.

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/backend/local"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/workspace"
@@ -28,6 +29,7 @@ type runOptions struct {
 	local         bool
 	again         bool
 	unchecked     bool
+	until         untilOptions
 }
 
 func runCommand(s *session) *cli.Command {
@@ -51,10 +53,10 @@ func runCommand(s *session) *cli.Command {
 			siteFlag(&o.site), againFlag(&o.again), uncheckedFlag(&o.unchecked),
 			&cli.BoolFlag{Name: "local", DisableDefaultText: true, Usage: "run processes on this machine, even within an allocation", Destination: &o.local},
 			&cli.BoolFlag{Name: "oversubscribe", DisableDefaultText: true, Usage: "run points even if they have more workers than CPUs", Destination: &o.oversubscribe},
-		}, command.flags()...),
+		}, append(o.until.flags(), command.flags()...)...),
 		Action: func(c *cli.Context) error {
 			var err error
-			if o.asked, err = command.asked(o.site, c.Args().Slice()); err != nil {
+			if o.asked, err = o.until.asked(c, &command, o.site); err != nil {
 				return err
 			}
 			return runRun(c.Context, s, o)
@@ -89,39 +91,18 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		}
 	}
 	choice.Cancelled = true // also cancelled jobs: this command shows its runs
+	if o.until.on {
+		return s.runUntilDecided(ctx, w, backend, choice, o.until)
+	}
 	if err := w.Begin(ctx); err != nil {
 		return err
 	}
-	watch := newWatch(s, "runs", "The same command repeats what failed.")
-	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.Folder, Choice: choice,
-		Interval: 500 * time.Millisecond, Patience: sharedfs.LeasePatience, Watch: true,
-		Found: watch.found, Observe: watch.observe, Warn: watch.warn})
-	watch.bar.stop()
-	if len(left.Underway) > 0 {
-		s.note("stopping the current run")
-		backend.End()
-	}
-	backend.Wait()
-	err = explainDrive(err)
+	watch, err := s.drive(ctx, w, backend, choice)
 	if err == nil {
 		err = w.NoteOutdated(ctx)
 	}
 	if err == nil && watch.total == 0 {
-		elsewhere := ""
-		attempts, _ := launcher.Attempts(w.Folder) // collecting them says what is wrong
-		if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Verdict == nil && a.Unreadable == nil }) {
-			elsewhere = " or are under way elsewhere"
-		}
-		if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Unreadable != nil }) {
-			elsewhere += " or cannot be read"
-		}
-		result := "a good result"
-		if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool {
-			return a.Verdict != nil && a.Verdict.Status == metrics.OutOfMemory && a.Point.ExhaustionTells()
-		}) {
-			result += ", or its point ran out of memory, which is one"
-		}
-		s.note("every run of %s has %s%s; nothing to run", w.Study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
+		s.tellNothingToRun(w)
 	}
 	// What was measured until an interrupt is kept as well.
 	if collected := s.collect(context.WithoutCancel(ctx), w.Folder); err == nil {
@@ -133,6 +114,40 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		}
 	}
 	return errors.Join(err, watch.verdictBeside(err))
+}
+
+// tellNothingToRun says why the command made no run.
+func (s *session) tellNothingToRun(w *workspace.Work) {
+	elsewhere := ""
+	attempts, _ := launcher.Attempts(w.Folder) // collecting them says what is wrong
+	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Verdict == nil && a.Unreadable == nil }) {
+		elsewhere = " or are under way elsewhere"
+	}
+	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Unreadable != nil }) {
+		elsewhere += " or cannot be read"
+	}
+	result := "a good result"
+	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool {
+		return a.Verdict != nil && a.Verdict.Status == metrics.OutOfMemory && a.Point.ExhaustionTells()
+	}) {
+		result += ", or its point ran out of memory, which is one"
+	}
+	s.note("every run of %s has %s%s; nothing to run", w.Study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
+}
+
+// drive makes the runs of a choice, one at a time.
+func (s *session) drive(ctx context.Context, w *workspace.Work, backend *local.Backend, choice launcher.Choice) (*watch, error) {
+	watch := newWatch(s, "runs", "The same command repeats what failed.")
+	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.Folder, Choice: choice,
+		Interval: 500 * time.Millisecond, Patience: sharedfs.LeasePatience, Watch: true,
+		Found: watch.found, Observe: watch.observe, Warn: watch.warn})
+	watch.bar.stop()
+	if len(left.Underway) > 0 {
+		s.note("stopping the current run")
+		backend.End()
+	}
+	backend.Wait()
+	return watch, explainDrive(err)
 }
 
 // watch shows runs on their way: the bar, and a line for each that has ended.

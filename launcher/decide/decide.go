@@ -12,6 +12,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
@@ -145,7 +146,8 @@ func (s *Study) plan(target map[string]int, done map[Run]bool) *study.Plan {
 	return &plan
 }
 
-// measure makes the runs of a plan and notes those that failed. ended is false where some are
+// measure makes the runs of a plan and notes those that failed: all of a point, if none of its runs
+// in the batch is good. ended is false where some are
 // still under way.
 func (s *Study) measure(ctx context.Context, plan *study.Plan) (ended bool, err error) {
 	if err := s.Measure(ctx, plan); err != nil || s.Once {
@@ -158,9 +160,15 @@ func (s *Study) measure(ctx context.Context, plan *study.Plan) (ended bool, err 
 	if err != nil {
 		return false, err
 	}
+	good := map[string]bool{} // points with a good run in this batch
 	for _, p := range plan.Points {
-		if r := (Run{p.Point.ID, p.Point.Repeat}); !done[r] {
-			s.Failed[r] = true
+		r := Run{p.Point.ID, p.Point.Repeat}
+		good[r.Point] = good[r.Point] || done[r]
+		s.Failed[r] = !done[r]
+	}
+	for _, p := range s.Plan.Points { // other repeats of what only failed would fail, too
+		if was, tried := good[p.Point.ID]; tried && !was {
+			s.Failed[Run{p.Point.ID, p.Point.Repeat}] = true
 		}
 	}
 	return true, nil
@@ -224,6 +232,10 @@ func (s *Study) outcome(views []View, done map[Run]bool) *ahead {
 		o.Decided = false
 		b, unaffordable := v.question.Next(v.Look, left)
 		switch {
+		case v.Advice != nil && len(v.Advice.Candidates) == 0:
+			v.Stopped = "the results: no run says how fast it was"
+		case len(v.Open) == 0:
+			v.Stopped = "failures: a count that may change the answer has no further run to make"
 		case unaffordable:
 			v.Stopped = fmt.Sprintf("max_node_hours: the next runs take more than the %.3g node-hours left", left)
 		case b == nil:
@@ -243,7 +255,7 @@ func (s *Study) outcome(views []View, done map[Run]bool) *ahead {
 	}
 	if len(s.plan(target, done).Points) == 0 {
 		if !o.Decided && o.Stopped == "" {
-			o.Stopped = "runs failed: the points that may change the answer have no further run to make"
+			o.Stopped = "failures: the points that may change the answer have no further run to make"
 		}
 		return o
 	}
@@ -281,3 +293,45 @@ func (o *ahead) batch() string {
 
 // counts lists the counts of a target.
 func counts(target map[int]int) []int { return slices.Sorted(maps.Keys(target)) }
+
+// Forecast is the plan of looks in words, before the first run: what each is expected to tell,
+// and the most that it costs. Scatter is the relative standard deviation of earlier runs; 0:
+// there are none.
+func (s *Study) Forecast(scatter float64) []string {
+	var hours []float64
+	seen := map[string]bool{}
+	var points []int
+	for _, p := range s.Plan.Points {
+		if !seen[p.Point.ID] {
+			seen[p.Point.ID] = true
+			points = append(points, len(hours))
+			hours = append(hours, p.NodeHours())
+		}
+	}
+	from := "as earlier runs scatter"
+	if scatter == 0 {
+		scatter, from = sequential.Assumed, "if runs scatter by "+number.ExactPercent(sequential.Assumed)
+	}
+	list := []string{fmt.Sprintf("plan of looks: up to %s of each of %s; an interval at each look has %s, so that all together hold with %s",
+		number.Count(s.most(), "run"), number.Count(len(points), "point"), number.ExactPercent(s.Design.Confidence), number.ExactPercent(sequential.Level))}
+	for _, f := range s.Design.Forecast(points, func(i int) float64 { return hours[i] }, scatter) {
+		tells := "no interval yet; what is far behind is left out from here on"
+		if f.Half > 0 {
+			tells = fmt.Sprintf("ratios to about ±%.1f %% %s", 100*f.Half, from)
+		}
+		list = append(list, fmt.Sprintf("  %s of each: %s; at most %s", number.Count(f.Repeats, "run"), tells, s.atMost(f)))
+	}
+	return list
+}
+
+// atMost is what the runs up to a look may cost, by their time limits.
+func (s *Study) atMost(f sequential.Forecast) string {
+	text := number.Count(f.Runs, "run")
+	if f.Hours > 0 {
+		text += ", " + number.Significant(f.Hours) + " node-hours by their time limits"
+	}
+	if s.NodeHours > 0 && f.Hours > s.NodeHours {
+		text += fmt.Sprintf(", of which max_node_hours allows %s", number.Significant(s.NodeHours))
+	}
+	return text
+}

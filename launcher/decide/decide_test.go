@@ -186,13 +186,12 @@ func TestRunWithFailures(t *testing.T) {
 		t.Errorf("%+v, %d runs, batches %v", o, len(l.order), l.batch)
 	}
 	l = newLab(clearSpeeds())
-	for r := 1; r <= 4; r++ {
+	for r := 3; r <= 12; r++ {
 		l.fails[Run{"w4", r}] = true
 	}
-	l.fails[Run{"w2", 2}], l.fails[Run{"w2", 3}], l.fails[Run{"w2", 4}] = true, true, true
-	o := run(t, l.study(t, folder(t), 4))
-	if o.Decided || !strings.HasPrefix(o.Stopped, "runs failed") {
-		t.Errorf("%+v", o)
+	o := run(t, l.study(t, folder(t), 12))
+	if o.Decided || !strings.HasPrefix(o.Stopped, "failures") || !slices.Equal(l.batch, []int{6, 4}) {
+		t.Errorf("%+v, batches %v", o, l.batch)
 	}
 }
 

@@ -169,7 +169,7 @@ func (v *View) ahead() string {
 	}
 	text := fmt.Sprintf("%s of %s workers", number.Count(v.Batch.Runs, "more run"), strings.Join(list, ", "))
 	if v.Batch.Hours > 0 {
-		text += fmt.Sprintf(", %s node-hours", number.Significant(v.Batch.Hours))
+		text += ", " + nodeTime(v.Batch.Hours)
 	}
 	if c := v.Batch.Chance; c != nil {
 		text += ", " + advice.Likely(*c) + " likely to decide"
@@ -199,7 +199,15 @@ func (v *View) Sentence() string {
 	}
 	text += " Stopped by " + v.Stopped + "."
 	if runs, hours, ok := v.question.Probable(v.Look); ok {
-		text += fmt.Sprintf(" %s, %s node-hours, would probably decide.", number.Count(runs, "more run"), number.Significant(hours))
+		text += fmt.Sprintf(" %s, %s, would probably decide.", number.Count(runs, "more run"), nodeTime(hours))
 	}
 	return text
+}
+
+// nodeTime writes node-hours, short ones in seconds.
+func nodeTime(hours float64) string {
+	if hours < 0.01 {
+		return number.Significant(3600*hours) + " node-seconds"
+	}
+	return number.Significant(hours) + " node-hours"
 }

@@ -5,6 +5,7 @@ package sequential
 
 import (
 	"fmt"
+	"math"
 	"sort"
 
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
@@ -17,6 +18,8 @@ const (
 	First = 2
 	// batch is the number of runs of a count from one look to the next.
 	batch = 2
+	// grid divides the levels that a design may have.
+	grid = 10000
 	// Most is the usual limit of the runs of each count.
 	Most = 12
 )
@@ -42,13 +45,11 @@ func NewDesign(most int) (Design, error) {
 		d.Looks = append(d.Looks, n)
 	}
 	d.Looks = append(d.Looks, most)
-	// The level attained changes in steps, at most as many as there are ranks: a grid of
-	// 1/2000 finds each of them.
-	const grid = 2000
-	i := sort.Search(grid, func(i int) bool {
-		return misses(d.Looks, Level+(1-Level)*float64(i)/grid) <= 1-Level
-	})
-	d.Confidence = Level + (1-Level)*float64(i)/grid
+	// The level attained changes in steps, at most as many as there are ranks: a grid of 0.01 %
+	// finds a level close to each of them.
+	at := func(i int) float64 { return math.Round((Level+float64(i)/grid)*grid) / grid }
+	widest := int(math.Round((1 - Level) * grid))
+	d.Confidence = at(sort.Search(widest, func(i int) bool { return misses(d.Looks, at(i)) <= 1-Level }))
 	return d, nil
 }
 

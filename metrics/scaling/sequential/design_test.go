@@ -39,8 +39,8 @@ func TestNewDesign(t *testing.T) {
 		if d.Confidence < Level || misses(d.Looks, d.Confidence) > 1-Level {
 			t.Errorf("%d: %g at each look misses %g", test.most, d.Confidence, misses(d.Looks, d.Confidence))
 		}
-		// A level of 1/2000 less is not enough, or is below the level of one look.
-		if less := d.Confidence - (1-Level)/2000; less >= Level && misses(d.Looks, less) <= 1-Level {
+		// A level of 0.01 % less is not enough, or is below the level of one look.
+		if less := d.Confidence - 0.0001; less >= Level && misses(d.Looks, less) <= 1-Level {
 			t.Errorf("%d: %g would do, too", test.most, less)
 		}
 	}

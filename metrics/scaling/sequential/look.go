@@ -22,7 +22,8 @@ type Look struct {
 	Counts  []int          // that may be measured again, ascending
 	Runs    map[int]int    // good ones, by workers
 	Decided bool           // more runs cannot change the answer, at the design's level
-	// Open are the counts whose runs may change the answer, the answer among them; ascending.
+	// Open are the counts whose runs may change the answer, the answer among them; ascending. Of an
+	// undecided question without any, no run can decide it.
 	Open []int
 }
 
@@ -93,9 +94,12 @@ func (l *Look) open(a *advice.Advice, unlikely float64) {
 			}
 		}
 	}
-	open = slices.DeleteFunc(open, func(n int) bool { return !slices.Contains(l.Counts, n) })
 	if len(open) == 0 || len(open) == 1 && !a.Limited() { // a doubt about all of them
-		open = slices.Clone(l.Counts)
+		open = append(open, l.Counts...)
+	}
+	open = slices.DeleteFunc(open, func(n int) bool { return !slices.Contains(l.Counts, n) })
+	if len(a.Candidates) == 0 || len(open) < 2 && !a.Limited() {
+		return // nothing to compare: more runs do not help
 	}
 	slices.Sort(open)
 	l.Open = slices.Compact(open)

@@ -184,7 +184,7 @@ func TestTruthOfDecidedStudies(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("looks at %v runs, each at %.4f", design.Looks, design.Confidence)
-	var all tally
+	var all, allSix, allStudent tally
 	for k, f := range families {
 		r := rand.New(rand.NewPCG(uint64(k), 40))
 		var ours, six, student tally
@@ -205,11 +205,15 @@ func TestTruthOfDecidedStudies(t *testing.T) {
 		six.log(t, f.name, "six runs")
 		student.log(t, f.name, "Student")
 		all.add(&ours)
+		allSix.add(&six)
+		allStudent.add(&student)
 		if !testing.Short() {
 			ours.judge(t, f.name, 0.65)
 		}
 	}
 	all.log(t, "all", "until")
+	allSix.log(t, "all", "six runs")
+	allStudent.log(t, "all", "Student")
 	all.judge(t, "all", 0.6)
 }
 

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/backend/local"
+	"github.com/scalebench/scalebench/launcher/decide"
+	"github.com/scalebench/scalebench/launcher/listing"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/sequential"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// untilOptions are of a study that is measured until its question is decided.
+type untilOptions struct {
+	on        bool
+	most      int
+	nodeHours float64
+	by        cli.Timestamp
+	wish      adviseOptions // the question
+}
+
+const untilCategory = "With --until-decided"
+
+// flags are those of the commands that measure.
+func (o *untilOptions) flags() []cli.Flag {
+	return append([]cli.Flag{
+		&cli.BoolFlag{Name: "until-decided", Destination: &o.on, DisableDefaultText: true, Usage: "look at the results again and again, and measure only what may still change the answer of advise"},
+		&cli.Float64Flag{Name: "max-node-hours", Category: untilCategory, Destination: &o.nodeHours, DefaultText: "no limit", Usage: "stop before the study's runs take more than `N` node-hours"},
+		&cli.TimestampFlag{Name: "stop-by", Category: untilCategory, Destination: &o.by, Layout: "2006-01-02T15:04", Timezone: time.Local, DefaultText: "no limit", Usage: "begin no batch after `TIME`, such as 2026-12-24T18:00"},
+	}, o.questionFlags(untilCategory)...)
+}
+
+// questionFlags are the question and the design.
+func (o *untilOptions) questionFlags(category string) []cli.Flag {
+	q := &o.wish
+	return []cli.Flag{
+		&cli.IntFlag{Name: "max-repeats", Category: category, Destination: &o.most, DefaultText: fmt.Sprint(sequential.Most), Usage: "at most `N` runs of each point"},
+		&cli.DurationFlag{Name: "deadline", Category: category, Destination: &q.deadline, DefaultText: "none", Usage: "the question: the cheapest count within `TIME`, as of advise"},
+		&cli.Float64Flag{Name: "budget", Category: category, Destination: &q.wish.Budget, DefaultText: "none", Usage: "the question: the fastest count for at most `AMOUNT`, as of advise"},
+		&cli.GenericFlag{Name: "min-efficiency", Category: category, Value: &shareFlag{&q.wish.MinEfficiency}, DefaultText: "none", Usage: "the question: the most workers at an efficiency of `E` or more, as of advise"},
+		&cli.GenericFlag{Name: "target", Category: category, Value: &q.target, DefaultText: "as of advise", Usage: "the question is about the time to `TARGET`, such as 0.75"},
+	}
+}
+
+// asked is what the operands mean: with as many repeats as the design allows.
+func (o *untilOptions) asked(c *cli.Context, command *commandOptions, site string) (asked, error) {
+	words := c.Args().Slice()
+	if !o.on {
+		for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target"} {
+			if c.IsSet(name) {
+				return asked{}, usagef("--%s goes with --until-decided", name)
+			}
+		}
+		return command.asked(site, words)
+	}
+	if err := wished(c); err != nil {
+		return asked{}, err
+	}
+	o.most = cmp.Or(o.most, sequential.Most)
+	if slices.Contains(words, "--") {
+		if command.repeats != 0 {
+			return asked{}, usagef("--repeats and --until-decided; give one: --max-repeats limits the runs of each point")
+		}
+		command.repeats = o.most
+		return command.asked(site, words)
+	}
+	a, err := command.asked(site, words)
+	if slices.ContainsFunc(a.overrides, func(w string) bool { return strings.HasPrefix(w, "repeats=") || strings.HasPrefix(w, "study.repeats=") }) {
+		return a, usagef("repeats and --until-decided; give one: --max-repeats limits the runs of each point")
+	}
+	a.overrides = append(slices.Clone(a.overrides), fmt.Sprintf("study.repeats=%d", o.most))
+	return a, err
+}
+
+func decideCommand(s *session) *cli.Command {
+	var o untilOptions
+	return &cli.Command{
+		Name:      "decide",
+		Usage:     "say what a study's runs decide, and what to measure next",
+		ArgsUsage: "STUDY",
+		Description: "Looks at the results as `run --until-decided` does and measures nothing: whether the\n" +
+			"question is decided, which runs may change the answer and what they take, and how the\n" +
+			"interval narrowed from look to look. Intervals are wider than those of a fixed number of\n" +
+			"runs, so that they hold however often one looks. Exit code 5: not decided.",
+		Flags: append(o.questionFlags(""), siteFlag(&o.wish.site)),
+		Action: func(c *cli.Context) error {
+			if err := wished(c); err != nil {
+				return err
+			}
+			return runDecide(c.Context, s, o, c.Args().First())
+		},
+	}
+}
+
+func runDecide(ctx context.Context, s *session, o untilOptions, arg string) error {
+	folder, err := s.find(ctx, arg)
+	if err != nil {
+		return err
+	}
+	record, err := decide.Read(folder)
+	if err != nil {
+		return err
+	}
+	o.most = cmp.Or(o.most, record.Most, sequential.Most)
+	w, err := s.load(ctx, asked{study: arg, site: o.wish.site, overrides: []string{fmt.Sprintf("study.repeats=%d", o.most)}}, nil)
+	if err != nil {
+		return err
+	}
+	d, err := s.deciding(ctx, w, o)
+	if err != nil {
+		return err
+	}
+	outcome, err := d.Look(ctx)
+	if err != nil {
+		return err
+	}
+	return s.printOutcome(outcome, record.Looks)
+}
+
+// deciding is a study that is measured until its question is decided, without what measures it.
+func (s *session) deciding(ctx context.Context, w *workspace.Work, o untilOptions) (*decide.Study, error) {
+	design, err := sequential.NewDesign(o.most)
+	if err != nil {
+		return nil, &usageError{err: fmt.Errorf("--max-repeats: %w", err)}
+	}
+	o.wish.study, o.wish.market = w.Study.Name, cost.OnDemand
+	adviser, err := o.wish.adviser(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	d := &decide.Study{Folder: w.Folder, Plan: w.Plan, Design: design, NodeHours: o.nodeHours, Tell: s.note, Now: time.Now,
+		Done: func(ctx context.Context) (map[decide.Run]bool, error) {
+			r, err := s.workspace().Results(ctx, w.Study.Name, w.Folder)
+			done := map[decide.Run]bool{}
+			for at := range r.Done {
+				done[decide.Run(at)] = true
+			}
+			return done, err
+		},
+		Results: func(ctx context.Context, d sequential.Design) (*decide.Results, error) {
+			return adviser.results(ctx, s, o.wish.curveOptions, d)
+		},
+		Collect: func(ctx context.Context) error { return s.collect(context.WithoutCancel(ctx), w.Folder) },
+	}
+	if by := o.by.Value(); by != nil {
+		d.By = *by
+	}
+	return d, nil
+}
+
+// results are the curves that a question is asked of, made for a design.
+func (v *adviser) results(ctx context.Context, s *session, o curveOptions, d sequential.Design) (*decide.Results, error) {
+	o.design = &d
+	a, err := v.ask(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	return &decide.Results{Curves: a.Curves, Observations: a.Observations, Wish: func(c scaling.Curve) advice.Options {
+		wish := v.wish
+		if v.tariff != nil {
+			wish.Cost = v.tariff.Like(c, a.Observations)
+		}
+		return wish
+	}}, nil
+}
+
+// runUntilDecided measures on this machine, one batch after the other.
+func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backend *local.Backend, choice launcher.Choice, o untilOptions) error {
+	d, err := s.deciding(ctx, w, o)
+	if err != nil {
+		return err
+	}
+	choice.Policy.Order = study.OrderBlocks
+	d.Measure = func(ctx context.Context, plan *study.Plan) error {
+		part := *w
+		part.Plan, choice.Plan = plan, plan
+		if err := part.Begin(ctx); err != nil {
+			return err
+		}
+		_, err := s.drive(ctx, &part, backend, choice)
+		if err != nil { // what was measured until an interrupt is kept
+			err = errors.Join(err, d.Collect(ctx))
+		}
+		return err
+	}
+	return s.untilDecided(ctx, d)
+}
+
+// untilDecided measures, and prints how the study then stands.
+func (s *session) untilDecided(ctx context.Context, d *decide.Study) error {
+	record, err := decide.Read(d.Folder)
+	if err != nil {
+		return err
+	}
+	if len(record.Looks) == 0 {
+		for _, line := range d.Forecast(0) {
+			s.note("%s", line)
+		}
+	}
+	outcome, err := d.Run(ctx)
+	if err != nil {
+		return err
+	}
+	if record, err = decide.Read(d.Folder); err != nil {
+		return err
+	}
+	return s.printOutcome(outcome, record.Looks)
+}
+
+// designed sets the design of a study that was looked at while it grew, and returns what to say of
+// its intervals.
+func (o *curveOptions) designed(ctx context.Context, db *store.Store, name string) ([]string, error) {
+	looks, err := db.Looks(ctx, name)
+	if err != nil || len(looks) == 0 || o.design != nil {
+		return nil, err
+	}
+	d, err := sequential.NewDesign(looks[len(looks)-1].Most)
+	if err != nil {
+		return nil, err
+	}
+	o.design = &d
+	n := 0
+	for _, l := range looks {
+		n = max(n, l.Number)
+	}
+	return []string{fmt.Sprintf("the study was looked at %s while it grew, so intervals have %s each, and all looks together %s",
+		number.Count(n, "time"), number.ExactPercent(d.Confidence), number.ExactPercent(sequential.Level))}, nil
+}
+
+// printOutcome prints how a study stands; the error is its exit code.
+func (s *session) printOutcome(o *decide.Outcome, looks []metrics.Look) error {
+	switch {
+	case s.format == table.FormatTable || s.format == table.FormatMarkdown:
+		for _, v := range o.Views {
+			text := v.Sentence()
+			if len(o.Views) > 1 {
+				text = v.Series + ": " + text
+			}
+			if _, err := fmt.Fprintln(s.stdout, s.sentences(text)); err != nil {
+				return err
+			}
+		}
+		if len(looks) > 0 {
+			fmt.Fprintln(s.stdout)
+		}
+	}
+	if len(looks) > 0 || !s.forPeople() {
+		if err := s.print(listing.Looks(looks)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !o.Decided:
+		return &openError{cmp.Or(o.Stopped, "the next runs may decide")}
+	case slices.ContainsFunc(o.Views, func(v decide.View) bool { return v.Advice.Workers == nil }):
+		return errUndecided
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package listing
+
+import (
+	"fmt"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Looks lists the looks at a study that is measured until its question is decided.
+func Looks(looks []metrics.Look) *table.Table {
+	likely := func(p float64) string { return advice.Likely(p) }
+	t := &table.Table{Columns: []table.Column{
+		{Key: "series"},
+		{Key: "look"},
+		{Key: "at", Data: true},
+		{Key: "runs"},
+		{Key: "workers", Head: "answer"},
+		{Key: "probability", Head: "likely", Show: likely, Right: true},
+		{Key: "rival", Head: "compared with"},
+		{Key: "ratio", Head: "times as fast", Show: number.Significant, Right: true},
+		{Key: "low", Head: "at least", Show: number.Significant, Right: true},
+		{Key: "high", Head: "at most", Show: number.Significant, Right: true},
+		{Key: "confidence", Data: true},
+		{Key: "decided"},
+	}}
+	for _, l := range looks {
+		var rival any
+		if l.Rival > 0 {
+			rival = l.Rival
+		}
+		t.Add(l.Series, l.Number, metrics.Time(l.Unix), l.Runs, l.Workers, l.Probability, rival, l.Ratio, l.Low, l.High, l.Confidence, l.Decided)
+	}
+	if len(looks) > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("times as fast: the larger of the two counts over the smaller. An interval has %s at its look, and all looks together 95 %%.", number.ExactPercent(looks[len(looks)-1].Confidence)))
+	}
+	return t
+}
