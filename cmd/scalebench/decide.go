@@ -187,6 +187,10 @@ func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backen
 	if err != nil {
 		return err
 	}
+	s.hold()
+	if err := s.workspace().Claim(ctx, w.Study, w.Plan, w.Folder); err != nil { // looks.json is written before the first run
+		return err
+	}
 	choice.Policy.Order = study.OrderBlocks
 	d.Measure = func(ctx context.Context, plan *study.Plan) error {
 		part := *w
