@@ -19,11 +19,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/cost"
-	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
-	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -53,8 +49,8 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 	return []cli.Flag{
 		&cli.IntFlag{Name: "max-repeats", Category: category, Destination: &o.most, DefaultText: fmt.Sprint(sequential.Most), Usage: "at most `N` runs of each point"},
 		&cli.DurationFlag{Name: "deadline", Category: category, Destination: &q.deadline, DefaultText: "none", Usage: "the question: the cheapest count within `TIME`, as of advise"},
-		&cli.Float64Flag{Name: "budget", Category: category, Destination: &q.wish.Budget, DefaultText: "none", Usage: "the question: the fastest count for at most `AMOUNT`, as of advise"},
-		&cli.GenericFlag{Name: "min-efficiency", Category: category, Value: &shareFlag{&q.wish.MinEfficiency}, DefaultText: "none", Usage: "the question: the most workers at an efficiency of `E` or more, as of advise"},
+		&cli.Float64Flag{Name: "budget", Category: category, Destination: &q.wish.Options.Budget, DefaultText: "none", Usage: "the question: the fastest count for at most `AMOUNT`, as of advise"},
+		&cli.GenericFlag{Name: "min-efficiency", Category: category, Value: &shareFlag{&q.wish.Options.MinEfficiency}, DefaultText: "none", Usage: "the question: the most workers at an efficiency of `E` or more, as of advise"},
 		&cli.GenericFlag{Name: "target", Category: category, Value: &q.target, DefaultText: "as of advise", Usage: "the question is about the time to `TARGET`, such as 0.75"},
 	}
 }
@@ -99,7 +95,7 @@ func decideCommand(s *session) *cli.Command {
 			"question is decided, which runs may change the answer and what they take, and how the\n" +
 			"interval narrowed from look to look. Intervals are wider than those of a fixed number of\n" +
 			"runs, so that they hold however often one looks. Exit code 5: not decided.",
-		Flags: append(o.questionFlags(""), siteFlag(&o.wish.site)),
+		Flags: append(o.questionFlags(""), siteFlag(&o.wish.wish.Site)),
 		Action: func(c *cli.Context) error {
 			if err := wished(c); err != nil {
 				return err
@@ -119,7 +115,7 @@ func runDecide(ctx context.Context, s *session, o untilOptions, arg string) erro
 		return err
 	}
 	o.most = cmp.Or(o.most, record.Most, sequential.Most)
-	w, err := s.load(ctx, asked{study: arg, site: o.wish.site, overrides: []string{fmt.Sprintf("study.repeats=%d", o.most)}}, nil)
+	w, err := s.load(ctx, asked{study: arg, site: o.wish.wish.Site, overrides: []string{fmt.Sprintf("study.repeats=%d", o.most)}}, nil)
 	if err != nil {
 		return err
 	}
@@ -134,51 +130,20 @@ func runDecide(ctx context.Context, s *session, o untilOptions, arg string) erro
 	return s.printOutcome(outcome, record.Looks)
 }
 
-// deciding is a study that is measured until its question is decided, without what measures it.
+// deciding returns a study that is measured until its question is decided, without what
+// measures it.
 func (s *session) deciding(ctx context.Context, w *workspace.Work, o untilOptions) (*decide.Study, error) {
-	design, err := sequential.NewDesign(o.most)
-	if err != nil {
-		return nil, &usageError{err: fmt.Errorf("--max-repeats: %w", err)}
-	}
-	o.wish.study, o.wish.market = w.Study.Name, cost.OnDemand
-	adviser, err := o.wish.adviser(ctx, s)
+	o.wish.wish.Market = cost.OnDemand
+	d, err := s.reader().Deciding(ctx, w, o.wish.asked(), o.most)
 	if err != nil {
 		return nil, err
 	}
-	d := &decide.Study{Folder: w.Folder, Plan: w.Plan, Design: design, NodeHours: o.nodeHours, Tell: s.note, Now: time.Now,
-		Done: func(ctx context.Context) (map[decide.Run]bool, error) {
-			r, err := s.workspace().Results(ctx, w.Study.Name, w.Folder)
-			done := map[decide.Run]bool{}
-			for at := range r.Done {
-				done[decide.Run(at)] = true
-			}
-			return done, err
-		},
-		Results: func(ctx context.Context, d sequential.Design) (*decide.Results, error) {
-			return adviser.results(ctx, s, o.wish.curveOptions, d)
-		},
-		Collect: func(ctx context.Context) error { return s.collect(context.WithoutCancel(ctx), w.Folder) },
-	}
+	d.NodeHours = o.nodeHours
+	d.Collect = func(ctx context.Context) error { return s.collect(context.WithoutCancel(ctx), w.Folder) }
 	if by := o.by.Value(); by != nil {
 		d.By = *by
 	}
 	return d, nil
-}
-
-// results are the curves that a question is asked of, made for a design.
-func (v *adviser) results(ctx context.Context, s *session, o curveOptions, d sequential.Design) (*decide.Results, error) {
-	o.design = &d
-	a, err := v.ask(ctx, s, o)
-	if err != nil {
-		return nil, err
-	}
-	return &decide.Results{Curves: a.Curves, Observations: a.Observations, Wish: func(c scaling.Curve) advice.Options {
-		wish := v.wish
-		if v.tariff != nil {
-			wish.Cost = v.tariff.Like(c, a.Observations)
-		}
-		return wish
-	}}, nil
 }
 
 // runUntilDecided measures on this machine, one batch after the other.
@@ -226,26 +191,6 @@ func (s *session) untilDecided(ctx context.Context, d *decide.Study) error {
 		return err
 	}
 	return s.printOutcome(outcome, record.Looks)
-}
-
-// designed sets the design of a study that was looked at while it grew, and returns what to say of
-// its intervals.
-func (o *curveOptions) designed(ctx context.Context, db *store.Store, name string) ([]string, error) {
-	looks, err := db.Looks(ctx, name)
-	if err != nil || len(looks) == 0 || o.design != nil {
-		return nil, err
-	}
-	d, err := sequential.NewDesign(looks[len(looks)-1].Most)
-	if err != nil {
-		return nil, err
-	}
-	o.design = &d
-	n := 0
-	for _, l := range looks {
-		n = max(n, l.Number)
-	}
-	return []string{fmt.Sprintf("the study was looked at %s while it grew, so intervals have %s each, and all looks together %s",
-		number.Count(n, "time"), number.ExactPercent(d.Confidence), number.ExactPercent(sequential.Level))}, nil
 }
 
 // printOutcome prints how a study stands; the error is its exit code.

@@ -4,8 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/scalebench/scalebench/metrics/figure"
 )
 
 // TestNewFigure adds a figure in a scratch copy, as CONTRIBUTING.md says: one file and
@@ -26,13 +24,4 @@ func TestNewFigure(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.has(string(page), "Share of a worker", "Markers: medians, divided by the workers.")
-}
-
-// Every figure's input can be read.
-func TestInputs(t *testing.T) {
-	for _, k := range figure.Presets() {
-		if inputs[k.Input] == nil {
-			t.Errorf("%s: plot cannot read its input", k.Name)
-		}
-	}
 }

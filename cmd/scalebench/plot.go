@@ -3,22 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
+
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 )
 
 type plotOptions struct {
 	curveOptions
-	kind, output, title, site string
-	by                        string // parameter of panels; "" for one plot
-	target                    targetFlag
+	figure query.Figure
+	output string
+	target targetFlag
 }
 
 func plotCommand(s *session) *cli.Command {
@@ -40,15 +39,15 @@ func plotCommand(s *session) *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, DefaultText: "STUDY-FIGURE.svg",
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(figure.Formats(), ", ")},
-			siteFlag(&o.site), o.axisFlag(), atFlag(&o.at),
-			&cli.StringFlag{Name: "along", Usage: "with a measure as -x: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.along},
-			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
-			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "of speedup the program's own or the hardest, of tta all, else whole runs", Usage: "for " + listed(targetFigures()) + ": time to `TARGET`, an accuracy such as 0.75 or loss=2"},
+			siteFlag(&o.figure.Site), o.axisFlag(), atFlag(&o.at),
+			&cli.StringFlag{Name: "along", Usage: "with a measure as -x: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.Along},
+			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.figure.By},
+			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "of speedup the program's own or the hardest, of tta all, else whole runs", Usage: "for " + query.Listed(targetFigures()) + ": time to `TARGET`, an accuracy such as 0.75 or loss=2"},
 			baselineFlag(&o.baseline),
-			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.title},
+			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.figure.Title},
 		}, o.flags()...),
 		Action: func(c *cli.Context) error {
-			o.kind, o.study = c.Args().Get(0), c.Args().Get(1)
+			o.figure.Kind, o.Study = c.Args().Get(0), c.Args().Get(1)
 			return runPlot(c.Context, s, o)
 		},
 	}
@@ -63,21 +62,15 @@ func figureHelp() string {
 	return b.String()
 }
 
-// listed joins words for a sentence: "a, b and c".
-func listed(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " and " + words[last]
-}
-
 // targetFigures are the figures that are drawn of one target.
 func targetFigures() []string {
 	return figure.NamesOf(func(k figure.Preset) bool { return k.Target != figure.NoTarget })
 }
 
 func runPlot(ctx context.Context, s *session, o plotOptions) error {
-	preset, _ := figure.Find(o.kind)
+	preset, _ := figure.Find(o.figure.Kind)
 	if preset.Target == figure.TimeToGoal && o.target.Target != nil {
-		o.kind = o.target.Time().Name
+		o.figure.Kind = o.target.Time().Name
 		preset = figure.Preset{}
 	} else if err := o.refused(preset); err != nil {
 		return err
@@ -87,21 +80,22 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 			return &usageError{err: err}
 		}
 	}
-	p, err := inputs[preset.Input](ctx, s, o)
+	o.figure.Question, o.figure.Target = o.question(), o.target.Target
+	p, err := s.reader().Picture(ctx, preset.Input, o.figure)
 	if p == nil {
 		return err
 	}
 	var f *figure.Drawing
 	if err == nil {
-		f, err = figure.Draw(o.kind, p.data, p.options)
+		f, err = figure.Draw(o.figure.Kind, p.Data, p.Options)
 	}
 	if err == nil {
 		return s.saveFigure(f, o, p)
 	}
-	if p.analysis != nil {
-		p.analysis.warn(s)
-		if p.analysis.noBase != nil && preset.OfCurves() {
-			return p.analysis.noBase // it says what to run
+	if p.Analysis != nil {
+		s.warnOn(p.Analysis, false)
+		if p.Analysis.BaseError != nil && preset.OfCurves() {
+			return p.Analysis.BaseError // it says what to run
 		}
 	}
 	return &usageError{err: err}
@@ -111,38 +105,31 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 func (o *plotOptions) refused(k figure.Preset) error {
 	switch {
 	case o.target.Target != nil && k.Target == figure.NoTarget:
-		return usagef("--target is for the figures %s", listed(targetFigures()))
-	case o.target.Target != nil && k.Target == figure.ShowsGoal && (o.axis != "" || len(o.baseline.Value()) > 0):
-		return usagef("--target with %s is over workers and divides by the smallest count: leave out --axis and --baseline", o.kind)
-	case o.axis != "" && k.Input == figure.OfPrices:
-		return usagef("--axis is for measures, and %s has its own axis; --by KEY draws a panel for each value", o.kind)
-	case o.along != "" && o.axis == "":
+		return usagef("--target is for the figures %s", query.Listed(targetFigures()))
+	case o.target.Target != nil && k.Target == figure.ShowsGoal && (o.Axis != "" || len(o.baseline.Value()) > 0):
+		return usagef("--target with %s is over workers and divides by the smallest count: leave out --axis and --baseline", o.figure.Kind)
+	case o.Axis != "" && k.Input == figure.OfPrices:
+		return usagef("--axis is for measures, and %s has its own axis; --by KEY draws a panel for each value", o.figure.Kind)
+	case o.Along != "" && o.Axis == "":
 		return usagef("--along is for a measure over another one, such as -x requests_per_second")
-	case k.Whole != "" && (o.axis != "" || o.by != "" || len(o.baseline.Value()) > 0):
-		return usagef("%s %s", o.kind, k.Whole)
+	case k.Whole != "" && (o.Axis != "" || o.figure.By != "" || len(o.baseline.Value()) > 0):
+		return usagef("%s %s", o.figure.Kind, k.Whole)
 	}
 	return nil
 }
 
 // saveFigure writes a figure and says what it shows.
-func (s *session) saveFigure(f *figure.Drawing, o plotOptions, p *pictured) error {
+func (s *session) saveFigure(f *figure.Drawing, o plotOptions, p *query.Picture) error {
 	if o.output == "" {
-		o.output = p.name + "-" + slug(o.kind) + ".svg"
+		o.output = p.Name + "-" + query.Slug(o.figure.Kind) + ".svg"
 	}
 	if err := f.Save(o.output, s.put); err != nil {
 		return err
 	}
 	s.note("%s: %s", o.output, f.Caption())
-	if a := p.analysis; a != nil {
-		a.answered = strings.Contains(f.Caption(), scaling.DecisiveNote(a.Curves))
-		a.warn(s)
+	if a := p.Analysis; a != nil {
+		s.warnOn(a, strings.Contains(f.Caption(), scaling.DecisiveNote(a.Curves)))
 	}
-	s.doubtAll(o.study, p.warnings...)
+	s.doubtAll(o.Study, p.Warnings...)
 	return nil
-}
-
-// undrawable is the error of a name that is neither a figure nor a measure.
-func undrawable(e *inquiry.UnknownMeasure) error {
-	return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", e.Name, strings.Join(figure.Names(), ", "), strings.Join(e.Known, ", ")),
-		hint: study.SpellingHint(e.Name, slices.Compact(slices.Sorted(slices.Values(append(figure.Names(), e.Known...)))))}
 }

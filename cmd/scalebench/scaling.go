@@ -15,7 +15,7 @@ import (
 
 func scalingCommand(s *session) *cli.Command {
 	var o curveOptions
-	o.prices = new(string)
+	o.Prices = new(string)
 	return &cli.Command{
 		Name:      "scaling",
 		Usage:     "print throughput, speedup, efficiency and time to accuracy",
@@ -25,30 +25,30 @@ func scalingCommand(s *session) *cli.Command {
 			"base units and fractions. -m " + measure.CostPerMillion + " prints what a million answers of a\n" +
 			"service cost by the site file's prices, -m " + measure.CostPerMillionSamples + " what a million samples\n" +
 			"cost.",
-		Flags: append(o.flags(), o.axisFlag(), atFlag(&o.at), siteFlag(o.prices),
-			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, Usage: "only the `MEASURE`, such as step_p95 or one that runs report"}),
+		Flags: append(o.flags(), o.axisFlag(), atFlag(&o.at), siteFlag(o.Prices),
+			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.Measure, Usage: "only the `MEASURE`, such as step_p95 or one that runs report"}),
 		Action: func(c *cli.Context) error {
-			o.study = c.Args().First()
+			o.Study = c.Args().First()
 			return runScaling(c.Context, s, o)
 		},
 	}
 }
 
 func runScaling(ctx context.Context, s *session, o curveOptions) error {
-	a, err := s.analyse(ctx, o)
+	a, err := s.reader().Curves(ctx, o.question())
 	if err != nil {
 		return err
 	}
 	switch {
-	case o.measure != "":
+	case o.Measure != "":
 		err = s.print(tables.Measure(a.Curves, a.Measures[0]))
 	case !a.Kind.Trains && len(a.Measures) == 0:
-		return a.nothing()
+		return a.Trainings()
 	case !a.Kind.Trains:
 		err = s.print(tables.Measures(a.Curves, a.Measures))
-	case a.noBase != nil && a.NoBase.Silent(len(a.Curves)):
-		a.warn(s)
-		return a.noBase
+	case a.BaseError != nil && a.NoBase.Silent(len(a.Curves)):
+		s.warnOn(a, false)
+		return a.BaseError
 	case s.format == table.FormatJSON:
 		err = s.printRows(scaling.Rows(a.Curves))
 	case s.format == table.FormatCSV:
@@ -59,13 +59,12 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	if err != nil {
 		return err
 	}
-	a.answered = s.forPeople()
-	if a.noBase == nil {
-		a.warn(s)
+	if a.BaseError == nil {
+		s.warnOn(a, s.forPeople())
 		return nil
 	}
-	a.warn(s, a.NoBase.Remarks()...)
-	s.note("%s", hintFor(a.noBase))
+	s.warnOn(a, s.forPeople(), a.NoBase.Remarks()...)
+	s.note("%s", hintFor(a.BaseError))
 	return nil
 }
 

@@ -126,6 +126,32 @@ func (s *session) printEither(people, programs *table.Table) error {
 	return s.print(programs)
 }
 
+// printSaying prints sentences, for people, and the table that they are about.
+func (s *session) printSaying(sentences string, t *table.Table) error {
+	if _, err := fmt.Fprintf(s.stdout, "%s\n\n", s.sentences(sentences)); err != nil {
+		return err
+	}
+	return s.print(t)
+}
+
+// sentences are they as the format writes them.
+func (s *session) sentences(text string) string {
+	if text = clean.Line(text); s.format == table.FormatMarkdown {
+		text = clean.Markdown(text)
+	}
+	return text
+}
+
+// printJSON prints a value as JSON on one line.
+func (s *session) printJSON(v any) error {
+	text, err := table.EncodeJSON(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.stdout, text)
+	return err
+}
+
 // note tells a person something about the work, on standard error; not when
 // quiet.
 func (s *session) note(format string, a ...any) {

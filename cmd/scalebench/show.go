@@ -26,7 +26,7 @@ func showCommand(s *session) *cli.Command {
 }
 
 func runShow(ctx context.Context, s *session, run string) error {
-	db, err := s.openStore()
+	db, err := s.workspace().Open()
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/workspace/query"
+
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/workspace"
@@ -166,7 +168,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 	}
 	if o.wait {
 		err := s.collect(ctx, w.Folder)
-		if shown := runRuns(ctx, s, runsOptions{study: w.Study.Name}); err == nil {
+		if shown := runRuns(ctx, s, runsOptions{Selection: query.Selection{Study: w.Study.Name}}); err == nil {
 			err = shown
 		}
 		if o.typed && err == nil {

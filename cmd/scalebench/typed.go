@@ -14,6 +14,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/workspace/query"
+
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -223,7 +225,7 @@ func (s *session) timing(ctx context.Context, w *workspace.Work) error {
 		points[p.Point.ID] = true
 	}
 	shown := func(m measure.Measure) bool { return m.Name == measure.RunSeconds }
-	a, err := s.analyse(ctx, curveOptions{study: w.Study.Name, points: points, measure: measure.RunSeconds, shown: shown})
+	a, err := s.reader().Curves(ctx, query.Question{Study: w.Study.Name, Points: points, Measure: measure.RunSeconds, Shown: shown})
 	if err != nil {
 		return err
 	}
@@ -239,8 +241,7 @@ func (s *session) timing(ctx context.Context, w *workspace.Work) error {
 	if err := s.printEither(tables.Timing(a.Curves), tables.Measures(a.Curves, beside)); err != nil {
 		return err
 	}
-	a.answered = s.forPeople()
-	a.warn(s)
+	s.warnOn(a, s.forPeople())
 	s.note("`scalebench scaling %[1]s`, `plot run_seconds %[1]s -o FILE` and `report %[1]s` show more.", w.Study.Name)
-	return a.noBase
+	return a.BaseError
 }

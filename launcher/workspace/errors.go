@@ -23,7 +23,8 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-func errorf(format string, a ...any) error { return &Error{Err: fmt.Errorf(format, a...)} }
+// Errorf returns an Error without a hint.
+func Errorf(format string, a ...any) error { return &Error{Err: fmt.Errorf(format, a...)} }
 
 // A PartialError says that the request was carried out except for a part, which a
 // warning named.

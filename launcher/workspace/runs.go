@@ -40,9 +40,9 @@ func SplitRun(arg string) (name, run string, err error) {
 	name, run, sub := strings.Cut(arg, "/")
 	switch {
 	case name == "":
-		return "", "", errorf("%q names no study; write STUDY or STUDY/RUN", arg)
+		return "", "", Errorf("%q names no study; write STUDY or STUDY/RUN", arg)
 	case sub && run == "":
-		return "", "", errorf("%q names no run; %s alone is the whole study", arg, name)
+		return "", "", Errorf("%q names no run; %s alone is the whole study", arg, name)
 	}
 	return name, run, nil
 }
@@ -97,7 +97,7 @@ func (w *Workspace) Folders(ctx context.Context, arg string) ([]rundir.Study, er
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, errorf("no study in %s; `scalebench run STUDY` or `submit STUDY` creates one, --runs DIR names another folder", runs)
+		return nil, Errorf("no study in %s; `scalebench run STUDY` or `submit STUDY` creates one, --runs DIR names another folder", runs)
 	}
 	list := make([]rundir.Study, len(names))
 	for i, name := range names {

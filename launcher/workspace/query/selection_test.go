@@ -1,4 +1,4 @@
-package main
+package query
 
 import (
 	"testing"
@@ -17,13 +17,13 @@ func TestParseSince(t *testing.T) {
 		"1h30m":                     time.Date(2026, 11, 21, 11, 0, 0, 0, zone),
 		"7d":                        time.Date(2026, 11, 14, 12, 30, 0, 0, zone),
 	} {
-		if got, err := parseSince(s, now); err != nil || !got.Equal(want) {
-			t.Errorf("parseSince(%q) = %v, %v, want %v", s, got, err, want)
+		if got, err := ParseSince(s, now); err != nil || !got.Equal(want) {
+			t.Errorf("ParseSince(%q) = %v, %v, want %v", s, got, err, want)
 		}
 	}
 	for _, s := range []string{"yesterday", "-1h", "7", "2026-13-01", "d", "-7d", "123456789d"} {
-		if got, err := parseSince(s, now); err == nil {
-			t.Errorf("parseSince(%q) = %v, want an error", s, got)
+		if got, err := ParseSince(s, now); err == nil {
+			t.Errorf("ParseSince(%q) = %v, want an error", s, got)
 		}
 	}
 }
@@ -35,12 +35,12 @@ func FuzzParseSince(f *testing.F) {
 	}
 	now := time.Date(2026, 11, 21, 12, 30, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, s string) {
-		got, err := parseSince(s, now)
+		got, err := ParseSince(s, now)
 		if err != nil || s == "" {
 			return
 		}
 		if _, err := time.ParseDuration(s); err == nil && got.After(now) {
-			t.Errorf("parseSince(%q) = %v lies ahead", s, got)
+			t.Errorf("ParseSince(%q) = %v lies ahead", s, got)
 		}
 	})
 }

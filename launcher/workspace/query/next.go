@@ -1,4 +1,4 @@
-package main
+package query
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // measuring makes the commands that measure more of a study: with its file, the site, the
 // run folders, and the database as they were given.
 type measuring struct {
-	s     *session
+	r     *Reader
 	study string   // file, or name
 	site  string   // "": as the study has it
 	words []string // the command up to the study's keys
@@ -27,14 +27,14 @@ type measuring struct {
 }
 
 // measuring returns nil where runs were imported, or the study's file is not known.
-func (s *session) measuring(ctx context.Context, arg string, obs []scaling.Observation) (*measuring, error) {
+func (r *Reader) measuring(ctx context.Context, arg string, obs []scaling.Observation) (*measuring, error) {
 	name, err := workspace.StudyName(arg)
 	if err != nil {
 		return nil, err
 	}
 	file := arg
 	if file == name {
-		db, err := s.openStore()
+		db, err := r.Open()
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func (s *session) measuring(ctx context.Context, arg string, obs []scaling.Obser
 		}
 		file = workspace.Near(known.File)
 	}
-	m := &measuring{s: s, study: file, local: true}
+	m := &measuring{r: r, study: file, local: true}
 	for i := range obs {
 		m.last = max(m.last, obs[i].Repeat)
 		m.local = m.local && obs[i].Job == ""
@@ -54,16 +54,16 @@ func (s *session) measuring(ctx context.Context, arg string, obs []scaling.Obser
 	if m.local {
 		verb = "run"
 	}
-	used := s.workspace().UsedOf(ctx, arg, file)
-	m.words = []string{appName, verb, used}
+	used := r.UsedOf(ctx, arg, file)
+	m.words = []string{"scalebench", verb, used}
 	if _, site, given := strings.Cut(used, " --site "); given {
 		m.site = site
 	}
-	if s.runs != "" {
-		m.words = append(m.words, "--runs", workspace.Word(s.runs))
+	if r.Runs != "" {
+		m.words = append(m.words, "--runs", workspace.Word(r.Runs))
 	}
-	if s.db != "" {
-		m.words = append(m.words, "--db", workspace.Word(s.db))
+	if r.DB != "" {
+		m.words = append(m.words, "--db", workspace.Word(r.DB))
 	}
 	return m, nil
 }
@@ -97,7 +97,7 @@ func counts(list ...int) string {
 // fits reports whether the study can be planned with so many workers, as on its site, and
 // whether the machine that it would run on has the CPUs.
 func (m *measuring) fits(ctx context.Context, workers int) (planned, roomy bool) {
-	w, err := m.s.load(ctx, asked{study: m.study, site: m.site, overrides: []string{counts(workers)}}, nil)
+	w, err := m.r.Load(ctx, workspace.Request{Study: m.study, Site: m.site, Overrides: []string{counts(workers)}})
 	if err != nil {
 		return false, false
 	}

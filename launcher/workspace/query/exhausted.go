@@ -1,4 +1,4 @@
-package main
+package query
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// exhausted are a study's points that ran out of memory.
-func (s *session) exhausted(ctx context.Context, o curveOptions) ([]scaling.Planned, error) {
-	_, list, _, err := s.resources(ctx, o)
+// exhausted returns a study's points that ran out of memory.
+func (r *Reader) exhausted(ctx context.Context, o Question) ([]scaling.Planned, error) {
+	_, list, _, err := r.resources(ctx, o)
 	return list, err
 }
 
-// exhaustedPoints are those of which a run ended because memory ran out.
+// exhaustedPoints returns the points of which a run ended because memory ran out.
 func exhaustedPoints(ctx context.Context, db *store.Store, filter store.Filter) (list []scaling.Planned, err error) {
 	filter.Statuses = []metrics.Status{metrics.OutOfMemory}
 	rows, err := db.Runs(ctx, filter)
@@ -39,7 +39,7 @@ func exhaustedPoints(ctx context.Context, db *store.Store, filter store.Filter) 
 	return list, nil
 }
 
-// unfitPoints are those of which no run ended well, because memory ran out.
+// unfitPoints returns the points of which no run ended well, because memory ran out.
 func unfitPoints(ctx context.Context, db *store.Store, filter store.Filter, obs []scaling.Observation) ([]scaling.Planned, error) {
 	list, err := exhaustedPoints(ctx, db, filter)
 	return slices.DeleteFunc(list, func(p scaling.Planned) bool {

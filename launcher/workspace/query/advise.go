@@ -1,0 +1,175 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/pricing"
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+)
+
+// A Wish says what a recommendation must keep.
+type Wish struct {
+	Question
+	Site, Currency, Market string
+	Options                advice.Options
+
+	Rate  float64        // requests/s of a service
+	Limit *measure.Limit // of a service's latencies; nil for the study's
+
+	Loss      float64  // share of the measure that fewer resources may cost
+	Resources []string // keys; none for those that differ
+}
+
+// Advised is the advice on each series of a study.
+type Advised struct {
+	*Analysis
+	Advice []*advice.Advice
+	Wish   advice.Options // with what the study adds to it
+}
+
+// Advise recommends a number of workers for each series of a study.
+func (r *Reader) Advise(ctx context.Context, o Wish) (*Advised, error) {
+	v, err := r.adviser(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	a, err := v.ask(ctx, o.Question)
+	if err != nil {
+		return nil, err
+	}
+	list, err := v.advise(ctx, a, o.Study)
+	return &Advised{Analysis: a, Advice: list, Wish: v.wish}, err
+}
+
+// adviser is what was wished, with the prices for it.
+type adviser struct {
+	r      *Reader
+	wish   advice.Options
+	tariff *pricing.Tariff // nil without prices
+}
+
+// adviser refuses impossible wishes before it reads any runs for them.
+func (r *Reader) adviser(ctx context.Context, o Wish) (*adviser, error) {
+	if err := checkMarket(o.Market); err != nil {
+		return nil, err
+	}
+	v := &adviser{r: r, wish: o.Options}
+	var err error
+	if v.tariff, err = r.Tariff(ctx, o.Study, o.Site, o.Currency, o.Market); err != nil && !errors.Is(err, pricing.ErrNone) {
+		return nil, err
+	}
+	if v.tariff != nil {
+		v.wish.Currency = v.tariff.Currency
+		v.wish.Cost = func(int, int, float64) (float64, error) { return 0, nil } // says that there are prices; each series gets its own
+	}
+	if err := v.wish.Check(); err != nil {
+		return nil, &workspace.Error{Err: err, Hint: "`scalebench advise --help` shows what is valid."}
+	}
+	return v, nil
+}
+
+func checkMarket(market string) error {
+	if !slices.Contains(cost.Markets, market) {
+		return workspace.Errorf("--market %q is not known; valid: %s", market, strings.Join(cost.Markets, ", "))
+	}
+	return nil
+}
+
+// currency returns that of the prices; "" without prices.
+func (v *adviser) currency() string {
+	if v.tariff == nil {
+		return ""
+	}
+	return v.tariff.Currency
+}
+
+// ask reads the curves that the advice is based on: those of the measure that was asked
+// for, or of the measure by which the kind of workload is advised.
+func (v *adviser) ask(ctx context.Context, o Question) (*Analysis, error) {
+	if o.Measure == "" {
+		a, err := v.r.Curves(ctx, o)
+		if err != nil || a.Kind.Trains {
+			return a, err
+		}
+		if o.Measure = a.Kind.Advises; o.Measure == "" {
+			return nil, a.Trainings()
+		}
+	}
+	var err error
+	if v.wish.Figure, err = v.r.figure(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := v.wish.Check(); err != nil {
+		return nil, &workspace.Error{Err: err}
+	}
+	o.asThroughput(*v.wish.Figure)
+	v.tariff, v.wish.Cost = nil, nil
+	return v.r.Curves(ctx, o)
+}
+
+// advise advises on each series of the study that the argument means.
+func (v *adviser) advise(ctx context.Context, a *Analysis, arg string) ([]*advice.Advice, error) {
+	list := []*advice.Advice{}
+	more, err := v.r.measuring(ctx, arg, a.Observations)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range a.Curves {
+		wish := v.wish
+		largest := 0
+		for _, p := range c.Points {
+			largest = max(largest, p.Workers)
+		}
+		wish.Most = more.most(ctx, largest)
+		if v.tariff != nil {
+			wish.Cost = v.tariff.Like(c, a.Observations)
+		}
+		if d := a.design; d != nil {
+			wish.Confidence, wish.Sure = d.Confidence, d.Confidence
+		}
+		one, err := advice.Advise(c, a.Observations, wish)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	more.commands(ctx, list, a.Curves)
+	return list, nil
+}
+
+// Whole returns the advice with all warnings on the study, the series and its points.
+func (a *Advised) Whole() []*advice.Advice {
+	all := make([]*advice.Advice, len(a.Advice))
+	for i, one := range a.Advice {
+		with := *one
+		with.Warnings = a.lines(one.Series, advice.Doubts([]*advice.Advice{one})...)
+		all[i] = &with
+	}
+	return all
+}
+
+// lines returns all warnings on a series: on the study, the series and its points, never
+// nil. For a series without a curve it returns those of all series.
+func (a *Analysis) lines(series string, more ...scaling.Remark) []string {
+	var remarks []scaling.Remark
+	for _, w := range a.Warnings {
+		remarks = append(remarks, scaling.Remark{Text: w})
+	}
+	known := slices.ContainsFunc(a.Curves, func(c scaling.Curve) bool { return c.Series == series })
+	for _, c := range a.Curves {
+		if c.Series == series || !known {
+			remarks = append(remarks, scaling.Remarks([]scaling.Curve{c})...)
+		}
+	}
+	if lines := scaling.Lines(append(remarks, more...), 1); lines != nil {
+		return lines
+	}
+	return []string{}
+}

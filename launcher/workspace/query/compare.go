@@ -1,0 +1,176 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/compare"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// Comparison asks to compare two sets of runs.
+type Comparison struct {
+	Selection        // applies to both
+	A, B      string // each a study, or commit:HASH, files:DIGITS, date:FROM..TO, where:CONDITION
+	Metric    string
+	At        []string // KEY=VALUE, a place within the runs
+	Mix       bool
+	Judge     bool // a verdict is asked for, so the measure needs a better direction
+}
+
+// Compared is a comparison of two sets of runs.
+type Compared struct {
+	*compare.Comparison
+	Measure  measure.Measure
+	Warnings []string
+	Lines    []string // for a shell: they measure both sets again; none if they cannot
+}
+
+// MoreRepeats is how many new runs of each point a comparison proposes: enough for a verdict
+// on up to 23 points, and for an interval.
+const MoreRepeats = 6
+
+// Compare compares two sets of runs, point by point.
+func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
+	db, common, err := r.OpenFor(o.Selection)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	c := &Compared{}
+	if c.Measure, err = FindMeasure(ctx, db, o.Metric); err != nil {
+		return nil, err
+	}
+	if err := directed(o.Judge, c.Measure); err != nil {
+		return nil, err
+	}
+	at, err := Conditions("--at", o.At)
+	if err != nil {
+		return nil, err
+	}
+	var sides [2][]scaling.Observation
+	again := true // new runs belong to the same sets
+	for i, text := range []string{o.A, o.B} {
+		filter, err := sideOf(ctx, db, common, text, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		again = again && filter.Commit == "" && filter.Files == "" && filter.Since.Equal(common.Since) && filter.Until.Equal(common.Until)
+		list, more, err := db.Select(ctx, filter)
+		if err != nil {
+			return nil, workspace.StoreError(err)
+		}
+		if len(list) == 0 {
+			return nil, &workspace.Error{Err: fmt.Errorf("no good run belongs to %s", text), Hint: "`scalebench runs` lists all runs."}
+		}
+		if sides[i], err = scaling.Within(list, at); err != nil {
+			return nil, &workspace.Error{Err: fmt.Errorf("--at: %s: %w", text, err)}
+		}
+		for _, w := range more {
+			c.Warnings = append(c.Warnings, text+": "+w)
+		}
+	}
+	c.Comparison, err = compare.Runs(sides[0], sides[1], c.Measure, compare.Options{Mix: o.Mix})
+	if err != nil {
+		return nil, &workspace.Error{Err: err}
+	}
+	if again && len(c.Comparison.Again) > 0 {
+		scheduled := slices.ContainsFunc(slices.Concat(sides[0], sides[1]), func(o scaling.Observation) bool { return o.Job != "" })
+		c.Lines, err = o.inTurns(ctx, db, c.Comparison.Again, scheduled)
+	}
+	return c, err
+}
+
+// inTurns returns the lines for a shell that measure both studies again and compare the
+// new runs: A, B, B, A and so on, so that a steady change affects both alike. A single
+// study has both sets in each of its blocks. There are no lines if a study has no file.
+func (o *Comparison) inTurns(ctx context.Context, db *store.Store, studies []string, scheduled bool) ([]string, error) {
+	begin := make([]string, len(studies)) // starts a study, up to the number of repeats
+	last := make([]int, len(studies))     // repeats that it has
+	for i, name := range studies {
+		known, err := db.Study(ctx, name)
+		if errors.Is(err, store.ErrNotFound) || err == nil && (known.Imported() || !exists(known.File)) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, workspace.StoreError(err)
+		}
+		runs, err := db.Runs(ctx, store.Filter{Study: name})
+		if err != nil {
+			return nil, workspace.StoreError(err)
+		}
+		for _, r := range runs {
+			last[i] = max(last[i], r.Repeat)
+		}
+		command := []string{"scalebench", "run", workspace.Near(known.File)}
+		if scheduled {
+			command = []string{"scalebench", "submit", "--wait", workspace.Near(known.File)}
+		}
+		if begin[i], err = quoted(command); err != nil {
+			return nil, err
+		}
+		begin[i] += " repeats="
+	}
+	line, err := o.command()
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{"since=$(date -u +%FT%TZ)"}
+	if studies[0] == studies[1] {
+		lines = append(lines, begin[0]+strconv.Itoa(last[0]+MoreRepeats))
+	} else {
+		turn := func(side, more int) string { return fmt.Sprintf("%s$((%d+i))", begin[side], last[side]+more) }
+		lines = append(lines,
+			"for i in $(seq 1 2 "+strconv.Itoa(MoreRepeats)+"); do",
+			"  "+turn(0, 0)+" && "+turn(1, 0)+" &&",
+			"  "+turn(1, 1)+" && "+turn(0, 1)+" || break",
+			"done")
+	}
+	return append(lines, line+` --since "$since"`), nil
+}
+
+// command returns the command that compares as asked.
+func (o *Comparison) command() (string, error) {
+	words := []string{"scalebench", "compare", o.A, o.B}
+	for _, option := range []struct{ name, value string }{{"framework", o.Framework}, {"where", o.Where}, {"metric", o.Metric}} {
+		if option.value != "" && option.value != measure.Throughput {
+			words = append(words, "--"+option.name, option.value)
+		}
+	}
+	if o.Workers != 0 {
+		words = append(words, "--workers", strconv.Itoa(o.Workers))
+	}
+	for _, at := range o.At {
+		words = append(words, "--at", at)
+	}
+	if o.Mix {
+		words = append(words, "--mix")
+	}
+	return quoted(words)
+}
+
+// quoted joins words as a shell reads them.
+func quoted(words []string) (string, error) {
+	for i, word := range words {
+		var err error
+		if words[i], err = slurm.Quote(word); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(words, " "), nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return path != "" && err == nil
+}

@@ -1,0 +1,156 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/pricing"
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
+)
+
+// Costs asks what the selected runs cost.
+type Costs struct {
+	Selection
+	Mix                    bool
+	Site, Currency, Market string
+	Baseline               []string // KEY=VALUE
+	Per                    string   // run or epoch
+	Clock                  string   // train or job
+	Measure                string   // cost against it; "" for the time
+	Target                 *measure.Target
+}
+
+// Bill is what runs cost.
+type Bill struct {
+	Rows     []cost.Row
+	Options  cost.Options
+	Currency string
+	Study    string // of the first run
+	Warnings []string
+}
+
+// Cost prices the selected runs.
+func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
+	compare, err := o.compare()
+	if err != nil {
+		return nil, err
+	}
+	tariff, err := r.Tariff(ctx, o.Study, o.Site, o.Currency, o.Market)
+	if err != nil {
+		return nil, err
+	}
+	compare.Energy = tariff.Energy
+	observations, warnings, err := r.observations(ctx, o.Selection)
+	if err != nil {
+		return nil, err
+	}
+	clock := pricing.Clock(o.Clock)
+	if clock == pricing.Train {
+		if compare, clock, err = o.work(compare, observations); err != nil {
+			return nil, err
+		}
+	}
+	if o.Measure != "" && !compare.Work.Million {
+		if compare.Measure, err = inquiry.Find(observations, o.Measure); err != nil {
+			return nil, Unanswered(err)
+		}
+		if at := compare.Measure.At; at != "" {
+			return nil, &workspace.Error{Err: fmt.Errorf("--metric %s: each run has many values of it (%s) but one cost; choose a measure with one value per run", o.Measure, strings.Join(at.Keys(), ", ")),
+				Hint: "`scalebench scaling STUDY -m " + o.Measure + "` prints them."}
+		}
+	}
+	priced, more, err := tariff.Configurations(observations, clock, compare.Measure, o.Mix)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := cost.Compare(priced, compare)
+	if err != nil {
+		return nil, &workspace.Error{Err: err}
+	}
+	warnings = append(warnings, more...)
+	for i, r := range rows {
+		for _, w := range r.Warnings {
+			if i == 0 || !slices.Contains(rows[0].Warnings, w) {
+				warnings = append(warnings, w)
+			}
+		}
+	}
+	return &Bill{Rows: rows, Options: compare, Currency: tariff.Currency, Study: observations[0].Study, Warnings: warnings}, nil
+}
+
+// work returns the clock by which the kind of workload is priced, and the options for it.
+func (o *Costs) work(compare cost.Options, runs []scaling.Observation) (cost.Options, pricing.Clock, error) {
+	kind := inquiry.Kind(runs)
+	switch {
+	case kind.Clock != "":
+		return compare, pricing.Train, nil
+	case kind.Rate != "":
+		compare, err := o.million(compare, runs)
+		return compare, pricing.Million, err
+	}
+	err := NoTraining(runs[0].Study, kind)
+	var refused *workspace.Error
+	errors.As(err, &refused)
+	return compare, "", &workspace.Error{Err: err, Hint: "--clock job says what its jobs cost.\n" + refused.Hint}
+}
+
+// million prices a service per million answers, at the largest rate within its limit if
+// runs found one, else at the measured rates.
+func (o *Costs) million(compare cost.Options, runs []scaling.Observation) (cost.Options, error) {
+	if o.Per != "run" || o.Target != nil {
+		return compare, workspace.Errorf("--per and --target are for trainings; a service is priced per million answers")
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(runs, func(r scaling.Observation) bool {
+			return slices.ContainsFunc(r.Places, func(p measure.Place) bool { _, ok := p.Values[name]; return ok })
+		})
+	}
+	rates := []string{measure.RateWithinLimit, measure.RequestsPerSecond}
+	name := o.Measure
+	for _, rate := range rates {
+		if name == "" && has(rate) {
+			name = rate
+		}
+	}
+	switch {
+	case name != "" && !slices.Contains(rates, name):
+		return compare, workspace.Errorf("--metric %s is not a rate of answers; a service is priced per million of them: %s", name, strings.Join(rates, ", "))
+	case name == "" || !has(name):
+		return compare, &workspace.Error{Err: fmt.Errorf("no run of study %q has %s; cost needs it to price a million answers", runs[0].Study, cmp.Or(name, "a rate of answers")),
+			Hint: fmt.Sprintf("`scalebench scaling %s` says why runs found none; a limit such as workload.limit = { p95 = \"50ms\" } makes them search the largest rate within it.", runs[0].Study)}
+	}
+	compare.Work.Million = true
+	var err error
+	compare.Measure, err = measure.Find(name)
+	return compare, err
+}
+
+// compare checks the options and returns those of package cost.
+func (o *Costs) compare() (cost.Options, error) {
+	var t cost.Options
+	switch {
+	case o.Per != "run" && o.Per != "epoch":
+		return t, workspace.Errorf("--per %q is not known; valid: run, epoch", o.Per)
+	case o.Clock != string(pricing.Train) && o.Clock != string(pricing.Job):
+		return t, workspace.Errorf("--clock %q is not known; valid: train, job", o.Clock)
+	case o.Target != nil && o.Per == "epoch":
+		return t, workspace.Errorf("--target and --per epoch cannot be combined")
+	case o.Target != nil && o.Clock == "job":
+		return t, workspace.Errorf("--target uses the training clock and cannot be combined with --clock job")
+	}
+	if err := checkMarket(o.Market); err != nil {
+		return t, err
+	}
+	t.Work.Epoch, t.Work.Target = o.Per == "epoch", o.Target
+	var err error
+	t.Baseline, err = Conditions("--baseline", o.Baseline)
+	return t, err
+}

@@ -1,0 +1,78 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/decide"
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/sequential"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// Deciding returns a study that is measured until a wish is decided, with at most so many
+// runs of each point. The caller sets what measures, collects and limits it.
+func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish, most int) (*decide.Study, error) {
+	design, err := sequential.NewDesign(most)
+	if err != nil {
+		return nil, &workspace.Error{Err: fmt.Errorf("--max-repeats: %w", err)}
+	}
+	o.Study = w.Study.Name
+	v, err := r.adviser(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &decide.Study{Folder: w.Folder, Plan: w.Plan, Design: design, Tell: r.Note, Now: time.Now,
+		Done: func(ctx context.Context) (map[decide.Run]bool, error) {
+			results, err := r.Workspace.Results(ctx, w.Study.Name, w.Folder)
+			done := map[decide.Run]bool{}
+			for at := range results.Done {
+				done[decide.Run(at)] = true
+			}
+			return done, err
+		},
+		Results: func(ctx context.Context, d sequential.Design) (*decide.Results, error) {
+			return v.results(ctx, o.Question, d)
+		},
+	}, nil
+}
+
+// results returns the curves that a question is asked of, made for a design.
+func (v *adviser) results(ctx context.Context, o Question, d sequential.Design) (*decide.Results, error) {
+	o.Design = &d
+	a, err := v.ask(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &decide.Results{Curves: a.Curves, Observations: a.Observations, Wish: func(c scaling.Curve) advice.Options {
+		wish := v.wish
+		if v.tariff != nil {
+			wish.Cost = v.tariff.Like(c, a.Observations)
+		}
+		return wish
+	}}, nil
+}
+
+// designed sets the design of a study that was looked at while it grew, and returns a
+// warning about its intervals.
+func (o *Question) designed(ctx context.Context, db *store.Store, name string) ([]string, error) {
+	looks, err := db.Looks(ctx, name)
+	if err != nil || len(looks) == 0 || o.Design != nil {
+		return nil, err
+	}
+	d, err := sequential.NewDesign(looks[len(looks)-1].Most)
+	if err != nil {
+		return nil, err
+	}
+	o.Design = &d
+	n := 0
+	for _, l := range looks {
+		n = max(n, l.Number)
+	}
+	return []string{fmt.Sprintf("the study was looked at %s while it grew, so intervals have %s each, and all looks together %s",
+		number.Count(n, "time"), number.ExactPercent(d.Confidence), number.ExactPercent(sequential.Level))}, nil
+}

@@ -1,0 +1,71 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// findMeasure finds a measure by its name: a declared one, the time to a target,
+// or one that a stored run's program or log reports. A value of a whole run that a
+// program reports comes before a declared measure of places within runs.
+func FindMeasure(ctx context.Context, db *store.Store, name string) (measure.Measure, error) {
+	m, unknown := measure.Find(name)
+	if unknown == nil && m.At == "" {
+		return m, nil
+	}
+	reported, err := db.Reported(ctx)
+	if err != nil {
+		return m, workspace.StoreError(err)
+	}
+	known := measure.Names()
+	for _, r := range reported {
+		if r.Name == name {
+			return r, nil
+		}
+		known = append(known, r.Name)
+	}
+	if unknown == nil {
+		return m, nil
+	}
+	if len(reported) > 0 {
+		unknown = fmt.Errorf("%w; or one that runs report: %s", unknown, strings.Join(known[len(known)-len(reported):], ", "))
+	}
+	return m, &workspace.Error{Err: unknown, Hint: study.SpellingHint(name, known)}
+}
+
+// figure finds the measure that a question about numbers of workers is asked of: any
+// with one value per run and a better direction.
+func (r *Reader) figure(ctx context.Context, o Question) (*measure.Measure, error) {
+	a, err := r.Curves(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	m, err := inquiry.Find(a.Observations, o.Measure)
+	switch {
+	case err != nil:
+		return nil, Unanswered(err)
+	case m.At != "":
+		return nil, &workspace.Error{Err: fmt.Errorf("--measure %s: each run has many values of it (%s); choose a measure with one value per run", m.Name, strings.Join(m.At.Keys(), ", ")),
+			Hint: "`scalebench scaling STUDY -m " + m.Name + "` prints them."}
+	case m.Missable:
+		return nil, workspace.Errorf("--measure %s is a time to a target: --target asks about it", m.Name)
+	case m.Better == measure.Neither:
+		return nil, &workspace.Error{Err: fmt.Errorf("--measure %s: neither a higher nor a lower value is better, so there is no best number of workers", m.Name),
+			Hint: "If the program reports it, set better = \"higher\" (or \"lower\") in its [[extract]], then run `scalebench collect`."}
+	}
+	return &m, nil
+}
+
+// asThroughput asks about a measure in place of the throughput.
+func (o *Question) asThroughput(m measure.Measure) {
+	o.Measure = measure.Throughput
+	o.Prepare = func(obs []scaling.Observation, _ []scaling.Planned) { scaling.AsThroughput(obs, m) }
+}

@@ -1,0 +1,150 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/pricing"
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
+)
+
+// Phased says what each of several studies needs.
+type Phased struct {
+	Names    []string // of the studies
+	Phases   []tables.Phase
+	Currency string
+	Warnings []string
+	Answered bool // there is an answer for each study
+}
+
+// Phases says what each of several studies needs: usually training, inference and
+// preprocessing of one piece of work.
+func (r *Reader) Phases(ctx context.Context, o Wish, studies []string) (*Phased, error) {
+	if err := o.checkSpec(); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(studies))
+	for i, arg := range studies {
+		name, err := workspace.StudyName(arg)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(names[:i], name) {
+			return nil, workspace.Errorf("study %q is there twice", name)
+		}
+		names[i] = name
+	}
+	p := &Phased{Names: names, Currency: o.Currency, Answered: true} // the currency of the first price is that of all
+	for i, name := range names {
+		one := o
+		one.Study, one.Currency = studies[i], p.Currency
+		n, err := r.Enough(ctx, one)
+		if err == nil {
+			err = n.price(ctx, r, one)
+		}
+		if err != nil {
+			return nil, about(name, err)
+		}
+		p.Currency = cmp.Or(n.Currency, p.Currency)
+		for i, a := range n.Answers {
+			phase := tables.Phase{Study: name, Kind: kindOf(a, n.obs), Answer: a}
+			if n.Markets != nil {
+				phase.Market = &n.Markets[i]
+			}
+			p.Phases = append(p.Phases, phase)
+		}
+		for _, w := range n.Warnings {
+			p.Warnings = append(p.Warnings, name+": "+w)
+		}
+		p.Answered = p.Answered && n.Answered()
+	}
+	return p, nil
+}
+
+// price compares the machines of the site's prices with each answer.
+func (n *Needed) price(ctx context.Context, r *Reader, o Wish) error {
+	if err := checkMarket(o.Market); err != nil {
+		return err
+	}
+	tariff, err := r.Tariff(ctx, o.Study, o.Site, o.Currency, o.Market)
+	if errors.Is(err, pricing.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	offered, warnings := tariff.Machines()
+	n.Warnings = append(n.Warnings, warnings...)
+	if len(offered) == 0 {
+		return nil
+	}
+	for i := range n.Answers {
+		n.Markets = append(n.Markets, n.Answers[i].Machines(offered))
+	}
+	n.Currency = tariff.Currency
+	return nil
+}
+
+// kindOf returns the kind of workload of a series.
+func kindOf(a sensitivity.Answer, obs []scaling.Observation) string {
+	kind, _ := a.Parameters["workload.kind"].(string)
+	return measure.KindOf(cmp.Or(kind, obs[0].Kind)).Name
+}
+
+// about adds the name of the study to an error that does not have it.
+func about(name string, err error) error {
+	var refused *workspace.Error
+	if errors.As(err, &refused) && !strings.Contains(refused.Error(), name) {
+		return &workspace.Error{Err: fmt.Errorf("%s: %w", name, refused.Err), Hint: refused.Hint}
+	}
+	return err
+}
+
+// Enough says how much of each resource is enough for each series of a study.
+func (r *Reader) Enough(ctx context.Context, o Wish) (*Needed, error) {
+	o.Edited = true // combinations that were tried by hand count, too
+	obs, exhausted, warnings, err := r.resources(ctx, o.Question)
+	if err != nil {
+		return nil, err
+	}
+	for i := range obs {
+		obs[i].Parameters = inBytes(obs[i].Parameters)
+	}
+	for i := range exhausted {
+		exhausted[i].Parameters = inBytes(exhausted[i].Parameters)
+	}
+	of, err := kept(obs, o.Measure)
+	if err != nil {
+		return nil, Unanswered(err)
+	}
+	keys, err := factors(obs, exhausted, o.Resources, of)
+	if err != nil {
+		return nil, err
+	}
+	list, err := sensitivity.Of(obs, sensitivity.Options{Measure: of, Factors: keys, Epsilon: o.Loss, Mix: o.Mix, Exhausted: exhausted})
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Series) > 0 {
+		list = slices.DeleteFunc(list, func(a sensitivity.Answer) bool { return !slices.Contains(o.Series, a.Series) })
+		if len(list) == 0 {
+			return nil, workspace.Errorf("--series %q: unknown series", o.Series[0])
+		}
+	}
+	for _, a := range list {
+		for _, w := range tables.SpecWarnings(a) {
+			if !slices.Contains(warnings, w) {
+				warnings = append(warnings, w)
+			}
+		}
+	}
+	return &Needed{Answers: list, Warnings: warnings, obs: obs}, nil
+}

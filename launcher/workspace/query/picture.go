@@ -1,0 +1,242 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
+	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
+)
+
+// A Figure is a request for a figure.
+type Figure struct {
+	Question
+	Kind, Title, Site string
+	By                string          // parameter of panels; "" for one plot
+	Target            *measure.Target // nil for the figure's own
+}
+
+// Picture reads the data of a figure. With an error it returns what was read until then,
+// or nil; its warnings apply.
+func (r *Reader) Picture(ctx context.Context, input figure.Input, o Figure) (*Picture, error) {
+	return inputs[input](r, ctx, o)
+}
+
+// Listed joins words for a sentence: "a, b and c".
+func Listed(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// A Picture is the data that a figure is drawn from.
+type Picture struct {
+	Data     figure.Data
+	Options  figure.Options
+	Name     string    // of the study or run, at the start of the file's name
+	Analysis *Analysis // nil for figures of something else
+	Warnings []string
+}
+
+// inputs has the function that reads each input of a figure.
+var inputs = map[figure.Input]func(*Reader, context.Context, Figure) (*Picture, error){
+	figure.OfCurves:      (*Reader).pictureCurves,
+	figure.OfRanks:       (*Reader).pictureRanks,
+	figure.OfPrices:      (*Reader).picturePrices,
+	figure.OfPredictions: (*Reader).picturePredictions,
+	figure.OfResources:   (*Reader).pictureResources,
+	figure.OfRun:         (*Reader).pictureRun,
+}
+
+// pictureCurves reads the curves of a preset, of a measure, or of several measures.
+func (r *Reader) pictureCurves(ctx context.Context, o Figure) (*Picture, error) {
+	k, named := figure.Find(o.Kind)
+	if named && o.Axis == "" && len(o.Baseline) == 0 {
+		o.Measure, o.Shown = k.Measure, k.Shown
+	} else {
+		o.Measure = o.Kind // also of a preset's name, along another axis or over a baseline
+		if _, err := measure.Find(o.Kind); named && err != nil {
+			o.Measure = ""
+		}
+	}
+	several := strings.Contains(o.Kind, ",")
+	if several {
+		if len(o.Baseline) > 0 {
+			return nil, workspace.Errorf("--baseline is for one measure")
+		}
+		o.Measure, _, _ = strings.Cut(o.Kind, ",")
+	}
+	o.Picture, o.Prices = true, &o.Site
+	a, err := r.Curves(ctx, o.Question)
+	if err == nil && several {
+		_, err = figure.Together(o.Kind, func(name string) (measure.Measure, error) { return inquiry.Find(a.Observations, name) })
+		if unknown := (*inquiry.UnknownMeasure)(nil); err != nil && !errors.As(err, &unknown) {
+			return nil, &workspace.Error{Err: err}
+		}
+	}
+	if unknown := (*inquiry.UnknownMeasure)(nil); errors.As(err, &unknown) {
+		return nil, undrawable(unknown)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &Picture{Data: figure.Data{Curves: a.Curves, Observations: a.Observations}, Name: a.Study, Analysis: a}
+	if k.Demand && a.Kind.Rate != "" {
+		return p, nil // it has other options
+	}
+	if named {
+		if err := a.drawable(k, o.Measure); err != nil {
+			return nil, err
+		}
+	}
+	p.Options, err = a.options(k, o)
+	return p, err
+}
+
+// drawable refuses a figure that the runs, or the options, are not for.
+func (a *Analysis) drawable(k figure.Preset, asked string) error {
+	switch {
+	case asked == "" && a.Baseline != nil && k.Input != figure.OfPrices:
+		priced := figure.NamesOf(func(k figure.Preset) bool { return k.Input == figure.OfPrices })
+		return workspace.Errorf("--baseline is for measures, %s; use --base N for %s", Listed(priced), k.Name)
+	case asked != "" && a.Measures[0].At != "", k.Input == figure.OfPrices && a.Kind.Clock != "":
+		return nil
+	}
+	return a.Trainings()
+}
+
+// options are those of a figure of the curves.
+func (a *Analysis) options(k figure.Preset, o Figure) (figure.Options, error) {
+	options := figure.Options{Title: o.Title}
+	if k.Target == figure.ShowsGoal {
+		options.Goal = o.Target
+	}
+	if a.Against != nil {
+		options.Against = *a.Against
+	}
+	if a.Baseline != nil {
+		options.Over = cost.Options{Baseline: a.Baseline}.BaselineText()
+	}
+	if o.By == "" {
+		return options, nil
+	}
+	of := measure.Measure{}
+	if len(a.Measures) == 1 {
+		of = a.Measures[0]
+	}
+	var err error
+	if options.By, err = inquiry.Key(o.By, a.Observations, nil, of); err != nil {
+		return options, fmt.Errorf("--by %w", err)
+	}
+	return options, nil
+}
+
+// pictureRanks reads the step times of every rank of a run of each curve.
+func (r *Reader) pictureRanks(ctx context.Context, o Figure) (*Picture, error) {
+	p, err := r.pictureCurves(ctx, o)
+	if err != nil {
+		return p, err
+	}
+	db, err := r.Open()
+	if err != nil {
+		return p, err
+	}
+	defer db.Close()
+	p.Data.Ranks, err = tables.RankSteps(ctx, db, p.Analysis.Curves)
+	return p, err
+}
+
+// picturePrices prices trainings, or a service by the demand.
+func (r *Reader) picturePrices(ctx context.Context, o Figure) (*Picture, error) {
+	p, err := r.pictureCurves(ctx, o)
+	if err != nil {
+		return p, err
+	}
+	if p.Analysis.Kind.Rate != "" {
+		return r.pictureDemand(ctx, o)
+	}
+	p.Data.Bill, err = r.Priced(ctx, p.Analysis, o.Question, o.Site, o.Target)
+	return p, err
+}
+
+// pictureDemand prices a service along its replicas, by the largest rates within the limit.
+func (r *Reader) pictureDemand(ctx context.Context, o Figure) (*Picture, error) {
+	switch {
+	case o.By != "":
+		return nil, workspace.Errorf("--by: the cost of a service is one plot over the demand; --series or --where choose what is in it")
+	case o.Target != nil:
+		return nil, workspace.Errorf("--target is for trainings, and %q is a service", o.Study)
+	case len(o.Baseline) > 0:
+		return nil, workspace.Errorf("--baseline: the cost of a service is drawn over the demand, where the break-even says it; `scalebench cost %s --baseline KEY=VALUE` divides", o.Study)
+	}
+	o.Measure, o.Axis = measure.RateWithinLimit, scaling.Workers
+	a, err := r.Curves(ctx, o.Question)
+	if err != nil {
+		return nil, err
+	}
+	p := &Picture{Name: a.Study, Analysis: a, Options: figure.Options{Title: o.Title}}
+	tariff, err := r.Prices(ctx, o.Study, o.Site)
+	if err != nil {
+		return p, err
+	}
+	p.Data.Demand, p.Data.Currency = demands(a, tariff), tariff.Currency
+	return p, nil
+}
+
+// picturePredictions reads the step times that predictions are made of.
+func (r *Reader) picturePredictions(ctx context.Context, o Figure) (*Picture, error) {
+	a, list, err := r.layouts(ctx, o.Question, "")
+	if err != nil {
+		return nil, err
+	}
+	p := &Picture{Options: figure.Options{Title: o.Title}, Name: a.Study, Analysis: a}
+	for _, one := range list {
+		if one.refusal == nil {
+			p.Data.Predictions = append(p.Data.Predictions, one.Series)
+		}
+	}
+	return p, nil
+}
+
+// pictureResources reads what less of each resource keeps.
+func (r *Reader) pictureResources(ctx context.Context, o Figure) (*Picture, error) {
+	name, err := workspace.StudyName(o.Study)
+	if err != nil {
+		return nil, err
+	}
+	n, err := r.Enough(ctx, Wish{Question: o.Question, Loss: sensitivity.Usual})
+	if err != nil {
+		return nil, err
+	}
+	return &Picture{Data: figure.Data{Resources: n.Answers, Amount: tables.Amount}, Options: figure.Options{Title: o.Title}, Name: name, Warnings: n.Warnings}, nil
+}
+
+// pictureRun reads what one run used.
+func (r *Reader) pictureRun(ctx context.Context, o Figure) (*Picture, error) {
+	db, err := r.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	d, err := db.Show(ctx, o.Study)
+	if err != nil {
+		return nil, workspace.StoreError(err)
+	}
+	run := figure.Run{ID: d.Run.ID, Nodes: d.Telemetry, Clock: d.TrainingClock}
+	return &Picture{Data: figure.Data{Run: run}, Options: figure.Options{Title: o.Title}, Name: Slug(d.Run.ID)}, nil
+}
+
+// undrawable returns the error for a name that is neither a figure nor a measure.
+func undrawable(e *inquiry.UnknownMeasure) error {
+	return &workspace.Error{Err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", e.Name, strings.Join(figure.Names(), ", "), strings.Join(e.Known, ", ")),
+		Hint: study.SpellingHint(e.Name, slices.Compact(slices.Sorted(slices.Values(append(figure.Names(), e.Known...)))))}
+}

@@ -1,0 +1,168 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/predict"
+)
+
+// A Prediction says what to predict, and from which runs.
+type Prediction struct {
+	Question
+	Layout  string // KEY=VALUE,... of the runs; "" for every measured one
+	Scaling string // weak or strong, if runs do not record their global batch
+	Memory  string // per worker; "" for no limit
+	Ask     predict.Question
+}
+
+// maxWorkers is the most workers that a prediction may be about: far above any machine's.
+const maxWorkers = 10_000_000
+
+func (o *Prediction) check() error {
+	switch {
+	case o.Ask.Workers < 1 || o.Ask.Workers > maxWorkers:
+		return workspace.Errorf("--workers %d is out of range; want 1 to %d", o.Ask.Workers, maxWorkers)
+	case o.Ask.RackSize < 0:
+		return workspace.Errorf("--rack %d: a rack has 1 node or more", o.Ask.RackSize)
+	case o.Memory != "":
+		var bytes study.Bytes
+		if err := bytes.UnmarshalText([]byte(o.Memory)); err != nil {
+			return workspace.Errorf("--memory: %v", err)
+		}
+		o.Ask.Memory = float64(bytes)
+	}
+	return nil
+}
+
+// Predict predicts the step time of each series, or says what to measure.
+func (r *Reader) Predict(ctx context.Context, o Prediction) (*Analysis, []*predict.Answer, error) {
+	if err := o.check(); err != nil {
+		return nil, nil, err
+	}
+	asked, err := layoutOf(o.Layout)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, list, err := r.layouts(ctx, o.Question, o.Scaling)
+	if err != nil {
+		return nil, nil, err
+	}
+	exhausted, err := r.exhausted(ctx, o.Question)
+	if err != nil {
+		return nil, nil, err
+	}
+	answers := []*predict.Answer{}
+	var measured []string
+	for _, one := range list {
+		if text := predict.Text(one.Values); !slices.Contains(measured, text) {
+			measured = append(measured, text)
+		}
+		if !asked.of(one.Values) {
+			continue
+		}
+		answer, err := one.ask(o.Ask)
+		if err != nil {
+			return nil, nil, &workspace.Error{Err: fmt.Errorf("series %q: %w", one.Name, err)}
+		}
+		if why := predict.Ended(exhausted, one.Values, o.Ask.Workers); why != "" {
+			answer.Refused, answer.Next = why+": it does not fit", "another layout: more tp or pp, a smaller micro_batch, or checkpointing"
+			answer.Rate, answer.Step = nil, nil
+		}
+		answers = append(answers, answer)
+	}
+	if len(answers) == 0 && len(asked) > 0 {
+		return nil, nil, &workspace.Error{Err: fmt.Errorf("no run has the layout %s; measured: %s", o.Layout, strings.Join(measured, "; ")),
+			Hint: "Another layout changes what a microbatch takes, which no other layout tells: measure this one on two worker counts."}
+	}
+	return a, answers, nil
+}
+
+// laidOut is a series, or the reason why its runs carry no prediction.
+type laidOut struct {
+	*predict.Series
+	refusal *predict.Refusal
+}
+
+func (l laidOut) ask(q predict.Question) (*predict.Answer, error) {
+	if l.refusal == nil {
+		return predict.Ask(l.Series, q)
+	}
+	return &predict.Answer{Series: l.Name, Layout: l.Values, Workers: q.Workers, Unit: l.Unit, Confidence: 0.95, Measured: []predict.Row{},
+		Refused: l.refusal.Why, Next: l.refusal.Next}, nil
+}
+
+// layouts returns the series of a study's trainings, which differ by their layout but not by
+// what follows from it and the number of workers.
+func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysis, []laidOut, error) {
+	if kind != "" && kind != "weak" && kind != "strong" {
+		return nil, nil, workspace.Errorf("--scaling %q is not known; valid: weak, strong", kind)
+	}
+	o.Prepare = func(obs []scaling.Observation, planned []scaling.Planned) {
+		for i := range obs {
+			batch := predict.Batch(&obs[i])
+			obs[i].Parameters = withoutFollowing(obs[i].Parameters)
+			if batch > 0 {
+				obs[i].Parameters["global_batch"] = batch
+			}
+		}
+		for i := range planned {
+			planned[i].Parameters = withoutFollowing(planned[i].Parameters)
+		}
+	}
+	a, err := r.trainings(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	var list []laidOut
+	for _, c := range a.Curves {
+		one, err := predict.Of(c, a.Observations, kind)
+		var refusal *predict.Refusal
+		if err != nil && !errors.As(err, &refusal) {
+			return nil, nil, &workspace.Error{Err: fmt.Errorf("series %q: %w", c.Series, err),
+				Hint: "Say it: `scalebench predict --scaling weak` (the batch of each worker is fixed) or strong (the global batch is); or import the runs with --label global_batch=COLUMN or --set workload.scaling=weak."}
+		}
+		list = append(list, laidOut{one, refusal})
+	}
+	return a, list, nil
+}
+
+func withoutFollowing(parameters map[string]any) map[string]any {
+	parameters = maps.Clone(parameters)
+	maps.DeleteFunc(parameters, func(key string, _ any) bool { return predict.Follows(key) })
+	return parameters
+}
+
+// layoutKeys are the values that a layout must have, by key.
+type layoutKeys map[string]string
+
+func layoutOf(text string) (layoutKeys, error) {
+	keys := layoutKeys{}
+	if text == "" {
+		return keys, nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if !ok || value == "" || !slices.Contains(predict.Keys(), key) {
+			return nil, workspace.Errorf("--layout %q: write it like tp=8,pp=8; its keys are %s", part, strings.Join(predict.Keys(), ", "))
+		}
+		keys[key] = value
+	}
+	return keys, nil
+}
+
+func (k layoutKeys) of(values map[string]any) bool {
+	for key, value := range k {
+		if scaling.ValueOf(values[key]).String() != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,55 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/pricing"
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// Tariff returns the prices of the site file that is named, or of the study's own.
+func (r *Reader) Tariff(ctx context.Context, studyArg, siteFile, currency, market string) (*pricing.Tariff, error) {
+	site, err := r.SiteOf(ctx, studyArg, siteFile)
+	if err != nil {
+		return nil, err
+	}
+	tariff, err := pricing.New(site, currency, market)
+	switch {
+	case errors.Is(err, pricing.ErrNone):
+		where := "the site file and name it with --site FILE, or with study.site in the study's file"
+		if site.File != "" {
+			where = workspace.Near(site.File) + ", the study's site file"
+		}
+		return nil, &workspace.Error{Err: err, Hint: "Write [[prices]] into " + where + "."}
+	case err != nil:
+		return nil, &workspace.Error{Err: err}
+	}
+	return tariff, nil
+}
+
+// Prices is Tariff with an error of one sentence, for reports and figures.
+func (r *Reader) Prices(ctx context.Context, studyArg, siteFile string) (*pricing.Tariff, error) {
+	tariff, err := r.Tariff(ctx, studyArg, siteFile, "", cost.OnDemand)
+	if use := (*workspace.Error)(nil); errors.Is(err, pricing.ErrNone) && errors.As(err, &use) {
+		err = &workspace.Error{Err: fmt.Errorf("%w; w%s", pricing.ErrNone, strings.Trim(use.Hint, "W."))}
+	}
+	return tariff, err
+}
+
+// Priced compares the points of an analysis by time and cost, to a target if there is one.
+func (r *Reader) Priced(ctx context.Context, a *Analysis, o Question, siteFile string, target *measure.Target) (*cost.Comparison, error) {
+	tariff, err := r.Prices(ctx, o.Study, siteFile)
+	if err != nil {
+		return nil, err
+	}
+	bill, err := tariff.Compare(a.Curves, a.Observations, pricing.Question{Mix: o.Mix, Series: o.Series, Target: target, Baseline: a.Baseline})
+	if err != nil {
+		return nil, &workspace.Error{Err: err}
+	}
+	return bill, nil
+}

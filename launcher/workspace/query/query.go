@@ -1,0 +1,86 @@
+// Package query answers questions about the runs of a user's studies: curves, advice,
+// costs, predictions, comparisons, and the data of figures and reports. It reads the
+// database and the studies' plans, and prints nothing.
+package query
+
+import (
+	"fmt"
+
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
+	"github.com/scalebench/scalebench/metrics/scaling/sequential"
+)
+
+// A Reader answers questions from a workspace.
+type Reader struct {
+	*workspace.Workspace
+	// Doubt receives warnings about a study's data if there is no answer that has them.
+	Doubt func(study string, warnings ...string)
+}
+
+// A Question says which runs of a study become which curves.
+type Question struct {
+	Study   string // file or name
+	Measure string // "" for that of the kind of workload
+	Shown   func(measure.Measure) bool
+	Base    string // a place on the axis; "" for the smallest of each series
+	Mix     bool
+	Axis    string             // a parameter or coordinate; "" for the measure's own
+	Where   string             // SQL condition
+	Points  map[string]bool    // by identity: only their runs; nil for all
+	Edited  bool               // include points that the study file does not have
+	Design  *sequential.Design // the study is looked at while it grows; nil if it is not
+	Picture bool               // as in inquiry.Question
+	Along   string             // as in inquiry.Question
+
+	Series   []string // names; none for all
+	Baseline []string // KEY=VALUE
+	At       []string // KEY=VALUE
+
+	// Prices is the site file for a measure that is made of prices: "" for the file that
+	// the study names, nil if such a measure cannot be asked for.
+	Prices *string
+
+	// Prepare changes what was read before it is asked; nil for nothing.
+	Prepare func([]scaling.Observation, []scaling.Planned)
+}
+
+// inquiry returns the question in the terms of package inquiry.
+func (o *Question) inquiry() (q inquiry.Question, err error) {
+	q = inquiry.Question{Measure: o.Measure, Axis: o.Axis, Picture: o.Picture, Along: o.Along, Base: o.Base, Mix: o.Mix, Shown: o.Shown}
+	if o.Design != nil {
+		q.Confidence, q.FewRuns = o.Design.Confidence, true
+	}
+	if len(o.Series) > 0 {
+		q.Series = o.Series
+	}
+	if q.Baseline, err = Conditions("--baseline", o.Baseline); err != nil {
+		return q, err
+	}
+	q.At, err = Conditions("--at", o.At)
+	return q, err
+}
+
+// Conditions parses the values, KEY=VALUE, of an option.
+func Conditions(option string, list []string) ([]scaling.Condition, error) {
+	var conditions []scaling.Condition
+	for _, text := range list {
+		c, err := scaling.ParseCondition(text)
+		if err != nil {
+			return nil, &workspace.Error{Err: fmt.Errorf("%s: %w", option, err)}
+		}
+		conditions = append(conditions, c)
+	}
+	return conditions, nil
+}
+
+// An Analysis is the answer to a question.
+type Analysis struct {
+	*inquiry.Answer
+	Study     string // its name
+	BaseError error  // some series have no base, and what to run; nil
+
+	design *sequential.Design // as in Question
+}

@@ -1,0 +1,141 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/pricing"
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/report"
+	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Report reads what a report on a study says: the answer, figures, tables and prices. The
+// report is nil if nothing was measured; the analysis says what is planned.
+func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Report, *Analysis, error) {
+	v, err := r.adviser(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Picture = true
+	a, err := r.Curves(ctx, o.Question)
+	if err != nil || len(a.Observations) == 0 {
+		return nil, a, err
+	}
+	of := tables.ReportedStudy{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Kind: a.Kind,
+		Program: "scalebench " + r.Version}
+	if of.Frames, err = r.frames(ctx, a, o.Question); err != nil {
+		return nil, nil, err
+	}
+	if a.Kind.Advises != "" {
+		advised := a
+		if !a.Kind.Trains {
+			asked := o.Question
+			asked.Picture, asked.Measure = false, cmp.Or(o.Measure, a.Kind.Advises)
+			if advised, err = v.ask(ctx, asked); err != nil {
+				return nil, nil, err
+			}
+		}
+		of.Wish, of.Answered = v.wish, advised.Curves
+		if of.Advised, err = v.advise(ctx, advised, o.Study); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := r.bill(ctx, &of, a, o); err != nil {
+		return nil, nil, err
+	}
+	if !a.Kind.Trains && o.Base == "" {
+		of.NoBase = nil // it is about throughput
+	}
+	db, err := r.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer db.Close()
+	page, err := of.Report(ctx, db, title)
+	return page, a, workspace.StoreError(err)
+}
+
+// bill prices the study as its kind of workload is priced. Without prices it says why
+// not, unless they were asked for.
+func (r *Reader) bill(ctx context.Context, of *tables.ReportedStudy, a *Analysis, o Wish) error {
+	switch {
+	case a.Kind.Clock != "":
+		if of.Bill, of.Unpriced = r.Priced(ctx, a, o.Question, o.Site, nil); o.Site != "" {
+			return of.Unpriced
+		}
+	case a.Kind.Rate != "":
+		return r.demand(ctx, of, o)
+	case o.Site != "":
+		return workspace.Errorf("--site: a report prices trainings and services only; `scalebench cost %s --clock job` says what these jobs cost", a.Study)
+	}
+	return nil
+}
+
+// demand prices a service over the demand, if there are prices and runs that found a
+// largest rate within their limit.
+func (r *Reader) demand(ctx context.Context, of *tables.ReportedStudy, o Wish) error {
+	tariff, err := r.Prices(ctx, o.Study, o.Site)
+	if errors.Is(err, pricing.ErrNone) && o.Site == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	rates := o.Question
+	rates.Measure, rates.Axis, rates.Picture, rates.Base = measure.RateWithinLimit, scaling.Workers, false, ""
+	along, err := r.Curves(ctx, rates)
+	if err != nil {
+		return err
+	}
+	of.Demand, of.Currency = demands(along, tariff), tariff.Currency
+	return nil
+}
+
+// frames returns the measures that a report has in addition to those of a training: what
+// runs report and, for other kinds of workload, their own measures, along the axis of each.
+func (r *Reader) frames(ctx context.Context, a *Analysis, o Question) ([]tables.ReportFrame, error) {
+	measured := func(curves []scaling.Curve, list []measure.Measure) []measure.Measure {
+		return slices.DeleteFunc(slices.Clone(list), func(m measure.Measure) bool {
+			return !slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(m.Name) })
+		})
+	}
+	var list []tables.ReportFrame
+	add := func(id, title string, curves []scaling.Curve, of []measure.Measure) {
+		if of = measured(curves, of); len(of) > 0 {
+			list = append(list, tables.ReportFrame{ID: id, Title: title, Curves: curves, Measures: of})
+		}
+	}
+	if a.Kind.Trains {
+		add("reported", "What the runs report", a.Curves, a.Reported())
+		return list, nil
+	}
+	add("measures", "Measures", a.Curves, a.Measures)
+	for _, frame := range measure.Frames() {
+		if !a.Kind.Has(frame.Name) || slices.ContainsFunc(a.Measures, func(m measure.Measure) bool { return m.At == frame.At }) {
+			continue
+		}
+		o.Measure, o.Base = frame.Name, ""
+		along, err := r.Curves(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		add("along-"+Slug(along.Axis), "Along "+along.Axis, along.Curves, frame.Beside())
+	}
+	return list, nil
+}
+
+// Slug returns a name as part of a file name.
+func Slug(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+}

@@ -1,0 +1,202 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
+	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// resourceKeys are the parameters that are resources of a run.
+var resourceKeys = []string{"resources.cpus_per_worker", "resources.memory", "variant", "data.path", "workload.source", "workload.target"}
+
+// check refuses wishes that --spec cannot answer.
+func (o *Wish) checkSpec() error {
+	if !(o.Loss > 0 && o.Loss < 1) {
+		return workspace.Errorf("--loss %g: give the share that may be lost, more than 0 and less than 1, such as 0.05", o.Loss)
+	}
+	if o.Rate != 0 {
+		return workspace.Errorf("--spec and --rate are different questions; ask one of them")
+	}
+	return nil
+}
+
+// Needed says how much of each resource is enough for each series of a study.
+type Needed struct {
+	Answers  []sensitivity.Answer
+	Markets  []sensitivity.Market // of each answer; nil without prices
+	Currency string
+	Warnings []string
+
+	obs  []scaling.Observation
+	more *measuring
+}
+
+// Command returns the command that measures a combination of resources next to the
+// reference; "" if the study cannot.
+func (n *Needed) Command(a sensitivity.Answer, at map[string]scaling.Value) string {
+	return n.more.combination(a, at)
+}
+
+// Answered reports whether there is an answer for a series.
+func (n *Needed) Answered() bool {
+	return slices.ContainsFunc(n.Answers, func(a sensitivity.Answer) bool { return a.Spec != nil })
+}
+
+// Needs says how much of each resource is enough, and which machines have it.
+func (r *Reader) Needs(ctx context.Context, o Wish) (*Needed, error) {
+	if err := o.checkSpec(); err != nil {
+		return nil, err
+	}
+	n, err := r.Enough(ctx, o)
+	if err == nil {
+		err = n.price(ctx, r, o)
+	}
+	if err == nil {
+		n.more, err = r.measuring(ctx, o.Study, n.obs)
+	}
+	return n, err
+}
+
+// resources are the good runs of a study, and the points of which a run ended because
+// memory ran out.
+func (r *Reader) resources(ctx context.Context, o Question) (obs []scaling.Observation, exhausted []scaling.Planned, warnings []string, err error) {
+	name, err := workspace.StudyName(o.Study)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	db, err := r.Open()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer db.Close()
+	filter := store.Filter{Study: name, Where: o.Where}
+	if obs, warnings, err = db.Select(ctx, filter); err != nil {
+		return nil, nil, nil, workspace.StoreError(err)
+	}
+	if len(obs) == 0 {
+		return nil, nil, nil, &workspace.Error{Err: fmt.Errorf("study %q has no good run yet", name), Hint: r.Rerun(ctx, db, o.Study, name) + "."}
+	}
+	exhausted, err = exhaustedPoints(ctx, db, filter)
+	return obs, exhausted, warnings, err
+}
+
+// combination makes the command that measures a combination beside the reference, in
+// blocks of their own: what was measured before would be of another time. It is ""
+// where a resource is no key of a study.
+func (m *measuring) combination(a sensitivity.Answer, at map[string]scaling.Value) string {
+	if m == nil {
+		return ""
+	}
+	keys := []string{"sweep.design=together"}
+	for _, key := range a.Keys() {
+		if !slices.Contains(resourceKeys, key) {
+			return ""
+		}
+		values := []string{written(key, a.Reference.At[key])}
+		if v := at[key]; v != a.Reference.At[key] {
+			values = append(values, written(key, v))
+		}
+		keys = append(keys, "sweep."+strings.TrimPrefix(key, "resources.")+"=["+strings.Join(values, ", ")+"]")
+	}
+	return m.command(6, keys...)
+}
+
+// written is a value as TOML.
+func written(key string, v scaling.Value) string {
+	switch {
+	case !v.Numeric():
+		return study.Quote(v.Word)
+	case slices.Contains(sensitivity.Unlimited, key):
+		return study.Quote(study.Bytes(v.Number).String())
+	}
+	return v.String()
+}
+
+// inBytes has amounts of memory as numbers. They are stored as a study writes them.
+func inBytes(parameters map[string]any) map[string]any {
+	parameters = maps.Clone(parameters)
+	for _, key := range sensitivity.Unlimited {
+		var bytes study.Bytes
+		if text, ok := parameters[key].(string); ok && bytes.UnmarshalText([]byte(text)) == nil {
+			parameters[key] = int64(bytes)
+		}
+	}
+	return parameters
+}
+
+// kept is the measure that less of a resource must not cost: the one that is named,
+// else that of the kind of workload.
+func kept(obs []scaling.Observation, name string) (measure.Measure, error) {
+	if name != "" {
+		m, err := inquiry.Find(obs, name)
+		if err == nil && m.Better == measure.Neither {
+			err = workspace.Errorf("-m %s: nobody says which way it is better", name)
+		}
+		return m, err
+	}
+	candidates := []string{measure.Throughput, measure.RateWithinLimit, measure.RequestsPerSecond, measure.RunSeconds}
+	for _, candidate := range candidates {
+		m, err := measure.Find(candidate)
+		if err != nil {
+			return m, err
+		}
+		for i := range obs {
+			if _, ok := obs[i].Value(candidate); ok {
+				return m, nil
+			}
+			for _, p := range m.Within(obs[i].Places) {
+				if _, ok := p.Values[candidate]; ok {
+					return m, nil
+				}
+			}
+		}
+	}
+	return measure.Measure{}, workspace.Errorf("the runs have none of %s; name what is to be kept with -m", strings.Join(candidates, ", "))
+}
+
+// factors are the parameters that count as resources: those that are named, else
+// the usual ones in which runs differ.
+func factors(obs []scaling.Observation, exhausted []scaling.Planned, named []string, of measure.Measure) ([]string, error) {
+	if len(named) > 0 {
+		var keys []string
+		for _, name := range named {
+			key, err := inquiry.Key(name, obs, exhausted, of)
+			if err != nil {
+				return nil, workspace.Errorf("--resource %v", err)
+			}
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+		return keys, nil
+	}
+	var keys []string
+	for _, key := range resourceKeys {
+		values := map[scaling.Value]bool{}
+		for i := range obs {
+			values[scaling.ValueOf(obs[i].Parameters[key])] = true
+		}
+		for i := range exhausted {
+			values[scaling.ValueOf(exhausted[i].Parameters[key])] = true
+		}
+		if len(values) > 1 {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, &workspace.Error{Err: errors.New("all runs had the same resources"),
+			Hint: "Sweep them, the most first: [sweep] design = \"one-factor\", cpus_per_worker = [8, 4, 2, 1], memory = [\"16G\", \"8G\"]. --resource KEY names others."}
+	}
+	return keys, nil
+}

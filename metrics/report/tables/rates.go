@@ -1,0 +1,72 @@
+package tables
+
+import (
+	"fmt"
+
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling/capacity"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Rates returns how many replicas carry a demand as a table, and for people a sentence
+// about the best answer.
+func Rates(list []capacity.Answer, load capacity.Load, currency string, people bool) (*table.Table, string) {
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "demand", Unit: "requests/s", Optional: true}, {Key: "replicas"}, {Key: "at_least"}, {Key: "from", Head: "measured replicas"},
+		{Key: "rate_within_limit", Unit: "requests/s"}, {Key: "rate_within_limit_low", Head: "low"}, {Key: "rate_within_limit_high", Head: "high"}, {Key: "runs"}, {Key: "keeps_limits", Head: "carries it", Show: decision.Likely, Right: true}, {Key: "provisional", Data: true}}}
+	if currency != "" {
+		t.Columns = append(t.Columns, table.Column{Key: "cost_per_hour", Unit: currency}, table.Column{Key: "cost_per_million", Unit: currency})
+	}
+	add := func(cells ...any) { t.Add(cells[:len(t.Columns)]...) }
+	for _, one := range list {
+		if one.Replicas == 0 {
+			add(one.Series, table.NonZero(one.SeriesDemand), nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+			if len(list) > 1 {
+				t.Notes = append(t.Notes, one.Sentence())
+			}
+			continue
+		}
+		add(one.Series, table.NonZero(one.SeriesDemand), one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, known(one.High), one.Runs, known(one.Keeps), one.Provisional, known(one.CostPerHour), known(one.CostPerMillion))
+	}
+	if load.Samples > 0 {
+		t.Notes = append(t.Notes, load.Sentence())
+	}
+	if !people {
+		return t, ""
+	}
+	best := list[0]
+	t.Notes = append(t.Notes, nextRates(best)...)
+	sentence := best.Sentence()
+	if best.CostPerHour != nil {
+		sentence += fmt.Sprintf(" %s an hour, %s per million requests at that demand.", number.Significant(*best.CostPerHour)+" "+currency, number.Significant(*best.CostPerMillion)+" "+currency)
+	}
+	if single := capacity.Unbatched(list); single != nil {
+		sentence += " Without putting requests together: " + single.Short(currency) + "."
+	}
+	return t, sentence
+}
+
+// known returns a value that may be missing as a cell.
+func known(x *float64) any {
+	if x == nil {
+		return nil
+	}
+	return *x
+}
+
+// nextRates says what to measure next for an answer.
+func nextRates(a capacity.Answer) []string {
+	switch {
+	case a.Next == nil && a.Replicas > 0:
+		return []string{"Measure next: nothing; no run is likely to change the answer."}
+	case a.Next == nil:
+		return nil
+	case a.Next.Command != "":
+		return []string{a.Next.Sentence(), "`" + a.Next.Command + "`"}
+	}
+	text := "Import 6 runs of " + number.Count(a.Next.Replicas, "replica")
+	if len(a.Next.Beside) > 0 {
+		text += fmt.Sprintf(" and 6 of %d, made in the same blocks", a.Next.Beside[0])
+	}
+	return []string{a.Next.Sentence(), text + "."}
+}
