@@ -6,7 +6,6 @@ import (
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 )
@@ -40,10 +39,6 @@ func (s *session) runsHere() (string, error) { return s.workspace().RunsHere() }
 
 func (s *session) find(ctx context.Context, arg string) (rundir.Study, error) {
 	return s.workspace().Find(ctx, arg)
-}
-
-func (s *session) siteOf(ctx context.Context, arg, named string) (*study.Site, error) {
-	return s.workspace().SiteOf(ctx, arg, named)
 }
 
 func exists(path string) bool {
