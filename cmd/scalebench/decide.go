@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/backend/local"
 	"github.com/scalebench/scalebench/launcher/decide"
 	"github.com/scalebench/scalebench/launcher/listing"
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
@@ -172,6 +173,63 @@ func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backen
 	return s.untilDecided(ctx, d)
 }
 
+// submitUntilDecided measures by jobs: with --wait one batch after the other, else one.
+func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, choice launcher.Choice, o submitOptions) error {
+	d, err := s.deciding(ctx, w, o.until)
+	if err != nil {
+		return err
+	}
+	s.hold()
+	if err := s.workspace().Claim(ctx, w.Study, w.Plan, w.Folder); err != nil {
+		return err
+	}
+	choice.Policy.Order = study.OrderBlocks
+	if d.Once = !o.wait; d.Once { // what failed is not begun again by every look
+		choice.Asked = map[rundir.Folder]bool{}
+		if d.Failed, err = s.failedRuns(ctx, w, choice); err != nil {
+			return err
+		}
+	}
+	d.Measure = func(ctx context.Context, plan *study.Plan) error {
+		part := *w
+		part.Plan, choice.Plan = plan, plan
+		if !o.unchecked {
+			if err := part.CheckFiles(choice); err != nil {
+				return err
+			}
+		}
+		submitted, _, left, err := s.driveJobs(ctx, &part, choice, o)
+		if !o.wait && len(submitted) > 0 {
+			err = errors.Join(err, s.printDone(listing.Submitted(submitted)))
+		}
+		if err == nil && left.Left > 0 {
+			s.note("%s left to submit: %s", number.Count(left.Left, "run"), left.Why)
+		}
+		return explainDrive(err)
+	}
+	return s.untilDecided(ctx, d)
+}
+
+// failedRuns are those of the plan that ended badly, and that the policy does not begin again.
+func (s *session) failedRuns(ctx context.Context, w *workspace.Work, choice launcher.Choice) (map[decide.Run]bool, error) {
+	attempts, err := launcher.Attempts(w.Folder)
+	if err != nil {
+		return nil, err
+	}
+	states, _, err := s.workspace().Survey(ctx, attempts)
+	if err != nil {
+		return nil, err
+	}
+	failed := map[decide.Run]bool{}
+	for _, b := range choice.EndedBadly(states) {
+		failed[decide.Run{Point: b.Planned.Point.ID, Repeat: b.Planned.Point.Repeat}] = true
+	}
+	for _, t := range choice.Todo(states) {
+		delete(failed, decide.Run{Point: t.Point.ID, Repeat: t.Point.Repeat})
+	}
+	return failed, nil
+}
+
 // untilDecided measures, and prints how the study then stands.
 func (s *session) untilDecided(ctx context.Context, d *decide.Study) error {
 	record, err := decide.Read(d.Folder)
@@ -216,6 +274,8 @@ func (s *session) printOutcome(o *decide.Outcome, looks []metrics.Look) error {
 		}
 	}
 	switch {
+	case !o.Decided && o.Views == nil && o.Next != nil:
+		return &openError{fmt.Sprintf("%s under way; repeat the command when they have ended, or use --wait", number.Are(len(o.Next.Points), "run"))}
 	case !o.Decided:
 		return &openError{cmp.Or(o.Stopped, "the next runs may decide")}
 	case slices.ContainsFunc(o.Views, func(v decide.View) bool { return v.Advice.Workers == nil }):

@@ -44,7 +44,7 @@ func TestCommandReference(t *testing.T) {
 	fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n\n## Options of every command\n\n%s", strings.TrimPrefix(exitHelp, "Exit codes:\n"), optionTable(app.Flags))
 	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionTable(list))
 	fmt.Fprintf(&b, "\n## Keys and commands on the command line\n\nFor `check`, `render`, `run` and `submit`:\n\n```\n%s\n\n%s\n```\n\nWith `-- COMMAND`:\n\n%s", overrideHelp, typedHelp, optionTable((&commandOptions{}).flags()))
-	fmt.Fprintf(&b, "\nWith `run --until-decided` ([decide.md](../decide.md)):\n\n%s", optionTable((&untilOptions{}).flags()[1:]))
+	fmt.Fprintf(&b, "\nWith `--until-decided`, for `run` and `submit` ([decide.md](../decide.md)):\n\n%s", optionTable((&untilOptions{}).flags()[1:]))
 	for _, c := range app.Commands {
 		reference(&b, c, shared)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -21,6 +22,7 @@ type submitOptions struct {
 	asked
 	wait, again, unchecked bool
 	interval               time.Duration
+	until                  untilOptions
 }
 
 func (o *submitOptions) flags() []cli.Flag {
@@ -68,10 +70,10 @@ func submitCommand(s *session) *cli.Command {
 			overrideHelp + "\n" +
 			"\n" +
 			typedHelp,
-		Flags: append(append(o.flags(), againFlag(&o.again)), command.flags()...),
+		Flags: slices.Concat(o.flags(), []cli.Flag{againFlag(&o.again)}, o.until.flags(), command.flags()),
 		Action: func(c *cli.Context) error {
 			var err error
-			if o.asked, err = command.asked(o.site, c.Args().Slice()); err != nil {
+			if o.asked, err = o.until.asked(c, &command, o.site); err != nil {
 				return err
 			}
 			return runSubmit(c.Context, s, o)
@@ -92,6 +94,9 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.until.on {
+		return s.submitUntilDecided(ctx, w, choice, o)
+	}
 	return submit(ctx, s, w, choice, o)
 }
 
@@ -102,41 +107,10 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 			return err
 		}
 	}
-	backend, err := w.Scheduler(ctx)
-	if err != nil {
+	submitted, watch, left, err := s.driveJobs(ctx, w, choice, o)
+	if watch == nil {
 		return err
 	}
-	if err := w.Begin(ctx); err != nil {
-		return err
-	}
-	var submitted []*launcher.Attempt
-	watch := newWatch(s, "jobs", fmt.Sprintf("`scalebench retry %s` submits again what failed or was cancelled.", w.Study.Name))
-	begun := func(a *launcher.Attempt) {
-		if a.Submission.Notice != "" {
-			watch.bar.finished("sbatch: %s", a.Submission.Notice)
-		}
-		if o.wait {
-			watch.bar.finished("%s: job %s", a.Record.ID, a.Submission.JobID)
-		} else {
-			watch.bar.advance(1)
-		}
-		submitted = append(submitted, a)
-	}
-	observe, found := watch.observe, watch.found
-	if !o.wait {
-		found = func(todo, _ int) { watch.found(todo, 0) }
-		observe = func(states []launcher.State) { // the refused ones
-			for _, state := range states {
-				if state.Status.Terminal() {
-					watch.ended(state)
-				}
-			}
-		}
-	}
-	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.Folder, Choice: choice,
-		Interval: o.interval, Patience: sharedfs.LeasePatience, Watch: o.wait,
-		Found: found, Begun: begun, Observe: observe, Warn: watch.warn})
-	watch.bar.stop()
 	if !o.wait || err != nil { // who waited is shown results
 		if printed := s.printDone(listing.Submitted(submitted)); err == nil && printed != nil {
 			return printed
@@ -179,6 +153,46 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 		return errors.Join(err, watch.verdictBeside(err))
 	}
 	return errors.Join(watch.verdict(), workspace.Unread(left.Unread))
+}
+
+// driveJobs begins what the choice says as jobs, and watches them if asked to. watch is nil where
+// nothing was begun because of the error.
+func (s *session) driveJobs(ctx context.Context, w *workspace.Work, choice launcher.Choice, o submitOptions) (submitted []*launcher.Attempt, watch *watch, left launcher.Outcome, err error) {
+	backend, err := w.Scheduler(ctx)
+	if err != nil {
+		return nil, nil, left, err
+	}
+	if err := w.Begin(ctx); err != nil {
+		return nil, nil, left, err
+	}
+	watch = newWatch(s, "jobs", fmt.Sprintf("`scalebench retry %s` submits again what failed or was cancelled.", w.Study.Name))
+	begun := func(a *launcher.Attempt) {
+		if a.Submission.Notice != "" {
+			watch.bar.finished("sbatch: %s", a.Submission.Notice)
+		}
+		if o.wait {
+			watch.bar.finished("%s: job %s", a.Record.ID, a.Submission.JobID)
+		} else {
+			watch.bar.advance(1)
+		}
+		submitted = append(submitted, a)
+	}
+	observe, found := watch.observe, watch.found
+	if !o.wait {
+		found = func(todo, _ int) { watch.found(todo, 0) }
+		observe = func(states []launcher.State) { // the refused ones
+			for _, state := range states {
+				if state.Status.Terminal() {
+					watch.ended(state)
+				}
+			}
+		}
+	}
+	left, err = launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.Folder, Choice: choice,
+		Interval: o.interval, Patience: sharedfs.LeasePatience, Watch: o.wait,
+		Found: found, Begun: begun, Observe: observe, Warn: watch.warn})
+	watch.bar.stop()
+	return submitted, watch, left, err
 }
 
 // explainDrive gives an error of Drive's its exit code.

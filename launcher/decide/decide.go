@@ -70,6 +70,11 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Once && len(record.Target) > 0 { // what an earlier command submitted may have ended
+		if err := s.Collect(ctx); err != nil {
+			return nil, err
+		}
+	}
 	target := record.Target // of a command that did not come to its next look
 	if len(target) == 0 {
 		target = s.first()
@@ -128,17 +133,24 @@ func (s *Study) first() map[string]int {
 }
 
 // plan returns the runs that bring each point to its target, the lowest repeats first. A run that
-// failed is not made again by the same command.
+// failed is not made again by the same command, and a point with two more failed than good runs
+// gets no further one.
 func (s *Study) plan(target map[string]int, done map[Run]bool) *study.Plan {
 	have := map[string]int{}
 	for r := range done {
 		have[r.Point]++
 	}
+	lost := maps.Clone(have)
+	for r, failed := range s.Failed {
+		if failed && !done[r] {
+			lost[r.Point]--
+		}
+	}
 	plan := *s.Plan
 	plan.Points = nil
 	for _, p := range s.Plan.Points {
 		r := Run{p.Point.ID, p.Point.Repeat}
-		if have[r.Point] < target[r.Point] && !done[r] && !s.Failed[r] {
+		if have[r.Point] < target[r.Point] && lost[r.Point] > -sequential.First && !done[r] && !s.Failed[r] {
 			have[r.Point]++
 			plan.Points = append(plan.Points, p)
 		}

@@ -195,6 +195,16 @@ func TestRunWithFailures(t *testing.T) {
 	}
 }
 
+// Of a point whose two runs failed under an earlier command nothing more is made.
+func TestRunAfterFailures(t *testing.T) {
+	l := newLab(clearSpeeds())
+	s := l.study(t, folder(t), 12)
+	s.Once, s.Failed = true, map[Run]bool{{"w4", 1}: true, {"w4", 2}: true}
+	if o := run(t, s); len(o.Next.Points) != 4 {
+		t.Errorf("%d runs", len(o.Next.Points))
+	}
+}
+
 // One look, one batch, and the command ends.
 func TestRunOnce(t *testing.T) {
 	l, f := newLab(clearSpeeds()), folder(t)
