@@ -85,25 +85,14 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 			return nil, err
 		}
 		if plan := s.plan(target, done); len(plan.Points) > 0 {
-			if late := s.late(); late != "" {
-				return &Outcome{Stopped: late}, nil
-			}
 			record.Target, record.Most = target, s.most()
-			if err := record.write(s.Folder); err != nil {
-				return nil, err
-			}
-			if ended, err := s.measure(ctx, plan); err != nil || !ended {
-				return &Outcome{Next: plan}, err
+			if o, err := s.begin(ctx, record, plan); o != nil || err != nil {
+				return o, err
 			}
 			continue // a run that failed is replaced by another repeat
 		}
-		views, err := s.look(ctx, record)
+		o, err := s.lookAhead(ctx, record, done)
 		if err != nil {
-			return nil, err
-		}
-		o := s.outcome(views, done)
-		record.Target = o.target
-		if err := record.write(s.Folder); err != nil {
 			return nil, err
 		}
 		if o.target == nil {
@@ -112,6 +101,31 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 		target = o.target
 		s.Tell("%s", o.batch())
 	}
+}
+
+// begin records what is to be measured and measures it; the outcome is nil where all of it has ended.
+func (s *Study) begin(ctx context.Context, record *Record, plan *study.Plan) (*Outcome, error) {
+	if late := s.late(); late != "" {
+		return &Outcome{Stopped: late}, nil
+	}
+	if err := record.write(s.Folder); err != nil {
+		return nil, err
+	}
+	if ended, err := s.measure(ctx, plan); err != nil || !ended {
+		return &Outcome{Next: plan}, err
+	}
+	return nil, nil
+}
+
+// lookAhead looks at the results and records the look and what is to be measured next.
+func (s *Study) lookAhead(ctx context.Context, record *Record, done map[Run]bool) (*ahead, error) {
+	views, err := s.look(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	o := s.outcome(views, done)
+	record.Target = o.target
+	return o, record.write(s.Folder)
 }
 
 func (s *Study) most() int { return s.Design.Looks[len(s.Design.Looks)-1] }
