@@ -1,4 +1,4 @@
-package main
+package importer
 
 import (
 	"database/sql"
@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	_ "github.com/mattn/go-sqlite3"
-	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -27,7 +27,7 @@ func importSeeds(t testing.TB) map[string][][]byte {
 		[]byte("gpus,img_s,seconds,top1,ep\n1,100,60,0.5,1\n1,102,120,0.6,2\n2,195,32,0.71,1\n"),
 		[]byte("gpus;img_s;seconds;top1;ep\n4;1e3;;NA;\n4;1e3;;NA;\n"),
 	}}
-	logs := filepath.Join("..", "..", "metrics", "extract", "testdata")
+	logs := filepath.Join("..", "..", "..", "metrics", "extract", "testdata")
 	err := filepath.WalkDir(logs, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			if entry != nil && entry.Name() == "fuzz" {
@@ -73,20 +73,20 @@ func FuzzImport(f *testing.F) {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		o := importOptions{logOptions: logOptions{from: formats[int(format)%len(formats)]}, say: func(string) {}}
+		o := Options{Log: Log{From: formats[int(format)%len(formats)]}, say: func(string) {}}
 		sets := map[string]any{"study": "s", "workload.targets": []any{0.5}}
-		if o.from == "csv" {
-			o.maps = *cli.NewStringSlice("workers=gpus", "throughput=img_s", "accuracy=top1")
+		if o.From == "csv" {
+			o.Maps = []string{"workers=gpus", "throughput=img_s", "accuracy=top1"}
 			if epochs {
-				o.maps = *cli.NewStringSlice("workers=gpus", "epoch=ep", "elapsed=seconds:ms", "accuracy=top1:%", "loss=img_s")
+				o.Maps = []string{"workers=gpus", "epoch=ep", "elapsed=seconds:ms", "accuracy=top1:%", "loss=img_s"}
 			}
 		} else if epochs {
-			o.workers, o.batch = 4, 32
+			o.Workers, o.Batch = 4, 32
 		} else {
 			sets["workers"] = int64(2)
 		}
-		if e, err := extract.Find(o.from); err == nil && e.Kind == "serve" && epochs {
-			o.at = *cli.NewStringSlice("threads=4", "batch=1")
+		if e, err := extract.Find(o.From); err == nil && e.Kind == "serve" && epochs {
+			o.At = []string{"threads=4", "batch=1"}
 		}
 		db, err := store.Open(path, store.Options{})
 		if err != nil {
@@ -111,7 +111,7 @@ func FuzzImport(f *testing.F) {
 		read, changed, err := count()
 		want := read
 		if err != nil {
-			var usage *usageError
+			var usage *workspace.Error
 			if want = 0; !errors.As(err, &usage) && !errors.Is(err, store.ErrAbsurd) {
 				t.Errorf("the file is not what is blamed: %v", err)
 			}

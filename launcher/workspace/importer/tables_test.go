@@ -1,4 +1,4 @@
-package main
+package importer
 
 import (
 	"fmt"
@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics/extract"
 )
@@ -40,13 +38,13 @@ func readTable(t *testing.T, csv string, args []string) (runs, told []string, er
 		}
 		lists[key] = append(lists[key], args[i+1])
 	}
-	o := importOptions{say: func(text string) { told = append(told, text) }}
-	o.from = "csv"
-	o.maps, o.labels, o.at = *cli.NewStringSlice(lists["map"]...), *cli.NewStringSlice(lists["label"]...), *cli.NewStringSlice(lists["at"]...)
-	o.sets = *cli.NewStringSlice(append(lists["set"], "study=s")...)
-	o.decimal, o.sum = strings.Join(lists["decimal"], ""), strings.Join(lists["sum"], "")
-	o.batch, _ = strconv.Atoi(strings.Join(lists["worker-batch"], ""))
-	if _, err := extract.ParseDecimal(o.decimal); err != nil {
+	o := Options{say: func(text string) { told = append(told, text) }}
+	o.From = "csv"
+	o.Maps, o.Labels, o.At = lists["map"], lists["label"], lists["at"]
+	o.Sets = append(lists["set"], "study=s")
+	o.Decimal, o.Sum = strings.Join(lists["decimal"], ""), strings.Join(lists["sum"], "")
+	o.Batch, _ = strconv.Atoi(strings.Join(lists["worker-batch"], ""))
+	if _, err := extract.ParseDecimal(o.Decimal); err != nil {
 		return nil, nil, err
 	}
 	sets, err := o.given()
@@ -63,7 +61,7 @@ func readTable(t *testing.T, csv string, args []string) (runs, told []string, er
 				text += fmt.Sprintf(" %s=%v", key, r.Run.Parameters[key])
 			}
 		}
-		for f := range r.result.Findings() {
+		for f := range r.Result.Findings() {
 			switch {
 			case f.Event.Figure != nil:
 				text += fmt.Sprintf(" %s %.6g", f.Event.Figure.Name, f.Event.Figure.Value)
@@ -72,7 +70,7 @@ func readTable(t *testing.T, csv string, args []string) (runs, told []string, er
 			}
 		}
 		runs = append(runs, text)
-		for _, note := range r.result.Notes {
+		for _, note := range r.Result.Notes {
 			if !slices.Contains(told, note) {
 				told = append(told, note)
 			}

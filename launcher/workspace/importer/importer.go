@@ -1,0 +1,149 @@
+// Package importer makes runs of other programs' logs and tables, and stores them in the
+// database of a workspace.
+package importer
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/redact"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// CSV is the format of tables. All others are extractors of logs.
+const CSV = "csv"
+
+// Options say how files become runs.
+type Options struct {
+	Log
+	Sets    []string // KEY=VALUE for all runs
+	Labels  []string // KEY=COLUMN of a CSV file
+	Decimal string   // sign before the decimals in a CSV file; "" to find out
+	Sum     string   // column of a CSV file that tells the parts of one run apart
+	Replace bool     // replace runs of files that were imported with other settings
+
+	say    func(string)        // receives notes about a file
+	digest func(string) string // of a secret
+}
+
+// A Run is ready to be stored, with what it was made of.
+type Run struct {
+	store.Imported
+	Result extract.Content
+}
+
+// Import makes runs of files and stores them. done receives each run with its id and
+// whether it is new or changed. A mistake in one file stores nothing.
+func Import(ctx context.Context, w *workspace.Workspace, o Options, files []string, done func(r Run, id string, changed bool)) error {
+	sets, err := o.check(w)
+	if err != nil {
+		return err
+	}
+	path, err := w.Database()
+	if err != nil {
+		return err
+	}
+	keyed := sync.OnceValues(func() (redact.Key, error) { return redact.ReadKey(redact.KeyFile(path)) })
+	o.digest = func(secret string) string {
+		key, err := keyed()
+		if err != nil {
+			w.Warn("%v", err) // the store refuses the run for this
+		}
+		return key.Hide(secret)
+	}
+	// The first run is made before the database: an unreadable file makes none.
+	next, stop := iter.Pull2(o.each(files, sets))
+	defer stop()
+	r, err, more := next()
+	if err != nil {
+		return err
+	}
+	w.Hold()
+	db, err := workspace.OpenForWriting(path)
+	if err != nil {
+		return workspace.StoreError(err)
+	}
+	defer db.Close()
+	var before []store.Source
+	if o.From == CSV {
+		if before, err = db.Tables(ctx); err != nil {
+			return workspace.StoreError(err)
+		}
+	}
+	origins := map[string]string{} // by path
+	runs := func(yield func(store.Imported, error) bool) {
+		for ; more; r, err, more = next() {
+			if _, known := origins[r.From.Path]; err == nil && o.From == CSV && !known {
+				origins[r.From.Path], err = origin(r.From, before)
+			}
+			r.From.Origin = origins[r.From.Path]
+			if !yield(r.Imported, err) {
+				return
+			}
+		}
+	}
+	err = db.Import(ctx, runs, func(report store.Report) { done(r, report.Run, report.Changed) })
+	var refused *workspace.Error
+	switch {
+	case errors.Is(err, store.ErrImported):
+		return &workspace.Error{Err: err, Hint: "--replace replaces that run."}
+	case errors.As(err, &refused):
+		return err
+	case errors.Is(err, store.ErrAbsurd):
+		return &workspace.Error{Err: err}
+	case err != nil:
+		return workspace.StoreError(err)
+	}
+	return workspace.StoreError(db.Arrange(ctx))
+}
+
+// DryRun makes runs of files and stores nothing.
+func DryRun(w *workspace.Workspace, o Options, files []string, done func(Run)) error {
+	sets, err := o.check(w)
+	if err != nil {
+		return err
+	}
+	for r, err := range o.each(files, sets) {
+		if err != nil {
+			return err
+		}
+		done(r)
+	}
+	return nil
+}
+
+// check checks the options and returns what Sets gives all runs.
+func (o *Options) check(w *workspace.Workspace) (map[string]any, error) {
+	if o.From == "" {
+		return nil, workspace.Errorf("name the format of the files with --from; valid: csv, %s", strings.Join(extract.Names(), ", "))
+	}
+	if o.From != CSV {
+		if _, err := o.Extractor(); err != nil {
+			return nil, err
+		}
+	}
+	sets, err := o.given()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := o.load(); err != nil {
+		return nil, err
+	}
+	if _, err := extract.ParseDecimal(o.Decimal); err != nil {
+		return nil, workspace.Errorf("--decimal: %v", err)
+	}
+	if o.From != CSV && (o.Decimal != "" || o.Sum != "") {
+		return nil, workspace.Errorf("--decimal and --sum are for CSV files")
+	}
+	if _, err := o.mapped(); err != nil { // reported once, not for each file
+		return nil, err
+	}
+	o.say = func(text string) { w.Note("%s", text) }
+	o.digest = redact.Key(nil).Hide
+	return sets, nil
+}
