@@ -17,6 +17,7 @@ type pair struct {
 	speed          *decision.Belief // the same with the law's error where the runs are too few; nil: no interval
 	success        decision.Belief  // ratio of the shares of runs that reach the target
 	doublings      float64          // of the workers; negative where there are fewer
+	overlaps       bool             // some run of the first is no faster than one of the second, at the price
 }
 
 // byTime reports whether the answer goes by the time to the target.
@@ -49,8 +50,21 @@ func (s *study) over(a, b *scaling.Point) pair {
 	} else if e != nil && p.Refusal == scaling.FewRuns && s.law != nil {
 		p.speed = s.borrowed(a, b, e.Value)
 	}
+	p.overlaps = overlap(x, y, math.Pow(kneeGain, -p.doublings))
 	p.doubt = s.doubt(p, a, b)
 	return p
+}
+
+// overlap reports whether the slowest run of x, its speed times a price, is no faster than the
+// fastest of y.
+func overlap(x, y *scaling.Summary, price float64) bool {
+	if len(x.Values) == 0 || len(y.Values) == 0 {
+		return false
+	}
+	if x.Better == measure.Lower {
+		return y.Values[0] <= x.Values[len(x.Values)-1]/price
+	}
+	return x.Values[0]*price <= y.Values[len(y.Values)-1]
 }
 
 // borrowed is the error of a ratio of two counts of which one has too few runs: that of
@@ -85,7 +99,7 @@ func (p pair) comparison() decision.Comparison {
 		return decision.Comparison{}
 	}
 	price := math.Pow(kneeGain, -p.doublings) * p.success.Value
-	c := decision.Comparison{Value: p.Estimate.Value * price, Doubt: p.doubt}
+	c := decision.Comparison{Value: p.Estimate.Value * price, Doubt: p.doubt, Overlaps: p.overlaps}
 	if p.speed != nil {
 		b := p.speed.Times(p.success).Scale(math.Pow(kneeGain, -p.doublings))
 		c.Belief = &b

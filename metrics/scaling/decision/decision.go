@@ -21,7 +21,7 @@ const (
 	// Close is the difference from the best that an answer within limits may have.
 	Close = 0.10
 	// Clear is how many times better an option must be that has too few runs for an
-	// interval, to count as better all the same.
+	// interval, to count as better all the same; each of its runs is better, too.
 	Clear = 1.5
 )
 
@@ -44,7 +44,13 @@ type Comparison struct {
 	// Belief has the error; nil: there is no interval, and Why says why.
 	Belief *Belief
 	Doubt  *Doubt // why there is no interval, or what else is doubted; nil: nothing
+	// Overlaps reports whether some run of the first option is no better than one of the second,
+	// at the price.
+	Overlaps bool
 }
+
+// leads reports whether an option with too few runs for an interval is better all the same.
+func (c Comparison) leads() bool { return c.Value >= Clear && !c.Overlaps }
 
 // atLeast returns the probability that the ratio is x or more: without an interval
 // that of the value alone.
@@ -157,7 +163,7 @@ func (q *Question) best(r *Result) {
 		}
 		c := q.Over(r.Chosen, j)
 		r.doubt(c)
-		if c.Belief == nil && !(c.Value >= Clear && c.Doubt != nil && c.Doubt.Kind == FewRuns) {
+		if c.Belief == nil && !(c.leads() && c.Doubt != nil && c.Doubt.Kind == FewRuns) {
 			known = false
 			r.Unproven = append(r.Unproven, j)
 		}
@@ -215,7 +221,7 @@ func (r *Result) doubt(c Comparison) {
 	}
 	d := *c.Doubt
 	if d.Kind == FewRuns {
-		d.Changes = c.Value < Clear
+		d.Changes = !c.leads()
 	}
 	i := slices.IndexFunc(r.Doubts, func(e Doubt) bool { return e.Kind == d.Kind && e.Text == d.Text })
 	if i < 0 {

@@ -177,3 +177,16 @@ func TestMore(t *testing.T) {
 		}
 	}
 }
+
+// Without an interval, twice as good is a clear lead only if the runs of the two do not overlap.
+func TestClearLead(t *testing.T) {
+	few := Doubt{FewRuns, "2 runs", true}
+	for _, overlaps := range []bool{false, true} {
+		r := Decide(Question{Options: options(1, 2), Over: func(i, j int) Comparison {
+			return Comparison{Value: math.Pow(2, float64(i-j)), Doubt: &few, Overlaps: overlaps}
+		}})
+		if r.Chosen != 1 || r.Provisional != overlaps || (len(r.Unproven) > 0) != overlaps {
+			t.Errorf("overlaps %v: %+v", overlaps, r)
+		}
+	}
+}
