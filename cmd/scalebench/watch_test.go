@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -56,7 +57,7 @@ func watching(t *testing.T, ctx context.Context, folder rundir.Study) (control, 
 	t.Helper()
 	control, terminal = newTerminal(t, 10, 70)
 	s := &session{stdin: terminal, stdout: terminal, stderr: terminal}
-	v := &viewer{s: s, folders: []rundir.Study{folder}, interval: time.Hour, states: map[rundir.Folder]launcher.State{}}
+	v := &viewer{s: s, Watcher: workspace.Watcher{Folders: []rundir.Study{folder}, Interval: time.Hour}}
 	result := make(chan error, 1)
 	go func() { result <- v.live(ctx) }()
 	var drawn strings.Builder
@@ -136,11 +137,11 @@ func TestWatchLeavesTheTerminalAsItWas(t *testing.T) {
 // However many runs and however small the terminal, the page fits, and says
 // what it leaves out.
 func TestWatchFitsTheTerminal(t *testing.T) {
-	v := &viewer{s: &session{}, folders: []rundir.Study{endedStudy(t, 40)}, interval: time.Hour, states: map[rundir.Folder]launcher.State{}}
-	if err := v.look(t.Context()); err != nil {
+	v := &viewer{s: &session{}, Watcher: workspace.Watcher{Folders: []rundir.Study{endedStudy(t, 40)}, Interval: time.Hour}}
+	if err := v.Look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v.trouble = errors.New("Slurm cannot be reached\nmore")
+	v.Trouble = errors.New("Slurm cannot be reached\nmore")
 	for _, size := range [][2]int{{200, 60}, {200, 20}, {80, 10}, {40, 5}, {20, 4}} {
 		page := v.page(size[0], size[1])
 		if len(page) > size[1] {
@@ -164,13 +165,13 @@ func TestWatchFitsTheTerminal(t *testing.T) {
 // What does not fit is reached by the arrow keys, and by no more of them than there
 // are lines.
 func TestWatchScrolls(t *testing.T) {
-	v := &viewer{s: &session{}, folders: []rundir.Study{endedStudy(t, 40)}, interval: time.Hour, states: map[rundir.Folder]launcher.State{}}
-	if err := v.look(t.Context()); err != nil {
+	v := &viewer{s: &session{}, Watcher: workspace.Watcher{Folders: []rundir.Study{endedStudy(t, 40)}, Interval: time.Hour}}
+	if err := v.Look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	press := func(keys string) string {
 		for _, key := range []byte(keys) {
-			if !v.move(key) {
+			if !v.window.Move(key) {
 				t.Errorf("%q is no key", key)
 			}
 		}
@@ -197,20 +198,10 @@ func TestWatchScrolls(t *testing.T) {
 	}
 	reached := false
 	for range 9 {
-		v.move('l')
+		v.window.Move('l')
 		reached = reached || strings.Contains(narrow(), "detail")
 	}
 	if !reached {
 		t.Errorf("the last column is not reached: %q", narrow())
-	}
-}
-
-// While Slurm does not answer it is asked less and less often.
-func TestWatchBacksOff(t *testing.T) {
-	v := viewer{interval: 30 * time.Second}
-	for failures, want := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 4 * time.Minute} {
-		if v.failures = failures; v.pause() != want {
-			t.Errorf("after %d failures: %v, want %v", failures, v.pause(), want)
-		}
 	}
 }

@@ -1,0 +1,112 @@
+package listing
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// A Window shows the part of a table that fits on a terminal.
+type Window struct {
+	top, left int    // the first line and column that is shown
+	escape    string // the bytes of an unfinished key
+}
+
+// Page returns the part of the table that fits into so many columns and lines, with the
+// head of the table, a trouble (nil for none) and a line about all runs.
+func (v *Window) Page(width, height int, states []launcher.State, planned []launcher.Unbegun, trouble error, next time.Duration) []string {
+	var text bytes.Buffer
+	if err := Watched(states, planned).Write(&text, table.FormatTable, table.Screen{Width: width}); err != nil {
+		return []string{err.Error()}
+	}
+	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+	frame := 3 // the head, which lines are shown, and the foot
+	if trouble != nil {
+		frame++
+	}
+	lines = v.cut(lines[:1], lines[1:], width, max(1, height-frame))
+	if trouble != nil {
+		lines = append(lines, clean.Line(strings.Split(trouble.Error(), "\n")[0]))
+	}
+	if len(lines) >= height {
+		lines = lines[:height-1]
+	}
+	lines = append(lines, foot(states, planned, next))
+	for i, line := range lines {
+		if runes := []rune(line); len(runes) > width {
+			lines[i] = string(runes[:width])
+		}
+	}
+	return lines
+}
+
+// cut returns the lines that are shown, as far right as the window is, and says which.
+func (v *Window) cut(head, body []string, width, room int) []string {
+	v.top = max(0, min(v.top, len(body)-room))
+	lines := slices.Concat(head, body[v.top:min(v.top+room, len(body))])
+	widest := 0
+	for _, line := range slices.Concat(head, body) {
+		widest = max(widest, len([]rune(line)))
+	}
+	v.left = max(0, min(v.left, widest-width))
+	for i, line := range lines {
+		runes := []rune(line)
+		lines[i] = string(runes[min(v.left, len(runes)):])
+	}
+	if len(body) > room || widest > width {
+		lines = append(lines, fmt.Sprintf("lines %d to %d of %d; arrow keys scroll", v.top+1, min(v.top+room, len(body)), len(body)))
+	}
+	return lines
+}
+
+// foot counts the runs by status, and says how long they take and when Slurm is asked.
+func foot(states []launcher.State, planned []launcher.Unbegun, next time.Duration) string {
+	by := map[metrics.Status]int{metrics.Planned: len(planned)}
+	for _, state := range states {
+		by[state.Status]++
+	}
+	var counts []string
+	for _, status := range metrics.Statuses {
+		if n := by[status]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	if left := Left(states, planned, float64(time.Now().UnixMilli())/1000); left != "" {
+		counts = append(counts, left)
+	}
+	return strings.Join(append(counts, fmt.Sprintf("next Slurm query in %s", next.Round(time.Second)), "q quits"), " · ")
+}
+
+// Move moves the window by a byte of a key, and reports whether it belongs to such a key.
+// An arrow key is three bytes.
+func (v *Window) Move(key byte) bool {
+	const page = 10
+	sequence := v.escape + string(key)
+	v.escape = ""
+	switch sequence {
+	case "\x1b", "\x1b[", "\x1bO", "\x1b[5", "\x1b[6":
+		v.escape = sequence
+	case "\x1b[A", "\x1bOA", "k":
+		v.top--
+	case "\x1b[B", "\x1bOB", "j":
+		v.top++
+	case "\x1b[5~":
+		v.top -= page
+	case "\x1b[6~":
+		v.top += page
+	case "\x1b[D", "\x1bOD", "h":
+		v.left -= page
+	case "\x1b[C", "\x1bOC", "l":
+		v.left += page
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,175 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// A Watcher follows the runs of studies.
+type Watcher struct {
+	Folders  []rundir.Study
+	Interval time.Duration // between queries of Slurm
+	Where    string        // condition on runs; "" for all
+
+	Planned []launcher.Unbegun // what is planned, has not begun, and matches the condition
+	Trouble error              // of the last query
+	Unread  error              // a run folder that cannot be read
+
+	attempts map[rundir.Study][]*launcher.Attempt
+	states   map[rundir.Folder]launcher.State
+	shown    map[rundir.Folder]bool // which match the condition; nil for all
+	unbegun  []launcher.Unbegun     // all that is planned and has not begun
+	asked    time.Time              // when Slurm was last asked, or would have been
+	failures int                    // queries in a row without an answer
+}
+
+// NextQuery returns how long it takes until Slurm is asked again.
+func (v *Watcher) NextQuery() time.Duration { return max(0, time.Until(v.asked.Add(v.pause()))) }
+
+// pause returns how long Slurm is not asked after a look: longer while it does not answer.
+func (v *Watcher) pause() time.Duration {
+	return v.Interval * time.Duration(min(1<<min(v.failures, 3), 8))
+}
+
+// Look updates the states: all of them when it is time to ask Slurm, else those that only
+// need a folder. It skips runs that have ended.
+func (v *Watcher) Look(ctx context.Context) error {
+	due := time.Since(v.asked) >= v.pause()
+	if due {
+		v.asked, v.Trouble, v.Unread = time.Now(), nil, nil
+		if err := v.list(); err != nil {
+			return err
+		}
+	}
+	var open []*launcher.Attempt
+	for _, folder := range v.Folders {
+		for _, a := range v.attempts[folder] {
+			if state, seen := v.states[a.Run]; seen && state.Verdict != nil {
+				continue
+			}
+			if due || a.Attached() || a.Verdict != nil {
+				open = append(open, a)
+			}
+		}
+	}
+	states, err := launcher.Survey(ctx, open)
+	if v.states == nil {
+		v.states = map[rundir.Folder]launcher.State{}
+	}
+	for _, state := range states {
+		v.states[state.Run] = state
+		if state.Err != nil {
+			v.Unread = state.Err
+		}
+	}
+	if err != nil {
+		v.Trouble = err
+	}
+	if err := v.choose(ctx); err != nil {
+		return err
+	}
+	if due {
+		if v.failures++; err == nil {
+			v.failures = 0
+		}
+	}
+	return ctx.Err()
+}
+
+// choose applies the condition. Each look applies it again, since statuses change.
+func (v *Watcher) choose(ctx context.Context) error {
+	if v.Where == "" {
+		return nil
+	}
+	v.shown = nil
+	chosen, err := Runs{States: v.States(), Planned: v.unbegun}.Where(ctx, v.Where)
+	if err != nil {
+		return err
+	}
+	v.shown, v.Planned = map[rundir.Folder]bool{}, chosen.Planned
+	for _, state := range chosen.States {
+		v.shown[state.Run] = true
+	}
+	return nil
+}
+
+// list reads the folders: which attempts there are, and what is still planned.
+func (v *Watcher) list() error {
+	before := v.attempts
+	v.attempts, v.unbegun = map[rundir.Study][]*launcher.Attempt{}, nil
+	for _, folder := range v.Folders {
+		plan, err := launcher.ReadPlan(folder)
+		if err != nil { // the runs say themselves what they are of
+			plan = &study.Plan{}
+		}
+		if !errors.Is(err, fs.ErrNotExist) { // not purged meanwhile
+			v.Unread = err
+		}
+		list, err := launcher.Refresh(folder, before[folder])
+		if err != nil {
+			v.Unread = err
+			list = before[folder]
+		}
+		v.attempts[folder] = list
+		v.unbegun = append(v.unbegun, launcher.NotBegun(plan, folder, list)...)
+	}
+	v.Planned = v.unbegun
+	return nil
+}
+
+// States returns the states of the attempts: those under way first, then the rest.
+func (v *Watcher) States() []launcher.State {
+	var list []launcher.State
+	for _, folder := range v.Folders {
+		for _, a := range v.attempts[folder] {
+			if state, ok := v.states[a.Run]; ok && (v.shown == nil || v.shown[a.Run]) {
+				list = append(list, state)
+			}
+		}
+	}
+	rank := func(s launcher.State) int {
+		switch {
+		case s.Status == metrics.Running:
+			return 0
+		case !s.Status.Terminal():
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(list, func(a, b launcher.State) int { return cmp.Compare(rank(a), rank(b)) })
+	return list
+}
+
+// Underway returns how many attempts have not ended.
+func (v *Watcher) Underway() int {
+	n := 0
+	for _, state := range v.States() {
+		if !state.Status.Terminal() && state.Err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Unjudged returns how many attempts cannot be read, or 1 for a study that cannot.
+func (v *Watcher) Unjudged() int {
+	n := 0
+	for _, state := range v.States() {
+		if state.Err != nil {
+			n++
+		}
+	}
+	if n == 0 && v.Unread != nil {
+		n = 1
+	}
+	return n
+}
