@@ -11,12 +11,9 @@ const overrideHelp = "KEY=VALUE sets a key of the study file for this command: b
 	"unique. A value is TOML, or a bare word. A key that you set is not swept, and a key\n" +
 	"that you sweep loses its single value."
 
-// onCommandLine begins what is told of such a key.
-const onCommandLine = "set on the command line: "
-
 // tellOverrides says which keys are not as the file has them.
 func (s *session) tellOverrides(w *workspace.Work) {
-	for _, o := range w.Study.Overrides {
-		s.note(onCommandLine+"%v", o)
+	for _, line := range w.Overridden() {
+		s.note("%s", line)
 	}
 }

@@ -40,6 +40,7 @@ type Work struct {
 
 	w      *Workspace
 	asked  string // file or name, as requested
+	typed  bool   // there is no file
 	frozen bool   // study and site are as they last ran, not as in their files
 	// overridden: the frozen study is not the file's, but one that keys from the command
 	// line defined.
@@ -58,7 +59,7 @@ func (w *Workspace) Load(ctx context.Context, r Request) (*Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.asked = r.Study
+	k.asked, k.typed = r.Study, r.Typed
 	if umask, shared := k.Study.Umask(); shared {
 		syscall.Umask(umask)
 	}

@@ -1,0 +1,88 @@
+package listing
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Existing says what of a plan exists already, by point.
+type Existing struct {
+	Good map[string]int      // repeats with a result
+	Left map[string]int      // runs to be made
+	Why  map[string][]string // why the others have no result
+}
+
+// Plan returns a study's plan as a table, a row for each point. It hides columns from people
+// that would be empty.
+func Plan(st *study.Study, plan *study.Plan, in Existing) *table.Table {
+	none := func(has func(study.Point) bool) bool {
+		return !slices.ContainsFunc(plan.Points, func(p study.Planned) bool { return has(p.Point) })
+	}
+	untold := func(path string) bool { return none(func(p study.Point) bool { return p.Reaches(path) }) }
+	batchless := none(func(p study.Point) bool { return p.ToldBatch() })
+	swept := slices.DeleteFunc(st.Swept(), func(path string) bool { // others have columns
+		return slices.Contains([]string{"framework", "variant", "workload.model", "workers", "workload.batch", "resources.time"}, path)
+	})
+	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "framework"},
+		{Key: "variant", Data: none(func(p study.Point) bool { return p.Variant != "" })}, {Key: "model", Data: untold("workload.model")}}}
+	for _, path := range swept {
+		t.Columns = append(t.Columns, table.Column{Key: path, Head: path[strings.LastIndexByte(path, '.')+1:], Show: number.Exact})
+	}
+	t.Columns = append(t.Columns, []table.Column{{Key: "workers"}, {Key: "nodes", Optional: true}, {Key: "workers_per_node", Optional: true},
+		{Key: "partition", Optional: true}, {Key: "exclusive", Optional: true},
+		{Key: "worker_batch", Optional: true, Data: batchless}, {Key: "global_batch", Optional: true, Data: batchless},
+		{Key: "learning_rate", Head: "scaled learning rate", Optional: true, Data: untold("workload.reference_batch")},
+		{Key: "runs"}, {Key: "time_limit", Show: number.Seconds, Optional: true}, {Key: "node_hours", Head: "max node-hours"},
+		{Key: "results"}, {Key: "why", Head: "missing"},
+	}...)
+	for _, p := range plan.Points {
+		q := p.Point
+		if q.Repeat != st.First {
+			continue
+		}
+		cells := []any{q.ID, q.Framework, table.NonZero(q.Variant), heard(q, "workload.model", modelOf(st, q))}
+		parameters := q.Parameters()
+		for _, path := range swept {
+			cells = append(cells, study.Shown(path, parameters[path]))
+		}
+		t.Add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, table.NonZero(p.Partition), p.Exclusive, // no partition: the cluster's default
+			batch(q, q.WorkerBatch), batch(q, q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), st.Runs(), q.Resources.Time.Seconds(),
+			p.NodeHours()*float64(in.Left[q.ID]), in.Good[q.ID], table.NonZero(strings.Join(in.Why[q.ID], ", ")))...)
+	}
+	t.Columns[len(t.Columns)-1].Data = !slices.ContainsFunc(t.Rows, func(row []any) bool { return row[len(row)-1] != nil })
+	t.Fold("point", "framework", "model", "nodes", "workers_per_node", "partition", "exclusive", "worker_batch", "global_batch", "learning_rate", "runs", "time_limit")
+	return t
+}
+
+// modelOf returns the model of a point as the study names it.
+func modelOf(st *study.Study, p study.Point) string {
+	if !p.Workload.UnderLoad() {
+		return p.Workload.Train.Model
+	}
+	if name, err := filepath.Rel(st.Command.Folder, p.ModelFile()); err == nil && filepath.IsLocal(name) {
+		return name
+	}
+	return p.Workload.Serve.Model
+}
+
+// heard returns a value that the program of a point gets from a key of the study; nil if
+// it gets none, as a command that trains with its own.
+func heard[T comparable](p study.Point, path string, value T) any {
+	if !p.Reaches(path) {
+		return nil
+	}
+	return table.NonZero(value)
+}
+
+// batch returns a size of a point's batch; nil if its program gets none.
+func batch(p study.Point, samples int) any {
+	if !p.ToldBatch() {
+		return nil
+	}
+	return table.NonZero(samples)
+}
