@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -30,8 +29,9 @@ type untilOptions struct {
 	on        bool
 	most      int
 	nodeHours float64
-	by        cli.Timestamp
+	by        string        // local time
 	wish      adviseOptions // the question
+	set       bool          // some option other than on was given
 }
 
 const untilCategory = "With --until-decided"
@@ -41,7 +41,7 @@ func (o *untilOptions) flags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.BoolFlag{Name: "until-decided", Destination: &o.on, DisableDefaultText: true, Usage: "look at the results again and again, and measure only what may still change the answer of advise"},
 		&cli.Float64Flag{Name: "max-node-hours", Category: untilCategory, Destination: &o.nodeHours, DefaultText: "no limit", Usage: "stop before the study's runs take more than `N` node-hours"},
-		&cli.TimestampFlag{Name: "stop-by", Category: untilCategory, Destination: &o.by, Layout: "2006-01-02T15:04", Timezone: time.Local, DefaultText: "no limit", Usage: "begin no batch after `TIME`, such as 2026-12-24T18:00"},
+		&cli.StringFlag{Name: "stop-by", Category: untilCategory, Destination: &o.by, DefaultText: "no limit", Usage: "begin no batch after `TIME`, such as 2026-12-24T18:00"},
 	}, o.questionFlags(untilCategory)...)
 }
 
@@ -57,34 +57,50 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 	}
 }
 
-// asked is what the operands mean: with as many repeats as the design allows.
+// asked is what the operands mean: the study with the repeats that the design allows.
 func (o *untilOptions) asked(c *cli.Context, command *commandOptions, site string) (asked, error) {
 	words := c.Args().Slice()
-	if !o.on {
-		for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target"} {
-			if c.IsSet(name) {
-				return asked{}, usagef("--%s goes with --until-decided", name)
-			}
-		}
-		return command.asked(site, words)
+	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target"} {
+		o.set = o.set || c.IsSet(name)
 	}
 	if err := wished(c); err != nil {
 		return asked{}, err
 	}
-	o.most = cmp.Or(o.most, sequential.Most)
-	if slices.Contains(words, "--") {
-		if command.repeats != 0 {
-			return asked{}, usagef("--repeats and --until-decided; give one: --max-repeats limits the runs of each point")
-		}
-		command.repeats = o.most
-		return command.asked(site, words)
-	}
 	a, err := command.asked(site, words)
-	if slices.ContainsFunc(a.overrides, func(w string) bool { return strings.HasPrefix(w, "repeats=") || strings.HasPrefix(w, "study.repeats=") }) {
+	if !o.on && !o.set || err != nil {
+		return a, err
+	}
+	repeated := func(w string) bool { return strings.HasPrefix(w, "repeats=") || strings.HasPrefix(w, "study.repeats=") }
+	if slices.ContainsFunc(a.overrides, repeated) {
 		return a, usagef("repeats and --until-decided; give one: --max-repeats limits the runs of each point")
 	}
-	a.overrides = append(slices.Clone(a.overrides), fmt.Sprintf("study.repeats=%d", o.most))
-	return a, err
+	a.overrides = append(slices.Clone(a.overrides), o.overrides()...)
+	return a, nil
+}
+
+// overrides are the keys that the options set.
+func (o *untilOptions) overrides() (list []string) {
+	if o.on {
+		list = append(list, "study.repeats="+study.UntilDecided)
+	}
+	if o.most > 0 {
+		list = append(list, fmt.Sprintf("study.max_repeats=%d", o.most))
+	}
+	if o.nodeHours > 0 {
+		list = append(list, fmt.Sprintf("study.max_node_hours=%g", o.nodeHours))
+	}
+	if o.by != "" {
+		list = append(list, fmt.Sprintf("study.stop_by=%q", o.by))
+	}
+	return list
+}
+
+// of reports whether a study is measured until its question is decided.
+func (o *untilOptions) of(st *study.Study) (bool, error) {
+	if o.set && !st.UntilDecided {
+		return false, usagef("--max-repeats, --max-node-hours, --stop-by and a question go with --until-decided")
+	}
+	return st.UntilDecided, nil
 }
 
 func decideCommand(s *session) *cli.Command {
@@ -136,15 +152,11 @@ func runDecide(ctx context.Context, s *session, o untilOptions, arg string) erro
 // measures it.
 func (s *session) deciding(ctx context.Context, w *workspace.Work, o untilOptions) (*decide.Study, error) {
 	o.wish.wish.Market = cost.OnDemand
-	d, err := s.reader().Deciding(ctx, w, o.wish.asked(), o.most)
+	d, err := s.reader().Deciding(ctx, w, o.wish.asked())
 	if err != nil {
 		return nil, err
 	}
-	d.NodeHours = o.nodeHours
 	d.Collect = func(ctx context.Context) error { return s.collect(context.WithoutCancel(ctx), w.Folder) }
-	if by := o.by.Value(); by != nil {
-		d.By = *by
-	}
 	return d, nil
 }
 

@@ -76,6 +76,10 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	until, err := o.until.of(w.Study)
+	if err != nil {
+		return err
+	}
 	s.tellStudy(o.asked, w)
 	backend, err := w.Local(ctx, o.study, nodes, o.oversubscribe)
 	if err != nil {
@@ -91,7 +95,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		}
 	}
 	choice.Cancelled = true // also cancelled jobs: this command shows its runs
-	if o.until.on {
+	if until {
 		return s.runUntilDecided(ctx, w, backend, choice, o.until)
 	}
 	if err := w.Begin(ctx); err != nil {

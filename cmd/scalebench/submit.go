@@ -94,7 +94,9 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.until.on {
+	if until, err := o.until.of(w.Study); err != nil {
+		return err
+	} else if until {
 		return s.submitUntilDecided(ctx, w, choice, o)
 	}
 	return submit(ctx, s, w, choice, o)

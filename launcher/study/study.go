@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
@@ -67,6 +68,11 @@ type Study struct {
 	Policy    Policy
 	Telemetry Telemetry
 
+	// UntilDecided: Repeats is the most, and runs are made until the study's question is decided.
+	UntilDecided bool
+	MaxNodeHours float64   // that such a study may take; 0: no limit
+	StopBy       time.Time // and when it begins no more runs; zero: no limit
+
 	// Overrides are the keys that the command line has set in place of the file.
 	Overrides []Override
 
@@ -95,12 +101,17 @@ func (s *Study) Umask() (umask int, ok bool) { return 0o027, s.Share == ShareGro
 
 // header is the [study] table.
 type header struct {
-	Name    string `toml:"name"`
-	Repeats int    `toml:"repeats"`
-	First   int    `toml:"first_repeat"`
-	Seed    int64  `toml:"seed"`
-	Site    string `toml:"site"`
-	Share   string `toml:"share"`
+	Name    string  `toml:"name"`
+	Repeats repeats `toml:"repeats"`
+	First   int     `toml:"first_repeat"`
+	Seed    int64   `toml:"seed"`
+	Site    string  `toml:"site"`
+	Share   string  `toml:"share"`
+
+	// Of a study that is measured until its question is decided.
+	MaxRepeats   int     `toml:"max_repeats"`
+	MaxNodeHours float64 `toml:"max_node_hours"`
+	StopBy       string  `toml:"stop_by"`
 }
 
 // tables are the top-level keys of a study file.
@@ -188,9 +199,9 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 		}
 	}
 
-	head := header{Repeats: 1, First: 1, Seed: 1}
+	head := header{Repeats: 1, First: 1, Seed: 1, MaxRepeats: MaxRepeats}
 	d.into("study", d.sub(d.top, "study"), &head)
-	s := &Study{File: path, source: source, Overrides: overridden, Name: head.Name, Repeats: head.Repeats, First: head.First, Seed: head.Seed,
+	s := &Study{File: path, source: source, Overrides: overridden, Name: head.Name, First: head.First, Seed: head.Seed,
 		Data: defaultData, Command: defaultCommand, Resources: defaultResources, Policy: defaultPolicy, Telemetry: defaultTelemetry, frameworks: frameworks}
 	switch {
 	case s.Name == "":
@@ -198,9 +209,7 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	case !namePattern.MatchString(s.Name):
 		d.rule("study.name", fmt.Sprintf("%q cannot name a folder; use up to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit", s.Name))
 	}
-	if s.Repeats < 1 || s.Repeats > 1000 {
-		d.rule("study.repeats", fmt.Sprintf("want 1 to 1000, got %d", s.Repeats))
-	}
+	d.until(s, &head)
 	switch {
 	case s.First < 1:
 		d.rule("study.first_repeat", fmt.Sprintf("want 1 or more, got %d", s.First))

@@ -14,19 +14,19 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// Deciding returns a study that is measured until a wish is decided, with at most so many
-// runs of each point. The caller sets what measures, collects and limits it.
-func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish, most int) (*decide.Study, error) {
-	design, err := sequential.NewDesign(most)
+// Deciding returns a study that is measured until a wish is decided, within
+// the limits that the study has. The caller sets what measures and collects.
+func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*decide.Study, error) {
+	design, err := sequential.NewDesign(w.Study.Repeats)
 	if err != nil {
-		return nil, &workspace.Error{Err: fmt.Errorf("--max-repeats: %w", err)}
+		return nil, &workspace.Error{Err: fmt.Errorf("study.repeats: %w", err)}
 	}
 	o.Study = w.Study.Name
 	v, err := r.adviser(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return &decide.Study{Folder: w.Folder, Plan: w.Plan, Design: design, Tell: r.Note, Now: time.Now,
+	return &decide.Study{Folder: w.Folder, Plan: w.Plan, Design: design, NodeHours: w.Study.MaxNodeHours, By: w.Study.StopBy, Tell: r.Note, Now: time.Now,
 		Done: func(ctx context.Context) (map[decide.Run]bool, error) {
 			results, err := r.Workspace.Results(ctx, w.Study.Name, w.Folder)
 			done := map[decide.Run]bool{}

@@ -1,0 +1,59 @@
+package study
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// UntilDecided is the value of study.repeats with which a study is measured until its
+	// question is decided.
+	UntilDecided = "until-decided"
+	// MaxRepeats is the most runs of a point that such a study has by default.
+	MaxRepeats = 12
+	// timeLayout is how study.stop_by is written, in local time.
+	timeLayout = "2006-01-02T15:04"
+)
+
+// repeats is how many runs of each point a file asks for; 0: until the question is decided.
+type repeats int
+
+// UnmarshalTOML reads a number or UntilDecided.
+func (r *repeats) UnmarshalTOML(v any) error {
+	switch v := v.(type) {
+	case int64:
+		if v < 1 || v > 1000 {
+			return fmt.Errorf("want 1 to 1000, got %d", v)
+		}
+		*r = repeats(v)
+		return nil
+	case string:
+		if v == UntilDecided {
+			*r = 0
+			return nil
+		}
+	}
+	return fmt.Errorf("want a number from 1 to 1000 or %q, got %v", UntilDecided, v)
+}
+
+// until reads the limits of a study that is measured until its question is decided.
+func (d *decoder) until(s *Study, head *header) {
+	s.UntilDecided = head.Repeats == 0
+	if s.Repeats = int(head.Repeats); s.UntilDecided {
+		s.Repeats = head.MaxRepeats
+	}
+	if head.MaxRepeats < 2 || head.MaxRepeats > 1000 {
+		d.rule("study.max_repeats", fmt.Sprintf("want 2 to 1000, got %d", head.MaxRepeats))
+	}
+	if s.MaxNodeHours = head.MaxNodeHours; !(s.MaxNodeHours >= 0) {
+		d.rule("study.max_node_hours", fmt.Sprintf("want more than 0, got %g", s.MaxNodeHours))
+	}
+	if head.StopBy == "" {
+		return
+	}
+	at, err := time.ParseInLocation(timeLayout, head.StopBy, time.Local)
+	if err != nil {
+		d.rule("study.stop_by", fmt.Sprintf("%q is no local time like %q", head.StopBy, "2026-12-24T18:00"))
+	}
+	s.StopBy = at
+}
