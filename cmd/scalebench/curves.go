@@ -26,11 +26,11 @@ func (o *curveOptions) question() query.Question {
 func (o *curveOptions) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "base", Destination: &o.Base, DefaultText: "the smallest of each series",
-			Usage: "divide by the point with `N` workers, or with this value of the axis"},
+			Usage: "use the point with `N` workers, or with this value of the axis, as the base of speedups"},
 		mixFlag(&o.Mix),
 		whereFlag(&o.Where),
 		&cli.BoolFlag{Name: "unplanned", Destination: &o.Edited, DisableDefaultText: true, Usage: "include points that are not in the study file"},
-		&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as in JSON and warnings, such as \"native batch=64\"; may be repeated"},
+		&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as printed in warnings and JSON, such as \"native batch=64\"; may be repeated"},
 	}
 }
 

@@ -40,7 +40,7 @@ func predictCommand(s *session) *cli.Command {
 			mixFlag(&o.Mix),
 			whereFlag(&o.Where),
 			&cli.BoolFlag{Name: "unplanned", Destination: &o.Edited, DisableDefaultText: true, Usage: "include points that are not in the study file"},
-			&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as in JSON and warnings; may be repeated"},
+			&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as printed in warnings and JSON; may be repeated"},
 		},
 		Action: func(c *cli.Context) error {
 			o.Study = c.Args().First()

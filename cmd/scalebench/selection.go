@@ -16,7 +16,7 @@ func selectionFlags(o *query.Selection) []cli.Flag {
 		sinceFlag(&o.Since),
 		&cli.StringFlag{Name: "until", Usage: "only recorded before `TIME`, in the same form", Destination: &o.Until},
 		&cli.StringFlag{Name: "commit", Usage: "only with the study's folder at git `COMMIT`, or its first digits", Destination: &o.Commit},
-		&cli.StringFlag{Name: "files", Usage: "only runs that used your own file whose SHA-256 begins with `DIGITS`", Destination: &o.Files},
+		&cli.StringFlag{Name: "files", Usage: "only runs that used a file of yours whose SHA-256 begins with `DIGITS`", Destination: &o.Files},
 		whereFlag(&o.Where),
 	}
 }
