@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/scalebench/scalebench/launcher/listing"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/urfave/cli/v2"
 )
 
 func checkCommand(s *session) *cli.Command {
 	var site string
-	var command commandOptions
+	var command workspace.Command
 	return &cli.Command{
 		Name:      "check",
 		Usage:     "validate a study and print its plan",
@@ -30,9 +31,9 @@ func checkCommand(s *session) *cli.Command {
 			overrideHelp + "\n" +
 			"\n" +
 			typedHelp,
-		Flags: append([]cli.Flag{siteFlag(&site)}, command.flags()...),
+		Flags: append([]cli.Flag{siteFlag(&site)}, commandFlags(&command)...),
 		Action: func(c *cli.Context) error {
-			a, err := command.asked(site, c.Args().Slice())
+			a, err := command.Request(site, c.Args().Slice())
 			if err != nil {
 				return err
 			}
@@ -41,8 +42,8 @@ func checkCommand(s *session) *cli.Command {
 	}
 }
 
-func runCheck(ctx context.Context, s *session, a asked) error {
-	w, err := s.load(ctx, a, nil)
+func runCheck(ctx context.Context, s *session, a workspace.Request) error {
+	w, err := s.workspace().Load(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 		return err
 	}
 	t.Notes = append(t.Notes, notes...)
-	if a.typed {
+	if a.Typed {
 		s.tellStudy(a, w)
 	}
 	if err := s.print(t); err != nil {

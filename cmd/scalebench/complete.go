@@ -1,7 +1,6 @@
 package main
 
 import (
-	"embed"
 	"errors"
 	"io"
 	"maps"
@@ -27,35 +26,6 @@ import (
 // begins with a colon says what the shell completes itself: ":files" or
 // ":folders". The scripts stay free of names, so that they do not grow old.
 const completeCommand = "__complete"
-
-//go:embed completion
-var completionScripts embed.FS
-
-var shells = []string{"bash", "zsh", "fish"}
-
-func completionCommand(s *session) *cli.Command {
-	return &cli.Command{
-		Name:      "completion",
-		Usage:     "print a completion script for bash, zsh or fish",
-		ArgsUsage: "SHELL",
-		Description: `bash: source <(scalebench completion bash)
-zsh:  scalebench completion zsh > "${fpath[1]}/_scalebench"
-fish: scalebench completion fish > ~/.config/fish/completions/scalebench.fish`,
-		Action: func(c *cli.Context) error { return runCompletion(s, c.Args().First()) },
-	}
-}
-
-func runCompletion(s *session, shell string) error {
-	if !slices.Contains(shells, shell) {
-		return usagef("no completion for %q; valid: %s", shell, strings.Join(shells, ", "))
-	}
-	script, err := completionScripts.ReadFile("completion/scalebench." + shell)
-	if err != nil {
-		return err
-	}
-	_, err = s.stdout.Write(script)
-	return err
-}
 
 // candidate is a word that may stand at the cursor.
 type candidate struct{ word, about string }

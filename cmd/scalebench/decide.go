@@ -58,23 +58,23 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 }
 
 // asked is what the operands mean: the study with the repeats that the design allows.
-func (o *untilOptions) asked(c *cli.Context, command *commandOptions, site string) (asked, error) {
+func (o *untilOptions) asked(c *cli.Context, command *workspace.Command, site string) (workspace.Request, error) {
 	words := c.Args().Slice()
 	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target"} {
 		o.set = o.set || c.IsSet(name)
 	}
 	if err := wished(c); err != nil {
-		return asked{}, err
+		return workspace.Request{}, err
 	}
-	a, err := command.asked(site, words)
+	a, err := command.Request(site, words)
 	if !o.on && !o.set || err != nil {
 		return a, err
 	}
 	repeated := func(w string) bool { return strings.HasPrefix(w, "repeats=") || strings.HasPrefix(w, "study.repeats=") }
-	if slices.ContainsFunc(a.overrides, repeated) {
+	if slices.ContainsFunc(a.Overrides, repeated) {
 		return a, usagef("repeats and --until-decided; give one: --max-repeats limits the runs of each point")
 	}
-	a.overrides = append(slices.Clone(a.overrides), o.overrides()...)
+	a.Overrides = append(slices.Clone(a.Overrides), o.overrides()...)
 	return a, nil
 }
 
@@ -133,7 +133,7 @@ func runDecide(ctx context.Context, s *session, o untilOptions, arg string) erro
 		return err
 	}
 	o.most = cmp.Or(o.most, record.Most, sequential.Most)
-	w, err := s.load(ctx, asked{study: arg, site: o.wish.wish.Site, overrides: []string{fmt.Sprintf("study.repeats=%d", o.most)}}, nil)
+	w, err := s.workspace().Load(ctx, workspace.Request{Study: arg, Site: o.wish.wish.Site, Overrides: []string{fmt.Sprintf("study.repeats=%d", o.most)}})
 	if err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func absent(text string) any {
 // doctored is the study, if one is named, and the site.
 func (s *session) doctored(ctx context.Context, o doctorOptions) (*workspace.Work, error) {
 	if o.study != "" {
-		return s.load(ctx, asked{study: o.study, site: o.site}, nil)
+		return s.workspace().Load(ctx, workspace.Request{Study: o.study, Site: o.site})
 	}
 	w := &workspace.Work{Site: study.DefaultSite()}
 	var err error

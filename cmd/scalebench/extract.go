@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/workspace/importer"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -145,7 +146,7 @@ func (o extractOptions) extractors(ctx context.Context, s *session) ([]extract.E
 		}
 		return []extract.Extractor{e}, nil
 	}
-	w, err := s.load(ctx, asked{study: o.study, site: o.site}, nil)
+	w, err := s.workspace().Load(ctx, workspace.Request{Study: o.study, Site: o.site})
 	if err != nil {
 		return nil, err
 	}

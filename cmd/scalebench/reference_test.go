@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
@@ -43,7 +44,7 @@ func TestCommandReference(t *testing.T) {
 	}
 	fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n\n## Options of every command\n\n%s", strings.TrimPrefix(exitHelp, "Exit codes:\n"), optionTable(app.Flags))
 	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionTable(list))
-	fmt.Fprintf(&b, "\n## Keys and commands on the command line\n\nFor `check`, `render`, `run` and `submit`:\n\n```\n%s\n\n%s\n```\n\nWith `-- COMMAND`:\n\n%s", overrideHelp, typedHelp, optionTable((&commandOptions{}).flags()))
+	fmt.Fprintf(&b, "\n## Keys and commands on the command line\n\nFor `check`, `render`, `run` and `submit`:\n\n```\n%s\n\n%s\n```\n\nWith `-- COMMAND`:\n\n%s", overrideHelp, typedHelp, optionTable(commandFlags(&workspace.Command{})))
 	fmt.Fprintf(&b, "\nWith `--until-decided`, for `run` and `submit` ([decide.md](../decide.md)):\n\n%s", optionTable((&untilOptions{}).flags()[1:]))
 	for _, c := range app.Commands {
 		reference(&b, c, shared)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/cluster"
+	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
@@ -36,7 +37,7 @@ func renderCommand(s *session) *cli.Command {
 
 func runRender(ctx context.Context, s *session, path, site, out string, overrides []string) error {
 	spareMemory()
-	w, err := s.load(ctx, asked{study: path, site: site, overrides: overrides}, nil)
+	w, err := s.workspace().Load(ctx, workspace.Request{Study: path, Site: site, Overrides: overrides})
 	if err != nil {
 		return err
 	}

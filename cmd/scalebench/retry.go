@@ -23,7 +23,7 @@ func retryCommand(s *session) *cli.Command {
 			"are left to `submit`.",
 		Flags: append(o.flags(), whereFlag(&where)),
 		Action: func(c *cli.Context) error {
-			o.study = c.Args().First()
+			o.Study = c.Args().First()
 			return runRetry(c.Context, s, o, c.Args().Tail(), where)
 		},
 	}
@@ -33,7 +33,7 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string, w
 	if err := checkInterval(o.interval); err != nil {
 		return err
 	}
-	w, err := s.load(ctx, o.asked, nil)
+	w, err := s.workspace().Load(ctx, o.Request)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 type submitOptions struct {
-	asked
+	workspace.Request
 	wait, again, unchecked bool
 	interval               time.Duration
 	until                  untilOptions
@@ -27,7 +27,7 @@ type submitOptions struct {
 
 func (o *submitOptions) flags() []cli.Flag {
 	return []cli.Flag{
-		siteFlag(&o.site),
+		siteFlag(&o.Site),
 		&cli.BoolFlag{Name: "wait", DisableDefaultText: true, Usage: "wait for the jobs, resubmit what the study's policy allows, then collect", Destination: &o.wait},
 		intervalFlag(&o.interval),
 		uncheckedFlag(&o.unchecked),
@@ -50,7 +50,7 @@ func checkInterval(interval time.Duration) error {
 
 func submitCommand(s *session) *cli.Command {
 	var o submitOptions
-	var command commandOptions
+	var command workspace.Command
 	return &cli.Command{
 		Name:      "submit",
 		Usage:     "submit the runs of a study that have no good result yet to Slurm",
@@ -70,10 +70,10 @@ func submitCommand(s *session) *cli.Command {
 			overrideHelp + "\n" +
 			"\n" +
 			typedHelp,
-		Flags: slices.Concat(o.flags(), []cli.Flag{againFlag(&o.again)}, o.until.flags(), command.flags()),
+		Flags: slices.Concat(o.flags(), []cli.Flag{againFlag(&o.again)}, o.until.flags(), commandFlags(&command)),
 		Action: func(c *cli.Context) error {
 			var err error
-			if o.asked, err = o.until.asked(c, &command, o.site); err != nil {
+			if o.Request, err = o.until.asked(c, &command, o.Site); err != nil {
 				return err
 			}
 			return runSubmit(c.Context, s, o)
@@ -85,11 +85,11 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 	if err := checkInterval(o.interval); err != nil {
 		return err
 	}
-	w, err := s.load(ctx, o.asked, nil)
+	w, err := s.workspace().Load(ctx, o.Request)
 	if err != nil {
 		return err
 	}
-	s.tellStudy(o.asked, w)
+	s.tellStudy(o.Request, w)
 	choice, err := w.Choice(ctx, o.again)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 		if shown := runRuns(ctx, s, runsOptions{Selection: query.Selection{Study: w.Study.Name}}); err == nil {
 			err = shown
 		}
-		if o.typed && err == nil {
+		if o.Typed && err == nil {
 			if noted := s.timing(ctx, w); len(watch.failed) == 0 {
 				err = noted
 			}

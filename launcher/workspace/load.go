@@ -27,8 +27,7 @@ type Request struct {
 	Overrides []string
 	Typed     bool                 // there is no file: the overrides are the whole study
 	Nodes     *launcher.Allocation // whose nodes the study is planned for; nil: the site's
-	// Keep is called once the study can be planned, before its folder is looked for; nil: nothing.
-	Keep func(*study.Study) error
+	Write     string               // file to write the study to; "" for none
 }
 
 // A Work is a study as it is to be carried out.
@@ -75,8 +74,8 @@ func (w *Workspace) Load(ctx context.Context, r Request) (*Work, error) {
 	if k.Plan, err = k.plan(k.Study); err != nil {
 		return nil, unplanned(r.Nodes, err)
 	}
-	if r.Keep != nil {
-		if err := r.Keep(k.Study); err != nil {
+	if r.Write != "" {
+		if err := w.write(r.Write, k.Study); err != nil {
 			return nil, err
 		}
 	}
