@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -39,9 +38,4 @@ func (s *session) runsHere() (string, error) { return s.workspace().RunsHere() }
 
 func (s *session) find(ctx context.Context, arg string) (rundir.Study, error) {
 	return s.workspace().Find(ctx, arg)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return path != "" && err == nil
 }
