@@ -13,10 +13,12 @@ type Look struct {
 	Probability *float64 `json:"probability"` // of the answer, a fraction; null: not known
 	Decided     bool     `json:"decided"`
 	// Rival is the count that the answer was compared with, 0 for none, and Ratio how many
-	// times as fast the larger of the two was, with its interval; null: not known.
+	// times as fast the larger of the two was, with its interval; null: not known. Price is
+	// what Ratio must exceed for the larger to be worth it; null: the question has limits.
 	Rival int      `json:"rival"`
 	Ratio *float64 `json:"ratio"`
 	Low   *float64 `json:"low"`
 	High  *float64 `json:"high"`
+	Price *float64 `json:"price"`
 	Text  string   `json:"text"` // the answer in words
 }

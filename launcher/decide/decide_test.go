@@ -128,7 +128,7 @@ func TestRunUntilDecided(t *testing.T) {
 	}
 	// Of the last look: from 340/193 to 345/190 times as fast as 2 workers.
 	last := r.Looks[1]
-	if last.Rival != 2 || math.Abs(*last.Low-340.0/193) > 1e-9 || math.Abs(*last.High-345.0/190) > 1e-9 || *last.Workers != 4 {
+	if last.Rival != 2 || math.Abs(*last.Low-340.0/193) > 1e-9 || math.Abs(*last.High-345.0/190) > 1e-9 || *last.Workers != 4 || math.Abs(*last.Price-1.4) > 1e-12 {
 		t.Errorf("%+v", last)
 	}
 	// Again: nothing is measured, and the look is the same one.

@@ -24,6 +24,7 @@ type View struct {
 	Stopped string            // why an undecided question is not measured further; "" otherwise
 	Rival   int               // the count that the answer is compared with; 0: none
 	Ratio   *scaling.Estimate // of the speeds of the larger over the smaller of the two; nil: not known
+	Price   *float64          // as in metrics.Look
 
 	question sequential.Question
 }
@@ -121,6 +122,10 @@ func (v *View) compare(c *scaling.Curve) {
 	if rival.Workers > answer.Workers {
 		answer, rival = rival, answer
 	}
+	if !v.Advice.Limited() {
+		price := advice.Price(rival.Workers, answer.Workers)
+		v.Price = &price
+	}
 	v.Ratio = answer.Of(measure.Throughput).Ratio(rival.Of(measure.Throughput)).Estimate
 }
 
@@ -148,7 +153,7 @@ func rivalOf(a *advice.Advice, c *scaling.Curve) int {
 // recorded is the look as it is kept.
 func (v *View) recorded(d sequential.Design, now time.Time) metrics.Look {
 	l := metrics.Look{Series: v.Series, Unix: metrics.Unix(now), Most: d.Looks[len(d.Looks)-1], Confidence: d.Confidence,
-		Workers: v.Advice.Workers, Probability: v.Advice.Probability, Decided: v.Decided, Rival: v.Rival, Text: v.Advice.Reason[0]}
+		Workers: v.Advice.Workers, Probability: v.Advice.Probability, Decided: v.Decided, Rival: v.Rival, Price: v.Price, Text: v.Advice.Reason[0]}
 	for _, n := range v.Runs {
 		l.Runs += n
 	}

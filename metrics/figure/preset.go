@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -25,6 +26,7 @@ const (
 	OfPredictions              // Predictions
 	OfResources                // Resources and Amount
 	OfRun                      // Run
+	OfLooks                    // Looks
 )
 
 // Data is what figures are drawn from. A figure reads the part that its Input names; the
@@ -45,6 +47,8 @@ type Data struct {
 	Amount    func(key string, v scaling.Value) string // writes an amount of a resource as tables do
 
 	Run Run
+
+	Looks []metrics.Look // at a study that is measured until its question is decided
 }
 
 // Run is what one run used over time.
@@ -124,6 +128,8 @@ func Presets() []Preset {
 			Whole: "has a panel for each resource" + noChoice + "; --series and --where choose what is in it"},
 		{Name: "utilisation", Title: "What a run used", About: "CPU time, memory, storage, power, GPUs of one run over time: utilisation RUN", Input: OfRun, draw: utilisation,
 			Whole: "is of one run" + noChoice},
+		{Name: "decision", Title: "The answer look by look", About: "how the interval narrowed, look by look, of a study measured with --until-decided", Input: OfLooks, draw: single(decision),
+			Whole: "is of the looks at a study" + noChoice},
 	}
 }
 

@@ -15,9 +15,9 @@ func (s *Store) SetLooks(ctx context.Context, study string, looks []metrics.Look
 		}
 		rows := newBulk(tx)
 		for _, l := range looks {
-			if err := rows.insert(`INSERT INTO look (study, series, number, at, runs, most, confidence, workers, probability, decided, rival, ratio, low, high, text)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-				study, l.Series, l.Number, l.Unix, l.Runs, l.Most, l.Confidence, l.Workers, l.Probability, l.Decided, l.Rival, l.Ratio, l.Low, l.High, l.Text); err != nil {
+			if err := rows.insert(`INSERT INTO look (study, series, number, at, runs, most, confidence, workers, probability, decided, rival, ratio, low, high, price, text)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				study, l.Series, l.Number, l.Unix, l.Runs, l.Most, l.Confidence, l.Workers, l.Probability, l.Decided, l.Rival, l.Ratio, l.Low, l.High, l.Price, l.Text); err != nil {
 				return err
 			}
 		}
@@ -27,7 +27,7 @@ func (s *Store) SetLooks(ctx context.Context, study string, looks []metrics.Look
 
 // Looks returns the looks at a study, by series and number.
 func (s *Store) Looks(ctx context.Context, study string) (list []metrics.Look, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT series, number, at, runs, most, confidence, workers, probability, decided, rival, ratio, low, high, text
+	rows, err := s.read.QueryContext(ctx, `SELECT series, number, at, runs, most, confidence, workers, probability, decided, rival, ratio, low, high, price, text
 		FROM look WHERE study = ? ORDER BY series, number`, study)
 	if err != nil {
 		return nil, explain(err)
@@ -35,7 +35,7 @@ func (s *Store) Looks(ctx context.Context, study string) (list []metrics.Look, e
 	defer rows.Close()
 	for rows.Next() {
 		var l metrics.Look
-		if err := rows.Scan(&l.Series, &l.Number, &l.Unix, &l.Runs, &l.Most, &l.Confidence, &l.Workers, &l.Probability, &l.Decided, &l.Rival, &l.Ratio, &l.Low, &l.High, &l.Text); err != nil {
+		if err := rows.Scan(&l.Series, &l.Number, &l.Unix, &l.Runs, &l.Most, &l.Confidence, &l.Workers, &l.Probability, &l.Decided, &l.Rival, &l.Ratio, &l.Low, &l.High, &l.Price, &l.Text); err != nil {
 			return nil, explain(err)
 		}
 		list = append(list, l)

@@ -13,7 +13,7 @@ func TestLooks(t *testing.T) {
 	two, p, x := 2, 0.97, 1.5
 	looks := []metrics.Look{
 		{Series: "a", Number: 1, Unix: 10, Runs: 4, Most: 12, Confidence: 0.96, Text: "No answer yet."},
-		{Series: "a", Number: 2, Unix: 20, Runs: 8, Most: 12, Confidence: 0.96, Workers: &two, Probability: &p, Decided: true, Rival: 1, Ratio: &x, Low: &x, High: &x, Text: "Use 2 workers."},
+		{Series: "a", Number: 2, Unix: 20, Runs: 8, Most: 12, Confidence: 0.96, Workers: &two, Probability: &p, Decided: true, Rival: 1, Ratio: &x, Low: &x, High: &x, Price: &p, Text: "Use 2 workers."},
 	}
 	for range 2 { // the second replaces the first
 		if err := s.SetLooks(t.Context(), "s", looks); err != nil {

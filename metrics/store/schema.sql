@@ -41,6 +41,7 @@ CREATE TABLE look (
   ratio       REAL,              -- how many times as fast the larger of the two was
   low         REAL,
   high        REAL,
+  price       REAL,              -- what ratio must exceed for the larger to be worth it
   text        TEXT NOT NULL,     -- the answer in words
   PRIMARY KEY (study, series, number)
 ) STRICT, WITHOUT ROWID;
@@ -801,7 +802,7 @@ SELECT name AS study, id, nullif(home, '') AS home, nullif(file, '') AS file FRO
 -- Looks at studies that are measured until their question is decided.
 CREATE VIEW looks AS
 SELECT study, series, number AS look, at, runs, most AS max_repeats, confidence, workers, probability, decided,
-       nullif(rival, 0) AS rival, ratio, low, high, text
+       nullif(rival, 0) AS rival, ratio, low, high, price, text
 FROM look;
 
 -- Event lines that could not be read.

@@ -55,6 +55,7 @@ var inputs = map[figure.Input]func(*Reader, context.Context, Figure) (*Picture, 
 	figure.OfPredictions: (*Reader).picturePredictions,
 	figure.OfResources:   (*Reader).pictureResources,
 	figure.OfRun:         (*Reader).pictureRun,
+	figure.OfLooks:       (*Reader).pictureLooks,
 }
 
 // pictureCurves reads the curves of a preset, of a measure, or of several measures.
@@ -233,6 +234,27 @@ func (r *Reader) pictureRun(ctx context.Context, o Figure) (*Picture, error) {
 	}
 	run := figure.Run{ID: d.Run.ID, Nodes: d.Telemetry, Clock: d.TrainingClock}
 	return &Picture{Data: figure.Data{Run: run}, Options: figure.Options{Title: o.Title}, Name: Slug(d.Run.ID)}, nil
+}
+
+// pictureLooks reads the looks at a study.
+func (r *Reader) pictureLooks(ctx context.Context, o Figure) (*Picture, error) {
+	name, err := workspace.StudyName(o.Study)
+	if err != nil {
+		return nil, err
+	}
+	db, err := r.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	looks, err := db.Looks(ctx, name)
+	if err != nil {
+		return nil, workspace.StoreError(err)
+	}
+	if len(looks) == 0 {
+		return nil, &workspace.Error{Err: fmt.Errorf("no looks at study %q are stored", name), Hint: "`scalebench run STUDY --until-decided` looks while it measures."}
+	}
+	return &Picture{Data: figure.Data{Looks: looks}, Options: figure.Options{Title: o.Title}, Name: name}, nil
 }
 
 // undrawable returns the error for a name that is neither a figure nor a measure.

@@ -158,5 +158,10 @@ func fisher(k, n, l, m int) float64 {
 	return min(1, p)
 }
 
+// Price returns how many times as fast more workers must be to be worth it by default.
+func Price(from, to int) float64 {
+	return math.Pow(kneeGain, math.Log2(float64(to)/float64(from)))
+}
+
 // perDoubling is a ratio of speeds as what each doubling of the workers brings.
 func (p pair) perDoubling(ratio float64) float64 { return math.Pow(ratio, 1/p.doublings) }

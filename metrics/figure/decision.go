@@ -1,0 +1,83 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// decision draws how many times as fast the larger of the two counts that decide was at each
+// look, with its interval, against what it must exceed.
+func decision(d Data) (chart, error) {
+	c := chart{x: newAxis("good runs so far"), y: newAxis("times as fast"), scattered: true}
+	var series []string
+	of := map[string][]metrics.Look{}
+	for _, l := range d.Looks {
+		if of[l.Series] == nil {
+			series = append(series, l.Series)
+		}
+		of[l.Series] = append(of[l.Series], l)
+	}
+	several := len(series) > 1
+	for style, name := range series {
+		c.looks(style, shown(name), of[name], several)
+	}
+	if len(c.marks) == 0 {
+		return c, errNothing
+	}
+	c.caption = append(c.caption, fmt.Sprintf("Bars: %s intervals, which hold at all looks together with 95 %%. Dashed: what more workers must bring to be worth it.",
+		number.ExactPercent(d.Looks[len(d.Looks)-1].Confidence)))
+	return c, c.fit()
+}
+
+// looks draws the looks at one series, as far as they compare the same two counts as the last.
+func (c *chart) looks(style int, name string, looks []metrics.Look, several bool) {
+	last := looks[len(looks)-1]
+	small, large, ok := compared(last)
+	if !ok {
+		c.caption = append(c.caption, name+": the last look has no ratio.")
+		return
+	}
+	var line []XY
+	var marks []Mark
+	for _, l := range looks {
+		if a, b, ok := compared(l); !ok || a != small || b != large {
+			continue
+		}
+		x := float64(l.Runs)
+		line = append(line, XY{x, *l.Ratio})
+		if l.Low != nil && l.High != nil {
+			marks = append(marks, Mark{Kind: Bar, Series: name, Points: []XY{{x, *l.Low}, {x, *l.High}}, style: style})
+		}
+		marks = append(marks, Mark{Kind: Median, Series: name, Points: []XY{{x, *l.Ratio}}, style: style})
+	}
+	if p := last.Price; p != nil {
+		c.add(Mark{Kind: Target, Points: []XY{{line[0].X, *p}, {math.Max(line[len(line)-1].X, line[0].X+1), *p}}, style: -1})
+	}
+	if len(line) > 1 {
+		c.add(Mark{Kind: Line, Series: name, Points: line, style: style})
+	}
+	c.marks = append(c.marks, marks...)
+	if several {
+		c.add(Mark{Kind: Label, Series: name, Points: line[len(line)-1:], Text: name, style: style})
+	}
+	text := fmt.Sprintf("%s over %d", number.Count(large, "worker"), small)
+	if left := len(looks) - len(line); left > 0 {
+		text += fmt.Sprintf("; %s compared other counts, or none", number.Count(left, "look"))
+	}
+	state := "not decided"
+	if last.Decided {
+		state = "decided"
+	}
+	c.caption = append(c.caption, fmt.Sprintf("%s: %s, %s after %s.", name, text, state, number.Count(last.Runs, "run")))
+}
+
+// compared returns the two counts of a look, the smaller first; ok is false where it has no ratio.
+func compared(l metrics.Look) (small, large int, ok bool) {
+	if l.Workers == nil || l.Rival == 0 || l.Ratio == nil {
+		return 0, 0, false
+	}
+	return min(*l.Workers, l.Rival), max(*l.Workers, l.Rival), true
+}
