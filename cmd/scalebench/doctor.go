@@ -4,21 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/cluster"
-	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -55,27 +48,13 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if o.timeout <= 0 {
 		return usagef("--timeout %v is too short; give 1s or more", o.timeout)
 	}
-	w, err := s.doctored(ctx, o)
+	d, err := s.workspace().Doctor(ctx, o.study, o.site)
 	if err != nil {
 		return err
 	}
 	s.hold()
-	runs := w.Folder.Runs()
-	db, err := s.database() // that commands use, whatever named it
-	if err != nil {
-		return err
-	}
-	if db, err = filepath.Abs(db); err != nil {
-		return err
-	}
-	host := cluster.Host{Site: w.Site, Version: version.String(), Runs: place(runs), Database: place(filepath.Dir(db))}
-	if w.Plan != nil {
-		for _, p := range w.Plan.Points {
-			host.Frameworks = append(host.Frameworks, p.Point.Framework)
-		}
-	}
-	findings := host.Check(ctx)
-	more, err := s.tryCluster(ctx, w, runs, o)
+	findings := d.CheckHost(ctx)
+	more, err := d.CheckCluster(ctx, o.timeout, o.noJob)
 	findings = append(findings, more...)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -83,7 +62,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	var gone launcher.Unreachable
 	if errors.As(err, &gone) {
 		f := cluster.Finding{Check: "scheduler", Verdict: cluster.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
-		if w.Site.File == "" {
+		if !d.HasSite() {
 			// Nobody said that there is to be a cluster.
 			f.Verdict, f.Advice = cluster.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
 			err = nil
@@ -97,7 +76,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	}
 	t := &table.Table{Columns: []table.Column{{Key: "check"}, {Key: "subject"}, {Key: "result"}, {Key: "found"}, {Key: "advice", Data: true}}}
 	for _, f := range findings {
-		t.Add(f.Check, absent(f.Subject), string(f.Verdict), f.Found, absent(f.Advice))
+		t.Add(f.Check, table.NonZero(f.Subject), string(f.Verdict), f.Found, table.NonZero(f.Advice))
 	}
 	t.Notes = cluster.Advice(findings) // a column of it would be wider than any terminal
 	failed := cluster.Count(findings, cluster.Fail)
@@ -118,63 +97,4 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]
-}
-
-// absent is a text that is not there, for a table.
-func absent(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
-// doctored is the study, if one is named, and the site.
-func (s *session) doctored(ctx context.Context, o doctorOptions) (*workspace.Work, error) {
-	if o.study != "" {
-		return s.workspace().Load(ctx, workspace.Request{Study: o.study, Site: o.site})
-	}
-	w := &workspace.Work{Site: study.DefaultSite()}
-	var err error
-	if o.site != "" {
-		if w.Site, err = study.LoadSite(o.site); err != nil {
-			return nil, &usageError{err: err}
-		}
-	}
-	runs, err := s.runsHere()
-	if s.runs == "" && os.Getenv("SCALEBENCH_RUNS") == "" && w.Site.Runs != "" {
-		runs = w.Site.Runs
-	}
-	w.Folder = rundir.OpenStudy(runs, "probe")
-	return w, err
-}
-
-// tryCluster tries out the cluster that this host speaks to.
-func (s *session) tryCluster(ctx context.Context, w *workspace.Work, runs string, o doctorOptions) ([]cluster.Finding, error) {
-	creator := launcher.Creator{Folder: w.Folder, Version: version.String(), Site: w.Site, Worker: w.Site.Worker}
-	if creator.Worker == "" {
-		creator.Worker = "scalebench-worker"
-		if self, err := os.Executable(); err == nil {
-			creator.Worker = filepath.Join(filepath.Dir(self), creator.Worker)
-		}
-	}
-	// One that is missing here was said already; whether the nodes have it is
-	// theirs to say.
-	var err error
-	if creator.Worker, err = filepath.Abs(creator.Worker); err != nil {
-		return nil, err
-	}
-	backend, err := launcher.Scheduler(launcher.Options{Creator: creator})
-	if err != nil {
-		return nil, &usageError{err: err}
-	}
-	examiner, ok := backend.(cluster.Examiner)
-	if !ok {
-		return []cluster.Finding{{Check: "scheduler", Subject: backend.Name(), Verdict: cluster.NotTested, Found: "doctor has no checks for this backend"}}, nil
-	}
-	return examiner.Examine(ctx, cluster.Examination{Plan: w.Plan, Runs: runs, Wait: o.timeout, NoJob: o.noJob, Note: s.note})
-}
-
-func place(dir string) cluster.Place {
-	shared, err := store.Shared(dir)
-	return cluster.Place{Dir: dir, Shared: shared, Err: err}
 }

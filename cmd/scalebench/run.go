@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -13,7 +11,6 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/backend/local"
 	"github.com/scalebench/scalebench/launcher/workspace"
-	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
@@ -101,7 +98,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		err = w.NoteOutdated(ctx)
 	}
 	if err == nil && watch.total == 0 {
-		s.tellNothingToRun(w)
+		w.NoteNothingToRun()
 	}
 	// What was measured until an interrupt is kept as well.
 	if collected := s.collect(context.WithoutCancel(ctx), w.Folder); err == nil {
@@ -113,25 +110,6 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		}
 	}
 	return errors.Join(err, watch.verdictBeside(err))
-}
-
-// tellNothingToRun says why the command made no run.
-func (s *session) tellNothingToRun(w *workspace.Work) {
-	elsewhere := ""
-	attempts, _ := launcher.Attempts(w.Folder) // collecting them says what is wrong
-	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Verdict == nil && a.Unreadable == nil }) {
-		elsewhere = " or are under way elsewhere"
-	}
-	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Unreadable != nil }) {
-		elsewhere += " or cannot be read"
-	}
-	result := "a good result"
-	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool {
-		return a.Verdict != nil && a.Verdict.Status == metrics.OutOfMemory && a.Point.ExhaustionTells()
-	}) {
-		result += ", or its point ran out of memory, which is one"
-	}
-	s.note("every run of %s has %s%s; nothing to run", w.Study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
 }
 
 // drive makes the runs of a choice, one at a time.

@@ -127,7 +127,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 	case left.Left > 0:
 		s.note("%s left to submit: %s. Repeat the command to continue, or use --wait.", number.Count(left.Left, "run"), left.Why)
 	case len(submitted) == 0 && len(watch.failed) == 0 && !o.wait:
-		s.tellNothingToSubmit(w, left)
+		w.NoteNothingToSubmit(left)
 	}
 	if before := left.Cancelled - watch.cancelled(); before > 0 { // of the others the verdict tells
 		s.note("left alone: %s; `scalebench retry %s` submits %s again", number.Count(before, "cancelled run"), w.Study.Name, number.Them(before))
@@ -148,18 +148,6 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 		return errors.Join(err, watch.verdictBeside(err))
 	}
 	return errors.Join(watch.verdict(), workspace.Unread(left.Unread))
-}
-
-// tellNothingToSubmit says why the command submitted no job.
-func (s *session) tellNothingToSubmit(w *workspace.Work, left launcher.Outcome) {
-	elsewhere := ""
-	if left.Unread > 0 {
-		elsewhere = ", or cannot be read"
-	}
-	if left.Cancelled > 0 {
-		elsewhere += ", or was cancelled"
-	}
-	s.note("every run of %s has a good result or is under way%s; nothing to submit", w.Study.Name, elsewhere)
 }
 
 // driveJobs begins what the choice says as jobs, and watches them if asked to. watch is nil where

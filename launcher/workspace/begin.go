@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -174,4 +175,35 @@ func (k *Work) CheckTemplate() error {
 		return &Error{Err: err}
 	}
 	return nil
+}
+
+// NoteNothingToRun says why there is nothing to run.
+func (k *Work) NoteNothingToRun() {
+	elsewhere := ""
+	attempts, _ := launcher.Attempts(k.Folder) // collecting them reports the error
+	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Verdict == nil && a.Unreadable == nil }) {
+		elsewhere = " or are under way elsewhere"
+	}
+	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Unreadable != nil }) {
+		elsewhere += " or cannot be read"
+	}
+	result := "a good result"
+	if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool {
+		return a.Verdict != nil && a.Verdict.Status == metrics.OutOfMemory && a.Point.ExhaustionTells()
+	}) {
+		result += ", or its point ran out of memory, which is one"
+	}
+	k.w.Note("every run of %s has %s%s; nothing to run", k.Study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
+}
+
+// NoteNothingToSubmit says why there is nothing to submit.
+func (k *Work) NoteNothingToSubmit(left launcher.Outcome) {
+	elsewhere := ""
+	if left.Unread > 0 {
+		elsewhere = ", or cannot be read"
+	}
+	if left.Cancelled > 0 {
+		elsewhere += ", or was cancelled"
+	}
+	k.w.Note("every run of %s has a good result or is under way%s; nothing to submit", k.Study.Name, elsewhere)
 }
