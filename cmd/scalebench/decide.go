@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,85 +22,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 	"github.com/scalebench/scalebench/metrics/table"
 )
-
-// untilOptions are of a study that is measured until its question is decided.
-type untilOptions struct {
-	on        bool
-	most      int
-	nodeHours float64
-	by        string        // local time
-	wish      adviseOptions // the question
-	set       bool          // some option other than on was given
-}
-
-const untilCategory = "With --until-decided"
-
-// flags are those of the commands that measure.
-func (o *untilOptions) flags() []cli.Flag {
-	return append([]cli.Flag{
-		&cli.BoolFlag{Name: "until-decided", Destination: &o.on, DisableDefaultText: true, Usage: "look at the results again and again, and measure only what may still change the answer of advise"},
-		&cli.Float64Flag{Name: "max-node-hours", Category: untilCategory, Destination: &o.nodeHours, DefaultText: "no limit", Usage: "stop before the study's runs take more than `N` node-hours"},
-		&cli.StringFlag{Name: "stop-by", Category: untilCategory, Destination: &o.by, DefaultText: "no limit", Usage: "begin no batch after `TIME`, such as 2026-12-24T18:00"},
-	}, o.questionFlags(untilCategory)...)
-}
-
-// questionFlags are the question and the design.
-func (o *untilOptions) questionFlags(category string) []cli.Flag {
-	q := &o.wish
-	return []cli.Flag{
-		&cli.IntFlag{Name: "max-repeats", Category: category, Destination: &o.most, DefaultText: fmt.Sprint(sequential.Most), Usage: "at most `N` runs of each point"},
-		&cli.DurationFlag{Name: "deadline", Category: category, Destination: &q.deadline, DefaultText: "none", Usage: "the question: the cheapest count within `TIME`, as of advise"},
-		&cli.Float64Flag{Name: "budget", Category: category, Destination: &q.wish.Options.Budget, DefaultText: "none", Usage: "the question: the fastest count for at most `AMOUNT`, as of advise"},
-		&cli.GenericFlag{Name: "min-efficiency", Category: category, Value: &shareFlag{&q.wish.Options.MinEfficiency}, DefaultText: "none", Usage: "the question: the most workers at an efficiency of `E` or more, as of advise"},
-		&cli.GenericFlag{Name: "target", Category: category, Value: &q.target, DefaultText: "as of advise", Usage: "the question is about the time to `TARGET`, such as 0.75"},
-	}
-}
-
-// asked is what the operands mean: the study with the repeats that the design allows.
-func (o *untilOptions) asked(c *cli.Context, command *workspace.Command, site string) (workspace.Request, error) {
-	words := c.Args().Slice()
-	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target"} {
-		o.set = o.set || c.IsSet(name)
-	}
-	if err := wished(c); err != nil {
-		return workspace.Request{}, err
-	}
-	a, err := command.Request(site, words)
-	if !o.on && !o.set || err != nil {
-		return a, err
-	}
-	repeated := func(w string) bool { return strings.HasPrefix(w, "repeats=") || strings.HasPrefix(w, "study.repeats=") }
-	if slices.ContainsFunc(a.Overrides, repeated) {
-		return a, usagef("repeats and --until-decided; give one: --max-repeats limits the runs of each point")
-	}
-	a.Overrides = append(slices.Clone(a.Overrides), o.overrides()...)
-	return a, nil
-}
-
-// overrides are the keys that the options set.
-func (o *untilOptions) overrides() (list []string) {
-	if o.on {
-		list = append(list, "study.repeats="+study.UntilDecided)
-	}
-	if o.most > 0 {
-		list = append(list, fmt.Sprintf("study.max_repeats=%d", o.most))
-	}
-	if o.nodeHours > 0 {
-		list = append(list, fmt.Sprintf("study.max_node_hours=%g", o.nodeHours))
-	}
-	if o.by != "" {
-		list = append(list, fmt.Sprintf("study.stop_by=%q", o.by))
-	}
-	return list
-}
-
-// of reports whether a study is measured until its question is decided.
-func (o *untilOptions) of(st *study.Study) (bool, error) {
-	if o.set && !st.UntilDecided {
-		return false, usagef("--max-repeats, --max-node-hours, --stop-by and a question go with --until-decided")
-	}
-	return st.UntilDecided, nil
-}
 
 func decideCommand(s *session) *cli.Command {
 	var o untilOptions
