@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
-
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -95,7 +94,7 @@ func adviseCommand(s *session) *cli.Command {
 	}
 }
 
-// wishFlags are what may be asked of the answer.
+// wishFlags returns the options that limit the answer.
 func (o *adviseOptions) wishFlags() []cli.Flag {
 	number := func(name, usage string, to *float64) cli.Flag {
 		return &cli.Float64Flag{Name: name, Usage: usage, Destination: to, DefaultText: "none"}
@@ -114,7 +113,7 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 	}
 }
 
-// limitFlags are the percentiles that can be limited, in place of the study's limit.
+// limitFlags returns the options that replace the study's limit, one for each percentile.
 func (o *adviseOptions) limitFlags() []cli.Flag {
 	var list []cli.Flag
 	for _, word := range measure.Percentiles() {
@@ -128,7 +127,7 @@ func (o *adviseOptions) limitFlags() []cli.Flag {
 
 func limitFlag(word string) string { return strings.ReplaceAll(word, "_", "-") }
 
-// within is the limit that is asked for; nil: the study's.
+// within returns the limit that is asked for; nil for the study's.
 func (o *adviseOptions) within(c *cli.Context) (*measure.Limit, error) {
 	var words []string
 	for _, word := range measure.Percentiles() {

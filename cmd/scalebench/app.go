@@ -107,7 +107,7 @@ func prepare(s *session, c *cli.Command, parent string) {
 	}
 }
 
-// usageLine is how a command is written: operands, then what it needs.
+// usageLine returns how a command is written: operands, then required options.
 func usageLine(full string, c *cli.Command) string {
 	operands, command, another := strings.Cut(c.ArgsUsage, " | -- ")
 	line := full
@@ -135,7 +135,7 @@ func usageLine(full string, c *cli.Command) string {
 	return line
 }
 
-// placeholder is the name of a flag's value in its help, between backquotes.
+// placeholder returns the name of a flag's value, which is between backquotes in its help.
 func placeholder(f cli.Flag) string {
 	if d, ok := f.(cli.DocGenerationFlag); ok {
 		if parts := strings.Split(d.GetUsage(), "`"); len(parts) == 3 {
@@ -151,10 +151,10 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	return &usageError{err: errors.New(explainValue(c.Command.Flags, err.Error())), hint: hintHelp(c.Command.HelpName)}
 }
 
-// badValue is how package flag words a value that it cannot read.
+// badValue matches the error of package flag for a value that it cannot parse.
 var badValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]*): (.*)$`)
 
-// explainValue says of a value that cannot be read what it should have been.
+// explainValue says what a value that cannot be parsed should be.
 func explainValue(flags []cli.Flag, message string) string {
 	m := badValue.FindStringSubmatch(message)
 	if m == nil {
@@ -180,8 +180,8 @@ func hintHelp(command string) string {
 	return fmt.Sprintf("`%s --help` shows what is valid.", strings.TrimSpace(command))
 }
 
-// helpCommand is carried out by redirectHelp; it stands here for the list of
-// commands and for completion.
+// helpCommand puts help into the list of commands and into completion; redirectHelp
+// carries it out.
 func helpCommand() *cli.Command {
 	return &cli.Command{Name: "help", Usage: "explain a command", ArgsUsage: "[COMMAND...]",
 		Action: func(*cli.Context) error { return nil }}

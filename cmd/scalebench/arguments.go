@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// invocation is a command line taken apart. The command line library reads
+// invocation is a parsed command line. The command line library reads
 // flags only up to the first operand and knows global ones only before the
 // command, so it is given the words in the one order it reads right: command,
 // flags with their values attached, "--", operands.
@@ -157,7 +157,7 @@ func split(known map[string]cli.Flag, word string) ([]setFlag, error) {
 	return uses, nil
 }
 
-// words are the command line in the order that the library reads right.
+// words returns the command line in the order that the library reads correctly.
 func (line invocation) words() []string {
 	var words []string
 	for _, c := range line.path {
@@ -176,7 +176,7 @@ func (line invocation) words() []string {
 	return words
 }
 
-// name is the command as a person writes it.
+// name returns the command as users write it.
 func (line invocation) name() string {
 	name := appName
 	for _, c := range line.path {
@@ -193,7 +193,7 @@ func (line invocation) about() string {
 	return strings.TrimPrefix(line.name(), appName+" ") + ": "
 }
 
-// command is the one that was named; nil for none.
+// command returns the command that was named; nil if there is none.
 func (line invocation) command() *cli.Command {
 	if len(line.path) == 0 {
 		return nil
@@ -205,7 +205,7 @@ func (line invocation) has(name string) bool {
 	return slices.ContainsFunc(line.flags, func(f setFlag) bool { return f.flag.Names()[0] == name })
 }
 
-// valid are the flags of the command that was named.
+// valid returns the flags of the command that was named.
 func (line invocation) valid(app *cli.App) map[string]cli.Flag {
 	flags := app.Flags
 	if c := line.command(); c != nil {
@@ -214,7 +214,7 @@ func (line invocation) valid(app *cli.App) map[string]cli.Flag {
 	return byName(flags)
 }
 
-// allFlags are the flags of all commands: before the command is known, they
+// allFlags returns the flags of all commands: before the command is known, they
 // tell a flag's value from an operand. A test holds that a name takes a value
 // either everywhere or nowhere.
 func allFlags(app *cli.App) map[string]cli.Flag {

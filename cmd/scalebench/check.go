@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/workspace"
-	"github.com/urfave/cli/v2"
 )
 
 func checkCommand(s *session) *cli.Command {

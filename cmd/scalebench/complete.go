@@ -20,14 +20,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// completeCommand is what the completion scripts call: it is followed by the
+// completeCommand is the command that completion scripts call. Its arguments are the
 // words of the command line up to the cursor, the last one unfinished or "",
-// and prints one candidate a line, a tab and its explanation. A line that
+// and it prints on each line one candidate, a tab and its explanation. A line that
 // begins with a colon says what the shell completes itself: ":files" or
-// ":folders". The scripts stay free of names, so that they do not grow old.
+// ":folders". So the scripts contain no names that could become outdated.
 const completeCommand = "__complete"
 
-// candidate is a word that may stand at the cursor.
+// candidate is a word that may complete the current one.
 type candidate struct{ word, about string }
 
 const (
@@ -57,8 +57,8 @@ func complete(s *session, app *cli.App, words []string) error {
 	return nil
 }
 
-// candidates are the words that may follow before, given how the current one
-// begins. A line that is wrong already has none.
+// candidates returns the words that may follow before, given how the current one
+// begins. A line with an error has no candidates.
 func (s *session) candidates(app *cli.App, before []string, current string) []candidate {
 	line, err := parse(app, before)
 	var missing *missingValueError
@@ -127,7 +127,7 @@ func flagsOf(valid map[string]cli.Flag, line invocation) []candidate {
 	return list
 }
 
-// valuesOf are the values of a flag, behind prefix.
+// valuesOf returns the values of a flag, each after prefix.
 func (s *session) valuesOf(f cli.Flag, prefix string) []candidate {
 	if name := placeholder(f); name != "KEY=VALUE" { // of runs, not of a study file
 		return s.wordsFor(name, prefix)
@@ -135,10 +135,10 @@ func (s *session) valuesOf(f cli.Flag, prefix string) []candidate {
 	return nil
 }
 
-// studiesHere are the studies with run folders; none where there is no such folder,
-// which is no reason to disturb who types.
+// studiesHere returns the studies with run folders. It ignores errors: completion must not
+// print any.
 func (s *session) studiesHere() []rundir.Study {
-	runs, err := s.runsHere()
+	runs, err := s.workspace().RunsHere()
 	if err != nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (s *session) studiesHere() []rundir.Study {
 	return list
 }
 
-// runsOf are the attempts of all studies.
+// runsOf returns the attempts of all studies.
 func (s *session) runsOf(prefix string) []candidate {
 	var list []candidate
 	for _, folder := range s.studiesHere() {
@@ -168,7 +168,7 @@ func (s *session) runsOf(prefix string) []candidate {
 	return list
 }
 
-// wordsFor are the words that an operand or value of this name can be.
+// wordsFor returns the words that an operand or value of this name can be.
 func (s *session) wordsFor(name, prefix string) []candidate {
 	var words []string
 	switch name {

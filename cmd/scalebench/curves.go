@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
-
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 

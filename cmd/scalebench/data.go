@@ -85,8 +85,8 @@ func runDataSynth(s *session, o dataSynthOptions) error {
 	return s.print(t)
 }
 
-// notMade is why data were not made. What is not the file system's refusal is the data
-// set's own: of these options, or to write over what is there.
+// notMade returns why data were not made. An error that is not of the file system is about
+// the options, or about files that exist already.
 func notMade(err error) error {
 	var refused *fs.PathError
 	if errors.As(err, &refused) {

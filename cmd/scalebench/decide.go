@@ -44,7 +44,7 @@ func decideCommand(s *session) *cli.Command {
 }
 
 func runDecide(ctx context.Context, s *session, o untilOptions, arg string) error {
-	folder, err := s.find(ctx, arg)
+	folder, err := s.workspace().Find(ctx, arg)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	return nil
 }
 
-// lastLine is what a command said in the end; before it stands what it tried.
+// lastLine returns the last line of a command's output; those before say what it tried.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]

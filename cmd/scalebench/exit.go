@@ -39,8 +39,7 @@ const exitHelp = `Exit codes:
      choice meets the limits
 130  interrupted; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT`
 
-// usageError is a command line, study or site file that cannot be carried out
-// as it stands.
+// usageError is a command line, study or site file that cannot be carried out.
 type usageError struct {
 	err   error
 	hint  string // what to do; "" when the error says it
@@ -94,7 +93,7 @@ type openError struct{ why string }
 
 func (e *openError) Error() string { return "not decided: " + e.why }
 
-// Is makes the exit code that of advise without an answer.
+// Is gives it the exit code of advise without an answer.
 func (e *openError) Is(target error) bool { return target == errUndecided }
 
 // schedulerError says that the scheduler did not answer. What it refused in
@@ -113,7 +112,7 @@ type interruptedError struct{ signal syscall.Signal }
 func (e *interruptedError) Error() string { return "interrupted" }
 func (e *interruptedError) Unwrap() error { return context.Canceled }
 
-// panicError is a defect of scalebench.
+// panicError is a bug in scalebench.
 type panicError struct {
 	value any
 	stack []byte
@@ -121,11 +120,11 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("this is a bug in scalebench: %v", e.value) }
 
-// unfit is what is wrong with a path that a person can put right: the wrong kind
-// of file is there, or it may not be used.
+// unfit are errors about paths that the user can correct: the wrong kind of file, or
+// missing permission.
 var unfit = []error{sharedfs.ErrNotRegular, sharedfs.ErrTooLarge, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EROFS}
 
-// crashed reports whether a command ended by a defect of ours.
+// crashed reports whether a command ended by a bug in scalebench.
 func crashed(err error) bool {
 	var bug *panicError
 	return errors.As(err, &bug)
@@ -172,7 +171,7 @@ func exitCode(err error) int {
 	return exitInternal
 }
 
-// hintFor is what a person can do about err; "" when the error says it all.
+// hintFor returns what the user can do about err; "" if the error says so.
 func hintFor(err error) string {
 	var (
 		usage     *usageError

@@ -24,7 +24,7 @@ type extractOptions struct {
 	dry         bool
 }
 
-// logOptions are what a log does not say of itself.
+// logOptions supply what a log does not contain.
 type logOptions struct {
 	log        importer.Log
 	firstEpoch int
@@ -50,8 +50,8 @@ func (o *logOptions) flags(also ...string) []cli.Flag {
 	}
 }
 
-// formatIsFrom lets --format name the format of the logs where --from does not:
-// no table format has the name of an extractor, but for csv.
+// formatIsFrom lets --format name the format of the logs if --from does not: except csv,
+// no format of tables has the name of an extractor.
 func (o *logOptions) formatIsFrom(s *session, alsoCSV bool) cli.BeforeFunc {
 	return func(c *cli.Context) error {
 		if c.IsSet("first-epoch") {
@@ -134,7 +134,7 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 	return nil
 }
 
-// extractors are those that the options name.
+// extractors returns those that the options name.
 func (o extractOptions) extractors(ctx context.Context, s *session) ([]extract.Extractor, error) {
 	switch {
 	case (o.log.From == "") == (o.study == ""):

@@ -28,7 +28,7 @@ func newWatch(s *session, what, again string) *watch {
 	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]metrics.Status{}, again: again}
 }
 
-// found is told how much there is to do.
+// found receives how many runs there are.
 func (w *watch) found(todo, underway int) {
 	if w.total = todo + underway; w.total > 0 {
 		w.bar = w.s.startProgress(w.what, w.total)
@@ -91,7 +91,7 @@ func (w *watch) ended(state launcher.State) {
 	w.bar.finished("%s", line)
 }
 
-// verdict is the error of a command whose runs did not all end well.
+// verdict returns the error of a command some of whose runs failed.
 func (w *watch) verdict() error {
 	if len(w.failed) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func (w *watch) verdict() error {
 	return e
 }
 
-// cancelled is how many runs ended because somebody cancelled them.
+// cancelled returns how many runs were cancelled.
 func (w *watch) cancelled() int {
 	n := 0
 	for _, status := range w.failed {
@@ -114,8 +114,8 @@ func (w *watch) cancelled() int {
 	return n
 }
 
-// verdictBeside is the verdict for a command that also fails with err: nothing
-// more where err is why it could not do its work.
+// verdictBeside returns the verdict of a command that also fails with err; nil if err kept
+// it from its work.
 func (w *watch) verdictBeside(err error) error {
 	var partial *workspace.PartialError
 	if err != nil && !(errors.As(err, &partial) && partial.Runs > 0) {

@@ -3,9 +3,9 @@
 // measured, and draws it.
 //
 // Each subcommand is one file with its options and a function that carries it
-// out. The command line only decides what to call and how to print it: whatever
-// a program would want is in the packages below launcher, metrics and slurm,
-// none of which prints or exits.
+// out. The command line only decides what to call and how to print it. The work is
+// done by the packages below launcher, metrics and slurm, none of which prints or
+// exits.
 package main
 
 import (
@@ -32,8 +32,7 @@ func main() {
 	os.Exit(invoke(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// spareMemory is for what holds much for long, a million runs or a long log's
-// figures: login nodes are shared, and this saves a third of the memory for a
+// spareMemory is for commands that hold a million runs or a long log's figures: login nodes are shared, and this saves a third of the memory for a
 // tenth of the time. GOGC in the environment goes before.
 func spareMemory() {
 	if os.Getenv("GOGC") == "" {
@@ -106,8 +105,8 @@ func run(ctx context.Context, s *session, args []string) error {
 	return app.RunContext(ctx, append([]string{app.Name}, line.words()...))
 }
 
-// fewestFiles is how many files a command must be able to open at once: a run with four
-// workers on this machine needs some twenty. With fewer than eight Go's runtime cannot
+// fewestFiles is the lowest accepted limit of open files: a run with four workers on this
+// machine needs about twenty. With fewer than eight Go's runtime cannot
 // wait for any of them, and ends the program.
 const fewestFiles = 64
 

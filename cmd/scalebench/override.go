@@ -2,8 +2,8 @@ package main
 
 import "github.com/scalebench/scalebench/launcher/workspace"
 
-// overriddenStudy are the operands of the commands that take a study whose keys
-// can be set on the command line.
+// overriddenStudy names the operands of commands that take a study whose keys can be set
+// on the command line.
 const overriddenStudy = "STUDY [KEY=VALUE...]"
 
 const overrideHelp = "KEY=VALUE sets a key of the study file for this command: batch=64, workload.epochs=2,\n" +

@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/workspace/query"
-
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -53,7 +52,7 @@ func plotCommand(s *session) *cli.Command {
 	}
 }
 
-// figureHelp is a line a figure.
+// figureHelp returns a line for each figure.
 func figureHelp() string {
 	var b strings.Builder
 	for _, k := range figure.Presets() {
@@ -62,7 +61,7 @@ func figureHelp() string {
 	return b.String()
 }
 
-// targetFigures are the figures that are drawn of one target.
+// targetFigures returns the figures that are drawn for one target.
 func targetFigures() []string {
 	return figure.NamesOf(func(k figure.Preset) bool { return k.Target != figure.NoTarget })
 }

@@ -47,13 +47,13 @@ func (s *session) startProgress(what string, total int) *progress {
 // advance says that n more things are done.
 func (p *progress) advance(n int) {
 	if p.bar != nil {
-		// An error is a terminal that went away; the work goes on.
+		// An error means that the terminal is gone; the work continues.
 		_ = p.bar.Add(n)
 	}
 }
 
-// describe shows what goes on at the moment, such as the throughput; only
-// where it can be painted over.
+// describe shows what happens at the moment, such as the throughput, if the bar is
+// repainted.
 func (p *progress) describe(text string) {
 	if p.bar != nil {
 		p.bar.Describe(clean.Line(text))

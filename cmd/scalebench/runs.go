@@ -7,16 +7,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/workspace/query"
-
 	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// shownRuns is how many runs a person is shown unless they ask for more.
+// shownRuns is how many runs people are shown by default.
 const shownRuns = 50
 
 type runsOptions struct {

@@ -20,13 +20,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// session is what one invocation has: its streams and the global options.
+// session has the streams and the global options of one invocation.
 type session struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	db      string // file of the database, "": see database
-	runs    string // folder of the run folders, "": see folderOf and folderNamed
+	db      string // file of the database; "" for the default
+	runs    string // folder of the run folders; "" for the default
 	format  string // one of formats
 	verbose bool
 	quiet   bool
@@ -38,33 +38,31 @@ type session struct {
 	parts sync.Mutex  // see whole
 }
 
-// hold says that the command has begun what it must end in order: runs, jobs, a
-// lock, a transaction, a terminal's mode. Until then an interrupt ends it at once,
-// whatever it computes.
+// hold says that the command has begun something that it must end in order: runs, jobs, a
+// lock, a transaction, a terminal's mode. Until then an interrupt ends it at once.
 func (s *session) hold() { s.holds.Store(true) }
 
-// whole carries out a part that an interrupt waits for, a moment's work: f removes
-// what it makes, and ends early where it is given the command's context.
+// whole calls f, which an interrupt waits for. f is short, removes its temporary files, and
+// ends early if the command's context is cancelled.
 func (s *session) whole(f func()) {
 	s.parts.Lock()
 	defer s.parts.Unlock()
 	f()
 }
 
-// write writes a file, which an interrupt waits for: it is whole or not there, and
-// nothing else is left beside it.
+// write writes a file completely or not at all; an interrupt waits for it.
 func (s *session) write(path string, content []byte, perm fs.FileMode) (err error) {
 	s.whole(func() { err = sharedfs.Write(path, content, perm) })
 	return err
 }
 
-// put is write of what anybody may read.
+// put writes a file that everyone may read.
 func (s *session) put(path string, content []byte) error {
 	return s.write(path, content, sharedfs.ModeOpen)
 }
 
-// flags are the global options, new at each call: every command repeats them,
-// so that they are valid wherever they stand.
+// flags returns the global options, new ones at each call: every command repeats them, so
+// that they are valid anywhere on the line.
 func (s *session) flags() []cli.Flag {
 	const category = "Global options"
 	return []cli.Flag{
@@ -104,8 +102,8 @@ func (s *session) print(t *table.Table) error {
 	return nil
 }
 
-// printDone prints what a command did. That it did nothing, people read in a
-// sentence of its own.
+// printDone prints what a command did. If it did nothing, people get a sentence instead of
+// an empty table.
 func (s *session) printDone(t *table.Table) error {
 	if len(t.Rows) == 0 && s.format == table.FormatTable {
 		return nil
@@ -134,7 +132,7 @@ func (s *session) printSaying(sentences string, t *table.Table) error {
 	return s.print(t)
 }
 
-// sentences are they as the format writes them.
+// sentences returns a text as the format writes it.
 func (s *session) sentences(text string) string {
 	if text = clean.Line(text); s.format == table.FormatMarkdown {
 		text = clean.Markdown(text)
@@ -160,7 +158,7 @@ func (s *session) note(format string, a ...any) {
 	}
 }
 
-// detail is a note for --verbose only.
+// detail prints a note with --verbose only.
 func (s *session) detail(format string, a ...any) {
 	if s.verbose {
 		s.note(format, a...)

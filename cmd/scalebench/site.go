@@ -77,8 +77,8 @@ func runSiteInit(c *cli.Context, s *session, out string) error {
 	return nil
 }
 
-// interfaces are this host's network interfaces that are up and have an
-// address, without loopback. That none can be listed is no reason to fail.
+// interfaces returns this host's network interfaces that are up and have an address,
+// without loopback; none if they cannot be listed.
 func interfaces() []cluster.Interface {
 	all, err := net.Interfaces()
 	if err != nil {

@@ -9,11 +9,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/workspace/query"
-
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )

@@ -2,7 +2,7 @@ package main
 
 import "github.com/scalebench/scalebench/metrics/measure"
 
-// targetFlag is --target; its Target is nil where it was not given.
+// targetFlag is --target; its Target is nil if it was not given.
 type targetFlag struct{ *measure.Target }
 
 // Set implements cli.Generic.

@@ -7,15 +7,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/workspace/query"
-
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 )
 
-// studyOrCommand are the operands of the commands that take either.
+// studyOrCommand names the operands of commands that take a study or a command.
 const studyOrCommand = overriddenStudy + " | -- COMMAND..."
 
 const typedHelp = "-- COMMAND measures a command without a study file. It starts COMMAND once per worker,\n" +
@@ -23,7 +22,7 @@ const typedHelp = "-- COMMAND measures a command without a study file. It starts
 	"command.start=once it starts one copy, which reads {workers} and starts the others. The\n" +
 	"study made from it is printed and kept like any other; --write also writes its file."
 
-// commandFlags are of a command that is measured without a study file.
+// commandFlags returns the options for a command that is measured without a study file.
 func commandFlags(o *workspace.Command) []cli.Flag {
 	const category = "With -- COMMAND"
 	return []cli.Flag{

@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
-	"github.com/urfave/cli/v2"
 )
 
 // untilOptions are of a study that is measured until its question is decided.

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher/study"
 )
 
 // check refuses what the names alone do not show: no command, too few or too
@@ -71,10 +72,10 @@ func takesCommand(c *cli.Command) bool {
 	return c != nil && strings.Contains(c.ArgsUsage, " | -- ")
 }
 
-// unknownFlagError is a word that looks like a flag and is none.
+// unknownFlagError is the error of a flag that does not exist.
 type unknownFlagError struct {
 	name string // with dashes
-	word string // the whole word, where name is one letter of it
+	word string // the whole word, if name is one letter of it
 }
 
 func (e *unknownFlagError) Error() string { return "unknown flag " + e.name }

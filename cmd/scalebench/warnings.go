@@ -111,7 +111,7 @@ func (s *session) doubt(study string, lines ...string) {
 	}
 }
 
-// doubtAll is doubt for warnings that have no order yet.
+// doubtAll prints warnings about a study's data, after sorting them.
 func (s *session) doubtAll(study string, texts ...string) {
 	remarks := make([]scaling.Remark, len(texts))
 	for i, text := range texts {
@@ -225,7 +225,7 @@ func (s *session) repeats(study string, lines []string) []bool {
 // digest names a warning about a study in a database, in the terminal or script that this
 // command runs in.
 func (s *session) digest(study, line string) string {
-	database, _ := s.database()
+	database, _ := s.workspace().Database()
 	database, _ = filepath.Abs(database)
 	script, _ := unix.Getsid(0)
 	h := sha256.New()

@@ -99,7 +99,7 @@ func (v *viewer) live(ctx context.Context) error {
 		return err
 	}
 	defer restore()
-	// The alternate screen, without a cursor: what stood there comes back.
+	// The alternate screen, without a cursor; afterwards the terminal shows its earlier text.
 	if _, err := io.WriteString(v.s.stdout, "\x1b[?1049h\x1b[?25l"); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ type viewer struct {
 	window listing.Window
 }
 
-// tick is how often runs on this machine are looked at.
+// tick is the time between two looks at runs on this machine.
 const tick = time.Second
 
 // draw fills the terminal with as much of the table as it holds.

@@ -14,7 +14,7 @@ func againFlag(again *bool) cli.Flag {
 		Usage: "repeat runs that used other versions of your own files; earlier results stay"}
 }
 
-// whereFlag is the one way in which commands are told which runs they are about.
+// whereFlag selects runs, in all commands alike.
 // Those that read run folders, which may not be collected, apply it by
 // workspace.Runs.Where; those that read the database pass it to store.Filter.
 func whereFlag(where *string) cli.Flag {

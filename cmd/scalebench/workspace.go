@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
-
 	"github.com/scalebench/scalebench/cmd/version"
-	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 )
@@ -30,12 +27,4 @@ func (s *session) tellHome(study, home string) {
 	}
 	s.told[home] = true
 	s.note("the runs of study %s are in %s", study, home)
-}
-
-func (s *session) database() (string, error) { return s.workspace().Database() }
-
-func (s *session) runsHere() (string, error) { return s.workspace().RunsHere() }
-
-func (s *session) find(ctx context.Context, arg string) (rundir.Study, error) {
-	return s.workspace().Find(ctx, arg)
 }
