@@ -3,6 +3,7 @@ package figure
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -27,8 +28,10 @@ func decision(d Data) (chart, error) {
 	if len(c.marks) == 0 {
 		return c, errNothing
 	}
-	c.caption = append(c.caption, fmt.Sprintf("Bars: %s intervals, which hold at all looks together with 95 %%. Dashed: what more workers must bring to be worth it.",
-		number.ExactPercent(d.Looks[len(d.Looks)-1].Confidence)))
+	c.caption = append(c.caption, fmt.Sprintf("Bars: %s intervals, which hold at all looks together with 95 %%.", number.ExactPercent(d.Looks[len(d.Looks)-1].Confidence)))
+	if slices.ContainsFunc(c.marks, func(m Mark) bool { return m.Kind == Target }) {
+		c.caption = append(c.caption, "Dashed: what more workers must bring to be worth it.")
+	}
 	return c, c.fit()
 }
 

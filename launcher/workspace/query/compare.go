@@ -80,7 +80,12 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 			c.Warnings = append(c.Warnings, text+": "+w)
 		}
 	}
-	c.Comparison, err = compare.Runs(sides[0], sides[1], c.Measure, compare.Options{Mix: o.Mix})
+	confidence, told, err := lookedAt(ctx, db, slices.Concat(sides[0], sides[1]))
+	if err != nil {
+		return nil, workspace.StoreError(err)
+	}
+	c.Warnings = append(c.Warnings, told...)
+	c.Comparison, err = compare.Runs(sides[0], sides[1], c.Measure, compare.Options{Mix: o.Mix, Confidence: confidence})
 	if err != nil {
 		return nil, &workspace.Error{Err: err}
 	}

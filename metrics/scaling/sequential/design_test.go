@@ -87,3 +87,21 @@ func TestNext(t *testing.T) {
 		}
 	}
 }
+
+// Pocock's limits for 2, 3 and 5 looks after as many runs each are 2.178, 2.289 and 2.413 standard
+// deviations (Biometrika 64, 1977, table 1), and of one look 1.960.
+func TestCrossing(t *testing.T) {
+	for k, limit := range map[int]float64{1: 1.960, 2: 2.178, 3: 2.289, 5: 2.413} {
+		var looks []int
+		for i := range k {
+			looks = append(looks, 4*(i+1))
+		}
+		if got := crossing(looks, limit); math.Abs(got-0.05) > 0.0005 {
+			t.Errorf("%d looks: %g", k, got)
+		}
+	}
+	// Looks at 4 and 8 runs: 2·(1 − Φ(2.178)) = 0.0294.
+	if got := (Design{Looks: []int{2, 4, 8}}).TestConfidence(); math.Abs(got-(1-0.0294)) > 0.0005 {
+		t.Errorf("%g", got)
+	}
+}

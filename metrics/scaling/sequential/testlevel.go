@@ -1,0 +1,56 @@
+package sequential
+
+import (
+	"math"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// TestConfidence returns 1 less the level at which a two-sided test of two samples, such as that of
+// Mann and Whitney, is significant at each look, so that one of equal samples is at some look with
+// 1-Level at most. It is Pocock's for sums of normal increments, to which rank tests converge,
+// from the first look with an interval on.
+func (d Design) TestConfidence() float64 {
+	var looks []int
+	for _, n := range d.Looks {
+		if n >= 4 {
+			looks = append(looks, n)
+		}
+	}
+	const steps = 200
+	limit := 2 + float64(sort.Search(steps, func(i int) bool { return crossing(looks, 1.9+float64(i)/steps) <= 1-Level }))/steps - 0.1
+	return 2*distuv.UnitNormal.CDF(limit) - 1
+}
+
+// crossing is the probability that a sum of normal increments is, at some look, more than limit
+// standard deviations from 0 (Armitage, McPherson & Rowe, J. R. Stat. Soc. A 132, 1969): its density
+// within the limits is carried from look to look on a grid.
+func crossing(looks []int, limit float64) float64 {
+	const half = 150
+	var density []float64
+	var width, inside float64 // of a cell, and probability to be within all limits so far
+	n := 0.0
+	inside = 1
+	for _, look := range looks {
+		spread := math.Sqrt(float64(look) - n)
+		edge := limit * math.Sqrt(float64(look))
+		cell := edge / half
+		next := make([]float64, 2*half)
+		for i := range next {
+			x := (float64(i-half) + 0.5) * cell
+			if density == nil {
+				next[i] = distuv.UnitNormal.Prob(x/spread) / spread
+				continue
+			}
+			for j, p := range density {
+				next[i] += p * width * distuv.UnitNormal.Prob((x-(float64(j-half)+0.5)*width)/spread) / spread
+			}
+		}
+		density, width, n, inside = next, cell, float64(look), 0
+		for _, p := range density {
+			inside += p * width
+		}
+	}
+	return 1 - inside
+}
