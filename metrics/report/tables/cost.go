@@ -12,104 +12,25 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Cost is the rows for people: medians, with the interval in brackets or a
-// dash for one that cannot be had, and below it what they are of.
+// Cost returns the rows for people: medians, with the interval in brackets or a dash for a
+// missing one, and notes on what they are of.
 func Cost(rows []cost.Row, currency string, o cost.Options) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs"},
-		{Key: "time", Right: true}, {Key: "cost", Unit: currency, Right: true}}}
-	if o.Work.Million {
-		t.Columns[1].Head = "replicas"
-		t.Columns[3] = table.Column{Key: "per_hour", Head: "an hour", Unit: currency}
-		t.Columns[4].Head = "a million answers"
-	}
-	if energyKnown(rows) {
-		t.Columns = append(t.Columns, table.Column{Key: "energy", Unit: "kWh", Right: true}, table.Column{Key: "energy_cost", Head: "its price", Unit: o.Energy.Currency, Right: true, Optional: true},
-			table.Column{Key: "co2", Head: "CO2", Unit: "g", Right: true, Optional: true})
-	}
-	// Beside a measure that is asked for, the costs of other work are a distraction.
-	asked := o.Measure.Name != ""
-	if asked {
-		value := table.ColumnOf(o.Measure)
-		value.Right = true
-		t.Columns = append(t.Columns, value)
-		if o.Bought() != "" {
-			t.Columns = append(t.Columns, table.Column{Key: "bought", Head: o.Bought() + " per " + currency, Right: true})
-		}
-	}
-	if o.Baseline != nil {
-		t.Columns = append(t.Columns, table.Column{Key: "time_normalised", Head: "time / baseline", Right: true, Data: o.Work.Million},
-			table.Column{Key: "cost_normalised", Head: "cost / baseline", Right: true}, table.Column{Key: "break_even", Head: "break-even price", Right: true})
-		if asked && o.Measure.Better != measure.Neither {
-			t.Columns = append(t.Columns, table.Column{Key: "gain", Right: true})
-		}
-		if o.Matches() {
-			t.Columns = append(t.Columns, table.Column{Key: "matched_gain", Head: "gain at equal cost an hour", Right: true})
-		}
-	}
-	if !o.Work.Epoch && !asked {
-		t.Columns = append(t.Columns, table.Column{Key: "cost_per_epoch", Head: "cost of an epoch", Unit: currency, Right: true, Optional: true})
-	}
-	targets := costTargets(rows)
-	if asked {
-		targets = nil
-	}
-	for _, target := range targets {
-		t.Columns = append(t.Columns, table.Column{Key: target.Time().Name, Head: "cost to " + target.Short(), Unit: currency, Right: true, Optional: true})
-	}
-	t.Columns = append(t.Columns, table.Column{Key: "pareto", Head: "on the front"})
-	var whys []string
-	show := func(e *scaling.Estimate, show func(float64) string) any {
-		if e != nil && e.Why != "" && e.Why != cost.AtBaseline {
-			if why, _, _ := strings.Cut(e.Why, " ("); !slices.Contains(whys, why) {
-				whys = append(whys, why)
-			}
-		}
-		return estimate(e, show, e != nil && e.Why == cost.AtBaseline)
+	c := &costTable{rows: rows, currency: currency, o: o, asked: o.Measure.Name != ""}
+	c.perWork()
+	c.perEnergy()
+	c.perMeasure()
+	c.overBaseline()
+	c.perTarget()
+	t := &table.Table{}
+	for _, column := range c.columns {
+		t.Columns = append(t.Columns, column.Column)
 	}
 	for _, r := range rows {
-		cells := []any{r.Series, r.Workers, r.Runs, show(r.Time, number.Seconds), show(r.Cost, number.Significant)}
-		if o.Work.Million {
-			if cells[3] = nil; r.Rate != nil {
-				cells[3] = r.Rate.PerHour()
-			}
+		var cells []any
+		for _, column := range c.columns {
+			cells = append(cells, column.cell(r))
 		}
-		if energyKnown(rows) {
-			one := 1.0
-			for _, each := range []*float64{&one, o.Energy.PerKWh, o.Energy.Grams} {
-				cells = append(cells, show(cost.PerKWh(r.Energy, each), number.Significant))
-			}
-		}
-		if asked {
-			cells = append(cells, show(r.Value, o.Measure.Text))
-			if o.Bought() != "" {
-				cells = append(cells, show(r.Bought, number.Significant))
-			}
-		}
-		if o.Baseline != nil {
-			cells = append(cells, show(r.TimeNormalised, number.Significant), show(r.CostNormalised, number.Significant))
-			if r.BreakEven != nil {
-				cells = append(cells, "× "+number.Significant(*r.BreakEven))
-			} else {
-				cells = append(cells, nil)
-			}
-			if asked && o.Measure.Better != measure.Neither {
-				cells = append(cells, show(r.Gain, number.Significant))
-			}
-			if o.Matches() {
-				cells = append(cells, show(r.Matched.Gain, number.Significant))
-			}
-		}
-		if !o.Work.Epoch && !asked {
-			cells = append(cells, show(r.CostPerEpoch, number.Significant))
-		}
-		for _, target := range targets {
-			cells = append(cells, targetCost(r, target, show))
-		}
-		if !o.Judged(r) {
-			t.Add(append(cells, nil)...)
-		} else {
-			t.Add(append(cells, r.Front)...)
-		}
+		t.Add(cells...)
 	}
 	t.Notes = costNotes(rows, currency, o)
 	if slices.ContainsFunc(rows, func(r cost.Row) bool {
@@ -117,10 +38,133 @@ func Cost(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	}) {
 		t.Notes = append(t.Notes, "Ratios to the baseline: of medians from which the drift of the machine is taken out, so they may differ from the ratios of the figures in the table.")
 	}
-	if len(whys) > 0 {
-		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
+	if len(c.whys) > 0 {
+		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(c.whys, "; ")+".")
 	}
 	return t
+}
+
+// costTable is the table of costs while it is made.
+type costTable struct {
+	rows     []cost.Row
+	currency string
+	o        cost.Options
+	asked    bool // costs are against a measure; those of other work would distract
+	columns  []costColumn
+	whys     []string // why estimates are missing
+}
+
+// A costColumn is a column, and what a row has in it.
+type costColumn struct {
+	table.Column
+	cell func(cost.Row) any
+}
+
+func (c *costTable) add(column table.Column, cell func(cost.Row) any) {
+	c.columns = append(c.columns, costColumn{column, cell})
+}
+
+// estimated adds a column of estimates.
+func (c *costTable) estimated(column table.Column, show func(float64) string, of func(cost.Row) *scaling.Estimate) {
+	column.Right = true
+	c.add(column, func(r cost.Row) any { return c.show(of(r), show) })
+}
+
+// show returns an estimate as a cell, and keeps the reason if it is missing.
+func (c *costTable) show(e *scaling.Estimate, show func(float64) string) any {
+	if e != nil && e.Why != "" && e.Why != cost.AtBaseline {
+		if why, _, _ := strings.Cut(e.Why, " ("); !slices.Contains(c.whys, why) {
+			c.whys = append(c.whys, why)
+		}
+	}
+	return estimate(e, show, e != nil && e.Why == cost.AtBaseline)
+}
+
+// perWork adds the configuration, and the time and cost of the work.
+func (c *costTable) perWork() {
+	workers, price := table.Column{Key: "workers"}, table.Column{Key: "cost", Unit: c.currency}
+	if c.o.Work.Million {
+		workers.Head, price.Head = "replicas", "a million answers"
+	}
+	c.add(table.Column{Key: "series"}, func(r cost.Row) any { return r.Series })
+	c.add(workers, func(r cost.Row) any { return r.Workers })
+	c.add(table.Column{Key: "runs"}, func(r cost.Row) any { return r.Runs })
+	if c.o.Work.Million {
+		c.add(table.Column{Key: "per_hour", Head: "an hour", Unit: c.currency}, func(r cost.Row) any {
+			if r.Rate == nil {
+				return nil
+			}
+			return r.Rate.PerHour()
+		})
+	} else {
+		c.estimated(table.Column{Key: "time"}, number.Seconds, func(r cost.Row) *scaling.Estimate { return r.Time })
+	}
+	c.estimated(price, number.Significant, func(r cost.Row) *scaling.Estimate { return r.Cost })
+}
+
+// perEnergy adds the energy, its price and its emissions.
+func (c *costTable) perEnergy() {
+	if !energyKnown(c.rows) {
+		return
+	}
+	of := func(each *float64) func(cost.Row) *scaling.Estimate {
+		return func(r cost.Row) *scaling.Estimate { return cost.PerKWh(r.Energy, each) }
+	}
+	one := 1.0
+	c.estimated(table.Column{Key: "energy", Unit: "kWh"}, number.Significant, of(&one))
+	c.estimated(table.Column{Key: "energy_cost", Head: "its price", Unit: c.o.Energy.Currency, Optional: true}, number.Significant, of(c.o.Energy.PerKWh))
+	c.estimated(table.Column{Key: "co2", Head: "CO2", Unit: "g", Optional: true}, number.Significant, of(c.o.Energy.Grams))
+}
+
+// perMeasure adds the measure that costs are against, and what a unit of money buys of it.
+func (c *costTable) perMeasure() {
+	if !c.asked {
+		return
+	}
+	c.estimated(table.ColumnOf(c.o.Measure), c.o.Measure.Text, func(r cost.Row) *scaling.Estimate { return r.Value })
+	if what := c.o.Bought(); what != "" {
+		c.estimated(table.Column{Key: "bought", Head: what + " per " + c.currency}, number.Significant, func(r cost.Row) *scaling.Estimate { return r.Bought })
+	}
+}
+
+// overBaseline adds the ratios to the baseline.
+func (c *costTable) overBaseline() {
+	if c.o.Baseline == nil {
+		return
+	}
+	c.estimated(table.Column{Key: "time_normalised", Head: "time / baseline", Data: c.o.Work.Million}, number.Significant, func(r cost.Row) *scaling.Estimate { return r.TimeNormalised })
+	c.estimated(table.Column{Key: "cost_normalised", Head: "cost / baseline"}, number.Significant, func(r cost.Row) *scaling.Estimate { return r.CostNormalised })
+	c.add(table.Column{Key: "break_even", Head: "break-even price", Right: true}, func(r cost.Row) any {
+		if r.BreakEven == nil {
+			return nil
+		}
+		return "× " + number.Significant(*r.BreakEven)
+	})
+	if c.asked && c.o.Measure.Better != measure.Neither {
+		c.estimated(table.Column{Key: "gain"}, number.Significant, func(r cost.Row) *scaling.Estimate { return r.Gain })
+	}
+	if c.o.Matches() {
+		c.estimated(table.Column{Key: "matched_gain", Head: "gain at equal cost an hour"}, number.Significant, func(r cost.Row) *scaling.Estimate { return r.Matched.Gain })
+	}
+}
+
+// perTarget adds the costs of an epoch and of each target, and which rows are on the front.
+func (c *costTable) perTarget() {
+	if !c.asked {
+		if !c.o.Work.Epoch {
+			c.estimated(table.Column{Key: "cost_per_epoch", Head: "cost of an epoch", Unit: c.currency, Optional: true}, number.Significant, func(r cost.Row) *scaling.Estimate { return r.CostPerEpoch })
+		}
+		for _, target := range costTargets(c.rows) {
+			c.add(table.Column{Key: target.Time().Name, Head: "cost to " + target.Short(), Unit: c.currency, Right: true, Optional: true},
+				func(r cost.Row) any { return targetCost(r, target, c.show) })
+		}
+	}
+	c.add(table.Column{Key: "pareto", Head: "on the front"}, func(r cost.Row) any {
+		if !c.o.Judged(r) {
+			return nil
+		}
+		return r.Front
+	})
 }
 
 // energyKnown reports whether some configuration has an energy.
@@ -168,8 +212,7 @@ func costTargets(rows []cost.Row) []measure.Target {
 	return targets
 }
 
-// targetCost is the cost to a target; where not all runs reach it, it says how
-// many do.
+// targetCost returns the cost to a target, and how many runs reach it if not all do.
 func targetCost(r cost.Row, target measure.Target, show func(*scaling.Estimate, func(float64) string) any) any {
 	i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target })
 	if i < 0 {
