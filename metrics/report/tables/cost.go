@@ -38,9 +38,7 @@ func Cost(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	}) {
 		t.Notes = append(t.Notes, "Ratios to the baseline: of medians from which the drift of the machine is taken out, so they may differ from the ratios of the figures in the table.")
 	}
-	if len(c.whys) > 0 {
-		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(c.whys, "; ")+".")
-	}
+	t.Notes = append(t.Notes, c.why.notes("")...)
 	return t
 }
 
@@ -51,7 +49,7 @@ type costTable struct {
 	o        cost.Options
 	asked    bool // costs are against a measure; those of other work would distract
 	columns  []costColumn
-	whys     []string // why estimates are missing
+	why      reasons
 }
 
 // A costColumn is a column, and what a row has in it.
@@ -72,11 +70,7 @@ func (c *costTable) estimated(column table.Column, show func(float64) string, of
 
 // show returns an estimate as a cell, and keeps the reason if it is missing.
 func (c *costTable) show(e *scaling.Estimate, show func(float64) string) any {
-	if e != nil && e.Why != "" && e.Why != cost.AtBaseline {
-		if why, _, _ := strings.Cut(e.Why, " ("); !slices.Contains(c.whys, why) {
-			c.whys = append(c.whys, why)
-		}
-	}
+	c.why.add(e)
 	return estimate(e, show, e != nil && e.Why == cost.AtBaseline)
 }
 

@@ -42,7 +42,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 			t.Columns = append(t.Columns, table.Column{Key: m.Name + "_runs", Data: true})
 		}
 	}
-	var whys []string
+	var why reasons
 	for _, c := range curves {
 		for _, p := range c.Points {
 			cells := append(seriesCells(c, keys), located(c, list[0])...)
@@ -58,19 +58,13 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 				if m.Refusable() {
 					values = append(values, x.Runs)
 				}
-				if x.Median != nil && x.Median.Why != "" {
-					if why, _, _ := strings.Cut(x.Median.Why, " ("); !slices.Contains(whys, why) {
-						whys = append(whys, why)
-					}
-				}
+				why.add(x.Median)
 			}
 			t.Add(append(append(cells, p.At.Any(), runs), values...)...)
 		}
 	}
 	t.Notes = []string{"Medians over runs; their intervals are in CSV and JSON."}
-	if len(whys) > 0 {
-		t.Notes = append(t.Notes, number.Absent+" for an interval: "+strings.Join(whys, "; ")+".")
-	}
+	t.Notes = append(t.Notes, why.notes(" for an interval")...)
 	t.Notes = append(t.Notes, lackingNotes(curves, list)...)
 	t.Notes = append(t.Notes, decisiveNotes(curves)...)
 	return t

@@ -13,24 +13,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Scaling is the curves for people: medians, with the interval in
-// brackets or a dash where there is none, and below it the base and
-// the reasons for the dashes.
+// Scaling returns the curves for people: medians, with the interval in brackets or a dash
+// for a missing one, and notes on the base and on the dashes.
 func Scaling(curves []scaling.Curve) *table.Table {
 	targets := targetsOf(curves)
-	// Logs of language models have tokens in its place, programs that report nothing
-	// their run time.
-	main, unit, show := measure.Throughput, scaling.RateUnit(curves...), number.Significant
-	measured := func(name string) bool {
-		return slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(name) })
-	}
-	switch {
-	case measured(main):
-	case slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Main == measure.TokensPerSecond }):
-		main, unit = measure.TokensPerSecond, "tokens/s"
-	case measured(measure.RunSeconds):
-		main, unit, show = measure.RunSeconds, "", number.Seconds
-	}
+	main, unit, show := mainOf(curves)
 	along := scaling.Workers
 	if len(curves) > 0 {
 		along = curves[0].Axis
@@ -46,23 +33,11 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	for _, m := range targets {
 		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup " + strings.TrimPrefix(m.Title, "time "), Right: true, Optional: true})
 	}
-	var whys []string
-	why := func(reason string) {
-		reason, _, _ = strings.Cut(reason, " (") // how many there are, the table says
-		if reason != "" && !slices.Contains(whys, reason) {
-			whys = append(whys, reason)
-		}
-	}
+	var why reasons
 	for _, c := range curves {
 		for _, p := range c.Points {
-			atBase := c.Base != nil && p.At == c.Base.At
-			x := p.Of(main)
-			if x.Median != nil {
-				why(x.Median.Why)
-			}
-			if g := x.Gain(); g != nil && !atBase {
-				why(g.Why)
-			}
+			x, atBase := p.Of(main), c.Base != nil && p.At == c.Base.At
+			why.of(x, atBase)
 			cells := append(seriesCells(c, keys), p.At.String(), x.Runs, estimate(x.Median, show, false),
 				estimate(x.Gain(), number.Significant, atBase), estimate(x.Efficiency(), number.Percent, atBase))
 			for _, m := range targets {
@@ -72,41 +47,61 @@ func Scaling(curves []scaling.Curve) *table.Table {
 					continue
 				}
 				cells = append(cells, timeText(a), estimate(a.Gain(), number.Significant, atBase))
-				if a.Median != nil {
-					why(a.Median.Why)
-				}
-				if a.Gain() != nil && !atBase {
-					why(a.Gain().Why)
-				}
+				why.of(a, atBase)
 			}
 			t.Add(cells...)
 		}
-	}
-	t.Notes = append(t.Notes, baseNotes(curves)...)
-	if asked := slices.DeleteFunc(slices.Clone(targets), func(m measure.Measure) bool { return m.Name == measure.ToTarget }); len(asked) > 0 {
-		what := "an accuracy"
-		if slices.ContainsFunc(asked, func(m measure.Measure) bool { t, _ := measure.TargetOf(m.Name); return t.Of != measure.OfAccuracy }) {
-			what = "a target"
-		}
-		t.Notes = append(t.Notes, "Times to "+what+" and their speedups are on the training clock, which starts before the first sample; initialisation is not included.")
-	}
-	if slices.ContainsFunc(targets, func(m measure.Measure) bool { return m.Name == measure.ToTarget }) {
-		t.Notes = append(t.Notes, "Times to target are as the program states them, on its own clock.")
 	}
 	divided := []string{main}
 	for _, m := range targets {
 		divided = append(divided, m.Name)
 	}
-	t.Notes = append(t.Notes, driftNotes(curves, divided...)...)
+	t.Notes = slices.Concat(t.Notes, baseNotes(curves), targetClockNotes(targets), driftNotes(curves, divided...))
 	if main == measure.RunSeconds {
 		t.Notes = append(t.Notes, sameWork)
 	}
-	t.Notes = append(t.Notes, communicationNotes(curves)...)
-	if len(whys) > 0 {
-		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
-	}
-	t.Notes = append(t.Notes, decisiveNotes(curves)...)
+	t.Notes = slices.Concat(t.Notes, communicationNotes(curves), why.notes(""), decisiveNotes(curves))
 	return t
+}
+
+// of adds the reasons of a value and of its ratio to the base, which has none.
+func (r *reasons) of(x *scaling.Summary, atBase bool) {
+	r.add(x.Median)
+	if !atBase {
+		r.add(x.Gain())
+	}
+}
+
+// mainOf returns the measure that the curves are about, with its unit and format: the
+// throughput; tokens/s of logs that have only those; else the run time.
+func mainOf(curves []scaling.Curve) (main, unit string, show func(float64) string) {
+	measured := func(name string) bool {
+		return slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(name) })
+	}
+	switch {
+	case measured(measure.Throughput):
+	case slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Main == measure.TokensPerSecond }):
+		return measure.TokensPerSecond, "tokens/s", number.Significant
+	case measured(measure.RunSeconds):
+		return measure.RunSeconds, "", number.Seconds
+	}
+	return measure.Throughput, scaling.RateUnit(curves...), number.Significant
+}
+
+// targetClockNotes say by which clock the times to targets are.
+func targetClockNotes(targets []measure.Measure) (notes []string) {
+	stated := func(m measure.Measure) bool { return m.Name == measure.ToTarget }
+	if asked := slices.DeleteFunc(slices.Clone(targets), stated); len(asked) > 0 {
+		what := "an accuracy"
+		if slices.ContainsFunc(asked, func(m measure.Measure) bool { t, _ := measure.TargetOf(m.Name); return t.Of != measure.OfAccuracy }) {
+			what = "a target"
+		}
+		notes = append(notes, "Times to "+what+" and their speedups are on the training clock, which starts before the first sample; initialisation is not included.")
+	}
+	if slices.ContainsFunc(targets, stated) {
+		notes = append(notes, "Times to target are as the program states them, on its own clock.")
+	}
+	return notes
 }
 
 // decisiveNotes are the warnings that can change what a table says.

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -27,7 +26,7 @@ func Timing(curves []scaling.Curve) *table.Table {
 			t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Unit: m.Unit, Right: true})
 		}
 	}
-	var whys []string
+	var why reasons
 	for _, c := range curves {
 		for _, p := range c.Points {
 			x, cells := p.Of(measure.RunSeconds), []any{p.At.String(), len(p.Runs)}
@@ -44,19 +43,11 @@ func Timing(curves []scaling.Curve) *table.Table {
 				cells = append(cells, estimate(p.Of(m.Name).Median, show, false))
 			}
 			t.Add(cells...)
-			for _, e := range []*scaling.Estimate{x.Median, x.Gain()} {
-				if e != nil && e.Why != "" && e.Why != scaling.AtBase {
-					if why, _, _ := strings.Cut(e.Why, " ("); !slices.Contains(whys, why) {
-						whys = append(whys, why)
-					}
-				}
-			}
+			why.add(x.Median, x.Gain())
 		}
 	}
 	t.Notes = append(driftNotes(curves, measure.RunSeconds), sameWork)
-	if len(whys) > 0 {
-		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
-	}
+	t.Notes = append(t.Notes, why.notes("")...)
 	t.Notes = append(t.Notes, decisiveNotes(curves)...)
 	return t
 }

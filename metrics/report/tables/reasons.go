@@ -1,0 +1,34 @@
+package tables
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// reasons are why estimates of a table are missing, each once.
+type reasons []string
+
+// add adds the reasons of estimates, without the details that the table has. Estimates at
+// the base need none.
+func (r *reasons) add(estimates ...*scaling.Estimate) {
+	for _, e := range estimates {
+		if e == nil || e.Why == "" || e.Why == scaling.AtBase || e.Why == cost.AtBaseline {
+			continue
+		}
+		if why, _, _ := strings.Cut(e.Why, " ("); !slices.Contains(*r, why) {
+			*r = append(*r, why)
+		}
+	}
+}
+
+// notes explain what a dash means; of says of what, as in " for an interval".
+func (r reasons) notes(of string) []string {
+	if len(r) == 0 {
+		return nil
+	}
+	return []string{number.Absent + of + ": " + strings.Join(r, "; ") + "."}
+}
