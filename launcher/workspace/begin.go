@@ -105,7 +105,13 @@ func (k *Work) freeze() error {
 	plan, st := *k.Plan, k.Study
 	plan.Overridden = k.overridden || len(k.Study.Overrides) > 0
 	if k.file != nil && !k.overridden {
-		if of := launcher.Extend(k.Folder, k.filePlan, k.Plan, study.OnAxes(k.Study.Overrides)); of != nil {
+		file := k.filePlan
+		if k.file.UntilDecided { // which of its runs are made, the looks say
+			first := *file
+			first.Points = slices.DeleteFunc(slices.Clone(file.Points), func(p study.Planned) bool { return p.Point.Repeat > k.file.First })
+			file = &first
+		}
+		if of := launcher.Extend(k.Folder, file, k.Plan, study.OnAxes(k.Study.Overrides)); of != nil {
 			plan, st = *of, k.file
 		}
 	}

@@ -132,13 +132,17 @@ func (v *adviser) advise(ctx context.Context, a *Analysis, arg string) ([]*advic
 			wish.Cost = v.tariff.Like(c, a.Observations)
 		}
 		if d := a.design; d != nil {
-			wish.Confidence, wish.Sure = d.Confidence, d.Confidence
+			wish.Confidence, wish.Sure, wish.Most = d.Confidence, d.Confidence, largest
 		}
 		one, err := advice.Advise(c, a.Observations, wish)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, one)
+	}
+	if a.design != nil {
+		more.untilDecided(list)
+		return list, nil
 	}
 	more.commands(ctx, list, a.Curves)
 	return list, nil

@@ -130,6 +130,24 @@ func (m *measuring) upTo(ctx context.Context, known, wanted int) int {
 	})
 }
 
+// untilDecided completes what the advice asks to be measured next of a study that is measured until
+// its question is decided: nothing where it is, else what the looks choose.
+func (m *measuring) untilDecided(list []*advice.Advice) {
+	for _, a := range list {
+		switch {
+		case a.Next == nil:
+		case a.Workers != nil && !a.Provisional && measured(a, a.Next.Workers):
+			a.Next = nil
+		case m != nil:
+			a.Next.Command = strings.Join(append(slices.Clone(m.words), "--until-decided"), " ")
+		}
+	}
+}
+
+func measured(a *advice.Advice, workers int) bool {
+	return slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Workers == workers && c.Basis == advice.Measured })
+}
+
 // commands completes what the advice asks to be measured next.
 func (m *measuring) commands(ctx context.Context, list []*advice.Advice, curves []scaling.Curve) {
 	if m == nil {
