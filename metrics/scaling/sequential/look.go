@@ -58,6 +58,7 @@ func (q Question) Look(c scaling.Curve, obs []scaling.Observation, closed map[in
 	}
 	if l.Decided = q.decided(l.Advice); !l.Decided {
 		l.open(l.Advice, 1-q.Design.Confidence)
+		l.compareWithBase(q.Wish)
 	}
 	return l, nil
 }
@@ -74,6 +75,15 @@ func (q Question) decided(a *advice.Advice) bool {
 	return a.Limited() && !slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool {
 		return c.Basis == advice.Measured && c.Keeps != nil && *c.Keeps > 1-q.Design.Confidence
 	})
+}
+
+// compareWithBase opens the base, too, where the question is about efficiency, which is over it.
+func (l *Look) compareWithBase(wish advice.Options) {
+	if b := l.Advice.Base; wish.MinEfficiency > 0 && len(l.Open) > 0 && b != nil && slices.Contains(l.Counts, b.Workers) {
+		l.Open = append(l.Open, b.Workers)
+		slices.Sort(l.Open)
+		l.Open = slices.Compact(l.Open)
+	}
 }
 
 // open finds the counts whose runs may change an answer that is not decided. A count keeps the
