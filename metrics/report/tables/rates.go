@@ -26,7 +26,7 @@ func Rates(list []capacity.Answer, load capacity.Load, currency string, people b
 			}
 			continue
 		}
-		add(one.Series, table.NonZero(one.SeriesDemand), one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, known(one.High), one.Runs, known(one.Keeps), one.Provisional, known(one.CostPerHour), known(one.CostPerMillion))
+		add(one.Series, table.NonZero(one.SeriesDemand), one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, deref(one.High), one.Runs, deref(one.Keeps), one.Provisional, deref(one.CostPerHour), deref(one.CostPerMillion))
 	}
 	if load.Samples > 0 {
 		t.Notes = append(t.Notes, load.Sentence())
@@ -44,14 +44,6 @@ func Rates(list []capacity.Answer, load capacity.Load, currency string, people b
 		sentence += " Without putting requests together: " + single.Short(currency) + "."
 	}
 	return t, sentence
-}
-
-// known returns a value that may be missing as a cell.
-func known(x *float64) any {
-	if x == nil {
-		return nil
-	}
-	return *x
 }
 
 // nextRates says what to measure next for an answer.

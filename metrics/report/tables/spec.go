@@ -123,9 +123,9 @@ func by(command string) string {
 	return ": `" + command + "`"
 }
 
-// SpecData is every amount and combination of every series for programs, and what
-// markets, one a series or none, say of machines.
-// how is as of Spec, of each series; warnings are all that people see.
+// SpecData returns every amount and combination of every series for programs, and the
+// machines of markets, one for each series or none. how returns the command that measures
+// a combination; warnings are all that people see.
 func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency string, how func(a sensitivity.Answer, at map[string]scaling.Value) string, warnings []string) *table.Table {
 	t := &table.Table{}
 	for _, key := range []string{"series", "kind", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "verdict", "likely_enough", "recommended", "provisional", "machine", "hour", "currency", "text"} {
@@ -154,20 +154,8 @@ func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency 
 		for _, n := range a.Next {
 			row("next", n.At, nil, n.Keeps, n.Runs, n.Verdict, how(a, n.At))
 		}
-		if markets == nil {
-			continue
-		}
-		for _, o := range markets[i].Offers {
-			of := sensitivity.Allocation{}
-			if o.Of != nil {
-				of = *o.Of
-			}
-			chosen := false
-			for _, c := range []*sensitivity.Offer{markets[i].Smallest, markets[i].Cheapest} {
-				chosen = chosen || c != nil && c.Machine.Name == o.Machine.Name
-			}
-			cells := append([]any{a.Series, "machine", words(of.At, a.Keys(), exactly), a.Measure.Name}, estimateCells(of.Ratio)...)
-			t.Add(append(cells, of.Runs, string(o.Verdict), nil, chosen, nil, o.Machine.Name, o.Hour, currency, nil)...)
+		if markets != nil {
+			addMachines(t, a, markets[i], currency)
 		}
 	}
 	for _, w := range warnings {
@@ -176,7 +164,22 @@ func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency 
 	return t
 }
 
-// specAt is the combination that is the answer; nil without one.
+// addMachines adds what a market says of each machine to the rows for programs.
+func addMachines(t *table.Table, a sensitivity.Answer, market sensitivity.Market, currency string) {
+	for _, o := range market.Offers {
+		of := sensitivity.Allocation{}
+		if o.Of != nil {
+			of = *o.Of
+		}
+		chosen := slices.ContainsFunc([]*sensitivity.Offer{market.Smallest, market.Cheapest}, func(c *sensitivity.Offer) bool {
+			return c != nil && c.Machine.Name == o.Machine.Name
+		})
+		cells := append([]any{a.Series, "machine", words(of.At, a.Keys(), exactly), a.Measure.Name}, estimateCells(of.Ratio)...)
+		t.Add(append(cells, of.Runs, string(o.Verdict), nil, chosen, nil, o.Machine.Name, o.Hour, currency, nil)...)
+	}
+}
+
+// specAt returns the combination that is the answer; nil without one.
 func specAt(a sensitivity.Answer) map[string]scaling.Value {
 	if a.Spec == nil {
 		return nil
