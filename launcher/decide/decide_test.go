@@ -14,6 +14,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
@@ -236,4 +237,32 @@ func TestReadRecord(t *testing.T) {
 	if _, err := Read(f); err == nil || !strings.Contains(err.Error(), "looks.json cannot be read") {
 		t.Errorf("%v", err)
 	}
+}
+
+// Whatever looks.json says, its looks are numbered, and a further look comes after them.
+func FuzzRecord(f *testing.F) {
+	f.Add([]byte(`{"max_repeats": 12, "looks": [{"series": "a", "look": 1, "runs": 4, "max_repeats": 12, "decided": false}], "target": {"w1": 4}}`))
+	f.Add([]byte(`{"looks": [{"series": "a", "look": 2, "runs": 4, "max_repeats": 12}]}`))
+	f.Add([]byte(`{"looks": [{"series": "a", "look": 1, "max_repeats": 1000000000}]}`))
+	f.Add([]byte(`null`))
+	f.Add([]byte(`[`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r := &Record{}
+		if r.parse(text) != nil {
+			return
+		}
+		before := len(r.Looks)
+		r.add(metrics.Look{Series: "a", Runs: 1 << 40, Most: 12})
+		last := 0
+		for _, l := range r.Looks {
+			if l.Series == "a" {
+				if last++; l.Number != last {
+					t.Fatalf("look %d is number %d", last, l.Number)
+				}
+			}
+		}
+		if len(r.Looks) != before+1 && r.Looks[before-1].Runs != 1<<40 {
+			t.Fatalf("%d looks after %d", len(r.Looks), before)
+		}
+	})
 }

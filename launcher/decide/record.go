@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
@@ -31,12 +32,30 @@ func Read(folder rundir.Study) (*Record, error) {
 	}
 	r := &Record{}
 	if err == nil {
-		err = json.Unmarshal(text, r)
+		err = r.parse(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w; move it away to forget the looks", folder.Looks(), err)
 	}
 	return r, nil
+}
+
+// parse reads a record that may be anybody's.
+func (r *Record) parse(text []byte) error {
+	if err := json.Unmarshal(text, r); err != nil {
+		return err
+	}
+	number := map[string]int{}
+	for i, l := range r.Looks {
+		number[l.Series]++
+		if l.Number != number[l.Series] || l.Runs < 0 || l.Rival < 0 {
+			return fmt.Errorf("looks[%d] is look %d of %q after %d runs", i, l.Number, l.Series, l.Runs)
+		}
+		if _, err := sequential.NewDesign(l.Most); err != nil {
+			return fmt.Errorf("looks[%d]: %w", i, err)
+		}
+	}
+	return nil
 }
 
 // write replaces the record of a study's folder.

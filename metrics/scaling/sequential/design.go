@@ -16,8 +16,11 @@ const (
 	Level = 0.95
 	// First is the number of runs of each count before the first look.
 	First = 2
-	// batch is the number of runs of a count from one look to the next.
+	// batch is the number of runs of a count from one look to the next, at least; with many runs it is
+	// a sixth of them.
 	batch = 2
+	// largest is the most runs of a count that a design has.
+	largest = 1000
 	// grid divides the levels that a design may have.
 	grid = 10000
 	// Most is the usual limit of the runs of each count.
@@ -37,11 +40,11 @@ type Design struct {
 
 // NewDesign returns the design for at most so many runs of each count.
 func NewDesign(most int) (Design, error) {
-	if most < First {
-		return Design{}, fmt.Errorf("max_repeats of %d; want %d or more", most, First)
+	if most < First || most > largest {
+		return Design{}, fmt.Errorf("max_repeats of %d; want %d to %d", most, First, largest)
 	}
 	d := Design{}
-	for n := First; n < most; n += batch {
+	for n := First; n < most; n += max(batch, n/6) {
 		d.Looks = append(d.Looks, n)
 	}
 	d.Looks = append(d.Looks, most)

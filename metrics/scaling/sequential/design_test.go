@@ -31,7 +31,7 @@ func TestNewDesign(t *testing.T) {
 	for _, test := range []struct {
 		most  int
 		looks []int
-	}{{2, []int{2}}, {5, []int{2, 4, 5}}, {12, []int{2, 4, 6, 8, 10, 12}}, {20, []int{2, 4, 6, 8, 10, 12, 14, 16, 18, 20}}} {
+	}{{2, []int{2}}, {5, []int{2, 4, 5}}, {12, []int{2, 4, 6, 8, 10, 12}}, {20, []int{2, 4, 6, 8, 10, 12, 14, 16, 18, 20}}, {40, []int{2, 4, 6, 8, 10, 12, 14, 16, 18, 21, 24, 28, 32, 37, 40}}} {
 		d, err := NewDesign(test.most)
 		if err != nil || !slices.Equal(d.Looks, test.looks) {
 			t.Errorf("%d: %v, %v", test.most, d.Looks, err)
@@ -44,8 +44,10 @@ func TestNewDesign(t *testing.T) {
 			t.Errorf("%d: %g would do, too", test.most, less)
 		}
 	}
-	if _, err := NewDesign(1); err == nil {
-		t.Error("one run cannot be looked at")
+	for _, most := range []int{1, 1001} {
+		if _, err := NewDesign(most); err == nil {
+			t.Errorf("%d runs have a design", most)
+		}
 	}
 }
 
