@@ -37,7 +37,7 @@ type Study struct {
 	Folder    rundir.Study
 	Plan      *study.Plan // every run that may be made: Design's most of each point
 	Design    sequential.Design
-	NodeHours float64   // the most that its good runs may take, earlier ones included; 0: no limit
+	NodeHours float64   // the most that its runs may take, earlier ones included; 0: no limit
 	By        time.Time // no batch begins later; zero: no limit
 	Once      bool      // measure one batch and do not wait for its end
 
@@ -45,6 +45,7 @@ type Study struct {
 	Results func(context.Context, sequential.Design) (*Results, error)
 	Measure func(context.Context, *study.Plan) error // makes those runs of a plan that have no good result
 	Collect func(context.Context) error              // reads results, and looks.json, into the database
+	Spent   func(context.Context) (float64, error)   // node-hours that runs have taken, failed ones included
 	Tell    func(format string, a ...any)
 	Now     func() time.Time
 
@@ -123,7 +124,11 @@ func (s *Study) lookAhead(ctx context.Context, record *Record, done map[Run]bool
 	if err != nil {
 		return nil, err
 	}
-	o := s.outcome(views, done)
+	spent, err := s.Spent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := s.outcome(views, done, spent)
 	record.Target = o.target
 	return o, record.write(s.Folder)
 }
@@ -233,21 +238,21 @@ func (s *Study) Look(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := s.outcome(views, done)
+	spent, err := s.Spent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := s.outcome(views, done, spent)
 	o.Next = s.plan(o.target, done)
 	return &o.Outcome, nil
 }
 
 // outcome says how the study stands after a look, and what to measure next.
-func (s *Study) outcome(views []View, done map[Run]bool) *ahead {
+func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
 	o := &ahead{Outcome: Outcome{Views: views, Decided: true}}
 	left := -1.0
 	if s.NodeHours > 0 {
-		left = s.NodeHours
-		for _, v := range views {
-			left -= v.Spent
-		}
-		left = max(0, left)
+		left = max(0, s.NodeHours-spent)
 	}
 	target := map[string]int{}
 	for i := range views {

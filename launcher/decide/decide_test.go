@@ -58,8 +58,14 @@ func (l *lab) study(t *testing.T, folder rundir.Study, most int) *Study {
 		},
 		Measure: l.measure,
 		Collect: func(context.Context) error { return nil },
-		Tell:    func(format string, a ...any) { l.told = append(l.told, fmt.Sprintf(format, a...)) },
-		Now:     func() time.Time { return l.now },
+		Spent: func(context.Context) (hours float64, err error) { // an hour for each run on as many nodes as workers
+			for _, o := range l.order {
+				hours += float64(o.Nodes)
+			}
+			return hours, nil
+		},
+		Tell: func(format string, a ...any) { l.told = append(l.told, fmt.Sprintf(format, a...)) },
+		Now:  func() time.Time { return l.now },
 	}
 }
 
@@ -168,6 +174,11 @@ func TestRunUndecided(t *testing.T) {
 		{"repeats", func(*Study) {}, "max_repeats: each count that may change the answer has 6 runs", 12},
 		// The first four runs take 2 and 4 node-hours, the next four as much.
 		{"node-hours", func(s *Study) { s.NodeHours = 11.9 }, "max_node_hours: the next runs take more than the 5.9 node-hours left", 4},
+		{"node-hours that failed runs took", func(s *Study) {
+			s.NodeHours = 20
+			spent := s.Spent
+			s.Spent = func(ctx context.Context) (float64, error) { h, err := spent(ctx); return h + 9, err }
+		}, "max_node_hours: the next runs take more than the 5 node-hours left", 4},
 		{"time", func(s *Study) { s.By = s.Now() }, "stop_by has passed: 2026-11-25 12:00:00", 0},
 	} {
 		l := newLab(noisy)

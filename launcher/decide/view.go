@@ -19,7 +19,6 @@ import (
 type View struct {
 	*sequential.Look
 	Points  map[int][]string  // identities of the points, by workers
-	Spent   float64           // node-hours of its good runs
 	Batch   *sequential.Batch // to be measured next; nil: nothing
 	Stopped string            // why an undecided question is not measured further; "" otherwise
 	Rival   int               // the count that the answer is compared with; 0: none
@@ -49,7 +48,6 @@ func (s *Study) views(r *Results) ([]View, error) {
 					v.Points[p.Workers] = append(v.Points[p.Workers], o.Point)
 				}
 				h := nodeHours(o)
-				v.Spent += h
 				hours[p.Workers] += h
 				runs[p.Workers]++
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/decide"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -35,10 +36,27 @@ func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*deci
 			}
 			return done, err
 		},
+		Spent: func(ctx context.Context) (float64, error) { return r.spent(ctx, w) },
 		Results: func(ctx context.Context, d sequential.Design) (*decide.Results, error) {
 			return v.results(ctx, o.Question, d)
 		},
 	}, nil
+}
+
+// spent returns the node-hours that the ended attempts of a study have taken, also those that failed.
+func (r *Reader) spent(ctx context.Context, w *workspace.Work) (hours float64, err error) {
+	attempts, err := launcher.Attempts(w.Folder)
+	if err != nil {
+		return 0, err
+	}
+	states, _, err := r.Survey(ctx, attempts)
+	for _, s := range states {
+		if e := s.Traces.Exit; e != nil && e.EndUnix > e.StartUnix && e.StartUnix > 0 {
+			nodes, _ := s.Point.Shape()
+			hours += float64(nodes) * (e.EndUnix - e.StartUnix) / 3600
+		}
+	}
+	return hours, err
 }
 
 // results returns the curves that a question is asked of, made for a design.
