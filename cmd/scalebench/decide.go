@@ -143,7 +143,7 @@ func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, cho
 	return s.untilDecided(ctx, d)
 }
 
-// failedRuns are those of the plan that ended badly, and that the policy does not begin again.
+// failedRuns returns the runs of the plan that failed and that the policy does not repeat.
 func (s *session) failedRuns(ctx context.Context, w *workspace.Work, choice launcher.Choice) (map[decide.Run]bool, error) {
 	attempts, err := launcher.Attempts(w.Folder)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *session) failedRuns(ctx context.Context, w *workspace.Work, choice laun
 	return failed, nil
 }
 
-// untilDecided measures, and prints how the study then stands.
+// untilDecided measures, and prints the outcome.
 func (s *session) untilDecided(ctx context.Context, d *decide.Study) error {
 	record, err := decide.Read(d.Folder)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *session) untilDecided(ctx context.Context, d *decide.Study) error {
 	return s.printOutcome(outcome, record.Looks)
 }
 
-// printOutcome prints how a study stands; the error is its exit code.
+// printOutcome prints an outcome; its error selects the exit code.
 func (s *session) printOutcome(o *decide.Outcome, looks []metrics.Look) error {
 	switch {
 	case s.format == table.FormatTable || s.format == table.FormatMarkdown:

@@ -24,7 +24,7 @@ type untilOptions struct {
 
 const untilCategory = "With --until-decided"
 
-// flags are those of the commands that measure.
+// flags returns the options of the commands that measure.
 func (o *untilOptions) flags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.BoolFlag{Name: "until-decided", Destination: &o.on, DisableDefaultText: true, Usage: "look at the results again and again, and measure only what may still change the answer of advise"},
@@ -45,7 +45,7 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 	}
 }
 
-// asked is what the operands mean: the study with the repeats that the design allows.
+// asked returns the requested study with as many repeats as the design allows.
 func (o *untilOptions) asked(c *cli.Context, command *workspace.Command, site string) (workspace.Request, error) {
 	words := c.Args().Slice()
 	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target"} {

@@ -54,7 +54,7 @@ type Study struct {
 	Failed map[Run]bool
 }
 
-// An Outcome is how a study stands.
+// An Outcome is the state of a study after a look or a batch.
 type Outcome struct {
 	Views   []View // by series
 	Decided bool   // the questions of all series are
@@ -247,7 +247,7 @@ func (s *Study) Look(ctx context.Context) (*Outcome, error) {
 	return &o.Outcome, nil
 }
 
-// outcome says how the study stands after a look, and what to measure next.
+// outcome judges the views of a look and chooses what to measure next.
 func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
 	o := &ahead{Outcome: Outcome{Views: views, Decided: true}}
 	left := -1.0
@@ -355,7 +355,7 @@ func (s *Study) Forecast(scatter float64) []string {
 	return list
 }
 
-// atMost is what the runs up to a look may cost, by their time limits.
+// atMost writes the largest cost of the runs up to a look, by their time limits.
 func (s *Study) atMost(f sequential.Forecast) string {
 	text := number.Count(f.Runs, "run")
 	if f.Hours > 0 {

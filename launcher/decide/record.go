@@ -16,7 +16,7 @@ import (
 type Record struct {
 	Most  int            `json:"max_repeats"`
 	Looks []metrics.Look `json:"looks"`
-	// Target is how many good runs each point is to have before the next look, by its
+	// Target has the number of good runs that each point needs before the next look, by its
 	// identity: what a command that died meanwhile was measuring.
 	Target map[string]int `json:"target"`
 }
@@ -24,7 +24,7 @@ type Record struct {
 // maxRecord bounds looks.json.
 const maxRecord = 16 << 20
 
-// Read reads the record of a study's folder; it is empty where nobody has looked yet.
+// Read reads the record of a study's folder; without one it is empty.
 func Read(folder rundir.Study) (*Record, error) {
 	text, err := folder.ReadFile(folder.Looks(), maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {

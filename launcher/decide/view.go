@@ -80,7 +80,7 @@ func (s *Study) closed(points map[int][]string) map[int]bool {
 	return closed
 }
 
-// nodeHours is what a run took: its job's time, else its own.
+// nodeHours returns the node-hours of a run: by its job's time, else by its own.
 func nodeHours(o *scaling.Observation) float64 {
 	value := func(name string) float64 {
 		if x := o.Known(name); x != nil {
@@ -128,7 +128,7 @@ func (v *View) compare(c *scaling.Curve) {
 }
 
 // rivalOf returns the count that may be better than the answer, else the next smaller count, else the
-// next larger one; 0: there is none.
+// next larger one; 0 if the curve has no other count.
 func rivalOf(a *advice.Advice, c *scaling.Curve) int {
 	if len(a.Undecided) > 0 {
 		return a.Undecided[0].Workers
@@ -180,7 +180,7 @@ func (v *View) ahead() string {
 	return text
 }
 
-// Sentence says how the series stands.
+// Sentence reports the state of the series.
 func (v *View) Sentence() string {
 	switch {
 	case v.Advice == nil:

@@ -11,11 +11,11 @@ const (
 	UntilDecided = "until-decided"
 	// MaxRepeats is the most runs of a point that such a study has by default.
 	MaxRepeats = 12
-	// timeLayout is how study.stop_by is written, in local time.
+	// timeLayout is the layout of study.stop_by, in local time.
 	timeLayout = "2006-01-02T15:04"
 )
 
-// repeats is how many runs of each point a file asks for; 0: until the question is decided.
+// repeats is the number of runs of each point; 0 means until the question is decided.
 type repeats int
 
 // UnmarshalTOML reads a number or UntilDecided.

@@ -59,7 +59,7 @@ func (r *Reader) spent(ctx context.Context, w *workspace.Work) (hours float64, e
 	return hours, err
 }
 
-// results returns the curves that a question is asked of, made for a design.
+// results returns the curves for a question, made for a design.
 func (v *adviser) results(ctx context.Context, o Question, d sequential.Design) (*decide.Results, error) {
 	o.Design = &d
 	a, err := v.ask(ctx, o)

@@ -14,11 +14,11 @@ import (
 // Assumed is the relative standard deviation of runs that is assumed before there are any.
 const Assumed = 0.02
 
-// A Forecast is what to expect of one look, before the first run.
+// A Forecast is the expectation of one look, before the first run.
 type Forecast struct {
 	Repeats int // of each count that is still open
 	// Half is about how far an interval of the ratio of two counts reaches to either side,
-	// a fraction; 0: there is none yet.
+	// a fraction; 0 without an interval.
 	Half  float64
 	Runs  int     // so far, at most
 	Hours float64 // so far, at most

@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 )
 
-// A Question is what the runs of one series are measured for.
+// A Question is the question that the runs of one series are to decide.
 type Question struct {
 	Wish   advice.Options // its Confidence, Sure, and Most are the design's
 	Design Design
@@ -15,7 +15,7 @@ type Question struct {
 	Hours func(workers int) float64
 }
 
-// A Look is what the runs of one series say of the question so far.
+// A Look is the state of the question, by the runs of one series so far.
 type Look struct {
 	Series  string
 	Advice  *advice.Advice // nil: some count has fewer than First runs

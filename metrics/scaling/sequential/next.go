@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Batch is what to measure until the next look.
+// A Batch is the runs to make until the next look.
 type Batch struct {
-	// Target is how many runs each count is to have; counts without more runs are left out.
+	// Target has the number of runs that each count needs, without counts that have enough.
 	Target map[int]int
 	Runs   int     // more ones
 	Hours  float64 // node-hours that these take
@@ -48,7 +48,7 @@ func (q Question) Next(l *Look, left float64) (batch *Batch, unaffordable bool) 
 }
 
 // promise is the probability that a count is better than the answer, per node-hour of a run.
-// Where it is not known it is 1/2.
+// An unknown probability counts as 1/2.
 func (q Question) promise(l *Look, n int) float64 {
 	p := 0.5
 	for _, c := range l.Advice.Undecided {

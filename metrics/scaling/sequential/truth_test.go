@@ -314,8 +314,8 @@ func (m *machine) between(of func(i int) float64, share float64) float64 {
 	return low * math.Pow(high/low, share)
 }
 
-// TestTruthOfLimits asks for the best count within a limit. Of machines that drift nobody can say
-// what a run takes: their answers are not judged.
+// TestTruthOfLimits asks for the best count within a limit. A machine that drifts has no true
+// time of a run, so its answers are not judged.
 func TestTruthOfLimits(t *testing.T) {
 	studies := 60
 	if testing.Short() {
