@@ -9,64 +9,63 @@ import (
 	"time"
 )
 
-// This file measures collectives, by the method of nccl-tests: for each
-// message size a few operations to warm up, then so many that are timed, out of
-// place and in place, and after the timing one on inputs whose result is known
-// exactly. A single wrong element fails the benchmark: the speed of a wrong sum
-// is no figure.
+// This file measures collectives by the method of nccl-tests: for each message size it runs some
+// warm-up operations, then the timed ones, out of place and in place. After the timing, one more
+// operation runs on inputs whose result is known exactly. A single wrong element fails the
+// benchmark, because the speed of a wrong sum means nothing.
 //
-// An iteration lasts as long as its slowest rank. What is reported is the
-// distribution over iterations, where nccl-tests prints a mean: a median and a
-// 99th percentile tell a slow link from one that stalls.
+// An iteration lasts as long as its slowest rank. Where nccl-tests prints a mean, this benchmark
+// reports the median and the 99th percentile over iterations, which tell a slow link from one that
+// stalls.
 //
 // Times are in seconds, bandwidths in bytes/s.
 
-// A Transport is one rank's way to move data: its buffers, and the collectives on
-// them. Ranks call the same things in the same order.
+// A BenchTransport is one rank's way to move data: its buffers and the collectives on them. All
+// ranks make the same calls in the same order.
 type BenchTransport interface {
-	// Name is how users call it: "tcp", "nccl".
+	// Name returns the name that users type: "tcp", "nccl".
 	Name() string
-	// Allocate makes both buffers, of so many float32 each. It is called once,
-	// before anything else.
+	// Allocate makes both buffers, each with the given number of float32 elements. It is called
+	// once, before anything else.
 	Allocate(elements int) error
-	// Write sets elements of a buffer from offset on.
+	// Write copies values into a buffer, starting at offset.
 	Write(b Buffer, offset int, values []float32) error
-	// Read fills values from a buffer, from offset on.
+	// Read fills values from a buffer, starting at offset.
 	Read(b Buffer, offset int, values []float32) error
-	// Do performs one collective. It returns when this rank's result stands in
-	// c.Receive, and not before: its time is what is measured.
+	// Do performs one collective. It returns only when this rank's result is complete in
+	// c.Receive, because the benchmark times this call.
 	Do(ctx context.Context, c Call) error
 }
 
-// Buffer is one of a rank's two.
+// A Buffer selects one of a rank's two buffers.
 type Buffer int
 
-// The buffers. A collective in place has Output for both.
+// The buffers. An in-place collective uses Output for both sides.
 const (
 	Input Buffer = iota
 	Output
 )
 
-// Region is where in a buffer something begins, in elements.
+// A Region is a position in a buffer; Offset is in elements.
 type Region struct {
 	Buffer Buffer
 	Offset int
 }
 
-// Call is one collective on float32, with the meaning of NCCL's arguments.
+// A Call is one collective on float32. Its fields have the meaning of NCCL's arguments.
 type Call struct {
 	Op Op
-	// Count is how many elements are summed or handed out: of the whole array
-	// for AllReduce and Broadcast, of a rank's part for ReduceScatter and
-	// AllGather, whose whole array is as many times that as there are ranks.
+	// Count is the number of elements: of the whole array for AllReduce and Broadcast, of one
+	// rank's part for ReduceScatter and AllGather, whose whole array is Count times the number of
+	// ranks.
 	Count         int
-	Send, Receive Region // equal in place; in each other for parts of a whole
+	Send, Receive Region // equal for in-place calls, except that one may be a part of the other
 }
 
-// Op is a collective.
+// An Op is a collective.
 type Op string
 
-// The collectives, named as in nccl-tests. A broadcast is rank 0's.
+// The collectives, named as in nccl-tests. Broadcast sends rank 0's values.
 const (
 	AllReduce     Op = "all_reduce"
 	ReduceScatter Op = "reduce_scatter"
@@ -74,46 +73,44 @@ const (
 	Broadcast     Op = "broadcast"
 )
 
-// Ops are all there are.
+// Ops lists all collectives.
 var Ops = []Op{AllReduce, ReduceScatter, AllGather, Broadcast}
 
-// parts reports whether each rank has a part of the whole array on one side.
+// parts reports whether one side of the collective is divided among the ranks.
 func (op Op) parts() bool { return op == ReduceScatter || op == AllGather }
 
-// BenchOptions are what to measure.
+// BenchOptions say what to measure.
 type BenchOptions struct {
 	Ops      []Op
 	MinBytes int64 // smallest size of the whole array
 	MaxBytes int64 // largest; sizes double from MinBytes up to it
 	Warmup   int   // operations before those that are timed, for each size
-	// Iterations are timed, for each size.
+	// Iterations is the number of timed operations for each size.
 	Iterations int
-	// Report is told of each result as it is had, the same on every rank; an
-	// error ends the benchmark.
+	// Report is called with each result as soon as it is known, with the same values on every rank.
+	// An error ends the benchmark.
 	Report func(BenchRow) error
-	// Skip is told of each size that an operation has no element for on every
-	// rank; nil: nobody is.
+	// Skip, if not nil, is called for each size too small to give every rank an element.
 	Skip func(Op, int64)
 }
 
-// BenchRow is one operation at one size, in place or not. The times are of
-// iterations as long as their slowest rank took.
+// A BenchRow is the result of one operation at one size, in place or out of place. The time of an
+// iteration is that of its slowest rank.
 type BenchRow struct {
 	Op         Op
 	Bytes      int64 // of the whole array
 	InPlace    bool
 	Iterations int
-	// Seconds.
+	// in seconds
 	Min, Median, Mean, P99 float64
 	CV                     float64 // standard deviation over mean
-	AlgBW, BusBW           float64 // bytes/s, of the median
+	AlgBW, BusBW           float64 // bytes/s, from the median
 }
 
 const elementBytes = 4
 
-// Bench measures. The group is what the ranks agree by; a backend may move its
-// data through the same one. All ranks return an error if one result was wrong
-// on any of them.
+// Bench runs the benchmark. The ranks coordinate through the group; a transport may also use it to
+// move its data. If a result is wrong on any rank, all ranks return an error.
 func Bench(ctx context.Context, b BenchTransport, g *Group, o BenchOptions) error {
 	switch {
 	case g.Size() < 2:
@@ -157,7 +154,7 @@ func Bench(ctx context.Context, b BenchTransport, g *Group, o BenchOptions) erro
 	return nil
 }
 
-// runner is one rank's benchmark.
+// A runner runs the benchmark on one rank.
 type runner struct {
 	ctx        context.Context
 	backend    BenchTransport
@@ -166,8 +163,8 @@ type runner struct {
 	rank, size int
 }
 
-// call lays a collective out in the buffers; ok is false when the size has no
-// element for some rank.
+// call places a collective's data in the buffers. ok is false if the size is too small to give
+// every rank an element.
 func (r *runner) call(op Op, bytes int64, inPlace bool) (c Call, ok bool) {
 	c = Call{Op: op, Count: int(bytes / elementBytes), Send: Region{Buffer: Input}, Receive: Region{Buffer: Output}}
 	if op.parts() {
@@ -185,8 +182,7 @@ func (r *runner) call(op Op, bytes int64, inPlace bool) (c Call, ok bool) {
 	return c, c.Count > 0
 }
 
-// bytes is the size of the whole array, which is a whole number of elements for
-// each rank.
+// bytes returns the size of the whole array, a whole number of elements for each rank.
 func (r *runner) bytes(c Call) int64 {
 	n := int64(c.Count) * elementBytes
 	if c.Op.parts() {
@@ -195,7 +191,7 @@ func (r *runner) bytes(c Call) int64 {
 	return n
 }
 
-// measure times one operation at one size and then checks what it does.
+// measure times one operation at one size and then checks its result.
 func (r *runner) measure(c Call) (BenchRow, error) {
 	result := BenchRow{Op: c.Op, Bytes: r.bytes(c), InPlace: c.Send.Buffer == c.Receive.Buffer, Iterations: r.options.Iterations}
 	if err := r.fill(c); err != nil {
@@ -208,8 +204,8 @@ func (r *runner) measure(c Call) (BenchRow, error) {
 	}
 	seconds := make([]float64, r.options.Iterations)
 	for i := range seconds {
-		// Rank 0 waits for nobody in a broadcast: without a barrier before each it
-		// would run ahead, and time how fast it fills buffers.
+		// Rank 0 does not wait for the others in a broadcast. Without a barrier it would run ahead,
+		// and its times would only show how fast it fills buffers.
 		if i == 0 || c.Op == Broadcast {
 			if err := r.group.Barrier(r.ctx); err != nil {
 				return result, err
@@ -234,8 +230,8 @@ func (r *runner) failed(c Call, err error) error {
 	return fmt.Errorf("%s of %d bytes through %s: %w", c.Op, r.bytes(c), r.backend.Name(), err)
 }
 
-// slowest replaces each rank's times by the longest over the ranks. Every rank
-// has a row in a sum, since a Group has no maximum.
+// slowest replaces each time by the longest over the ranks. A Group has no maximum, so each rank
+// fills its own row of an array that is summed.
 func (r *runner) slowest(seconds []float64) error {
 	n := len(seconds)
 	all := make([]float64, n*r.size)
@@ -251,8 +247,8 @@ func (r *runner) slowest(seconds []float64) error {
 	return nil
 }
 
-// distribution sets the figures over iterations. A clock that did not move is
-// its own resolution.
+// distribution computes the statistics over iterations. A time of zero counts as the clock's
+// resolution, 1 ns.
 func (t *BenchRow) distribution(seconds []float64) {
 	for i := range seconds {
 		seconds[i] = max(seconds[i], 1e-9)
@@ -275,9 +271,8 @@ func (t *BenchRow) distribution(seconds []float64) {
 	t.P99 = seconds[int(math.Ceil(0.99*float64(n)))-1]
 }
 
-// busFactor is what algorithmic bandwidth is multiplied by to give bus
-// bandwidth, by which a collective can be held against the speed of a link
-// whatever the number of ranks (nccl-tests, doc/PERFORMANCE.md).
+// busFactor returns the ratio of bus bandwidth to algorithmic bandwidth. Bus bandwidth can be
+// compared with a link's speed at any number of ranks (nccl-tests, doc/PERFORMANCE.md).
 func busFactor(op Op, ranks int) float64 {
 	n := float64(ranks)
 	switch op {

@@ -2,23 +2,23 @@ package collective
 
 import "fmt"
 
-// Inputs are whole numbers from 0 to period-1 that turn with the rank: their
-// sums are exact in float32, whatever the order of adding, and an element that
-// came from another place or rank is another number.
+// Inputs are whole numbers from 0 to period-1, shifted by turn for each rank. Their sums are exact
+// in float32 in any order of addition, and an element from a wrong position or rank has a different
+// value.
 const (
 	period = 251
 	turn   = 37
-	// maxRanks is how many such inputs add up below 2^24, to which float32
-	// counts exactly.
+	// maxRanks is the largest number of ranks whose inputs add up to less than 2^24, the limit of
+	// exact integers in float32.
 	maxRanks = (1 << 24) / (period - 1)
 )
 
-// chunk is how many elements are written or read at a time.
+// chunk is the number of elements written or read at a time.
 const chunk = 64 << 10
 
 func input(rank, i int) float32 { return float32((i + turn*rank) % period) }
 
-// sent and received are how many elements a rank gives and gets.
+// sent returns the number of elements a rank contributes, received the number it gets.
 func (r *runner) sent(c Call) int {
 	if c.Op == ReduceScatter {
 		return c.Count * r.size
@@ -33,8 +33,7 @@ func (r *runner) received(c Call) int {
 	return c.Count
 }
 
-// spoil overwrites where the result goes, so that one from before cannot pass
-// for this one.
+// spoil overwrites the destination so that an earlier result cannot pass for the new one.
 func (r *runner) spoil(c Call) error {
 	n := r.received(c)
 	values := make([]float32, min(n, chunk))
@@ -49,7 +48,7 @@ func (r *runner) spoil(c Call) error {
 	return nil
 }
 
-// fill writes this rank's input where the call takes it from.
+// fill writes this rank's input to the buffer that the call reads.
 func (r *runner) fill(c Call) error {
 	n := r.sent(c)
 	values := make([]float32, min(n, chunk))
@@ -65,8 +64,8 @@ func (r *runner) fill(c Call) error {
 	return nil
 }
 
-// check does the operation once more on fresh inputs and looks at every element
-// of the result. All ranks learn of an element that is wrong on one.
+// check repeats the operation on fresh inputs and compares every element of the result. If an
+// element is wrong on one rank, all ranks return an error.
 func (r *runner) check(c Call) error {
 	for _, step := range []func() error{
 		func() error { return r.spoil(c) },
@@ -109,7 +108,7 @@ func (r *runner) check(c Call) error {
 	return r.failed(c, fmt.Errorf("%d elements of the result are wrong over %d ranks (%s), %d of them on rank %d%s", total[0], r.size, place, wrong, r.rank, first))
 }
 
-// expected is the result of a call on this rank, by element.
+// expected returns a function that gives the correct result on this rank, by element.
 func (r *runner) expected(c Call) func(i int) float32 {
 	switch c.Op {
 	case AllGather:

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Kinds of control frame.
+// Kinds of control frame. "From rank 0" and "to rank 0" give the direction.
 const (
-	controlRoster  uint8 = iota + 1 // rank 0: who everybody is
-	controlMapped                   // to rank 0: payload is empty, or why this rank has no shared memory
-	controlPlan                     // rank 0: who shares memory with whom
-	controlStuck                    // to rank 0: this rank waits for rank, in collective seq
-	controlProbe                    // rank 0: where are you? seq is the question's number
-	controlHere                     // to rank 0: the answer to question seq; payload is a position
-	controlGaveUp                   // to rank 0: rank is to blame, payload says why
-	controlVerdict                  // rank 0: rank is to blame, payload says why
-	controlLeft                     // rank has left in order, after collective seq
+	controlRoster  uint8 = iota + 1 // from rank 0: the list of all ranks
+	controlMapped                   // to rank 0: shared memory is mapped (empty payload), or why not
+	controlPlan                     // from rank 0: which ranks share memory
+	controlStuck                    // to rank 0: the sender waits for rank in collective seq
+	controlProbe                    // from rank 0: asks for the receiver's position; seq numbers the question
+	controlHere                     // to rank 0: answers question seq; the payload is a position
+	controlGaveUp                   // to rank 0: the sender blames rank; the payload says why
+	controlVerdict                  // from rank 0: rank is to blame; the payload says why
+	controlLeft                     // rank has left normally after collective seq
 )
 
 const (
-	// controlHeaderBytes: kind, op, two zero bytes, seq, rank and the payload's
-	// length, big-endian.
+	// controlHeaderBytes is the size of a header: kind, op, two zero bytes, seq, rank and the
+	// payload's length, big-endian.
 	controlHeaderBytes = 16
-	// maxWords bounds what is read of another rank's complaint.
+	// maxWords is the longest error text accepted from another rank, in bytes.
 	maxWords = 2048
-	// farewell is how long a last word may take.
+	// farewell is the time limit for sending a control frame, also the last one.
 	farewell = time.Second
 )
 
@@ -70,38 +70,38 @@ func readControl(r io.Reader, limit int) (f controlFrame, err error) {
 	return f, err
 }
 
-// A control is a rank's part in finding out who is to blame when a collective
-// does not finish. Every rank keeps the connection by which it joined rank 0,
-// and a goroutine listens on it whatever the numbers travel over: a process that
-// dies closes it, at once. Rank 0 alone decides, so that all ranks say the same.
+// A control is a rank's part in finding out who is to blame when a collective does not finish.
+// Every rank keeps the connection by which it joined rank 0, and a goroutine listens on it
+// whichever transport carries the data: when a process dies, the kernel closes it at once. Only
+// rank 0 decides, so that all ranks report the same cause.
 type control struct {
 	rank, size     int
-	timeout, grace time.Duration // see Options.Timeout; twice grace of it is kept for the verdict
+	timeout, grace time.Duration // see Options.Timeout; the last 2*grace of it are for the verdict
 	lines          []*controlLine
 
 	position  atomic.Uint64 // packed
 	departed  atomic.Pointer[departure]
-	verdict   atomic.Pointer[PeerError] // Phase is empty: every rank puts its own
+	verdict   atomic.Pointer[PeerError] // Phase is empty: every rank sets its own
 	decided   chan struct{}             // closed with the verdict
 	closing   atomic.Bool
-	heard     atomic.Uint32 // frames from rank 0
-	interrupt func()        // ends all waits for numbers; called once, with the verdict
+	heard     atomic.Uint32 // number of frames received from rank 0
+	interrupt func()        // ends all waits for data; called once, with the verdict
 
-	// of rank 0:
-	asking   atomic.Bool // an investigation goes on, and owns question
-	question uint32      // number of the last one
+	// used only by rank 0:
+	asking   atomic.Bool // an investigation is running and owns question
+	question uint32      // number of the last question
 	answers  chan answer
 }
 
-// A controlLine is a connection with whole frames on it; lines is by rank at
-// rank 0 and has only rank 0's elsewhere.
+// A controlLine is a connection that carries whole frames. On rank 0, lines has one for each other
+// rank; elsewhere it has only the one to rank 0.
 type controlLine struct {
 	conn net.Conn
 	mu   sync.Mutex
-	left atomic.Bool // rank 0: this rank has left in order
+	left atomic.Bool // on rank 0: this rank has left normally
 }
 
-// write leaves it to the reader of a broken connection to find that out.
+// write ignores errors: the goroutine that reads a broken connection reports it.
 func (l *controlLine) write(f controlFrame) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,8 +109,7 @@ func (l *controlLine) write(f controlFrame) {
 	_, _ = l.conn.Write(f.encode())
 }
 
-// A position is what a rank was doing last: collective seq, and whether it still
-// is.
+// A position is the last collective of a rank and whether the rank is still in it.
 type position struct {
 	op     op
 	seq    uint32
@@ -136,13 +135,13 @@ func (p position) String() string {
 	return fmt.Sprintf("%s %d", p.op, p.seq)
 }
 
-// A departure is the earliest position at which a rank left in order.
+// A departure is the earliest position at which a rank left normally.
 type departure struct {
 	rank int
 	at   position
 }
 
-// An answer is where a rank was at question number.
+// An answer is a rank's position when it received a question.
 type answer struct {
 	rank   int
 	number uint32
@@ -163,7 +162,7 @@ func newControl(rank, size int, timeout time.Duration, conns []net.Conn) *contro
 	return c
 }
 
-// listen starts to hear the others; interrupt is called with the verdict.
+// listen starts to read from the other ranks; interrupt is called with the verdict.
 func (c *control) listen(interrupt func()) {
 	c.interrupt = interrupt
 	for r, l := range c.lines {
@@ -173,7 +172,7 @@ func (c *control) listen(interrupt func()) {
 	}
 }
 
-// enter says that a collective begins, leave that it is over.
+// enter records that a collective begins; leave records that it has ended.
 func (c *control) enter(at position) error {
 	at.inside = true
 	c.position.Store(at.pack())
@@ -188,7 +187,7 @@ func (c *control) enter(at position) error {
 
 func (c *control) leave(at position) { c.position.Store(at.pack()) }
 
-// hear takes in what rank r sends, until its line ends.
+// hear handles the frames that rank r sends until its connection ends.
 func (c *control) hear(r int, l *controlLine) {
 	for {
 		f, err := readControl(l.conn, maxWords)
@@ -213,7 +212,7 @@ func (c *control) hear(r int, l *controlLine) {
 			if len(f.payload) == 8 {
 				select {
 				case c.answers <- answer{r, f.seq, unpack(binary.BigEndian.Uint64(f.payload))}:
-				default: // nobody asks any more
+				default: // the investigation is over
 				}
 			}
 		case controlGaveUp, controlVerdict:
@@ -230,7 +229,7 @@ func (c *control) hear(r int, l *controlLine) {
 	}
 }
 
-// tell sends a frame to everybody: rank 0 to all ranks, the others to rank 0.
+// tell sends a frame from rank 0 to all ranks, or from another rank to rank 0.
 func (c *control) tell(f controlFrame) {
 	for _, l := range c.lines {
 		if l != nil && !l.left.Load() {
@@ -239,8 +238,8 @@ func (c *control) tell(f controlFrame) {
 	}
 }
 
-// depart notes that a rank has left. Only the earliest departure matters: no
-// collective after it can finish.
+// depart records that a rank has left. Only the earliest departure matters, because no later
+// collective can finish.
 func (c *control) depart(d departure) {
 	for {
 		earlier := c.departed.Load()
@@ -263,7 +262,7 @@ func (d departure) blame() *PeerError {
 	return &PeerError{Rank: d.rank, Err: fmt.Errorf("has left in order after %v; all ranks must do the same steps", d.at)}
 }
 
-// close leaves in order, or without a word after a verdict.
+// close announces a normal departure; after a verdict it announces nothing.
 func (c *control) close(at position) {
 	if c.closing.Swap(true) {
 		return
@@ -271,7 +270,7 @@ func (c *control) close(at position) {
 	if c.verdict.Load() == nil {
 		c.tell(controlFrame{kind: controlLeft, op: at.op, seq: at.seq, rank: c.rank})
 	} else {
-		<-c.decided // rank 0 has told the others by then, who else would blame it for closing
+		<-c.decided // rank 0 has then sent the verdict; before, the others would blame this rank for closing
 	}
 	for _, l := range c.lines {
 		if l != nil {

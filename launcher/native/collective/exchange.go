@@ -2,11 +2,11 @@ package collective
 
 import "unsafe"
 
-// number is what can be summed.
+// number is the set of types that can be summed.
 type number interface{ float32 | float64 | int64 }
 
-// bytesOf is v's memory. Ranks exchange numbers as they lie in memory: Join
-// makes sure that all have the same byte order.
+// bytesOf returns v's memory as bytes. Ranks exchange numbers in memory layout; Join checks that
+// all ranks have the same byte order.
 func bytesOf[T number](v []T) []byte {
 	if len(v) == 0 {
 		return nil
@@ -14,7 +14,7 @@ func bytesOf[T number](v []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), len(v)*int(unsafe.Sizeof(v[0])))
 }
 
-// view is the first n numbers in b, which is aligned for them.
+// view returns the first n numbers in b, which must be aligned for them.
 func view[T number](b []byte, n int) []T {
 	if n == 0 {
 		return nil
@@ -24,23 +24,22 @@ func view[T number](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
 }
 
-// shareOf is the part [from, to) of an array of n elements that belongs to a rank
-// in ReduceScatter and AllGather: as near to n/size elements as can be.
+// shareOf returns the part [from, to) of an array of n elements that belongs to a rank in
+// ReduceScatter and AllGather. Parts differ by at most one element.
 func shareOf(rank, size, n int) (from, to int) { return rank * n / size, (rank + 1) * n / size }
 
-// directBytes is the longest array that every rank of a node sums up whole: one
-// round instead of two, at the price of summing the same on every rank. Two ranks
-// bring each other as many bytes either way, and always do it, in rounds of
-// directRound.
+// directBytes is the size of the longest array that every rank of a node sums itself: one round
+// instead of two, but each rank does the same additions. Two ranks exchange the same number of
+// bytes either way, so they always do this, in rounds of directRound bytes.
 const (
 	directBytes = 8 << 10
 	directRound = 128 << 10
 )
 
-// A parts says where each part of an array begins, and where the last ends.
+// parts holds where each part of an array begins, and where the last one ends.
 type parts []int
 
-// even is n elements cut into count parts, as Share does; it uses p's memory.
+// even cuts n elements into count parts of almost equal size, reusing p's memory.
 func (p parts) even(count, n int) parts {
 	p = p[:0]
 	for i := range count + 1 {
@@ -49,11 +48,10 @@ func (p parts) even(count, n int) parts {
 	return p
 }
 
-// pieces cuts each of a node's parts of an array into what is exchanged in one
-// round.
+// pieces cuts each part of an array into pieces that are exchanged in one round.
 type pieces struct {
 	parts parts
-	most  int // elements in a piece
+	most  int // elements in a piece, at most
 }
 
 func piecesOf[T number](n *node, p parts) pieces {
@@ -61,14 +59,14 @@ func piecesOf[T number](n *node, p parts) pieces {
 	return pieces{p, pieceBytes(len(n.ranks)) / int(unsafe.Sizeof(zero))}
 }
 
-// of is the k-th piece of part i; it is empty behind the part's end.
+// of returns the bounds of the k-th piece of part i; it is empty past the end of the part.
 func (p pieces) of(i, k int) (from, to int) {
 	from = min(p.parts[i]+k*p.most, p.parts[i+1])
 	return from, min(from+p.most, p.parts[i+1])
 }
 
-// rounds is how many pieces the longest part has; 1 for an empty array, so that
-// ranks that do different things find out.
+// rounds returns the number of pieces of the longest part. It is 1 for an empty array, so that
+// ranks still detect that they run different collectives.
 func (p pieces) rounds() int {
 	longest := 1
 	for i := range len(p.parts) - 1 {
@@ -77,16 +75,14 @@ func (p pieces) rounds() int {
 	return (longest + p.most - 1) / p.most
 }
 
-// in is where a slot has the piece that is meant for rank i, sums where it has
-// the summed piece.
+// in returns the place in a slot of the piece for rank i, sums the place of the summed piece.
 func (n *node) in(slot []byte, i int) []byte { return slot[i*pieceBytes(len(n.ranks)):] }
 func (n *node) sums(slot []byte) []byte      { return n.in(slot, len(n.ranks)) }
 
 // An adder sets dst to a + b, element by element.
 type adder[T number] func(dst, a, b []T)
 
-// nodeAllReduce replaces v on every rank of a node by the sum over its ranks, in
-// the order of the ranks.
+// nodeAllReduce replaces v on every rank of a node by the sum over its ranks, added in rank order.
 func nodeAllReduce[T number](n *node, add adder[T], v []T) error {
 	if len(n.ranks) == 2 || len(bytesOf(v)) <= directBytes {
 		return sumDirectly(n, add, v)
@@ -94,8 +90,7 @@ func nodeAllReduce[T number](n *node, add adder[T], v []T) error {
 	return sumByParts(n, add, v)
 }
 
-// sumDirectly lets every rank bring its numbers to all others, who each sum them
-// up.
+// sumDirectly has every rank publish all its numbers; each rank then sums everything itself.
 func sumDirectly[T number](n *node, add adder[T], v []T) error {
 	var zero T
 	for first := true; first || len(v) > 0; first = false {
@@ -112,9 +107,8 @@ func sumDirectly[T number](n *node, add adder[T], v []T) error {
 	return nil
 }
 
-// sumByParts lets each piece be summed by the rank whose part it is in. Round k
-// takes the numbers of piece k to that rank, and the sums of piece k−1 to
-// everybody.
+// sumByParts has each rank sum its own part. Round k carries the numbers of piece k to the rank
+// that sums it, and the sums of piece k−1 to all ranks.
 func sumByParts[T number](n *node, add adder[T], v []T) error {
 	n.bounds = n.bounds.even(len(n.ranks), len(v))
 	p := piecesOf[T](n, n.bounds)
@@ -154,7 +148,7 @@ func nodeReduceScatter[T number](n *node, add adder[T], dst, src []T, parts part
 	return nil
 }
 
-// nodeAllGather gives every rank's part of v to all.
+// nodeAllGather copies every rank's part of v to all ranks.
 func nodeAllGather[T number](n *node, v []T, parts parts) error {
 	p := piecesOf[T](n, parts)
 	for k := range p.rounds() {
@@ -170,7 +164,7 @@ func nodeAllGather[T number](n *node, v []T, parts parts) error {
 	return nil
 }
 
-// bring fills this rank's slot with the k-th pieces of all others' parts.
+// bring fills this rank's slot with the k-th piece of every other rank's part.
 func bring[T number](n *node, p pieces, v []T, k int) {
 	slot := n.slot(n.me)
 	for i := range n.ranks {
@@ -181,17 +175,16 @@ func bring[T number](n *node, p pieces, v []T, k int) {
 	}
 }
 
-// sumPiece sums what the others have brought for this rank with its own numbers,
-// and leaves the sums in its next slot.
+// sumPiece adds the numbers that the other ranks brought to this rank's own, and stores the sums in
+// its next slot.
 func sumPiece[T number](n *node, add adder[T], own []T) []T {
 	sums := view[T](n.sums(n.nextSlot()), len(own))
 	sumSlots(n, add, sums, own, n.me)
 	return sums
 }
 
-// sumSlots sets dst to the sum, in the order of the ranks, of this rank's own
-// numbers and those which the others have brought at a place in their slots. dst
-// may be own.
+// sumSlots sets dst to the sum, in rank order, of this rank's own numbers and those the other ranks
+// put at a place in their slots. dst may be own.
 func sumSlots[T number](n *node, add adder[T], dst, own []T, place int) {
 	of := func(i int) []T {
 		if i == n.me {
@@ -200,7 +193,7 @@ func sumSlots[T number](n *node, add adder[T], dst, own []T, place int) {
 		return view[T](n.in(n.slot(i), place), len(own))
 	}
 	if n.me > 1 && len(own) > 0 && &dst[0] == &own[0] {
-		own = view[T](n.in(n.slot(n.me), place), len(own)) // this rank's copy: dst is written before it is read
+		own = view[T](n.in(n.slot(n.me), place), len(own)) // use this rank's copy in its slot: dst is written before own is read
 	}
 	add(dst, of(0), of(1))
 	for i := 2; i < len(n.ranks); i++ {
@@ -208,7 +201,7 @@ func sumSlots[T number](n *node, add adder[T], dst, own []T, place int) {
 	}
 }
 
-// take copies the k-th piece of all others' parts out of their slots.
+// take copies the k-th piece of every other rank's part out of its slot.
 func take[T number](n *node, p pieces, v []T, k int) {
 	for i := range n.ranks {
 		if i != n.me {

@@ -9,13 +9,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/busbw"
 )
 
-// Figures are a result as a run records it.
+// Figures returns the result as a run records it.
 func (t BenchRow) Figures() []metrics.Figure {
 	return busbw.Measurement{Op: string(t.Op), Bytes: float64(t.Bytes), InPlace: t.InPlace, Iterations: t.Iterations,
 		Seconds: &t.Median, Min: &t.Min, Mean: &t.Mean, P99: &t.P99, CV: &t.CV, AlgBW: &t.AlgBW, BusBW: &t.BusBW}.Figures()
 }
 
-// MarshalJSON writes a result in base units.
+// MarshalJSON encodes the result in base units.
 func (t BenchRow) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Op         Op      `json:"op"`
@@ -32,23 +32,23 @@ func (t BenchRow) MarshalJSON() ([]byte, error) {
 	}{t.Op, t.Bytes, t.InPlace, t.Iterations, t.Median, t.Min, t.Mean, t.P99, t.CV, t.AlgBW, t.BusBW})
 }
 
-// A Table writes results as nccl-tests prints them, so that its readers can read
-// ours: times in µs (medians, which it says), bandwidths in GB/s. Every row
-// was checked; a wrong element would have ended the benchmark.
+// A BenchTable prints results in the format of nccl-tests, so that its parsers can read them: times
+// in µs (medians, as the header says), bandwidths in GB/s. Every printed row was checked; a wrong
+// element would have ended the benchmark.
 type BenchTable struct {
 	w    io.Writer
 	op   Op
-	half *BenchRow // out of place, waiting for its other half
+	half *BenchRow // the out-of-place result, until the in-place one arrives
 }
 
-// NewBenchTable begins a table of a benchmark.
+// NewBenchTable prints a benchmark's header and returns its table.
 func NewBenchTable(w io.Writer, backend string, ranks int, o BenchOptions) *BenchTable {
 	fmt.Fprintf(w, "# %d ranks through %s, %d iterations after %d to warm up; time is their median, of the slowest rank in each\n",
 		ranks, backend, o.Iterations, o.Warmup)
 	return &BenchTable{w: w}
 }
 
-// Add writes a result. Out of place comes first.
+// Add adds a result. The out-of-place result of a size comes first.
 func (t *BenchTable) Add(r BenchRow) error {
 	if !r.InPlace {
 		t.half = &r
@@ -86,7 +86,7 @@ func (t *BenchTable) Add(r BenchRow) error {
 	return err
 }
 
-// micros is a time in µs, four digits and no exponent.
+// micros formats a time in µs with four digits and no exponent.
 func micros(seconds float64) string {
 	v := seconds * 1e6
 	decimals := 3

@@ -1,31 +1,25 @@
-// Package collective lets the ranks of a run act together: sum an array over all
-// of them, each its share of it or everybody the whole, gather shares, hand rank
-// 0's values to everybody, wait for each other.
+// Package collective provides the collective operations of a run's ranks: all-reduce,
+// reduce-scatter, all-gather, broadcast from rank 0, and barrier.
 //
-// Ranks on one host exchange numbers through shared memory (see node), hosts
-// through a ring of TCP connections between the first rank of each (see ring). A
-// collective over several hosts is one within each host, one between the hosts,
-// and one more within each. Which ranks share memory is found out by sharing it,
-// not by names (see place.go).
+// Ranks on one host exchange numbers through shared memory (see node). Hosts exchange them over a
+// ring of TCP connections between the first rank of each host (see ring). A collective over several
+// hosts runs within each host, then between hosts, then within each host again. Ranks find out by
+// trying whether they share memory, not by comparing host names (see place.go).
 //
-// Sums are made in a fixed order: on a node in the order of its ranks, between
-// nodes in an order fixed by an element's place in the array. Each is either made
-// once and then copied, or made by everybody from the same numbers in the same
-// order. So all ranks end with the same bits, and equal inputs on equally placed
-// ranks give equal bits in every run.
+// Sums have a fixed order: on a node the order of its ranks, between nodes an order that depends on
+// an element's position in the array. All ranks therefore get the same bits, and the same inputs
+// with the same placement give the same bits in every run.
 //
-// Nothing waits for ever. When a rank dies, hangs or gives up, every other rank
-// returns an error that names it, at once if its process has ended, else at the
-// latest after Options.Timeout. It is rank 0 that decides who is to blame, over
-// connections of its own, so that all say the same (see control). There is no
-// recovery: after its first error a Group is of no more use, since a sum over
-// fewer ranks would be a wrong number.
+// No wait is endless. When a rank dies, hangs or gives up, every other rank returns an error that
+// names it: at once if its process has ended, otherwise within Options.Timeout. Rank 0 decides who
+// is to blame, over separate connections, so that all ranks report the same cause (see control). A
+// Group cannot recover: after its first error it is unusable, because a sum over fewer ranks would
+// be wrong.
 //
-// Connections are meant for one machine or the network inside a cluster. Both
-// ends of each prove that they know the run's nonce before anything else is said
-// (see handshake), which keeps apart runs, and strangers out. What travels
-// afterwards is neither encrypted nor signed: who can alter packets between two
-// hosts can alter it.
+// Connections are meant for one machine or a cluster's internal network. Both ends of a connection
+// first prove that they know the run's nonce (see handshake), which separates runs and rejects
+// strangers. The data that follows is neither encrypted nor signed: anyone who can alter packets
+// between two hosts can alter it.
 package collective
 
 import (
@@ -47,42 +41,41 @@ const (
 	DefaultJoinTimeout = 60 * time.Second
 )
 
-// A Transport is what the ranks' numbers travel over.
+// A Transport is the medium that carries the ranks' data.
 type Transport string
 
-// The transports that Options may ask for, and the mixture that is the outcome
-// where hosts have several ranks each.
+// The transports. Options may ask for TCP or SharedMemory; Mixed is the result when there are
+// several hosts with several ranks each.
 const (
 	TCP          Transport = "tcp"
-	SharedMemory Transport = "shm" // all ranks must be on one host
+	SharedMemory Transport = "shm" // requires all ranks on one host
 	Mixed        Transport = "shm+tcp"
 )
 
-// Options adjusts a Group; the zero value is what a run wants.
+// Options configure a Group. The zero value suits most runs.
 type Options struct {
-	// Timeout is how long a collective waits for a rank that says nothing,
-	// and how long a send may take. It has to cover the difference between the
-	// fastest and the slowest rank. 0: DefaultTimeout.
+	// Timeout is how long a collective waits for a silent rank, and how long a send may take. It
+	// must exceed the time difference between the fastest and the slowest rank. 0: DefaultTimeout.
 	Timeout time.Duration
 	// JoinTimeout is how long Join waits for all ranks. 0: DefaultJoinTimeout.
 	JoinTimeout time.Duration
-	// Transport is what numbers travel over. "": shared memory where ranks have
-	// it, TCP between them where not.
+	// Transport selects the transport. "": shared memory between ranks that have it, TCP between
+	// the others.
 	Transport Transport
-	// Build says which build of the program this is. All ranks must say the same.
+	// Build identifies the build of the program. It must be the same on all ranks.
 	Build string
-	// Listener is where rank 0 expects the others, instead of a listener that
-	// Join opens on World.Address and World.Port. Join closes it.
+	// Listener is where rank 0 accepts the other ranks. nil: Join listens on World.Address and
+	// World.Port. Join closes it.
 	Listener net.Listener
 
-	host       string // for tests: ranks share memory if this is equal
+	host       string // for tests: ranks with equal values share memory
 	failMemory error  // for tests: why this rank has no shared memory
 }
 
-// A PeerError is a collective that could not finish because of one rank.
+// A PeerError is the failure of a collective because of one rank.
 type PeerError struct {
-	Rank  int    // that is to blame, which need not be a neighbour
-	Phase string // what was going on: "rendezvous", "all-reduce 17", …
+	Rank  int    // the rank to blame; it need not be a neighbour
+	Phase string // what was running: "rendezvous", "all-reduce 17", …
 	Err   error
 }
 
@@ -94,47 +87,47 @@ func (e *PeerError) Error() string {
 }
 func (e *PeerError) Unwrap() error { return e.Err }
 
-// A Group is one rank's part in the collectives. One goroutine at a time may use
-// it, and all ranks must call the same collectives in the same order with the
-// same lengths; where they do not, the Group says so.
+// A Group is one rank's part in the collectives. Only one goroutine at a time may use it. All ranks
+// must call the same collectives in the same order with the same lengths; otherwise the Group
+// returns an error.
 type Group struct {
 	rank, size int
 	transport  Transport
 	why        string
 
-	// nil when alone
+	// nil for a single rank
 	control *control
 	node    *node // nil: no other rank shares memory
-	ring    *ring // nil: there are no other nodes, or another rank leads this one
+	ring    *ring // nil: there is one node, or another rank leads this one
 
 	order   []int // the ranks, node by node
-	firsts  []int // where in order each node's begin, and the end
-	place   int   // this rank's in order
+	firsts  []int // where each node begins in order, and the end
+	place   int   // this rank's index in order
 	nodeAt  int   // this rank's node, an index into firsts
 	inOrder bool  // order is 0, 1, 2, …
 
-	at      position // the collective going on, or the last
+	at      position // the current or last collective
 	err     error    // the first failure; later calls return it
 	closed  bool
 	watched atomic.Pointer[watch]
 
-	// kept from call to call
+	// buffers reused by every call
 	work             []float32
 	ofRanks, ofNodes parts
 	one              [1]int64
 
-	mu          sync.Mutex // between attach and interrupt
+	mu          sync.Mutex // serialises attach and interrupt
 	interrupted bool
 }
 
-// A watch ends a collective when a context does. It is kept as long as calls come
-// with the same context, since starting one allocates.
+// A watch ends a collective when its context ends. It is reused while calls pass the same context,
+// because starting one allocates.
 type watch struct {
 	done <-chan struct{}
 	stop func() bool
 }
 
-// alone is the group of a single rank.
+// alone returns the group of a single rank.
 func alone(w world.World, o Options) *Group {
 	g := &Group{rank: w.Rank, size: 1, transport: o.Transport, why: "there is only one rank"}
 	if g.transport == "" {
@@ -171,7 +164,7 @@ func newGroup(rank int, p plan, s *segment, c *control) *Group {
 	}
 	switch {
 	case s != nil && len(ranks) > 1:
-		_ = s.file.Close() // who wanted it has it
+		_ = s.file.Close() // all ranks that need the file have it
 		g.node = newNode(ranks, g.place-g.firsts[g.nodeAt], s, c)
 	case s != nil:
 		_ = s.unmap() // the plan is TCP
@@ -189,7 +182,7 @@ func (g *Group) attach(r *ring) {
 	}
 }
 
-// interrupt ends what this rank waits for: there is a verdict.
+// interrupt ends this rank's waits after a verdict.
 func (g *Group) interrupt() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -202,18 +195,17 @@ func (g *Group) interrupt() {
 	}
 }
 
-// Rank is this process's place in the group, 0-based.
+// Rank returns this process's rank, from 0.
 func (g *Group) Rank() int { return g.rank }
 
-// Size is how many ranks there are, as counted by a sum over them when the group
-// was joined.
+// Size returns the number of ranks, which Join has checked with a sum over them.
 func (g *Group) Size() int { return g.size }
 
-// Transport is what numbers travel over, and why not all of them through shared
-// memory; why is "" if they do.
+// Transport returns the transport in use, and why not all data uses shared memory; why is "" if it
+// does.
 func (g *Group) Transport() (t Transport, why string) { return g.transport, g.why }
 
-// Close ends this rank's part in an orderly way, after its last collective.
+// Close leaves the group normally, after this rank's last collective.
 func (g *Group) Close() error {
 	if g.err == nil {
 		g.err = errors.New("the group is closed")
@@ -235,9 +227,8 @@ func (g *Group) Close() error {
 	return nil
 }
 
-// Abort ends this rank's part because it cannot go on, and tells the others
-// why, so that they need not find out by waiting. Their error names this rank.
-// It may be called instead of Close, not during a collective.
+// Abort leaves the group because this rank cannot continue. The other ranks' errors name this rank
+// and the reason at once. Call it instead of Close, not during a collective.
 func (g *Group) Abort(reason error) {
 	if g.err != nil {
 		return
@@ -249,17 +240,16 @@ func (g *Group) Abort(reason error) {
 	_ = g.giveUp(v)
 }
 
-// phase names the collective that is going on, or was the last.
+// phase names the current or last collective.
 func (g *Group) phase() string {
-	if g.at.seq <= 1 { // the first is the count of Join
+	if g.at.seq <= 1 { // the first collective is the count in Join
 		return "rendezvous"
 	}
 	return g.at.String()
 }
 
-// do runs one collective under ctx: it takes care that cancelling it wakes every
-// wait, and that the first failure is everybody's and final. A group of one has
-// nothing to do.
+// do runs one collective under ctx. Cancelling ctx wakes every wait, and the first failure becomes
+// the permanent error of all ranks. A group of one rank only checks ctx.
 func (g *Group) do(ctx context.Context, op op, bytes int, body func() error) error {
 	if g.err != nil {
 		return g.err
@@ -274,11 +264,11 @@ func (g *Group) do(ctx context.Context, op op, bytes int, body func() error) err
 	if g.ring != nil {
 		g.ring.begin(op, g.at.seq)
 	}
-	// In this order: the end of the last collective's context, which may be told late,
-	// is not to end this one.
+	// Keep this order: the end of the previous collective's context, which may be reported late,
+	// must not end this one.
 	g.watch(ctx)
 	err := g.control.enter(g.at)
-	if err == nil && ctx.Err() != nil { // between two collectives
+	if err == nil && ctx.Err() != nil { // ctx ended between two collectives
 		err = toldToStop(g.rank, ctx)
 	}
 	if err == nil {
@@ -289,7 +279,7 @@ func (g *Group) do(ctx context.Context, op op, bytes int, body func() error) err
 	}
 	g.control.leave(g.at)
 	if err == nil {
-		return nil // whole, even if there is a verdict by now: the next call returns it
+		return nil // complete; if there is a verdict by now, the next call returns it
 	}
 	v := g.control.verdict.Load()
 	if v == nil {
@@ -302,14 +292,14 @@ func (g *Group) do(ctx context.Context, op op, bytes int, body func() error) err
 	return g.giveUp(v)
 }
 
-// giveUp keeps the verdict as this group's error, and closes.
+// giveUp stores the verdict as this group's error, and closes it.
 func (g *Group) giveUp(v *PeerError) error {
 	g.err = &PeerError{Rank: v.Rank, Phase: g.phase(), Err: v.Err}
 	_ = g.Close()
 	return g.err
 }
 
-// watch lets the end of ctx, and of no earlier one, end the collective that begins.
+// watch makes the end of ctx, and of no earlier context, end the collective that begins.
 func (g *Group) watch(ctx context.Context) {
 	done := ctx.Done()
 	old := g.watched.Load()
@@ -327,7 +317,7 @@ func (g *Group) watch(ctx context.Context) {
 		w := &watch{done: done}
 		g.watched.Store(w)
 		w.stop = context.AfterFunc(ctx, func() {
-			// Inside first: a collective that is then going on is of this watch.
+			// Check inside first: a collective running then belongs to this watch.
 			if unpack(g.control.position.Load()).inside && g.watched.Load() == w {
 				g.control.blame(toldToStop(g.rank, ctx))
 			}
