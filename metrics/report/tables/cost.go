@@ -223,7 +223,7 @@ func targetCost(r cost.Row, target measure.Target, show func(*scaling.Estimate, 
 	return fmt.Sprintf("%v %s", show(t.Cost, number.Significant), reached)
 }
 
-// costNotes say what the figures are of, the prices and the baselines.
+// costNotes returns what the figures are of, the prices and the baselines.
 func costNotes(rows []cost.Row, currency string, o cost.Options) []string {
 	var prices, bases, matched, without []string
 	once := func(list *[]string, s string) {
@@ -261,16 +261,8 @@ func costNotes(rows []cost.Row, currency string, o cost.Options) []string {
 	if o.Work.Million {
 		notes[0] = "Cost of a million answers at the " + loadOf(o.Measure) + ", all replicas busy: medians over runs."
 	}
-	switch title := o.Measure.Title; {
-	case o.Measure.Name == "":
-	case o.Measure.Better == measure.Neither:
-		note := "No front: " + title + " is neither better nor worse."
-		if _, err := measure.Find(o.Measure.Name); err != nil { // one that runs report
-			note = "No front: it is not known which way " + title + " is better; set better = \"higher\" or \"lower\" in its [[extract]]."
-		}
+	if note := frontNote(o.Measure); note != "" {
 		notes = append(notes, note)
-	default:
-		notes = append(notes, fmt.Sprintf("The front is of cost and %s (%s is better).", title, o.Measure.Better))
 	}
 	if what := o.Bought(); what != "" {
 		notes = append(notes, fmt.Sprintf("%s per %s: what an hour's price buys at that rate, before granularity and minimum.", what, currency))
@@ -287,7 +279,31 @@ func costNotes(rows []cost.Row, currency string, o cost.Options) []string {
 	return append(append(notes, energyNotes(rows, o)...), without...)
 }
 
-// CostData is the rows for programs: unrounded, times in seconds.
+// frontNote says what the Pareto front is of; "" without a measure.
+func frontNote(m measure.Measure) string {
+	switch {
+	case m.Name == "":
+		return ""
+	case m.Better != measure.Neither:
+		return fmt.Sprintf("The front is of cost and %s (%s is better).", m.Title, m.Better)
+	}
+	if _, err := measure.Find(m.Name); err != nil { // one that runs report
+		return "No front: it is not known which way " + m.Title + " is better; set better = \"higher\" or \"lower\" in its [[extract]]."
+	}
+	return "No front: " + m.Title + " is neither better nor worse."
+}
+
+// targetCells returns a row's time and cost to a target, and how many runs reach it.
+func targetCells(r cost.Row, target measure.Target) []any {
+	i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target })
+	if i < 0 {
+		return make([]any, 8)
+	}
+	t := r.Targets[i]
+	return append(append(estimateCells(t.Time), estimateCells(t.Cost)...), t.Reached, t.Runs)
+}
+
+// CostData returns the rows for programs: unrounded, times in seconds.
 func CostData(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	asked := o.Measure.Name != ""
 	t := &table.Table{}
@@ -356,14 +372,7 @@ func CostData(rows []cost.Row, currency string, o cost.Options) *table.Table {
 		cells = append(cells, table.NonZero(o.Energy.Currency))
 		add(cost.PerKWh(r.Energy, o.Energy.Grams))
 		for _, target := range targets {
-			i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target })
-			if i < 0 {
-				cells = append(cells, nil, nil, nil, nil, nil, nil, nil, nil)
-				continue
-			}
-			add(r.Targets[i].Time)
-			add(r.Targets[i].Cost)
-			cells = append(cells, r.Targets[i].Reached, r.Targets[i].Runs)
+			cells = append(cells, targetCells(r, target)...)
 		}
 		var front any
 		if o.Judged(r) {
