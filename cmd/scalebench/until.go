@@ -42,18 +42,20 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 		&cli.Float64Flag{Name: "budget", Category: category, Destination: &q.wish.Options.Budget, DefaultText: "none", Usage: "the question: the fastest count for at most `AMOUNT`, as of advise"},
 		&cli.GenericFlag{Name: "min-efficiency", Category: category, Value: &shareFlag{&q.wish.Options.MinEfficiency}, DefaultText: "none", Usage: "the question: the most workers at an efficiency of `E` or more, as of advise"},
 		&cli.GenericFlag{Name: "target", Category: category, Value: &q.target, DefaultText: "as of advise", Usage: "the question is about the time to `TARGET`, such as 0.75"},
+		&cli.StringFlag{Name: "measure", Category: category, Destination: &q.Measure, DefaultText: "as of advise", Usage: "the question is about the `MEASURE`, as of advise"},
 	}
 }
 
 // asked returns the requested study with as many repeats as the design allows.
 func (o *untilOptions) asked(c *cli.Context, command *workspace.Command, site string) (workspace.Request, error) {
 	words := c.Args().Slice()
-	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target"} {
+	for _, name := range []string{"max-repeats", "max-node-hours", "stop-by", "deadline", "budget", "min-efficiency", "target", "measure"} {
 		o.set = o.set || c.IsSet(name)
 	}
 	if err := wished(c); err != nil {
 		return workspace.Request{}, err
 	}
+	o.wish.wish.Site = site // its prices
 	a, err := command.Request(site, words)
 	if !o.on && !o.set || err != nil {
 		return a, err
