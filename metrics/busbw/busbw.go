@@ -1,10 +1,10 @@
-// Package busbw is what a benchmark of collectives measures, whoever ran
-// it: times and bandwidths by operation, size and place, and the latency and
-// bandwidth that are fitted to them.
+// Package busbw holds the results of collective benchmarks, our own and imported ones:
+// times and bandwidths by operation, message size and placement, and the latency and
+// bandwidth fitted to them.
 //
-// A measurement is stored as figures (metrics.Figure), as nccl-tests' logs are,
-// so that our own benchmark and an imported one are read alike. Their names and
-// coordinates are those of package measure.
+// Each measurement is stored as figures (metrics.Figure), the form in which
+// nccl-tests' logs are imported too. Package measure declares their names and
+// coordinates.
 //
 // Times are in seconds, sizes in bytes, bandwidths in bytes/s.
 package busbw
@@ -17,38 +17,38 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Each figure is of an operation (at.op, a text, missing where a log does not
-// say), at a size (at.bytes) and a place (at.in_place, 0 or 1).
+// The coordinates of a figure: the operation (a text, missing if the log does not name
+// it), the size in bytes, and in_place (0 or 1).
 const (
 	opKey    = measure.Op
 	bytesKey = measure.Bytes
 	placeKey = measure.InPlace
 )
 
-// Measurement is one operation at one size, in place or not. What was not
-// measured is nil.
+// A Measurement is one operation at one size, in place or out of place. Values that
+// were not measured are nil.
 type Measurement struct {
-	Op      string  // "all_reduce"; "" where a log does not say
+	Op      string  // "all_reduce"; "" if the log does not name it
 	Bytes   float64 // of the whole array
 	InPlace bool
-	// Iterations that the figures are made of; 0: not stated.
+	// Iterations is the number of iterations measured; 0 if unknown.
 	Iterations int
-	// Seconds is the median over the iterations, each as long as its slowest
-	// rank took, or what the log states (nccl-tests: their mean).
+	// Seconds is the median over the iterations of the slowest rank's time. For
+	// nccl-tests it is the mean, as the log states.
 	Seconds        *float64
 	Min, Mean, P99 *float64 // seconds, over the iterations
 	CV             *float64 // standard deviation over mean
 	AlgBW, BusBW   *float64
 }
 
-// At is what a figure of the benchmark is of. An op of "" is not stated.
+// At returns the coordinates of a figure. An empty op is left out.
 func At(op string, size float64, inPlace bool) map[string]any {
 	at := Link{Op: op, InPlace: inPlace}.At()
 	at[bytesKey] = size
 	return at
 }
 
-// At is what the fit is of.
+// At returns the coordinates of the fit.
 func (l Link) At() map[string]any {
 	at := map[string]any{placeKey: number(l.InPlace)}
 	if l.Op != "" {
@@ -57,10 +57,10 @@ func (l Link) At() map[string]any {
 	return at
 }
 
-// order is how operations are listed, what trainings do first.
+// order lists the operations most used in training first.
 var order = []string{"all_reduce", "reduce_scatter", "all_gather", "broadcast"}
 
-// compareOps orders operations; those that nobody here knows come last, by name.
+// compareOps orders operations as in order; unknown ones come last, by name.
 func compareOps(a, b string) int {
 	rank := func(op string) int {
 		if i := slices.Index(order, op); i >= 0 {
@@ -78,7 +78,7 @@ func number(inPlace bool) float64 {
 	return 0
 }
 
-// parts are the figures of a measurement.
+// parts returns the figures that make up a measurement.
 func (m *Measurement) parts() []part {
 	return []part{
 		{measure.Time, "s", "median", &m.Seconds}, {measure.TimeMin, "s", "min", &m.Min}, {measure.TimeMean, "s", "mean", &m.Mean},
@@ -91,7 +91,7 @@ type part struct {
 	value              **float64
 }
 
-// Figures are the measurement as it is recorded.
+// Figures returns the measurement as figures, leaving out missing values.
 func (m Measurement) Figures() []metrics.Figure {
 	var list []metrics.Figure
 	for _, p := range m.parts() {
@@ -102,8 +102,9 @@ func (m Measurement) Figures() []metrics.Figure {
 	return list
 }
 
-// Of takes the measurements out of a run's figures, by operation, place and
-// size; rest are the other figures. A figure without a size is no part of one.
+// Of groups a run's figures into measurements, sorted by operation, placement and
+// size. rest holds the figures that belong to no measurement, such as those without a
+// size.
 func Of(figures []metrics.Figure) (list []Measurement, rest []metrics.Figure) {
 	at := map[place]int{}
 	for _, f := range figures {
@@ -117,14 +118,15 @@ func Of(figures []metrics.Figure) (list []Measurement, rest []metrics.Figure) {
 	return list, rest
 }
 
-// place is what a measurement is of.
+// A place identifies a measurement.
 type place struct {
 	op      string
 	bytes   float64
 	inPlace bool
 }
 
-// take puts a figure where it belongs: at says which of the list that is.
+// take adds a figure to its measurement in list and reports whether it did; at maps
+// places to indexes in list.
 func take(list *[]Measurement, at map[place]int, f metrics.Figure) bool {
 	size, sized := f.At[bytesKey].(float64)
 	where, placed := f.At[placeKey].(float64)
@@ -141,7 +143,7 @@ func take(list *[]Measurement, at map[place]int, f metrics.Figure) bool {
 	for _, p := range m.parts() {
 		if p.name == f.Name {
 			if *p.value != nil {
-				return false // stated twice; the first stays, the second is shown as it is
+				return false // a duplicate: keep the first, and return the second in rest
 			}
 			v := f.Value
 			*p.value = &v

@@ -17,8 +17,8 @@ import (
 
 func known(v float64) *float64 { return &v }
 
-// What is measured is the same after it was written as events and read back, in
-// whatever order; other figures are left alone.
+// Measurements survive writing as events and reading back in any order; other figures
+// are left alone.
 func TestRoundTrip(t *testing.T) {
 	want := []Measurement{
 		{Op: "all_reduce", Bytes: 8, Iterations: 20, Seconds: known(1e-6), Min: known(9e-7), Mean: known(1.1e-6), P99: known(4e-6), CV: known(0.2), AlgBW: known(8e6), BusBW: known(0)},
@@ -56,7 +56,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A figure that is stated twice is no measurement's for the second time.
+// A duplicate figure is not added to the measurement.
 func TestTwice(t *testing.T) {
 	m := Measurement{Bytes: 8, Seconds: known(1)}
 	again := Measurement{Bytes: 8, Seconds: known(2)}
@@ -97,16 +97,15 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestFitOfDisturbedTimes: beside other work some sizes take many times longer than
-// others, and the typical fit is right all the same. Of noise of a factor, least
-// squares of relative errors made half the latency and 2.8 times the bandwidth, and
-// where a few small messages happened to be fast they found neither.
+// With other work on the machine, some sizes take many times longer. The typical fit
+// must still be right. On such data, least squares of relative errors gave half the
+// latency and 2.8 times the bandwidth, or no fit at all.
 func TestFitOfDisturbedTimes(t *testing.T) {
 	const alpha, beta = 50e-6, 2e8
 	random := rand.New(rand.NewPCG(11, 12))
 	for _, c := range []struct {
 		name         string
-		noise, share float64 // of the logarithm; of the sizes that take 3 to 30 times as long
+		noise, share float64 // standard deviation of the logarithm; share of sizes that take 3 to 30 times as long
 		within       float64
 	}{
 		{"noise", 0.3, 0, 0.1},
@@ -137,8 +136,7 @@ func TestFitOfDisturbedTimes(t *testing.T) {
 	}
 }
 
-// A latency below nothing is none, and what grows with no size has no
-// bandwidth.
+// Negative latencies are set to 0, and times that do not grow with size give no fit.
 func TestFitRefuses(t *testing.T) {
 	s := func(size, seconds float64) Measurement { return Measurement{Bytes: size, Seconds: &seconds} }
 	links, _ := Fit(slices.Values([]Measurement{s(8, 1e-9), s(16, 1e-6), s(32, 1e-5)}))
@@ -159,8 +157,8 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// A log of many sizes takes work in proportion to it: each figure compared with
-// each measurement took minutes.
+// Grouping takes linear time. Comparing each figure with each measurement took minutes
+// for a log of many sizes.
 func TestManySizes(t *testing.T) {
 	worktest.New(t).Linear(t, 1000, func(n int) {
 		var figures []metrics.Figure

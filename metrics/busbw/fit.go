@@ -9,33 +9,33 @@ import (
 	"slices"
 )
 
-// Link is Hockney's model of one operation in one run: a message of s bytes
-// takes Alpha + s/Beta seconds (Hockney, Parallel Computing 20, 1994).
+// A Link is Hockney's model of one operation in one run: a message of s bytes takes
+// Alpha + s/Beta seconds (Hockney, Parallel Computing 20, 1994).
 type Link struct {
 	Op      string
 	InPlace bool
 	Alpha   float64 // latency, seconds
 	// Beta is the bandwidth of a long message, bytes/s of the whole array.
 	Beta  float64
-	Sizes int // that it was fitted to
-	// Low and High are how far the model is off at a measured size, as model over
-	// measured − 1 where it is the furthest below and above. Caches and changes of
-	// algorithm make real curves no line.
+	Sizes int // number of sizes fitted
+	// Low and High are the largest errors of the model below and above the measured
+	// times, as model/measured − 1. They can be large: caches and changes of algorithm
+	// bend real curves.
 	Low, High float64
 }
 
-// minSizes is how many sizes a fit needs: one more than it has coefficients.
+// minSizes is the number of sizes that a fit needs: one more than its coefficients.
 const minSizes = 3
 
-// Seconds is the time of a message of so many bytes.
+// Seconds returns the predicted time of a message of the given size.
 func (l Link) Seconds(bytes float64) float64 { return l.Alpha + bytes/l.Beta }
 
-// message is one of the times that a fit is made of.
+// A message is one data point of a fit.
 type message struct{ bytes, seconds float64 }
 
-// Fit fits a Link to each operation and place of a run's measurements, by the least
-// absolute deviations of the times' logarithms. Neither coefficient is negative. why
-// says for which there is none.
+// Fit fits a Link to each operation and placement in a run's measurements by least
+// absolute deviations of log time. Alpha and Beta are never negative. why lists the
+// operations without a fit, with the reason.
 func Fit(list iter.Seq[Measurement]) (links []Link, why []string) {
 	type curve struct {
 		op      string
@@ -65,11 +65,10 @@ func Fit(list iter.Seq[Measurement]) (links []Link, why []string) {
 }
 
 // fit minimises the sum over sizes of |log(model/time)|: a time three times too long
-// counts as much as one three times too short, a message of microseconds as much as
-// one of seconds, and a size that other work disturbed no more than another. With
-// ρ = 1/(αβ) the model is α(1 + ρs), and for each ρ the best α is known: log α is the
-// median of log t − log(1 + ρs). What is left is a search over ρ, of which there may
-// be several minima: over a grid first.
+// weighs as much as one three times too short, short messages as much as long ones,
+// and a disturbed size no more than any other. With ρ = 1/(αβ) the model is α(1 + ρs),
+// and for a given ρ the best log α is the median of log t − log(1 + ρs). That leaves a
+// search over ρ. It may have several minima, so fit first scans a grid.
 func fit(list []message) (Link, error) {
 	slices.SortStableFunc(list, func(a, b message) int { return cmp.Compare(a.bytes, b.bytes) })
 	list = thinned(list)
@@ -83,8 +82,8 @@ func fit(list []message) (Link, error) {
 		return Link{}, fmt.Errorf("%d sizes measured, %d needed", len(sizes), minSizes)
 	}
 	rest := make([]float64, len(list))
-	// off is what a ρ leaves, and log α of it. For an infinite one α is 0 and the
-	// model is s/β; it is log 1/β then.
+	// off returns the sum of deviations for ρ, and the best log α. If ρ is infinite, α
+	// is 0, the model is s/β, and log is log(1/β).
 	off := func(rho float64) (sum, log float64) {
 		for i, m := range list {
 			grown := math.Log1p(rho * m.bytes)
@@ -100,8 +99,8 @@ func fit(list []message) (Link, error) {
 		}
 		return sum, log
 	}
-	// From the latency's being a thousand times the longest transfer to its being a
-	// thousandth of the shortest.
+	// ρ ranges from a latency of 1000 times the longest transfer to 1/1000 of the
+	// shortest.
 	const steps = 120
 	low, high := math.Log(1e-3/largest), math.Log(1e3/smallest)
 	at := func(i int) float64 { return low + (high-low)*float64(i)/steps }
@@ -122,7 +121,7 @@ func fit(list []message) (Link, error) {
 	}
 	for _, m := range list {
 		off := l.Seconds(m.bytes)/m.seconds - 1
-		if math.Abs(off) < 1e-9 { // as far as the search goes
+		if math.Abs(off) < 1e-9 { // within the precision of the search
 			off = 0
 		}
 		l.Low, l.High = min(l.Low, off), max(l.High, off)
@@ -130,7 +129,7 @@ func fit(list []message) (Link, error) {
 	return l, nil
 }
 
-// narrowed is where between two numbers a function is least, by golden sections.
+// narrowed returns the minimum of f between a and b by golden-section search.
 func narrowed(a, b float64, f func(float64) float64) float64 {
 	inner := (math.Sqrt(5) - 1) / 2
 	x, y := b-inner*(b-a), a+inner*(b-a)
@@ -149,7 +148,7 @@ func narrowed(a, b float64, f func(float64) float64) float64 {
 	return (a + b) / 2
 }
 
-// thinned is a sorted list, or of a very long one some of each part of the sizes.
+// thinned returns the list, or evenly spaced elements of a very long one.
 func thinned(sorted []message) []message {
 	const most = 4096
 	if len(sorted) <= most {
@@ -162,7 +161,7 @@ func thinned(sorted []message) []message {
 	return some
 }
 
-// opName names an operation and its place.
+// opName returns the name of an operation and its placement.
 func opName(op string, inPlace bool) string {
 	if op == "" {
 		op = "an unnamed operation"

@@ -1,5 +1,5 @@
-// Package clean makes text of unknown origin harmless to look at: names, logs
-// and messages of others, in a terminal, on a page and in a drawing.
+// Package clean makes untrusted text safe to show in a terminal, on a page or in a
+// figure.
 package clean
 
 import (
@@ -11,13 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes the characters of s that would steer a terminal readable, so
-// that a name or a log line from elsewhere cannot repaint the screen or hide
-// itself: "\x1b" for an escape, "\u202e" for a change of direction. Line breaks
-// are among them: the result is one line.
+// Line escapes the characters of s that would control a terminal, such as "\x1b"
+// (escape) and "\u202e" (right-to-left override), so that a name or log line cannot
+// repaint the screen or hide itself. It escapes line breaks too: the result is one
+// line.
 func Line(s string) string { return escape(s, "") }
 
-// Lines is Line, with line breaks and tabs kept.
+// Lines is like Line but keeps line breaks and tabs.
 func Lines(s string) string { return escape(s, "\n\t") }
 
 func escape(s, keep string) string {
@@ -35,7 +35,7 @@ func escape(s, keep string) string {
 	for i, r := range s {
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
-			fmt.Fprintf(&b, `\x%02x`, s[i]) // a byte that is no UTF-8
+			fmt.Fprintf(&b, `\x%02x`, s[i]) // invalid UTF-8
 		case !Steers(r) || strings.ContainsRune(keep, r):
 			b.WriteRune(r)
 		default:
@@ -46,18 +46,18 @@ func escape(s, keep string) string {
 	return b.String()
 }
 
-// Steers reports whether a terminal or a page acts on r instead of showing it:
-// control characters, and those that change the direction of text, join or part
-// it without a trace, or end its line.
+// Steers reports whether a terminal or page interprets r instead of showing it:
+// control characters, line separators, and invisible characters that change direction
+// or join text.
 func Steers(r rune) bool {
-	if r < utf8.RuneSelf { // nearly all text, and a table lookup each otherwise
+	if r < utf8.RuneSelf { // fast path: avoids a table lookup for ASCII
 		return r < ' ' || r == '\x7f'
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
-// JSON escapes what steers a terminal in a JSON text, except the line breaks
-// between its values. The values stay what they are.
+// JSON escapes terminal controls in a JSON text, except line breaks between values.
+// The decoded values do not change.
 func JSON(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && Steers(r) }) {
 		return text
@@ -76,8 +76,8 @@ func JSON(text string) string {
 	return out.String()
 }
 
-// Markdown keeps text from being taken for markup, the end of a table's cell or
-// HTML.
+// Markdown escapes characters that Markdown would read as markup, HTML or the end of a
+// table cell.
 func Markdown(text string) string { return markdown.Replace(text) }
 
 var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "&", "&amp;", "[", `\[`, "]", `\]`)

@@ -28,14 +28,14 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// JSON stays the same value.
+// Escaping does not change the decoded JSON value.
 func TestJSON(t *testing.T) {
 	if got, want := JSON("{\"a\u202e\": \"\u009b\U000e0041\"}\n"), `{"a\u202e": "\u009b\udb40\udc41"}`+"\n"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-// The short way for ASCII says the same as the tables.
+// The ASCII fast path agrees with the Unicode tables.
 func TestSteersASCII(t *testing.T) {
 	for r := rune(0); r < utf8.RuneSelf; r++ {
 		if got, want := Steers(r), unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control); got != want {

@@ -7,22 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// colours are sequences that set a colour or move the cursor.
+// colours matches sequences that set a colour or move the cursor.
 var colours = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
 
-// Writer makes what a program has printed harmless for a terminal, as it comes:
-// without colours, each state of a progress bar on a line of its own, all else
-// that would steer the terminal as Lines has it.
+// A Writer makes a program's output safe for a terminal as it arrives: it removes
+// colours, puts each state of a progress bar on a separate line, and escapes the rest
+// as Lines does.
 type Writer struct {
 	to   io.Writer
-	rest []byte // of a character or a sequence that is not whole yet
+	rest []byte // an incomplete character or escape sequence
 }
 
-// NewWriter is a Writer to another one. Flush writes what is left at the end.
+// NewWriter returns a Writer that writes to another writer. Call Flush at the end.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
-// Write takes any part of the text. What may go on in the next part, at most some
-// bytes, waits for it.
+// Write accepts any part of the text. It keeps back a few bytes if a character or
+// sequence may continue in the next part.
 func (w *Writer) Write(part []byte) (int, error) {
 	text := append(w.rest, part...)
 	if len(text) == 0 {
@@ -31,7 +31,7 @@ func (w *Writer) Write(part []byte) (int, error) {
 	keep := len(text)
 	if i := bytes.LastIndexByte(text, 0x1b); i >= 0 && len(text)-i < 32 && !colours.Match(text[i:]) {
 		keep = i
-	} else if text[len(text)-1] == '\r' { // the first half of a line break, or not
+	} else if text[len(text)-1] == '\r' { // may be the first half of "\r\n"
 		keep--
 	} else {
 		for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
@@ -47,7 +47,7 @@ func (w *Writer) Write(part []byte) (int, error) {
 	return len(part), w.write(text[:keep])
 }
 
-// Flush writes what waits for more.
+// Flush writes the bytes that Write kept back.
 func (w *Writer) Flush() error {
 	rest := w.rest
 	w.rest = nil

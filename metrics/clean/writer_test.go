@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// However the text is cut into parts, the same comes out.
+// The output does not depend on how the text is cut into parts.
 func TestWriter(t *testing.T) {
 	for text, want := range map[string]string{
 		"epoch 1\nepoch 2\n":      "epoch 1\nepoch 2\n",

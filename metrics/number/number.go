@@ -1,7 +1,7 @@
-// Package number writes numbers for people: three significant digits and a unit
-// that suits the size. Stored values are never scaled; that happens here, last.
-// Every table, sentence and page goes through it, so that the same value reads
-// the same everywhere. It is pure.
+// Package number formats numbers for people: three significant digits and a unit that
+// suits the size. Stored values are never scaled; this package scales them for
+// display. Every table, sentence and page uses it, so that a value reads the same
+// everywhere. It has no side effects.
 package number
 
 import (
@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Absent stands for a value that was not measured or does not exist.
+// Absent is shown for a value that was not measured or does not exist.
 const Absent = "–"
 
-// Significant writes v with three significant digits: 0.0123, 12.3, 12.3k,
-// 4.56M. Prefixes are powers of 1000.
+// Significant formats v with three significant digits: 0.0123, 12.3, 12.3k, 4.56M.
+// Prefixes are powers of 1000.
 func Significant(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Absent
@@ -31,8 +31,8 @@ func Significant(v float64) string {
 	return digits3(rounded)
 }
 
-// prefixed is the power of 1000 that a number of this size is written by, and its
-// prefix; "" for none.
+// prefixed returns the power of 1000 used for numbers of this size, and its prefix (""
+// for 1).
 func prefixed(size float64) (scale float64, prefix string) {
 	switch {
 	case size >= 1e12:
@@ -41,13 +41,13 @@ func prefixed(size float64) (scale float64, prefix string) {
 		return 1e9, "G"
 	case size >= 1e6:
 		return 1e6, "M"
-	case size >= 1e4: // 1230 is still read at a glance, 12300 is not
+	case size >= 1e4: // 1230 is easy to read, 12300 is not
 		return 1e3, "k"
 	}
 	return 1, ""
 }
 
-// round3 rounds to three significant digits.
+// round3 rounds v to three significant digits.
 func round3(v float64) float64 {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
 	if err != nil {
@@ -56,8 +56,8 @@ func round3(v float64) float64 {
 	return rounded
 }
 
-// digits3 writes a number that has three significant digits, as "1.20", "12.0"
-// and "120"; whole ones of four digits are written out.
+// digits3 formats an already rounded number: "1.20", "12.0", "120". Integers of four
+// digits are written in full.
 func digits3(v float64) string {
 	size := math.Abs(v)
 	decimals := 0
@@ -69,10 +69,10 @@ func digits3(v float64) string {
 	return strconv.FormatFloat(v, 'f', max(decimals, 0), 64)
 }
 
-// Seconds writes a length of time for people: 1.23 ms, 12.3 s, 4m05s, 1h02m.
+// Seconds formats a duration: 1.23 ms, 12.3 s, 4m05s, 1h02m.
 func Seconds(v float64) string { return duration(v, Significant) }
 
-// ShortSeconds is Seconds in the manner of Short: 4 ms, 1.5 s, 4m05s.
+// ShortSeconds is like Seconds, without trailing zeros: 4 ms, 1.5 s, 4m05s.
 func ShortSeconds(v float64) string {
 	return duration(v, func(x float64) string { return Short(x, 3) })
 }
@@ -84,7 +84,7 @@ func duration(v float64, write func(float64) string) string {
 	return unitOf(math.Abs(v)).text(v, write)
 }
 
-// unit is one that lengths of time are written in.
+// A unit is a unit of durations.
 type unit int
 
 const (
@@ -95,7 +95,7 @@ const (
 	hour   // 1h02m
 )
 
-// unitOf suits a length of time that is written alone.
+// unitOf returns the unit for a duration shown alone.
 func unitOf(size float64) unit {
 	switch minutes := math.Round(size / 60); {
 	case round3(size) < 1e-3:
@@ -133,11 +133,11 @@ func (u unit) text(v float64, write func(float64) string) string {
 	return write(v) + " s"
 }
 
-// Alike is show for numbers that are read together, as the ends of an interval are
-// with the value between them. Lengths of time (show is Seconds or ShortSeconds, by
-// what it makes of a second and an hour) get one unit, that of the longest, unless
-// the shortest would lose its digits in it: 1m59s and 2m00s, 45.0 s and 130 s.
-// Other numbers are written as ever.
+// Alike returns a format for numbers read together, such as a value and the ends of
+// its interval. Durations (show is Seconds or ShortSeconds, recognised by how it
+// formats a second and an hour) share the unit of the longest, unless the shortest
+// would lose its digits: 1m59s and 2m00s, 45.0 s and 130 s. Other numbers are
+// formatted by show.
 func Alike(show func(float64) string, together ...float64) func(float64) string {
 	var write func(float64) string
 	for _, time := range []struct{ show, write func(float64) string }{
@@ -165,7 +165,7 @@ func Alike(show func(float64) string, together ...float64) func(float64) string 
 	return func(v float64) string { return u.text(v, write) }
 }
 
-// Bytes writes an amount of memory for people, in powers of 1024: 1.50 GiB.
+// Bytes formats an amount of memory in powers of 1024: 1.50 GiB.
 func Bytes(v float64) string {
 	v, unit := binary(v)
 	if unit == "B" {
@@ -174,13 +174,13 @@ func Bytes(v float64) string {
 	return digits3(round3(v)) + " " + unit
 }
 
-// ShortBytes is Bytes in the manner of Short: 4 KiB, 1.5 GiB.
+// ShortBytes is like Bytes, without trailing zeros: 4 KiB, 1.5 GiB.
 func ShortBytes(v float64) string {
 	v, unit := binary(v)
 	return Short(v, 3) + " " + unit
 }
 
-// binary scales an amount of memory.
+// binary scales v by a power of 1024 and returns the unit.
 func binary(v float64) (float64, string) {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 	i := 0
@@ -190,8 +190,8 @@ func binary(v float64) (float64, string) {
 	return v, units[i]
 }
 
-// Short writes x with so many significant digits at most and no zeros behind the
-// last one, as on an axis or in a sentence: 0.05, 12.3, 1,024, 3e-5.
+// Short formats x with at most the given number of significant digits and no trailing
+// zeros, for axes and sentences: 0.05, 12.3, 1,024, 3e-5.
 func Short(x float64, digits int) string {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):
@@ -204,7 +204,7 @@ func Short(x float64, digits int) string {
 		if strings.Contains(mantissa, ".") {
 			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
 		}
-		e, _ := strconv.Atoi(exponent) // FormatFloat wrote it
+		e, _ := strconv.Atoi(exponent) // cannot fail: FormatFloat wrote it
 		return mantissa + "e" + strconv.Itoa(e)
 	}
 	decimals := max(0, digits-1-int(math.Floor(math.Log10(math.Abs(x)))))
@@ -220,23 +220,23 @@ func Short(x float64, digits int) string {
 	return whole
 }
 
-// Prefixed is Short with the prefixes of Significant: 500k, 2.5M, 10M.
+// Prefixed is like Short, with the prefixes of Significant: 500k, 2.5M, 10M.
 func Prefixed(x float64, digits int) string {
 	scale, prefix := prefixed(math.Abs(x))
 	return Short(x/scale, digits) + prefix
 }
 
-// Percent writes a fraction as a percentage.
+// Percent formats a fraction as a percentage.
 func Percent(v float64) string { return Significant(v*100) + " %" }
 
-// Exact writes a number that a person chose, with the digits they gave it.
+// Exact formats a number that a user entered, with all its digits.
 func Exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// ExactPercent is Exact for a fraction that was given as a percentage. The digits leave
-// out what the arithmetic added.
+// ExactPercent is like Exact for a fraction that the user entered as a percentage. It
+// hides rounding errors.
 func ExactPercent(v float64) string { return Short(100*v, exactDigits) + " %" }
 
-// ExactSeconds is Exact for a length of time: 12.345 s, 4m05s, 1h30m32s.
+// ExactSeconds is like Exact for a duration: 12.345 s, 4m05s, 1h30m32s.
 func ExactSeconds(v float64) string {
 	whole := int64(v)
 	switch h, m, s := whole/3600, whole/60%60, whole%60; {
@@ -253,10 +253,10 @@ func ExactSeconds(v float64) string {
 	}
 }
 
-// exactDigits are more than a person gives a number, and fewer than a float64 has.
+// exactDigits is more than a user enters and less than a float64 holds.
 const exactDigits = 12
 
-// Count writes how many of something there are: "1 run", "2 runs".
+// Count formats a count with its noun: "1 run", "2 runs".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

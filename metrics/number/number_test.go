@@ -49,7 +49,7 @@ func TestNumbersForPeople(t *testing.T) {
 	}
 }
 
-// FuzzSignificant: what is printed is within half a unit of the third digit.
+// The printed value is within half a unit of the third digit.
 func FuzzSignificant(f *testing.F) {
 	for _, v := range []float64{0, 1, 999.5, 9995, 1e15, -1e-9, 5e-324, 1.7e308} {
 		f.Add(v)
@@ -87,7 +87,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// One interval, one unit, whose digits tell its ends apart from 0.
+// Values shown together share one unit, with enough digits to tell both ends from 0.
 func TestAlike(t *testing.T) {
 	for _, test := range []struct {
 		of   []float64
@@ -122,7 +122,7 @@ func TestAlike(t *testing.T) {
 	if got, want := Alike(ShortSeconds, 0.9, 1.5)(0.9), "0.9 s"; got != want {
 		t.Errorf("short: %q, want %q", got, want)
 	}
-	ofUnit := func(v float64) string { return Significant(v) + " s" } // a number with a unit of its program's
+	ofUnit := func(v float64) string { return Significant(v) + " s" } // a number followed by a fixed unit
 	if got, want := Alike(ofUnit, 119, 500)(500), "500 s"; got != want {
 		t.Errorf("not a length of time: %q, want %q", got, want)
 	}

@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// A Reading is a number in a text, with the unit next to it.
+// A Reading is a number read from text, with the unit next to it.
 type Reading struct {
-	Value  float64 // as written; of a length of time like 0:01:02.5 in seconds
-	Number string  // its text
-	Unit   string  // the unit's text; "" where no unit follows
-	// Parsed is Unit; only valid if Known.
+	Value  float64 // as written; a duration like 0:01:02.5 in seconds
+	Number string  // the number's text
+	Unit   string  // the unit's text; "" if no unit follows
+	// Parsed is the parsed Unit; valid only if Known.
 	Parsed Unit
 	Known  bool
-	// Attached: Unit follows without a space, so that it belongs to the number, known or not.
+	// Attached reports that the unit follows without a space, so that it belongs to
+	// the number even if it is unknown.
 	Attached bool
-	// Clock: the number is a length of time in hours, minutes and seconds.
+	// Clock reports that the number is a duration in hours, minutes and seconds.
 	Clock bool
-	// Grouped: commas stand between thousands.
+	// Grouped reports that commas separate thousands.
 	Grouped bool
 }
 
@@ -36,8 +37,8 @@ var (
 	wordly = regexp.MustCompile(`[A-Za-zµμ0-9_]$`)
 )
 
-// ambiguous are units that are also the names of figures, or mere words, where a space
-// parts them from the number.
+// ambiguous reports whether a unit, separated from the number by a space, may also be
+// the name of a figure or an ordinary word.
 func ambiguous(text string, u Unit) bool {
 	switch text {
 	case "min", "h", "d", "day", "days", "x":
@@ -46,7 +47,7 @@ func ambiguous(text string, u Unit) bool {
 	return u.Bare && u.Base == "" || !u.IsRate() && strings.HasSuffix(u.Base, "s") && u.Base != "s" || len(text) == 1 && text != "s" && text != "%"
 }
 
-// Read reads the number that a text begins with, and the unit next to it.
+// Read reads the number at the start of text and the unit next to it.
 func Read(text string) (r Reading, ok bool) {
 	if m := clock.FindStringSubmatch(text); m != nil && !continues(text[len(m[0]):], ":") {
 		seconds := part(m[1])*86400 + part(m[2])*3600 + part(m[3])*60 + part(m[4])
@@ -74,7 +75,7 @@ func Read(text string) (r Reading, ok bool) {
 	return r, true
 }
 
-// unit finds the unit that follows.
+// unit reads the unit that follows the number.
 func (r *Reading) unit(rest string) {
 	m := after.FindStringSubmatchIndex(rest)
 	if m == nil {
@@ -92,10 +93,10 @@ func (r *Reading) unit(rest string) {
 			break
 		}
 		if !r.Attached && (keyed.MatchString(following) || ambiguous(short, u) && next.MatchString(following)) {
-			break // the name of the next number
+			break // a name: it belongs to the next number
 		}
 		if !r.Attached && u.Bare && u.Base == "" && strings.HasPrefix(following, " ") && strings.TrimSpace(following) != "" && !strings.ContainsAny(strings.TrimSpace(following)[:1], "|,;)]") {
-			break // a word
+			break // an ordinary word
 		}
 		r.Unit, r.Parsed, r.Known = short, u, true
 		return
@@ -105,7 +106,7 @@ func (r *Reading) unit(rest string) {
 	}
 }
 
-// shorter is a unit's text without its last part; "" where it has one.
+// shorter returns a unit's text without its last part; "" if it has only one.
 func shorter(text string) string {
 	if i := strings.LastIndexAny(text, "/"); i > 0 {
 		return strings.TrimRight(text[:i], " ")
@@ -116,7 +117,7 @@ func shorter(text string) string {
 	return ""
 }
 
-// joined is a unit without the space behind its prefix: M tokens/s.
+// joined removes the space after a unit's prefix: "M tokens/s" becomes "Mtokens/s".
 func joined(text string) string {
 	if len(text) > 2 && text[1] == ' ' && prefixes[text[:1]] > 0 {
 		return text[:1] + text[2:]
@@ -124,7 +125,7 @@ func joined(text string) string {
 	return text
 }
 
-// continues reports whether a number goes on after the separator.
+// continues reports whether the number continues after the separator.
 func continues(rest, separator string) bool {
 	return strings.HasPrefix(rest, separator) && len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9' || rest != "" && rest[0] >= '0' && rest[0] <= '9'
 }
@@ -133,7 +134,7 @@ func wordFollows(rest string) bool {
 	return rest != "" && wordly.MatchString(rest[:1])
 }
 
-// several reports whether two parts of a length of time or more are stated.
+// several reports whether a duration has two or more parts.
 func several(parts []string) bool {
 	n := 0
 	for _, p := range parts {
@@ -144,7 +145,7 @@ func several(parts []string) bool {
 	return n > 1
 }
 
-// part is a part of a length of time.
+// part returns the value of one part of a duration.
 func part(text string) float64 {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -161,8 +162,8 @@ var (
 	spaced  = regexp.MustCompile(`(?:^|[\s,;|{])([A-Za-zµμ%]+_[A-Za-zµμ%0-9_./]*)\s+$`)
 )
 
-// KeyUnit is the unit that the name before a number ends with: time_ms=, time (ms):,
-// tokens_per_sec:. ok is false where it says none.
+// KeyUnit returns the unit at the end of the name before a number: time_ms=, time
+// (ms):, tokens_per_sec:. ok is false if the name has no unit.
 func KeyUnit(before string) (u Unit, text string, ok bool) {
 	if m := bracket.FindStringSubmatch(before); m != nil {
 		u, ok = ParseUnit(m[1])

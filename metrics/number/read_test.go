@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Values by hand: in the base unit, what a number with its unit is.
+// Expected values are in the base unit, calculated by hand.
 func TestRead(t *testing.T) {
 	for text, want := range map[string]struct {
 		value float64 // in the base unit
@@ -39,8 +39,8 @@ func TestRead(t *testing.T) {
 		"900 tokens per second":  {900, "tokens/s"},
 		"6000 img/min":           {100, "samples/s"},
 		"15.5K tokens/s/GPU":     {15500, "tokens/s"},
-		"12.5 min 10.1 max 15.2": {12.5, ""}, // the least
-		"12.5 ms: 3":             {12.5, ""}, // the name of the next
+		"12.5 min 10.1 max 15.2": {12.5, ""}, // "min" means minimum here
+		"12.5 ms: 3":             {12.5, ""}, // ms names the next number
 		"3 steps 4":              {3, ""},
 		"12.5 loss":              {12.5, ""},
 		"12.5 M people":          {12.5, ""},
@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 		"40 Gbit/s":              {5e9, "B/s"},
 		"12.":                    {12, ""},
 		"1,234,567":              {1234567, ""},
-		"12:34:56:78":            {12, ""}, // no length of time
+		"12:34:56:78":            {12, ""}, // not a duration
 		"7ms":                    {0.007, "s"},
 		"5 (ms)":                 {0.005, "s"},
 		"1.5 sec/batch":          {1 / 1.5, "steps/s"},
@@ -82,7 +82,7 @@ func TestRead(t *testing.T) {
 func TestIn(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
-		x, want  float64 // 0: of different things
+		x, want  float64 // 0: cannot be converted
 	}{
 		{"ms", "s", 4240, 4.24}, {"K", "ms", 4.24, 4240}, {"K", "tokens/s", 989, 989000}, {"M", "ktok/s", 1.86, 1860}, {"M/s", "tokens/s", 1.86, 1.86e6},
 		{"it/s", "s/it", 4, 0.25}, {"s/it", "it/s", 1.6, 0.625}, {"ms/it", "s/it", 250, 0.25}, {"it/s", "img/s", 4, 0}, {"s", "tokens/s", 4, 0},
@@ -117,7 +117,7 @@ func TestKeyUnit(t *testing.T) {
 	}
 }
 
-// A reading is of the text's beginning, and finite.
+// A reading is a prefix of the text, and finite.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{"12.3k tok/s", "1,234.5", "0:01:02.5", "1 day, 0:00:55", "4m05s", "2.31s/it]", "98 %", "1e999", "1.5 M tokens/s x", "-3 s / it", "12 (ms)", "3 /s/s"} {
 		f.Add(seed)

@@ -5,20 +5,22 @@ import (
 	"strings"
 )
 
-// A Unit is what a number is counted in: a prefix, a quantity, a time. It says how a
-// number in it becomes one in its base unit.
+// A Unit is a unit of a number: a prefix, a quantity and a time. Scale converts it to
+// the base unit.
 type Unit struct {
 	Base  string  // "s", "B", "tokens/s", "tokens"; "" for a fraction or a plain number
-	Scale float64 // numbers times this are in Base; of a time for each, in seconds
-	// Inverse: the time that each takes, as in ms/step; Base is then of the rate.
+	Scale float64 // multiply by it to get Base; for an Inverse unit, the seconds of its time
+	// Inverse reports a time per item, as in ms/step; Base is then the unit of the
+	// rate.
 	Inverse bool
-	// PerDevice: one device's, rank's or worker's share, as in tokens/s/GPU.
+	// PerDevice reports a value per device, rank or worker, as in tokens/s/GPU.
 	PerDevice bool
-	// Bare: no quantity is named, as in 12K or 3.1M/s; Base is "" or "/s".
+	// Bare reports that the unit names no quantity, as in 12K or 3.1M/s; Base is then
+	// "" or "/s".
 	Bare bool
 }
 
-// IsRate reports whether it counts something in a time, or the time that each takes.
+// IsRate reports whether the unit is a rate or its inverse, a time per item.
 func (u Unit) IsRate() bool { return strings.HasSuffix(u.Base, "/s") }
 
 var (
@@ -51,8 +53,8 @@ var (
 	flops   = regexp.MustCompile(`^([kKMGTP]?)(?i:flop)([sS]?)(/s|/sec)?$`)
 )
 
-// ParseUnit reads a unit as programs write it: ms, GiB, 12.3 ktok/s without the number,
-// img/sec/GPU, tokens_per_second, s/it, %, K. ok is false for a text that is none.
+// ParseUnit reads a unit as programs write it: ms, GiB, ktok/s, img/sec/GPU,
+// tokens_per_second, s/it, %, K. ok is false if the text is not a unit.
 func ParseUnit(text string) (u Unit, ok bool) {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "μ", "µ")
 	for _, pair := range []string{"()", "[]"} {
@@ -118,9 +120,9 @@ func ParseUnit(text string) (u Unit, ok bool) {
 	return Unit{}, false
 }
 
-// timeUnit is the seconds of a unit of time.
+// timeUnit returns the length of a unit of time in seconds.
 func timeUnit(word string) (seconds float64, ok bool) {
-	if len(word) == 1 { // S, H and D are other units
+	if len(word) == 1 { // single capital letters have other meanings: S, H, D
 		seconds, ok = times[word]
 		return seconds, ok
 	}
@@ -128,8 +130,8 @@ func timeUnit(word string) (seconds float64, ok bool) {
 	return seconds, ok
 }
 
-// counted is what a word without a time counts: a quantity with a prefix or without, or
-// a prefix alone.
+// counted reads a word that is not a time: a quantity with or without a prefix, or a
+// bare prefix.
 func counted(word string) (base string, scale float64, bare, ok bool) {
 	if p, is := prefixes[word]; is {
 		return "", p, true, true
@@ -146,7 +148,7 @@ func counted(word string) (base string, scale float64, bare, ok bool) {
 		switch p, known := prefixes[prefix]; {
 		case !is:
 			continue
-		case prefix == "" && one.suffix != "b": // "kb" and "b" are of bits or of bytes
+		case prefix == "" && one.suffix != "b": // "kb" and "b" may mean bits or bytes
 			return one.base, one.scale, false, true
 		case known && !(one.suffix == "b" && prefix == "k"):
 			return one.base, p * one.scale, false, true
@@ -164,9 +166,9 @@ func counted(word string) (base string, scale float64, bare, ok bool) {
 	return "", 0, false, false
 }
 
-// In converts a number in u to one in the unit v. ok is false where they are of
-// different things. A bare prefix says how many of v there are; where v has a prefix
-// already, it takes that one's place.
+// In converts x from unit u to unit v. ok is false if the units measure different
+// things. A bare prefix is taken to count v; if v has a prefix, the bare one replaces
+// it.
 func (u Unit) In(v Unit, x float64) (y float64, ok bool) {
 	switch {
 	case u.Bare && u.Base == "":
