@@ -5,14 +5,13 @@ import (
 	"testing"
 )
 
-// A device cannot do more than its peak: a share of 1 is the most, and anything above
-// is an error, also where it is less than twice the peak.
+// A share of the peak above 1 is an error, even if it is below 2.
 func TestShareIsAtMostOne(t *testing.T) {
-	const peak = 1000 // FLOP/s; so that 10 FLOPs a token at r tokens/s are r/100
+	const peak = 1000 // FLOP/s: 10 FLOPs per token at r tokens/s are a share of r/100
 	for _, c := range []struct {
 		rate  float64
 		want  float64
-		error string // "" if there is none
+		error string // "" if valid
 	}{
 		{25, 0.25, ""},
 		{100, 1, ""},

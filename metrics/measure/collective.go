@@ -1,23 +1,23 @@
 package measure
 
-// The measures of a benchmark of collectives. Each is of an operation and a place
-// (in_place: 1, or 0 for out of place); those of a message are of its size, too.
+// The measures of a collective benchmark. All have the coordinates op and in_place (1,
+// or 0 for out of place); message measures also have the size in bytes.
 const (
-	Latency   = "latency"   // of Hockney's model, fitted to all sizes of an operation
-	Bandwidth = "bandwidth" // of a long message, by the same fit
-	FitLow    = "fit_low"   // how far the fit is off at its worst sizes: model over measured - 1
+	Latency   = "latency"   // alpha of Hockney's model, fitted to all sizes of an operation
+	Bandwidth = "bandwidth" // of a long message, from the same fit
+	FitLow    = "fit_low"   // largest errors of the fit, as model over measured - 1
 	FitHigh   = "fit_high"  //
-	FitSizes  = "fit_sizes" // that it was made of
-	BusBW     = "busbw"     // AlgBW times the factor of the operation
-	AlgBW     = "algbw"     // the size over Time
-	Time      = "time"      // ours the median over iterations, nccl-tests' the mean
+	FitSizes  = "fit_sizes" // number of sizes fitted
+	BusBW     = "busbw"     // AlgBW times the operation's factor
+	AlgBW     = "algbw"     // size over Time
+	Time      = "time"      // median over iterations; nccl-tests: their mean
 	TimeMin   = "time_min"
 	TimeMean  = "time_mean"
 	TimeP99   = "time_p99"
 	TimeCV    = "time_cv" // standard deviation over mean
 )
 
-// The coordinates of a collective.
+// The coordinates of a collective benchmark.
 const (
 	Op      = "op"
 	InPlace = "in_place"

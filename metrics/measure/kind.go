@@ -5,37 +5,37 @@ import (
 	"slices"
 )
 
-// A Kind is a kind of workload: what its runs measure, and which questions have an answer
-// for them. Analyses, tables, figures, prices and advice ask these fields and never look at
-// the name. A new kind is one value in a file of its own, such as train.go, and one line in
-// kinds.
+// A Kind is a kind of workload: what its runs measure, and which questions they can
+// answer. Analyses, tables, figures, prices and advice read these fields and never
+// test the name. To add a kind, declare one value in a new file, such as train.go, and
+// add one line to kinds.
 type Kind struct {
 	Name     string
-	Measures []Measure // in the order in which a reader wants them
-	// Main are the figures in a log of which curves are made; nil: any.
+	Measures []Measure // in display order
+	// Main lists the figures of a log that are analysed as curves; nil means all.
 	Main []string
-	// Trains reports whether runs have steps, epochs and targets, and so a throughput of
-	// training, a speedup and times to targets.
+	// Trains reports whether runs have steps, epochs and targets, and therefore a
+	// training throughput, a speedup and times to targets.
 	Trains bool
-	// Exchanges is the kind of benchmark whose runs measure what workers exchange in a
-	// step; "": they exchange nothing.
+	// Exchanges is the kind of the benchmark that measures what workers exchange in a
+	// step; "" if they exchange nothing.
 	Exchanges string
-	// PerWorker reports whether the work of a worker stays the same however many there
-	// are, as in weak scaling, without a key that says it.
+	// PerWorker reports whether the work per worker is constant, as in weak scaling,
+	// even if no key says so.
 	PerWorker bool
-	// Loads reports whether measures are of a load, which the name of a log may state.
+	// Loads reports whether measures belong to a load, which a log's name may state.
 	Loads bool
-	// Worker is what a worker is called; "": "worker".
+	// Worker is the word for a worker; "" means "worker".
 	Worker string
 
-	// Advises is the measure by which advise recommends a number of workers; "": it needs
-	// --measure. A training's times to targets go before it.
+	// Advises is the measure that advise uses to recommend a worker count; "" means
+	// that --measure is required. A training's times to targets take precedence.
 	Advises string
-	// Clock is the measure of the seconds of a run that are paid for; "": only jobs have a
-	// price.
+	// Clock is the measure of the seconds that are paid for; "" if only whole jobs
+	// have a price.
 	Clock string
-	// Rate is the measure of the largest rate within a limit: advise --rate recommends
-	// workers by it, and the price is of a million answers at it. "": none.
+	// Rate is the measure of the largest rate within a limit; "" if the kind has none.
+	// advise --rate uses it, and the price of a million answers is calculated at it.
 	Rate string
 }
 
@@ -46,11 +46,11 @@ var kinds = []Kind{
 	preprocess,
 }
 
-// defaultKind is that of runs which do not record one.
+// defaultKind is the kind of runs that do not record one.
 const defaultKind = "train"
 
-// KindOf returns the kind of that name; "" is a training. A kind that nobody declares has
-// no measures and no answers, only its name.
+// KindOf returns the kind with the given name; "" means training. An undeclared kind
+// has a name but no measures and answers no questions.
 func KindOf(name string) Kind {
 	name = cmp.Or(name, defaultKind)
 	if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
@@ -64,17 +64,16 @@ func (k Kind) Has(name string) bool {
 	return slices.ContainsFunc(Of(k.Name), func(m Measure) bool { return m.Name == name })
 }
 
-// Like reports whether runs of the other kind are asked together with those of this one:
-// runs with a throughput are asked like trainings.
+// Like reports whether runs of both kinds are analysed together: runs of any kind that
+// have a throughput are analysed like trainings.
 func (k Kind) Like(other Kind) bool {
 	return k.Name == other.Name || k.Trains && other.Has(Throughput)
 }
 
-// WorkerName is what a worker is called: "worker" or "replica".
+// WorkerName returns the word for a worker: "worker" or "replica".
 func (k Kind) WorkerName() string { return cmp.Or(k.Worker, "worker") }
 
-// Declare adds measures to a kind of workload, and undo takes them out again: for
-// kinds and measures that live in a test.
+// Declare adds measures to a kind for a test; undo removes them.
 func Declare(kind string, list ...Measure) (undo func()) {
 	before := kinds
 	k := KindOf(kind)

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// A kind answers questions by measures that its runs can have, of the unit that the
-// question is about.
+// Each question of a kind names a measure that its runs can have, in the right unit.
 func TestKinds(t *testing.T) {
 	var names []string
 	for _, k := range kinds {
@@ -34,8 +33,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Runs without a kind are trainings, a kind that nobody declares answers nothing, and runs
-// with a throughput are asked like trainings.
+// Runs without a kind are trainings, an undeclared kind answers nothing, and runs with
+// a throughput are analysed like trainings.
 func TestKindOf(t *testing.T) {
 	if k := KindOf(""); k.Name != "train" || !k.Trains || k.WorkerName() != "worker" {
 		t.Errorf("%+v", k)

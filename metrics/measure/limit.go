@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Limit is what percentiles and errors of a service may be.
+// A Limit is the largest acceptable latencies and error share of a service.
 type Limit struct {
-	Seconds map[string]float64 // by the measure's name: latency_p95, ttft_p99
-	Errors  float64            // share of the requests without a right answer in time
+	Seconds map[string]float64 // by measure name: latency_p95, ttft_p99
+	Errors  float64            // share of requests without a correct answer in time
 }
 
-// errorsAtMost is the share where nothing is said of it.
+// errorsAtMost is the default limit on errors.
 const errorsAtMost = 0.001
 
-// ParseLimit reads a limit as a study's runs have it: "p95=50ms errors=0.001". A
-// latency goes by its percentile alone.
+// ParseLimit reads a limit as written in a study: "p95=50ms errors=0.001". A bare
+// percentile such as p95 means latency_p95.
 func ParseLimit(text string) (Limit, error) {
 	l := Limit{Seconds: map[string]float64{}, Errors: errorsAtMost}
 	for word := range strings.FieldsSeq(text) {
@@ -45,7 +45,7 @@ func ParseLimit(text string) (Limit, error) {
 	return l, nil
 }
 
-// String is the limit as ParseLimit reads it, its times by name.
+// String returns the limit in the form that ParseLimit reads, times sorted by name.
 func (l Limit) String() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(l.Seconds)) {
@@ -57,7 +57,7 @@ func (l Limit) String() string {
 	return strings.Join(words, " ")
 }
 
-// TOML is the line of a study that sets it.
+// TOML returns the study line that sets the limit.
 func (l Limit) TOML() string {
 	var words []string
 	for word := range strings.FieldsSeq(l.String()) {
@@ -72,8 +72,8 @@ func (l Limit) TOML() string {
 
 const latencies = "latency_"
 
-// Percentile is the measure that a limit's word is of: "p95" is latency_p95, and
-// "ttft_p95" itself.
+// Percentile returns the measure that a word in a limit names: "p95" is latency_p95,
+// "ttft_p95" is ttft_p95.
 func Percentile(word string) (Measure, bool) {
 	i := slices.IndexFunc(serving, func(m Measure) bool {
 		return (m.Name == word || m.Name == latencies+word) && isPercentile(m.Name)
@@ -84,7 +84,7 @@ func Percentile(word string) (Measure, bool) {
 	return serving[i], true
 }
 
-// Percentiles are the words that Percentile takes.
+// Percentiles returns the words that Percentile accepts.
 func Percentiles() []string {
 	var list []string
 	for _, m := range serving {

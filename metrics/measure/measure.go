@@ -1,11 +1,11 @@
-// Package measure says what the figures of a run are: name, unit, which way is
-// better, how they are written. Each kind of workload declares its measures in
-// one table, in a file of its own; tables, comparisons, histories and figures go
-// through that table and keep no list of theirs. It is pure.
+// Package measure declares the figures of a run: name, unit, which direction is
+// better, and how to format them. Each kind of workload declares its measures in one
+// table in its file. Tables, comparisons, histories and figures read that table and
+// keep no list themselves. The package has no side effects.
 //
-// Runs of a point are summarised by their median in every measure, with the
-// exact binomial interval (package scaling): a mean is pulled by the one run
-// that a neighbour disturbed, and rates and times would need different ones.
+// For every measure, the runs of a point are summarised by their median with the exact
+// binomial interval (package scaling). A mean would be pulled by one run that a
+// neighbour disturbed, and rates and times would need different means.
 package measure
 
 import (
@@ -15,23 +15,23 @@ import (
 	"strings"
 )
 
-// Direction is which way a measure is better.
+// A Direction says which way a measure is better.
 type Direction int8
 
-// The directions. Neither is for what describes a run and does not judge it.
+// Neither is for measures that describe a run without judging it.
 const (
 	Neither Direction = iota
 	Higher
 	Lower
 )
 
-// directions are their words, as a study and an event file have them.
+// directions holds the words used in studies and event files.
 var directions = map[Direction]string{Neither: "", Higher: "higher", Lower: "lower"}
 
-// String is "higher", "lower" or "".
+// String returns "higher", "lower" or "".
 func (d Direction) String() string { return directions[d] }
 
-// ParseDirection undoes String.
+// ParseDirection is the inverse of String.
 func ParseDirection(word string) (Direction, error) {
 	for d, w := range directions {
 		if w == word {
@@ -41,10 +41,10 @@ func ParseDirection(word string) (Direction, error) {
 	return Neither, fmt.Errorf("%q is not a direction; a measure is better when it is \"higher\" or \"lower\"", word)
 }
 
-// Show is how a value is written for people.
+// Show selects how a value is formatted.
 type Show int8
 
-// The ways to write a value.
+// The formats of a value.
 const (
 	Number  Show = iota // three significant digits: 12.3k
 	Seconds             // 1.23 ms, 12.3 s, 4m05s
@@ -52,33 +52,34 @@ const (
 	Size                // bytes: 1.50 GiB
 )
 
-// Measure is one figure of a run.
+// A Measure is one figure of a run.
 type Measure struct {
 	Name   string // as in queries, options and JSON: "throughput", "to_0.75"
 	Title  string // as in tables: "throughput", "time to 0.75"
 	Unit   string // base unit: "samples/s", "s"; "" for a fraction or a count
 	Better Direction
 	Show   Show
-	// Missable is for a time to something that a run may never reach. Such a run
-	// has the value +Inf and ranks behind all that reach it.
+	// Missable is set for the time to something that a run may never reach. Such a run
+	// has the value +Inf and ranks last.
 	Missable bool
-	// At are the coordinates within a run that a value is of; "": a run has one value.
+	// At lists the coordinates within a run; "" if a run has one value.
 	At Coordinates
-	// Capacity says that the best of the values within a run answers a question: how
-	// much a service gives. Other values at different places are of different work.
+	// Capacity reports whether the best of the values within a run answers a question,
+	// such as how much load a service can handle. Otherwise values at different places
+	// belong to different work and are not compared.
 	Capacity bool
-	// Scales says that twice the resources could double it, or halve it: what is done in a
-	// second, by all of them, and the time that a given work takes. Only that has an
-	// efficiency: not a share, nor what is of one step, one answer or one resource, nor a
-	// cost, which counts the resources already.
+	// Scales reports whether twice the resources could double or halve the measure: a
+	// rate over all resources, or the time of a fixed amount of work. Only such
+	// measures have an efficiency. Shares do not, nor do values per step, answer or
+	// resource, nor costs, which include the resources already.
 	Scales bool
-	// Axis is the coordinate along which curves run unless another axis is asked
-	// for; "" is the number of workers. Measures with equal At have equal Axis.
+	// Axis is the default coordinate along which curves run; "" means the number of
+	// workers. Measures with the same At have the same Axis.
 	Axis string
 }
 
-// Of lists the measures of a kind of workload; nil for a kind that declares
-// none. Times to targets are not in it, since their names hold the target.
+// Of returns the measures of a kind of workload; nil for an undeclared kind. Times to
+// targets are not included, because their names contain the target.
 func Of(kind string) []Measure {
 	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == kind && k.Measures != nil })
 	switch {
@@ -90,7 +91,7 @@ func Of(kind string) []Measure {
 	return slices.Concat(kinds[i].Measures, resources)
 }
 
-// lists are all measures that are declared.
+// lists returns all declared measures.
 func lists() [][]Measure {
 	all := make([][]Measure, len(kinds))
 	for i, k := range kinds {
@@ -99,11 +100,11 @@ func lists() [][]Measure {
 	return append(all, resources, ofSamples)
 }
 
-// Each is Of, one by one.
+// Each iterates over Of(kind).
 func Each(kind string) iter.Seq[Measure] { return slices.Values(Of(kind)) }
 
-// Find finds a measure by its name, that of a time to a target ("to_0.75", "to_loss_2")
-// included. The error lists the names that there are.
+// Find returns the measure with the given name, including times to targets ("to_0.75",
+// "to_loss_2"). The error lists the valid names.
 func Find(name string) (Measure, error) {
 	for _, list := range lists() {
 		if i := slices.IndexFunc(list, func(m Measure) bool { return m.Name == name }); i >= 0 {
@@ -116,10 +117,9 @@ func Find(name string) (Measure, error) {
 	return Measure{}, fmt.Errorf("unknown measure %q; choose one of %s, or the time to a target: to_0.75, to_loss_2", name, strings.Join(Names(), ", "))
 }
 
-// Reported is the measure that a figure of a user's program or log is. Nobody
-// but the user knows which way it is better. A rate and a time are taken to be of the
-// whole run, and so is what is better when it is higher and has no unit: few rates are
-// given one.
+// Reported returns the measure for a figure of a user's program or log. Only the user
+// knows its direction. Rates, times, and unitless figures for which higher is better
+// (few logs state the unit of a rate) are assumed to cover the whole run.
 func Reported(name, unit string, better Direction) Measure {
 	m := Measure{Name: name, Title: name, Unit: unit, Better: better}
 	m.Scales = unit == "s" || strings.HasSuffix(unit, "/s") || unit == "" && better == Higher
@@ -132,8 +132,8 @@ func Reported(name, unit string, better Direction) Measure {
 	return m
 }
 
-// utilisation reports whether a figure of that name is a share of a device's peak: as a
-// log states it, or by a convention of package mfu.
+// utilisation reports whether a figure of that name is a share of a device's peak, as
+// stated by a log or calculated by one of the conventions in mfu.go.
 func utilisation(name string) bool {
 	if name == ReportedMFU {
 		return true
@@ -143,7 +143,7 @@ func utilisation(name string) bool {
 	return err == nil && (kind == "mfu" || kind == "hfu")
 }
 
-// Names lists the names of all measures, without times to targets.
+// Names returns the names of all measures except times to targets.
 func Names() []string {
 	var names []string
 	for _, list := range lists() {
@@ -155,9 +155,8 @@ func Names() []string {
 	return slices.Compact(names)
 }
 
-// Gain is how many times better a value is than the base's: value over base
-// where higher is better, base over value where lower is. It is a speedup for
-// rates and for times alike.
+// Gain returns how many times better value is than base: value/base if higher is
+// better, base/value if lower is better. It is a speedup for both rates and times.
 func (m Measure) Gain(value, base float64) float64 {
 	if m.Better == Lower {
 		return base / value
@@ -165,8 +164,8 @@ func (m Measure) Gain(value, base float64) float64 {
 	return value / base
 }
 
-// Worse is the direction in which the measure is worse: 1 for more, -1 for less, 0
-// where nobody says.
+// Worse returns 1 if more is worse, -1 if less is worse, 0 if the measure has no
+// direction.
 func (m Measure) Worse() int {
 	switch m.Better {
 	case Higher:

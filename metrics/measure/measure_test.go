@@ -22,7 +22,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A rate that doubles and a time that halves are the same gain.
+// A doubled rate and a halved time are the same gain.
 func TestGain(t *testing.T) {
 	if g := (Measure{Better: Higher}).Gain(200, 100); g != 2 {
 		t.Error(g)
@@ -32,7 +32,8 @@ func TestGain(t *testing.T) {
 	}
 }
 
-// A name is one measure, whatever kinds have it, and one that judges runs has a direction.
+// A name has one meaning in all kinds, and every measure that judges runs has a
+// direction.
 func TestDeclarations(t *testing.T) {
 	seen := map[string]Measure{}
 	for _, kind := range append(slices.Clone(kinds), Kind{Name: "every", Measures: Resources()}) {
@@ -55,7 +56,7 @@ func TestDeclarations(t *testing.T) {
 					t.Errorf("%s: %s and %s are at the same places and along different axes", kind.Name, m.Name, other.Name)
 				}
 			}
-			for _, key := range m.At.Keys() { // a run's own keys are beside them in what makes a curve
+			for _, key := range m.At.Keys() { // a curve is also identified by the run's keys, so names must not collide
 				if strings.Contains(key, ".") || slices.Contains([]string{"id", "study", "framework", "workers", "nodes", "workers_per_node", "repeat", "attempt", "seed"}, key) {
 					t.Errorf("%s: %s: %s is a key of points", kind.Name, m.Name, key)
 				}
@@ -67,7 +68,7 @@ func TestDeclarations(t *testing.T) {
 	}
 }
 
-// The program's own target goes before accuracies, and has no number.
+// The program's target comes before accuracies, and has no number.
 func TestGoals(t *testing.T) {
 	i := slices.IndexFunc(Of("train"), func(m Measure) bool { return m.Name == ToTarget })
 	own := Of("train")[i]
@@ -85,8 +86,8 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// What all resources do together has an efficiency, and the time of a given work; what is
-// of one answer, step, replica or rank has none, nor what counts the resources already.
+// Rates over all resources and times of a fixed amount of work have an efficiency;
+// values per answer, step, replica or rank, and costs, do not.
 func TestScales(t *testing.T) {
 	for name, want := range map[string]bool{
 		Throughput: true, TrainSeconds: true, "to_0.75": true, StepP50: false, InitSeconds: false, Skew: false,
@@ -104,8 +105,8 @@ func TestScales(t *testing.T) {
 	}
 }
 
-// Shares of a device's peak are fractions, shown in per cent; figures of other names,
-// which may be in per cent already, are shown as they are.
+// Shares of a device's peak are fractions and shown as percentages. Other figures may
+// already be percentages and are shown unchanged.
 func TestUtilisationInPerCent(t *testing.T) {
 	for name, want := range map[string]string{"mfu_palm": "34.4 %", "hfu_torchtitan": "34.4 %", "reported_mfu": "34.4 %", "mfu": "0.344", "mfu_mean": "0.344", "palm": "0.344"} {
 		if got := Reported(name, "", Neither).Text(0.344); got != want {

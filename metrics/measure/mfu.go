@@ -5,51 +5,54 @@ import (
 	"strings"
 )
 
-// This file counts the FLOPs that training a transformer takes for a token, and
-// what share of a device's peak that is: model FLOP/s utilisation.
+// This file counts the FLOPs of training a transformer on one token, and converts them
+// to a share of a device's peak: model FLOP/s utilisation (MFU).
 //
-// Programs count differently: with or without the token embedding, attention over
-// the whole square or its causal half, or not at all. The same run is 26.7 % by one
-// and 36.2 % by another. So there is no MFU here without the name of a convention,
-// each as the program of that name implements it; MFUs by one convention can be
-// compared, whoever printed them. All count FLOPs that the model needs; what is
-// computed again for activation checkpointing is in the hardware's utilisation alone,
-// the HFU by the same convention (Chowdhery et al., PaLM, 2022, appendix B).
+// Programs count differently: with or without the token embedding; attention over the
+// full square, over its causal half, or not at all. The same run has an MFU of 26.7 %
+// by one count and 36.2 % by another. Every MFU here therefore names its convention,
+// implemented as in the program of that name, so that MFUs of one convention are
+// comparable. All conventions count the FLOPs that the model needs. Recomputation for
+// activation checkpointing counts only in hardware utilisation (HFU) (Chowdhery et
+// al., PaLM, 2022, appendix B).
 
-// Architecture is a decoder transformer and what it is trained on.
+// An Architecture describes a decoder transformer and its training input.
 type Architecture struct {
 	Layers     int `toml:"layers" json:"layers,omitzero"`
 	Hidden     int `toml:"hidden" json:"hidden,omitzero"`
 	Heads      int `toml:"heads" json:"heads,omitzero"`
-	KVHeads    int `toml:"kv_heads" json:"kv_heads,omitzero"`     // 0: as many as heads
+	KVHeads    int `toml:"kv_heads" json:"kv_heads,omitzero"`     // 0: same as heads
 	HeadSize   int `toml:"head_size" json:"head_size,omitzero"`   // 0: hidden / heads
-	FFN        int `toml:"ffn" json:"ffn,omitzero"`               // of an expert, if there are experts
-	Vocabulary int `toml:"vocabulary" json:"vocabulary,omitzero"` // as embedded, with padding
-	Sequence   int `toml:"sequence" json:"sequence,omitzero"`     // tokens of a sample
-	// Gated feed-forward has three matrices, not two: SwiGLU, GeGLU.
+	FFN        int `toml:"ffn" json:"ffn,omitzero"`               // of one expert, if there are experts
+	Vocabulary int `toml:"vocabulary" json:"vocabulary,omitzero"` // including padding
+	Sequence   int `toml:"sequence" json:"sequence,omitzero"`     // tokens per sample
+	// Gated is set if the feed-forward block has three matrices instead of two:
+	// SwiGLU, GeGLU.
 	Gated bool `toml:"gated" json:"gated,omitzero"`
-	// Tied: the token embedding is the output matrix too.
+	// Tied is set if the output matrix is the token embedding.
 	Tied bool `toml:"tied" json:"tied,omitzero"`
-	// Biases: matrices and norms have them, as in GPT-2.
+	// Biases is set if matrices and norms have biases, as in GPT-2.
 	Biases bool `toml:"biases" json:"biases,omitzero"`
-	// Positions is how many learned position embeddings there are; 0 for none.
+	// Positions is the number of learned position embeddings; 0 if none.
 	Positions int `toml:"positions" json:"positions,omitzero"`
-	// Experts in each layer, of which a token visits Active; 0: dense. SharedFFN is
-	// the size of what all tokens visit beside them.
+	// Experts is the number of experts per layer and Active the number that a token
+	// visits; 0 for a dense model. SharedFFN is the size of the feed-forward block
+	// that all tokens visit in addition.
 	Experts   int `toml:"experts" json:"experts,omitzero"`
 	Active    int `toml:"active_experts" json:"active_experts,omitzero"`
 	SharedFFN int `toml:"shared_ffn" json:"shared_ffn,omitzero"`
-	// Window is how many tokens a token looks at, itself included; 0: all before it.
-	// Every GlobalEvery-th layer looks at all nevertheless; 0: none does.
+	// Window is the number of tokens that a token attends to, including itself; 0
+	// means all previous ones. Every GlobalEvery-th layer attends to all tokens; 0
+	// means no such layers.
 	Window      int `toml:"window" json:"window,omitzero"`
 	GlobalEvery int `toml:"global_every" json:"global_every,omitzero"`
 }
 
-// largest is more than any size of a transformer but its sequence: another number is
-// a slip.
+// largest exceeds every plausible size except the sequence; larger values are typing
+// errors.
 const largest = 1 << 21
 
-// Check says which of the sizes cannot be.
+// Check returns an error if a size is impossible.
 func (a Architecture) Check() error {
 	for _, size := range []struct {
 		name  string
@@ -91,7 +94,7 @@ func (a Architecture) headSize() float64 {
 	return float64(a.Hidden / a.Heads)
 }
 
-// queries and keys are the sizes of the projections of all heads.
+// queries and keys return the total projection sizes over all heads.
 func (a Architecture) queries() float64 { return float64(a.Heads) * a.headSize() }
 
 func (a Architecture) keys() float64 {
@@ -101,7 +104,7 @@ func (a Architecture) keys() float64 {
 	return float64(a.KVHeads) * a.headSize()
 }
 
-// matrices of a feed-forward block.
+// matrices returns the number of matrices in a feed-forward block.
 func (a Architecture) matrices() float64 {
 	if a.Gated {
 		return 3
@@ -109,12 +112,13 @@ func (a Architecture) matrices() float64 {
 	return 2
 }
 
-// attention is the scalars of a layer's four projections.
+// attention returns the scalars of a layer's four projections.
 func (a Architecture) attention() float64 {
 	return 2*float64(a.Hidden)*a.queries() + 2*float64(a.Hidden)*a.keys()
 }
 
-// feedForward is the scalars of a layer's matrices that a token visits, or of all.
+// feedForward returns the scalars of a layer's feed-forward matrices: all of them, or
+// only those that a token visits.
 func (a Architecture) feedForward(all bool) float64 {
 	width := float64(a.FFN)
 	if a.Experts > 0 {
@@ -127,7 +131,7 @@ func (a Architecture) feedForward(all bool) float64 {
 	return a.matrices() * float64(a.Hidden) * width
 }
 
-// biases are those of a layer, its two norms among them.
+// biases returns the biases of a layer, including its two norms.
 func (a Architecture) biases() float64 {
 	if !a.Biases {
 		return 0
@@ -137,22 +141,23 @@ func (a Architecture) biases() float64 {
 	return a.queries() + 2*a.keys() + h + up*float64(a.FFN) + h + 2*h
 }
 
-// embedding is the scalars of the token embedding, and of the output matrix.
+// embedding returns the scalars of the token embedding, which is also the size of the
+// output matrix.
 func (a Architecture) embedding() float64 { return float64(a.Vocabulary) * float64(a.Hidden) }
 
-// layers are the scalars in all layers: all of them, or those that a token visits.
+// layers returns the scalars in all layers: all of them, or those that a token visits.
 func (a Architecture) layers(all bool) float64 {
 	h := float64(a.Hidden)
 	return float64(a.Layers) * (a.attention() + a.feedForward(all) + 2*h + a.biases() + h*float64(a.Experts)) // the router
 }
 
-// Parameters are the trainable scalars: all of them, or those that a token visits,
-// which are fewer where there are experts. Both count all embeddings.
+// Parameters returns the number of trainable scalars: all of them, or those that a
+// token visits (fewer if there are experts). Both include all embeddings.
 func (a Architecture) Parameters(all bool) float64 {
 	h := float64(a.Hidden)
 	n := a.layers(all) + h + a.embedding() + float64(a.Positions)*h
 	if a.Biases {
-		n += h // of the last norm
+		n += h // biases of the last norm
 	}
 	if !a.Tied {
 		n += a.embedding()
@@ -160,9 +165,9 @@ func (a Architecture) Parameters(all bool) float64 {
 	return n
 }
 
-// scores are the FLOPs of attention's scores and values: 2 for each multiplication of
-// either, forward and twice that backward, 12·heads·size in each layer for each token
-// looked at: of all layers 12·layers·heads·size·sequence, where there is no window.
+// scores returns the FLOPs per token of attention's scores and values. Each takes 2
+// per multiply-add, forward and twice that backward: 12·heads·size per layer and
+// attended token. Without a window the total is 12·layers·heads·size·sequence.
 func (a Architecture) scores(whole, windowed float64) float64 {
 	global := a.Layers
 	if a.Window > 0 && a.Window < a.Sequence {
@@ -173,39 +178,40 @@ func (a Architecture) scores(whole, windowed float64) float64 {
 	return 12 * a.queries() * (float64(global)*whole + float64(a.Layers-global)*windowed)
 }
 
-// square is that of every token looking at the whole sequence, or its whole window.
+// square returns scores if every token attends to the whole sequence, or its whole
+// window.
 func (a Architecture) square() float64 {
 	return a.scores(float64(a.Sequence), float64(a.Window))
 }
 
-// causal is that of tokens looking only at those before them: on average half of the
-// sequence, or a window less those that the first tokens lack, window²/2 of a sequence.
+// causal returns scores if tokens attend only to earlier tokens: half the sequence on
+// average. With a window, the first tokens lack window²/2 per sequence.
 func (a Architecture) causal() float64 {
 	t, w := float64(a.Sequence), float64(a.Window)
 	return a.scores(t/2, w-w*w/(2*t))
 }
 
-// count is the FLOPs of a token of training by what takes them.
+// A count is the training FLOPs per token, split by where they occur.
 type count struct {
-	layers    float64 // all that is in layers, but attention's scores and values
+	layers    float64 // all layers, without attention's scores and values
 	attention float64 // scores and values
-	rest      float64 // embeddings and the output matrix, the last norm
+	rest      float64 // embeddings, output matrix, last norm
 }
 
-// of is the count of so many scalars, those in layers among them: 6 FLOPs each are a
-// multiplication and an addition, forward and twice that backward.
+// of counts the FLOPs of so many scalars, of which layers are in layers. Each scalar
+// takes 6 FLOPs: one multiply-add forward and two backward.
 func of(scalars, layers, attention float64) count {
 	return count{layers: 6 * layers, attention: attention, rest: 6 * (scalars - layers)}
 }
 
-// Convention is a way to count.
+// A Convention is a way to count FLOPs.
 type Convention struct {
 	Name  string
-	Says  string // what it counts, in a line
+	Says  string // one line: what it counts
 	count func(Architecture) (count, error)
 }
 
-// Conventions are all, in the order in which they are shown.
+// Conventions lists all conventions in display order.
 var Conventions = []Convention{
 	{"palm", "6 × all parameters that a token visits, and attention over the whole sequence or window", func(a Architecture) (count, error) {
 		return of(a.Parameters(false), a.layers(false), a.square()), nil
@@ -235,7 +241,7 @@ var Conventions = []Convention{
 	}},
 }
 
-// FindConvention is the convention of that name.
+// FindConvention returns the convention with the given name.
 func FindConvention(name string) (Convention, error) {
 	var names []string
 	for _, c := range Conventions {
@@ -247,7 +253,7 @@ func FindConvention(name string) (Convention, error) {
 	return Convention{}, fmt.Errorf("unknown convention %q; valid: %s", name, strings.Join(names, ", "))
 }
 
-// FLOPs are those of a token of training.
+// FLOPs returns the training FLOPs per token.
 func (c Convention) FLOPs(a Architecture) (float64, error) {
 	if err := a.Check(); err != nil {
 		return 0, err
@@ -256,19 +262,19 @@ func (c Convention) FLOPs(a Architecture) (float64, error) {
 	return n.layers + n.attention + n.rest, err
 }
 
-// Recomputations are what programs compute again in the backward pass rather than
-// keep: nothing, the scores and values of attention, or all layers.
+// The values of recompute: what a program recomputes in the backward pass instead of
+// storing. Nothing, attention's scores and values, or all layers.
 const (
 	None      = "none"
 	Selective = "selective"
 	Full      = "full"
 )
 
-// Recomputations are all of these words.
+// Recomputations returns the valid values of recompute.
 func Recomputations() []string { return []string{None, Selective, Full} }
 
-// HardwareFLOPs are those of a token of training and of what is computed again for it:
-// one more forward pass, a third of the training's, of the part that is not kept.
+// HardwareFLOPs returns the training FLOPs per token, including recomputation: one
+// more forward pass, a third of the training FLOPs, of the recomputed part.
 func (c Convention) HardwareFLOPs(a Architecture, again string) (float64, error) {
 	flops, err := c.FLOPs(a)
 	if err != nil {
@@ -290,13 +296,13 @@ func (c Convention) HardwareFLOPs(a Architecture, again string) (float64, error)
 	return 0, fmt.Errorf("recompute = %q; valid: %s", again, strings.Join(Recomputations(), ", "))
 }
 
-// Utilisation is the share of a device's peak that is used at so many tokens/s of a device. A
-// share above 1 is an error: the device, its peak or the model is another.
+// Utilisation returns the share of a device's peak used at the given tokens/s per
+// device. A share above 1 is an error: the device, its peak or the model is wrong.
 func Utilisation(flops, tokensPerSecond, peak float64) (float64, error) {
 	return share("MFU", flops, tokensPerSecond, peak)
 }
 
-// HardwareUtilisation is the same of HardwareFLOPs.
+// HardwareUtilisation is Utilisation for HardwareFLOPs.
 func HardwareUtilisation(flops, tokensPerSecond, peak float64) (float64, error) {
 	return share("HFU", flops, tokensPerSecond, peak)
 }

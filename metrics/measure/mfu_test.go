@@ -12,10 +12,9 @@ var llama3 = Architecture{Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, FFN: 
 // gpt2 is the smallest GPT-2.
 var gpt2 = Architecture{Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 50257, Sequence: 1024, Tied: true, Biases: true, Positions: 1024}
 
-// Counts that their makers publish: Llama 3 8B has 8,030,261,248 parameters, GPT-2
-// 124,439,808; nanoGPT, without biases and with a padded vocabulary, prints 123.59M
-// without positions. Mixtral 8x7B has 46,702,792,704, of which a token visits
-// 12,879,925,248.
+// Published counts: Llama 3 8B has 8,030,261,248 parameters, GPT-2 124,439,808;
+// nanoGPT, without biases and with a padded vocabulary, prints 123.59M without
+// positions. Mixtral 8x7B has 46,702,792,704, of which a token visits 12,879,925,248.
 func TestParameters(t *testing.T) {
 	nano := gpt2
 	nano.Biases, nano.Vocabulary = false, 50304
@@ -100,9 +99,9 @@ func TestLongSequences(t *testing.T) {
 	}
 }
 
-// A tied embedding is the output matrix too: torchtitan keeps it, Hugging Face's
-// count loses it. GPT-2 has 124439808 scalars, 38597376 in the token embedding, 786432
-// in positions; attention is 12·12·768·1024 = 113246208.
+// A tied embedding is also the output matrix: torchtitan keeps it, Hugging Face's
+// count loses it. GPT-2 has 124439808 scalars, 38597376 of them in the token
+// embedding, 786432 in positions; attention is 12·12·768·1024 = 113246208.
 func TestTied(t *testing.T) {
 	for name, want := range map[string]float64{
 		"torchtitan": 6*124439808 + 113246208,

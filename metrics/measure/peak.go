@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// Peak is what a device can do at most in matrix multiplications without sparsity.
+// A Peak is a device's maximum rate of matrix multiplications without sparsity.
 type Peak struct {
-	Device string // its words in the name that the driver gives
+	Device string // words of the name that the driver reports
 	Dtype  string
 	FLOPS  float64 // FLOP/s
 	Source string
@@ -22,8 +22,8 @@ const (
 	bySheet      = "the maker's data sheet, halved where it is with sparsity"
 )
 
-// devicePeaks are those that are known. Sources differ: GB200 and GB300 have 2450 TFLOP/s
-// in NVIDIA's recipes, MI300X 1307 in AMD's sheet.
+// devicePeaks lists the known peaks. Sources differ: NVIDIA's recipes give 2450
+// TFLOP/s for GB200 and GB300, AMD's data sheet 1307 for MI300X.
 var devicePeaks = []Peak{
 	{"A100", "bf16", 312e12, byTorchtitan},
 	{"A100 PCIe", "bf16", 312e12, byTorchtitan},
@@ -43,17 +43,17 @@ var devicePeaks = []Peak{
 	{"MI355X", "bf16", 2500e12, byTorchtitan},
 }
 
-// variants are words that name another device than the one without them: a MIG
-// device is a part of one.
+// variants are words that mark a different device from the one without them. A MIG
+// device, for example, is only part of a GPU.
 var variants = []string{"nvl", "pcie", "mig"}
 
-// words are those of a device's name.
+// words splits a device name into words.
 func words(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// PeakOf is the peak of a device, by the name that its driver gives it. One that is
-// not known has none: another's would make a wrong MFU.
+// PeakOf returns the peak of a device, by its driver's name. Unknown devices are an
+// error, since another device's peak would give a wrong MFU.
 func PeakOf(device, dtype string) (Peak, error) {
 	has := words(device)
 	for _, p := range devicePeaks {
@@ -71,7 +71,7 @@ func PeakOf(device, dtype string) (Peak, error) {
 	return Peak{}, fmt.Errorf("no peak is known of %q in %q; known: %s. Give the device's peak without sparsity", device, dtype, strings.Join(known, ", "))
 }
 
-// CheckPeak refuses a stated peak that is one with sparsity: twice the known one.
+// CheckPeak rejects a peak that assumes sparsity: twice the known one.
 func CheckPeak(device, dtype string, flops float64) error {
 	if !(flops > 0) || math.IsInf(flops, 0) {
 		return fmt.Errorf("a peak of %g FLOP/s; want more than 0", flops)

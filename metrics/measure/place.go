@@ -11,57 +11,57 @@ import (
 	"strings"
 )
 
-// Coordinates are names of what values of one run differ in, sorted, with a space
-// between: "bytes in_place op". As one text they keep measures comparable.
+// Coordinates are the sorted names of what distinguishes the values of one run,
+// separated by spaces: "bytes in_place op". A single string keeps Measure comparable.
 type Coordinates string
 
-// Keys are the single names.
+// Keys returns the names.
 func (c Coordinates) Keys() []string { return strings.Fields(string(c)) }
 
-// Has reports whether key is one of them.
+// Has reports whether key is one of the coordinates.
 func (c Coordinates) Has(key string) bool { return slices.Contains(c.Keys(), key) }
 
-// Place is where in a run something was measured, and what was. A run has as many
-// values of a measure with coordinates as places at which it measured it: the bus
-// bandwidth of each operation and size, the latency under each load.
+// A Place is a set of coordinates in a run and the values measured there: the bus bandwidth
+// of each operation and size, or the latency under each load.
 type Place struct {
-	// At is the value of each coordinate, a float64 or a string. One that a log does
-	// not state is not in it.
+	// At holds the value of each coordinate, a float64 or a string. Coordinates that a
+	// log does not state are absent.
 	At     map[string]any
-	Values map[string]float64 // by the measure's name, in its base unit
+	Values map[string]float64 // by measure name, in base units
 }
 
-// Key is At as one text, equal for equal places: a JSON object, its keys sorted.
+// Key returns At as text, equal for equal places: a JSON object with sorted keys.
 func Key(at map[string]any) string {
 	if len(at) == 0 {
 		return "{}"
 	}
 	text, err := json.Marshal(at)
 	if err != nil {
-		panic(err) // neither a float64 nor a string, or no finite one: events hold no such thing
+		panic(err) // unreachable: events hold only strings and finite numbers
 	}
 	return string(text)
 }
 
-// Places collects values by where they were measured. A benchmark of a million
-// sizes has two million places: here one takes some 100 bytes, and a Place with its
-// two maps, which is made when it is asked for, ten times as many.
+// Places collects values by place. A benchmark of a million sizes has two million
+// places, so each is stored in about 100 bytes; a Place with its two maps takes ten
+// times as much and is made only on request.
 type Places struct {
-	at     map[string]int32 // index by pack
-	packed []string         // the keys of at, in the order in which they came
+	at     map[string]int32 // packed coordinates to index
+	packed []string         // keys of at, in order of arrival
 	words  map[string]uint64
-	texts  []string // by their number in words
+	texts  []string // indexed by their number in words
 	values []column
 }
 
-// column is a measure's values by place, NaN for none; what is beyond its end is none.
+// A column holds a measure's values by place. Missing values are NaN or beyond its
+// end.
 type column struct {
 	name   string
 	values []float64
 }
 
-// Add adds a value, and says whether it is the first of its measure there: another
-// one is not taken. A NaN is no value.
+// Add adds a value and reports whether it is the first of its measure at that place.
+// Later values and NaN are ignored.
 func (p *Places) Add(at map[string]any, name string, value float64) (added bool) {
 	if p.at == nil {
 		p.at, p.words = map[string]int32{}, map[string]uint64{}
@@ -89,9 +89,9 @@ func (p *Places) Add(at map[string]any, name string, value float64) (added bool)
 	return true
 }
 
-// pack writes coordinates as one text, equal for equal ones: by rising name, the
-// number of its name, and a number's bytes, few for a round one, or the number of a
-// text.
+// pack encodes coordinates, equal for equal coordinates. Sorted by name, each is the
+// number of its name, followed by a number's bytes (few for a round number) or the
+// number of a text.
 func (p *Places) pack(at map[string]any) []byte {
 	var few [8]string
 	keys := few[:0]
@@ -109,7 +109,7 @@ func (p *Places) pack(at map[string]any) []byte {
 			b = binary.AppendUvarint(b, p.word(key)<<1|1)
 			b = binary.AppendUvarint(b, p.word(v))
 		default:
-			panic(fmt.Sprintf("coordinate %s is a %T", key, v)) // events hold no such thing
+			panic(fmt.Sprintf("coordinate %s is a %T", key, v)) // unreachable: events hold only strings and numbers
 		}
 	}
 	return b
@@ -124,7 +124,7 @@ func (p *Places) word(text string) uint64 {
 	return n
 }
 
-// unpack undoes pack.
+// unpack is the inverse of pack.
 func (p *Places) unpack(text string) map[string]any {
 	at := map[string]any{}
 	for b := []byte(text); len(b) > 0; {
@@ -143,7 +143,7 @@ func (p *Places) unpack(text string) map[string]any {
 	return at
 }
 
-// All are the places in the order in which they came, each made when its turn comes.
+// All iterates over the places in order of arrival and makes each on demand.
 func (p *Places) All() iter.Seq[Place] {
 	return func(yield func(Place) bool) {
 		if p == nil {
@@ -163,11 +163,11 @@ func (p *Places) All() iter.Seq[Place] {
 	}
 }
 
-// List are All at once; nil for none.
+// List returns all places; nil if empty.
 func (p *Places) List() []Place { return slices.Collect(p.All()) }
 
-// Holds reports whether values of the measure can be at a place with these
-// coordinates: they are among its own, and its axis is one of them.
+// Holds reports whether the measure can have values at these coordinates: all are
+// among its coordinates, and its axis is one of them.
 func (m Measure) Holds(at map[string]any) bool {
 	if _, stated := at[m.Axis]; m.Axis != "" && !stated {
 		return false
@@ -180,8 +180,8 @@ func (m Measure) Holds(at map[string]any) bool {
 	return len(at) > 0
 }
 
-// Placed lists the measures with coordinates, of all kinds of workload: what a log
-// states of one is a value of it, whatever the run is of.
+// Placed returns the measures with coordinates, of all kinds of workload. A log may
+// state any of them, for any kind of run.
 func Placed() []Measure {
 	var list []Measure
 	byName := func(a, b Kind) int { return strings.Compare(a.Name, b.Name) }
@@ -195,20 +195,18 @@ func Placed() []Measure {
 	return list
 }
 
-// IsCoordinate reports whether measures of any kind of workload have a coordinate of
-// that name.
+// IsCoordinate reports whether a measure of any kind has a coordinate of that name.
 func IsCoordinate(key string) bool {
 	return slices.ContainsFunc(Placed(), func(m Measure) bool { return m.At.Has(key) })
 }
 
-// Beside lists the measures that are at the same places as m, m included, in the
-// order of their declaration; nil for one without coordinates.
+// Beside returns the measures that share m's coordinates, including m, in order of
+// declaration; nil if m has no coordinates.
 func (m Measure) Beside() []Measure {
 	return slices.DeleteFunc(Placed(), func(other Measure) bool { return other.At != m.At })
 }
 
-// Frames lists, for each combination of coordinates that measures have, the first
-// of them.
+// Frames returns the first measure of each combination of coordinates.
 func Frames() []Measure {
 	var list []Measure
 	for _, m := range Placed() {
@@ -219,7 +217,7 @@ func Frames() []Measure {
 	return list
 }
 
-// Within are the places of a list that hold values of measures beside m.
+// Within returns the places that hold values of measures with m's coordinates.
 func (m Measure) Within(places []Place) []Place {
 	beside := m.Beside()
 	return slices.DeleteFunc(slices.Clone(places), func(p Place) bool {

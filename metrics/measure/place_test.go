@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Places come back as they went in: numbers and texts apart, in the order of their
-// first values, each with the first value of a measure.
+// Places round-trip: numbers and texts stay distinct, places keep their order of
+// arrival, and the first value of a measure wins.
 func TestPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	some := map[string][]any{"bytes": {0.0, 8.0, -1.5, 1e300}, "op": {"all_reduce", "", "8", 8.0}, "x": {"op", 0.0}}
@@ -62,8 +62,8 @@ func TestPlacesTakeLittle(t *testing.T) {
 			places.Add(map[string]any{Bytes: float64(i), InPlace: 0.0, Op: "all_reduce"}, name, 1)
 		}
 	}
-	// A place is three numbers of 8 bytes, a key of 10 in 16, its header twice, and
-	// its index; slices and the map have room for twice as many at most.
+	// A place takes three numbers of 8 bytes, a key of 10 in 16, its header twice, and
+	// its index. Slices and the map may have room for twice as many.
 	if each := (live() - before) / n; each > 2*(3*8+16+2*16+4+1) {
 		t.Errorf("a place takes %d bytes", each)
 	}

@@ -1,55 +1,54 @@
 package measure
 
-// This file names the keys of a point that do not change what it measures. They
-// take no part in a point's identity (launcher/study) or in telling curves apart
+// This file names the keys of a point that do not change what it measures. They are
+// not part of a point's identity (launcher/study) and do not separate curves
 // (metrics/scaling).
 
-// BoundKeys limit a run and do not change what it measures: raising a time limit
-// keeps the results that are there. In a sweep they count like any other key.
+// BoundKeys returns the keys that limit a run without changing what it measures:
+// raising a time limit keeps existing results. In a sweep they count like any other
+// key.
 func BoundKeys() []string {
 	return []string{"resources.time", "resources.memory", ExclusiveKey}
 }
 
-// ExclusiveKey is the key of whether runs had whole nodes. Runs of a scheduler have it
-// even where the study leaves it out.
+// ExclusiveKey says whether runs had whole nodes. Scheduler runs record it even if the
+// study does not set it.
 const ExclusiveKey = "resources.exclusive"
 
-// TargetsKey is the key of the accuracies whose time is asked for. It is a question
-// to a run that has its evaluations, whenever it is asked: a study that adds a
-// target keeps its results.
+// TargetsKey holds the target accuracies of a study. Any run with evaluations
+// can answer, so adding a target to a study keeps its results.
 const TargetsKey = "workload.targets"
 
-// MFUKey, its peak and what is computed again are questions, too: of what share of a
-// device's peak a run used, by which convention.
+// The keys that ask for a run's MFU: the convention, the peak, and what is recomputed.
 const (
 	MFUKey       = "workload.mfu"
 	MFUPeakKey   = "workload.peak_tflops"
-	RecomputeKey = "workload.recompute" // for the HFU
+	RecomputeKey = "workload.recompute" // needed for the HFU
 
-	// What a plan answers them with.
+	// The keys that a plan derives from them.
 	FLOPsPerTokenKey         = "mfu.flops_per_token"
-	HardwareFLOPsPerTokenKey = "mfu.hardware_flops_per_token" // with what is computed again; absent: not known
+	HardwareFLOPsPerTokenKey = "mfu.hardware_flops_per_token" // including recomputation; absent if unknown
 )
 
-// SampleKey is the key of what a sample is, by which rates have their unit, and SampleTokens
-// how many tokens the plan knows that one has.
+// SampleKey says what a sample is, which sets the unit of rates. SampleTokens is the
+// number of tokens in a sample, if the plan knows it.
 const (
 	SampleKey       = "workload.sample"
 	SampleTokensKey = "sample.tokens"
 )
 
-// utilisationKeys are the keys by which a study asks for an MFU.
+// utilisationKeys returns the keys by which a study asks for an MFU.
 func utilisationKeys() []string { return []string{MFUKey, MFUPeakKey, RecomputeKey} }
 
-// AnnotationKeys are the keys by which a study says what to make of its runs' figures; a point
-// has only those that are given.
+// AnnotationKeys returns the keys that say how to interpret a run's figures. A point
+// has only those that the study sets.
 func AnnotationKeys() []string { return append(utilisationKeys(), SampleKey) }
 
-// QuestionKeys are keys that ask of a run and change nothing in it.
+// QuestionKeys returns the keys that ask something of a run and change nothing in it.
 func QuestionKeys() []string {
 	return append([]string{TargetsKey, FLOPsPerTokenKey, HardwareFLOPsPerTokenKey, SampleTokensKey}, AnnotationKeys()...)
 }
 
-// ReadingKeys are what a command's output is read as. [[extract]] is one more, and
-// no key of a point.
+// ReadingKeys returns the keys that say how to read a command's output. [[extract]]
+// does too, but is not a key of a point.
 func ReadingKeys() []string { return []string{"command.extract", "command.log", "command.columns"} }

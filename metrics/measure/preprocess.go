@@ -1,31 +1,31 @@
 package measure
 
-// The measures of a preprocessing, beside Throughput. Those of a stage are sums over
-// all threads of all workers, divided by the samples.
+// The measures of preprocessing, in addition to Throughput. Stage measures are sums
+// over all threads of all workers, divided by the number of samples.
 const (
 	SourceRate    = "source_rate"    // bytes/s of the source's files, over all workers
-	TargetRate    = "target_rate"    // bytes/s of prepared samples, synced to storage
-	SourceCached  = "source_cached"  // share of the source that was in memory before it was read
-	SourceStorage = "source_storage" // bytes that storage delivered over bytes that were read
-	SampleCPU     = "sample_cpu"     // CPU seconds of the processes, all told
-	ThreadsDelay  = "threads_delay"  // share of the threads' time in which they could run and had no CPU
-	ConsumerWait  = "consumer_wait"  // share of the time in which a trainer, simulated or real, waits for samples
-	ConsumerStep  = "consumer_step"  // of a real trainer: from the end of a step to the end of the next, in the mean
-	ConsumerLoss  = "consumer_loss"  // of a real trainer, in the mean over the samples of a pass
+	TargetRate    = "target_rate"    // bytes/s of prepared samples, after sync to storage
+	SourceCached  = "source_cached"  // share of the source that was in the page cache before it was read
+	SourceStorage = "source_storage" // bytes read from storage over bytes read
+	SampleCPU     = "sample_cpu"     // CPU seconds of all processes
+	ThreadsDelay  = "threads_delay"  // share of the threads' time spent runnable but waiting for a CPU
+	ConsumerWait  = "consumer_wait"  // share of time that a trainer, simulated or real, waits for samples
+	ConsumerStep  = "consumer_step"  // real trainer: mean time from the end of one step to the end of the next
+	ConsumerLoss  = "consumer_loss"  // real trainer: mean over the samples of a pass
 
 	StageShare   = "stage_share"   // share of the threads' time
-	StageSeconds = "stage_seconds" // by the clock, per sample
+	StageSeconds = "stage_seconds" // wall-clock seconds per sample
 	StageCPU     = "stage_cpu"     // CPU seconds per sample
 
-	Ceiling      = "ceiling"       // samples/s that one bound allows when nothing else limits
-	CeilingShare = "ceiling_share" // the throughput over it
+	Ceiling      = "ceiling"       // samples/s if only one bound limits
+	CeilingShare = "ceiling_share" // throughput over Ceiling
 )
 
-// The coordinates of a preprocessing.
+// The coordinates of preprocessing.
 const (
 	Stage = "stage"
 	Bound = "bound"
-	Pass  = "pass" // over the source, from 1
+	Pass  = "pass" // pass over the source, from 1
 )
 
 var preprocess = Kind{Name: "preprocess", Measures: preprocessing, PerWorker: true}

@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// MFUStatement is an MFU and the FLOP/s of a device behind it.
+// An MFUStatement is an MFU and the FLOP/s per device that it was calculated from.
 type MFUStatement struct {
 	MFU   float64 // fraction
 	FLOPS float64 // FLOP/s; 0: not stated
 }
 
-// RestatedMFU says in a line how the MFU that a log states and ours of the same run, by the
-// name of its measure, come to differ: in FLOPs a token, in the peak, or in both.
+// RestatedMFU explains in one line why a log's MFU and ours of the same run (named by
+// its measure) differ: in FLOPs per token, in the peak, or in both.
 func RestatedMFU(log, ours MFUStatement, name string, tokensPerSecond float64) string {
 	percent := func(x float64) string { return fmt.Sprintf("%.4g %%", 100*x) }
 	if !(log.FLOPS > 0) {
@@ -40,6 +40,6 @@ func RestatedMFU(log, ours MFUStatement, name string, tokensPerSecond float64) s
 	return fmt.Sprintf("the log's own MFU of %s; %s of %s: %s", of(log), name, of(ours), why)
 }
 
-// near is how far apart two figures may be that are printed with four digits and are
-// medians over lines of a log.
+// near is the relative difference allowed between equal figures: each is printed with
+// four digits and is a median over log lines.
 const near = 0.005

@@ -2,20 +2,20 @@ package measure
 
 import "slices"
 
-// What a study or an import may say that a sample is; where nobody says, rates are in
+// What a sample is, as a study or an import may state; by default rates are in
 // samples/s.
 const (
-	Sequence = "sequence" // of tokens, in a language model
+	Sequence = "sequence" // of tokens, in language models
 	Token    = "token"
 	Image    = "image"
 )
 
-// Samples are the words for what a sample is.
+// Samples returns the valid words for what a sample is.
 func Samples() []string { return []string{Sequence, Token, Image} }
 
 const samplesPerSecond = "samples/s"
 
-// RateUnit is the unit of rates of samples: "images/s" where a sample is an image.
+// RateUnit returns the unit of sample rates: "images/s" if a sample is an image.
 func RateUnit(sample string) string {
 	if slices.Contains(Samples(), sample) {
 		return sample + "s/s"
@@ -23,7 +23,7 @@ func RateUnit(sample string) string {
 	return samplesPerSecond
 }
 
-// Counting is the measure with the unit that it has where that is a sample.
+// Counting returns the measure with the unit for this kind of sample.
 func (m Measure) Counting(sample string) Measure {
 	if m.Unit == samplesPerSecond {
 		m.Unit = RateUnit(sample)
@@ -31,7 +31,7 @@ func (m Measure) Counting(sample string) Measure {
 	return m
 }
 
-// RatesSamples reports whether the measure is a rate of samples, whatever these are.
+// RatesSamples reports whether the measure is a rate of samples of any kind.
 func (m Measure) RatesSamples() bool {
 	if m.Unit == samplesPerSecond {
 		return true

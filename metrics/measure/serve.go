@@ -2,39 +2,39 @@ package measure
 
 import "slices"
 
-// The measures of a service. Those of a load are of its coordinates.
+// The measures of a service. Those of a load have its coordinates.
 const (
-	RequestsPerSecond = "requests_per_second" // right answers in time
-	SamplesPerSecond  = "samples_per_second"  // those times the samples in a request
-	LatencyP50        = "latency_p50"         // of right answers; from the time at which a request was to be sent
+	RequestsPerSecond = "requests_per_second" // correct answers in time
+	SamplesPerSecond  = "samples_per_second"  // RequestsPerSecond times samples per request
+	LatencyP50        = "latency_p50"         // of correct answers; from the scheduled send time
 	LatencyP95        = "latency_p95"
 	LatencyP99        = "latency_p99"
 	LatencyMean       = "latency_mean"
-	Errors            = "errors"   // share of the requests that got no right answer in time
-	Timeouts          = "timeouts" // of those errors, what had no answer at all within the timeout
+	Errors            = "errors"   // share of requests without a correct answer in time
+	Timeouts          = "timeouts" // share of requests without any answer within the timeout
 	SendLagP99        = "send_lag_p99"
-	ClientCPUs        = "client_cpus"     // that the load generator kept busy
-	ClientRate        = "client_rate"     // that it reaches against a server that answers at once
+	ClientCPUs        = "client_cpus"     // CPUs used by the load generator
+	ClientRate        = "client_rate"     // rate of the load generator against a server that answers at once
 	ClientOverhead    = "client_overhead" // median latency of such a server, one request in flight
-	Goodput           = "goodput"         // right answers whose own times are all within the limit
-	LongestStall      = "longest_stall"   // without a right answer, while requests were in flight
-	WindowCV          = "window_cv"       // of the windows' median latencies
-	ReplicaSpread     = "replica_spread"  // the slowest replica's mean latency, over the others' median
+	Goodput           = "goodput"         // correct answers whose times are all within the limit
+	LongestStall      = "longest_stall"   // longest time without a correct answer while requests were in flight
+	WindowCV          = "window_cv"       // coefficient of variation of the windows' median latencies
+	ReplicaSpread     = "replica_spread"  // slowest replica's mean latency over the median of the others
 	RateWithinLimit   = "rate_within_limit"
-	SearchProbes      = "search_probes"   // that the search for that rate took, found or not
+	SearchProbes      = "search_probes"   // probes made by the search for the largest rate, successful or not
 	StartupSeconds    = "startup_seconds" // until the last replica was ready
-	ModelP50          = "model_p50"       // of the model alone, in a process without a server, one request at a time
+	ModelP50          = "model_p50"       // model alone, without a server, one request at a time
 )
 
-// CostPerMillion is what a million answers cost at the largest rate within the limit,
-// and CostPerMillionSamples what a million samples in them do. No run has them: prices
-// are the site's, and whoever is given them makes them of the rate.
+// CostPerMillion is the cost of a million answers at the largest rate within the
+// limit; CostPerMillionSamples is the cost of a million samples. Runs do not record
+// them: package cost calculates them from the rate and the site's prices.
 const (
 	CostPerMillion        = "cost_per_million"
 	CostPerMillionSamples = "cost_per_million_samples"
 )
 
-// PerMillion are those measures in a currency.
+// PerMillion returns these measures in the given currency.
 func PerMillion(currency string) []Measure {
 	return []Measure{
 		{Name: CostPerMillion, Title: "cost of a million answers", Unit: currency, Better: Lower, At: Batch},
@@ -42,29 +42,29 @@ func PerMillion(currency string) []Measure {
 	}
 }
 
-// The measures of answers that come text by text, as language models give them.
+// The measures of streamed answers, as language models give them.
 const (
-	TTFTP50          = "ttft_p50" // time to first token, from the time at which a request was to be sent
+	TTFTP50          = "ttft_p50" // time to first token, from the scheduled send time
 	TTFTP95          = "ttft_p95"
 	TTFTP99          = "ttft_p99"
-	TTFOP50          = "ttfo_p50" // time to first output token: the first behind a model's reasoning
+	TTFOP50          = "ttfo_p50" // time to first output token: the first after the model's reasoning
 	TTFOP95          = "ttfo_p95"
 	TTFOP99          = "ttfo_p99"
-	TPOTP50          = "tpot_p50" // time per output token behind the first, of an answer
+	TPOTP50          = "tpot_p50" // time per output token after the first, per answer
 	TPOTP95          = "tpot_p95"
 	TPOTP99          = "tpot_p99"
-	ITLP50           = "itl_p50" // inter-token latency: from one text to the next
+	ITLP50           = "itl_p50" // inter-token latency: from one chunk of text to the next
 	ITLP95           = "itl_p95"
 	ITLP99           = "itl_p99"
-	OutputThroughput = "output_throughput" // of right answers
-	InputTokens      = "input_tokens"      // of a request, on average, as the service counts
-	CachedTokens     = "cached_tokens"     // share of the input tokens that the service had in its cache
-	ReasoningTokens  = "reasoning_tokens"  // share of the output tokens that precede the answer
+	OutputThroughput = "output_throughput" // of correct answers
+	InputTokens      = "input_tokens"      // mean per request, as counted by the service
+	CachedTokens     = "cached_tokens"     // share of input tokens found in the service's cache
+	ReasoningTokens  = "reasoning_tokens"  // share of output tokens that precede the answer
 )
 
-// The measures of one of several replicas under a load.
+// The measures of one replica under a load.
 const (
-	ReplicaRequests = "replica_requests" // that it was sent
+	ReplicaRequests = "replica_requests" // requests sent to it
 	ReplicaErrors   = "replica_errors"
 	ReplicaMean     = "replica_latency_mean"
 	ReplicaP50      = "replica_latency_p50"
@@ -72,24 +72,24 @@ const (
 	ReplicaP99      = "replica_latency_p99"
 )
 
-// The coordinates of a load: requests in flight (closed loop), or requests/s that
-// were asked for (open loop), and samples in each.
+// The coordinates of a load: requests in flight (closed loop) or target requests/s
+// (open loop), and samples per request.
 const (
 	Batch   = "batch"
 	Rate    = "rate"
 	Threads = "threads"
-	Replica = "replica" // of the replicas' measures, 0-based
+	Replica = "replica" // of the replica measures, from 0
 )
 
-// Refusable reports whether a run that was put under a load lacks the measure because of
-// what it would be: no percentile is given where queues were still growing, or the slow
-// requests were few stalls, and no rate within the limit, nor its cost, where none kept the
-// limit. A median of the other runs would be that of the calm ones.
+// Refusable reports whether a run may lack the measure because its value would be bad:
+// no percentile is given while queues still grow or if a few stalls made the slow
+// requests, and no rate or cost if no rate met the limit. A median over the other runs
+// would be too good.
 func (m Measure) Refusable() bool {
 	return m.At == ofLoad && m.Better != Neither || m.Name == RateWithinLimit || m.Name == CostPerMillion || m.Name == CostPerMillionSamples
 }
 
-// OfLoad reports whether a coordinate says how much is asked of a service.
+// OfLoad reports whether a coordinate describes the load on a service.
 func OfLoad(key string) bool { return ofLoad.Has(key) }
 
 const (
@@ -97,14 +97,13 @@ const (
 	ofReplica Coordinates = Batch + " " + Rate + " " + Replica + " " + Threads
 )
 
-// Probe comes before the name of a measure of a load where it is of a probe: a load of
-// which a search for the largest rate asks whether the limit is kept. Every run tries
-// rates of its own.
+// Probe is the prefix of load measures that belong to a probe: one load of the search
+// for the largest rate, tested against the limit. Each run probes different rates.
 const Probe = "probe_"
 
 const ofProbe Coordinates = Batch + " " + Rate
 
-// probes are the measures that probes have of those of loads.
+// probes returns the load measures that probes have.
 func probes(loads []Measure) (list []Measure) {
 	for _, m := range loads {
 		if isPercentile(m.Name) || m.Name == RequestsPerSecond || m.Name == Errors {

@@ -12,32 +12,32 @@ import (
 	"strings"
 )
 
-// Target is a value that a training is to reach of something that is judged while
-// it goes on: an accuracy, a loss, a figure of the user's.
+// A Target is a value that training should reach: an accuracy, a loss, or a figure of
+// the user's program.
 type Target struct {
 	Of     string    // OfAccuracy, OfLoss, OfPerplexity, or a figure's name
 	Value  float64   // in the figure's unit; an accuracy is a fraction
-	Better Direction // Higher: it is reached at Value or more; Lower: or less
+	Better Direction // Higher: reached at Value or above; Lower: at Value or below
 }
 
-// What targets are of without a word about which way it is better. A perplexity is
-// e to the power of the loss, which is then a token's cross-entropy in nats.
+// The targets whose direction is known. Perplexity is exp(loss), where the loss is a
+// token's cross-entropy in nats.
 const (
 	OfAccuracy   = "accuracy"
 	OfLoss       = "loss"
 	OfPerplexity = "perplexity"
 )
 
-// judged says of these which way they are better.
+// judged holds their directions.
 var judged = map[string]Direction{OfAccuracy: Higher, OfLoss: Lower, OfPerplexity: Lower}
 
-// Accuracy is the target of an accuracy, a fraction.
+// Accuracy returns a target for an accuracy, a fraction.
 func Accuracy(value float64) Target { return Target{OfAccuracy, value, Higher} }
 
 var targetName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,62}$`)
 
-// newTarget is the target of what is called of; better may be Neither where that
-// is known. The error says what cannot be a target.
+// newTarget returns a target, or an error if it is invalid; better may be Neither if
+// the direction of the figure is known.
 func newTarget(of string, value float64, better Direction) (Target, error) {
 	known, is := judged[of]
 	switch {
@@ -59,16 +59,16 @@ func newTarget(of string, value float64, better Direction) (Target, error) {
 	return Target{of, value, better}, nil
 }
 
-// farthest is more than anything that is judged; beyond, names grow long.
+// farthest exceeds every plausible target; larger values would make long names.
 const farthest = 1e12
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// signs are how a target is written in text, by which way it is better.
+// signs are the operators in a target's text, by direction.
 var signs = map[Direction]string{Higher: ">=", Lower: "<="}
 
-// String is the target as in JSON and on the command line: "0.75", "loss<=2",
-// "bleu>=25".
+// String returns the target as written in JSON and on the command line: "0.75",
+// "loss<=2", "bleu>=25".
 func (t Target) String() string {
 	if t.Of == OfAccuracy {
 		return decimal(t.Value)
@@ -76,7 +76,8 @@ func (t Target) String() string {
 	return t.Of + signs[t.Better] + decimal(t.Value)
 }
 
-// ParseTarget undoes String. Of a loss, a perplexity or an accuracy "loss=2" will do.
+// ParseTarget is the inverse of String. For a loss, perplexity or accuracy it also
+// accepts "loss=2".
 func ParseTarget(text string) (Target, error) {
 	bad := fmt.Errorf("%q is not a target; want an accuracy such as 0.75, or loss<=2, perplexity<=20, bleu>=25", text)
 	of, rest := OfAccuracy, strings.TrimSpace(text)
@@ -102,7 +103,8 @@ func ParseTarget(text string) (Target, error) {
 	return newTarget(of, x, better)
 }
 
-// Short is the target where a heading says that it is one: "0.75", "loss 2".
+// Short returns the target for places where the heading says what it is: "0.75", "loss
+// 2".
 func (t Target) Short() string {
 	if t.Of == OfAccuracy {
 		return decimal(t.Value)
@@ -110,7 +112,7 @@ func (t Target) Short() string {
 	return t.Text()
 }
 
-// Text is the target for people: "accuracy 0.75", "loss 2", "bleu 25".
+// Text returns the target with its figure: "accuracy 0.75", "loss 2", "bleu 25".
 func (t Target) Text() string { return t.Of + " " + decimal(t.Value) }
 
 // MarshalJSON writes an accuracy as a number and any other target as text.
@@ -122,7 +124,7 @@ func (t Target) MarshalJSON() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// UnmarshalJSON reads either.
+// UnmarshalJSON accepts both forms.
 func (t *Target) UnmarshalJSON(text []byte) error {
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
@@ -131,8 +133,8 @@ func (t *Target) UnmarshalJSON(text []byte) error {
 	return t.UnmarshalTOML(v)
 }
 
-// UnmarshalTOML reads 0.75, { loss = 2.0 }, { bleu = 25, better = "higher" }, or the
-// text of String.
+// UnmarshalTOML accepts 0.75, { loss = 2.0 }, { bleu = 25, better = "higher" }, and
+// the text of String.
 func (t *Target) UnmarshalTOML(v any) (err error) {
 	switch v := v.(type) {
 	case float64:
@@ -172,7 +174,7 @@ func tableTarget(v map[string]any) (Target, error) {
 	return Target{}, fmt.Errorf("%s = %v; want a number", keys[0], v[keys[0]])
 }
 
-// Reached reports whether a value of what the target is of reaches it.
+// Reached reports whether x reaches the target.
 func (t Target) Reached(x float64) bool {
 	if t.Better == Lower {
 		return x <= t.Value
@@ -180,8 +182,8 @@ func (t Target) Reached(x float64) bool {
 	return x >= t.Value
 }
 
-// Judges is the value of an evaluation that the target is about: its accuracy, or
-// its loss; ok is false where the evaluation has none.
+// Judges returns the value of an evaluation that the target refers to: its accuracy or
+// its loss. ok is false if the evaluation lacks it.
 func (t Target) Judges(accuracy float64, loss *float64) (x float64, ok bool) {
 	switch {
 	case t.Of == OfAccuracy:
@@ -196,8 +198,8 @@ func (t Target) Judges(accuracy float64, loss *float64) (x float64, ok bool) {
 	return 0, false
 }
 
-// JudgesEvaluations reports whether an evaluation with a loss is all it takes to judge
-// the target.
+// JudgesEvaluations reports whether evaluations with a loss suffice to judge the
+// target.
 func (t Target) JudgesEvaluations() bool {
 	_, ok := t.Judges(0, new(float64))
 	return ok
@@ -209,8 +211,8 @@ const (
 	below    = "_below_"
 )
 
-// Time is the time to the target, in seconds from the start of the training clock:
-// "to_0.75", "to_loss_2", "to_bleu_above_25".
+// Time returns the measure of the time to the target, in seconds from the start of the
+// training clock: "to_0.75", "to_loss_2", "to_bleu_above_25".
 func (t Target) Time() Measure {
 	name := decimal(t.Value)
 	if t.Of != OfAccuracy {
@@ -222,14 +224,14 @@ func (t Target) Time() Measure {
 	return Measure{Name: toPrefix + name, Title: "time to " + t.Short(), Unit: "s", Better: Lower, Show: Seconds, Missable: true, Scales: true}
 }
 
-// FromStart is the time to the same target from the start of the run's processes,
-// with initialisation: "start_to_0.75".
+// FromStart returns the time to the same target from the start of the run's processes,
+// including initialisation: "start_to_0.75".
 func FromStart(m Measure) Measure {
 	m.Name, m.Title = "start_"+m.Name, m.Title+" from the start"
 	return m
 }
 
-// TargetOf is the target whose time is called name; ok is false for any other name.
+// TargetOf returns the target whose time has this name; ok is false for other names.
 func TargetOf(name string) (t Target, ok bool) {
 	text, ok := strings.CutPrefix(name, toPrefix)
 	if !ok {
@@ -248,15 +250,15 @@ func TargetOf(name string) (t Target, ok bool) {
 	if err != nil {
 		return t, false
 	}
-	if of == OfAccuracy && x == 0 { // never asked for, and known as a measure
+	if of == OfAccuracy && x == 0 { // a target of 0 is invalid
 		return Accuracy(0), true
 	}
 	t, err = newTarget(of, x, better)
 	return t, err == nil
 }
 
-// Harder orders targets: what is no accuracy first, by name, and each by how hard it
-// is to reach. The last of a list is the one that says most of a training.
+// Harder orders targets: figures other than accuracy first, by name; within a figure
+// by difficulty. The last one says most about a training.
 func Harder(a, b Target) int {
 	accuracy := func(t Target) int {
 		if t.Of == OfAccuracy {
@@ -271,8 +273,7 @@ func Harder(a, b Target) int {
 	return cmp.Or(cmp.Compare(accuracy(a), accuracy(b)), strings.Compare(a.Of, b.Of), cmp.Compare(a.Better, b.Better), value)
 }
 
-// ByGoal orders missable measures: the program's own target, then others as Harder
-// does.
+// ByGoal orders missable measures: the program's target first, then as Harder does.
 func ByGoal(a, b Measure) int {
 	x, known := TargetOf(a.Name)
 	y, also := TargetOf(b.Name)
@@ -287,7 +288,7 @@ func ByGoal(a, b Measure) int {
 	return 0
 }
 
-// Targets are the targets whose times are among values, as Harder orders them.
+// Targets returns the targets whose times are among values, ordered by Harder.
 func Targets(values map[string]float64) []Target {
 	var list []Target
 	for name := range values {
@@ -299,11 +300,12 @@ func Targets(values map[string]float64) []Target {
 	return list
 }
 
-// Goal is what a missable measure is the time to, in a word: "0.75", "loss_2", or
-// "target" for the program's own.
+// Goal returns the goal of a missable measure as a name: "0.75", "loss_2", or "target"
+// for the program's goal.
 func (m Measure) Goal() string { return strings.TrimPrefix(m.Name, toPrefix) }
 
-// GoalText is it for people: "accuracy 0.75", "loss 2", "the program's target".
+// GoalText returns the goal as text: "accuracy 0.75", "loss 2", "the program's
+// target".
 func (m Measure) GoalText() string {
 	if t, ok := TargetOf(m.Name); ok {
 		return t.Text()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A target is written one way as a measure's name, as text and as JSON, and read back
-// from each.
+// A target has one form each as a measure's name, as text and as JSON, and each can be
+// read back.
 func TestTarget(t *testing.T) {
 	for want, target := range map[string]Target{
 		"to_0.75": Accuracy(0.75), "to_0.759": Accuracy(0.759), "to_0.0000001": Accuracy(1e-7), "to_1": Accuracy(1),
@@ -43,7 +43,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// What is read from a study, and what is refused there.
+// What a study may contain, and what is rejected.
 func TestReadTarget(t *testing.T) {
 	for _, c := range []struct {
 		in   any
@@ -66,8 +66,8 @@ func TestReadTarget(t *testing.T) {
 	}
 }
 
-// Of targets of one thing the hardest comes last, whichever way that is; accuracies
-// come behind others.
+// Among targets for one figure the hardest comes last, in either direction; accuracies
+// come after other figures.
 func TestHarder(t *testing.T) {
 	list := []Target{Accuracy(0.9), {OfLoss, 2, Lower}, Accuracy(0.5), {OfLoss, 3, Lower}, {"bleu", 25, Higher}, {"bleu", 30, Higher}}
 	slices.SortFunc(list, Harder)

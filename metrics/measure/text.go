@@ -6,7 +6,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Text writes a value of the measure for people, as its Show says.
+// Text formats a value of the measure according to its Show.
 func (m Measure) Text(v float64) string {
 	switch m.Show {
 	case Seconds:

@@ -1,13 +1,13 @@
 package measure
 
-// The measures of a training, by which laws, advice and costs ask for them.
+// The measures of training, used by laws, advice and costs.
 const (
-	Throughput    = "throughput"     // over all ranks, after warm-up, in the long run
-	EndToEnd      = "end_to_end"     // over the whole training time, warm-up and evaluations included
+	Throughput    = "throughput"     // long-run rate over all ranks, after warm-up
+	EndToEnd      = "end_to_end"     // over the whole training time, with warm-up and evaluations
 	TrainSeconds  = "train_seconds"  // from the start of the training clock to the last step or evaluation
-	InitSeconds   = "init_seconds"   // from the start of the slowest rank to the training clock's
-	RunSeconds    = "run_seconds"    // from the start of a program of the user's to its end, of the slowest rank
-	StepP50       = "step_p50"       // quantiles of the slowest rank's step time in the steady state
+	InitSeconds   = "init_seconds"   // from the start of the slowest rank to the start of the training clock
+	RunSeconds    = "run_seconds"    // of a user's program: from start to end of the slowest rank
+	StepP50       = "step_p50"       // quantiles of the slowest rank's step time in steady state
 	StepP95       = "step_p95"       //
 	StepP99       = "step_p99"       //
 	Skew          = "skew"           // share of the step time that the average rank waits for the slowest
@@ -17,27 +17,28 @@ const (
 	FinalAccuracy = "final_accuracy" // of the last evaluation
 	NoiseScale    = "noise_scale"    // gradient noise scale of the last epoch that has one
 
-	// ToTarget is the time to the target that the program itself trains to and
-	// judges, which may be a loss, several figures at once, or in no log: MLPerf's
-	// time to train. A target of the study's, an accuracy, is To's.
+	// ToTarget is the time to the target that the program itself sets and judges
+	// (MLPerf's time to train). It may be a loss or several figures at once, and may
+	// not appear in the log. A study's targets have the measures of Target.Time
+	// instead.
 	ToTarget = "to_target"
 )
 
-// Of language models. They are not declared: each is what a program reports, as any
-// figure of a user's own name, or what package summary makes of TokensPerSample.
+// Figures of language models. They are not declared: the program reports them like any
+// user figure, or package summary derives them from TokensPerSample.
 const (
 	TokensPerSecond = "tokens_per_second"         // over all devices
-	TokensPerGPU    = "tokens_per_second_per_gpu" // of a device, whatever kind it is
-	TokensPerSample = "tokens_per_sample"         // where a sample is a sequence
-	ReportedMFU     = "reported_mfu"              // as a log states it, by its own count and peak
-	ReportedFLOPS   = "reported_flops_per_gpu"    // model FLOP/s of a device, by its own count
+	TokensPerGPU    = "tokens_per_second_per_gpu" // per device of any kind
+	TokensPerSample = "tokens_per_sample"         // if a sample is a sequence
+	ReportedMFU     = "reported_mfu"              // as stated by a log, by its own count and peak
+	ReportedFLOPS   = "reported_flops_per_gpu"    // model FLOP/s per device, by the program's count
 )
 
-// WhyResumed is why a run that goes on from a checkpoint has no time of the whole
-// training: what the attempts before spent on it, and on what was lost, is not in it.
+// WhyResumed explains why a run resumed from a checkpoint has no total training time:
+// earlier attempts spent time that is not in it.
 const WhyResumed = "the run went on from a checkpoint of an earlier attempt, whose time is not in it"
 
-// throughput is a training's and a preprocessing's.
+// throughput is shared by training and preprocessing.
 var throughput = Measure{Name: Throughput, Title: "throughput", Unit: "samples/s", Better: Higher, Scales: true}
 
 var train = Kind{
@@ -65,8 +66,8 @@ var training = []Measure{
 	{Name: NoiseScale, Title: "gradient noise scale", Unit: "samples"},
 }
 
-// Recorded are the measures of a training that come only from what its ranks
-// record, and not from a figure of that name.
+// Recorded returns the training measures that come only from what ranks record, never
+// from a figure of the same name.
 func Recorded() []string {
 	return []string{InitSeconds, StepP50, StepP95, StepP99, Skew, DataWait, Compute, Communication, FinalAccuracy, NoiseScale}
 }

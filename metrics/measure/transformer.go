@@ -8,26 +8,25 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Transformer is what an MFU is made of beside a rate: the model that is trained, and the
-// device that it is trained on.
+// A Transformer holds the model and the device, from which an MFU follows given a rate.
 type Transformer struct {
 	Architecture
 	Device string `toml:"device"` // as its driver names it
 	Dtype  string `toml:"dtype"`  // of the matrix multiplications
-	// PeakTFLOPS is the device's peak without sparsity, in TFLOP/s, where it is not
-	// known by its name; 0: it is.
+	// PeakTFLOPS is the device's peak without sparsity, in TFLOP/s; 0 means the known
+	// peak of Device.
 	PeakTFLOPS float64 `toml:"peak_tflops"`
-	// Recompute is what the program computes again, one of Recomputations; "": not known.
+	// Recompute names what the program recomputes, one of Recomputations; "" if unknown.
 	Recompute string `toml:"recompute"`
 }
 
-// longest is more than any model file takes, in bytes.
+// longest is the largest accepted model file, in bytes.
 const longest = 64 << 10
 
-// ReadTransformer reads a model's TOML file.
+// ReadTransformer reads a model from TOML.
 func ReadTransformer(text string) (Transformer, error) {
 	var m Transformer
-	if len(text) > longest || strings.Contains(text, "[") { // nothing in it is nested
+	if len(text) > longest || strings.Contains(text, "[") { // a model has no tables or arrays
 		return m, fmt.Errorf("not a model: want lines such as layers = 32, of %s", strings.Join(keys(), ", "))
 	}
 	md, err := toml.Decode(text, &m)
@@ -47,16 +46,16 @@ func ReadTransformer(text string) (Transformer, error) {
 	return m, err
 }
 
-// keys are those of a model's file.
+// keys returns the valid keys of a model file.
 func keys() []string {
 	return []string{"layers", "hidden", "heads", "kv_heads", "head_size", "ffn", "vocabulary", "sequence", "gated", "tied", "biases", "positions",
 		"experts", "active_experts", "shared_ffn", "window", "global_every", "device", "dtype", "peak_tflops", "recompute"}
 }
 
-// dtypes are those whose peaks differ.
+// dtypes lists the types with different peaks.
 var dtypes = []string{"fp32", "tf32", "fp16", "bf16", "fp8", "nvfp4"}
 
-// Peak is the device's, in FLOP/s.
+// Peak returns the device's peak in FLOP/s.
 func (m Transformer) Peak() (float64, error) {
 	switch {
 	case m.Device == "":

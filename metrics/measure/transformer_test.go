@@ -49,7 +49,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// The keys that errors list are those that there are.
+// Errors list exactly the valid keys.
 func TestKeys(t *testing.T) {
 	var tags []string
 	for _, of := range []reflect.Type{reflect.TypeFor[Architecture](), reflect.TypeFor[Transformer]()} {

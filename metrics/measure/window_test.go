@@ -48,9 +48,9 @@ func TestWindowsAsMaxTextCountsThem(t *testing.T) {
 	}
 }
 
-// A window as long as the sequence, or longer, is none; the last layers of a model whose
-// layers are no multiple look at windows: of 26 with every sixth global, 22 do. By hand:
-// 12 · 1024 · (4·8192 + 22·512) = 541065216.
+// A window of at least the sequence length has no effect. If the number of layers is
+// not a multiple of GlobalEvery, the last layers use windows: 22 of 26 layers with
+// every sixth global. By hand: 12 · 1024 · (4·8192 + 22·512) = 541065216.
 func TestWindowsAtTheEdges(t *testing.T) {
 	a := Architecture{Layers: 26, Hidden: 1024, Heads: 8, FFN: 4096, Vocabulary: 256, Sequence: 8192}
 	whole, half := a.square(), a.causal()
