@@ -9,11 +9,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// leastFolded is how many runs share a row at least.
+// leastFolded is the smallest number of runs that share a row.
 const leastFolded = 3
 
-// Folded is Status for people: runs of a point that are alike share a row, unless they
-// are running or fewer than three. A cell in which they differ is empty.
+// Folded is Status for people: similar runs of a point share a row, unless they are
+// running or fewer than three. A cell in which they differ is empty.
 func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	rows := rowsOf(states, planned)
 	keys := varying(rows)
@@ -37,7 +37,7 @@ func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	return folded
 }
 
-// alike reports whether two rows say the same of runs of one point.
+// alike reports whether two rows show the same state of runs of one point.
 func (r row) alike(other row) bool {
 	if r.id() != other.id() || (r.state == nil) != (other.state == nil) {
 		return false
@@ -49,7 +49,7 @@ func (r row) alike(other row) bool {
 	return a.Status == b.Status && a.Detail == b.Detail && a.Status != metrics.Running && a.Err == nil && b.Err == nil && reasonOf(a) == reasonOf(b)
 }
 
-// reasonOf is why the scheduler has a run wait; "" where it does not.
+// reasonOf returns why a run waits in the scheduler; "" if it does not wait.
 func reasonOf(s *launcher.State) string {
 	if s.Job == nil {
 		return ""
@@ -57,8 +57,8 @@ func reasonOf(s *launcher.State) string {
 	return s.Job.Reason
 }
 
-// common is the row that stands for several: their cells where these are equal, and
-// the point in place of the runs' names.
+// common returns one row for several: cells that are equal in all, and the point in
+// the column of run names.
 func common(rows [][]any, point string) []any {
 	cells := slices.Clone(rows[0])
 	if len(rows) == 1 {

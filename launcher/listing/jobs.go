@@ -5,7 +5,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Cancelled is what became of runs that were to be cancelled.
+// Cancelled lists the outcome of cancelling each run.
 func Cancelled(endings []launcher.Ending) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "status"}, {Key: "job"}, {Key: "asked", Data: true}, {Key: "what", Head: "what was done"}}}
 	for _, e := range endings {
@@ -18,7 +18,7 @@ func Cancelled(endings []launcher.Ending) *table.Table {
 	return t
 }
 
-// Submitted is what was handed to the scheduler.
+// Submitted lists the attempts submitted to the scheduler.
 func Submitted(attempts []*launcher.Attempt) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "workers"}, {Key: "nodes", Optional: true}, {Key: "partition", Optional: true}, {Key: "job"}, {Key: "script", Data: true}}}
 	for _, a := range attempts {

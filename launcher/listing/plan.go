@@ -10,22 +10,22 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Existing says what of a plan exists already, by point.
+// Existing counts by point which runs of a plan exist already.
 type Existing struct {
 	Good map[string]int      // repeats with a result
 	Left map[string]int      // runs to be made
-	Why  map[string][]string // why the others have no result
+	Why  map[string][]string // why the other repeats have no result
 }
 
-// Plan returns a study's plan as a table, a row for each point. It hides columns from people
-// that would be empty.
+// Plan returns a study's plan as a table, one row per point. Columns without any value
+// are hidden from people.
 func Plan(st *study.Study, plan *study.Plan, in Existing) *table.Table {
 	none := func(has func(study.Point) bool) bool {
 		return !slices.ContainsFunc(plan.Points, func(p study.Planned) bool { return has(p.Point) })
 	}
 	untold := func(path string) bool { return none(func(p study.Point) bool { return p.Reaches(path) }) }
 	batchless := none(func(p study.Point) bool { return p.ToldBatch() })
-	swept := slices.DeleteFunc(st.Swept(), func(path string) bool { // others have columns
+	swept := slices.DeleteFunc(st.Swept(), func(path string) bool { // the other keys have columns already
 		return slices.Contains([]string{"framework", "variant", "workload.model", "workers", "workload.batch", "resources.time"}, path)
 	})
 	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "framework"},
@@ -70,8 +70,8 @@ func modelOf(st *study.Study, p study.Point) string {
 	return p.Workload.Serve.Model
 }
 
-// heard returns a value that the program of a point gets from a key of the study; nil if
-// it gets none, as a command that trains with its own.
+// heard returns the value of a study key if the point's program receives it, else nil.
+// A command that uses its own value, for example, does not.
 func heard[T comparable](p study.Point, path string, value T) any {
 	if !p.Reaches(path) {
 		return nil
@@ -79,7 +79,7 @@ func heard[T comparable](p study.Point, path string, value T) any {
 	return table.NonZero(value)
 }
 
-// batch returns a size of a point's batch; nil if its program gets none.
+// batch returns samples; nil if the point's program does not receive its batch size.
 func batch(p study.Point, samples int) any {
 	if !p.ToldBatch() {
 		return nil

@@ -11,9 +11,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Progress is how many runs are in each state, and how long the rest takes, in one
-// sentence: "24 runs: 12 done, 2 running, 10 planned; about 18m left, 2 at a time". Of
-// a run with several attempts the last one counts. now is in seconds since the epoch.
+// Progress returns one sentence with the number of runs in each state and the time
+// left: "24 runs: 12 done, 2 running, 10 planned; about 18m left, 2 at a time". If a
+// run has several attempts, the last one counts. now is in seconds since the epoch.
 func Progress(states []launcher.State, planned []launcher.Unbegun, now float64) string {
 	last := lastAttempts(states)
 	by := map[metrics.Status]int{metrics.Planned: len(planned)}
@@ -33,7 +33,7 @@ func Progress(states []launcher.State, planned []launcher.Unbegun, now float64) 
 	return text
 }
 
-// lastAttempts are the last attempts of the runs, in the order given.
+// lastAttempts returns the last attempt of each run, in the order given.
 func lastAttempts(states []launcher.State) []launcher.State {
 	type run struct {
 		pointID
@@ -47,9 +47,9 @@ func lastAttempts(states []launcher.State) []launcher.State {
 	return slices.DeleteFunc(slices.Clone(states), func(s launcher.State) bool { return s.Number < last[of(s)] })
 }
 
-// Left is about how long the runs that have not ended take, from those of the same
-// point that are done, else from all that are done, and how many run at a time now.
-// It is "" where nothing is left, or nothing is done yet.
+// Left estimates how long the remaining runs take, from finished runs of the same
+// point or else from all finished runs, and says how many run at a time. It returns ""
+// if no run is left or none has finished.
 func Left(states []launcher.State, planned []launcher.Unbegun, now float64) string {
 	took := durationsOf(states)
 	all := took[pointID{}]
@@ -94,8 +94,8 @@ func Left(states []launcher.State, planned []launcher.Unbegun, now float64) stri
 	return fmt.Sprintf("about %s left, %d at a time", number.ShortSeconds(max(longest, total/float64(running))), running)
 }
 
-// durationsOf are the seconds that done runs took, by point, and of all under the
-// empty one.
+// durationsOf returns the durations of finished runs in seconds, by point; the empty
+// point holds all of them.
 func durationsOf(states []launcher.State) map[pointID][]float64 {
 	took := map[pointID][]float64{}
 	for _, s := range states {

@@ -1,6 +1,5 @@
-// Package listing has what commands say of plans, attempts, jobs and checks as
-// tables. What is said of results is in metrics/report/tables; how a table is laid
-// out, in metrics/table.
+// Package listing shows plans, attempts, jobs and checks as tables. Tables of results
+// are in metrics/report/tables; package metrics/table formats both.
 package listing
 
 import (
@@ -16,9 +15,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Status is how far runs are: a row an attempt, and one for each planned run
-// without. What a study varies has a column a key, and the rows are in the order of
-// its values, as numbers where they are numbers: then by workers, repeat, attempt.
+// Status shows the progress of runs: one row per attempt, and one per planned run
+// without an attempt. Each key that a study varies has a column. Rows are sorted by
+// these keys, numerically if they are numbers, then by workers, repeat and attempt.
 func Status(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	rows := rowsOf(states, planned)
 	keys := varying(rows)
@@ -26,14 +25,14 @@ func Status(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	return status(rows, keys)
 }
 
-// Watched is Status in the order in which the runs are given.
+// Watched is like Status, but keeps the order of the runs.
 func Watched(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	rows := rowsOf(states, planned)
 	return status(rows, varying(rows))
 }
 
-// rateUnit is the unit of the rows' throughputs: samples/s, unless all points say what a
-// sample is.
+// rateUnit returns the unit of the throughputs: samples/s, unless all points say what
+// a sample is.
 func rateUnit(rows []row) string {
 	said := ""
 	for i, r := range rows {
@@ -46,7 +45,7 @@ func rateUnit(rows []row) string {
 	return measure.RateUnit(said)
 }
 
-// status has a column for each of the keys.
+// status returns the table, with a column for each key.
 func status(rows []row, keys []string) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "run"}}}
 	t.Columns = append(t.Columns, columns(keys)...)
@@ -54,7 +53,7 @@ func status(rows []row, keys []string) *table.Table {
 		table.Column{Key: "slurm_state", Head: "Slurm", Optional: true}, table.Column{Key: "reason", Optional: true},
 		table.Column{Key: "epoch", Optional: true}, table.Column{Key: "step", Optional: true},
 		table.Column{Key: "recent_throughput", Head: "recent throughput", Unit: rateUnit(rows), Optional: true}, table.Column{Key: "accuracy", Show: number.Percent, Optional: true}, table.Column{Key: "detail"},
-		table.Column{Key: "framework", Data: true}) // people read it in the run's name
+		table.Column{Key: "framework", Data: true}) // people see it in the run's name
 	for _, r := range rows {
 		if r.state == nil {
 			t.Add(slices.Concat([]any{r.planned.First.ID()}, values(keys, r.point),
@@ -65,19 +64,19 @@ func status(rows []row, keys []string) *table.Table {
 		var job, word, reason, epoch, step, rate, accuracy any
 		if j := s.Job; j != nil {
 			job, word, reason = j.ID, table.NonZero(j.State), table.NonZero(j.Reason)
-			if s.Status == metrics.Cancelled { // Slurm keeps what the job last waited for
+			if s.Status == metrics.Cancelled { // Slurm keeps the last reason for waiting
 				reason = nil
 			}
 		}
 		detail := s.Detail
 		if detail == reason {
-			detail = "" // said once
+			detail = "" // avoid showing it twice
 		}
 		if traces := s.Traces; traces.Begun {
 			if !s.Status.Terminal() {
 				detail = cmp.Or(detail, traces.Phase)
 			}
-			untold := s.Status.Terminal() || s.Point.Command.Run != nil // yet, by what is read from a program's log
+			untold := s.Status.Terminal() || s.Point.Command.Run != nil // not yet known, because it comes from a program's log
 			if s.Point.Workload.Trains() && (traces.Epoch > 0 || traces.Step > 0 || !untold) {
 				epoch, step = traces.Epoch, traces.Step
 			}
@@ -94,11 +93,11 @@ func status(rows []row, keys []string) *table.Table {
 	return t
 }
 
-// row is an attempt, or a planned run without.
+// A row is an attempt, or a planned run without an attempt.
 type row struct {
 	point   study.Point
 	attempt int             // 0: none
-	state   *launcher.State // nil: not begun
+	state   *launcher.State // nil: not started
 	planned launcher.Unbegun
 }
 
@@ -113,7 +112,7 @@ func rowsOf(states []launcher.State, planned []launcher.Unbegun) []row {
 	return rows
 }
 
-// varying are the keys that vary within a study.
+// varying returns the keys that vary within a study.
 func varying(rows []row) []string {
 	of := map[string][]map[string]any{} // by study
 	for id, p := range parametersOf(rows) {
@@ -126,7 +125,8 @@ type pointID struct{ study, id string }
 
 func (r row) id() pointID { return pointID{r.point.Study, r.point.ID} }
 
-// parametersOf are those of each point, but of none that cannot be read.
+// parametersOf returns the parameters of each point; points that cannot be read are
+// left out.
 func parametersOf(rows []row) map[pointID]map[string]any {
 	of := map[pointID]map[string]any{}
 	for _, r := range rows {
@@ -137,7 +137,7 @@ func parametersOf(rows []row) map[pointID]map[string]any {
 	return of
 }
 
-// order sorts the rows as people count.
+// order sorts the rows, comparing numbers as numbers.
 func order(rows []row, keys []string) {
 	of := parametersOf(rows)
 	slices.SortStableFunc(rows, func(a, b row) int {
@@ -152,7 +152,7 @@ func order(rows []row, keys []string) {
 	})
 }
 
-// columns are those of parameters.
+// columns returns the columns of the parameters.
 func columns(keys []string) []table.Column {
 	heads := scaling.Short(keys)
 	list := make([]table.Column, len(keys))
@@ -162,7 +162,7 @@ func columns(keys []string) []table.Column {
 	return list
 }
 
-// values are a point's, of parameters.
+// values returns a point's parameters.
 func values(keys []string, p study.Point) []any {
 	list := make([]any, len(keys))
 	if len(keys) > 0 && p.Framework != "" {

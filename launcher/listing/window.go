@@ -19,15 +19,15 @@ type Window struct {
 	escape    string // the bytes of an unfinished key
 }
 
-// Page returns the part of the table that fits into so many columns and lines, with the
-// head of the table, a trouble (nil for none) and a line about all runs.
+// Page returns the part of the table that fits into the given columns and lines, with
+// the table's header, an error (nil if none) and a summary line.
 func (v *Window) Page(width, height int, states []launcher.State, planned []launcher.Unbegun, trouble error, next time.Duration) []string {
 	var text bytes.Buffer
 	if err := Watched(states, planned).Write(&text, table.FormatTable, table.Screen{Width: width}); err != nil {
 		return []string{err.Error()}
 	}
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
-	frame := 3 // the head, which lines are shown, and the foot
+	frame := 3 // header, range shown, footer
 	if trouble != nil {
 		frame++
 	}
@@ -47,7 +47,8 @@ func (v *Window) Page(width, height int, states []launcher.State, planned []laun
 	return lines
 }
 
-// cut returns the lines that are shown, as far right as the window is, and says which.
+// cut returns the visible lines, shifted to the window's left column, and a line that
+// says which part of the table they are.
 func (v *Window) cut(head, body []string, width, room int) []string {
 	v.top = max(0, min(v.top, len(body)-room))
 	lines := slices.Concat(head, body[v.top:min(v.top+room, len(body))])
@@ -66,7 +67,8 @@ func (v *Window) cut(head, body []string, width, room int) []string {
 	return lines
 }
 
-// foot counts the runs by status, and says how long they take and when Slurm is asked.
+// foot counts the runs by status and says how long they take and when Slurm is queried
+// next.
 func foot(states []launcher.State, planned []launcher.Unbegun, next time.Duration) string {
 	by := map[metrics.Status]int{metrics.Planned: len(planned)}
 	for _, state := range states {
@@ -84,8 +86,8 @@ func foot(states []launcher.State, planned []launcher.Unbegun, next time.Duratio
 	return strings.Join(append(counts, fmt.Sprintf("next Slurm query in %s", next.Round(time.Second)), "q quits"), " · ")
 }
 
-// Move moves the window by a byte of a key, and reports whether it belongs to such a key.
-// An arrow key is three bytes.
+// Move handles one byte of input and reports whether it belongs to a key that moves
+// the window. An arrow key is three bytes.
 func (v *Window) Move(key byte) bool {
 	const page = 10
 	sequence := v.escape + string(key)

@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// amounts are the medians of the times and costs of the runs for the work. A run
-// that misses the target takes infinitely long.
+// amounts sets the row's median times and costs of the work. A run that misses the
+// target takes infinitely long.
 func (r *Row) amounts(c Configuration, o Options) error {
 	times, costs := c.sample(), c.sample()
 	without := map[string]int{}
@@ -31,7 +31,7 @@ func (r *Row) amounts(c Configuration, o Options) error {
 				why = "has no " + o.Measure.Title
 			}
 		}
-		if why != "" && o.Work.Million { // runs lack it because of what it would be
+		if why != "" && o.Work.Million { // runs lack it because its value would be bad
 			times.lacking++
 			costs.lacking++
 			continue
@@ -98,8 +98,8 @@ func (r *Row) amounts(c Configuration, o Options) error {
 	return nil
 }
 
-// value is what the runs have of the measure, and what a unit of currency buys of
-// it. Runs that lack it are in time and cost and not in it, which is said.
+// value sets the row's value of the measure, and how much of it a unit of currency
+// buys. Runs without a value still count in time and cost; the row says so.
 func (r *Row) value(c Configuration, o Options) error {
 	if o.Measure.Name == "" {
 		return nil
@@ -114,13 +114,13 @@ func (r *Row) value(c Configuration, o Options) error {
 	if r.Value == nil {
 		r.WhyNoValue = o.Measure.Title + ": " + s.Why
 	}
-	if n := len(c.Runs); s.Runs < n && !o.Work.Million { // of those there is no cost either, which says it
+	if n := len(c.Runs); s.Runs < n && !o.Work.Million { // such runs have no cost either, and the cost's reason says so
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %d of %s without %s, counted only in time and cost", o.Name(*r), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
 	}
 	merits := c.sample()
 	merits.lacking, merits.better = s.Lacking(), s.Better
 	for _, run := range c.Runs {
-		if v, has := run.Values[o.Measure.Name]; has && slices.Contains(s.Values, v) { // as the summary has left it out
+		if v, has := run.Values[o.Measure.Name]; has && slices.Contains(s.Values, v) { // the summary may have excluded the run
 			merits.add(&run, v)
 		}
 	}
@@ -136,7 +136,7 @@ func (r *Row) value(c Configuration, o Options) error {
 	for _, run := range c.Runs {
 		v, has := run.Values[o.Measure.Name]
 		switch {
-		case !has || !slices.Contains(s.Values, v): // as the summary has left it out
+		case !has || !slices.Contains(s.Values, v): // the summary may have excluded the run
 			continue
 		case run.Rate == nil || !(run.Rate.PerHour() > 0):
 			return nil
@@ -150,7 +150,7 @@ func (r *Row) value(c Configuration, o Options) error {
 	return err
 }
 
-// reached is when the run reached a target, +Inf when it did not.
+// reached returns when the run reached a target in seconds, or +Inf if it did not.
 func (run *PricedRun) reached(target measure.Target) (seconds float64, why string) {
 	if seconds, had := run.Targets[target]; had {
 		return seconds, ""
@@ -158,8 +158,8 @@ func (run *PricedRun) reached(target measure.Target) (seconds float64, why strin
 	return 0, "had no target " + target.String()
 }
 
-// clock is the summary of the time that the work takes, as far as the runs' own figures
-// have it.
+// clock returns the summary of the measure that times the work; nil if the runs lack
+// it or no measure times the work.
 func (w Work) clock(c Configuration) *scaling.Summary {
 	name := measure.TrainSeconds
 	switch {
@@ -176,15 +176,15 @@ func (w Work) clock(c Configuration) *scaling.Summary {
 	return nil
 }
 
-// sample is amounts of runs, those that are infinite ranking last.
+// A sample holds amounts of runs; infinite ones rank last.
 type sample struct {
 	values []float64
 	byNode bool
-	nodes  [][]string // of each; nil where nothing depends on them
-	// lacking counts further runs, which have no amount because of what it would be: as
+	nodes  [][]string // nodes of each run; nil if results do not depend on nodes
+	// lacking counts further runs without an amount because it would be bad, such as
 	// those that found no rate within a limit.
 	lacking int
-	better  measure.Direction // of the amounts, where there are such runs
+	better  measure.Direction // direction of the amounts, if lacking > 0
 	made    []*scaling.Observation
 }
 
@@ -201,7 +201,8 @@ func (s *sample) add(run *PricedRun, value float64) {
 	}
 }
 
-// like is the sample as a ratio takes it: the runs are those of the summary.
+// like returns the sample in the form that ratios need; its runs come from the
+// summary.
 func (s *sample) like(of *scaling.Summary, confidence float64) (scaling.Sample, error) {
 	return of.Like(s.values, s.made, s.lacking, s.better, s.byNode, confidence)
 }
@@ -213,14 +214,14 @@ func (s *sample) reached(confidence float64) (scaling.Reach, error) {
 	return scaling.ReachedOn(s.values, s.nodes, confidence)
 }
 
-// median is nil for no amounts, and where too many are infinite.
+// median returns nil without amounts, or if too many are infinite.
 func (s *sample) median(confidence float64) (*scaling.Estimate, error) {
 	r, err := s.reached(confidence)
 	return r.Median, err
 }
 
-// gain is how many times better one sample of the measure is than the baseline's;
-// nil where that means nothing.
+// gain returns how many times better one sample of the measure is than the baseline's;
+// nil if the ratio has no meaning.
 func (o Options) gain(of, base scaling.Sample, same bool) *scaling.Estimate {
 	if of.Median == nil || base.Median == nil || !(of.Median.Value > 0 && base.Median.Value > 0) {
 		return nil
@@ -234,7 +235,7 @@ func (o Options) gain(of, base scaling.Sample, same bool) *scaling.Estimate {
 	return nil
 }
 
-// ratio is one configuration's over the baseline's.
+// ratio returns a configuration's median over the baseline's.
 func ratio(of, base scaling.Sample, same bool, confidence float64) *scaling.Estimate {
 	if same && of.Median != nil && base.Median != nil && base.Median.Value != 0 {
 		return &scaling.Estimate{Value: 1, Runs: of.Median.Runs, Why: AtBaseline}

@@ -1,9 +1,9 @@
-// Package cost turns what runs held, and for how long, into money or a
+// Package cost converts the resources and time of runs to money or to a computing
 // centre's allocation units, and compares configurations by time and cost.
 //
-// It is pure: prices come from the caller, who has them from a site file, and
-// nothing is rounded, since a ratio of rounded prices is wrong in its first
-// digit. What cannot be priced has no cost and a reason; it never costs 0.
+// It has no side effects: callers pass the prices of a site file. It rounds nothing,
+// because ratios of rounded prices can be wrong in the first digit. A run that cannot
+// be priced has no cost and a reason; its cost is never 0.
 package cost
 
 import (
@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// What a price is for an hour of.
+// The resources that a price can be for, per hour.
 const (
 	PerNode    = "node"
 	PerGPU     = "gpu"
@@ -27,7 +27,7 @@ const (
 // pers are the valid values of Price.Per.
 var pers = []string{PerNode, PerGPU, PerVCPU, PerBilling}
 
-// Markets that a price may hold in.
+// The markets that a price can apply to.
 const (
 	OnDemand = "on-demand"
 	Spot     = "spot"
@@ -36,50 +36,50 @@ const (
 // Markets are the valid values of Price.Market.
 var Markets = []string{OnDemand, Spot}
 
-// Price is what an hour of one resource costs, where and when it does.
+// A Price is the cost of one resource per hour, and the conditions under which it
+// applies.
 type Price struct {
 	Per      string  // one of Pers
 	Hour     float64 // in Currency, 0 or more
 	Currency string  // ISO 4217 or a unit of account: "EUR", "core-h"
 	Market   string  // one of Markets; "" is OnDemand
 
-	// Where are labels that a use must have for the price to hold, by name:
-	// string, bool, int64 or float64. Numbers are equal by value. Of several
-	// prices for the same resource the one with most labels holds.
+	// Where holds the labels that a use must have for the price to apply, by name:
+	// string, bool, int64 or float64. Numbers are equal by value. If several prices
+	// for a resource apply, the one with the most labels wins.
 	Where map[string]any
 
-	// Granularity is the length of time, in seconds, that use is billed in
-	// whole multiples of, and Minimum the least that is billed; 0: to the
-	// instant, and none.
+	// Granularity is the billing unit in seconds (use is rounded up to a multiple of
+	// it) and Minimum the shortest time billed; 0 means no rounding and no minimum.
 	Granularity, Minimum float64
 
 	Weights *Weights // with PerBilling: how a use becomes billing units
 
-	AsOf   string // date of the price, 2006-01-02; "" when not said
-	Source string // where it stands
+	AsOf   string // date of the price, 2006-01-02; "" if unknown
+	Source string // where the price was published
 }
 
-// Use is what a run holds while it runs. A nil count is not known, which is
-// not the same as 0.
+// A Use is the resources that a run holds while it runs. A nil count is unknown, which
+// differs from 0.
 type Use struct {
 	Nodes, GPUs, CPUs *int
 	MemoryBytes       *int64 // over all nodes
-	GPUType           string // as in --gres=gpu:TYPE; "" when not known
+	GPUType           string // as in --gres=gpu:TYPE; "" if unknown
 	Labels            map[string]any
 }
 
-// Table is prices of one currency and one market.
+// A Table holds the prices of one currency and one market.
 type Table struct {
 	Currency, Market string
 	prices           []Price
 	others           []Price // of other currencies and markets
 }
 
-// errNoPrice is wrapped by the errors of uses for which no price holds.
+// errNoPrice is wrapped by errors about uses to which no price applies.
 var errNoPrice = errors.New("no price")
 
-// NewTable chooses the prices in one currency and market. An empty currency is
-// the first price's of that market; an empty market is OnDemand.
+// NewTable selects the prices in one currency and market. An empty currency means that
+// of the market's first price; an empty market means OnDemand.
 func NewTable(prices []Price, currency, market string) (*Table, error) {
 	t := &Table{Currency: currency, Market: cmp.Or(market, OnDemand)}
 	currencies := map[string]bool{}
@@ -132,17 +132,17 @@ func (p *Price) check() error {
 	return nil
 }
 
-// Rate is what a use costs. For each resource (node, GPU, vCPU, billing unit)
-// the price with most matching labels holds, of equals the one with the latest
-// date; prices for different resources add up, as clouds bill them. Of a use
-// without GPUs no price per GPU holds. Where another currency or market has prices
-// for the same resources and for one more, there is no rate: a sum without that one
-// would be too low. Prices of wholly other resources, such as billing units, are
-// another way to pay.
+// Rate returns the hourly cost of a use. For each resource (node, GPU, vCPU, billing
+// unit) the price with the most matching labels applies; among equals, the latest.
+// Prices of different resources add up, as clouds bill them. Prices per GPU do not
+// apply to a use without GPUs. If another currency or market prices the same resources
+// and one more, Rate returns an error, because the sum without that resource would be
+// too low. Prices of entirely different resources, such as billing units, are an
+// alternative way to pay and no error.
 //
-// The error wraps ErrNoPrice where none holds. Another error says which count
-// is not known, which two prices contradict each other, or what is priced
-// elsewhere only.
+// The error wraps errNoPrice if no price applies. Other errors say which count is
+// unknown, which two prices contradict each other, or which resource is priced only
+// elsewhere.
 func (t *Table) Rate(u Use) (Rate, error) {
 	r := Rate{Currency: t.Currency}
 	var missing []string
@@ -173,10 +173,10 @@ func (t *Table) Rate(u Use) (Rate, error) {
 	return r, nil
 }
 
-// complete says which resource of a use has a price in another currency or on another
-// market only, where that has all that are in r besides.
+// complete returns an error if a resource of the use is priced only in another
+// currency or market that also prices everything in r.
 func (t *Table) complete(r Rate, missing []string, u Use) error {
-	elsewhere := map[[2]string]map[string]bool{} // by currency and market: what is priced
+	elsewhere := map[[2]string]map[string]bool{} // by currency and market: the resources priced
 	var lists [][2]string
 	for _, p := range t.others {
 		if n, err := p.units(u); !p.fits(u.Labels) || err == nil && n == 0 {
@@ -203,7 +203,7 @@ func (t *Table) complete(r Rate, missing []string, u Use) error {
 	return nil
 }
 
-// holds is the price for one resource; nil when there is none.
+// holds returns the price that applies to one resource; nil if none does.
 func (t *Table) holds(per string, u Use) (*Price, error) {
 	var best *Price
 	var equal bool
@@ -239,7 +239,7 @@ func (p *Price) fits(labels map[string]any) bool {
 	return true
 }
 
-// wanted says which labels would have made a price hold.
+// wanted says which labels a use would need for a price to apply.
 func (t *Table) wanted(u Use) string {
 	missing := map[string]bool{}
 	for _, p := range t.prices {
@@ -258,7 +258,7 @@ func (t *Table) wanted(u Use) string {
 	return "; prices depend on " + strings.Join(slices.Sorted(maps.Keys(missing)), ", ")
 }
 
-// units is how many of the price's resource u holds.
+// units returns how many units of the price's resource u holds.
 func (p *Price) units(u Use) (float64, error) {
 	count := func(n *int) (float64, error) {
 		if n == nil {
@@ -277,8 +277,8 @@ func (p *Price) units(u Use) (float64, error) {
 	return p.Weights.Units(u)
 }
 
-// Equal reports whether two labels are the same: numbers by value, whatever
-// their type, and a number given as text like the number.
+// Equal reports whether two labels match: numbers by value, whatever their type,
+// including numbers given as text.
 func Equal(a, b any) bool { return text(a) == text(b) }
 
 func text(v any) string {

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// joulesPerKWh is how many joules a kilowatt-hour has.
+// joulesPerKWh is the number of joules in a kilowatt-hour.
 const joulesPerKWh = 3.6e6
 
-// Energy is what a kilowatt-hour costs and how much CO₂ is emitted for it, where a site
-// says so; nil is not known, which is not 0. It is beside a run's cost and never in
-// it: the price of a node-hour holds the node's energy already.
+// Energy is a site's price and CO₂ emission per kilowatt-hour; nil means unknown,
+// which differs from 0. Energy is shown next to a run's cost and never added to it:
+// the price of a node-hour includes the node's energy.
 type Energy struct {
 	PerKWh   *float64 // in Currency
 	Currency string
-	Grams    *float64 // of CO₂ for a kWh
-	AsOf     string   // date of the two, 2006-01-02; "" when not said
+	Grams    *float64 // of CO₂ per kWh
+	AsOf     string   // date of both values, 2006-01-02; "" if unknown
 	Source   string
 }
 
-// Set reports whether anything is known.
+// Set reports whether any value is known.
 func (e Energy) Set() bool { return e.PerKWh != nil || e.Grams != nil }
 
-// Unknown says what to set for what is not known; "" where all is.
+// Unknown says which keys to set for unknown values; "" if all are known.
 func (e Energy) Unknown() string {
 	var words []string
 	if e.PerKWh == nil {
@@ -34,7 +34,8 @@ func (e Energy) Unknown() string {
 	return strings.Join(words, " and ")
 }
 
-// String is what is known: "0.3 EUR and 380 g of CO2 per kWh (as of 2026-01-01; the utility)".
+// String returns the known values: "0.3 EUR and 380 g of CO2 per kWh (as of
+// 2026-01-01; the utility)".
 func (e Energy) String() string {
 	var words, about []string
 	if e.PerKWh != nil {

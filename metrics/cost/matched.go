@@ -13,26 +13,26 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Matched is a configuration over as much of the baseline as the same money buys in an
-// hour: a GPU over the CPU replicas that cost as much.
+// A Matched compares a configuration with as much of the baseline as the same hourly
+// price buys: a GPU with the CPU replicas that cost as much.
 type Matched struct {
-	// Gain is how many times as much of Options.Bought a unit of currency buys, which at
-	// equal prices of an hour is the ratio of what they do in a second; nil: Why. Its
-	// interval is that of package scaling's ratios. Nothing is carried over from another
-	// number of workers: they share what does not grow with them.
+	// Gain compares how much of Options.Bought a unit of currency buys, as a ratio. At
+	// equal hourly prices this is the ratio of the rates; nil: see Why. Its interval
+	// comes from package scaling. Nothing is extrapolated from another worker count,
+	// because workers share resources that do not grow with their number.
 	Gain *scaling.Estimate
 	Why  string
 
-	Base        string // "triton platform=cpu, 4 replicas"; "" where there is no Gain
+	Base        string // "triton platform=cpu, 4 replicas"; "" if Gain is nil
 	BasePerHour float64
 }
 
-// MatchedWithin is how far the prices of an hour may differ, as a share of the row's own.
+// MatchedWithin is the largest allowed difference of the hourly prices, as a share of
+// the row's price.
 const MatchedWithin = 0.1
 
-// Matches reports whether configurations are compared at equal prices of an hour: what
-// they do is a rate that is better when it is higher, and the baseline leaves open how
-// many workers it is.
+// Matches reports whether configurations are compared at equal prices: they have a
+// rate for which higher is better, and the baseline does not fix the worker count.
 func (o Options) Matches() bool {
 	return o.Baseline != nil && o.Bought() != "" && o.Measure.Better == measure.Higher && !slices.ContainsFunc(o.Baseline, func(c scaling.Condition) bool {
 		last := c.Key[strings.LastIndex(c.Key, ".")+1:]
@@ -40,12 +40,12 @@ func (o Options) Matches() bool {
 	})
 }
 
-// match sets Matched of all rows, made of configurations in the same order.
+// match sets Matched of all rows; rows and list have the same order.
 func match(rows []Row, list []Configuration, o Options) error {
 	if !o.Matches() {
 		return nil
 	}
-	first := map[string]int{} // of each series: its place among series
+	first := map[string]int{} // index of each series in series
 	var series []map[string]any
 	for _, c := range list {
 		if _, seen := first[c.Series]; !seen {
@@ -74,7 +74,7 @@ func match(rows []Row, list []Configuration, o Options) error {
 	return nil
 }
 
-// matched is a row over those of its baseline.
+// matched compares a row with its baselines.
 func (r *Row) matched(bases []*Row, o Options) *Matched {
 	if r.Bought == nil || r.Rate == nil {
 		return &Matched{Why: "it has no price or no " + o.Measure.Title}
@@ -92,7 +92,8 @@ func (r *Row) matched(bases []*Row, o Options) *Matched {
 	if math.Abs(price-hour) <= MatchedWithin*hour {
 		return &Matched{Gain: ratio(r.boughts, base.boughts, r == base, o.Confidence), Base: o.Name(*base), BasePerHour: price}
 	}
-	// Which number would be as dear, if each costs what each of the nearest does.
+	// Estimate the worker count at the same price from the nearest baseline's price
+	// per worker.
 	each := price / float64(base.Workers)
 	n := max(1, math.Round(hour/each))
 	said := fmt.Sprintf("no measured number of %ss of %s costs about its %s %s an hour (%s cost %s)", o.worker(), base.Series,
@@ -103,7 +104,7 @@ func (r *Row) matched(bases []*Row, o Options) *Matched {
 	return &Matched{Why: fmt.Sprintf("%s, and none comes within %g %%; measure more %ss of both", said, 100*MatchedWithin, o.worker())}
 }
 
-// worker is what a service calls its workers.
+// worker returns the word for a service's workers.
 func (o Options) worker() string {
 	if o.Work.Million {
 		return "replica"
@@ -111,7 +112,7 @@ func (o Options) worker() string {
 	return "worker"
 }
 
-// Name is a row for people: "native platform=p2, 2 workers".
+// Name returns a row's name: "native platform=p2, 2 workers".
 func (o Options) Name(r Row) string {
 	return r.Series + ", " + number.Count(r.Workers, o.worker())
 }

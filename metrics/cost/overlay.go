@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// joules is the energy of the work in one run, +Inf where it misses the target.
+// joules returns the energy of the work in one run, +Inf if it misses the target.
 func (run *PricedRun) joules(w Work) (joules float64, why string) {
 	switch {
 	case w.Million:
@@ -29,7 +29,7 @@ func (run *PricedRun) joules(w Work) (joules float64, why string) {
 	return *run.Joules, ""
 }
 
-// joulesTo is known for the hardest target of a run.
+// joulesTo returns the energy to a target; it is known only for the run's hardest one.
 func (run *PricedRun) joulesTo(target measure.Target) (joules float64, why string) {
 	seconds, why := run.reached(target)
 	joules, known := run.Values[measure.JoulesToTarget]
@@ -46,8 +46,8 @@ func (run *PricedRun) joulesTo(target measure.Target) (joules float64, why strin
 	return joules, ""
 }
 
-// energy is the median over the runs. As with costs, one that lacks it leaves the
-// configuration without: that of the others would be of other runs than the time.
+// energy sets the median over the runs. As with costs, if one run lacks it the
+// configuration lacks it too: the others would not be the runs whose time is shown.
 func (r *Row) energy(c Configuration, o Options) error {
 	amounts := c.sample()
 	without := map[string]int{}
@@ -77,8 +77,8 @@ func (r *Row) energy(c Configuration, o Options) error {
 	return err
 }
 
-// PerKWh is an energy in joules at so much for a kilowatt-hour; nil where one of the
-// two is not known.
+// PerKWh multiplies an energy in joules by an amount per kilowatt-hour; nil if either
+// is unknown.
 func PerKWh(joules *scaling.Estimate, each *float64) *scaling.Estimate {
 	if joules == nil || each == nil {
 		return nil

@@ -65,7 +65,7 @@ func TestEnergy(t *testing.T) {
 		}
 	}
 	// The interval of six runs is from the least to the largest, and scales along; what
-	// the site does not say is no price of 0.
+	// the site does not say has no price, which differs from a price of 0.
 	price := 0.3
 	rows, err := Compare([]Configuration{energetic()}, Options{})
 	if err != nil {

@@ -8,19 +8,19 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Rate is what one use costs an hour, by the prices that hold for it.
+// A Rate is the hourly cost of one use, by the prices that apply to it.
 type Rate struct {
 	Currency string
 	Parts    []Part
 }
 
-// Part is one price and how many units of its resource are held.
+// A Part is one price and the number of units held of its resource.
 type Part struct {
 	Price Price
 	Units float64
 }
 
-// PerHour is the price of an hour, before granularity and minimum.
+// PerHour returns the hourly price, before granularity and minimum.
 func (r Rate) PerHour() float64 {
 	var sum float64
 	for _, p := range r.Parts {
@@ -29,7 +29,7 @@ func (r Rate) PerHour() float64 {
 	return sum
 }
 
-// Cost is the price of holding the use for so many seconds in one stretch.
+// Cost returns the price of holding the use for the given seconds without a break.
 func (r Rate) Cost(seconds float64) float64 {
 	var sum float64
 	for _, p := range r.Parts {
@@ -38,8 +38,8 @@ func (r Rate) Cost(seconds float64) float64 {
 	return sum
 }
 
-// Billed is for how many seconds a use of the given length is paid: whole
-// multiples of the granularity, the minimum at least.
+// Billed returns the seconds that are paid for a use of the given length: rounded up
+// to the granularity, and at least the minimum.
 func (p *Price) Billed(seconds float64) float64 {
 	if g := p.Granularity; g > 0 {
 		// 3600.0000000001 s, the sum of many floats, are one hour.
@@ -48,7 +48,7 @@ func (p *Price) Billed(seconds float64) float64 {
 	return max(seconds, p.Minimum)
 }
 
-// String says the basis: "2 × 3.2 EUR per node-hour, as of 2026-01-01".
+// String returns the basis of the rate: "2 × 3.2 EUR per node-hour, as of 2026-01-01".
 func (r Rate) String() string {
 	parts := make([]string, len(r.Parts))
 	for i, p := range r.Parts {
@@ -57,8 +57,8 @@ func (r Rate) String() string {
 	return strings.Join(parts, " + ")
 }
 
-// String is the price with all that bears on it, "3.2 EUR per node-hour (spot;
-// billed by 60 s, 3600 s at least; as of 2026-01-01; price list)".
+// String returns the price and its terms: "3.2 EUR per node-hour (spot; billed by 60
+// s, 3600 s at least; as of 2026-01-01; price list)".
 func (p *Price) String() string {
 	s := fmt.Sprintf("%s %s per %s-hour", number.Exact(p.Hour), p.Currency, p.Per)
 	var more []string

@@ -11,58 +11,58 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// This file sets configurations side by side by what they take and what
-// they cost: medians over runs with their intervals, both over a baseline's,
-// cost of an epoch and to each target accuracy, and which are worth having at
-// all (the Pareto front): by time and cost, or by any measure and cost.
+// This file compares configurations by time and cost: medians over runs with
+// intervals, ratios to a baseline, the cost of an epoch and of each target accuracy,
+// and which configurations are worth considering (the Pareto front of time and cost,
+// or of any measure and cost).
 //
-// Figures are made of unrounded ones, ratios of medians and never
-// means of ratios, without the drift of the machine, and a ratio's
-// interval is that of package scaling. A run that cannot be priced leaves its configuration
-// without a cost, with the reason: a cost of the others would be of other runs
-// than the time beside it.
+// All figures derive from unrounded ones. Ratios are ratios of medians, never means of
+// ratios, corrected for the drift of the machine; package scaling computes their
+// intervals. If one run cannot be priced, its configuration has no cost and a reason:
+// the cost of the others would not be of the runs whose time is shown.
 
-// PricedRun is one run's time and price.
+// A PricedRun is one run's time and price.
 type PricedRun struct {
 	ID        string
-	Seconds   float64 // that it took, on the clock that the caller chose
-	Rate      *Rate   // nil: it has no price, and WhyNoRate says why
+	Seconds   float64 // duration, on the clock that the caller chose
+	Rate      *Rate   // nil if the run has no price; see WhyNoRate
 	WhyNoRate string
-	// Joules is the energy that it took in those seconds; nil where WhyNoJoules says why.
+	// Joules is the energy used in those seconds; nil: see WhyNoJoules.
 	Joules      *float64
 	WhyNoJoules string
-	JoulesOf    string                     // what they are of, in a sentence; "" for what the run's samplers read
-	Epochs      int                        // finished; 0 when none was, or it is not known
-	Targets     map[measure.Target]float64 // seconds to each; +Inf: missed
+	JoulesOf    string                     // a sentence that says what Joules covers; "" for sampled energy
+	Epochs      int                        // epochs finished; 0 if none or unknown
+	Targets     map[measure.Target]float64 // seconds to each target; +Inf: missed
 	Values      map[string]float64         // as in scaling.Run
-	Hosts       []string                   // nodes that it ran on; nil: not known
-	// Made is when it was made, and in which repeat; nil: not known.
+	Hosts       []string                   // nodes used; nil if unknown
+	// Made is when the run was made, and in which repeat; nil if unknown.
 	Made *scaling.Observation
 }
 
-// Configuration is runs that are repeats of each other.
+// A Configuration is a set of runs that are repeats of each other.
 type Configuration struct {
 	Series     string
 	Workers    int
-	Parameters map[string]any // that the series differ by, for the baseline
+	Parameters map[string]any // parameters that distinguish the series, used to find the baseline
 	Runs       []PricedRun
-	// ByNode: runs of its series differ by their nodes, so that those that share one
-	// count as one in intervals; see scaling.Curve.
+	// ByNode is set if runs of the series differ by node, so that runs that share a
+	// node count as one in intervals; see scaling.Curve.
 	ByNode bool
-	// Measured are what the runs say of the measures that they have.
+	// Measured holds the summaries of the runs' measures.
 	Measured []*scaling.Summary
 }
 
-// Work is what time and cost are of.
+// Work is the unit that time and cost refer to.
 type Work struct {
-	Epoch  bool            // of one epoch, on the average of the run
-	Target *measure.Target // or until this is reached; nil and false: of the whole run
-	// Million is of a million answers of a service that goes on: by the price of an
-	// hour, without what a single use is billed in.
+	Epoch  bool            // one epoch, averaged over the run
+	Target *measure.Target // time until the target; nil with Epoch false: the whole run
+	// Million is set for a million answers of a service in continuous operation. It
+	// uses the hourly price without granularity and minimum.
 	Million bool
 }
 
-// String is the work for people: "a run", "an epoch", "accuracy 0.75", "a million answers".
+// String returns the work as text: "a run", "an epoch", "accuracy 0.75", "a million
+// answers".
 func (w Work) String() string {
 	switch {
 	case w.Target != nil:
@@ -75,20 +75,20 @@ func (w Work) String() string {
 	return "a run"
 }
 
-// Options say what is compared.
+// Options select what is compared.
 type Options struct {
 	Work Work
-	// Measure stands beside the cost, and takes the place of the time on the front;
-	// zero: none is asked for.
+	// Measure is shown next to the cost and replaces time on the Pareto front; zero
+	// means none.
 	Measure  measure.Measure
-	Baseline []scaling.Condition // nil: nothing is divided
-	// Energy is what the site says of a kilowatt-hour.
+	Baseline []scaling.Condition // nil: no ratios
+	// Energy is the site's data per kilowatt-hour.
 	Energy Energy
-	// Confidence is the level asked of every interval; 0 is 0.95.
+	// Confidence is the level of every interval; 0 means 0.95.
 	Confidence float64
 }
 
-// BaselineText is the baseline for people: "the same with platform=gpu".
+// BaselineText returns the baseline as text: "the same with platform=gpu".
 func (o Options) BaselineText() string {
 	words := make([]string, len(o.Baseline))
 	for i, c := range o.Baseline {
@@ -97,14 +97,14 @@ func (o Options) BaselineText() string {
 	return "the same with " + strings.Join(words, ", ")
 }
 
-// Judged reports whether a row can be on the front: what the front is of is known.
+// Judged reports whether a row can be on the front: both of its values are known.
 func (o Options) Judged(r Row) bool {
 	_, known := o.merit(&r)
 	return known && r.Cost != nil
 }
 
-// merit is what a row is judged by beside its cost, less being better; ok is false
-// where that is not known, and for a measure that is neither better nor worse.
+// merit returns the value that the front weighs against cost; less is better. ok is
+// false if it is unknown or the measure has no direction.
 func (o Options) merit(r *Row) (x float64, ok bool) {
 	switch {
 	case o.Measure.Name == "" && r.Time != nil:
@@ -117,8 +117,8 @@ func (o Options) merit(r *Row) (x float64, ok bool) {
 	return r.Value.Value, true
 }
 
-// Bought is what a unit of currency buys of a measure that is something in a
-// second: "tokens" of tokens/s; "" for any other.
+// Bought returns what a unit of currency buys of a rate: "tokens" for tokens/s; "" for
+// measures that are not rates.
 func (o Options) Bought() string {
 	what, rate := strings.CutSuffix(o.Measure.Unit, "/s")
 	if !rate {
@@ -127,14 +127,14 @@ func (o Options) Bought() string {
 	return what
 }
 
-// Comparison is configurations side by side, with what they are of.
+// A Comparison is a list of configurations and what is compared.
 type Comparison struct {
 	Rows     []Row
 	Options  Options
 	Currency string
 }
 
-// Row is one configuration. What could not be had is nil.
+// A Row is one configuration. Unknown values are nil.
 type Row struct {
 	Series     string
 	Workers    int
@@ -143,53 +143,53 @@ type Row struct {
 
 	Time *scaling.Estimate // seconds
 	Cost *scaling.Estimate // in Rate's currency
-	Why  string            // there is no time, or no cost; "" with both
-	Rate *Rate             // of the first run, nil without a cost
+	Why  string            // why there is no time or no cost; "" if both are known
+	Rate *Rate             // of the first run; nil without a cost
 
 	Energy      *scaling.Estimate // joules
 	WhyNoEnergy string
-	EnergyOf    []string // PricedRun.JoulesOf of its runs
+	EnergyOf    []string // distinct PricedRun.JoulesOf of its runs
 
-	// Value is of Options.Measure, in its unit: the median over the runs that have
-	// it. WhyNoValue says why there is none, or why it has no interval.
+	// Value is the median of Options.Measure over the runs that have it, in its unit.
+	// WhyNoValue says why it or its interval is missing.
 	Value      *scaling.Estimate
 	WhyNoValue string
-	// Bought is how much of Options.Bought a unit of currency buys at that rate, by
-	// the price of an hour; nil without a price, and at none.
+	// Bought is the amount of Options.Bought that a unit of currency buys at that rate and
+	// the hourly price; nil if the price is unknown or 0.
 	Bought *scaling.Estimate
 
-	// Over the baseline's: ratios of medians, or the medians of the ratios within
-	// blocks of runs; see scaling.RatioOf. Exactly 1, without an interval, at the
-	// baseline itself.
+	// Ratios to the baseline: ratios of medians, or medians of the ratios within
+	// blocks of runs; see scaling.RatioOf. At the baseline itself they are exactly 1,
+	// without an interval.
 	TimeNormalised, CostNormalised *scaling.Estimate
-	// Gain is how many times better than the baseline the value is, in the direction
+	// Gain says how many times better the value is than the baseline's, in the direction
 	// of its measure.
 	Gain *scaling.Estimate
-	// Matched is the row over the baseline at the same price of an hour; nil where
-	// Options.Matches says that nothing is.
+	// Matched compares the row with the baseline at the same hourly price; nil unless
+	// Options.Matches.
 	Matched *Matched
-	// BreakEven is 1/CostNormalised: how many times dearer this may get before
-	// the baseline is as cheap. nil at no cost.
+	// BreakEven is 1/CostNormalised: how many times more expensive the row may get
+	// before the baseline is as cheap; nil at cost 0.
 	BreakEven *float64
-	Base      string // whom it is divided by: "native, 1 worker"; "" for none, and WhyNoBase says why
+	Base      string // the baseline: "native, 1 worker"; "" if there is none (see WhyNoBase)
 	WhyNoBase string
 
 	CostPerEpoch *scaling.Estimate
 	Targets      []Target // as measure.Harder orders them
-	// Front reports whether nothing else is as fast and as cheap and better in
-	// one of them; with Options.Measure, as good in that in place of as fast. false
-	// also where one of the two is not known.
+	// Front reports whether no other row is at least as good in both time and cost and
+	// better in one. Options.Measure replaces time if set. It is false if either value
+	// is unknown.
 	Front    bool
 	Warnings []string
 
-	times, costs, merits, boughts scaling.Sample // that Time, Cost, Value and Bought are of
+	times, costs, merits, boughts scaling.Sample // samples of Time, Cost, Value and Bought
 }
 
-// AtBaseline is why the baseline's own ratios have no interval.
+// AtBaseline explains why the baseline's ratios have no interval.
 const AtBaseline = "1 by definition at the baseline"
 
-// Target is what it takes and costs to reach one. A run that misses
-// ranks behind all that reach it; see scaling.Reached.
+// A Target is the time and cost of reaching a target. Runs that miss it rank after all
+// that reach it; see scaling.Reached.
 type Target struct {
 	Of            measure.Target
 	Reached, Runs int
@@ -197,7 +197,7 @@ type Target struct {
 	Why           string
 }
 
-// Compare computes one row for each configuration, in their order.
+// Compare returns one row per configuration, in the same order.
 func Compare(list []Configuration, o Options) ([]Row, error) {
 	rows := make([]Row, len(list))
 	for i, c := range list {
@@ -251,7 +251,7 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// parameters are those of each configuration, its workers among them.
+// parameters returns each configuration's parameters, including its workers.
 func parameters(list []Configuration) []map[string]any {
 	all := make([]map[string]any, len(list))
 	for i, c := range list {
@@ -261,8 +261,8 @@ func parameters(list []Configuration) []map[string]any {
 	return all
 }
 
-// Front marks the configurations that no other one dominates. What differs by
-// less than sums of floats can tell is equal.
+// Front marks the configurations that no other one dominates. Differences within
+// floating-point error count as equal.
 func Front(rows []Row, o Options) {
 	const tolerance = 1e-9
 	less := func(a, b float64) bool { return a < b-tolerance*max(math.Abs(a), math.Abs(b)) }
@@ -280,7 +280,7 @@ func Front(rows []Row, o Options) {
 	}
 }
 
-// warnWork says where whole runs are compared that did not do the same work.
+// warnWork warns if whole runs are compared that did different work.
 func warnWork(rows []Row, list []Configuration, w Work) {
 	if w.Epoch || w.Million || w.Target != nil {
 		return

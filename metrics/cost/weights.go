@@ -16,7 +16,7 @@ import (
 // adds up to a job's billing units.
 type Weights struct {
 	// Max takes the largest of the weighted amounts, as with
-	// PriorityFlags=MAX_TRES, in place of their sum.
+	// PriorityFlags=MAX_TRES, instead of their sum.
 	Max  bool
 	tres map[string]float64 // "cpu", "mem" (per MiB), "node", "gres/gpu", "gres/gpu:a100"
 }

@@ -1,12 +1,11 @@
-// Package fingerprint says which runs may be compared: a run's fingerprint is
-// what it ran on and with, as far as that bears on its speed. What was asked
-// for (model, batch, precision …) is no part of it: that separates series and
+// Package fingerprint decides which runs may be compared. A run's fingerprint is the
+// hardware and software that it ran on, as far as they affect speed. Requested
+// parameters (model, batch, precision …) are not included: they separate series and
 // points already.
 //
-// A fact that was not recorded is unknown: it neither equals another nor
-// differs from it. Runs with unknown facts stay together with the others, and
-// how many there are is said. Two runs differ only where both know a fact and
-// the facts are not the same.
+// A fact that was not recorded is unknown: it neither equals nor differs from another.
+// Two runs differ only if both know a fact and its values differ. Runs with unknown
+// facts stay with the others, and their number is reported.
 package fingerprint
 
 import (
@@ -22,24 +21,24 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Print is one run's fingerprint: field to value. A field that is not in it is
-// unknown; one whose value is "" does not bear on the run, like the interface
-// on a run within one node, and differs from nothing.
+// A Print is one run's fingerprint: field to value. A missing field is unknown. The
+// value "" means that the field does not affect the run, such as the network interface
+// of a run on one node; it differs from nothing.
 type Print map[string]string
 
-// The fields of a Print. Versions of libraries are further ones, each by the
-// library's name behind VersionPrefix.
+// The fields of a Print. Library versions are further fields: VersionPrefix followed
+// by the library's name.
 const (
-	CPU       = "cpu"       // model
-	GPU       = "gpu"       // model
-	MIG       = "mig"       // profile of a partitioned GPU, "1g.10gb"; "off"
-	PowerCap  = "power_cap" // of a GPU, "400 W"
-	Driver    = "driver"    // of the GPUs
+	CPU       = "cpu"       // CPU model
+	GPU       = "gpu"       // GPU model
+	MIG       = "mig"       // profile of a partitioned GPU ("1g.10gb"), or "off"
+	PowerCap  = "power_cap" // per GPU: "400 W"
+	Driver    = "driver"    // GPU driver version
 	NCCL      = "nccl"      // version
-	Interface = "interface" // that the collectives go over, with its speed: "ib0 200 Gbit/s"
-	Data      = "data"      // SHA-256 of the training data, its first digits
+	Interface = "interface" // interface and speed used by collectives: "ib0 200 Gbit/s"
+	Data      = "data"      // first digits of the training data's SHA-256
 
-	// What the site started the program with, as metrics.Setting has it.
+	// The environment in which the site started the program; see metrics.Setting.
 	Python      = "python"
 	Container   = "container"
 	Modules     = "modules"
@@ -48,25 +47,25 @@ const (
 
 	VersionPrefix = "version."
 
-	// FilePrefix stands before the name of a file of the user's own: a model, a
-	// data set, a program. The value is its SHA-256, the first digits.
+	// FilePrefix precedes the name of a user's file: a model, a data set, a program.
+	// The value is the first digits of its SHA-256.
 	FilePrefix = "file."
 )
 
-// order is how fields are listed; versions follow.
+// order is the display order of fields; versions follow.
 var order = []string{CPU, GPU, MIG, PowerCap, Driver, NCCL, Interface, Data, Python, Container, Modules, Setup, Environment}
 
-// Subject is what a fingerprint is taken of: the ranks of one run.
+// A Subject is the input of a fingerprint: the ranks of one run.
 type Subject struct {
-	Environments []*metrics.Environment // of the ranks; nil for one that recorded none
-	Device       string                 // "cpu", "gpu"; "" when not known
-	Nodes        int                    // that the ranks ran on; 0 when not known
-	DataSHA256   string                 // "" when not known
+	Environments []*metrics.Environment // one per rank; nil if a rank recorded none
+	Device       string                 // "cpu", "gpu"; "" if unknown
+	Nodes        int                    // number of nodes used; 0 if unknown
+	DataSHA256   string                 // "" if unknown
 }
 
-// Of takes the fingerprint. Where ranks differ, the value names all that
-// occur: a run over two kinds of node is of a kind of its own. It is nil when
-// nothing was recorded.
+// Of returns the fingerprint, or nil if nothing was recorded. If ranks differ, the
+// value lists all that occur: a run on two kinds of node differs from runs on either
+// kind.
 func Of(s Subject) Print {
 	p := Print{}
 	collect := func(field string, of func(*metrics.Environment) []string) {
@@ -86,7 +85,7 @@ func Of(s Subject) Print {
 		}
 	}
 	collect(CPU, func(e *metrics.Environment) []string { return []string{e.CPUModel} })
-	if s.Device != "cpu" { // a GPU that is only there does not count
+	if s.Device != "cpu" { // ignore a GPU that the run did not use
 		gpus := func(field string, of func(metrics.GPU) string) {
 			collect(field, func(e *metrics.Environment) []string {
 				var list []string
@@ -145,14 +144,14 @@ func Of(s Subject) Print {
 	for name := range libraries {
 		field := VersionPrefix + name
 		switch name {
-		case "go": // of the program beside the rank, or implied by the trainer's own version
+		case "go": // the Go of the program that started the rank, or implied by the trainer's version
 			continue
 		case NCCL:
 			field = NCCL
 		}
 		collect(field, func(e *metrics.Environment) []string { return []string{e.Versions[name]} })
 		if _, ok := p[field]; !ok {
-			p[field] = "" // a rank says that there is none
+			p[field] = "" // a rank reported that it has none
 		}
 	}
 	files := map[string]bool{}
@@ -175,20 +174,20 @@ func Of(s Subject) Print {
 	return p
 }
 
-// digits are the first of a SHA-256, enough to tell files apart.
+// digits returns the first digits of a SHA-256, enough to distinguish files.
 func digits(sha256 string) string { return sha256[:min(12, len(sha256))] }
 
-// Difference is one field in which two prints differ. "" is unknown.
+// A Difference is a field in which two prints differ. "" means unknown.
 type Difference struct {
 	Field, Was, Is string
 }
 
-// String is the difference for people: "driver 535.54 → 550.90".
+// String returns the difference as text: "driver 535.54 → 550.90".
 func (d Difference) String() string {
 	return fmt.Sprintf("%s %s → %s", Name(d.Field), cmp.Or(d.Was, "not recorded"), cmp.Or(d.Is, "not recorded"))
 }
 
-// Name is a field for people: "power cap", "torch", "my_model.py".
+// Name returns a field's display name: "power cap", "torch", "my_model.py".
 func Name(field string) string {
 	if file, ok := strings.CutPrefix(field, FilePrefix); ok {
 		return file
@@ -196,7 +195,7 @@ func Name(field string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(field, VersionPrefix), "_", " ")
 }
 
-// Differ lists the facts that both know and that are not the same.
+// Differ returns the fields that both prints know and whose values differ.
 func Differ(was, is Print) []Difference {
 	var list []Difference
 	for field, a := range was {
@@ -208,7 +207,7 @@ func Differ(was, is Print) []Difference {
 	return list
 }
 
-// Agree reports whether nothing that both know differs.
+// Agree reports whether all fields known to both prints are equal.
 func Agree(a, b Print) bool {
 	for field, v := range a {
 		if w := b[field]; v != "" && w != "" && v != w {
@@ -218,15 +217,15 @@ func Agree(a, b Print) bool {
 	return true
 }
 
-// Varying is a field that is not the same for all of some runs.
+// A Varying is a field that differs between runs.
 type Varying struct {
 	Field   string
-	Values  map[string]int // known values and how many runs have each
+	Values  map[string]int // known values and the number of runs with each
 	Unknown int            // runs that did not record it
 }
 
-// String is the field with its values: "driver: 535.54 (3 runs), 550.90 (2
-// runs), not recorded (1 run)".
+// String returns the field with its values: "driver: 535.54 (3 runs), 550.90 (2 runs),
+// not recorded (1 run)".
 func (v Varying) String() string {
 	parts := make([]string, 0, len(v.Values)+1)
 	for _, value := range slices.SortedFunc(maps.Keys(v.Values), natural.Compare) {
@@ -245,9 +244,9 @@ func runs(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// Vary lists the fields that vary over the prints. Mixed are those with two or
-// more known values: the prints are not one. Partial are those with a single
-// known value that some runs did not record; they stay one, and it is said.
+// Vary returns the fields that vary over the prints. mixed have two or more known
+// values, so the prints must not be pooled. partial have one known value that some
+// runs did not record; these prints can be pooled, with a note.
 func Vary(prints []Print) (mixed, partial []Varying) {
 	fields := map[string]bool{}
 	for _, p := range prints {
@@ -277,7 +276,8 @@ func Vary(prints []Print) (mixed, partial []Varying) {
 	return mixed, partial
 }
 
-// Common are the facts that all prints that know them agree on; nil for none.
+// Common returns the fields on which all prints that know them agree; nil if there are
+// none.
 func Common(prints []Print) Print {
 	common := Print{}
 	for _, p := range prints {
@@ -307,8 +307,8 @@ func compareFields(a, b string) int {
 	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
 }
 
-// Fields are the known fields of a print, as they are listed. What a run went
-// without (no modules, no container) is known, and not worth a word.
+// Fields returns the known fields of a print in display order. It leaves out what a
+// run did not use (modules, a container).
 func (p Print) Fields() []string {
 	var list []string
 	for field, v := range p {
@@ -320,8 +320,8 @@ func (p Print) Fields() []string {
 	return list
 }
 
-// String is the print for people: "cpu AMD EPYC 7B13, torch 1.13.1"; "nothing
-// recorded" for one without a known field.
+// String returns the print as text: "cpu AMD EPYC 7B13, torch 1.13.1"; "nothing
+// recorded" if no field is known.
 func (p Print) String() string {
 	var parts []string
 	for _, field := range p.Fields() {

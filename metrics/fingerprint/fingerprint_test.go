@@ -40,7 +40,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// What a run went without is told from what it had, and not listed.
+// "Not used" differs from every value, and is not listed.
 func TestNoneIsKnown(t *testing.T) {
 	with, without := Print{CPU: "Xeon", Modules: "gcc/13"}, Print{CPU: "Xeon", Modules: metrics.None}
 	if d := Differ(without, with); len(d) != 1 || d[0].String() != "modules none → gcc/13" || Agree(with, without) {
