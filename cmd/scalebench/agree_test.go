@@ -245,12 +245,21 @@ func TestOutputsAgree(t *testing.T) {
 		f.cost(study, rows("cost", study, "--site", site, "--target", "0.75", "--baseline", "workers=1"))
 		f.advice(study, rows("advise", study, "--target", "0.75"))
 		f.views(t, study, views)
+		f.medians(study, "predict", rows("predict", study, "--workers", "8"))
+		f.medians(study, "history", rows("history", study))
+		other := "even"
+		if study == other {
+			other = "shuffled"
+		}
+		f.medians(study, "compare", rows("compare", study, other))
 	}
 	for name, one := range sharedTables {
 		if one.table == "throughput" {
 			f.scaling(name, rows("scaling", name))
 			f.lines(t, name, output("scaling", name, "--format", "csv"))
 			f.advice(name, rows("advise", name))
+			f.medians(name, "predict", rows("predict", name, "--workers", "8", "--scaling", "weak"))
+			f.medians(name, "history", rows("history", name))
 		}
 		f.measure(name, one.table, rows("scaling", name, "--metric", one.table))
 		f.views(t, name, views)
@@ -366,6 +375,35 @@ func (f facts) advice(study string, list []map[string]any) {
 					f.add(figureOf(study, row["workers"], what+"_low"), "advise", e["low"])
 					f.add(figureOf(study, row["workers"], what+"_high"), "advise", e["high"])
 				}
+			}
+		}
+	}
+}
+
+// medians are those of the throughput at each count: predict has them in a list of what
+// was measured, history where nothing changed from the first run to the last, and compare
+// for the first of two studies.
+func (f facts) medians(study, command string, list []map[string]any) {
+	segments := map[any]int{}
+	for _, row := range list {
+		segments[row["workers"]]++
+	}
+	for _, row := range list {
+		quantity := figureOf(study, row["workers"], "throughput")
+		switch command {
+		case "predict":
+			measured, _ := row["measured"].([]any)
+			for _, m := range measured {
+				one := m.(map[string]any)
+				f.add(figureOf(study, one["workers"], "throughput"), command, one["rate"])
+			}
+		case "history":
+			if segments[row["workers"]] == 1 {
+				f.add(quantity, command, row["median"])
+			}
+		case "compare":
+			if row["metric"] == "throughput" {
+				f.bounded(quantity, command, map[string]any{"x": row["a"], "x_low": row["a_low"], "x_high": row["a_high"]}, "x")
 			}
 		}
 	}

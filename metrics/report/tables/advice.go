@@ -86,8 +86,8 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	} else {
 		t.Notes = append(t.Notes, clockNotes([]*advice.Advice{a})...)
 	}
-	if len(a.Law) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Law: %s; fitted to the other worker counts, it is %+.1f %% off at the largest measured one.", strings.Join(a.Law, " + "), 100**a.HoldOut))
+	if len(a.Law) > 0 && a.HoldOut != nil {
+		t.Notes = append(t.Notes, fmt.Sprintf("Law: %s; fitted to the smaller worker counts, it is %+.1f %% off at the largest.", strings.Join(a.Law, " + "), 100**a.HoldOut))
 	}
 	if a.Refused != "" {
 		t.Notes = append(t.Notes, "Not extrapolated: "+a.Refused+".")

@@ -1,6 +1,6 @@
 // Package advice answers the question that a scaling study was made for: how
-// many workers? It weighs what was measured and what the laws of package model
-// allow beyond, and says of every figure where it comes from.
+// many workers? It weighs what was measured and what the law of package predict says of
+// other counts, and says of every figure where it comes from.
 //
 // Package decision chooses among them, by how likely each keeps the limits or, without
 // limits, is worth its workers. Advice puts the choice into words, with its probability and
@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
-	"github.com/scalebench/scalebench/metrics/scaling/model"
+	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
 // Options are what the user wants of the answer. The zero value asks for the
@@ -84,10 +84,7 @@ type Candidate struct {
 	// miss ranking last. null where no run is known to miss.
 	Miss *Estimate `json:"miss"`
 	Cost *Estimate `json:"cost"` // in the advice's currency
-	// Overlays are what Amdahl's law and the universal scalability law say of the
-	// throughput, in samples/s, where the data does not rule them out.
-	Overlays map[model.Law]float64 `json:"overlays"`
-	Why      []string              `json:"why"` // what could not be had, and why; never null
+	Why  []string  `json:"why"`  // what could not be had, and why; never null
 }
 
 // Next is the measurement that would help most.
@@ -148,7 +145,7 @@ type Advice struct {
 	// when it is.
 	Refused  string   `json:"refused"`
 	HoldOut  *float64 `json:"hold_out"` // error of the law on the largest measured worker count, a fraction; null without a fit
-	Law      []string `json:"law"`      // what the law that fits best is made of; never null
+	Law      []string `json:"law"`      // the parts of the step that the law finds, the largest first; never null
 	Warnings []string `json:"warnings"` // never null
 	limited  bool
 	unit     string // of Measure
@@ -190,12 +187,13 @@ type study struct {
 	curve     *scaling.Curve
 	obs       []scaling.Observation          // all that were given
 	runs      map[int][]*scaling.Observation // by workers
-	law       *model.Extrapolator            // nil: refused
+	law       *predict.Law                   // nil: refused
+	sketch    *carrier                       // the law from whatever was measured; nil: refused
 	data      []decision.Doubt               // warnings about the runs that can change the answer
-	edge      *model.Prediction              // of law at its largest measured count; nil: none
+	edge      *Estimate                      // of law at its largest measured count; nil: none
 	nodeSize  int                            // workers a whole node holds; 0: not known
 	oneNode   bool                           // everything was measured on a single node
-	conv      *model.Convergence             // nil: no target, or no run reached it
+	conv      *predict.Convergence           // nil: no target, or no run reached it
 	misses    misses
 	lost      float64  // smallest global batch at which half of the runs or more miss the target; +Inf
 	lostRuns  string   // what happened there
@@ -311,53 +309,6 @@ func (s *study) place() {
 		}
 	}
 	s.oneNode = s.oneNode && several
-}
-
-// fit fits the laws, or notes why nothing beyond the measured counts is said.
-func (s *study) fit() error {
-	if len(s.runs) == 0 {
-		s.Refused = "no run has finished successfully yet"
-		return nil
-	}
-	if len(s.curve.Mixed) > 0 {
-		names := []string{}
-		for _, v := range s.curve.Mixed {
-			names = append(names, v.String())
-		}
-		s.Refused = "the runs differ in what they ran on (" + list(names) + "), and no law describes all of them"
-		return nil
-	}
-	switch {
-	case s.curve.Scaling == "weak", s.curve.Scaling == "strong":
-	case measure.KindOf(fmt.Sprint(s.curve.Parameters["workload.kind"])).PerWorker:
-		// Whatever the number of workers, each takes one sample after the other: as with
-		// weak scaling, its work does not shrink.
-	default:
-		s.Refused = "the runs do not record whether scaling is weak or strong"
-		return nil
-	}
-	d := model.Data{Strong: s.curve.Scaling == "strong", NodeSize: s.nodeSize}
-	for _, p := range s.curve.Points {
-		d.Counts = append(d.Counts, model.Measured{Workers: p.Workers, Throughputs: p.Of(measure.Throughput).Values})
-	}
-	law, err := model.Fit(d, s.o.Confidence)
-	var refusal *model.Refusal
-	if errors.As(err, &refusal) {
-		s.Refused, s.HoldOut = refusal.Why, refusal.HoldOut
-	} else if err != nil {
-		return err
-	}
-	if law == nil {
-		return nil
-	}
-	s.law, s.HoldOut, s.Law = law, &law.HoldOut, law.Terms()
-	if p, err := law.Predict(law.Largest()); err == nil {
-		s.edge = &p
-	}
-	if s.oneNode {
-		s.Refused = fmt.Sprintf("everything was measured on one node; beyond %d workers comes a network that was not measured", law.Largest())
-	}
-	return nil
 }
 
 // globalBatch is the samples a step of a run: as recorded, else by the study's

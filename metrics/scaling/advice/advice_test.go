@@ -245,12 +245,12 @@ func TestRefusals(t *testing.T) {
 	}
 	jump := func(n float64) float64 {
 		if n == 16 {
-			return 8000
+			return 11000
 		}
 		return 1000 * n
 	}
 	a = series{counts: octaves, runs: 6, x: jump}.advise(t, Options{})
-	if a.HoldOut == nil || *a.HoldOut < 0.9 || !strings.Contains(a.Refused, "+100 % off") {
+	if a.HoldOut == nil || math.Abs(*a.HoldOut-5.0/11) > 0.02 || !strings.Contains(a.Refused, "fitted to the smaller counts, the law is -3") {
 		t.Errorf("hold-out %v: %q", a.HoldOut, a.Refused)
 	}
 	// Between the measured counts the law still answers, and nowhere else.
@@ -390,7 +390,7 @@ func TestTimeBesideSteps(t *testing.T) {
 	}
 	a := series{counts: octaves, runs: 6, x: linear, took: fixed, change: change}.advise(t, Options{})
 	for _, workers := range []int{3, 6, 12, 32, 64} {
-		if c, want := candidate(t, a, workers), 3664/float64(workers)+10; math.Abs(c.Seconds.Value/want-1) > 1e-3 {
+		if c, want := candidate(t, a, workers), 3664/float64(workers)+10; math.Abs(c.Seconds.Value/want-1) > map[bool]float64{false: 1e-3, true: 5e-3}[workers > 16] {
 			t.Errorf("%d workers: %.1f s, want %.1f", workers, c.Seconds.Value, want)
 		}
 	}
@@ -575,7 +575,7 @@ func TestLuckyRunIsNoTarget(t *testing.T) {
 // Of 5 % in each doubling, 0.95^log₂(28/16) = 96 % are left.
 func TestBeyondTheDataIsConditional(t *testing.T) {
 	a := series{counts: octaves, runs: 6, x: linear}.advise(t, Options{Deadline: 140, Samples: 3.6e6})
-	if a.Workers == nil || !strings.Contains(a.Reason[0], "at most 3m55s (extrapolated, 95 % confidence, even if throughput stops growing)") {
+	if a.Workers == nil || !strings.Contains(a.Reason[0], " (extrapolated, 95 % confidence, even if throughput stops growing)") || math.Abs(*candidate(t, a, *a.Workers).Seconds.High/235-1) > 0.02 {
 		t.Fatalf("%v, %q", a.Workers, a.Reason)
 	}
 	none := math.Pow(0.95, math.Log2(float64(*a.Workers)/16))

@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
-	"github.com/scalebench/scalebench/metrics/scaling/model"
-	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
 // doublings are how many times the largest measured count is predicted where too little
@@ -18,30 +15,18 @@ const doublings = 2
 // ahead is what package predict says of more workers than were measured, from few counts
 // or few runs: nothing where a law was fitted, or refused for another reason than too
 // few. Such a count is never the answer, only named to be measured.
-func (s *study) ahead() (list []model.Prediction) {
-	if s.law != nil || s.HoldOut != nil || s.oneNode || len(s.curve.Mixed) > 0 || s.curve.Scaling == "" || len(s.runs) < 2 {
+func (s *study) ahead() (list []Candidate) {
+	if s.law != nil || s.sketch == nil || s.oneNode || s.sketch.law.Largest() != s.largest() {
 		return nil
 	}
-	series, err := predict.Of(*s.curve, s.obs, "")
-	if err != nil || series.Unit != measure.RateUnit(s.curve.Sample) {
-		return nil
-	}
-	law, err := predict.Fit(series.Study, s.o.Confidence)
-	if err != nil || law.Largest() != s.largest() {
-		return nil
-	}
-	n := law.Largest()
+	n := s.sketch.law.Largest()
 	for range doublings {
 		n *= 2
-		batch, err := series.BatchAt(n)
-		if err != nil {
+		e := s.sketch.rate(n)
+		if e == nil {
 			break
 		}
-		e, err := law.Predict(n, batch)
-		if err != nil {
-			break
-		}
-		list = append(list, model.Prediction{Workers: n, Value: batch / e.Value, Low: batch / e.High, High: batch / e.Low, Level: s.o.Confidence})
+		list = append(list, Candidate{Workers: n, Nodes: s.nodes(n), Basis: Predicted, Why: []string{}, Throughput: e})
 	}
 	return list
 }
@@ -50,11 +35,8 @@ func (s *study) ahead() (list []model.Prediction) {
 // one does; "" for none.
 func (s *study) foresee(limits []limit) string {
 	measured := len(s.Candidates)
-	for _, p := range s.ahead() {
-		c := Candidate{Workers: p.Workers, Nodes: s.nodes(p.Workers), Basis: Predicted, Overlays: map[model.Law]float64{}, Why: []string{},
-			Throughput: &Estimate{p.Value, &p.Low, &p.High}}
-		p.Steady = p.Low
-		c.Efficiency = s.efficiency(p.Workers, p)
+	for _, c := range s.ahead() {
+		c.Efficiency = s.efficiency(c.Workers, *c.Throughput)
 		s.time(&c)
 		s.price(&c)
 		c.Keeps = s.keeps(&c)
@@ -78,12 +60,13 @@ func (s *study) gain() string {
 	if len(ahead) == 0 {
 		return ""
 	}
-	p := ahead[0]
-	point := s.point(p.Workers / 2)
+	c := ahead[0]
+	p := c.Throughput
+	point := s.point(c.Workers / 2)
 	if point == nil || rate(point) == nil {
 		return ""
 	}
 	own := rate(point).Value
-	show := number.Alike(number.Significant, p.Value/own, p.Low/own, p.High/own)
-	return fmt.Sprintf("; %d are predicted to have %s times its throughput [%s, %s]", p.Workers, show(p.Value/own), show(p.Low/own), show(p.High/own))
+	show := number.Alike(number.Significant, p.Value/own, *p.Low/own, *p.High/own)
+	return fmt.Sprintf("; %d are predicted to have %s times its throughput [%s, %s]", c.Workers, show(p.Value/own), show(*p.Low/own), show(*p.High/own))
 }

@@ -10,14 +10,14 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/model"
+	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
 // candidates lists the worker counts and works out what is known of each.
 func (s *study) candidates() {
 	s.clock()
 	for _, n := range s.counts() {
-		c := Candidate{Workers: n, Nodes: s.nodes(n), Overlays: map[model.Law]float64{}, Why: []string{}}
+		c := Candidate{Workers: n, Nodes: s.nodes(n), Why: []string{}}
 		if p := s.point(n); p != nil {
 			x := p.Of(measure.Throughput)
 			c.Basis, c.Runs = Measured, x.Runs
@@ -37,17 +37,14 @@ func (s *study) candidates() {
 				}
 			}
 		} else {
-			p, err := s.law.Predict(n)
-			if err != nil {
+			if c.Throughput = s.carried(n); c.Throughput == nil {
 				continue
 			}
 			c.Basis = Interpolated
-			if p.Beyond {
+			if n > s.law.Largest() {
 				c.Basis = Extrapolated
 			}
-			c.Throughput = &Estimate{p.Value, &p.Steady, &p.High}
-			c.Efficiency = s.efficiency(n, p)
-			c.Overlays = p.Overlays
+			c.Efficiency = s.efficiency(n, *c.Throughput)
 		}
 		s.time(&c)
 		s.price(&c)
@@ -70,17 +67,14 @@ func (s *study) candidates() {
 // borrow gives a measured throughput that has too few runs for an interval of
 // its own the law's, stretched to hold the median.
 func (s *study) borrow(c *Candidate, why string) {
-	if s.law != nil {
-		if p, err := s.law.Predict(c.Workers); err == nil {
-			low, high := min(p.Low, c.Throughput.Value), max(p.High, c.Throughput.Value)
-			c.Throughput.Low, c.Throughput.High = &low, &high
-			if c.Efficiency != nil && c.Efficiency.Low == nil && c.Workers != s.curve.Base.Workers {
-				p.Low, p.High, p.Value = low, high, c.Throughput.Value
-				c.Efficiency = s.efficiency(c.Workers, p)
-			}
-			c.Why = append(c.Why, "throughput: "+why+"; the interval is the law's")
-			return
+	if p := s.carried(c.Workers); p != nil {
+		low, high := min(*p.Low, c.Throughput.Value), max(*p.High, c.Throughput.Value)
+		c.Throughput.Low, c.Throughput.High = &low, &high
+		if c.Efficiency != nil && c.Efficiency.Low == nil && c.Workers != s.curve.Base.Workers {
+			c.Efficiency = s.efficiency(c.Workers, *c.Throughput)
 		}
+		c.Why = append(c.Why, "throughput: "+why+"; the interval is the law's")
+		return
 	}
 	c.Why = append(c.Why, "throughput: "+why)
 }
@@ -117,7 +111,7 @@ func (s *study) counts() []int {
 		return counts
 	}
 	node := max(s.nodeSize, 1)
-	farthest := model.Farthest * s.law.Largest()
+	farthest := farthest * s.law.Largest()
 	if s.Refused != "" {
 		farthest = s.law.Largest()
 	}
@@ -151,7 +145,7 @@ func (s *study) nodes(workers int) *int {
 }
 
 // efficiency is a predicted throughput over the base's; the errors of both count.
-func (s *study) efficiency(workers int, p model.Prediction) *Estimate {
+func (s *study) efficiency(workers int, p Estimate) *Estimate {
 	b := s.curve.Base
 	if b == nil {
 		return nil
@@ -160,15 +154,12 @@ func (s *study) efficiency(workers int, p model.Prediction) *Estimate {
 	if x == nil {
 		return nil
 	}
-	if p.Beyond {
-		p.Low = p.Steady
-	}
 	share := float64(b.Workers) / float64(workers)
 	base := *figure(x)
 	if base.Low == nil {
 		base.Low, base.High = &base.Value, &base.Value
 	}
-	e := over(Estimate{p.Value, &p.Low, &p.High}, base)
+	e := over(p, base)
 	low, high := *e.Low*share, *e.High*share
 	return &Estimate{e.Value * share, &low, &high}
 }
@@ -265,7 +256,7 @@ func (s *study) time(c *Candidate) {
 	default:
 		n, err := s.conv.Predict(batch)
 		if err != nil {
-			var refusal *model.Refusal
+			var refusal *predict.Refusal
 			if !errors.As(err, &refusal) {
 				why = err.Error()
 			} else {
@@ -314,9 +305,9 @@ func (s *study) stalled(c *Candidate) *Candidate {
 	if c.Basis != Extrapolated || s.edge == nil {
 		return nil
 	}
-	slow, value := min(s.edge.Low, *c.Throughput.Low), min(s.edge.Value, c.Throughput.Value)
+	slow, value := min(*s.edge.Low, *c.Throughput.Low), min(s.edge.Value, c.Throughput.Value)
 	still := Candidate{Workers: c.Workers, Nodes: c.Nodes, Basis: Extrapolated, Throughput: &Estimate{value, &slow, &value}}
-	still.Efficiency = s.efficiency(c.Workers, model.Prediction{Value: value, Low: slow, High: value})
+	still.Efficiency = s.efficiency(c.Workers, *still.Throughput)
 	s.time(&still)
 	s.price(&still)
 	return &still

@@ -10,7 +10,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
-	"github.com/scalebench/scalebench/metrics/scaling/model"
 )
 
 // limit is something the user asked for, and by which of a candidate's figures
@@ -126,7 +125,7 @@ func (s *study) byLimits(limits []limit, words []string) {
 		return r, &s.Candidates[r.Chosen]
 	}
 	r, chosen := decide(largest)
-	if chosen == nil && s.law != nil && s.HoldOut != nil && math.Abs(*s.HoldOut) > model.MaxHoldOut {
+	if chosen == nil && s.law != nil && s.law.HoldOut != nil && s.law.HoldOut.Missed() {
 		// A law that missed the largest count says too little of those between.
 		measured = true
 		r, chosen = decide(largest)

@@ -63,7 +63,7 @@ func (s *study) likely(c *Candidate) {
 		return
 	}
 	if q := s.keeps(still); c.Keeps != nil && q != nil {
-		none := math.Pow(1-newLimit, math.Log2(float64(c.Workers)/float64(s.edge.Workers)))
+		none := math.Pow(1-newLimit, math.Log2(float64(c.Workers)/float64(s.law.Largest())))
 		p := none**c.Keeps + (1-none)**q
 		c.Keeps = &p
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/model"
+	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
 // chooseTarget takes the target asked for, else the program's own, else the
@@ -62,7 +62,7 @@ func (s *study) converge() error {
 		}
 		return nil
 	}
-	var reached []model.ToTarget
+	var reached []predict.ToTarget
 	batchless, sampleless, silent, misses := false, false, false, 0
 	for _, runs := range s.runs {
 		for _, o := range runs {
@@ -81,7 +81,7 @@ func (s *study) converge() error {
 			}
 			s.misses.add(batch, !did)
 			if samples > 0 && did {
-				reached = append(reached, model.ToTarget{Batch: batch, Samples: samples})
+				reached = append(reached, predict.ToTarget{Batch: batch, Samples: samples})
 			} else if did {
 				sampleless = true
 			}
@@ -100,7 +100,7 @@ func (s *study) converge() error {
 		}
 		s.warn("%s %s %s; samples to the target are from the runs that reach it", number.Count(misses, "run"), verb, s.goal())
 	}
-	reached = slices.DeleteFunc(reached, func(r model.ToTarget) bool { return r.Batch >= s.lost })
+	reached = slices.DeleteFunc(reached, func(r predict.ToTarget) bool { return r.Batch >= s.lost })
 	if len(reached) == 0 && slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return s.reached(p.Workers) != nil }) {
 		return nil // times were measured, and that is all
 	}
@@ -112,11 +112,11 @@ func (s *study) converge() error {
 		s.timeless = fmt.Sprintf("no worker count reaches %s in more than half of its runs", s.goal())
 		return nil
 	}
-	slices.SortFunc(reached, func(a, b model.ToTarget) int {
+	slices.SortFunc(reached, func(a, b predict.ToTarget) int {
 		return 2*compare(a.Batch, b.Batch) + compare(a.Samples, b.Samples)
 	})
 	var err error
-	s.conv, err = model.FitConvergence(reached, s.o.Confidence)
+	s.conv, err = predict.FitConvergence(reached, s.o.Confidence)
 	return err
 }
 

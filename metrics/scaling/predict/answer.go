@@ -30,7 +30,7 @@ type Row struct {
 	GlobalBatch *float64 `json:"global_batch"` // samples a step; null: not known
 	Runs        int      `json:"runs"`
 	Step        *float64 `json:"step_seconds"` // median of the runs; null where no batch is known
-	Rate        float64  `json:"rate"`         // of that step
+	Rate        float64  `json:"rate"`         // median of the runs
 }
 
 // Answer is the prediction for one series, or why there is none.
@@ -64,7 +64,7 @@ func Ask(s *Series, q Question) (*Answer, error) {
 	for _, c := range s.Counts {
 		r := Row{Workers: c.Workers, Runs: len(c.Steps)}
 		step := scaling.Middle(c.Steps)
-		r.Rate = c.Batch / step
+		r.Rate = c.rate()
 		if !s.Relative {
 			r.GlobalBatch, r.Step = &c.Batch, &step
 		}

@@ -12,6 +12,7 @@ package predict
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -34,6 +35,16 @@ type Count struct {
 	Steps          []float64 // seconds, one a run
 }
 
+// rate is the median of the runs' rates. Of an even number of runs it is not the batch over
+// the median step.
+func (c *Count) rate() float64 {
+	rates := make([]float64, len(c.Steps))
+	for i, step := range c.Steps {
+		rates[i] = c.Batch / step
+	}
+	return scaling.Middle(rates)
+}
+
 // Study is what was measured with one layout.
 type Study struct {
 	Layout
@@ -52,6 +63,9 @@ const (
 	missed = 0.10
 	// fallen is the share by which more workers get less done that counts as a fall.
 	fallen = 0.05
+	// growth is how many times as much the last doubling of the workers must get done,
+	// where each has as much work as before, for something to be said of the next.
+	growth = 1.15
 )
 
 // Refusal is the reason why nothing is predicted, and what to measure next.
@@ -76,6 +90,12 @@ type HoldOut struct {
 
 // Error is how far the prediction is off, a fraction of what was measured.
 func (h *HoldOut) Error() float64 { return h.Predicted.Value/h.Measured - 1 }
+
+// Missed reports whether the prediction is too far off to go on from it: outside its
+// interval, and by more than a tenth.
+func (h *HoldOut) Missed() bool {
+	return math.Abs(h.Error()) > missed && (h.Measured < h.Predicted.Low || h.Measured > h.Predicted.High)
+}
 
 // Law is what the measurements allow.
 type Law struct {
@@ -252,6 +272,25 @@ func (l *Law) design(seen []int) *design {
 
 func (l *Law) place(i int) place { return l.at(l.counts[i].Workers, l.counts[i].Batch) }
 
+// Terms names what makes up at least a fiftieth of the step at the largest measured count,
+// the largest part first.
+func (l *Law) Terms() []string {
+	p := l.place(len(l.counts) - 1)
+	parts := map[string]float64{}
+	total := 0.0
+	for j, t := range l.terms {
+		unit := l.scale[j] * t.of(&l.setting, p) / float64(len(l.draws))
+		for _, d := range l.draws {
+			parts[t.name] += d.beta[j] * unit
+			total += d.beta[j] * unit
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(parts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(parts[b], parts[a]), cmp.Compare(a, b))
+	})
+	return slices.DeleteFunc(names, func(name string) bool { return parts[name] < total/50 })
+}
+
 // Largest is the largest measured worker count.
 func (l *Law) Largest() int { return l.counts[len(l.counts)-1].Workers }
 
@@ -329,30 +368,33 @@ func (l *Law) beyond(workers int, batch float64) *Refusal {
 		return &Refusal{fmt.Sprintf("%d workers are more than %d times the largest measured worker count, %d", workers, farthest, largest), next("nearer to what is asked")}
 	case workers > largest && nodes == 1:
 		return &Refusal{fmt.Sprintf("everything was measured on one node; beyond %s comes a network that was not measured", number.Count(largest, "worker")), next("on two nodes or more")}
-	case workers > largest && l.falls():
-		first, last := l.counts[0], l.counts[len(l.counts)-1]
-		return &Refusal{fmt.Sprintf("the rate falls, from %.3g at %d to %.3g at %d workers, and nothing says how far", first.Batch/scaling.Middle(first.Steps), first.Workers, last.Batch/scaling.Middle(last.Steps), last.Workers), next("to see how it goes on")}
+	case workers > largest && l.stalled() != "":
+		return &Refusal{l.stalled() + ", and nothing says how far", next("to see how it goes on")}
 	case p.racks > 1 && racks <= 1:
 		return &Refusal{fmt.Sprintf("%d workers take %g racks; what crosses their border was not measured", workers, p.racks), next("on more than one rack")}
 	case p.work > farthest*most || p.work*farthest < least:
 		return &Refusal{fmt.Sprintf("with a global batch of %g each replica has %g samples, more than %d times away from all that were measured", batch, batch/p.replicas, farthest), "a batch of each replica nearer to it"}
-	case h != nil && workers > largest && math.Abs(h.Error()) > missed && (h.Measured < h.Predicted.Low || h.Measured > h.Predicted.High):
+	case h != nil && workers > largest && h.Missed():
 		return &Refusal{fmt.Sprintf("fitted to the smaller counts, the law is %+.0f %% off at %d workers: something appears there that no law here has", 100*h.Error(), h.Workers), next("to see how it goes on")}
 	}
 	return nil
 }
 
-// falls reports whether the largest count gets less done than a smaller one, by more than its runs
-// and their noise explain: something is full there that no term has.
-func (l *Law) falls() bool {
-	rate := func(c Count) float64 { return c.Batch / scaling.Middle(c.Steps) }
-	last := l.counts[len(l.counts)-1]
-	for _, c := range l.counts {
-		if c.Workers < last.Workers && rate(last) < rate(c)*(1-fallen) {
-			return true
+// stalled says how the largest count gets less done than a smaller one, by more than runs
+// and their noise explain, or hardly more than half of it though each worker has as much
+// work: something is full there, and no term says how it goes on. "" where neither is so.
+func (l *Law) stalled() string {
+	n := len(l.counts) - 1
+	last := l.counts[n]
+	for i, c := range l.counts[:n] {
+		switch {
+		case c.Workers < last.Workers && last.rate() < c.rate()*(1-fallen):
+			return fmt.Sprintf("the rate falls, from %.3g at %d to %.3g at %d workers", c.rate(), c.Workers, last.rate(), last.Workers)
+		case 2*c.Workers <= last.Workers && l.place(i).work <= l.place(n).work && last.rate() < c.rate()*growth:
+			return fmt.Sprintf("%d workers get %.3g times as much done as %d: something is full", last.Workers, last.rate()/c.rate(), c.Workers)
 		}
 	}
-	return false
+	return ""
 }
 
 // nearer is a count to measure on the way to one that is asked about: the last doubling

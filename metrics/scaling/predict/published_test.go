@@ -117,9 +117,10 @@ func TestRefusals(t *testing.T) {
 	}
 	racks := flat(1, 8, 16, 32)
 	racks.RackSize = 4
-	knee := flat(8, 1, 2, 4, 8)
+	knee, full := flat(8, 1, 2, 4, 8), flat(8, 1, 2, 4, 8)
 	for i := range knee.Counts[3].Steps {
-		knee.Counts[3].Steps[i] *= 2
+		knee.Counts[3].Steps[i] *= 1.6
+		full.Counts[3].Steps[i] *= 2
 	}
 	fall := Study{Layout: Layout{Replica: 1, Stages: 1, Virtual: 1}, Counts: []Count{{8, 8, 343, []float64{1}}, {16, 16, 606, []float64{2}}}}
 	for _, tt := range []struct {
@@ -133,6 +134,7 @@ func TestRefusals(t *testing.T) {
 		{"one node", flat(1, 2, 4, 8), 16, "everything was measured on one node; beyond 8 workers comes a network that was not measured", "16 workers, 3 runs: on two nodes or more"},
 		{"racks", racks, 64, "64 workers take 2 racks; what crosses their border was not measured", "64 workers, 3 runs: on more than one rack"},
 		{"falls", fall, 32, "the rate falls, from 343 at 8 to 303 at 16 workers, and nothing says how far", "32 workers, 3 runs: to see how it goes on"},
+		{"full", full, 16, "8 workers get 1 times as much done as 4: something is full, and nothing says how far", "16 workers, 3 runs: to see how it goes on"},
 		{"knee", knee, 16, "fitted to the smaller counts, the law is", "16 workers, 3 runs: to see how it goes on"},
 	} {
 		l, err := Fit(tt.s, 0.95)

@@ -4,7 +4,7 @@
 // It knows no law of scaling. Ranks fetch batches from a server that answers
 // one request at a time, compute for as long as chance says, and hand gradient
 // buckets to rings whose every hop waits for its neighbour; throughput is what
-// comes out. None of the fitted forms (package model) is its own: the rings
+// comes out. It follows no term of the law that is fitted (package predict): the rings
 // overlap with the backward pass, slow ranks are drawn from heavy tails, queues
 // fill gradually.
 //

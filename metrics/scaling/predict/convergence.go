@@ -1,4 +1,4 @@
-package model
+package predict
 
 import (
 	"cmp"
@@ -9,6 +9,9 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
+
+// farthestBatch is how many times the largest measured batch is still answered for.
+const farthestBatch = 4
 
 // ToTarget is how many samples one run trained on until it reached the target.
 type ToTarget struct {
@@ -216,7 +219,7 @@ func (c *Convergence) holdOut(pure float64) {
 	}
 	held := Convergence{level: c.level, batches: c.batches[:last], laws: fitBatchLaws(c.batches[:last], pure, c.level)}
 	p, own := held.carry(c.batches[last].batch), c.batches[last].samples
-	if !math.IsNaN(p.Low) && (own > p.High*(1+MaxHoldOut) || own < p.Low*(1-MaxHoldOut)) {
+	if !math.IsNaN(p.Low) && (own > p.High*(1+missed) || own < p.Low*(1-missed)) {
 		c.refused = fmt.Sprintf("extrapolated from the smaller batches, a global batch of %g takes %.3g samples; it took %.3g", c.batches[last].batch, p.Value, own)
 	}
 }
@@ -247,8 +250,8 @@ func (c *Convergence) Predict(batch float64) (Samples, error) {
 		return Samples{}, fmt.Errorf("a batch of %g; give 1 or more", batch)
 	case len(c.batches) < 2:
 		return Samples{}, &Refusal{Why: fmt.Sprintf("all runs that reached the target had a global batch of %g, which says nothing about %g", largest, batch)}
-	case batch > Farthest*largest:
-		return Samples{}, &Refusal{Why: fmt.Sprintf("a global batch of %g is more than %d times the largest that reached the target, %g", batch, Farthest, largest)}
+	case batch > farthestBatch*largest:
+		return Samples{}, &Refusal{Why: fmt.Sprintf("a global batch of %g is more than %d times the largest that reached the target, %g", batch, farthestBatch, largest)}
 	case batch > largest && c.refused != "":
 		return Samples{}, &Refusal{Why: c.refused}
 	}

@@ -1,0 +1,150 @@
+package advice
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling/predict"
+)
+
+const (
+	// lawCounts worker counts with lawRuns runs each are needed for an answer to rest on
+	// the law; of counts on several nodes, lawTier must fill whole nodes.
+	lawCounts, lawRuns, lawTier = 5, 5, 4
+	// farthest is how many times the largest measured worker count is a candidate.
+	farthest = 4
+)
+
+// A carrier is the law of a series, which carries rates to counts that were not measured.
+type carrier struct {
+	law    *predict.Law
+	series *predict.Series
+}
+
+// rate returns the rate at a worker count; nil where the law refuses it.
+func (c *carrier) rate(workers int) *Estimate {
+	e, err := c.at(workers)
+	if err != nil {
+		return nil
+	}
+	return e
+}
+
+func (c *carrier) at(workers int) (*Estimate, error) {
+	batch, err := c.series.BatchAt(workers)
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.law.Predict(workers, batch)
+	if err != nil {
+		return nil, err
+	}
+	low, high := batch/e.High, batch/e.Low
+	return &Estimate{batch / e.Value, &low, &high}, nil
+}
+
+// carried returns the rate that the law gives a worker count; nil without a law or where
+// it refuses.
+func (s *study) carried(workers int) *Estimate {
+	if s.law == nil {
+		return nil
+	}
+	return s.sketch.rate(workers)
+}
+
+// fit fits the law, or notes why nothing beyond the measured counts is said.
+func (s *study) fit() error {
+	if len(s.runs) == 0 {
+		s.Refused = "no run has finished successfully yet"
+		return nil
+	}
+	if len(s.curve.Mixed) > 0 {
+		names := []string{}
+		for _, v := range s.curve.Mixed {
+			names = append(names, v.String())
+		}
+		s.Refused = "the runs differ in what they ran on (" + list(names) + "), and no law describes all of them"
+		return nil
+	}
+	kind := s.curve.Scaling
+	switch {
+	case kind == "weak", kind == "strong":
+	case measure.KindOf(fmt.Sprint(s.curve.Parameters["workload.kind"])).PerWorker:
+		// Whatever the number of workers, each takes one sample after the other: as with
+		// weak scaling, its work does not shrink.
+		kind = "weak"
+	default:
+		s.Refused = "the runs do not record whether scaling is weak or strong"
+		return nil
+	}
+	var refusal *predict.Refusal
+	series, err := predict.Of(*s.curve, s.obs, kind)
+	if err == nil && series.Unit == measure.RateUnit(s.curve.Sample) {
+		s.sketch = &carrier{series: series}
+		s.sketch.law, err = predict.Fit(series.Study, s.o.Confidence)
+	}
+	if err != nil {
+		s.sketch = nil
+	}
+	if why := s.tooLittle(); why != "" {
+		s.Refused = why
+		return nil
+	}
+	switch {
+	case errors.As(err, &refusal):
+		s.Refused = refusal.Why
+	case err != nil:
+		return err
+	}
+	if s.sketch == nil {
+		return nil
+	}
+	s.law, s.Law = s.sketch.law, s.sketch.law.Terms()
+	if h := s.law.HoldOut; h != nil {
+		off := h.Measured/h.Predicted.Value - 1
+		s.HoldOut = &off
+	}
+	s.edge = s.carried(s.law.Largest())
+	if _, err := s.sketch.at(2 * s.law.Largest()); errors.As(err, &refusal) {
+		s.Refused = refusal.Why
+	} else if err != nil {
+		s.Refused = err.Error()
+	}
+	return nil
+}
+
+// tooLittle says what an answer by the law is missing: "" for nothing.
+func (s *study) tooLittle() string {
+	enough, tier, measured := 0, 0, 0
+	for _, p := range s.curve.Points {
+		runs := len(p.Of(measure.Throughput).Values)
+		if runs > 0 {
+			measured++
+		}
+		if runs >= lawRuns {
+			enough++
+			if p.Workers%s.node() == 0 {
+				tier++
+			}
+		}
+	}
+	have := fmt.Sprintf("%d of the %d measured have", enough, measured)
+	switch {
+	case enough >= lawCounts && tier >= lawTier:
+		return ""
+	case enough >= lawCounts:
+		return fmt.Sprintf("a fit of one network tier needs %d worker counts that fill whole nodes of %d; there are %d", lawTier, s.nodeSize, tier)
+	case measured == 0:
+		have = "no run has one"
+	case enough == measured:
+		have = fmt.Sprintf("there are %d", measured)
+	case enough == 0 && measured == 1:
+		have = "the one measured has fewer"
+	case enough == 0:
+		have = fmt.Sprintf("none of the %d measured has that many", measured)
+	case enough == 1:
+		have = fmt.Sprintf("one of the %d measured has", measured)
+	}
+	return fmt.Sprintf("that needs %d worker counts with %d or more runs each that have a steady state; %s", lawCounts, lawRuns, have)
+}

@@ -1,0 +1,121 @@
+package predict
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
+)
+
+// measureCluster is a study of a cluster: six runs of each worker count.
+func measureCluster(r *rand.Rand, c *simulate.Cluster, counts []int) Study {
+	s := Study{Layout: Layout{Replica: 1, Stages: 1}}
+	for _, n := range counts {
+		count := Count{Workers: n, Nodes: max(1, n/c.NodeSize), Batch: clusterBatch(c, n)}
+		for range 6 {
+			count.Steps = append(count.Steps, count.Batch/c.Run(r, n))
+		}
+		s.Counts = append(s.Counts, count)
+	}
+	return s
+}
+
+func clusterBatch(c *simulate.Cluster, workers int) float64 {
+	if c.Strong {
+		return float64(c.Batch)
+	}
+	return float64(c.Batch * workers)
+}
+
+// clusterTruth is the median step time of many runs.
+func clusterTruth(r *rand.Rand, c *simulate.Cluster, workers int) float64 {
+	var xs []float64
+	for range 15 {
+		xs = append(xs, clusterBatch(c, workers)/c.Run(r, workers))
+	}
+	return scaling.Middle(xs)
+}
+
+// clusterScore counts, for one place that is asked about, how often the law answers and
+// is right.
+type clusterScore struct {
+	asked, refused, inside int
+	widths, misses         []float64 // of the interval and of the value, as shares
+}
+
+func (c *clusterScore) ask(t *testing.T, l *Law, r *rand.Rand, cluster *simulate.Cluster, workers int) {
+	t.Helper()
+	c.asked++
+	e, err := l.Predict(workers, clusterBatch(cluster, workers))
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		c.refused++
+		return
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	x := clusterTruth(r, cluster, workers)
+	if e.Low <= x && x <= e.High {
+		c.inside++
+	}
+	c.widths = append(c.widths, e.High/e.Low-1)
+	c.misses = append(c.misses, math.Abs(e.Value/x-1))
+}
+
+// Clusters are played event by event and follow no law. Of each scenario, six runs of
+// each count are the study, and the truth is asked about between the last two counts and
+// at twice and four times the largest.
+//
+// With -short a tenth of the clusters are played, and only all together are judged.
+func TestTruthOfClusters(t *testing.T) {
+	seeds := 200
+	if testing.Short() {
+		seeds /= 10
+	}
+	places := []struct {
+		name  string
+		at    func(counts []int) int
+		width float64 // largest median width, as a share
+		miss  float64 // largest median error
+	}{
+		{"between", func(c []int) int { return (c[len(c)-1] + c[len(c)-2]) / 2 }, 0.15, 0.02},
+		{"2 times", func(c []int) int { return 2 * c[len(c)-1] }, 0.40, 0.05},
+		{"4 times", func(c []int) int { return 4 * c[len(c)-1] }, 0.60, 0.10},
+	}
+	all := make([]clusterScore, len(places))
+	for _, s := range simulate.Scenarios {
+		own := make([]clusterScore, len(places))
+		for seed := range seeds {
+			r := rand.New(rand.NewPCG(uint64(seed), 2026))
+			c, counts := s.Draw(r)
+			l, err := Fit(measureCluster(r, c, counts), 0.95)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, p := range places {
+				own[i].ask(t, l, r, c, p.at(counts))
+			}
+		}
+		for i, p := range places {
+			o := &own[i]
+			answered := o.asked - o.refused
+			width, miss := math.NaN(), math.NaN()
+			if answered > 0 {
+				width, miss = scaling.Middle(o.widths), scaling.Middle(o.misses)
+			}
+			t.Logf("%-12s %-8s refused %d of %d, inside %d of %d; median width %.0f %%, median error %.1f %%", s.Name, p.name, o.refused, o.asked, o.inside, answered, 100*width, 100*miss)
+			if width > p.width || miss > p.miss {
+				t.Errorf("%s, %s: median width %.0f %% and error %.1f %%; at most %.0f and %.0f %% are allowed", s.Name, p.name, 100*width, 100*miss, 100*p.width, 100*p.miss)
+			}
+			all[i].asked, all[i].refused, all[i].inside = all[i].asked+o.asked, all[i].refused+o.refused, all[i].inside+o.inside
+		}
+	}
+	for i, p := range places {
+		if o := all[i]; float64(o.inside) < 0.9*float64(o.asked-o.refused) {
+			t.Errorf("%s: inside %d of %d, fewer than 90 %%", p.name, o.inside, o.asked-o.refused)
+		}
+	}
+}
