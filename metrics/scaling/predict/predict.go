@@ -363,13 +363,14 @@ func (l *Law) beyond(workers int, batch float64) *Refusal {
 		return fmt.Sprintf("%d workers, 3 runs: %s", l.nearer(workers), why)
 	}
 	h := l.HoldOut
+	why, from := l.stalled()
 	switch {
 	case workers > farthest*largest:
 		return &Refusal{fmt.Sprintf("%d workers are more than %d times the largest measured worker count, %d", workers, farthest, largest), next("nearer to what is asked")}
 	case workers > largest && nodes == 1:
 		return &Refusal{fmt.Sprintf("everything was measured on one node; beyond %s comes a network that was not measured", number.Count(largest, "worker")), next("on two nodes or more")}
-	case workers > largest && l.stalled() != "":
-		return &Refusal{l.stalled() + ", and nothing says how far", next("to see how it goes on")}
+	case why != "" && workers > from:
+		return &Refusal{why + ", and nothing says how far", next("to see how it goes on")}
 	case p.racks > 1 && racks <= 1:
 		return &Refusal{fmt.Sprintf("%d workers take %g racks; what crosses their border was not measured", workers, p.racks), next("on more than one rack")}
 	case p.work > farthest*most || p.work*farthest < least:
@@ -382,19 +383,20 @@ func (l *Law) beyond(workers int, batch float64) *Refusal {
 
 // stalled says how the largest count gets less done than a smaller one, by more than runs
 // and their noise explain, or hardly more than half of it though each worker has as much
-// work: something is full there, and no term says how it goes on. "" where neither is so.
-func (l *Law) stalled() string {
+// work: something is full there, and no term says how it goes on. That holds for counts
+// above from. why is "" where neither is so.
+func (l *Law) stalled() (why string, from int) {
 	n := len(l.counts) - 1
 	last := l.counts[n]
 	for i, c := range l.counts[:n] {
 		switch {
 		case c.Workers < last.Workers && last.rate() < c.rate()*(1-fallen):
-			return fmt.Sprintf("the rate falls, from %.3g at %d to %.3g at %d workers", c.rate(), c.Workers, last.rate(), last.Workers)
+			return fmt.Sprintf("the rate falls, from %.3g at %d to %.3g at %d workers", c.rate(), c.Workers, last.rate(), last.Workers), c.Workers
 		case 2*c.Workers <= last.Workers && l.place(i).work <= l.place(n).work && last.rate() < c.rate()*growth:
-			return fmt.Sprintf("%d workers get %.3g times as much done as %d: something is full", last.Workers, last.rate()/c.rate(), c.Workers)
+			return fmt.Sprintf("%d workers get %.3g times as much done as %d: something is full", last.Workers, last.rate()/c.rate(), c.Workers), c.Workers
 		}
 	}
-	return ""
+	return "", 0
 }
 
 // nearer is a count to measure on the way to one that is asked about: the last doubling
