@@ -120,7 +120,7 @@ func (c Cluster) remove(ctx context.Context, folder string) {
 	}
 }
 
-// removeWait is how long an ended job's last writes are waited for.
+// removeWait is how long to wait for an ended job's last writes.
 const removeWait = 10 * time.Second
 
 // checkScripts asks sbatch whether it would take the scripts of the study's
@@ -210,8 +210,8 @@ func (c Cluster) checkNodes(ctx context.Context, folder string, open []use) ([]F
 	return list, err
 }
 
-// cancel ends the jobs that have not ended, also after an interrupt: nobody
-// waits for their answers any more.
+// cancel cancels the jobs that have not ended, also after an interrupt, because their answers are
+// no longer needed.
 func (c Cluster) cancel(ctx context.Context, jobs []*job) {
 	var ids []string
 	for _, j := range jobs {

@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Verdict is how a check came out.
+// A Verdict is the outcome of a check.
 type Verdict string
 
 const (
@@ -48,7 +48,7 @@ func Count(list []Finding, r Verdict) int {
 	return n
 }
 
-// Advice is what to do, a line a kind, with what it is about in front: "GPU n1: …".
+// Advice returns one line for each kind of advice, with its subjects in front: "GPU n1: …".
 func Advice(list []Finding) []string {
 	type kind struct{ check, advice string }
 	subjects := map[kind][]string{}
@@ -78,7 +78,7 @@ type Examiner interface {
 	Examine(context.Context, Examination) ([]Finding, error)
 }
 
-// An Examination is what doctor was asked to try.
+// An Examination says what doctor should try.
 type Examination struct {
 	Plan  *study.Plan   // of the study; nil without one
 	Runs  string        // runs folder, absolute

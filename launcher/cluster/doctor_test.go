@@ -80,8 +80,8 @@ func TestJudgeHealthy(t *testing.T) {
 	}
 }
 
-// Each thing that can be wrong, on a job where all else is well: it is said,
-// with its result, and nothing else is blamed.
+// Each fault, on a job that is otherwise healthy, is reported with its result, and no other check
+// fails.
 func TestJudgeFaults(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -20,10 +20,10 @@ func stub(t *testing.T, path, note string) {
 	}
 }
 
-// Which interpreters a look at a study starts: those that the user has chosen, by the
-// PATH or on the command line, wherever they lie; by a site file given there, only away
-// from it and from the study. What the study's author chooses is not started, wherever it
-// lies and whichever files lie there.
+// TestForeignInterpreter checks which interpreters may be started for a study: those the user chose
+// by the PATH or on the command line, wherever they are, and those of a site file given there only
+// if they are outside its folder and the study's. An interpreter that the study's author chose is
+// never started.
 func TestForeignInterpreter(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// job is one probe job. Its fields are its own goroutine's until watch returns,
-// but for state.
+// A job is one probe job. Until watch returns, only its own goroutine may use its fields, except
+// state.
 type job struct {
 	use    use
 	dir    rundir.Probe
@@ -26,7 +26,7 @@ type job struct {
 	id     string
 	asked  probe.Question
 
-	answers []*probe.Answer // by rank; nil where there is none
+	answers []*probe.Answer // by rank; nil if missing
 	clocks  []nodeClock     // by node
 
 	mu    sync.Mutex
@@ -34,7 +34,7 @@ type job struct {
 	gone  bool       // the queue knew it once and no longer does
 }
 
-// nodeClock is what the exchange of files with one node told.
+// A nodeClock is the result of exchanging files with one node.
 type nodeClock struct {
 	rounds int          // that came back
 	best   probe.Clocks // of the shortest round trip; the node's clock less ours
@@ -72,8 +72,8 @@ func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, err
 	if u.known.MaxTime != nil {
 		s.Time = min(s.Time, *u.known.MaxTime)
 	}
-	// The tasks look for the interface themselves: where the script's own look
-	// fails, nothing else would be found out.
+	// The tasks look for the interface themselves: if the script's own look failed, the probe would
+	// report nothing else.
 	s.Interface = ""
 	s.Stage, s.Unstage = nil, nil // no run is at stake
 	s.Command = []string{s.Worker, "probe", "--dir", dir.Path()}
@@ -106,20 +106,19 @@ func (j *job) over() bool {
 	return j.gone || j.state != nil && j.state.State.Terminal()
 }
 
-// fileGrace is how long a job's files may come after Slurm says that it ended:
-// NFS may hide a new file for a minute (acdirmax).
+// fileGrace is how long a job's files may arrive after Slurm reports its end: NFS may hide a new
+// file for a minute (acdirmax).
 const fileGrace = 65 * time.Second
 
-// failed reports whether the batch script left word that it failed; then
-// nothing more is to come.
+// failed reports whether the batch script recorded that it failed; then no more answers follow.
 func (j *job) failed() bool {
 	text, err := rundir.ReadFile(rundir.Folder(j.dir).Exit(0))
 	var record launcher.Exit
 	return err == nil && json.Unmarshal(text, &record) == nil && record.ExitCode != 0
 }
 
-// watch takes part in the exchange of files and reads the answers until all are
-// there, the job is over, or nobody waits any more.
+// watch exchanges files with the nodes and reads the answers until all have arrived, the job has
+// ended, or ctx is done.
 func (j *job) watch(ctx context.Context) {
 	var nodes sync.WaitGroup
 	exchanging, stop := context.WithCancel(ctx)

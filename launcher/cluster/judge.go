@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// neverStarts are reasons of Slurm's for which a job that waits will go on
-// waiting until somebody changes something.
+// neverStarts are Slurm's reasons for which a pending job stays pending until someone changes
+// something.
 var neverStarts = []string{"PartitionDown", "PartitionInactive", "PartitionNodeLimit", "PartitionTimeLimit", "PartitionConfig",
 	"InvalidAccount", "InvalidQOS", "BadConstraints", "AssocMaxWallDurationPerJobLimit", "QOSMaxWallDurationPerJobLimit", "Licenses", "JobHeldUser", "JobHeldAdmin"}
 
@@ -139,7 +139,7 @@ func (j *job) host(node int) string {
 	return fmt.Sprintf("node %d of the job", node)
 }
 
-// leader is the answer of a node's first task; nil where there is none.
+// leader returns the answer of a node's first task; nil if it is missing.
 func (j *job) leader(node int) *probe.Answer {
 	for _, a := range j.answers {
 		if a != nil && a.Node == node && a.LocalRank == 0 {
@@ -250,7 +250,7 @@ func (j *job) gpus() Finding {
 		return f
 	}
 	var seen, none, silent []string
-	missing := "" // why there is no nvidia-smi, of one of them
+	missing := "" // why nvidia-smi is missing on one of them
 	for _, a := range j.answers {
 		switch {
 		case a == nil:

@@ -29,13 +29,13 @@ type Place struct {
 	Err    error  // why that is not known
 }
 
-// Host is what doctor looks at on the host that it runs on.
+// A Host is what doctor checks on the host that it runs on.
 type Host struct {
 	Site     *study.Site
 	Version  string // of scalebench
 	Runs     Place
 	Database Place
-	// Frameworks are those of the study; nil: no study, and all are tried.
+	// Frameworks are the study's frameworks; nil: there is no study, try all.
 	Frameworks []string
 }
 
@@ -145,7 +145,7 @@ func (h Host) worker(ctx context.Context) []Finding {
 	return append(list, cpus, gpu, ownNCCL(ctx, path, seen))
 }
 
-// output is what a program prints within half a minute.
+// output returns what a program prints within 30 s.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

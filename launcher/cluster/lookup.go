@@ -11,16 +11,15 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// lookups is how often a job is looked for whose submission got no answer, at
-// growing intervals (firstLook, then twice the last): 15 s, beside what Slurm's
-// commands take. A controller that hung for a moment has it in its queue by then.
+// lookups is how often to look for a job whose submission got no answer, at growing intervals
+// (firstLook, then double the last): 15 s in total plus the time of Slurm's commands. By then a
+// controller that hung for a moment has queued it.
 const lookups = 4
 
-// submitted hands a job's script to sbatch and returns the job's id. Where the answer was
-// lost the job is looked for by its name, which no other has. One that cannot be
-// found may still be inside a controller that hangs: its claim is taken from it,
-// so that it ends at once should it ever start. An id beside an error is that of
-// a job that runs.
+// submitted submits a job's script with sbatch and returns the job's ID. If the answer was lost, it
+// looks for the job by its name, which is unique. A job that it cannot find may still be queued by
+// a hanging controller, so it removes the job's claim: the job then ends at once if it ever starts.
+// If both an ID and an error are returned, the job is running.
 func (c Cluster) submitted(ctx context.Context, j *job) (id string, err error) {
 	answer, err := c.Client.Submit(ctx, j.dir.Script())
 	var gone *slurm.UnreachableError

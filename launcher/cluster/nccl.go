@@ -13,11 +13,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// gpuVariant is what the GPU variant's name has more than the worker's.
+// gpuVariant is the suffix that the GPU variant's name adds to the worker's.
 const gpuVariant = "-gpu"
 
-// ownNCCL says which NCCL this host's worker would use. The ordinary worker
-// cannot load one; its GPU variant may stand beside it.
+// ownNCCL reports which NCCL this host's worker would use. The default worker cannot load NCCL; its
+// GPU variant may be installed next to it.
 func ownNCCL(ctx context.Context, worker string, seen probe.Facts) Finding {
 	f := Finding{Check: "NCCL", Subject: seen.Host, Verdict: NotTested}
 	if seen.NCCL == nil {
@@ -41,7 +41,7 @@ func ownNCCL(ctx context.Context, worker string, seen probe.Facts) Finding {
 	return f
 }
 
-// judgeNCCL is what one process found.
+// judgeNCCL judges what one process found.
 func judgeNCCL(n probe.NCCL) (found string, r Verdict, advice string) {
 	switch {
 	case n.Error != "":

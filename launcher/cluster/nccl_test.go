@@ -66,8 +66,7 @@ func TestJudgeNCCL(t *testing.T) {
 	}
 }
 
-// The GPU variant beside the worker is asked, where the worker itself cannot
-// know.
+// If the worker itself has no NCCL, its GPU variant next to it is queried.
 func TestOwnNCCL(t *testing.T) {
 	worker := filepath.Join(t.TempDir(), "worker")
 	f := ownNCCL(context.Background(), worker, probe.Facts{Host: "here"})

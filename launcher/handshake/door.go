@@ -11,18 +11,16 @@ import (
 	"time"
 )
 
-// maxUnproven is how many callers may be at proving themselves at once; for the
-// next one the oldest is dropped, who has had the longest time. One of the run
-// needs a round trip, and calls again; so strangers would have to come at
-// maxUnproven for each round trip to keep it out.
+// maxUnproven is how many callers may be proving themselves at the same time. The next caller
+// displaces the oldest one, which has had the most time. A rank of the run needs one round trip and
+// calls again, so strangers could keep it out only with maxUnproven calls in every round trip.
 const maxUnproven = 256
 
-// maxNoted is how many of those that were turned away Trouble names.
+// maxNoted is how many rejected callers Trouble names.
 const maxNoted = 8
 
-// A Door is a listener that lets only callers in who know the nonce. Strangers,
-// however many and whatever they do, cost it a goroutine each for no longer than
-// Patience.
+// A Door is a listener that admits only callers that know the nonce. Each stranger costs it one
+// goroutine, for at most patience.
 type Door struct {
 	listener       net.Listener
 	nonce, purpose string
@@ -40,17 +38,15 @@ func NewDoor(l net.Listener, nonce, purpose string) *Door {
 	return &Door{listener: l, nonce: nonce, purpose: purpose}
 }
 
-// Serve lets callers in until ctx ends or the listener is closed, which it is when
-// Serve returns.
-// Each who has proven itself is handed to enter, in a goroutine of its own; from
-// then on the connection is enter's. Its error, why it turned the caller away
-// after all, is for Trouble.
+// Serve admits callers until ctx ends or the listener is closed, and closes the listener before it
+// returns. It passes each proven caller to enter, in a new goroutine; enter then owns the
+// connection. An error from enter says why the caller was rejected, and Trouble reports it.
 //
-// Accept may fail for a while, as when the process is out of file descriptors:
-// Serve drops a stranger, pauses and goes on.
+// Accept may fail for a while, for example when the process is out of file descriptors. Serve then
+// drops a stranger, pauses and tries again.
 func (d *Door) Serve(ctx context.Context, enter func(net.Conn) error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends all handshakes that go on
+	defer cancel() // ends all running handshakes
 	stop := context.AfterFunc(ctx, func() { d.listener.Close() })
 	defer stop()
 	for pause := shortestPause; ; {
@@ -66,7 +62,7 @@ func (d *Door) Serve(ctx context.Context, enter func(net.Conn) error) {
 			d.fail(err)
 			select {
 			case <-time.After(pause):
-			case <-ctx.Done(): // whatever Accept goes on saying
+			case <-ctx.Done(): // even if Accept keeps failing
 				d.listener.Close()
 				return
 			}
@@ -141,9 +137,9 @@ func (d *Door) note(conn net.Conn, err error) {
 	d.noted = d.noted[max(0, len(d.noted)-maxNoted):]
 }
 
-// Trouble says what may have kept a caller out: who came instead, and why
-// connections could not be accepted. It is "" or begins with "; ", to be put
-// behind the words that somebody has not come.
+// Trouble returns what may have kept a caller out: which strangers called, and why connections
+// could not be accepted. It is "" or begins with "; ", to be appended to a sentence that says who
+// is missing.
 func (d *Door) Trouble() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

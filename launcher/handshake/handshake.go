@@ -37,7 +37,7 @@ import (
 	"time"
 )
 
-// patience is how long either end waits for the other to prove itself, at most.
+// patience is how long either end waits for the other's proof.
 const patience = 5 * time.Second
 
 // version changes with every change of what is sent or signed.
@@ -68,7 +68,7 @@ var (
 	errNotWelcomed = errors.New("knows this run's nonce, but sent no welcome")
 )
 
-// A greeting is what either end says first.
+// A greeting is the first message of either end.
 type greeting [randomBytes]byte
 
 func newGreeting() (g greeting) {
@@ -98,7 +98,7 @@ func readGreeting(r io.Reader) (g greeting, err error) {
 	return g, nil
 }
 
-// An exchange is what both ends of a connection know of it.
+// An exchange holds what both ends of a connection know about it.
 type exchange struct {
 	nonce, purpose   string
 	caller, listener greeting
@@ -107,7 +107,7 @@ type exchange struct {
 
 type proof = [sha256.Size]byte
 
-// proof is what the end with that role must show. Each field is signed with its
+// proof returns the proof that the end with this role must send. Each field is signed with its
 // length before it, so that no two exchanges sign the same bytes.
 func (x exchange) proof(role string) (p proof) {
 	mac := hmac.New(sha256.New, []byte(x.nonce))
@@ -119,8 +119,8 @@ func (x exchange) proof(role string) (p proof) {
 	return p
 }
 
-// ends are the addresses of a connection's two ends, as both see them. The
-// caller's end of a Unix socket has none.
+// ends returns the addresses of a connection's two ends, as both see them. The caller's end of a
+// Unix socket has no address.
 func ends(caller, listener net.Addr) (from, to []byte, err error) {
 	if to, err = end(listener); err != nil {
 		return nil, nil, err
@@ -143,9 +143,9 @@ func end(a net.Addr) ([]byte, error) {
 	return nil, fmt.Errorf("a handshake over %T is not known", a)
 }
 
-// call proves to whoever listens at the other end of conn that this end knows
-// the nonce, after it has done so itself. The error is worded to follow "the
-// process listening there"; conn is then of no more use, and open still.
+// call checks that the listener at the other end of conn knows the nonce, then proves that this end
+// knows it. The error text follows "the process listening there"; after an error conn is unusable
+// but still open.
 func call(ctx context.Context, conn net.Conn, nonce, purpose string) error {
 	if nonce == "" {
 		return errNoNonce
@@ -188,8 +188,8 @@ func call(ctx context.Context, conn net.Conn, nonce, purpose string) error {
 	return nil
 }
 
-// answer is the listener's side. admit is asked when the caller has proven
-// itself; without its leave the caller is not welcomed.
+// answer is the listener's side of a handshake. It calls admit once the caller has proven itself;
+// if admit returns false, the caller is not welcomed.
 func answer(ctx context.Context, conn net.Conn, nonce, purpose string, admit func() bool) error {
 	if nonce == "" {
 		return errNoNonce

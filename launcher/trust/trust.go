@@ -1,20 +1,17 @@
-// Package trust says whether what stands at a path can only have been put there
-// by this user or by root. What scalebench runs, hands to a scheduler or
-// believes as a command comes from such paths alone; what it merely reads as
-// data (collect, status) may be anybody's.
+// Package trust reports whether only this user or root can have put a file at a path. scalebench
+// runs, hands to a scheduler, or obeys only files at such paths. Files that it merely reads as data
+// (collect, status) may belong to anyone.
 //
-// The rules, for the path itself and for each symbolic link on the way to it:
+// The rules for the path itself and for each symbolic link on the way to it:
 //
-//   - it belongs to this user or to root;
-//   - nobody else may write to it. A group may where it is this user's alone (a
-//     user-private group, as distributions make them with umask 002). In a
-//     folder with the sticky bit others may add files and touch no file of
-//     ours, which is then judged by itself.
+//  - This user or root owns it.
+//  - Other users cannot write to it. Its group may, if this user is the only member (a user-private
+//    group, which distributions create together with umask 002). In a folder with the sticky bit
+//    others may add files but cannot touch ours; each file there is judged separately.
 //
-// For the folders above it: others may not write there unless the sticky bit is
-// set, since they could put something else in its place. A group that this user
-// is a member of may: that is what a project's folder is. What a member could
-// put there is the member's own, and refused for that.
+// The folders above it must not be writable by others unless the sticky bit is set, because others
+// could replace the file. A group that this user belongs to may write there, as in a shared project
+// folder: a file that another member puts there belongs to that member and is refused.
 package trust
 
 import (
@@ -76,9 +73,8 @@ func Program(paths ...string) error {
 	return nil
 }
 
-// System reports whether a path exists and only root can have written it, or can
-// replace anything on the way to it. For root itself that says nothing, and the
-// answer is no.
+// System reports whether a path exists and only root can write it or replace anything on the way to
+// it. It returns false when root runs scalebench, because then the answer says nothing.
 func System(path string) bool {
 	if _, err := os.Stat(path); err != nil || os.Geteuid() == 0 {
 		return false
@@ -98,9 +94,8 @@ func System(path string) bool {
 	return walk(path, rules{link, alone, alone}) == nil
 }
 
-// Own judges what stands at paths without the folders above them, as a process
-// inside a job does, where a container may show other ones. A path that is not
-// there is nobody's.
+// Own checks the paths but not the folders above them. It is for processes inside a job, where a
+// container may show other folders. A path that does not exist passes.
 func Own(paths ...string) error {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -150,13 +145,12 @@ func Tree(folder string) error {
 	})
 }
 
-// maxFile is the size in bytes of the largest file that ReadFile takes: many
-// times that of the largest study.
+// maxFile is the size in bytes of the largest file that ReadFile accepts, many times that of the
+// largest study.
 const maxFile = 64 << 20
 
-// ReadFile reads a file whose content is believed: the file that is judged is
-// the one that is read, whatever takes its place meanwhile. The folders above
-// it are Check's.
+// ReadFile reads a file whose content is obeyed. It checks the file that it has opened, so a
+// replacement meanwhile has no effect. It does not check the folders above; Check does.
 func ReadFile(path string) ([]byte, error) {
 	return read(path, maxFile, func(fs.FileInfo) error { return nil })
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// awaitEvery is how often a supervisor asks whether the program of the first one has
-// ended. Tests change it.
+// awaitEvery is how often a supervisor checks whether the first supervisor's program has ended.
+// Tests change it.
 var awaitEvery = time.Second
 
 // await waits for the program that the first node's supervisor has started for all
@@ -38,8 +38,8 @@ func await(run rundir.Folder, restart int, signals <-chan os.Signal, heard func(
 	}
 }
 
-// stopped reports whether an event file has its writer's stop event. A file that
-// cannot be read yet has none.
+// stopped reports whether an event file contains its writer's stop event. It returns false for a
+// file that cannot be read yet.
 func stopped(path string) bool {
 	f, err := sharedfs.Open(path)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 // says what can be done about it. It reads text and nothing else: whose text it
 // is, and which secrets are in it, its callers know.
 
-// DiagnosedTail is how much of the end of a log is worth reading, in bytes: a traceback of
-// a deep stack, and what a launcher says after it.
+// DiagnosedTail is how much of the end of a log is read, in bytes: enough for the traceback of a
+// deep stack and a launcher's messages after it.
 const DiagnosedTail = 64 << 10
 
-// longest is how long a cause may be, in bytes; a message may hold a whole batch.
+// longest is the maximum length of a cause, in bytes; a message may hold a whole batch.
 const longest = 300
 
 var (
@@ -93,8 +93,8 @@ func diagnose(output string) string {
 	return bounded(boxed.summary)
 }
 
-// boxes are what MPI launchers say between two rules: why something cannot start, and
-// in a summary that a process has ended, of which the program itself may say more.
+// boxes are the messages that MPI launchers print between two rules: why something cannot start,
+// and a summary that a process has ended. The program itself may say more.
 type boxes struct{ why, summary string }
 
 var (
@@ -104,12 +104,12 @@ var (
 	sums = regexp.MustCompile(`^(Primary job|mpirun (detected|noticed)|prterun (detected|noticed)|MPI_ABORT was invoked|BAD TERMINATION)`)
 	// launchers are words by which a box is known to be a launcher's.
 	launchers = regexp.MustCompile(`\bMPI\b|MPI_|OMPI|ORTE|PRTE|PMIx|PMI\d?_|mpirun|prterun|not enough slots|remote daemon`)
-	// afterwards is what Open MPI adds on the way down, outside boxes.
+	// afterwards matches what Open MPI prints outside boxes while it shuts down.
 	afterwards = regexp.MustCompile(`^\*\*\* |Local abort before MPI_INIT|more processes? (has|have) sent help message|to see all help / error messages|YOUR APPLICATION TERMINATED`)
 )
 
-// unboxed takes the boxes out of the lines: what is left, and what the boxes say, each
-// by its first paragraph. The last one that is no summary says why.
+// unboxed separates the boxes from the other lines. Each box is reduced to its first paragraph; why
+// is the last one that is not a summary.
 func unboxed(lines []string) (left []string, b boxes) {
 	for i := 0; i < len(lines); i++ {
 		if !rule.MatchString(lines[i]) {
@@ -190,9 +190,9 @@ var slurms = []*regexp.Regexp{
 
 var speaker = regexp.MustCompile(`^(slurmstepd|srun|slurmd|slurm_script)(-[^:]*)?: (?:error: |fatal: )?`)
 
-// DiagnoseSlurm is what Slurm itself said in a job's log of why the job ended, with the
-// node it said it of: "node1: StepId=10.0 exceeded memory limit (… > …), being
-// killed". "" when it said nothing.
+// DiagnoseSlurm returns Slurm's own message in a job's log about why the job ended, with the node:
+// "node1: StepId=10.0 exceeded memory limit (… > …), being killed". It returns "" if there is no
+// such message.
 func DiagnoseSlurm(log string) string {
 	best, place := "", len(slurms)
 	for _, line := range plain(log) {
@@ -228,8 +228,8 @@ func IsConsequence(words string) bool {
 // one's own say, if it has any.
 func IsElsewhere(words string) bool { return strings.Contains(words, "its own log or events say why") }
 
-// DiagnoseScript is why a batch script ended by what is in the job's log beside Slurm's
-// words: its own last line, and what a command of the site's said before it.
+// DiagnoseScript returns why a batch script ended, from the lines in the job's log that are not
+// Slurm's: the script's last line, and what a site's command printed before it.
 func DiagnoseScript(log string) string {
 	before := ""
 	for _, line := range plain(log) {

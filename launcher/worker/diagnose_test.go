@@ -47,7 +47,7 @@ func TestOf(t *testing.T) {
 			"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES PID 7 RUNNING AT node1 EXIT CODE: 9"},
 		"a table of its own": {mpiRule + "epoch | loss\n" + mpiRule + "    1 | 0.5\n" + mpiRule, "its last output was: " + strings.TrimSpace(mpiRule)},
 		"rules of its own":   {mpiRule + "epoch 3\n", "its last output was: epoch 3"},
-		// What was said when all was well is no cause.
+		// Ordinary output is not a cause.
 		"chatter":           {"epoch 3: loss 0.25\n", "its last output was: epoch 3: loss 0.25"},
 		"a progress bar":    {"10%\r20%\rfatal: the disk is gone\r\n", "fatal: the disk is gone"},
 		"steers":            {"error: \x07\u202eabc\n", `error: \a\u202eabc`},

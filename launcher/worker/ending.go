@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
-// settle is how far apart the processes of a job may hear of its end: Slurm
-// signals one after the other.
+// settle is the largest delay between the signals that the processes of a job receive at its end:
+// Slurm signals them one after the other.
 const settle = 250 * time.Millisecond
 
 // toldToEnd is by what a program that has ended was told to: heard, which its

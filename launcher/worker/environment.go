@@ -22,8 +22,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// environmentOf finds out what this host is, for the record. What cannot be
-// found out stays empty: a missing nvidia-smi is no reason not to measure.
+// environmentOf describes this host. Facts that cannot be determined stay empty: a missing
+// nvidia-smi must not prevent a measurement.
 func environmentOf(ctx context.Context, w world.World) *metrics.Environment {
 	e := &metrics.Environment{Versions: map[string]string{"go": runtime.Version()}, Variables: map[string]string{}}
 	e.Hostname, _ = os.Hostname()
@@ -82,9 +82,8 @@ func firstField(file, name string) string {
 	return ""
 }
 
-// gpus asks nvidia-smi, which every NVIDIA driver brings. Power limits and
-// partitions are asked for apart: a driver that does not know a field refuses
-// the whole question.
+// gpus runs nvidia-smi, which every NVIDIA driver brings. It queries power limits and partitions
+// separately, because a driver refuses a whole query with an unknown field.
 func gpus(ctx context.Context) []metrics.GPU {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

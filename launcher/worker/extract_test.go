@@ -47,7 +47,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// rankEvents reads the event file of rank 0; nil when there is none.
+// rankEvents reads rank 0's event file; it returns nil if the file does not exist.
 func rankEvents(t *testing.T, s framework.Rank) (list []metrics.Event) {
 	t.Helper()
 	f, err := os.Open(s.Run.EventFile("rank", 0, s.World.Restart))
@@ -145,8 +145,8 @@ func TestExtractErrors(t *testing.T) {
 	}
 }
 
-// The files of the user's own that a run works with are on its record: copies
-// in the run folder, and those that a command's arguments name beside the study.
+// The user's own files that a run uses are recorded: copies in the run folder, and the files next
+// to the study that a command's arguments name.
 func TestOwnFilesAreRecorded(t *testing.T) {
 	folder := t.TempDir()
 	s := printing(t, func(c *study.Command) {

@@ -7,8 +7,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// hints are what to do about causes that are common, by the words of a cause;
-// $1 is of the words. The first that fits counts.
+// hints are the remedies for common causes. The first pattern that matches a cause wins; $1 is its
+// first group.
 var hints = []struct {
 	words *regexp.Regexp
 	todo  string
@@ -33,21 +33,21 @@ var hints = []struct {
 		"It was killed, most often by the kernel when memory runs out (`dmesg` shows it): lower the batch per worker, or raise resources.memory."},
 }
 
-// device is how frameworks say that a GPU's memory ran out.
+// device matches the messages by which frameworks report that a GPU is out of memory.
 var device = regexp.MustCompile(`(?:CUDA|HIP) out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: .*[Oo]ut of memory`)
 
 // IsOutOfDeviceMemory reports whether a program's words are about a GPU's memory.
 func IsOutOfDeviceMemory(words string) bool { return device.MatchString(words) }
 
-// statuses are what to do where the words say nothing that is known.
+// statuses are the remedies for causes that no hint matches.
 var statuses = map[metrics.Status]string{
 	metrics.OutOfMemory: "Raise resources.memory, or lower the batch per worker.",
 	metrics.NodeFailed:  "Nothing is wrong with the run itself. Retry it: the next attempt avoids the failed node.",
 	metrics.Preempted:   "Nothing is wrong with the run itself: retry it.",
 }
 
-// Hint is what can be done about a run that ended so, for that cause; "" where
-// only its log can tell. lengths are the keys that a shorter run has lower.
+// Hint returns what the user can do about a run that ended with this status and cause, or "" if
+// only the run's log can tell. lengths are the keys that a shorter run would lower.
 func Hint(status metrics.Status, cause string, lengths []string) string {
 	if status == metrics.TimedOut {
 		if len(lengths) == 0 { // of a command that knows its own end

@@ -8,10 +8,10 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// limited says why a point is not held to the CPUs or the memory that it differs
-// from others in; nil where it is. cpus are those that this process, and so its
-// program, may run on: a rank's, or all ranks' of the node. The memory is what Slurm
-// is asked for, that of the node's ranks together.
+// limited returns why a point's CPU or memory limit, which differs from other points', is not
+// enforced; nil if it is. cpus is how many CPUs this process, and so its program, may use: those of
+// one rank, or of all ranks of the node. The memory is what the script requests from Slurm for all
+// ranks of the node.
 func limited(p study.Point, perNode bool, cpus int, root fs.FS) error {
 	_, ranks := p.Shape()
 	if want := p.Resources.CPUsPerWorker; p.Enforces(study.CPUsKey) {

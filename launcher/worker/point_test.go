@@ -64,7 +64,7 @@ func TestLoadPoint(t *testing.T) {
 	}
 }
 
-// A nonce that everybody can read, and what is no file with one, is none.
+// A nonce that other users can read is refused, and so is a file that does not hold a nonce.
 func TestReadNonce(t *testing.T) {
 	run := rundir.Folder(t.TempDir())
 	write := func(mode os.FileMode) error {

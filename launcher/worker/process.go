@@ -25,14 +25,14 @@ func look(pid int) (process, error) {
 	if err != nil {
 		return process{}, err
 	}
-	// The name stands in parentheses, and may hold any of them itself.
+	// The name is in parentheses and may itself contain parentheses.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 20 {
 		return process{}, errors.New("/proc has a stat of another form")
 	}
 	parent, _ := strconv.Atoi(fields[1])
 	group, _ := strconv.Atoi(fields[2])
-	// One whose first thread has ended looks as if it had, while others go on.
+	// A process whose main thread has ended is shown as a zombie while its other threads still run.
 	threads, _ := strconv.Atoi(fields[17])
 	return process{pid: pid, parent: parent, group: group, ended: fields[0] == "Z" && threads <= 1, start: fields[19]}, nil
 }
@@ -76,7 +76,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// descendants are the children and theirs, but for what spare names.
+// descendants returns the children of pid and their descendants, except children that spare reports
+// and everything below them.
 func descendants(pid int, spare func(process) bool) []process {
 	var list []process
 	for _, p := range children(pid) {
@@ -87,9 +88,9 @@ func descendants(pid int, spare func(process) bool) []process {
 	return list
 }
 
-// descends reports whether pid has started or adopted a process, or what has
-// started it, but for those of its children that spare names. One whose parent
-// ends at this moment may be anybody's, and counts.
+// descends reports whether pid has started or adopted this process or one of its ancestors, except
+// through children that spare reports. A process whose parent ends at this moment counts, because
+// its origin is unknown.
 func (p process) descends(pid int, spare func(process) bool) bool {
 	for {
 		if p.parent == pid {
@@ -150,8 +151,8 @@ func (p process) variables() map[string]string {
 	return m
 }
 
-// String is "python3 train.py (pid 123)": the program, and the script if there
-// is one. Its other arguments may be nobody else's business.
+// String returns, for example, "python3 train.py (pid 123)": the program, and the script if there
+// is one. Other arguments are left out because they may be confidential.
 func (p process) String() string {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
 	words := strings.Split(string(text), "\x00")
@@ -170,10 +171,10 @@ func (p process) String() string {
 	return name[:min(len(name), 60)] + " (pid " + strconv.Itoa(p.pid) + ")"
 }
 
-// PIDSpace names where a pid means a process: a boot of a kernel and one of its pid
-// namespaces. Two hosts or two containers may have one name, and then each would
-// take the other's processes for gone. "" when it cannot be found out. A host
-// that has booted again is another place.
+// PIDSpace identifies the scope in which a pid names one process: a boot of a kernel and one of its
+// pid namespaces. Host names are not enough: two hosts or containers may share one, and each would
+// believe the other's processes had ended. It returns "" if it cannot tell. A rebooted host has a
+// new PIDSpace.
 func PIDSpace() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 	killing = 5 * time.Second
 )
 
-// named is how many processes a report names; the others are counted.
+// named is how many processes a report names; it only counts the others.
 const named = 5
 
 // ReapReport says which processes outlived their program.
@@ -109,15 +109,15 @@ func reap(spare func(process) bool) (some bool) {
 	return some
 }
 
-// endBelow ends every process below this one, but for the children that spare
-// holds and what is below them.
+// endBelow ends every descendant of this process, except children that spare reports and everything
+// below them.
 func endBelow(spare func(pid int) bool) ReapReport {
 	return below(func(p process) bool { return spare(p.pid) })
 }
 
-// EndOrphans ends what this process has adopted: children of another process
-// group than its own, in which it leaves what it starts but for what spare
-// holds. The first process of a container adopts everybody's, and ends none.
+// EndOrphans ends the processes that this process has adopted: its children in another process
+// group than its own, except those that spare reports. What it starts itself stays in its own
+// group. It does nothing in the first process of a container, which adopts every orphan there.
 func EndOrphans(spare func(pid int) bool) ReapReport {
 	if os.Getpid() == 1 {
 		return ReapReport{}
@@ -132,9 +132,9 @@ func below(spare func(process) bool) ReapReport {
 		func(p process) bool { return p.descends(self, spare) }, spare)
 }
 
-// EndAbandoned ends the processes with a Mark whose supervisor is no more, of
-// those that belong, by the environment that they were started with. Processes
-// of other users and of other PID namespaces it neither sees nor touches.
+// EndAbandoned ends the processes whose Mark names a supervisor that has ended, if belongs reports
+// true for the environment they were started with. It neither sees nor touches processes of other
+// users or of other PID namespaces.
 func EndAbandoned(belongs func(variables map[string]string) bool) ReapReport {
 	namespace, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
@@ -208,7 +208,7 @@ func end(find func() []process, ours, spare func(process) bool) ReapReport {
 				}
 				if !kill {
 					_ = p.signal(syscall.SIGTERM)
-					_ = p.signal(syscall.SIGCONT) // one that was stopped hears nothing before it goes on
+					_ = p.signal(syscall.SIGCONT) // a stopped process handles no signal before it continues
 				}
 			}
 			if kill {

@@ -60,7 +60,7 @@ os._exit(0)
 	}
 }
 
-// A process whose first thread has ended goes on by its others.
+// A process whose main thread has ended still runs in its other threads.
 func TestProcessWithoutItsFirstThread(t *testing.T) {
 	const program = `
 import ctypes, threading, time

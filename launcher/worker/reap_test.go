@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ours is the work of these tests and not of others' that run beside them.
+// ours marks the processes of this test run, so that it leaves alone those of tests running at the
+// same time.
 var ours = "of " + strconv.Itoa(os.Getpid())
 
 // supervisor starts one, and returns its mark and what ends it.
@@ -110,7 +111,7 @@ func TestEndAbandoned(t *testing.T) {
 	}
 }
 
-// Another user's process stays, whatever its environment says.
+// Another user's process is left running, even if its environment matches.
 func TestEndAbandonedIsOfOneUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can start a process of another user")

@@ -12,8 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// sampling is what samples this node, with its file; the zero value samples
-// nothing.
+// sampling is a node's sampler with its file; the zero value samples nothing.
 type sampling struct {
 	sampler *telemetry.Sampler
 	file    *os.File
@@ -21,8 +20,8 @@ type sampling struct {
 
 const telemetryWriter = "telemetry"
 
-// sample begins to sample the node, in the supervisor of its first rank. A run is
-// no worse for lack of it: what goes wrong is printed, and the run goes on.
+// sample starts the node's sampler in the supervisor of its first rank. A failure is printed and
+// the run continues without samples.
 func sample(o Options, of metrics.Start, every study.Duration) sampling {
 	if every <= 0 || o.World.LocalRank != 0 {
 		return sampling{}

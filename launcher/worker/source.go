@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/python"
 )
 
-// source is what is to be staged, as it stands on the shared file system.
+// A source is what is to be staged, as found on the shared file system.
 type source struct {
 	kind  string
 	path  string
@@ -157,8 +157,8 @@ func (i interruptible) Read(b []byte) (int, error) {
 	return i.r.Read(b)
 }
 
-// unpack unpacks a tar archive, as it is or compressed with gzip or bzip2. No
-// entry gets out of the folder, whatever its name or the links before it.
+// unpack unpacks a tar archive, plain or compressed with gzip or bzip2. No entry can be written
+// outside the folder, even through its name or earlier links.
 func unpack(ctx context.Context, archive, to string) error {
 	f, err := os.Open(archive)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Staging is what is brought to this node for a run.
+// Staging says what to copy to this node for a run.
 type Staging struct {
 	Run    rundir.Folder
 	World  world.World // of the node: its number is the rank
@@ -78,8 +78,7 @@ func Stage(ctx context.Context, s Staging) error {
 // stageWriter is the writer's name in Stage's event files.
 const stageWriter = "stage"
 
-// staged is what Stage recorded for this node, by item; nothing when there is
-// no such file.
+// staged returns what Stage recorded for this node, by item; nil if there is no such file.
 func staged(run rundir.Folder, w world.World) (map[string]metrics.Staged, error) {
 	path := run.EventFile(stageWriter, w.Node, w.Restart)
 	file, err := sharedfs.Open(path)

@@ -20,19 +20,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// This file copies what the processes of a run read, once a node, from
-// the shared file system to the node's own disk: a folder of data as it is, a
-// packed Python environment unpacked.
+// This file copies the files that a run's processes read from the shared file system to the node's
+// own disk, once per node: a folder of data unchanged, a packed Python environment unpacked.
 //
-// Several jobs of a user may share a node and the folder. Each item has a
-// folder of its own with a lock: of several processes one fills it and the
-// others wait for it. An item counts once complete.json stands in it, which is
-// written last and by rename, and is used again only if its files are still
-// there as they were, its source is the same (name, size and time of every
-// file), and the node has not been started anew since: what a crash leaves on a
-// local disk cannot be told from what was written whole. What a job that was
-// killed has left is removed by the next one that stages there, once the time
-// is over that the job had.
+// Several jobs of a user may share a node and the folder. Each item has its own folder with a lock:
+// one process fills it while the others wait. An item is valid once its complete.json exists, which
+// is written last and by rename. It is reused only if its files are unchanged, its source is the
+// same (name, size and time of every file), and the node has not rebooted since, because after a
+// crash a partly written file on a local disk looks like a complete one. Items left by a killed job
+// are removed by the next job that stages there, once the killed job's time limit has passed.
 
 // What can be staged.
 const (
@@ -46,7 +42,7 @@ type StagingArea struct {
 	roots []string // root, and others that this user has in the same place
 }
 
-// StagedLifetime is how long an item is needed.
+// A StagedLifetime says how long an item is needed.
 type StagedLifetime struct {
 	Owner string    // who it is for; Remove takes the items of one owner away
 	Until time.Time // the job that needs it cannot be alive later
@@ -77,12 +73,12 @@ type complete struct {
 // contentName is the folder, in an item's, of what was staged.
 const contentName = "content"
 
-// overdue is how long after its time was over an item of a job that is gone is
-// removed: a job may be held up, and clocks differ.
+// overdue is how long after its job's time limit an abandoned item is removed: a job may be
+// delayed, and clocks differ.
 const overdue = time.Hour
 
-// OpenArea makes the user's area in a folder of the node, in which $NAME stands for
-// what the environment has here; "" is the node's folder for temporary files.
+// OpenArea opens the user's area in a folder of the node. $NAME in dir is replaced by the
+// variable's value on this node; "" is the node's folder for temporary files.
 func OpenArea(dir string) (StagingArea, error) {
 	var unset []string
 	expanded := os.Expand(dir, func(name string) string {
@@ -259,9 +255,8 @@ func (a StagingArea) Remove(owner string) error {
 	})
 }
 
-// sweep takes away what jobs have left that were killed: items that nobody is
-// filling and that have no complete.json, and those whose job's time is over.
-// Of what is kept it leaves the latest of each source.
+// sweep removes what killed jobs have left: items without complete.json that no process is filling,
+// and items whose job's time has passed. Of the rest it keeps the latest of each source.
 func (a StagingArea) sweep(now time.Time) error {
 	kept := map[string]float64{}
 	err := a.each(func(f *StagedFolder, record complete, whole bool) bool {
@@ -333,7 +328,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// boot names the time since the node was started; "" where that is not known.
+// boot identifies the current boot of this node; "" if unknown.
 func boot() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -375,7 +370,7 @@ func (f *StagedFolder) write(record complete) error {
 	return sharedfs.Rename(to+".new", to)
 }
 
-// clear leaves an item's folder empty; it was not complete, or is no longer.
+// clear empties an item's folder, because the item is incomplete or no longer valid.
 func (f *StagedFolder) clear() error {
 	for _, name := range []string{"complete.json", "complete.json.new", contentName} {
 		if err := os.RemoveAll(filepath.Join(f.path, name)); err != nil {

@@ -1,10 +1,9 @@
-// Package worker is the supervisor inside a job: one process beside each
-// program (or each node's launcher, for frameworks that start their ranks
-// themselves). It starts the program in its place in the world, records where
-// it runs, passes signals on, and tells how it ended, also when the program
-// itself could not. It ends the processes that the program leaves (reap.go) and
-// diagnoses why it failed (diagnose.go). Before, it copies what the program reads to
-// the node (staging.go). It never opens the database.
+// Package worker is the supervisor inside a job: one process for each program, or for each node's
+// launcher if a framework starts its ranks itself. It first copies what the program reads to the
+// node (staging.go). It then starts the program as its rank in the world, records where it runs,
+// forwards signals, and records how it ended, even if the program itself could not. It ends the
+// processes that the program leaves running (reap.go) and diagnoses failures (diagnose.go). It
+// never opens the database.
 package worker
 
 import (
@@ -35,17 +34,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Grace is how long a program may take to end after the first signal before it
-// is killed. Slurm's own KillWait is 30 s by default; ours ends first.
+// Grace is how long a program may take to end after the first signal before it is killed. It is
+// shorter than Slurm's default KillWait of 30 s.
 const Grace = 25 * time.Second
 
-// Options are what a supervisor is told.
+// Options configure a supervisor.
 type Options struct {
 	Run    rundir.Folder
 	World  world.World
 	Worker string // path of scalebench-worker
 	Python string
-	// Commit is the git commit of the study's folder, "" when it is none.
+	// Commit is the git commit of the study's folder; "" if it is not a git repository.
 	Commit string
 	// Devices reads what the node's sampler finds in no file; nil: nothing.
 	Devices telemetry.Devices
@@ -80,8 +79,7 @@ func LoadPoint(run rundir.Folder) (study.Point, error) {
 	return p, nil
 }
 
-// readSecrets reads a table of the study with its secrets; found is false if the
-// table has none.
+// readSecrets reads a table of the study that holds secrets; found is false if there are none.
 func readSecrets(path string, into any) (found bool, err error) {
 	text, err := trust.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +94,7 @@ func readSecrets(path string, into any) (found bool, err error) {
 	return true, nil
 }
 
-// record is what a supervisor needs of attempt.json.
+// A record holds the parts of attempt.json that a supervisor needs.
 type record struct {
 	Python  string           `json:"python"`
 	Setting *metrics.Setting `json:"setting"`
@@ -107,7 +105,7 @@ type record struct {
 	SampleEvery study.Duration `json:"sample_every"`
 }
 
-// readRecord reads it; of a folder that has none it is empty.
+// readRecord reads attempt.json; the record is empty if the file does not exist.
 func readRecord(run rundir.Folder) (r record, err error) {
 	text, err := trust.ReadFile(run.Attempt())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +120,7 @@ func readRecord(run rundir.Folder) (r record, err error) {
 	return r, nil
 }
 
-// longestNonce is how many bytes a file with a nonce may have; ours has 33.
+// longestNonce is the largest accepted size of a nonce file, in bytes; ours has 33.
 const longestNonce = 4096
 
 // ReadNonce reads a run's nonce, by which its ranks know each other. One that
@@ -163,9 +161,8 @@ func OpenEvents(run rundir.Folder, writer string, w world.World) (*os.File, erro
 	return f, rundir.SyncFolder(run.Events())
 }
 
-// Supervise runs one program to its end and returns its exit code: that of the
-// program, or 128 + the number of the signal that ended it. The error is what
-// kept it from being run.
+// Supervise runs one program to its end and returns its exit code, or 128 + the number of the
+// signal that ended it. The error says why it could not be run.
 func Supervise(ctx context.Context, o Options) (int, error) {
 	point, err := LoadPoint(o.Run)
 	if err != nil {
@@ -199,8 +196,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	// What a supervisor that was killed has left on this host would run beside
-	// the program.
+	// Processes left on this host by a killed supervisor would compete with the program.
 	earlier := EndAbandoned(func(v map[string]string) bool { return sameWork(v, o.Run, os.Getenv) })
 	if text := earlier.Of("an earlier run"); text != "" {
 		Warn(os.Stderr, text)
@@ -234,8 +230,8 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		sampler := sample(o, start, record.SampleEvery)
 		begun, written := time.Now(), output{log: o.Run.RankLog(o.World.Rank)}
 		note := func(text string) { _ = events.Write(metrics.Event{Note: &metrics.Note{Text: text}}) }
-		// Until how the program ended is written down: another rank that missed it may
-		// have this one ended meanwhile, and nobody would know which was the first.
+		// Catch signals until the program's end is recorded. Another rank that noticed it may have
+		// this one ended meanwhile, and then the record would not show which ended first.
 		signals := make(chan os.Signal, 8)
 		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGHUP)
 		defer signal.Stop(signals)
@@ -250,8 +246,8 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 			code, why = await(o.Run, o.World.Restart, signals, heard)
 		}
 		if code == 0 && starts && f.StartsUsers(point) {
-			// What handles SIGTERM may exit with 0, and a shell goes on after a child
-			// that was killed: neither has measured a whole run.
+			// A program that handles SIGTERM may exit with 0, and a shell continues after its child
+			// was killed: in both cases the measurement may be incomplete.
 			if by := toldToEnd(o.Run, signals, strings.TrimPrefix(why, "after ")); by != "" {
 				code, why = 128+int(syscall.SIGTERM), fmt.Sprintf("told to end (%s), it exited with 0; what it measured may be cut short", by)
 			}
@@ -366,7 +362,7 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 			// USR1 is the scheduler's early warning; the program hears of both
 			// as it came. A program that is gone needs no signal.
 			_ = syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal))
-			// One that was stopped hears nothing before it goes on.
+			// A stopped process handles no signal before it continues.
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGCONT)
 			if received == nil {
 				received = s

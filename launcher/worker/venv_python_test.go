@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A venv works from wherever it is unpacked: modules that were installed into
-// it are found, and its prefix is the new place.
+// A venv works wherever it is unpacked: it finds the modules installed into it, and its prefix is
+// the new location.
 func TestVenvMoves(t *testing.T) {
 	venv := filepath.Join(t.TempDir(), "env")
 	if out, err := exec.Command("python3", "-m", "venv", "--without-pip", venv).CombinedOutput(); err != nil {
@@ -36,8 +36,8 @@ func TestVenvMoves(t *testing.T) {
 	}
 }
 
-// An environment that conda-pack has packed brings bin/conda-unpack; this one,
-// a stand-in, puts its place into a file as the real one does.
+// conda-pack's environments contain bin/conda-unpack. The fake one here writes its location to a
+// file, as the real one does.
 func TestCondaUnpackIsRun(t *testing.T) {
 	env := filepath.Join(t.TempDir(), "env")
 	if out, err := exec.Command("python3", "-m", "venv", "--without-pip", env).CombinedOutput(); err != nil {
