@@ -4,10 +4,10 @@
 //
 // The rules for the path itself and for each symbolic link on the way to it:
 //
-//  - This user or root owns it.
-//  - Other users cannot write to it. Its group may, if this user is the only member (a user-private
-//    group, which distributions create together with umask 002). In a folder with the sticky bit
-//    others may add files but cannot touch ours; each file there is judged separately.
+//   - This user or root owns it.
+//   - Other users cannot write to it. Its group may, if this user is the only member (a user-private
+//     group, which distributions create together with umask 002). In a folder with the sticky bit
+//     others may add files but cannot touch ours; each file there is judged separately.
 //
 // The folders above it must not be writable by others unless the sticky bit is set, because others
 // could replace the file. A group that this user belongs to may write there, as in a shared project
