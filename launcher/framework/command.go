@@ -102,7 +102,7 @@ func once(p study.Point) bool { return p.Command.Start == study.StartOnce }
 // used are the keys whose values reach a command, by the placeholders in it.
 func used(p study.Point) (keys []string) {
 	c := p.Command
-	if p.Workload.UnderLoad() { // the load generator is told of all
+	if p.Workload.UnderLoad() { // the load generator receives all of them
 		keys = p.WorkloadKeys()
 	}
 	for _, text := range slices.Concat(c.Run, []string{c.Directory}, slices.Collect(maps.Values(c.Environment))) {
@@ -113,13 +113,11 @@ func used(p study.Point) (keys []string) {
 	return keys
 }
 
-// commandEnvironment is what a command finds beside its place in the world: the
-// study's own parameters, the variables of [command], and scalebench.py on
-// Python's path. The threads of
-// a process are its CPUs, unless somebody said otherwise: a library that takes all
-// of the node's would measure the crowd. So is the interface of the collectives:
-// libraries left to themselves take what the host's own name stands for, which
-// may be loopback.
+// commandEnvironment returns the variables that a command gets in addition to its place in the
+// world: the study's own parameters, the variables of [command], and scalebench.py on Python's
+// path. Unless set otherwise, a process uses as many threads as it has CPUs, because a library that
+// takes all of the node's would measure the contention. The collectives' network interface is set
+// too: left alone, libraries use the interface of the host's name, which may be loopback.
 func commandEnvironment(s Rank) []string {
 	path := s.Run.Programs()
 	if before := os.Getenv("PYTHONPATH"); before != "" {
@@ -157,8 +155,8 @@ func commandEnvironment(s Rank) []string {
 	return list
 }
 
-// Resumes reports whether a command says that it can go on from a checkpoint of an
-// earlier attempt: {checkpoint} or {resume} stands in it.
+// Resumes reports whether a command can continue from a checkpoint of an earlier attempt: it
+// contains {checkpoint} or {resume}.
 func Resumes(c study.Command) bool {
 	for _, text := range slices.Concat(c.Run, []string{c.Directory}, slices.Collect(maps.Values(c.Environment))) {
 		if slices.ContainsFunc(named(text), func(found string) bool { return found == "{checkpoint}" || found == "{resume}" }) {

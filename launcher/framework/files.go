@@ -18,9 +18,8 @@ const (
 	modelLimit   = 2 << 30
 )
 
-// NamedFiles are the user's own files that a command's arguments name, beside
-// the study or below, and the model that a service is of and what it is asked:
-// name to path. They are used in place.
+// NamedFiles returns the user's files, by name, that a run uses in place: those in or below the
+// study's folder that a command's arguments name, a service's model, and its request files.
 func NamedFiles(f Framework, s Rank) map[string]string {
 	paths := s.Point.RequestFiles()
 	if model := s.Point.ModelFile(); model != "" {
@@ -42,8 +41,8 @@ func NamedFiles(f Framework, s Rank) map[string]string {
 	return paths
 }
 
-// Digest is the SHA-256 of a program's file, or a model's, in hexadecimal; "" where
-// it is none, or cannot be read.
+// Digest returns the SHA-256 of a program or model file in hexadecimal; "" if it is neither or
+// cannot be read.
 func Digest(path string) string {
 	limit := int64(programLimit)
 	if isONNX(path) || slices.Contains([]string{".safetensors", ".npy"}, filepath.Ext(path)) {

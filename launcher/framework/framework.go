@@ -35,8 +35,8 @@ type Framework struct {
 	// the ranks of a node: Command is then run once a node. Nil: once a rank.
 	PerNode func(study.Point) bool
 
-	// Launchers are what can start its ranks, of resources.launch, beside srun
-	// and the local launcher; nil: nothing else.
+	// Launchers are the values of resources.launch that can start its ranks, in addition to srun
+	// and the local launcher; nil: none.
 	Launchers []string
 
 	// Server: it serves models, and does nothing else.
@@ -57,13 +57,13 @@ type Framework struct {
 	// begins; nil: none.
 	Programs fs.FS
 
-	// Command is what to start, by its arguments.
+	// Command returns the command line.
 	Command func(Rank) []string
 
-	// Environment are variables beside the world's, "NAME=value"; nil: none.
+	// Environment returns variables in addition to the world's, as "NAME=value"; nil: none.
 	Environment func(Rank) []string
 
-	// Directory is where the program is started; nil: where the supervisor is.
+	// Directory returns the program's working directory; nil: the supervisor's.
 	Directory func(Rank) string
 }
 
@@ -78,8 +78,8 @@ func (f Framework) Once(p study.Point) bool { return f.StartsUsers(p) && once(p)
 // [command] itself. A service's is started by our own, which asks it.
 func (f Framework) StartsUsers(p study.Point) bool { return f.UserProgram && !p.Workload.UnderLoad() }
 
-// Started is what the supervisor starts, by its arguments. Of a service that is our
-// own program, which starts Command as a replica.
+// Started returns the command line that the supervisor starts. For a service it is scalebench's own
+// program, which starts Command as a replica.
 func (f Framework) Started(s Rank) []string {
 	if s.Point.Workload.UnderLoad() {
 		return native.Command(s)
@@ -87,20 +87,19 @@ func (f Framework) Started(s Rank) []string {
 	return f.Command(s)
 }
 
-// Rank is what a framework's command line is made from. The world (rank,
-// size, address) reaches the program through its environment as well.
+// A Rank holds what a framework's command line depends on. The program also gets the world (rank,
+// size, address) through its environment.
 type Rank struct {
 	Point  study.Point
 	Run    rundir.Folder
 	World  world.World // of the process, or of the first rank of its node
 	Worker string      // absolute path of scalebench-worker
 	Python string      // interpreter of the Python frameworks
-	// Resume is the checkpoint to go on from; "" for none.
+	// Resume is the checkpoint to continue from; "" for none.
 	Resume string
-	// Interface is the network interface on which the other nodes are reached;
-	// "" where it is not known.
+	// Interface is the network interface that reaches the other nodes; "" if unknown.
 	Interface string
-	// Listen is where a service is to listen; "" and 0 for other programs.
+	// Listen and Ports are where a service listens; "" and 0 for other programs.
 	Listen string
 	Ports  Ports
 }
@@ -126,8 +125,8 @@ func (s Rank) interpreter() string {
 	return s.Python
 }
 
-// Interpreter is the Python that the framework's program is started with, as it
-// is found here; "" where it is no Python program.
+// Interpreter returns the Python that runs the framework's program, as found on this host; "" if
+// the program is not Python.
 func (f Framework) Interpreter(s Rank) string {
 	asks := func(argument string) bool { return slices.Contains(named(argument), "{python}") }
 	if f.Imports == nil && !slices.ContainsFunc(s.Point.Command.Run, asks) {
@@ -178,7 +177,7 @@ func Find(name string) (Framework, error) {
 	return All[i], nil
 }
 
-// ForStudy is what launcher/study needs to know of the frameworks.
+// ForStudy returns what launcher/study needs to know about the frameworks.
 func ForStudy() []study.Framework {
 	list := make([]study.Framework, len(All))
 	for i, f := range All {

@@ -17,14 +17,13 @@ import (
 //go:embed programs/found.py
 var found string
 
-// Installation is what an interpreter has of a framework.
+// An Installation describes the parts of a framework that an interpreter has.
 type Installation struct {
 	Versions map[string]string `json:"versions"` // by library
 	Devices  []string          `json:"devices"`  // in words
 }
 
-// importTime is how long an import may take: from a slow file system it is a
-// minute.
+// importTime is how long an import may take; from a slow file system it takes a minute.
 const importTime = 2 * time.Minute
 
 // Look asks an interpreter ("": python3) on this host for the framework, which

@@ -8,9 +8,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// NativeModels are the models of the native trainer. They stand here too, since
-// scalebench checks a study without linking the trainer; a test of the worker
-// holds the two lists against each other.
+// NativeModels are the models of the native trainer. The list is repeated here because scalebench
+// checks a study without linking the trainer; a test of the worker compares the two lists.
 var NativeModels = []string{"resnet20", "resnet32", "resnet44", "resnet56", "cnn", "mlp"}
 
 var native = Framework{

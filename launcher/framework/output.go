@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Output is what a program of the user's has written, as it is kept beside the
-// run: what is read from it is a question, which can be asked again.
+// Output is what the user's program has printed, kept with the run, so that it can be read again
+// later with other extractors.
 type Output struct {
 	Start   metrics.Start `json:"start"`          // of the events that are made of it, which speak for all ranks
 	Rank    int           `json:"rank,omitempty"` // whose log it is; see Printer
@@ -39,7 +39,7 @@ func Printer(p study.Point) int {
 	return p.Workers - 1
 }
 
-// Reading is what a command's output is read as.
+// A Reading says how a command's output is read.
 type Reading struct {
 	Extract  []string        `json:"extract,omitempty"`
 	Log      string          `json:"log,omitempty"`
@@ -47,7 +47,7 @@ type Reading struct {
 	Patterns []study.Pattern `json:"patterns,omitempty"`
 }
 
-// ReadingOf is what a command's output is read as.
+// ReadingOf returns how a command's output is read.
 func ReadingOf(c study.Command) Reading { return Reading{c.Extract, c.Log, c.Columns, c.Patterns} }
 
 // Into is the command with its output read so.
@@ -76,7 +76,7 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 			name = below
 		}
 	}
-	batch := 0 // a command that is not told of one trains with its own, which is not known
+	batch := 0 // a command without {batch} trains with its own batch, which is unknown
 	if s.Point.ToldBatch() {
 		batch = s.Point.WorkerBatch
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// layout is what a framework has of how a step of a language model is computed.
+// A layout says which ways of computing a language model's step a framework supports.
 type layout struct {
 	decoders      bool  // it has the models themselves, and precision = "bf16" for them
 	microBatch    bool  // a batch may be computed in parts
@@ -17,9 +17,8 @@ type layout struct {
 	checkpointing bool
 }
 
-// checkPython is what every Python framework asks of a point's model and data:
-// one of the models that it has, and files, or functions of the user's own
-// (programs/own.py).
+// checkPython returns what a Python framework refuses in a point's model and data. It accepts the
+// models that it has, and the user's own files or functions (programs/own.py).
 func checkPython(name string, models []string, has layout, p study.Point) map[string]string {
 	wrong := map[string]string{}
 	w := p.Workload.Train

@@ -11,8 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// A placeholder is a word in braces that stands, in [command], for a value of
-// the run.
+// A placeholder is a word in braces in [command] that is replaced by a value of the run.
 type placeholder struct {
 	name   string
 	uses   []string // keys that the value comes from, by TOML path
@@ -113,8 +112,8 @@ func placeholderOf(path string, p study.Point) string {
 	return ""
 }
 
-// parts is how many parts of a worker's batch are computed one after the other; 0: the
-// study does not say.
+// parts returns how many parts of a worker's batch are computed one after the other; 0 if the study
+// does not say.
 func parts(s Rank) int {
 	if s.Point.MicroBatch == 0 {
 		return 0
@@ -148,9 +147,8 @@ func set(of func(Rank) int) func(Rank) string {
 	}
 }
 
-// braces are a placeholder, or one with doubled braces, which stands for its
-// own name in single ones. Any other brace stands for itself, so that JSON need
-// not be rewritten.
+// braces matches a placeholder, or one in doubled braces, which yields its name in single braces.
+// All other braces are left alone, so that JSON need not be escaped.
 var braces = regexp.MustCompile(`\{\{(?:parameters\.)?[a-z_][a-z0-9_]*\}\}|\{(?:parameters\.)?[a-z_][a-z0-9_]*\}`)
 
 // expand puts the values of a run in for the placeholders of a text.
@@ -191,8 +189,8 @@ func (q placeholder) fits(p study.Point) bool {
 	return p.Workload.Trains() || len(q.uses) == 0 || !strings.HasPrefix(q.uses[0], "workload.")
 }
 
-// yields reports whether the study has a parameter of its own by that name, from
-// before the placeholder.
+// yields reports whether the study has its own parameter of this name, defined before the
+// placeholder was.
 func (q placeholder) yields(p study.Point) bool {
 	return study.Yields(q.name) && p.Own[q.name].Value != nil
 }

@@ -18,7 +18,7 @@ import (
 //go:embed programs/onnx_model.py programs/serve_triton.py programs/serve_mlserver.py programs/serve_kserve.py
 var serverPrograms embed.FS
 
-// ServedModel is what the model of a server of ours is called in requests.
+// ServedModel is the model's name in requests to scalebench's own servers.
 const ServedModel = "model"
 
 // The model servers serve one ONNX file, which onnxruntime computes in each of them, so
@@ -32,8 +32,8 @@ var (
 	kserve = server("kserve", "kserve", "kserve")
 )
 
-// server is a model server by its name, which is also that of its lock and of its
-// program, the module that it comes in, and what that is called in the registry.
+// server returns the framework of a model server. name is also the name of its lock file and its
+// program; module is its Python module, distribution the package in the registry.
 func server(name, module, distribution string) Framework {
 	return Framework{
 		Name:     name,

@@ -14,7 +14,7 @@ import (
 //go:embed programs/handshake.py programs/meeting.py programs/keras_loop.py programs/tensorflow_strategy.py programs/tensorflow_multiworker.py programs/keras_mirrored.py
 var tensorflowPrograms embed.FS
 
-// checkTensorFlow is what the frameworks of the TensorFlow family refuse.
+// checkTensorFlow returns the check that the frameworks of the TensorFlow family share.
 func checkTensorFlow(name string) func(study.Point) map[string]string {
 	return func(p study.Point) map[string]string {
 		wrong := sgdOnly(name, p, checkPython(name, NativeModels, layout{}, p))
@@ -25,8 +25,8 @@ func checkTensorFlow(name string) func(study.Point) map[string]string {
 	}
 }
 
-// tensorflowLog keeps TensorFlow from telling the log at each start what it finds
-// of the machine. It is asked for when TensorFlow is imported.
+// tensorflowLog keeps TensorFlow from logging the machine's properties at each start. TensorFlow
+// reads the variable when it is imported.
 func tensorflowLog(Rank) []string {
 	if os.Getenv("TF_CPP_MIN_LOG_LEVEL") != "" {
 		return nil
@@ -85,8 +85,7 @@ var kerasMirrored = Framework{
 		return wrong
 	},
 	Command: func(s Rank) []string { return pythonRank(s, "keras_mirrored.py") },
-	// A process that is started once a node is told no rank; this one is the
-	// first rank and all others.
+	// A process started once per node gets no rank; this one is the first rank and all others.
 	Environment: func(s Rank) []string {
 		return append(tensorflowLog(s), fmt.Sprintf("RANK=%d", s.World.Rank), fmt.Sprintf("LOCAL_RANK=%d", s.World.LocalRank))
 	},

@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// patience is how many seconds a node waits for another, which may be importing
-// PyTorch from a slow file system.
+// patience is how many seconds a node waits for another, which may be importing PyTorch from a slow
+// file system.
 const patience = 600
 
 func byTorchrun(p study.Point) bool { return p.Resources.Launch == "torchrun" }

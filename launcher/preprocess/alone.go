@@ -40,8 +40,8 @@ func ReadAlone(ctx context.Context, store Store, files []File, threads int) (rea
 	return sum.Load(), err
 }
 
-// WriteAlone writes so many bytes that nobody had to compute, as a pass does: what a
-// target takes from so many threads at most.
+// WriteAlone writes the given number of bytes without computing them, the way a pass writes. It
+// measures the highest rate at which a target accepts data from that many threads.
 func WriteAlone(ctx context.Context, target Target, bytes, shard int64, threads int) error {
 	return each(ctx, threads, func(ctx context.Context, i int) error {
 		buffer := make([]byte, atOnce)

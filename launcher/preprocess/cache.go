@@ -29,12 +29,12 @@ func Evict(files []File) error {
 	return nil
 }
 
-// window is how much of a file is mapped at a time.
+// window is how many bytes of a file are mapped at a time.
 const window = 1 << 30
 
-// Resident is how many bytes of the files are in memory, in whole pages, and how many
-// there are. Since Linux 5.2 the kernel tells that only of files that the user owns or
-// may write, and calls all of the others resident.
+// Resident returns how many bytes of the files are in the page cache, in whole pages, and how many
+// there are. Since Linux 5.2 the kernel tells this only for files that the user owns or may write;
+// it reports all others as resident.
 func Resident(files []File) (resident, total int64, err error) {
 	page := os.Getpagesize()
 	for _, file := range files {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Classes are what samples show, for a training.
+// Classes give the samples' labels for a training.
 type Classes struct {
 	Names []string
 	of    func(file File, sample []byte) byte
@@ -21,8 +21,8 @@ type Classes struct {
 // Classified are the formats whose samples have a class.
 func Classified() []string { return []string{"cifar10", "jpeg"} }
 
-// FindClasses finds those of a source: of images in JPEG, the names of their folders in
-// order, as torchvision's ImageFolder does; of CIFAR-10, its ten.
+// FindClasses returns a source's classes: for JPEG images the names of their folders in order, as
+// torchvision's ImageFolder does; for CIFAR-10 its ten.
 func FindClasses(format string, files []File) (*Classes, error) {
 	switch format {
 	case "cifar10":
@@ -105,7 +105,7 @@ func tintedCIFAR(n int, seed uint64, create func(string) (io.WriteCloser, error)
 	})
 }
 
-// Side is that of the squares which come out, in pixels.
+// Side returns the width and height of the resulting square images, in pixels.
 func Side(format string, crop int) int {
 	if format == "cifar10" {
 		return cifarSide

@@ -17,7 +17,7 @@ type Consumer struct {
 	took    time.Duration
 }
 
-// queued is how many samples may be ready before their threads have to wait.
+// queued is how many finished samples may wait before the threads that make them block.
 const queued = 256
 
 // NewConsumer starts one that takes so many samples a second at most.
@@ -37,7 +37,7 @@ func (c *Consumer) Take(ctx context.Context, _ Sample) error {
 	}
 }
 
-// ahead is how much computing may be done at once: timers are no finer.
+// ahead is the longest computation done at once: timers are no finer.
 const ahead = 2 * time.Millisecond
 
 func (c *Consumer) run() {

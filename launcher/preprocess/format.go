@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// A format is how samples lie in files. A new one is a file like tar.go and a line in
-// formats.
+// A format says how samples are stored in files. To add one, write a file like tar.go and add a
+// line to formats.
 type format struct {
 	suffixes []string // of its files, in lower case
 	// samples hands the samples of a file to do, one after the other, in memory that
@@ -64,7 +64,7 @@ func Find(ctx context.Context, name string, store Store) ([]File, error) {
 	return files, err
 }
 
-// Listing is what it takes to list a source once more, which a loader does at its start.
+// Listing measures the time to list a source once more, as a loader does when it starts.
 func Listing(ctx context.Context, name string, store Store) (Spent, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -84,8 +84,8 @@ func (e *EmptyError) Error() string {
 // beingMade begins the name of the folder in which samples are made.
 const beingMade = ".being-made-"
 
-// Generate makes a source of n samples in a folder that has none: complete, and then
-// renamed, so that of several runs that do so one wins and none reads half a file.
+// Generate makes a source of n samples unless the folder has one. It writes the source completely
+// and then renames it, so that of several runs doing so one wins and none reads a partial file.
 func Generate(name, folder string, n int, seed uint64) error {
 	f, ok := formats[name]
 	if !ok {

@@ -66,8 +66,8 @@ type taps struct {
 
 const precision = 32 - 8 - 2
 
-// newTaps are those of size pixels made of length, of which count from offset on are
-// wanted. See precompute_coeffs and normalize_coeffs_8bpc in Pillow's Resample.c.
+// newTaps returns the taps of count pixels, starting at offset, of an image scaled from length to
+// size pixels. See precompute_coeffs and normalize_coeffs_8bpc in Pillow's Resample.c.
 func newTaps(length, size, offset, count int) taps {
 	scale := float64(length) / float64(size)
 	filter := max(scale, 1)
@@ -95,11 +95,10 @@ func newTaps(length, size, offset, count int) taps {
 	return t
 }
 
-// window is where a crop begins: half of what is left over, rounded to even as
-// Python does.
+// middle returns where a centred crop begins: half of the remainder, rounded to even as in Python.
 func middle(size, crop int) int { return int(math.RoundToEven(float64(size-crop) / 2)) }
 
-// aim makes the taps for images of one size, which usually is that of the image before.
+// aim prepares the taps for images of one size, usually that of the previous image.
 func (s *scaler) aim(width, height int) {
 	if s.width == width && s.height == height {
 		return

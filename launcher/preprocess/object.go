@@ -35,14 +35,14 @@ const (
 // most. A body that breaks off is not asked for again.
 const objectAttempts = 4
 
-// objectPatience is how long no byte may come, further attempts included.
+// objectPatience is the longest time without a new byte, retries included.
 const objectPatience = 30 * time.Second
 
-// ObjectAccess is a server and who asks it.
+// ObjectAccess holds a server's address and the client's credentials.
 type ObjectAccess struct {
 	Endpoint            string // https://HOST[:PORT] or http://…
 	Region              string
-	ID, Secret, Session string // of the key; "" for one who has none
+	ID, Secret, Session string // of the key; "" for anonymous access
 	Patience            time.Duration
 }
 
@@ -90,7 +90,7 @@ type ObjectStore struct {
 	written []string // keys that may be there by now, to be removed
 }
 
-// OpenObjects prepares to read or write s3://BUCKET/PREFIX; nothing is asked of the server yet.
+// OpenObjects prepares to read or write s3://BUCKET/PREFIX. It sends no request yet.
 func OpenObjects(source string, access ObjectAccess) (*ObjectStore, error) {
 	name, ok := strings.CutPrefix(source, ObjectScheme)
 	bucket, prefix, _ := strings.Cut(name, "/")
@@ -129,7 +129,7 @@ func OpenObjects(source string, access ObjectAccess) (*ObjectStore, error) {
 // Endpoint is the server, as http(s)://HOST.
 func (s *ObjectStore) Endpoint() string { return s.access.Endpoint }
 
-// Repeated is how many requests so far got no answer, or one that says to ask again.
+// Repeated returns how many requests so far got no answer, or one that asks to retry.
 func (s *ObjectStore) Repeated() int64 { return s.repeated.Load() }
 
 // counting counts the requests that have to be made again.
@@ -239,7 +239,7 @@ func (s *ObjectStore) get(ctx context.Context, file File, at, size int64, o mini
 	return &body{store: s, guard: g, from: b, left: size, size: size}, nil
 }
 
-// body is what an answer brings.
+// A body is the content of an answer.
 type body struct {
 	store      *ObjectStore
 	guard      *guard
@@ -285,7 +285,7 @@ type ranges struct {
 	file  File
 }
 
-// OpenRanges implements preprocess.Store; it asks nothing of the server.
+// OpenRanges implements Store. It sends no request yet.
 func (s *ObjectStore) OpenRanges(ctx context.Context, file File) (Ranges, error) {
 	return ranges{s, ctx, file}, nil
 }

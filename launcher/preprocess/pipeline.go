@@ -27,23 +27,23 @@ type Options struct {
 	Resize, Crop int
 	// Decoder makes one for each thread; nil for a format without JPEG.
 	Decoder func() (Decoder, error)
-	// Target is where samples are written; nil for nowhere.
+	// Target is where samples are written; nil: they are not written.
 	Target Target
 	Shard  int64 // bytes of each file there
 	Store  Store // that the files are in
-	// Take is given each sample that is ready, by the thread that made it; nil: nobody is.
+	// Take, if not nil, receives each finished sample in the thread that made it.
 	Take func(ctx context.Context, s Sample) error
-	// Classes say what each sample shows; nil: nobody wants to know.
+	// Classes, if not nil, give each sample's label.
 	Classes *Classes
 }
 
 // Sample is one that is ready. Its memory is the thread's, which overwrites it.
 type Sample struct {
 	Values []float32 // of an image: normalised red, green, blue, one after the other
-	Class  byte      // 0 where nobody wants to know
+	Class  byte      // 0 if Classes is nil
 }
 
-// Result is what a pass did, over all threads.
+// A Result is what a pass did, over all threads.
 type Result struct {
 	Samples       int64
 	Read, Written int64 // bytes
@@ -186,7 +186,7 @@ func (t *thread) take(ctx context.Context, file File) error {
 	})
 }
 
-// reading counts what is read, and has it be the stage Read whatever the stage around.
+// A reading counts the bytes read and charges the time to stage Read, within any other stage.
 type reading struct {
 	t    *thread
 	from io.Reader   // nil for a format that reads in parts
@@ -255,7 +255,7 @@ type output struct {
 	buffer []byte
 }
 
-// atOnce is how much is written with one call.
+// atOnce is how many bytes are written with one call.
 const atOnce = 4 << 20
 
 func (o *output) write(ctx context.Context, t *thread, sample []byte) error {
@@ -305,7 +305,7 @@ func (o *output) close(ctx context.Context, t *thread) error {
 	return o.end(t)
 }
 
-// abandon ends a file that nobody wants any more.
+// abandon discards an unfinished file.
 func (o *output) abandon() error {
 	if o.file == nil {
 		return nil

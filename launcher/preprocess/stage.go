@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stage is what a thread does with its time. It is always in exactly one, so that the
-// stages add up to the whole.
+// A Stage is an activity of a thread. A thread is always in exactly one, so the stages add up to
+// the whole time.
 type Stage int
 
 // The stages, in a sample's order.
@@ -32,7 +32,7 @@ const (
 	stages
 )
 
-// Stages is how many there are.
+// Stages is the number of stages.
 const Stages = int(stages)
 
 var stageNames = [Stages]string{"list", "open", "read", "unpack", "decode", "cast", "resize", "look up", "normalise", "pack", "write", "fsync", "hand over"}
@@ -40,7 +40,7 @@ var stageNames = [Stages]string{"list", "open", "read", "unpack", "decode", "cas
 // String is its name in figures.
 func (s Stage) String() string { return stageNames[s] }
 
-// Spent is what a stage took, in seconds.
+// Spent is the time spent in a stage, in seconds.
 type Spent struct{ Wall, CPU float64 }
 
 // stopwatch is a thread's. It is read on the thread that it is of, which must be
@@ -67,7 +67,7 @@ func (w *stopwatch) enter(next Stage) (before Stage) {
 // threadCPU is the CPU time of the calling thread.
 func threadCPU() time.Duration { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
 
-// processCPU is that of the process, its collector of garbage included.
+// processCPU returns the CPU time of the process, including its garbage collector.
 func processCPU() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
 func clock(id int32) time.Duration {
@@ -78,8 +78,8 @@ func clock(id int32) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// threadDelay is how long the calling thread could have run and had no CPU; ok is
-// false where the kernel does not count it.
+// threadDelay returns how long the calling thread was runnable but had no CPU; ok is false if the
+// kernel does not count it.
 func threadDelay() (d time.Duration, ok bool) {
 	text, err := os.ReadFile("/proc/thread-self/schedstat")
 	if err != nil {

@@ -21,13 +21,13 @@ type File struct {
 	Version string // an object's ETag, which another content would not have; "" for files
 }
 
-// A Store is where a source's files are: a folder, an object store, memory.
+// A Store holds a source's files: a folder, an object store, memory.
 type Store interface {
 	// List names the files whose path is wanted.
 	List(ctx context.Context, wanted func(path string) bool) ([]File, error)
 	// Open begins to read a file from its start.
 	Open(ctx context.Context, file File) (io.ReadCloser, error)
-	// OpenRanges reads parts of a file, each when it is asked for.
+	// OpenRanges opens a file to read parts of it on demand.
 	OpenRanges(ctx context.Context, file File) (Ranges, error)
 }
 
@@ -88,7 +88,7 @@ type Output interface {
 	io.Writer
 	// Commit returns when storage has all of it.
 	Commit() error
-	// Abandon ends one that nobody wants any more.
+	// Abandon discards an unfinished file.
 	Abandon() error
 }
 

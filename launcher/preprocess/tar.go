@@ -14,8 +14,8 @@ import (
 // perShard is how many test images a shard has.
 const perShard = 32
 
-// fromTar takes the images from a tar file, as WebDataset has them; what is no image
-// (labels, captions) is passed over.
+// fromTar reads the images of a tar file in WebDataset's layout and skips everything else (labels,
+// captions).
 func fromTar(t *thread, f reading, size int64, do func([]byte) error) error {
 	archive := tar.NewReader(t.buffer(f))
 	for {

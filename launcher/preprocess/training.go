@@ -100,8 +100,7 @@ func (t *Training) Take(ctx context.Context, s Sample) error {
 	return nil
 }
 
-// interleave has the three channels of each point beside each other, which are one plane
-// after the other.
+// interleave converts three channel planes to pixels with their three channels together.
 func interleave(planes, out []float32) {
 	points := len(planes) / 3
 	for c := range 3 {
@@ -127,7 +126,7 @@ func (t *Training) recycle(b *batch) {
 	t.free <- b
 }
 
-// learn makes a step of each batch, until a rank has none any more.
+// learn runs a step on each batch, until one rank has no more batches.
 func (t *Training) learn(ctx context.Context) error {
 	begun := time.Now()
 	last := begun
@@ -141,7 +140,7 @@ func (t *Training) learn(ctx context.Context) error {
 			return err
 		}
 		ready := time.Now()
-		// Room is made at once, so that threads go on during the step.
+		// Free the buffers first, so that the threads continue during the step.
 		t.learnt.Images, b.images = b.images, t.learnt.Images
 		t.learnt.Classes, b.classes = b.classes, t.learnt.Classes
 		t.recycle(b)
@@ -158,7 +157,7 @@ func (t *Training) learn(ctx context.Context) error {
 	}
 }
 
-// errEnded ends what still waits for room; nobody sees it.
+// errEnded ends the threads that still wait for room; it is never reported.
 var errEnded = errors.New("the training has ended")
 
 // End is called after the pass, and returns when all that is ready has been learnt from.

@@ -14,13 +14,13 @@ import (
 
 // groups are the cgroups of this process, by controller.
 type groups struct {
-	unified group            // version 2; dir "" where there is none
+	unified group            // version 2; dir is "" if there is none
 	by      map[string]group // of version 1
 }
 
 // group is a cgroup's folder.
 type group struct {
-	dir   string // without the root; "" where there is none
+	dir   string // without the root; "" if there is none
 	own   bool   // it holds this run and nothing else
 	leaf  string // where this process is, at or below dir
 	mount string
@@ -131,8 +131,8 @@ func (n *node) quotas(each func(dir string, quota int64, limited bool)) {
 	}
 }
 
-// allowed is how many CPUs a run that may use so many really has, a quota
-// considered, in hundredths.
+// allowed returns how many CPUs a run allowed to use cpus really has, given its quotas, in
+// hundredths of a CPU.
 func (n *node) allowed(cpus int) int64 {
 	least := int64(cpus) * 100
 	n.quotas(func(_ string, quota int64, limited bool) {
@@ -181,8 +181,8 @@ func (n *node) throttled() []Reading {
 	return []Reading{Counter(metrics.TelemetryPeriods, "", source, "", 1, periods), Counter(metrics.TelemetryThrottled, "", source, "", 1, held)}
 }
 
-// memory is what the run holds. Its cgroup tells the page cache apart; added up
-// over processes, pages that several of them share count once each.
+// memory returns the memory of the run. A cgroup reports the page cache separately; in the sum over
+// processes, pages that several of them share count once for each.
 func (n *node) memory(mine usage) []Reading {
 	const b = "B"
 	v1, v2 := n.groups.by["memory"], n.groups.unified

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Devices reads what stands in no file, such as GPUs through their maker's library,
-// and says why what is missing could not be read, by the column's name. It may hang.
+// Devices reads devices that have no files, such as GPUs through their vendor's library. missing
+// says, by column name, why a value could not be read. It may hang.
 type Devices func() (list []Reading, missing map[string]string)
 
-// outside calls Devices on a thread of its own, so that a call that hangs takes only
-// its own readings with it.
+// outside calls Devices on a separate thread, so that a call that hangs loses only its own
+// readings.
 type outside struct {
 	ask    chan struct{}
 	answer chan answer
@@ -26,8 +26,7 @@ type answer struct {
 	cpu     time.Duration
 }
 
-// answerWithin is how long a sample waits. What comes later is of another moment
-// and is dropped.
+// answerWithin is how long a sample waits. A later answer belongs to another moment and is dropped.
 const answerWithin = time.Second
 
 func newOutside(read Devices) *outside {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What hangs costs a sample a second, once; what comes late is of another moment and
-// is dropped; then readings go on.
+// A hanging call delays one sample by a second, once; its late answer is dropped because it belongs
+// to another moment; then readings continue.
 func TestOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		took := []time.Duration{time.Second / 2, 5 * time.Second, 0, 0}

@@ -17,7 +17,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// tree makes files below a folder of its own.
+// tree makes files in a new temporary folder.
 func tree(t *testing.T, files ...map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -60,7 +60,7 @@ func sources(list []Reading) map[string]string {
 // near compares floats made of counts and decimal scales.
 var near = cmp.Comparer(func(a, b float64) bool { d := a - b; return d < 1e-9*max(1, a) && d > -1e-9*max(1, a) })
 
-// marks are those of the run of these trees.
+// marks are the marks of the run in these trees.
 var marks = []Mark{{"SCALEBENCH_RUN", "/runs/s/p-r1-a1"}, {Name: "SCALEBENCH_SUPERVISOR"}}
 
 // process are the files of a process: times in hundredths of a second, sizes in kB.
@@ -126,7 +126,7 @@ func TestStepCgroup(t *testing.T) {
 	}
 }
 
-// The batch step, and a cgroup that is no step's, may hold other programs: the
+// The batch step, and a cgroup that does not belong to a step, may hold other programs, so the
 // run's processes are added up instead.
 func TestSharedCgroup(t *testing.T) {
 	for _, of := range []string{"/system.slice/slurmstepd.scope/job_12/step_batch/user/task_0", "/user.slice/user-1000.slice", "/"} {
@@ -190,7 +190,7 @@ func TestProcesses(t *testing.T) {
 	put(t, root, process(100, 7, "5", 200, 130, 10, 20, 1200, 11, ours))
 	check(map[string]float64{"cpu": 4.43})
 
-	// None is left: nothing is said, rather than the last of it.
+	// No process is left: there is no reading, instead of the last one repeated.
 	for _, pid := range []string{"100", "102"} {
 		if err := os.RemoveAll(filepath.Join(root, "proc", pid)); err != nil {
 			t.Fatal(err)
@@ -220,8 +220,8 @@ func rapl(entry, name, count, most string) map[string]string {
 	return map[string]string{at + "name": name + "\n", at + "energy_uj": count + "\n", at + "max_energy_range_uj": most + "\n"}
 }
 
-// Counters of energy go on where they wrap. Cores are part of their package, and
-// the MMIO zone is the package again.
+// Energy counters continue when they wrap. Cores are part of their package, and the MMIO zone
+// repeats the package.
 func TestRAPL(t *testing.T) {
 	root := tree(t, rapl("intel-rapl:0", "package-0", "65532000000", "65532610987"), rapl("intel-rapl:0:0", "core", "5", "65532610987"),
 		rapl("intel-rapl:0:1", "dram", "1000000", "65712999613"), rapl("intel-rapl:1", "package-1", "0", "65532610987"),
@@ -249,7 +249,7 @@ func TestRAPLForbidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
-	go func() { // root reads it all the same: not as somebody else, on a thread that ends with this
+	go func() { // root can read it anyway, so read as another user, on a thread that ends with this goroutine
 		defer close(done)
 		runtime.LockOSThread()
 		_ = unix.Setfsuid(65534)
@@ -290,8 +290,8 @@ func TestBoards(t *testing.T) {
 	}
 }
 
-// NVIDIA's GPUs that nobody reads are there all the same: the packages' energy is not
-// the node's. Without the driver there are none.
+// NVIDIA GPUs that cannot be read are still reported as present, because without them the packages'
+// energy is not the node's. Without the driver none are reported.
 func TestUnreadGPUs(t *testing.T) {
 	driver := map[string]string{"proc/driver/nvidia/gpus/0000:1b:00.0/information": "Model: x\n", "proc/driver/nvidia/gpus/0000:43:00.0/information": "Model: x\n"}
 	want := map[string]float64{"present GPU 0": 1, "present GPU 1": 1}
@@ -344,8 +344,7 @@ func TestHost(t *testing.T) {
 
 func alike(a, b float64) bool { return cmp.Equal(a, b, near) }
 
-// Whatever stands in place of a file, nothing hangs, nothing is made up, and the
-// rest is read.
+// Whatever replaces a file, nothing hangs, no value is invented, and the rest is read.
 func TestHostile(t *testing.T) {
 	const step = "/system.slice/slurmstepd.scope/job_1/step_0"
 	at := "sys/fs/cgroup" + step + "/"

@@ -11,8 +11,7 @@ import (
 
 var card = regexp.MustCompile(`^card\d+$`)
 
-// gpus are AMD's, through the plain files of its driver: all of the node's,
-// whoever uses them.
+// gpus reads AMD's GPUs from the driver's files: all of the node's, also those that other jobs use.
 func (n *node) gpus() []Reading {
 	const drm, source = "sys/class/drm", "amdgpu, /sys/class/drm, of the node"
 	var list []Reading
@@ -60,9 +59,8 @@ func (n *node) gpus() []Reading {
 
 const nvidiaDriver = "proc/driver/nvidia/gpus"
 
-// nvidia are NVIDIA's GPUs, as the worker's GPU variant reads them. Where nothing
-// reads them, each that the driver lists is said to be there: the energy of a node
-// without its GPUs is not the node's.
+// nvidia reads NVIDIA's GPUs; only the worker's GPU variant can. Otherwise it reports each GPU that
+// the driver lists as present, because the energy of a node without its GPUs is not the node's.
 func (n *node) nvidia() []Reading {
 	why := "this worker does not read NVIDIA's GPUs; make worker-gpu builds one that does"
 	if n.outside != nil {

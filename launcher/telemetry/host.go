@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// network are the bytes of each interface of the node, whoever sent them. They
-// are not added up: a bond's and its members' are the same bytes.
+// network returns the bytes of each of the node's interfaces, of all programs. They are not added
+// up: a bond and its members carry the same bytes.
 func (n *node) network() []Reading {
 	text, err := n.text("proc/net/dev")
 	if err != nil {
@@ -39,8 +39,8 @@ func (n *node) network() []Reading {
 	return list
 }
 
-// pressure is for how long some task could not go on for lack of something: of
-// the run, or where its cgroup does not say, of the node.
+// pressure returns how long some task was stalled for lack of a resource: in the run, or in the
+// whole node if the run's cgroup does not say.
 func (n *node) pressure() []Reading {
 	var list []Reading
 	for _, of := range []string{"cpu", "memory", "io"} {

@@ -47,7 +47,7 @@ type member struct {
 	used   account
 }
 
-// account is what adds up over time.
+// An account holds the counters that add up over time.
 type account struct {
 	cpu, read, written, calls int64
 	counted                   bool
@@ -146,7 +146,7 @@ func (p *processes) look(pid int, u *usage) (m member, s sizes, err error) {
 	if err != nil {
 		return m, s, err
 	}
-	// The name stands in parentheses, and may hold any of them itself.
+	// The name is in parentheses and may itself contain parentheses.
 	f := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(f) < 20 {
 		return m, s, errors.New("stat has another form")
@@ -155,7 +155,7 @@ func (p *processes) look(pid int, u *usage) (m member, s sizes, err error) {
 	if m.parent, err = strconv.Atoi(f[1]); err != nil {
 		return m, s, err
 	}
-	for _, field := range []int{11, 12, 13, 14} { // utime, stime, and those of children that were waited for
+	for _, field := range []int{11, 12, 13, 14} { // utime, stime, and the same of children that were waited for
 		v, err := number(f[field])
 		if err != nil {
 			return m, s, err

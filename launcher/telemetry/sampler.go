@@ -1,15 +1,13 @@
-// Package telemetry samples what the processes of a run use on one node: CPU
-// time, memory, bytes, pressure, energy, from plain files of Linux, without
-// root. What cannot be read is absent, with the reason, and never 0.
+// Package telemetry samples what a run's processes use on one node: CPU time, memory, bytes,
+// pressure, energy. It reads plain files of Linux and needs no root. A value that cannot be read is
+// absent, with the reason, and never 0.
 //
-// Every value names its source, because the same quantity read elsewhere is
-// another one: the CPU time of a Slurm step's own cgroup is the run's, that of
-// a container's may be of other programs too, so then the run's processes are
-// added up instead.
+// Every value names its source, because the same quantity from another source means something else:
+// the CPU time of a Slurm step's cgroup is the run's, but a container's cgroup may include other
+// programs, so there the run's processes are added up instead.
 //
-// One sampler a node, in the supervisor of the node's first rank. It takes at
-// most a two-hundredth of one core: where a sample is expensive (a node with
-// thousands of processes), samples are further apart.
+// Each node has one sampler, in the supervisor of its first rank. It uses at most 1/200 of a core:
+// where a sample is expensive (a node with thousands of processes), it samples less often.
 package telemetry
 
 import (

@@ -12,26 +12,23 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
-// An engine is one rank's copy of the model on some device. It owns the
-// parameters, their gradients and the reduction of gradients over the ranks, so
-// that a device which reduces while it still computes can do so; the step loop
-// only says what happens when. onCPU is one.
+// An engine is one rank's copy of the model on some device. It owns the parameters, their gradients
+// and the reduction of gradients over the ranks, so that a device may reduce while it still
+// computes; the step loop only decides the order. onCPU is one.
 //
-// A step is: fill Input, Gradient, Reduce, Update. Between Gradient's begin and
-// Reduce's end the engine may use the ranks' group whenever it likes, and nobody
-// else may.
+// A step is: fill Input, Gradient, Reduce, Update. Between the start of Gradient and the end of
+// Reduce, only the engine may use the ranks' group.
 //
-// An engine for GPUs (package train/gpu) fits the same calls: the group is then what
-// the ranks found each other with; it carries NCCL's identifier, and the sums of
-// evaluations.
+// An engine for GPUs (package train/gpu) has the same methods. It uses the group to exchange NCCL's
+// identifier and for the sums of evaluations.
 type engine interface {
 	Parameters() int
 	GradientBytes() int64
 	// WriteParameters writes all parameters as little-endian IEEE 754.
 	WriteParameters(w io.Writer) error
 
-	// Input is where the next batch goes, of Gradient or Evaluate. It may be another
-	// memory for each.
+	// Input returns where to put the next batch for Gradient or Evaluate. The memory may differ
+	// from call to call.
 	Input() dataset.Batch
 	// Broadcast makes rank 0's parameters everybody's.
 	Broadcast(ctx context.Context) error
@@ -40,17 +37,16 @@ type engine interface {
 	// over the first n images; communication is the part of the call that was
 	// spent waiting for other ranks.
 	Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error)
-	// Reduce returns when the gradients are summed over all ranks, and votes
-	// with them. busy is how long gradients were being reduced in this step,
-	// also while Gradient still computed others.
+	// Reduce returns when the gradients and the votes are summed over all ranks. busy is how long
+	// gradients were being reduced in this step, including while Gradient still computed others.
 	Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error)
-	// SquaredNorms are those of the gradients just reduced, for the gradient
-	// noise scale: own of the mean loss over this rank's images, averaged of that
-	// over the global batch. ok is false in steps that they were not measured in.
+	// SquaredNorms returns the squared norms of the gradients just reduced, for the gradient noise
+	// scale: own of the mean loss over this rank's images, averaged of the mean loss over the
+	// global batch. ok is false in steps that do not measure them.
 	SquaredNorms() (own, averaged float64, ok bool)
 	// Update makes an optimiser step.
 	Update(learningRate float64)
-	// AverageStatistics makes what an evaluation uses beside the parameters
+	// AverageStatistics makes the values that an evaluation needs in addition to the parameters
 	// equal on all ranks.
 	AverageStatistics(ctx context.Context) error
 	// Trained is the model as Evaluate uses it.
@@ -73,16 +69,16 @@ type GPU interface {
 	engine
 	// GPU is its model.
 	GPU() string
-	// Ahead is what Input will be after the next Gradient or Evaluate: a batch may be
-	// put there while that computes, on another goroutine.
+	// Ahead returns what Input will return after the next Gradient or Evaluate: another goroutine
+	// may fill it during the computation.
 	Ahead() dataset.Batch
-	// Versions are those of what computes and reduces.
+	// Versions returns the versions of the libraries that compute and reduce.
 	Versions() map[string]string
-	// Doubts are why the run's figures are none of the hardware; they belong beside
-	// them wherever they are kept.
+	// Doubts returns why the run's timings do not reflect the hardware. They must be stored with
+	// them.
 	Doubts() []string
-	// End leaves the other ranks in order, or tells them why this one cannot go on,
-	// and returns that. Parameters can still be read.
+	// End leaves the group normally, or tells the other ranks why this one cannot continue and
+	// returns that reason. The parameters can still be read.
 	End(ctx context.Context, reason error) error
 }
 

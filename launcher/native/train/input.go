@@ -6,7 +6,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 )
 
-// Streams of random numbers that must not overlap, beside the model's own.
+// Streams of random numbers that must differ from each other and from the model's.
 const (
 	orderStream uint64 = iota + 1
 	augmentStream

@@ -22,7 +22,7 @@ type loop struct {
 	step  int       // steps done
 	epoch int       // epochs done
 
-	ahead           chan struct{} // closed when the next step's batch is there; nil: nobody makes it
+	ahead           chan struct{} // closed when the next step's batch is ready; nil: none is being prepared
 	evaluated       int           // the step of the last evaluation; -1 before the first
 	best            float64       // accuracy so far
 	least           float64       // loss of an evaluation so far
@@ -162,7 +162,7 @@ func (r *rank) oneStep(k int, rate float64, last time.Time) (loss float64, end t
 	r.step++
 
 	dataWait := haveData.Sub(last)
-	// What of the reduction the backward pass did not hide is no computing.
+	// Reduction time that the backward pass did not hide is not computing time.
 	communication := busy + within
 	compute := end.Sub(haveData) - reduced.Sub(haveGradient) - within
 	return loss, end, r.events.Step(metrics.Step{
@@ -195,7 +195,7 @@ func (r *rank) beginAhead(k int) {
 	}()
 }
 
-// awaitAhead returns when nobody writes to the engine's memory any more.
+// awaitAhead returns when no goroutine writes to the engine's memory any more.
 func (r *rank) awaitAhead() {
 	if r.ahead != nil {
 		<-r.ahead
@@ -212,7 +212,7 @@ func (r *rank) broken(where string, err error) error {
 	return in(where, err)
 }
 
-// vote is what this rank has to say about going on after this step.
+// vote sets this rank's votes on whether to continue after this step.
 func (r *rank) vote(loss float64) {
 	r.votes = [3]float32{}
 	if limit := r.point.Workload.Train.MaxMinutes; r.world.Rank == 0 && limit > 0 && time.Since(r.began).Minutes() >= limit {
@@ -226,8 +226,8 @@ func (r *rank) vote(loss float64) {
 	}
 }
 
-// decide says whether the run goes on after the step just made. It uses only
-// what is equal on all ranks.
+// decide decides whether the run continues after the step just made. It uses only values that are
+// equal on all ranks.
 func (r *rank) decide() error {
 	limit := r.point.Workload.Train.MaxSteps
 	switch {

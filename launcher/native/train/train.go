@@ -1,13 +1,11 @@
-// Package train is the native data-parallel trainer: every rank holds a copy of
-// the model, computes the gradient on its own share of each global batch, and
-// applies the sum of all ranks' gradients, so that the copies stay the same to
-// the last bit.
+// Package train is the native data-parallel trainer. Every rank holds a copy of the model, computes
+// the gradient on its share of each global batch, and applies the sum of all ranks' gradients, so
+// that the copies stay identical to the last bit.
 //
-// It is a measuring instrument first. Every rank reports what it does as
-// events: the parts of a step are timed apart, and the clock of the time to
-// accuracy starts before the first sample is read and goes on during
-// evaluations. All decisions that end a run (limits, targets, signals) are made
-// by a reduction over the ranks, so that all stop after the same step.
+// It is primarily a measuring instrument. Every rank reports its work as events. The parts of a
+// step are timed separately. The clock of the time to accuracy starts before the first sample is
+// read and continues during evaluations. Every decision that ends a run (limits, targets, signals)
+// is made by a reduction over the ranks, so that all stop after the same step.
 package train
 
 import (
@@ -32,7 +30,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Options is what a rank needs beside the point and its place in the world.
+// Options configure a rank, in addition to the point and its place in the world.
 type Options struct {
 	Nonce  string    // by which the ranks of this attempt know each other
 	Events io.Writer // this rank's event file
@@ -41,30 +39,29 @@ type Options struct {
 	Version   string // of scalebench
 	GitCommit string // that scalebench was built from; "" when not known
 
-	// Timeout is how long a rank waits for another that says nothing, and
-	// JoinTimeout how long for all to be there; 0: collective's defaults.
+	// Timeout is how long a rank waits for another that is silent, JoinTimeout how long for all
+	// ranks to join; 0: collective's defaults.
 	Timeout, JoinTimeout time.Duration
 
 	// Began is when the events' clock begins, from which initialisation counts:
 	// with the process (metrics.ProcessStart). The zero time is now.
 	Began time.Time
 
-	// ModelFile is where rank 0 writes the model at the end of a good run, if the
-	// point says workload.save_model.
+	// ModelFile is where rank 0 writes the model at the end of a successful run, if the point sets
+	// workload.save_model.
 	ModelFile string
 
 	// Kernels are the inner loops of the CPU engine: "avx512", "avx2" or
 	// "portable"; "": the fastest that this processor can run.
 	Kernels string
 
-	// OpenGPU makes this rank's engine on its GPU, computing in a precision that a
-	// study gives; of cpu.Options, Threads and Kernels say nothing to it. nil: this
-	// program has none. g stays the run's. All ranks call it, on the goroutine that
-	// then has the engine.
+	// OpenGPU makes this rank's engine on its GPU, computing in the precision that the study names.
+	// It ignores the Threads and Kernels of cpu.Options. nil: this program has no GPU support. g
+	// remains the run's. All ranks call it, on the goroutine that then uses the engine.
 	OpenGPU func(ctx context.Context, o cpu.Options, precision string, g *collective.Group, w world.World) (GPU, error)
 
-	// In tests: where rank 0 expects the others, what stands between the step
-	// loop and the engine, and what looks at it after every step.
+	// For tests: where rank 0 accepts the others, a wrapper between the step loop and the engine,
+	// and a hook after every step.
 	listener  net.Listener
 	wrap      func(engine) engine
 	afterStep func(step int, e engine)
@@ -105,8 +102,8 @@ func in(where string, err error) error {
 	return &phaseError{where, err}
 }
 
-// interruptGrace is how long a step may still take after the run was told to
-// stop. Slurm sends SIGKILL 30 seconds after SIGTERM by default.
+// interruptGrace is how long a step may still take after the run was told to stop. By default Slurm
+// sends SIGKILL 30 s after SIGTERM.
 const interruptGrace = 15 * time.Second
 
 // Run is one rank's part in training the point p. It reports everything to
@@ -133,7 +130,7 @@ func Run(ctx context.Context, p study.Point, w world.World, o Options) error {
 
 	r := &rank{stopped: ctx, ctx: working, point: p, world: w, options: o}
 	joinError := r.join()
-	host, _ := os.Hostname()         // "" is "not found out"
+	host, _ := os.Hostname()         // "" means unknown
 	size := max(w.Size, w.Rank+1, 1) // as we were told, if the ranks have not found each other
 	if r.group != nil {
 		size = r.group.Size()
@@ -196,8 +193,7 @@ func (r *rank) join() error {
 	return in("rendezvous", err)
 }
 
-// leave ends this rank's part in the group: in order, or telling the others why
-// it cannot go on.
+// leave leaves the group: normally, or by telling the other ranks why this one cannot continue.
 func (r *rank) leave(err error) {
 	if r.group == nil {
 		return
@@ -419,7 +415,7 @@ func openData(p study.Point) (*dataset.Source, error) {
 	return nil, fmt.Errorf(`data.kind is %q; want "cifar10" or "synthetic"`, d.Kind)
 }
 
-// versions are those of what determines speed and results.
+// versions returns the versions that determine speed and results.
 func versions(scalebench string) map[string]string {
 	list := map[string]string{"go": runtime.Version()}
 	if scalebench != "" {

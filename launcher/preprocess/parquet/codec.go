@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// codec is how pages are packed, by Parquet's numbers.
+// A codec is a page's compression, by Parquet's numbers.
 type codec int64
 
 const (
@@ -30,9 +30,9 @@ func (c codec) String() string {
 	return codecs[c]
 }
 
-// most is how much so many bytes can hold at most: a copy of snappy's gives 64 bytes for
-// 3, one of deflate's 258 for 2 bits, a block of zstd's 128 KiB for 4. What codec is not
-// read is not held to anything.
+// most returns the largest size that so many packed bytes can unpack to: a copy of snappy's gives
+// 64 bytes for 3, one of deflate's 258 for 2 bits, a block of zstd's 128 KiB for 4. Codecs that are
+// not supported have no limit.
 func (c codec) most(packed int64) int64 {
 	switch c {
 	case none:

@@ -10,7 +10,7 @@ import (
 	"math/bits"
 )
 
-// Values are those of a column, in the order of the rows, a page at a time in memory.
+// Values are a column's values in row order; one page at a time is in memory.
 type Values struct {
 	column Column
 	file   *File
@@ -33,7 +33,7 @@ type Values struct {
 	dictionary *dictionary
 }
 
-// values are those of a page that are not null.
+// values iterates over a page's values that are not null.
 type values interface{ next() ([]byte, error) }
 
 // Values begins to read a column.
@@ -108,7 +108,7 @@ const (
 	dataPageV2     = 3
 )
 
-// head is what stands before a page.
+// A head is the header of a page.
 type head struct {
 	kind             int64
 	unpacked, packed int64 // bytes
@@ -256,7 +256,7 @@ func (v *Values) data(h head, packed []byte) error {
 	return err
 }
 
-// prefixed is what follows a length of four bytes, and what follows that.
+// prefixed returns the bytes after a four-byte length, and the rest after these.
 func prefixed(b []byte) (inner, rest []byte, err error) {
 	if len(b) < 4 {
 		return nil, nil, errors.New("it ends within a length")

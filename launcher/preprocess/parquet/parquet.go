@@ -1,11 +1,10 @@
-// Package parquet reads columns of Parquet files, and writes simple ones
-// (https://parquet.apache.org/docs/file-format). Files are of unknown origin: each size
-// in one is held against what the file has, and against a limit, before memory is taken
-// for it.
+// Package parquet reads columns of Parquet files and writes simple files
+// (https://parquet.apache.org/docs/file-format). The files may come from anywhere, so each size in
+// a file is checked against the file's own size and a limit before memory is allocated for it.
 //
-// The usual libraries do not do that: a few wrong bytes in a footer or before a page have
-// them allocate gigabytes, or panic. A guard before one would have to read the footer and
-// the head of every page, and to unpack every page, which is most of this package.
+// The usual libraries do not check: a few wrong bytes in a footer or a page header make them
+// allocate gigabytes, or panic. A check in front of them would have to read the footer and every
+// page header and unpack every page, which is most of this package.
 package parquet
 
 import (
@@ -18,9 +17,9 @@ import (
 	"strings"
 )
 
-// What a file may have at most, and is held in memory: a page and its packed form, a
-// dictionary and where its entries begin (four bytes each), for each column that is read;
-// and of a footer about three times its size.
+// Limits on a file, all held in memory: a page and its packed form, and a dictionary with its
+// offsets (four bytes each), for each column that is read. A footer takes about three times its
+// size.
 const (
 	maxPage    = 1 << 30
 	maxFooter  = 32 << 20
@@ -28,7 +27,7 @@ const (
 	maxPath    = 1 << 10 // bytes of a column's name
 )
 
-// Type is how values are stored.
+// A Type is how values are stored.
 type Type int
 
 // The types, by Parquet's numbers.
@@ -49,7 +48,7 @@ func (t Type) String() string { return types[t] }
 
 // Column is one that has values; groups of columns only give it part of its name.
 type Column struct {
-	Name      string // with those of the groups around it, as in image.bytes
+	Name      string // including the enclosing groups, as in image.bytes
 	Type      Type
 	Annotated bool // bytes are text, a decimal or the like; integers are dates or the like
 	Unsigned  bool
@@ -73,7 +72,7 @@ type group struct {
 	chunks []chunk
 }
 
-// chunk is where the pages of a column are.
+// A chunk locates the pages of a column.
 type chunk struct {
 	at, length int64
 	unpacked   int64 // bytes of its pages, unpacked, and of their heads
@@ -83,10 +82,10 @@ type chunk struct {
 
 const magic = "PAR1"
 
-// tail is how much is read of a file's end at once; most footers are shorter.
+// tail is how many bytes of a file's end are read first; most footers are shorter.
 const tail = 64 << 10
 
-// Open reads what is where in a file.
+// Open reads a file's footer.
 func Open(from io.ReaderAt, size int64) (*File, error) {
 	const ends = int64(len(magic)) + 4 + int64(len(magic)) // the first, the footer's length, the last
 	if size < ends {
@@ -233,7 +232,7 @@ func readElement(c *compact, kind byte) element {
 	return e
 }
 
-// columns are those of a schema.
+// columns returns the columns of a schema.
 func columns(elements []element) (found []Column, err error) {
 	if len(elements) == 0 {
 		return nil, errors.New("there is no schema")
@@ -340,7 +339,7 @@ func readChunk(c *compact, kind byte) (k chunk) {
 			c.skip(kind)
 		}
 	})
-	if dictionary > 0 && dictionary < k.at { // some writers say 0 where there is none
+	if dictionary > 0 && dictionary < k.at { // some writers use 0 for "no dictionary"
 		k.at = dictionary
 	}
 	return k

@@ -23,7 +23,7 @@ const (
 	kindStruct = 12
 )
 
-// maxDepth is how deep structures may lie in each other; Parquet's own need seven.
+// maxDepth is how deep structures may be nested; Parquet's own need seven.
 const maxDepth = 32
 
 // compact reads metadata in Thrift's compact protocol
@@ -86,7 +86,7 @@ func (c *compact) zigzag() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// length is that of bytes that follow.
+// length reads the length of the bytes that follow.
 func (c *compact) length() int64 {
 	n := c.uvarint()
 	if c.err == nil && n > uint64(c.left) {

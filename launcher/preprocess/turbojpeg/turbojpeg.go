@@ -1,6 +1,6 @@
-// Package turbojpeg decodes JPEG with libjpeg-turbo's C library, which is found when
-// the program runs. It knows nothing of scalebench. Only functions that TurboJPEG has
-// had since libjpeg-turbo 1.4 (2015) and still has in 3.x are used; 2.1.5 was tried.
+// Package turbojpeg decodes JPEG with libjpeg-turbo's C library, which it loads at run time. It is
+// independent of scalebench. It uses only functions that TurboJPEG has had from libjpeg-turbo 1.4
+// (2015) up to 3.x; it was tested with 2.1.5.
 package turbojpeg
 
 /*
@@ -54,7 +54,8 @@ type Library struct {
 	library *dl.Library
 }
 
-// variable names the library's file, where it is none of the system's.
+// variable names the environment variable with the library's path, for a library outside the
+// system's folders.
 const variable = "SCALEBENCH_TURBOJPEG"
 
 // Open loads the file that Variable names, else the system's.
@@ -103,7 +104,7 @@ func (l *Library) Decoder() (*Decoder, error) {
 // Close gives its memory back.
 func (d *Decoder) Close() { C.tj_destroy(d.library.table, d.handle) }
 
-// Size is that of the image in a file.
+// Size returns an image's dimensions without decoding it.
 func (d *Decoder) Size(file []byte) (width, height int, err error) {
 	if len(file) == 0 {
 		return 0, 0, errors.New("an empty file")
@@ -131,8 +132,8 @@ func (d *Decoder) Decode(file, rgb []byte, width, height int) error {
 	return nil
 }
 
-// harmless is what libjpeg-turbo says where it has skipped bytes between two segments
-// and has the whole picture all the same; files of ImageNet have such bytes.
+// harmless is libjpeg-turbo's warning that it skipped bytes between two segments. The image is
+// complete; ImageNet has such files.
 const harmless = "extraneous bytes before marker"
 
 func (d *Decoder) failure() error {
