@@ -12,17 +12,17 @@ import (
 	"unsafe"
 )
 
-// protocolVersion changes with every change of what ranks send each other.
+// protocolVersion changes whenever what ranks send each other changes.
 const protocolVersion = 3
 
 // magic begins every hello and every answer.
 var magic = [8]byte{'s', 'c', 'a', 'l', 'e', 'b', 'n', '\n'}
 
-// What a connection is for, as both ends prove it to each other.
+// The purposes of a connection, which both ends prove to each other.
 const (
 	purposeRendezvous = "rendezvous"
 	purposeRing       = "ring"
-	purposeMemory     = "memory" // a Unix socket, to hand over the shared memory
+	purposeMemory     = "memory" // a Unix socket that passes the shared memory's file descriptor
 )
 
 // hello is the first thing a caller says once both sides have proven that they
@@ -55,10 +55,10 @@ const (
 	byteOrder    = 0x01020304
 )
 
-// transports are as hellos carry them.
+// transports are in the order of their codes in a hello.
 var transports = []Transport{"", TCP, SharedMemory}
 
-// nativeOrder is byteOrder as it lies in this machine's memory.
+// nativeOrder returns byteOrder as it lies in this machine's memory.
 func nativeOrder() (b [4]byte) {
 	*(*uint32)(unsafe.Pointer(&b)) = byteOrder
 	return b
@@ -80,8 +80,7 @@ func (h hello) encode() []byte {
 	return append(b, make([]byte, helloBytes-len(b))...)
 }
 
-// receiveHello takes what a caller says. An error means that the connection has
-// broken.
+// receiveHello reads a caller's hello. An error means that the connection has broken.
 func receiveHello(r io.Reader) (b [helloBytes]byte, err error) {
 	if _, err := io.ReadFull(r, b[:]); err != nil {
 		return b, fmt.Errorf("sent no complete hello: %w", err)
@@ -89,8 +88,8 @@ func receiveHello(r io.Reader) (b [helloBytes]byte, err error) {
 	return b, nil
 }
 
-// readHello judges what a caller says. As it is of this run, an error means that
-// the run is set up wrongly.
+// readHello parses and checks a caller's hello. The caller has proven that it belongs to this run,
+// so an error means that the run is set up wrongly.
 func readHello(b [helloBytes]byte, self hello) (h hello, err error) {
 	if !bytes.Equal(b[:8], magic[:]) {
 		return h, errors.New("sent something other than a hello; all ranks must run the same build")
@@ -141,8 +140,8 @@ func decodeAddress(b []byte) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(b[16:])), nil
 }
 
-// Answers to a hello: magic, status, the payload's length (2 bytes, big-endian),
-// payload. It is empty, or words.
+// An answer to a hello: magic, status, the payload's length (2 bytes, big-endian), payload. The
+// payload is empty or an error text.
 const (
 	answerAccepted uint8 = iota + 1
 	answerRefused

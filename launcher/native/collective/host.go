@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// NewHostTransport is the backend of a Group: CPUs and host memory, over what the Group
-// was joined with. name is what to call it.
+// NewHostTransport returns the transport that uses CPUs and host memory, over the medium the Group
+// was joined with. name is its display name.
 func NewHostTransport(name string, g *Group) BenchTransport { return &host{name: name, group: g} }
 
 type host struct {
@@ -34,13 +34,13 @@ func (h *host) Read(b Buffer, offset int, values []float32) error {
 	return nil
 }
 
-// at is so many elements of a region.
+// at returns count elements from a region's start.
 func (h *host) at(r Region, count int) []float32 {
 	return h.buffers[r.Buffer][r.Offset : r.Offset+count]
 }
 
-// Do copies first where the Group works in place only: a program that wants its
-// input kept has to, so the copy is a part of the time.
+// Do copies the input first where the Group only works in place. The copy counts, because a program
+// that keeps its input has to make it as well.
 func (h *host) Do(ctx context.Context, c Call) error {
 	switch c.Op {
 	case AllReduce:

@@ -16,14 +16,13 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// Join makes w.Size processes a Group. Rank 0 listens on w.Address and w.Port;
-// the others call it, again and again until it answers, and both sides prove that
-// they know the nonce (see handshake). When all are there, they find out which of them share memory (see Placing), and the
-// first ranks of the nodes close the ring. Last, the ranks count themselves.
+// Join connects w.Size processes to a Group. Rank 0 listens on w.Address and w.Port. The others
+// call until it answers, and both sides prove that they know the nonce (see handshake). When all
+// have joined, they find out which of them share memory (see place.go), and the first rank of each
+// node connects to the next node's, which closes the ring. Last, a sum checks the number of ranks.
 //
-// Each rank's end of the ring is bound to the address of w.Interface, if that
-// is set; else to the address by which it reached rank 0, and rank 0 to
-// w.Address.
+// Each rank listens for its ring neighbour on the address of w.Interface if that is set. Otherwise
+// it uses the address by which it reached rank 0, and rank 0 uses w.Address.
 func Join(ctx context.Context, w world.World, nonce string, o Options) (*Group, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
@@ -46,7 +45,7 @@ func Join(ctx context.Context, w world.World, nonce string, o Options) (*Group, 
 	}
 	patience := o.JoinTimeout
 	if w.Rank == 0 {
-		patience -= patience / 10 // so that its word on who is missing finds the others still waiting
+		patience -= patience / 10 // so that the others are still waiting when rank 0 reports who is missing
 	}
 	deadline := time.Now().Add(patience)
 	joining, cancel := context.WithDeadline(ctx, deadline)
@@ -70,7 +69,7 @@ func Join(ctx context.Context, w world.World, nonce string, o Options) (*Group, 
 	return g, nil
 }
 
-// count makes sure that as many ranks as the run is of take part.
+// count checks that the expected number of ranks takes part.
 func (g *Group) count(ctx context.Context) error {
 	count := []int64{1}
 	if err := g.AllReduceInt64(ctx, count); err != nil {
@@ -83,7 +82,7 @@ func (g *Group) count(ctx context.Context) error {
 	return nil
 }
 
-// joiner is one rank on its way into the group.
+// A joiner is one rank while it joins the group.
 type joiner struct {
 	ctx      context.Context // ends at deadline
 	cancel   context.CancelFunc
@@ -92,18 +91,18 @@ type joiner struct {
 	nonce    string
 	self     hello
 
-	memory     *net.UnixListener // where others of this host ask for shared memory
-	failMemory error             // a test's
+	memory     *net.UnixListener // where other ranks of this host ask for shared memory
+	failMemory error             // set by tests
 }
 
-// group meets the others, finds out who shares memory, and connects the leaders.
+// group meets the other ranks, finds out who shares memory, and connects the leaders.
 func (j *joiner) group(o Options) (*Group, error) {
 	noMemory := j.openMemory(o.host)
 	if j.memory != nil {
 		defer j.memory.Close()
 	}
-	var own net.Listener // where the leader before will call
-	var lines []net.Conn // to rank 0, or rank 0's to all
+	var own net.Listener // where the previous leader will call
+	var lines []net.Conn // to rank 0, or from rank 0 to all
 	var hellos []hello
 	var err error
 	if j.self.rank == 0 {
@@ -140,8 +139,8 @@ func (j *joiner) group(o Options) (*Group, error) {
 	return g, nil
 }
 
-// listenRing opens this rank's end of the ring. ip is where, unless an
-// interface is configured.
+// listenRing opens this rank's listener for the ring. ip is its address unless an interface is
+// configured.
 func (j *joiner) listenRing(ip netip.Addr) (net.Listener, error) {
 	if name := j.world.Interface; name != "" {
 		named, err := world.InterfaceAddress(name)
@@ -158,7 +157,7 @@ func (j *joiner) listenRing(ip netip.Addr) (net.Listener, error) {
 	return l, nil
 }
 
-// rendezvous is rank 0's address, which must be a definite one.
+// rendezvous returns rank 0's address, which must be a specific one.
 func (j *joiner) rendezvous() (netip.AddrPort, error) {
 	ip, err := netip.ParseAddr(j.world.Address)
 	switch {
@@ -170,8 +169,8 @@ func (j *joiner) rendezvous() (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ip, uint16(j.world.Port)), nil
 }
 
-// register shows this rank to rank 0. The connection stays; own is where the
-// leader before this rank may call.
+// register announces this rank to rank 0 and keeps the connection. own is where the previous leader
+// may call.
 func (j *joiner) register() (own net.Listener, lines []net.Conn, err error) {
 	zero, err := j.rendezvous()
 	if err != nil {
@@ -207,7 +206,7 @@ func (j *joiner) introduce(conn net.Conn) error {
 	return readAnswer(conn)
 }
 
-// guard bounds all I/O on a connection by the time for joining, and by ctx.
+// guard limits all I/O on a connection to the time for joining and to ctx.
 func (j *joiner) guard(conn net.Conn) (release func()) {
 	_ = conn.SetDeadline(j.deadline)
 	stop := context.AfterFunc(j.ctx, func() { _ = conn.SetDeadline(longAgo) })
@@ -218,26 +217,26 @@ func (j *joiner) guard(conn net.Conn) (release func()) {
 	}
 }
 
-// call connects with a rank, as soon as it answers and has proven itself.
+// call connects to a rank as soon as it answers and has proven itself.
 func (j *joiner) call(to netip.AddrPort, purpose string) (net.Conn, error) {
 	return handshake.Dial(j.ctx, net.Dialer{}, "tcp", to.String(), j.nonce, purpose)
 }
 
-// caller is a rank of this run that called, and what came of it.
+// A caller is a rank of this run that called, with the result.
 type caller struct {
 	conn  net.Conn
 	hello hello
-	err   error // refused: the run is set up wrongly
+	err   error // why it was refused: the run is set up wrongly
 }
 
-// answer lets ranks of this run in until done and reads their hellos.
+// answer admits ranks of this run until done ends, and reads their hellos.
 func (j *joiner) answer(door *handshake.Door, callers chan<- caller, done context.Context) {
 	door.Serve(done, func(conn net.Conn) error {
 		release := j.guard(conn)
 		text, err := receiveHello(conn)
 		if err != nil {
 			conn.Close()
-			return err // it is gone; it may call again
+			return err // its connection broke; it may call again
 		}
 		c := caller{conn: conn}
 		c.hello, c.err = readHello(text, j.self)
@@ -254,8 +253,8 @@ func (j *joiner) answer(door *handshake.Door, callers chan<- caller, done contex
 	})
 }
 
-// gather is rank 0's part: it hears every other rank, and keeps the connections
-// and hellos, by rank.
+// gather is rank 0's part: it waits for every other rank and returns their connections and hellos,
+// by rank.
 func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hellos []hello, err error) {
 	if l == nil {
 		at, err := j.rendezvous()
@@ -324,7 +323,7 @@ func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hel
 	return ring, lines, hellos, nil
 }
 
-// missing says which ranks did not come, and what may have kept them out.
+// missing returns an error that says which ranks did not come, and what may have kept them out.
 func missing(ranks []*caller, at net.Addr, trouble string) error {
 	var absent []string
 	for r, c := range ranks {
@@ -336,8 +335,8 @@ func missing(ranks []*caller, at net.Addr, trouble string) error {
 		at, strings.Join(absent, ", "), trouble)
 }
 
-// connect closes the ring of leaders: this one calls the next, at to, and is
-// called by the one before.
+// connect closes the ring of leaders: it calls the next leader, at to, and waits for the call of
+// the previous one.
 func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort) (prev, next net.Conn, err error) {
 	type dialled struct {
 		conn net.Conn
@@ -377,7 +376,7 @@ func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort)
 			next = d.conn
 		case c := <-callers:
 			if c.err != nil {
-				continue // it has been told
+				continue // answer has refused it already
 			}
 			if c.hello.rank != before || prev != nil {
 				refuse(c.conn, fmt.Errorf("rank %d expects rank %d only", j.self.rank, before))
@@ -399,14 +398,14 @@ func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort)
 	return prev, next, nil
 }
 
-// refuse tells a caller why and hangs up.
+// refuse sends the reason to a caller and closes the connection.
 func refuse(conn net.Conn, why error) {
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 	_, _ = conn.Write(encodeAnswer(answerRefused, []byte(why.Error())))
 	conn.Close()
 }
 
-// accept tells a caller that it is welcome.
+// accept tells a caller that it is accepted.
 func accept(conn net.Conn) error {
 	_, err := conn.Write(encodeAnswer(answerAccepted, nil))
 	return err

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A line is a rank's two connections, and the one place that sets their
-// deadlines: once interrupted, it lets no later deadline bring them back.
+// A line is a rank's two ring connections, and the only place that sets their deadlines. After
+// interrupt, a later deadline cannot revive them.
 type line struct {
 	prev, next net.Conn
 
@@ -23,8 +23,7 @@ func (l *line) readWithin(d time.Duration) { l.set(l.prev.SetReadDeadline, d) }
 
 func (l *line) writeWithin(d time.Duration) { l.set(l.next.SetWriteDeadline, d) }
 
-// set leaves it to the read or write that follows to fail on a closed
-// connection.
+// set ignores errors: on a closed connection the next read or write fails.
 func (l *line) set(deadline func(time.Time) error, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,51 +12,48 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A node is the ranks that share memory, seen from one of them.
+// A node is the group of ranks that share memory, seen from one of them.
 //
-// They work in rounds. In a round a rank fills its own slot, posts, waits until
-// all others have posted, and reads their slots. A rank posts only when it is
-// done with reading the round before, so who has seen everybody post round r may
-// fill the slot that was read in round r−1: two slots for each rank, used in
-// turn, and one counter are all the synchronisation there is. What is in a slot
-// is said in the slot, so that ranks which do different things find out in the
-// first round.
+// They work in rounds. In a round a rank fills its slot, posts, waits until all others have posted,
+// and reads their slots. A rank posts only after it has finished reading the previous round. So
+// when all have posted round r, the slots read in round r−1 may be filled again: two slots for each
+// rank, used in turn, and one counter are all the synchronisation needed. Each slot names its
+// collective, so that ranks that run different ones detect it in the first round.
 type node struct {
-	ranks   []int // the world ranks that share the memory, ascending
+	ranks   []int // the world ranks that share memory, ascending
 	me      int   // index into ranks
 	round   uint32
 	segment *segment
 	control *control
 
-	most, yields int // how long to wait before sleeping, at most
-	spins        int // what has lately been worth it
+	most, yields int // limits on spins and yields before sleeping
+	spins        int // current number of spins, adapted to what has helped lately
 	waits        uint
 
-	op  op     // the collective going on
+	op  op     // the current collective
 	seq uint32 // its number
 	all int    // its length in bytes
 
-	bounds parts // kept from call to call
+	bounds parts // buffer reused by every call
 
 	mu     sync.Mutex // guards the segment against wake after close
 	closed bool
 }
 
-// How a rank waits: it reads the flag over and over for some microseconds, then
-// lets others have the core between looks, then sleeps. Waits within a
-// collective are mostly shorter than waking a sleeper takes. Where spinning does
-// not help, because the other rank is on the same core, it is given up step by
-// step, and tried again now and then.
+// A waiting rank first reads the flag in a loop for some microseconds, then yields the core between
+// reads, then sleeps. Most waits within a collective are shorter than the time to wake a sleeper.
+// Where spinning does not help, because the other rank needs the same core, it is reduced step by
+// step and tried again now and then.
 const (
 	spinsAlone  = 1000
 	spinsLeast  = 8
 	yieldsAlone = 200
 	tryAgain    = 64
-	// Ranks that have not a core each hardly spin: the one that they wait for may
-	// need theirs.
+	// Used if there are fewer cores than ranks: a spinning rank may occupy the core of the rank it
+	// waits for.
 	spinsCrowded  = 8
 	yieldsCrowded = 4
-	// nap bounds a sleep, as a safeguard only: whoever posts wakes the sleepers.
+	// nap limits a sleep as a safeguard; normally the rank that posts wakes the sleepers.
 	nap = 100 * time.Millisecond
 )
 
@@ -69,11 +66,11 @@ func newNode(ranks []int, me int, s *segment, c *control) *node {
 	return n
 }
 
-// showProcessors says which processors this rank may use.
+// showProcessors records which processors this rank may use.
 func (s *segment) showProcessors(i int) {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) != nil {
-		return // none: nobody will spin
+		return // an empty mask: then no rank spins
 	}
 	for p := range 1024 {
 		if set.IsSet(p) {
@@ -82,7 +79,7 @@ func (s *segment) showProcessors(i int) {
 	}
 }
 
-// processors is how many the ranks together may use.
+// processors returns how many processors the ranks together may use.
 func (s *segment) processors() (n int) {
 	for word := range s.flag(0).cpus {
 		var union uint64
@@ -96,17 +93,17 @@ func (s *segment) processors() (n int) {
 
 func (n *node) leader() bool { return n.me == 0 }
 
-// begin is the start of a collective on an array of that many bytes.
+// begin starts a collective on an array of that many bytes.
 func (n *node) begin(op op, seq uint32, bytes int) { n.op, n.seq, n.all = op, seq, bytes }
 
-// slot is local rank i's slot of the round going on, without its header.
+// slot returns local rank i's slot of the current round, without its header.
 func (n *node) slot(i int) []byte { return n.segment.slot(i, n.round)[slotHeader:] }
 
-// nextSlot is this rank's slot of the round after, which may be written as soon
-// as all others have posted this one.
+// nextSlot returns this rank's slot of the next round, which may be written once all others have
+// posted the current round.
 func (n *node) nextSlot() []byte { return n.segment.slot(n.me, n.round+1)[slotHeader:] }
 
-// post says that this rank's slot is filled.
+// post publishes this rank's filled slot.
 func (n *node) post() {
 	head := n.segment.slot(n.me, n.round)
 	binary.NativeEndian.PutUint32(head, uint32(n.op))
@@ -119,8 +116,8 @@ func (n *node) post() {
 	}
 }
 
-// await returns when local rank i has posted the round going on and does the
-// same as this one.
+// await returns when local rank i has posted the current round, and checks that it runs the same
+// collective.
 func (n *node) await(i int) error {
 	f := n.segment.flag(i)
 	if !n.posted(f) {
@@ -136,13 +133,13 @@ func (n *node) await(i int) error {
 	return nil
 }
 
-// different is the verdict on two ranks that do not do the same.
+// different returns the verdict on two ranks that run different collectives.
 func different(rank int, op op, seq uint32, bytes int, self int, ownOp op, ownSeq uint32, ownBytes int) *PeerError {
 	return &PeerError{Rank: rank, Err: fmt.Errorf("is in %s %d on %d bytes, rank %d in %s %d on %d; all ranks must do the same steps on arrays of the same length",
 		op, seq, bytes, self, ownOp, ownSeq, ownBytes)}
 }
 
-// awaitAll is await of every other rank, and ends the round.
+// awaitAll awaits every other rank, and ends the round.
 func (n *node) awaitAll() error {
 	for i := range n.ranks {
 		if i != n.me {
@@ -154,12 +151,10 @@ func (n *node) awaitAll() error {
 	return nil
 }
 
-// end is the end of a round: what the others have put into their slots has been
-// read.
+// end ends the round: the other ranks' slots have been read.
 func (n *node) end() { n.round++ }
 
-// posted says whether the rank of a flag has posted this round. Rounds wrap
-// around.
+// posted reports whether a flag's rank has posted the current round. Round numbers wrap around.
 func (n *node) posted(f *flag) bool { return int32(f.posted.Load()-n.round) > 0 }
 
 func (n *node) wait(i int, f *flag) error {
@@ -196,7 +191,7 @@ func (n *node) wait(i int, f *flag) error {
 	}
 }
 
-// spin waits for as long as it has been worth it lately.
+// spin reads the flag for as long as that has lately helped, and reports whether it was posted.
 func (n *node) spin(f *flag) bool {
 	if n.waits++; n.waits%tryAgain == 0 {
 		n.spins = n.most
@@ -212,7 +207,8 @@ func (n *node) spin(f *flag) bool {
 	return false
 }
 
-// wake ends this rank's sleep, and with it that of others, who go back to it.
+// wake ends this rank's sleep. It also wakes the others that sleep on these flags; they sleep
+// again.
 func (n *node) wake() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -239,13 +235,13 @@ const (
 	futexOpWake = 1
 )
 
-// futexWait sleeps until the word is woken, is no longer seen, or d is over.
+// futexWait sleeps until the word is woken, differs from seen, or d has passed.
 func futexWait(word *atomic.Uint32, seen uint32, d time.Duration) {
 	limit := unix.NsecToTimespec(d.Nanoseconds())
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(seen), uintptr(unsafe.Pointer(&limit)), 0, 0)
 }
 
-// futexWake wakes all who sleep on the word.
+// futexWake wakes all sleepers on the word.
 func futexWake(word *atomic.Uint32) {
 	const all = 1<<31 - 1
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWake, all, 0, 0, 0)

@@ -2,8 +2,7 @@
 
 package collective
 
-// pause tells the processor that this is a loop that waits. Without it the loop
-// takes so much of a core that two hardware threads share that the other one,
-// which is to end the wait, hardly gets to write: 7 µs were measured instead of
-// 0.15.
+// pause tells the processor that this is a waiting loop. Without it the loop takes so much of a
+// core shared by two hardware threads that the other thread hardly gets to write the awaited value:
+// 7 µs were measured instead of 0.15 µs.
 func pause()

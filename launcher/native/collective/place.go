@@ -19,11 +19,10 @@ import (
 	"github.com/scalebench/scalebench/launcher/handshake"
 )
 
-// Placing finds out which ranks share memory. Ranks on one booted kernel and in
-// one network namespace may: the first of them makes a segment, the others ask
-// for it by a Unix socket, which only such ranks can reach, and map it. Every
-// rank tells rank 0 how that went, and rank 0 makes the plan: where one of them
-// failed, all ranks of its host use TCP.
+// Placing finds out which ranks share memory. Ranks on one booted kernel and in one network
+// namespace are candidates: the first of them makes a segment; the others request it over a Unix
+// socket, which only such ranks can reach, and map it. Every rank reports the result to rank 0,
+// which makes the plan: if one rank of a host failed, all ranks of that host use TCP.
 
 // A socketName is the random part of an abstract Unix socket's name. Such a
 // socket has no file and ends with its process.
@@ -31,8 +30,8 @@ type socketName [16]byte
 
 func (n socketName) address() string { return "@scalebench-" + hex.EncodeToString(n[:]) }
 
-// thisHost identifies the kernel and the network namespace of this process, in
-// which abstract Unix sockets are.
+// thisHost identifies this process's kernel and network namespace, the scope of abstract Unix
+// sockets.
 func thisHost() ([sha256.Size]byte, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -45,8 +44,8 @@ func thisHost() ([sha256.Size]byte, error) {
 	return sha256.Sum256(fmt.Appendf(boot, "%d %d", space.Dev, space.Ino)), nil
 }
 
-// openMemory prepares this rank for sharing memory: its host's identity and its
-// socket. why says what stands against it.
+// openMemory prepares this rank for sharing memory: its host's identity and its socket. why says
+// what prevents it.
 func (j *joiner) openMemory(host string) (why error) {
 	if j.self.transport == TCP {
 		return nil
@@ -66,7 +65,7 @@ func (j *joiner) openMemory(host string) (why error) {
 	return nil
 }
 
-// A member is a rank as the others have to know it.
+// A member is what the other ranks must know about a rank.
 type member struct {
 	ring   netip.AddrPort
 	socket socketName
@@ -117,10 +116,10 @@ func decodeRoster(b []byte, size int) ([]member, error) {
 	return list, nil
 }
 
-// A plan is where the ranks are for their collectives.
+// A plan assigns the ranks to nodes.
 type plan struct {
 	node []int  // by rank: the first rank of its node
-	why  string // ranks that share no memory do not
+	why  string // why some ranks share no memory
 }
 
 func (p plan) encode() []byte {
@@ -146,7 +145,7 @@ func decodePlan(b []byte, size int) (plan, error) {
 	return p, nil
 }
 
-// on lists the ranks of a node.
+// on returns the ranks of a node.
 func (p plan) on(node int) (ranks []int) {
 	for r, n := range p.node {
 		if n == node {
@@ -156,7 +155,7 @@ func (p plan) on(node int) (ranks []int) {
 	return ranks
 }
 
-// leaders lists the first rank of every node.
+// leaders returns the first rank of every node.
 func (p plan) leaders() (ranks []int) {
 	for r, n := range p.node {
 		if n == r {
@@ -166,7 +165,7 @@ func (p plan) leaders() (ranks []int) {
 	return ranks
 }
 
-// planFor is rank 0's plan. failures are by rank, "" where memory was mapped.
+// planFor returns rank 0's plan. failures are by rank, "" where memory was mapped.
 func planFor(list []member, failures []string, asked Transport) (plan, error) {
 	p := plan{node: make([]int, len(list))}
 	apart := map[int]bool{}
@@ -202,8 +201,8 @@ func planFor(list []member, failures []string, asked Transport) (plan, error) {
 	return p, nil
 }
 
-// share makes or fetches the segment of this rank's host; nil if it is alone
-// there. done ends handing it out.
+// share makes or fetches the segment of this rank's host; nil if no other rank is on it. When done
+// ends, the segment is no longer handed out.
 func (j *joiner) share(list []member, done context.Context) (*segment, error) {
 	var ranks []int
 	for r, m := range list {
@@ -239,8 +238,8 @@ func (j *joiner) share(list []member, done context.Context) (*segment, error) {
 	return s, nil
 }
 
-// handOut gives the segment to ranks of this run, until done; nil lets them know
-// that there is none. It returns at once.
+// handOut gives the segment to ranks of this run until done ends; a nil segment tells them that
+// there is none. It returns at once.
 func (j *joiner) handOut(s *segment, done context.Context) {
 	door := handshake.NewDoor(j.memory, j.nonce, purposeMemory)
 	go door.Serve(done, func(conn net.Conn) error {
@@ -254,8 +253,8 @@ func (j *joiner) handOut(s *segment, done context.Context) {
 	})
 }
 
-// fetch gets the segment from the first rank of this host. It gives up early
-// enough to report that, and for all to use TCP instead.
+// fetch gets the segment from the first rank of this host. It gives up early enough that the
+// failure can be reported and all ranks can use TCP instead.
 func (j *joiner) fetch(from socketName, ranks int) (*segment, error) {
 	asking, enough := context.WithDeadline(j.ctx, time.Now().Add(time.Until(j.deadline)/2))
 	defer enough()
@@ -268,8 +267,8 @@ func (j *joiner) fetch(from socketName, ranks int) (*segment, error) {
 	return receiveSegment(conn.(*net.UnixConn), ranks)
 }
 
-// place agrees with all ranks on the plan, over the lines by which they joined:
-// at rank 0 by rank, elsewhere only [0]. Only rank 0 has hellos.
+// place agrees with all ranks on the plan, over the connections by which they joined: indexed by
+// rank on rank 0, only [0] elsewhere. Only rank 0 has hellos.
 func (j *joiner) place(lines []net.Conn, hellos []hello, why error) (list []member, p plan, s *segment, err error) {
 	handing, enough := context.WithCancel(j.ctx)
 	defer enough()
@@ -335,7 +334,7 @@ func (j *joiner) place(lines []net.Conn, hellos []hello, why error) (list []memb
 	return list, p, s, j.tellAll(lines, controlFrame{kind: controlPlan, payload: p.encode()})
 }
 
-// words is what err says, within maxWords; "" for none.
+// words returns err's text, at most maxWords bytes; "" for nil.
 func words(err error) string {
 	if err == nil {
 		return ""
@@ -370,8 +369,8 @@ func (j *joiner) fail(lines []net.Conn, why error) error {
 	return why
 }
 
-// expect reads the next frame of the placing. A PeerError is about rank 0, as
-// most ranks talk to nobody else.
+// expect reads the next frame while placing. A PeerError blames rank 0, because most ranks talk
+// only to it.
 func (j *joiner) expect(l net.Conn, kind uint8, limit int) (controlFrame, error) {
 	f, err := readControl(l, max(limit, maxWords))
 	switch {

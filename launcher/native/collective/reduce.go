@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// op is a kind of collective, as ranks tell each other.
+// An op is a kind of collective, as numbered in the protocol.
 type op uint8
 
 const (
@@ -38,8 +38,7 @@ func (o op) String() string {
 	return fmt.Sprintf("unknown collective %d", uint8(o))
 }
 
-// AllReduce replaces v on every rank by the sum of all ranks' v. All ranks get
-// the same bits.
+// AllReduce replaces v on every rank by the sum of all ranks' v. All ranks get the same bits.
 func (g *Group) AllReduce(ctx context.Context, v []float32) error {
 	return allReduce(ctx, g, opAllReduce, sumFloat32, v)
 }
@@ -70,7 +69,7 @@ func allReduce[T number](ctx context.Context, g *Group, op op, add adder[T], v [
 	})
 }
 
-// spread gives what a node's leader has from the other nodes to its ranks.
+// spread broadcasts the leader's result from the other nodes to the ranks of its node.
 func (g *Group) spread(b []byte) error {
 	if g.node == nil || g.transport == SharedMemory {
 		return nil
@@ -78,9 +77,9 @@ func (g *Group) spread(b []byte) error {
 	return g.node.broadcast(b)
 }
 
-// ReduceScatter sums src over all ranks and gives each rank its Share of the
-// sums, in dst. All ranks' src have the same length, dst that of the rank's
-// share. dst may be that share of src itself; else src is left as it is.
+// ReduceScatter sums src over all ranks and puts each rank's share of the sums (see shareOf) in its
+// dst. All ranks' src have the same length, dst that of the rank's share. dst may be that share of
+// src itself; otherwise src is unchanged.
 func (g *Group) ReduceScatter(ctx context.Context, dst, src []float32) error {
 	from, to := shareOf(g.rank, g.size, len(src))
 	if len(dst) != to-from {
@@ -118,9 +117,9 @@ func (g *Group) ReduceScatter(ctx context.Context, dst, src []float32) error {
 	return err
 }
 
-// AllGather puts every rank's src at that rank's Share of dst, on all ranks. All
-// ranks' dst have the same length, src that of the rank's share. src may be that
-// share of dst itself.
+// AllGather puts every rank's src at that rank's share of dst (see shareOf), on all ranks. All
+// ranks' dst have the same length, src that of the rank's share. src may be that share of dst
+// itself.
 func (g *Group) AllGather(ctx context.Context, dst, src []float32) error {
 	from, to := shareOf(g.rank, g.size, len(dst))
 	if len(src) != to-from {
@@ -160,8 +159,8 @@ func (g *Group) AllGather(ctx context.Context, dst, src []float32) error {
 	return err
 }
 
-// cut sets ofRanks and ofNodes for an array of n elements in which the ranks'
-// shares lie in the order of g.order, so that a node's are together.
+// cut sets ofRanks and ofNodes for an array of n elements in which the ranks' shares are in the
+// order of g.order, so that a node's shares are contiguous.
 func (g *Group) cut(n int) {
 	g.ofRanks, g.ofNodes = append(g.ofRanks[:0], 0), g.ofNodes[:0]
 	for i, r := range g.order {
@@ -173,7 +172,7 @@ func (g *Group) cut(n int) {
 	}
 }
 
-// workspace is an array of n elements, kept from call to call.
+// workspace returns an array of n elements that is reused by every call.
 func (g *Group) workspace(n int) []float32 {
 	if cap(g.work) < n {
 		g.work = make([]float32, n)

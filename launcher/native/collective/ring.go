@@ -11,36 +11,33 @@ import (
 	"unsafe"
 )
 
-// A ring is what nodes exchange numbers over, seen from one node's leader: a TCP
-// connection to the next leader and one from the leader before. Where ranks
-// share no memory, every rank is the leader of a node of its own.
+// A ring connects the nodes, seen from one node's leader: a TCP connection to the next leader and
+// one from the previous leader. A rank that shares memory with no other is its node's leader.
 //
-// What travels is a sequence of frames, each a header and numbers.
+// It carries a sequence of frames, each a header and numbers.
 type ring struct {
 	leaders []int // world ranks, in the order of the ring
 	me      int   // index into leaders
 	control *control
 
 	line    *line
-	reader  *bufio.Reader         // from the leader before
-	next    *sender               // to the next one
-	head    [ringHeaderBytes]byte // that came last
+	reader  *bufio.Reader         // from the previous leader
+	next    *sender               // to the next leader
+	head    [ringHeaderBytes]byte // header of the last frame received
 	scratch []uint64
-	bounds  parts // kept from call to call
+	bounds  parts // buffer reused by every call
 
-	op  op     // the collective going on
+	op  op     // the current collective
 	seq uint32 // its number
 }
 
 const (
-	// ringHeaderBytes: op, three zero bytes, the collective's number and the
-	// payload's length (8 bytes), big-endian.
+	// ringHeaderBytes is the size of a header: op, three zero bytes, the collective's number and
+	// the payload's length (8 bytes), big-endian.
 	ringHeaderBytes = 16
-	// scratchBytes is how much is received before it is added up: little enough
-	// to stay in a core's cache.
+	// scratchBytes is how much is received before it is added: little enough for a core's cache.
 	scratchBytes = 64 << 10
-	// segmentBytes is how much of a broadcast a leader takes in before it passes
-	// it on.
+	// segmentBytes is how much of a broadcast a leader receives before it forwards it.
 	segmentBytes = 256 << 10
 )
 
@@ -58,15 +55,15 @@ func (r *ring) size() int   { return len(r.leaders) }
 func (r *ring) before() int { return r.leaders[(r.me-1+r.size())%r.size()] }
 func (r *ring) after() int  { return r.leaders[(r.me+1)%r.size()] }
 
-// begin is the start of a collective.
+// begin starts a collective.
 func (r *ring) begin(op op, seq uint32) { r.op, r.seq = op, seq }
 
-// end returns when everything is on its way.
+// end returns when everything has been sent.
 func (r *ring) end() error { return r.sent(r.next.wait()) }
 
 func (r *ring) close() {
 	close(r.next.frames)
-	_ = r.line.close() // wakes a write that hangs
+	_ = r.line.close() // wakes a blocked write
 }
 
 func putRingHeader(b []byte, op op, seq uint32, length int) {
@@ -75,13 +72,12 @@ func putRingHeader(b []byte, op op, seq uint32, length int) {
 	binary.BigEndian.PutUint64(b[8:], uint64(length))
 }
 
-// post sends payload to the next leader. It must not change until the next post
-// or end.
+// post sends payload to the next leader. payload must not change until the next post or end.
 func (r *ring) post(payload []byte) error {
 	return r.sent(r.next.post(frame{r.op, r.seq, payload}))
 }
 
-// sent is the verdict when sending to the next leader has failed.
+// sent returns the verdict if sending to the next leader failed.
 func (r *ring) sent(err error) error {
 	if err == nil {
 		return nil
@@ -97,7 +93,7 @@ func (r *ring) sent(err error) error {
 	return r.control.suspect(&PeerError{Rank: r.after(), Err: fmt.Errorf("accepts no more data: %w", err)})
 }
 
-// receive fills payload from the leader before.
+// receive fills payload from the previous leader.
 func (r *ring) receive(payload []byte) error {
 	if err := r.receiveHeader(len(payload)); err != nil {
 		return err
@@ -105,7 +101,7 @@ func (r *ring) receive(payload []byte) error {
 	return r.fill(payload)
 }
 
-// receiveHeader waits for the frame of the collective that is going on.
+// receiveHeader waits for the current collective's frame.
 func (r *ring) receiveHeader(length int) error {
 	head := r.head[:]
 	if err := r.fill(head); err != nil {
@@ -118,8 +114,8 @@ func (r *ring) receiveHeader(length int) error {
 	return nil
 }
 
-// fill reads all of b. A wait that is too long makes it say that it is stuck;
-// then it waits for the verdict or for the rest.
+// fill reads all of b. After a long wait it reports that this rank is stuck, then waits for the
+// verdict or the rest of b.
 func (r *ring) fill(b []byte) error {
 	reported := false
 	r.line.readWithin(r.control.patience())
@@ -143,7 +139,7 @@ func (r *ring) fill(b []byte) error {
 	return nil
 }
 
-// modulo is i within the ring.
+// modulo returns i modulo the ring's size.
 func (r *ring) modulo(i int) int { return (i%r.size() + r.size()) % r.size() }
 
 // evenParts cuts an array of n elements for the nodes of the ring.
@@ -152,9 +148,8 @@ func (r *ring) evenParts(n int) parts {
 	return r.bounds
 }
 
-// blockBytes is how much of each node's part an all-reduce takes to its end
-// before it goes on, so that what it has received is still in the processor's
-// cache when it sends it.
+// blockBytes is how much of each node's part an all-reduce finishes before it starts the next
+// block, so that received data is still in the processor's cache when it is sent on.
 const blockBytes = 1 << 20
 
 // ringAllReduce is the ring all-reduce of Patarasuk and Yuan (2009): a
@@ -175,10 +170,9 @@ func ringAllReduce[T number](r *ring, add adder[T], v []T) error {
 	return nil
 }
 
-// ringReduceScatter sums v over the nodes and leaves each its part of the sums;
-// the others are left as partial sums. In n−1 steps every leader passes on the
-// part that it has just added its own numbers to, so that node i's, which started
-// on node i+1, ends as the whole sum on node i.
+// ringReduceScatter sums v over the nodes and leaves each node its part of the sums; the other
+// parts hold partial sums. In n−1 steps every leader forwards the part to which it has just added
+// its own numbers. Node i's part starts on node i+1 and is complete on node i.
 func ringReduceScatter[T number](r *ring, add adder[T], v []T, p parts) error {
 	for s := range r.size() - 1 {
 		out, in := r.modulo(r.me-1-s), r.modulo(r.me-2-s)
@@ -192,7 +186,7 @@ func ringReduceScatter[T number](r *ring, add adder[T], v []T, p parts) error {
 	return nil
 }
 
-// ringAllGather lets every node's part of v go round.
+// ringAllGather sends every node's part of v around the ring.
 func ringAllGather[T number](r *ring, v []T, p parts) error {
 	for s := range r.size() - 1 {
 		out, in := r.modulo(r.me-s), r.modulo(r.me-1-s)
@@ -206,7 +200,7 @@ func ringAllGather[T number](r *ring, v []T, p parts) error {
 	return nil
 }
 
-// receiveSum adds what the leader before sends to v.
+// receiveSum adds the previous leader's numbers to v.
 func receiveSum[T number](r *ring, add adder[T], v []T) error {
 	var zero T
 	if err := r.receiveHeader(len(v) * int(unsafe.Sizeof(zero))); err != nil {
@@ -224,7 +218,7 @@ func receiveSum[T number](r *ring, add adder[T], v []T) error {
 	return nil
 }
 
-// broadcast passes the first leader's b on.
+// broadcast forwards the first leader's b.
 func (r *ring) broadcast(b []byte) error {
 	for first := true; first || len(b) > 0; first = false {
 		part := b[:min(segmentBytes, len(b))]
@@ -249,8 +243,8 @@ type frame struct {
 	payload []byte
 }
 
-// A sender writes frames to the next leader. Long ones are written by its own
-// goroutine, so that a rank that sends still listens.
+// A sender writes frames to the next leader. A goroutine writes the long ones, so that a sending
+// rank can receive at the same time.
 type sender struct {
 	line    *line
 	timeout time.Duration
@@ -260,10 +254,9 @@ type sender struct {
 	small   [ringHeaderBytes + inlineBytes]byte
 }
 
-// inlineBytes is the longest payload that is written without the goroutine's
-// help, which takes microseconds. A socket takes more than this before it blocks,
-// so that a rank whose write blocks has a next rank that is behind it; as not all
-// can be behind their neighbour, one of them reads.
+// inlineBytes is the longest payload written without the goroutine, whose help costs microseconds.
+// A socket accepts more than this before it blocks, so a write blocks only if the next rank lags
+// behind. Not all ranks can lag behind their neighbour, so one of them reads.
 const inlineBytes = 8 << 10
 
 func newSender(l *line, timeout time.Duration) *sender {
@@ -286,7 +279,7 @@ func (s *sender) run() {
 	}
 }
 
-// post hands over one frame, after waiting for the one before.
+// post hands over one frame, after waiting for the previous one.
 func (s *sender) post(f frame) error {
 	if err := s.wait(); err != nil {
 		return err
@@ -303,7 +296,7 @@ func (s *sender) post(f frame) error {
 	return nil
 }
 
-// wait returns when the last posted frame is on its way.
+// wait returns when the last posted frame has been written.
 func (s *sender) wait() error {
 	if !s.waiting {
 		return nil

@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A segment is memory that the ranks of one host share. It is a memfd: it has no
-// name in any file system, so that nothing is left behind however its processes
-// end, and it is not bounded by the size of /dev/shm. Its file descriptor is
-// handed over a Unix socket, after the hello; a rank that holds it and has mapped
-// it does share memory with the others, whatever hosts are called.
+// A segment is memory that the ranks of one host share. It is a memfd: it has no name in any file
+// system, so nothing is left over however its processes end, and the size of /dev/shm does not
+// limit it. Its file descriptor is passed over a Unix socket after the hello. A rank that has
+// mapped it provably shares memory with the others, whatever the hosts are called.
 //
-// It begins with a flag for every rank. Then come two slots for every rank; see
-// node for how they are used:
+// It begins with a flag for every rank, followed by two slots for every rank; see node for how they
+// are used:
 //
 //	flag 0 … flag n−1, slot 0 of rank 0 … slot 0 of rank n−1, slot 1 of rank 0 …
 type segment struct {
@@ -31,27 +30,26 @@ type segment struct {
 const (
 	// flagBytes keeps flags apart: processors fetch lines of 64 bytes in pairs.
 	flagBytes = 256
-	// slotHeader is the part of a slot that says what is in it.
+	// slotHeader is the size of a slot's header, which says what the slot holds.
 	slotHeader = 64
-	// roundBytes is how much of an array is exchanged at once. Two slots of it,
-	// for two ranks, stay within a core's second-level cache.
+	// roundBytes is how much of an array is exchanged in one round. Two slots of this size, for two
+	// ranks, fit in a core's second-level cache.
 	roundBytes = 256 << 10
 )
 
-// A flag is what a rank shows of itself. Only the rank itself writes it, except
-// for sleepers.
+// A flag is a rank's public state. Only the rank itself writes it, except sleepers.
 type flag struct {
-	posted   atomic.Uint32 // rounds; also the futex that others sleep on
+	posted   atomic.Uint32 // rounds posted; also the futex that others sleep on
 	sleepers atomic.Uint32
 	_        [56]byte
 	cpus     [16]uint64 // a mask of the first 1024 processors that the rank may use
 }
 
-// pieceBytes is how much of one rank's share is exchanged at once.
+// pieceBytes returns how much of one rank's share is exchanged in one round.
 func pieceBytes(ranks int) int { return roundBytes / ranks &^ 63 }
 
-// segmentGeometry is the size of a slot and of the whole: a slot takes a piece
-// for each rank, and the sums of one piece.
+// segmentGeometry returns the size of a slot and of the segment. A slot holds a piece for each
+// rank, and the sums of one piece.
 func segmentGeometry(ranks int) (slot, whole int) {
 	slot = slotHeader + (ranks+1)*pieceBytes(ranks)
 	whole = ranks*flagBytes + 2*ranks*slot
@@ -59,14 +57,14 @@ func segmentGeometry(ranks int) (slot, whole int) {
 	return slot, (whole + page - 1) / page * page
 }
 
-// maxLocalRanks bounds the ranks that share memory, so that a piece is still
-// worth the exchange.
+// maxLocalRanks limits the ranks that share memory, so that a piece is large enough to be worth an
+// exchange.
 const maxLocalRanks = roundBytes / 512
 
 const segmentSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 
-// newSegment makes a segment, with its memory reserved: a host that is short of
-// it says so here and not by killing the process later.
+// newSegment makes a segment and reserves its memory: a host with too little memory returns an
+// error here instead of killing the process later.
 func newSegment(ranks int) (*segment, error) {
 	if ranks > maxLocalRanks {
 		return nil, fmt.Errorf("%d ranks on one host, but shared memory has room for %d at most", ranks, maxLocalRanks)
@@ -91,7 +89,7 @@ func newSegment(ranks int) (*segment, error) {
 	return mapSegment(file, ranks)
 }
 
-// mapSegment maps what newSegment made, maybe in another process. It owns file.
+// mapSegment maps what newSegment made, possibly in another process. It takes ownership of file.
 func mapSegment(file *os.File, ranks int) (*segment, error) {
 	slot, whole := segmentGeometry(ranks)
 	info, err := file.Stat()
@@ -116,7 +114,7 @@ func mapSegment(file *os.File, ranks int) (*segment, error) {
 }
 
 func (s *segment) unmap() error {
-	s.file.Close() // maybe it is already
+	s.file.Close() // may already be closed
 	memory := s.memory
 	s.memory = nil
 	return unix.Munmap(memory)
@@ -124,13 +122,13 @@ func (s *segment) unmap() error {
 
 func (s *segment) flag(i int) *flag { return (*flag)(unsafe.Pointer(&s.memory[i*flagBytes])) }
 
-// slot is rank i's slot for a round.
+// slot returns rank i's slot for a round.
 func (s *segment) slot(i int, round uint32) []byte {
 	at := s.ranks*flagBytes + (int(round&1)*s.ranks+i)*s.slotSize
 	return s.memory[at : at+s.slotSize : at+s.slotSize]
 }
 
-// send hands the segment's file to another process of this host.
+// send passes the segment's file to another process on this host.
 func (s *segment) send(conn *net.UnixConn) error {
 	raw, err := s.file.SyscallConn()
 	if err != nil {
@@ -143,7 +141,7 @@ func (s *segment) send(conn *net.UnixConn) error {
 	return errors.Join(err, sent)
 }
 
-// receiveSegment takes what send sent.
+// receiveSegment receives the file that send passed.
 func receiveSegment(conn *net.UnixConn, ranks int) (*segment, error) {
 	word, control := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
 	n, controlLength, _, _, err := conn.ReadMsgUnix(word, control)

@@ -19,14 +19,14 @@ func sumFloat32(dst, a, b []float32) {
 	add(dst[whole:], a[whole:], b[whole:])
 }
 
-// sumFloat64 is Float32 in double precision.
+// sumFloat64 is sumFloat32 in double precision.
 func sumFloat64(dst, a, b []float64) { add(dst, a, b) }
 
-// sumInt64 is Float32 for integers; a sum beyond an int64 wraps around.
+// sumInt64 is sumFloat32 for integers; a sum beyond an int64 wraps around.
 func sumInt64(dst, a, b []int64) { add(dst, a, b) }
 
 func add[T float32 | float64 | int64](dst, a, b []T) {
-	a, b = a[:len(dst)], b[:len(dst)] // spares the loop its bounds checks
+	a, b = a[:len(dst)], b[:len(dst)] // saves the loop its bounds checks
 	for i := range dst {
 		dst[i] = a[i] + b[i]
 	}

@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 var vectorised = cpu.X86.HasAVX
 
-// block is how many elements addBlocks takes at a time.
+// block is the number of elements that addBlocks adds at a time.
 const block = 32
 
 // addBlocks sets dst[i] = a[i] + b[i] for i < n, a multiple of block.

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// decide makes v the verdict, unless there is one already. Rank 0 tells the
-// others.
+// decide makes v the verdict unless there is one already. Rank 0 then tells the others.
 func (c *control) decide(v *PeerError) {
 	v = &PeerError{Rank: v.Rank, Err: v.Err}
 	if !c.verdict.CompareAndSwap(nil, v) {
@@ -23,8 +22,8 @@ func (c *control) decide(v *PeerError) {
 	c.interrupt()
 }
 
-// accuse asks for a verdict against a rank that is known to be the cause.
-// Without rank 0 every rank decides for itself.
+// accuse asks for a verdict against a rank known to be the cause. Without rank 0 every rank decides
+// for itself.
 func (c *control) accuse(v *PeerError) {
 	d := c.departed.Load()
 	if c.rank == 0 || d != nil && d.rank == 0 {
@@ -34,8 +33,7 @@ func (c *control) accuse(v *PeerError) {
 	}
 }
 
-// blame accuses a rank and returns the verdict, which may be against another
-// one.
+// blame accuses a rank and returns the verdict, which may be against another rank.
 func (c *control) blame(v *PeerError) *PeerError {
 	c.accuse(v)
 	c.await(farewell)
@@ -43,19 +41,19 @@ func (c *control) blame(v *PeerError) *PeerError {
 	return c.verdict.Load()
 }
 
-// suspect is blame of a rank whose connection has broken. It may have left
-// because of another one, whose verdict is then under way.
+// suspect accuses a rank whose connection has broken. That rank may have left because of another
+// one, whose verdict is then on its way, so suspect waits first.
 func (c *control) suspect(v *PeerError) *PeerError {
 	c.await(c.grace / 2)
 	c.accuse(v)
 	for silence := c.silenceOfZero(); c.verdict.Load() == nil && !silence(); {
 		c.await(c.tick())
 	}
-	c.renounce() // who would know, and would have answered
+	c.renounce() // rank 0 should have answered by now
 	return c.verdict.Load()
 }
 
-// await waits for a verdict, at most d.
+// await waits at most d for a verdict.
 func (c *control) await(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -65,21 +63,18 @@ func (c *control) await(d time.Duration) {
 	}
 }
 
-// patience is how long a wait for another rank lasts before this rank says that
-// it is stuck.
+// patience returns how long to wait for another rank before reporting that this rank is stuck.
 func (c *control) patience() time.Duration { return c.timeout - 2*c.grace }
 
-// A rank's silence is counted in ticks of who waits for it, not in time alone: on
-// a host that has more to do than it can, the one who waits gets to count as
-// seldom as the other gets to answer. On one that has not, all ticks together
-// last 1.6 times c.grace, so that the verdict comes within the timeout.
+// A rank's silence is counted in ticks of the rank that waits for it, not only in time: on an
+// overloaded host the waiting rank counts as seldom as the other one can answer. Otherwise all
+// ticks together last 1.6 times c.grace, so that the verdict comes within the timeout.
 const ticks = 16
 
 func (c *control) tick() time.Duration { return c.grace / 10 }
 
-// stuck says that this rank has waited for another one for c.patience, and says
-// so again until there is a verdict or the collective is over. The wait goes on,
-// and needs no other end.
+// stuck reports that this rank has waited for another one for c.patience, and repeats the report
+// until there is a verdict or the collective is over. The wait itself continues.
 func (c *control) stuck(at position, waitsFor int) {
 	at.inside = true
 	go c.press(at, waitsFor)
@@ -104,9 +99,9 @@ func (c *control) press(at position, waitsFor int) {
 	}
 }
 
-// silenceOfZero begins to count, each time that it is asked, how long nothing has
-// come from rank 0; it says when that is too long. Rank 0 asks where everybody is
-// before it decides, and so shows that it lives.
+// silenceOfZero returns a function that counts for how many calls nothing has come from rank 0, and
+// reports whether that is too long. Rank 0 asks for everyone's position before it decides, which
+// shows that it is alive.
 func (c *control) silenceOfZero() func() bool {
 	heard, quiet := c.heard.Load(), 0
 	return func() bool {
@@ -118,8 +113,8 @@ func (c *control) silenceOfZero() func() bool {
 	}
 }
 
-// renounce blames rank 0 for not answering. It is told, too: should it live after
-// all, all ranks say the same.
+// renounce blames rank 0 for not answering, and tells it so: if it is alive after all, all ranks
+// report the same cause.
 func (c *control) renounce() {
 	if v := mute(); c.verdict.Load() == nil {
 		c.accuse(v)
@@ -127,7 +122,7 @@ func (c *control) renounce() {
 	}
 }
 
-// mute is the verdict on rank 0 when it gives none.
+// mute returns the verdict against a rank 0 that gives none.
 func mute() *PeerError {
 	return &PeerError{Rank: 0, Err: errors.New("does not answer when it is asked who is to blame: its process is stopped, or its host hangs")}
 }
@@ -136,8 +131,8 @@ func silence(d time.Duration) error {
 	return fmt.Errorf("has been silent for %v: its process is stopped, or its host hangs", d)
 }
 
-// gone is the verdict on a rank whose control line has ended. launcher/worker
-// knows its words.
+// gone returns the verdict on a rank whose control connection has ended. launcher/worker matches
+// its text.
 func gone(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("is gone: its connection was closed; its own log or events say why")
@@ -145,12 +140,12 @@ func gone(err error) error {
 	return fmt.Errorf("is gone: %w", err)
 }
 
-// investigate is how rank 0 finds out who is to blame when reporter is stuck in
-// a collective: it asks everybody where they are, in every tick. Who has answered
-// none of the last questions is stopped; who answers that it has not begun this
-// collective is late. If all are in it, they may just have come; if the reporter
-// still waits after as many questions, what it waits for is lost between that rank
-// and itself. Nobody is blamed when the reporter goes on.
+// investigate is how rank 0 finds out who is to blame when reporter is stuck in a collective: it
+// asks all ranks for their position in every tick. A rank that answered none of the last questions
+// is stopped. A rank that answers that it has not begun this collective is late. If all ranks are
+// in it, they may only just have arrived; if the reporter still waits after as many questions, the
+// data from the rank it waits for is lost between the two. If the reporter continues, no rank is
+// blamed.
 func (c *control) investigate(reporter int, at position, waitsFor int) {
 	if c.asking.Swap(true) {
 		return
@@ -191,15 +186,15 @@ func (c *control) investigate(reporter int, at position, waitsFor int) {
 	}
 }
 
-// places is what the ranks have answered, by rank: where they were last, and the
-// tick in which they said so; 0: not yet.
+// places are the ranks' answers, by rank: the last position, and the tick of the answer; 0: none
+// yet.
 type places struct {
 	at       []position
 	answered []int
 }
 
-// ask takes in, for one tick, what is answered to this question or to an earlier
-// one since first; false: there is a verdict.
+// ask handles, for one tick, the answers to this question and to earlier ones since first. It
+// returns false if there is a verdict.
 func (c *control) ask(first uint32, now int, p places) bool {
 	c.question++
 	c.tell(controlFrame{kind: controlProbe, seq: c.question})
@@ -215,7 +210,7 @@ func (c *control) ask(first uint32, now int, p places) bool {
 			return false
 		}
 	}
-	for len(c.answers) > 0 { // came while this rank had no turn
+	for len(c.answers) > 0 { // arrived while this rank was not running
 		p.take(<-c.answers, first, now)
 	}
 	p.at[0], p.answered[0] = unpack(c.position.Load()), now
@@ -228,7 +223,7 @@ func (p places) take(a answer, first uint32, now int) {
 	}
 }
 
-// alike adds who else is in the same state.
+// alike adds the other ranks in the same state.
 func alike(err error, ranks []int) error {
 	if len(ranks) < 2 {
 		return err
