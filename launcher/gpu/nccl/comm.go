@@ -12,8 +12,7 @@ import (
 	"unsafe"
 )
 
-// DefaultTimeout is how long operations may take before the ranks are taken to
-// hang.
+// DefaultTimeout is how long operations may take before the ranks count as hanging.
 const DefaultTimeout = 60 * time.Second
 
 // Options says which rank a communicator is of, and what it works with.
@@ -26,9 +25,9 @@ type Options struct {
 	Stream uintptr
 	Done   func() (bool, error)
 
-	// Timeout is how long joining may take, and the operations in the stream
-	// after the last was put there. It has to cover the difference between the
-	// fastest and the slowest rank. 0: DefaultTimeout.
+	// Timeout is how long joining may take, and how long the operations in the stream may take
+	// after the last one was added. It must exceed the time difference between the fastest and the
+	// slowest rank. 0: DefaultTimeout.
 	Timeout time.Duration
 
 	// Abort is called once when this rank gives up, to tell the others why;
@@ -63,7 +62,7 @@ type Comm struct {
 	answer C.ncclResult_t
 }
 
-// operation is what a Failure tells of an Operation.
+// An operation holds what a Failure reports about an Operation.
 type operation struct {
 	kind  Kind
 	bytes int64
@@ -153,7 +152,7 @@ type Operation struct {
 	Root      int       // of broadcast; the others' Send is not read
 }
 
-// Bytes is how large the larger of the two buffers is, among size ranks.
+// Bytes returns the size of the larger of the two buffers, among size ranks.
 func (o Operation) Bytes(size int) int64 {
 	n := o.Count * o.Type.Size()
 	if o.Kind == ReduceScatter || o.Kind == AllGather {
@@ -291,15 +290,15 @@ func (c *Comm) overdue(ctx context.Context, phase string) error {
 	return nil
 }
 
-// Abort gives up because this rank cannot go on, and tells the others why.
+// Abort gives up because this rank cannot continue, and tells the others why.
 func (c *Comm) Abort(reason error) {
 	if c.failure == nil && !c.closed {
 		_ = c.fail("idle", fmt.Errorf("gave up: %w", reason), true)
 	}
 }
 
-// fail writes down what was going on, tells the other ranks, and aborts. The
-// others are told first: an abort that hangs must not keep them waiting.
+// fail records what was running, tells the other ranks, and aborts, in this order: an abort that
+// hangs must not keep the others waiting.
 func (c *Comm) fail(phase string, reason error, tell bool) error {
 	f := &Failure{Rank: c.o.Rank, Size: c.o.Size, Operation: phase, Enqueued: c.sequence, Completed: c.completed, Waited: time.Since(c.since), Err: reason}
 	if len(c.pending) > 0 {

@@ -74,7 +74,7 @@ var dataTypes = []struct {
 
 func (t DataType) valid() bool { return t >= 0 && int(t) < len(dataTypes) }
 
-// Size is of one element, in bytes; 0 for a type that is none.
+// Size returns the size of one element in bytes; 0 for an invalid type.
 func (t DataType) Size() int64 {
 	if !t.valid() {
 		return 0

@@ -1,25 +1,21 @@
-// Package nccl binds NVIDIA's collective communication library, NCCL, and
-// AMD's, RCCL, which has the same functions. Neither is needed to build: the
-// library is looked for when the program runs.
+// Package nccl binds NVIDIA's collective communication library, NCCL, and AMD's RCCL, which has the
+// same functions. The library is loaded at run time and not needed to build.
 //
-// A communicator (Comm) is one rank's end. Operations are put into a stream of
-// the device and run there, while the program goes on; Wait returns when they
-// have ended. Communicators never block: a rank that died, hangs or disagrees
-// would otherwise hold all others inside the library for ever. While waiting,
-// Comm looks at the stream, at the library's own report of errors, at a deadline
-// and at what the other ranks say; when one of them gives up, it writes down
-// what it was doing (a Failure), aborts its communicator and tells the others.
-// There is no recovery: a reduction without one of the ranks is a wrong number.
+// A communicator (Comm) is one rank's end. Operations are queued on a stream of the device and run
+// there while the program continues; Wait returns when they have ended. Communicators never block:
+// otherwise a rank that died, hangs or disagrees would hold all others inside the library for ever.
+// While it waits, Comm checks the stream, the library's error reports, a deadline and the messages
+// of the other ranks. When one of them gives up, Comm records what it was doing (a Failure), aborts
+// its communicator and tells the others. It cannot recover: a reduction without one of the ranks
+// would be wrong.
 //
-// The package knows nothing of scalebench but its table of functions (package
-// dl). Device memory and streams are numbers, the caller's business: package
-// cuda is one source of them. How ranks find each other is the caller's as well;
-// package nccl/rendezvous does it over TCP.
+// Apart from its table of functions (package dl), the package is independent of scalebench. The
+// caller provides device memory and streams, as numbers, for example from package cuda. The caller
+// also brings the ranks together; package nccl/rendezvous does it over TCP.
 //
-// Cost, measured on a CPU core without a GPU: a call through the table about 50
-// ns, sixteen operations in one crossing 65 ns, and handing a call to another
-// goroutine's thread 4.4 µs. Keep a communicator on the goroutine that uses the
-// device, and give it many operations at once.
+// Cost, measured on a CPU core without a GPU: about 50 ns for a call through the table, 65 ns for
+// sixteen operations in one crossing, and 4.4 µs to hand a call to another goroutine's thread. Keep
+// a communicator on the goroutine that uses the device, and give it many operations at once.
 package nccl
 
 // #include "table.h"
@@ -37,9 +33,9 @@ import (
 // search.
 const Variable = "SCALEBENCH_NCCL"
 
-// Candidates are the libraries that Open tries, in order: the one of Variable,
-// alone, where it is set; those of the Python environment that is active
-// (PyTorch's wheels bring NCCL along); the system's; and AMD's.
+// Candidates returns the libraries that Open tries, in order: only the one of Variable if it is
+// set; otherwise those of the active Python environment (PyTorch's wheels include NCCL), the
+// system's, and AMD's.
 func Candidates(getenv func(string) string) []string {
 	if own := getenv(Variable); own != "" {
 		return []string{own}
@@ -108,8 +104,8 @@ func (l *Library) Path() string { return l.library.Path() }
 // Version is the library's.
 func (l *Library) Version() Version { return l.version }
 
-// Double reports whether this is scalebench's test double, which is no NCCL and
-// uses no GPU: a figure from it says nothing.
+// Double reports whether this is scalebench's test fake. It uses no GPU, so its timings say nothing
+// about the hardware.
 func (l *Library) Double() bool { return l.table.double_notice != nil }
 
 // String names the library as people know it, and the double as what it is.
@@ -120,8 +116,8 @@ func (l *Library) String() string {
 	return fmt.Sprintf("NCCL %v", l.version)
 }
 
-// UniqueID is what ranks that are to meet have in common. One rank makes it and
-// stays alive until all have joined, since they call that process.
+// A UniqueID identifies the communicator that ranks join. One rank makes it and must stay alive
+// until all have joined, because they connect to its process.
 type UniqueID [128]byte
 
 // NewUniqueID makes an identifier; it opens a port on this host.

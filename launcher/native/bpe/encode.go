@@ -74,8 +74,7 @@ func (t *Tokenizer) Encode(text string) ([]uint32, error) {
 	return ids, err
 }
 
-// named encodes the tokens that stand there under their own names, and what is
-// between them.
+// named encodes the tokens that the text contains by name, and the text between them.
 func (t *Tokenizer) named(text string, added []additions, ids *[]uint32) error {
 	if text == "" {
 		return nil
@@ -121,8 +120,7 @@ func (t *Tokenizer) cutUp(text string, step int, ids *[]uint32) error {
 	return t.cutUp(text[end:], step+1, ids)
 }
 
-// remembered is how many words are kept with their ids, and of what length at most:
-// most of a text is few words.
+// Limits on the cache of words and their ids: a text consists mostly of few words.
 const (
 	remembered  = 1 << 17
 	longestKept = 64 // bytes

@@ -22,12 +22,12 @@ import (
 const (
 	largestFile = 256 << 20 // bytes; Llama 3's has 17 MB
 	largestID   = 1<<24 - 1
-	// slowest is how long one search for the next word may take: the patterns of a
-	// file are tried by backtracking.
+	// slowest is how long one search for the next word may take: the patterns of a file are matched
+	// by backtracking.
 	slowest = time.Minute
 )
 
-// gpt2 is how a ByteLevel step cuts a text into words, which merges do not cross.
+// gpt2 is the pattern by which a ByteLevel step cuts a text into words; merges do not cross words.
 const gpt2 = `'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
 // Tokenizer is a vocabulary and how a text is cut into its tokens.
@@ -37,9 +37,9 @@ type Tokenizer struct {
 
 	bytes  [256]uint32
 	merges map[pair]merge
-	whole  map[string]uint32 // tokens that are words as they are, whatever the merges say; nil: none
+	whole  map[string]uint32 // tokens that are whole words and need no merges; nil: none
 	words  []*regexp2.Regexp // one after the other, each on what the one before left in one piece
-	added  []additions       // tokens that stand in the text under their own names
+	added  []additions       // tokens that a text contains by name
 	known  map[string][]uint32
 }
 
@@ -53,7 +53,7 @@ type additions struct {
 	ids   map[string]uint32
 }
 
-// file is what of a tokenizer.json encoding needs.
+// file holds the parts of a tokenizer.json that encoding needs.
 type file struct {
 	Added []struct {
 		ID         *int64 `json:"id"`
@@ -213,8 +213,7 @@ func (t *Tokenizer) count(name string, id int64) error {
 	return nil
 }
 
-// add takes the tokens that stand in a text under their own names: those that are
-// looked for before others come first.
+// add collects the tokens that a text may contain by name, in the order in which they are searched.
 func (t *Tokenizer) add(f file) error {
 	for _, normalized := range []bool{false, true} {
 		of := additions{ids: map[string]uint32{}}
@@ -307,7 +306,7 @@ func letters() (list [256]rune) {
 	return list
 }
 
-// valid says where a text is no UTF-8.
+// valid returns an error with the position of the first byte that is not UTF-8.
 func valid(text string) error {
 	for i, r := range text {
 		if r == utf8.RuneError {

@@ -21,8 +21,8 @@ const (
 	About       = "tokens.json"
 )
 
-// about is what tokens.json says of the two files: ids of Bytes bytes each, little
-// endian.
+// about is the content of tokens.json, which describes the two files: ids of Bytes bytes each,
+// little endian.
 type about struct {
 	Format     int    `json:"format"` // 1
 	Vocabulary int    `json:"vocabulary"`

@@ -27,7 +27,7 @@ type reservation struct {
 // also tells somebody else where it is.
 func (r *reservation) also(to *cuda.Pointer) { r.to = append(r.to, to) }
 
-// alignment is that of what the driver allocates.
+// alignment is the alignment of the driver's allocations, in bytes.
 const alignment = 256
 
 // reserve plans so many bytes, whose address place writes to to.

@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/gpu"
 )
 
-// A call is what the double wrote down of one.
+// A call is the fake's record of one call.
 type call struct {
 	name   string
 	stream int

@@ -1,15 +1,13 @@
 //go:build cgo
 
-// Package gpu trains networks on a GPU: the models, formulas, layouts and initial
-// parameters of package cpu, computed by cuBLAS, for products, and by kernels of our
-// own (package kernel). Nothing but the driver, cuBLAS and, for several ranks, NCCL is
-// needed on the node; all are found at run time.
+// Package gpu trains networks on a GPU: the models, formulas, layouts and initial parameters of
+// package cpu. cuBLAS computes the matrix products, the kernels of package ptx everything else. A
+// node needs only the driver, cuBLAS and, for several ranks, NCCL; all are loaded at run time.
 //
-// A step puts all of its work on two streams, most of it as graphs, and waits for it
-// at its end. One stream
-// computes. The other is the communicator's: there NCCL sums a bucket of gradients
-// over the ranks as soon as an event says that the backward pass is done with it,
-// while the pass goes on. All device memory is allocated before the first step.
+// A step puts its work on two streams, most of it as graphs, and waits only at its end. One stream
+// computes. The other is the communicator's: NCCL sums a bucket of gradients over the ranks as soon
+// as an event says that the backward pass has finished it, while the pass continues. All device
+// memory is allocated before the first step.
 //
 // Only the worker's GPU variant links this package.
 package gpu
@@ -38,15 +36,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Options are what an Engine is made for.
+// Options configure an Engine.
 type Options struct {
 	cpu.Options // but Threads and Kernels, which say nothing here
 
-	// Precision is that of products' factors: "fp32", "tf32" with 10 bits of mantissa,
-	// or "bf16" with 7. Everything else is fp32, their sums and weights included.
+	// Precision is that of the factors of products: "fp32", "tf32" with 10 bits of mantissa, or
+	// "bf16" with 7. Everything else is fp32, including sums and weights.
 	Precision string
-	// Timeout is how long a rank waits for another, or for its GPU; 0: the default of
-	// package nccl.
+	// Timeout is how long a rank waits for another rank or for its GPU; 0: the default of package
+	// nccl.
 	Timeout time.Duration
 }
 
@@ -88,23 +86,22 @@ type Engine struct {
 	begun      int   // gradients so far
 	images     int   // that the last Gradient was of
 	normsBegun int   // sums of synchronised batch normalisation in the running pass
-	failed     error // of an update, which nobody has been told
+	failed     error // of an update, not yet returned to the caller
 	ended      error // why the ranks parted; nil: they have not, or in order
 	ctx        context.Context
 }
 
-// bytesOf are the numbers as they lie in memory, which is how the device has them:
-// both are little-endian.
+// bytesOf returns the numbers' memory. The device uses the same layout: both are little-endian.
 func bytesOf(values []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
 }
 
-// GPU is what the model is trained on.
+// GPU describes the GPU that trains the model.
 func (e *Engine) GPU() string {
 	return fmt.Sprintf("%s in %s, %s of its memory", e.seat.GPU(), e.o.Precision, number.Bytes(float64(e.net.arena.bytes)))
 }
 
-// Versions are those of what computes and reduces.
+// Versions returns the versions of the libraries that compute and reduce.
 func (e *Engine) Versions() map[string]string {
 	list := maps.Clone(e.seat.Versions())
 	list["cublas"] = e.library.Version()
@@ -117,7 +114,7 @@ func (e *Engine) Versions() map[string]string {
 	return list
 }
 
-// Doubts are why what is measured is no figure of the hardware.
+// Doubts returns why the timings do not reflect the hardware.
 func (e *Engine) Doubts() []string {
 	list := e.seat.Doubts()
 	if e.library.Double() {
@@ -126,17 +123,17 @@ func (e *Engine) Doubts() []string {
 	return list
 }
 
-// Parameters is how many trainable scalars the model has.
+// Parameters returns the number of trainable scalars of the model.
 func (e *Engine) Parameters() int { return e.net.size() }
 
-// GradientBytes is how much of a step's reduction is gradient.
+// GradientBytes returns how many bytes of a step's reduction are gradients.
 func (e *Engine) GradientBytes() int64 { return 4 * int64(e.net.size()) }
 
-// Input is where the caller puts a batch before Gradient or Evaluate. It is pinned
-// memory, another one for every second of those calls.
+// Input returns where the caller puts a batch before Gradient or Evaluate: pinned memory, in turn
+// one of two buffers.
 func (e *Engine) Input() dataset.Batch { return e.inputs[e.turn] }
 
-// Ahead is what Input will be after the next Gradient or Evaluate.
+// Ahead returns what Input will return after the next Gradient or Evaluate.
 func (e *Engine) Ahead() dataset.Batch { return e.inputs[1-e.turn] }
 
 // Broadcast makes rank 0's parameters everybody's.
@@ -151,10 +148,10 @@ func (e *Engine) Broadcast(ctx context.Context) error {
 	return e.seat.Comm.Wait(ctx)
 }
 
-// Gradient computes this rank's share of the gradient from the first n images of the
-// input, and begins to reduce it. It returns when the backward pass is done, so that
-// what Reduce takes is what the pass did not hide. communication is the part of it
-// that synchronised batch normalisation spent between the ranks.
+// Gradient computes this rank's share of the gradient from the first n images of the input, and
+// starts to reduce it. It returns when the backward pass has ended, so that the time of Reduce is
+// the part the pass did not hide. communication is the time that synchronised batch normalisation
+// spent between the ranks.
 func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error) {
 	e.reducer.begin(e.o.NormsEvery > 0 && e.begun%e.o.NormsEvery == 0 && e.seat.Comm != nil && !e.o.SyncBatchNorm)
 	e.begun++
@@ -216,7 +213,7 @@ func (e *Engine) download(ctx context.Context, n int) error {
 	return e.await(ctx)
 }
 
-// outcome is what the last pass found.
+// outcome returns the loss and the number of correct images of the last pass.
 func (e *Engine) outcome(n int) (loss float64, correct int) {
 	found := cuda.View[float64](e.hostOutcomes)
 	for i := range n {
@@ -271,17 +268,16 @@ func (e *Engine) sumOverRanks(at cuda.Pointer, count int) error {
 	return errors.Join(device.Record(b.end, stream), device.Wait(e.stream, b.end))
 }
 
-// Reduce returns when the gradient is summed over all ranks, and with it up to
-// cpu.MaxVotes votes. busy is how long all-reduces of gradients were under way since
-// Gradient began, by the GPU's clock.
+// Reduce returns when the gradient and up to cpu.MaxVotes votes are summed over all ranks. busy is
+// how long all-reduces of gradients have been running since Gradient began, by the GPU's clock.
 func (e *Engine) Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error) {
 	if e.seat.Comm == nil {
-		return 0, nil // the sums are what they are
+		return 0, nil // a single rank's values are the sums
 	}
 	return e.reducer.finish(ctx, votes)
 }
 
-// SquaredNorms are those of the gradients of the step just reduced: see cpu.Engine.
+// SquaredNorms returns the squared norms of the step's gradients: see cpu.Engine.
 func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
 	if !e.reducer.measure || e.images == 0 {
 		return 0, 0, false
@@ -388,8 +384,8 @@ func (e *Engine) WriteParameters(w io.Writer) error {
 	return err
 }
 
-// End leaves the other ranks in order, or tells them why this one cannot go on, and
-// returns that.
+// End leaves the group normally, or tells the other ranks why this one cannot continue and returns
+// that reason.
 func (e *Engine) End(ctx context.Context, reason error) error {
 	err := e.seat.Leave(ctx, reason)
 	e.ended = err

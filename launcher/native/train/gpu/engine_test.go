@@ -45,8 +45,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// doubles is the environment in which the double is what is found of CUDA, cuBLAS and
-// NCCL.
+// doubles is an environment in which the fakes are found as CUDA, cuBLAS and NCCL.
 var doubles []string
 
 // run starts every rank of p with environment, and single ones with own.
@@ -68,7 +67,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// What cannot be trained is said before a GPU is looked for.
+// A point that cannot be trained is refused before a GPU is looked for.
 func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -90,8 +89,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// With graphs and without, and where the driver has none, training ends with the same
-// bits; what was without says so.
+// Training ends with the same bits with graphs, without them, and with a driver that lacks them; a
+// run without graphs says so.
 func TestGraphs(t *testing.T) {
 	without, err := fake.BuildKernels(t.TempDir(), "libgpu-double-old.so", ptx.Source(), "cuGraphLaunch")
 	if err != nil {
@@ -124,7 +123,7 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// A run through the double says so, in its versions and beside its figures.
+// A run with the fake libraries says so in its versions and its notes.
 func TestDoubtsAreKept(t *testing.T) {
 	list, _ := run(t, suite.Point("cnn", 2, 2), 0, append(slices.Clone(doubles), "CUDA_DOUBLE_GPUS=1", "SCALEBENCH_SHARE_GPU=1"), nil, nil)
 	var notes []string

@@ -8,11 +8,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
-// An input is a batch in pinned memory as it is copied to the device, in one piece:
-// the images as the data set has them, bytes; behind those of the whole batch, how
-// each is changed; and behind that the labels. The device decodes them: bytes are a
-// quarter of what would else be copied, and no thread of the host has to keep up with
-// a GPU.
+// An input is a batch in pinned memory, copied to the device in one piece: the images as bytes, as
+// the data set stores them; then how each is augmented; then the labels. The device decodes them:
+// this copies a quarter of the bytes, and no host thread has to keep up with a GPU.
 type input struct {
 	pinned *cuda.Pinned
 	batch  int // how many samples there is room for

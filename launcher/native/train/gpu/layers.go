@@ -10,12 +10,11 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
-// A unit is what convolutional networks are made of here:
+// A unit is the building block of convolutional networks:
 //
 //	y = convolution(x),  z = batch norm(y) + shortcut,  outcome = ReLU(z)
 //
-// A convolution is a product of matrices, of what each pixel of the output sees
-// (columns) and the weights.
+// A convolution is a matrix product of the inputs of each output pixel (columns) and the weights.
 type unit struct {
 	net      *network
 	source   *unit // whose outcome is x; nil: the images
@@ -42,7 +41,7 @@ func (n *network) addUnit(image ptx.Shape, l netspec.Layer) {
 		u.source = n.units[u.place-1]
 		u.in = u.source.out
 	}
-	u.in.Images = 0 // a shape's images are those of the pass
+	u.in.Images = 0 // a pass sets the number of images
 	u.out = u.in.Convolved(int32(l.Outputs), u.stride)
 	if l.Shortcut {
 		u.shortcut = n.units[u.place-2]
@@ -70,12 +69,12 @@ func (n *network) addUnit(image ptx.Shape, l netspec.Layer) {
 	n.units, n.layers = append(n.units, u), append(n.layers, u)
 }
 
-// taps is how many inputs a pixel of the output has.
+// taps returns the number of inputs of an output pixel.
 func (u *unit) taps() int { return taps * int(u.in.Channels) }
 
 func (u *unit) channels() int { return int(u.out.Channels) }
 
-// x is what the convolution reads.
+// x returns the convolution's input.
 func (u *unit) x() cuda.Pointer {
 	if u.source == nil {
 		return u.net.images
@@ -83,14 +82,14 @@ func (u *unit) x() cuda.Pointer {
 	return u.source.outcome
 }
 
-// shapes are those of a pass of so many images.
+// shapes returns the shapes in a pass of that many images.
 func (u *unit) shapes(images int32) (in, out ptx.Shape) {
 	in, out = u.in, u.out
 	in.Images, out.Images = images, images
 	return in, out
 }
 
-// between is how many pixels of the shortcut lie from one that is taken to the next.
+// between returns the shortcut's stride in pixels.
 func (u *unit) between() int32 {
 	from, to := u.shortcut.out, u.out
 	return max((from.Lines+to.Lines-1)/to.Lines, (from.Points+to.Points-1)/to.Points)
@@ -163,15 +162,15 @@ func (u *unit) backward(images int32) {
 	delta := n.factor(matrix(n.delta.at, r, c), 0)
 	n.product(matrix(u.weight.g, int64(c), u.taps()), transposed(delta), u.gather(in, out))
 	if u.source == nil {
-		return // nobody asks for the gradient by an image
+		return // the gradient by the images is not needed
 	}
 	n.product(matrix(n.columns.at, r, u.taps()), delta, n.weight(u.weight, u.taps()))
 	n.do(n.kernels.Col2im(n.stream, ptx.Col2im{From: n.columns.at, To: n.arriving.at, In: in, Out: out, Stride: u.stride}))
 	u.source.arrive(images)
 }
 
-// arrive takes the gradient by the outcome, which the layer behind has left in
-// n.arriving, and adds that of the unit whose shortcut this is.
+// arrive takes the gradient by the outcome, which the next layer has left in n.arriving, and adds
+// that of the unit whose shortcut this is.
 func (u *unit) arrive(images int32) {
 	_, out := u.shapes(images)
 	a := ptx.Rectify{From: u.net.arriving.at, Outcome: u.outcome, To: u.g, Shape: out, Stride: 1}
@@ -224,7 +223,7 @@ func (n *network) addDense(in *tensor, outputs int, relu bool) *tensor {
 	return d.out
 }
 
-// x is what the layer reads.
+// x returns the layer's input.
 func (d *dense) x() cuda.Pointer {
 	if d.in.data == 0 {
 		return d.net.images

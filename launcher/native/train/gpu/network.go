@@ -35,7 +35,7 @@ type network struct {
 	partial  workspace // float64: sums over chunks
 	sums     workspace // float64: sums over those
 
-	// Products in bfloat16: what they take is rounded, and lies in memory of its own.
+	// Used if products are in bfloat16: rounded copies of their factors.
 	narrow  bool
 	weights cuda.Pointer // all parameters, rounded
 	rounded [2]workspace // factors of a product that lie nowhere else: see factor
@@ -49,8 +49,8 @@ type network struct {
 	failed     error  // the first error of the running pass
 }
 
-// A tensor is the activations of a batch where they are no images any more, and the
-// gradient by them; 0: none is wanted.
+// A tensor is a batch of activations after the convolutions, and the gradient by them; 0: not
+// wanted.
 type tensor struct {
 	size       int
 	data, grad cuda.Pointer
@@ -127,7 +127,7 @@ func (n *network) whole(s ptx.Shape) ptx.Shape {
 
 func elements(s ptx.Shape) int64 { return rows(s) * int64(s.Channels) }
 
-// rows is how many pixels there are in all images.
+// rows returns the number of pixels in all images.
 func rows(s ptx.Shape) int64 { return int64(s.Images) * int64(s.Lines) * int64(s.Points) }
 
 // tensor plans activations and their gradient.
@@ -147,7 +147,7 @@ func (n *network) parameter(size int) *parameter {
 	return p
 }
 
-// size is how many numbers the parameters are.
+// size returns the number of parameters, in scalars.
 func (n *network) size() int {
 	last := n.parameters[len(n.parameters)-1]
 	return last.at + last.size

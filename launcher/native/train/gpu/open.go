@@ -195,7 +195,7 @@ func (e *Engine) bindStatistics() {
 	}
 }
 
-// isStatistic says that a tensor of a trained model is no parameter.
+// isStatistic reports whether a tensor of a trained model is a statistic, not a parameter.
 func isStatistic(t netspec.Tensor) bool {
 	return strings.HasSuffix(t.Name, ".norm.mean") || strings.HasSuffix(t.Name, ".norm.variance")
 }

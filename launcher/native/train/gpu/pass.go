@@ -11,12 +11,11 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
-// A piece is what a step computes between two moments at which buckets of gradients
-// become final. The first begins with the forward pass and the loss.
+// A piece is the part of a step between two moments at which buckets of gradients become final. The
+// first piece begins with the forward pass and the loss.
 //
-// The models are small, and a GPU does much of their work in less time than it takes
-// to ask for it. So a piece is captured in its second step, as a graph, and launched
-// by one call from then on.
+// The models are small, and a GPU does much of their work faster than the host can launch it. So
+// each piece is captured as a graph in its second step and then launched with one call.
 type piece struct {
 	first    bool
 	from, to int // layers of its backward pass, a later one down to an earlier
@@ -79,7 +78,7 @@ func (e *Engine) put(p *piece, n int) (err error) {
 	return p.graph.Launch(e.stream)
 }
 
-// forward puts the forward pass and the loss on the stream, behind the samples.
+// forward puts the forward pass and the loss on the stream, after the samples.
 func (e *Engine) forward(n int, training bool) error {
 	if err := e.decode(n); err != nil {
 		return err

@@ -14,16 +14,16 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/ptx"
 )
 
-// A reducer sums a flat buffer of votes and gradients over the ranks, in buckets from
-// its end to its beginning, which is the order in which the backward pass finishes
-// them. Each bucket is one all-reduce on the communicator's stream, behind an event
-// of the stream that computes, so that the pass goes on meanwhile. The last one, which
-// has the votes, is left to finish. The cuts are those of the engine on CPUs.
+// A reducer sums a flat buffer of votes and gradients over the ranks, in buckets from its end to
+// its beginning, the order in which the backward pass finishes them. Each bucket is one all-reduce
+// on the communicator's stream; it waits for an event of the computing stream, so the pass
+// continues meanwhile. finish reduces the last bucket, which has the votes. The buckets are cut as
+// in the engine on CPUs.
 type reducer struct {
 	seat    *gpurank.Rank
 	kernels *ptx.Set
 	compute cuda.Stream
-	overlap bool // reduce while the backward pass goes on
+	overlap bool // reduce during the backward pass
 
 	buffer  cuda.Pointer // float32, cpu.MaxVotes of them votes
 	cuts    []int        // descending: bucket i is elements cuts[i+1] to cuts[i]
@@ -67,8 +67,8 @@ func destroyEvents(device *cuda.Device, buckets []bucket, others ...cuda.Event) 
 	}
 }
 
-// normParts is how many parts the squared norm of a bucket comes in. Those of bucket i
-// before it is summed lie at 2·i times as many, those after it behind them.
+// normParts is the number of partial sums of a bucket's squared norm. Those of bucket i before it
+// is summed start at 2·i·normParts; those after it follow them.
 const normParts = 2048
 
 // plan reserves the reducer's memory, for so many gradients.
@@ -153,8 +153,8 @@ func (r *reducer) norm(i, after int) error {
 		To: r.norms + cuda.Pointer(8*normParts*(2*i+after)), Parts: normParts})
 }
 
-// finish returns when all of the buffer is summed over the ranks, and with it the
-// votes. busy is how long all-reduces were under way, by the device's clock.
+// finish returns when the whole buffer and the votes are summed over the ranks. busy is how long
+// all-reduces were running, by the device's clock.
 func (r *reducer) finish(ctx context.Context, votes []float32) (busy time.Duration, err error) {
 	if len(votes) > cpu.MaxVotes {
 		return 0, fmt.Errorf("%d votes, want at most %d", len(votes), cpu.MaxVotes)

@@ -33,9 +33,9 @@ func (s *Set) BiasGradient(stream cuda.Stream, args BiasGradient) error {
 	return launch(s, a, a.size(args.Columns), stream, &args)
 }
 
-// CrossEntropy is the softmax cross-entropy of each image, −log of the probability
-// that its logits give to its label, and whether no other class is likelier; of
-// equals, the first counts. A label that is no class has a loss of NaN.
+// CrossEntropy computes each image's softmax cross-entropy, −log of the probability that its logits
+// give to its label, and whether no other class is likelier; among equals the first counts. The
+// loss of a label outside the classes is NaN.
 type CrossEntropy struct {
 	Logits          cuda.Pointer // [Images][Classes]
 	Labels          cuda.Pointer // [Images] uint8

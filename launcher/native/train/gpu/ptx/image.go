@@ -54,7 +54,7 @@ func (s *Set) Im2colBfloat16(stream cuda.Stream, args Im2colBfloat16) error {
 	return launch(s, a, a.columns(Im2col(args)), stream, &args)
 }
 
-// columns is how many threads Im2col takes.
+// columns returns the number of threads of Im2col.
 func (a *arguments) columns(args Im2col) int64 {
 	a.need(args.From, args.To)
 	threads := a.convolution(args.In, args.Out, args.Stride)
@@ -65,7 +65,7 @@ func (a *arguments) columns(args Im2col) int64 {
 	return threads
 }
 
-// convolution is how many elements the rows of Im2col have.
+// convolution returns the number of elements in the rows of Im2col.
 func (a *arguments) convolution(in, out Shape, stride int32) int64 {
 	if stride != 1 && stride != 2 {
 		a.refuse("a stride of %d; want 1 or 2", stride)
@@ -78,8 +78,8 @@ func (a *arguments) convolution(in, out Shape, stride int32) int64 {
 	return a.size(out.Images, out.Lines, out.Points, 9, in.Channels)
 }
 
-// Col2im is the transpose of Im2col, for the gradient by the images: each element is
-// the sum of those of From that Im2col makes copies of it in.
+// Col2im is the transpose of Im2col, for the gradient by the images: each element is the sum of the
+// elements of From into which Im2col copies it.
 type Col2im struct {
 	From   cuda.Pointer // [pixel of Out][9·In.Channels]
 	To     cuda.Pointer // images of In

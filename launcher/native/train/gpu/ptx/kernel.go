@@ -81,12 +81,12 @@ func Load(device *cuda.Device) (*Set, error) {
 	return s, nil
 }
 
-// MostElements is how many elements an array may have: kernels count them in 32 bits,
-// and the last block of threads may be begun.
+// MostElements is the largest number of elements of an array: kernels count them in 32 bits, and
+// the last block of threads may start past the end.
 const MostElements = math.MaxInt32 - 1024
 
-// arguments are what a launch checks before it: addresses that must not be null, and
-// arrays by their factors.
+// arguments collects what a launch checks: addresses that must not be null, and array sizes by
+// their factors.
 type arguments struct {
 	kernel string
 	err    error
@@ -115,7 +115,7 @@ func (a *arguments) aligned(addresses ...cuda.Pointer) {
 	}
 }
 
-// size is how many elements an array of these dimensions has.
+// size returns the number of elements of an array with these dimensions.
 func (a *arguments) size(dimensions ...int32) int64 {
 	n := int64(1)
 	for _, d := range dimensions {
@@ -128,7 +128,7 @@ func (a *arguments) size(dimensions ...int32) int64 {
 	return n
 }
 
-// chunks is how many chunks of rows there are.
+// chunks returns the number of chunks of rows.
 func (a *arguments) chunks(rows, chunk int32) int32 {
 	if rows < 1 || chunk < 1 {
 		a.refuse("%d rows in chunks of %d; want 1 or more", rows, chunk)
@@ -152,7 +152,7 @@ func launch[A any](s *Set, a *arguments, threads int64, stream cuda.Stream, args
 	return nil
 }
 
-// A Shape is that of a batch of images as they lie in memory, NHWC.
+// A Shape is the shape of a batch of images in memory, NHWC.
 type Shape struct{ Images, Lines, Points, Channels int32 }
 
 func (s Shape) dimensions() []int32 { return []int32{s.Images, s.Lines, s.Points, s.Channels} }

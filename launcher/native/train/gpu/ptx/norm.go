@@ -26,7 +26,7 @@ func (s *Set) Moments(stream cuda.Stream, args Moments) error {
 	return launch(s, a, a.moments(args.Rows, args.Channels, args.Chunk), stream, &args)
 }
 
-// moments is how many pairs of sums there are.
+// moments returns the number of pairs of sums.
 func (a *arguments) moments(rows, channels, chunk int32) int64 {
 	a.size(rows, channels)
 	return a.size(a.chunks(rows, chunk), 2, channels) / 2

@@ -16,7 +16,7 @@ func Chunk(rows int32) int32 {
 	return max(int32(math.Ceil(math.Cbrt(float64(rows)))), 1)
 }
 
-// Chunks is how many chunks there are of so many rows.
+// Chunks returns how many chunks of chunk rows there are in rows.
 func Chunks(rows, chunk int32) int32 { return (rows-1)/chunk + 1 }
 
 // ColumnSums sums each column over chunks of rows.
