@@ -1,14 +1,12 @@
-// Package cublas binds as much of NVIDIA's linear algebra, cuBLAS, as a trainer
-// needs: products of matrices. The library is not needed to build: it is looked for
-// when the program runs, where PyTorch's wheels and the CUDA toolkit have it.
+// Package cublas binds the part of NVIDIA's linear algebra library, cuBLAS, that a trainer needs:
+// matrix products. The library is not needed to build. It is loaded at run time from the places
+// where PyTorch's wheels and the CUDA toolkit put it.
 //
-// cuBLAS stores matrices by columns; here they lie by rows, as everything else of
-// the trainer's does. A matrix by rows is its transpose by columns, so that the
-// operands only change places: nothing is copied.
+// cuBLAS stores matrices by columns; the trainer stores them by rows. A matrix by rows is its
+// transpose by columns, so the package only swaps the operands and copies nothing.
 //
-// Equal inputs give equal bits, run for run, on one model of GPU and with one
-// version of the library: a Handle has one stream and a workspace of its own, which
-// is what cuBLAS asks for that.
+// Equal inputs give equal bits in every run, on one model of GPU with one version of the library.
+// For that, cuBLAS requires that a Handle uses one stream and has a separate workspace.
 package cublas
 
 // #include "table.h"
@@ -26,10 +24,9 @@ import (
 // search.
 const Variable = "SCALEBENCH_CUBLAS"
 
-// Candidates are the libraries that Open tries, in order: the one of Variable,
-// alone, where it is set; those of the Python environment that is active (of
-// PyTorch for CUDA 12, for 13, and for 11); and the system's. libcublasLt, which it
-// needs, lies beside it.
+// Candidates returns the libraries that Open tries, in order: only the one of Variable if it is
+// set; otherwise those of the active Python environment (of PyTorch for CUDA 12, 13, and 11), and
+// the system's. libcublasLt, which cuBLAS needs, is in the same folder.
 func Candidates(getenv func(string) string) []string {
 	if own := getenv(Variable); own != "" {
 		return []string{own}
@@ -94,8 +91,8 @@ func (l *Library) Path() string { return l.library.Path() }
 // Version is the library's, "12.9.3".
 func (l *Library) Version() string { return l.version }
 
-// Double reports whether this is scalebench's test double, which is no cuBLAS and
-// uses no GPU: a figure from it says nothing.
+// Double reports whether this is scalebench's test fake. It uses no GPU, so its timings say nothing
+// about the hardware.
 func (l *Library) Double() bool { return l.table.double_notice != nil }
 
 // String names the library as people know it, and the double as what it is.

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 )
 
-// Options are what a Handle works with.
+// Options configure a Handle.
 type Options struct {
 	Stream cuda.Stream
 
@@ -26,8 +26,8 @@ type Options struct {
 	TF32 bool
 }
 
-// WorkspaceSize is how many bytes a Handle's workspace should have on a GPU of
-// that compute capability: 32 MiB from Hopper (9.0) on, else 4.
+// WorkspaceSize returns how many bytes a Handle's workspace should have on a GPU of that compute
+// capability: 32 MiB from Hopper (9.0) on, else 4 MiB.
 func WorkspaceSize(major int) int64 {
 	if major >= 9 {
 		return 32 << 20
@@ -51,8 +51,8 @@ const (
 	compute32F         = 68 // CUBLAS_COMPUTE_32F
 	compute32FFastTF32 = 77 // CUBLAS_COMPUTE_32F_FAST_TF32
 
-	// CUBLAS_DEFAULT_MATH computes float32 as float32. CUBLAS_PEDANTIC_MATH does
-	// without faster ways of the same precision, which nobody would measure.
+	// CUBLAS_DEFAULT_MATH computes float32 as float32. CUBLAS_PEDANTIC_MATH also disables faster
+	// methods of the same precision, so its times would not be those of real programs.
 	defaultMath     = 0
 	tf32Math        = 3  // CUBLAS_TF32_TENSOR_OP_MATH
 	wholeReductions = 16 // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION

@@ -67,7 +67,7 @@ func (v *Device) Capability() (major, minor int, err error) {
 	return major, minor, err
 }
 
-// Multiprocessors is how many the GPU has: 132 for an H100 SXM.
+// Multiprocessors returns how many the GPU has: 132 for an H100 SXM.
 func (v *Device) Multiprocessors() (int, error) {
 	return v.attribute(16) // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 }
@@ -78,8 +78,8 @@ func (v *Device) attribute(number C.int) (int, error) {
 	return int(n), err
 }
 
-// Memory is how many bytes of the device's memory are free, with whatever other
-// processes use taken off, and how many there are.
+// Memory returns how many bytes of the device's memory are free, after what all processes use, and
+// how many there are.
 func (v *Device) Memory() (free, total int64, err error) {
 	var f, t C.size_t
 	err = v.driver.check("cuMemGetInfo", C.cuda_memory(v.driver.table, &f, &t))
@@ -104,9 +104,8 @@ func (v *Device) Free(p Pointer) error {
 	return v.driver.check("cuMemFree", C.cuda_free(v.driver.table, C.CUdeviceptr(p)))
 }
 
-// Upload copies host memory to the device, behind the work of the stream, and
-// returns when it is there. It waits without a limit: call it on a stream whose
-// collectives have been waited for.
+// Upload copies host memory to the device after the work of the stream, and returns when the copy
+// is complete. It waits without a limit: call it on a stream whose collectives have ended.
 func (v *Device) Upload(to Pointer, from []byte, s Stream) error {
 	if len(from) == 0 {
 		return nil
@@ -153,16 +152,16 @@ func (v *Device) NewStream() (Stream, error) {
 	return Stream(s), err
 }
 
-// DestroyStream forgets the stream at once; its work goes on to its end.
+// DestroyStream releases the stream at once; its work still runs to its end.
 func (v *Device) DestroyStream(s Stream) error {
 	return v.driver.check("cuStreamDestroy", C.cuda_stream_destroy(v.driver.table, C.uintptr_t(s)))
 }
 
-// notReady is CUDA_ERROR_NOT_READY: no error, the work goes on.
+// notReady is CUDA_ERROR_NOT_READY: not an error, the work is still running.
 const notReady = 600
 
-// Done reports whether all work of the stream has ended, without waiting. Its
-// error may be of work begun earlier, which CUDA reports whenever it is asked.
+// Done reports whether all work of the stream has ended, without waiting. Its error may come from
+// earlier work, because CUDA reports errors at the next call.
 func (v *Device) Done(s Stream) (bool, error) {
 	return v.ended("cuStreamQuery", C.cuda_stream_query(v.driver.table, C.uintptr_t(s)))
 }

@@ -1,19 +1,15 @@
-// Package cuda is as much of CUDA as collectives between GPUs and the trainer
-// need: device memory, streams, events and kernels, through the driver's own
-// library (libcuda.so.1), which every machine with an NVIDIA GPU has. Neither the
-// toolkit nor its runtime is needed, to build or to run.
+// Package cuda binds the part of CUDA that collectives between GPUs and the trainer need: device
+// memory, streams, events and kernels. It uses the driver's library (libcuda.so.1), which every
+// machine with an NVIDIA GPU has. Neither the toolkit nor its runtime is needed to build or to run.
 //
-// CUDA keeps the current device by operating system thread. Device.Bind locks
-// the calling goroutine to its thread; everything of a Device, and of the NCCL
-// communicator on it, belongs on that goroutine. Handing work to another one
-// costs microseconds each time, more than the calls themselves.
+// CUDA keeps the current device for each operating system thread. Device.Bind locks the calling
+// goroutine to its thread; use a Device, and the NCCL communicator on it, only on that goroutine.
+// Handing work to another goroutine costs microseconds each time, more than the calls themselves.
 //
-// Addresses in device memory are Pointers, numbers that Go never follows.
+// Addresses in device memory are Pointers, numbers that Go never dereferences.
 //
-// What a stream has to do runs later, and so do its errors come later: CUDA
-// reports them at whatever is called next. An error of a kernel (an address that
-// is none, say) is final: every later call answers it, and only a new process
-// gets rid of it.
+// A stream's work runs later, so CUDA reports its errors at a later call. A kernel's error (such as
+// an invalid address) is final: every later call returns it until the process ends.
 package cuda
 
 // #include "table.h"
@@ -122,8 +118,7 @@ func (d *Driver) Double() bool { return d.table.double_notice != nil }
 // Version is the latest CUDA that the driver supports, "12.4".
 func (d *Driver) Version() string { return fmt.Sprintf("%d.%d", d.version/1000, d.version%1000/10) }
 
-// Devices is how many GPUs this process sees: CUDA_VISIBLE_DEVICES has been
-// applied.
+// Devices returns how many GPUs this process sees, after CUDA_VISIBLE_DEVICES.
 func (d *Driver) Devices() (int, error) {
 	var n C.int
 	err := d.check("cuDeviceGetCount", C.cuda_count(d.table, &n))
@@ -156,7 +151,7 @@ func (d *Driver) handle(ordinal int) (C.CUdevice, error) {
 	return handle, err
 }
 
-// Error is what the driver answered, by its number.
+// An Error is an error code that the driver returned.
 type Error struct {
 	Call   string // "cuMemAlloc"
 	Number int    // CUresult

@@ -114,8 +114,8 @@ func readFiles(files []file, n int) (Split, error) {
 	return s, nil
 }
 
-// readRecords fills labels and pixels from the start of r. name stands in
-// errors, which count records from 1.
+// readRecords fills labels and pixels from the start of r. Errors contain name and count records
+// from 1.
 func readRecords(r io.Reader, name string, labels, pixels []byte) error {
 	buffered := bufio.NewReaderSize(r, 1<<20)
 	for i := range labels {

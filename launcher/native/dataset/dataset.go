@@ -1,11 +1,10 @@
-// Package dataset reads image classification data in CIFAR-10's binary format
-// and makes a synthetic data set of the same shape; and it makes texts.
+// Package dataset reads image classification data in CIFAR-10's binary format, makes synthetic data
+// of the same shape, and makes texts.
 //
-// Opening and loading are apart: Open… looks only at names and sizes, so that a
-// program knows how much data there is before its training clock starts, and
-// Load touches the first datum. Images stay the bytes of the file; decoding
-// and normalising them is part of making a batch and belongs to its time, or,
-// where the training has a GPU for it, to that of the step.
+// Opening and loading are separate. Open… reads only names and sizes, so that a program knows the
+// amount of data before its training clock starts; Load reads the data. Images stay the bytes of
+// the file. Decoding and normalising them is part of making a batch, or of the step if a GPU does
+// it, and is timed there.
 package dataset
 
 import "fmt"
@@ -37,10 +36,10 @@ type Split struct {
 	Pixels []byte // ImageBytes for each label, in the same order
 }
 
-// Len is how many images the split holds.
+// Len returns the number of images in the split.
 func (s Split) Len() int { return len(s.Labels) }
 
-// Image is the bytes of image i, planar. The caller must not change them.
+// Image returns the bytes of image i, planar. The caller must not change them.
 func (s Split) Image(i int) []byte { return s.Pixels[i*ImageBytes : (i+1)*ImageBytes] }
 
 func newSplit(n int) Split {
@@ -60,8 +59,8 @@ type Source struct {
 // Load reads or makes the data.
 func (s *Source) Load() (*Data, error) { return s.load() }
 
-// subset is how many of the available samples a request for want of them
-// means; 0 asks for all.
+// subset returns how many samples to use if want of the available ones were requested; a want of 0
+// means all.
 func subset(split string, want, available int) (int, error) {
 	switch {
 	case want < 0:

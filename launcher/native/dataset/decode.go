@@ -13,7 +13,7 @@ type Transform struct {
 // Identity leaves an image as it is.
 var Identity = Transform{DX: Margin, DY: Margin}
 
-// Values are what a byte of each channel is after normalising.
+// Values maps a byte of each channel to its normalised value.
 var Values = func() (table [Channels][256]float32) {
 	for c := range table {
 		for b := range table[c] {
@@ -23,7 +23,7 @@ var Values = func() (table [Channels][256]float32) {
 	return table
 }()
 
-// A Batch is where an engine wants its samples.
+// A Batch receives an engine's samples.
 type Batch interface {
 	// Put makes an image, changed by t, and its label the batch's sample i.
 	Put(i int, image []byte, t Transform, label byte)

@@ -61,8 +61,8 @@ func (o SyntheticOptions) complete() (SyntheticOptions, error) {
 // maxSamples keeps a slip of the keyboard from filling a disk: 30 GB.
 const maxSamples = 10_000_000
 
-// OpenSynthetic describes synthetic data, which Load makes in memory. The first
-// n samples are the same whatever number is asked for.
+// OpenSynthetic describes synthetic data, which Load makes in memory. The first n samples do not
+// depend on how many are requested.
 func OpenSynthetic(o SyntheticOptions) (*Source, error) {
 	o, err := o.complete()
 	if err != nil {

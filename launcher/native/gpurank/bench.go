@@ -35,13 +35,13 @@ func OpenTransport(ctx context.Context, g *collective.Group, w world.World, time
 	return &Transport{Rank: s}, nil
 }
 
-// Name is how users call this backend, with its doubts, so that no table of its
-// times is taken for one of GPUs that each have their own rank.
+// Name returns the name that users type, followed by the doubts, so that a table of times from a
+// fake or a shared GPU is recognised as one.
 func (b *Transport) Name() string {
 	return strings.Join(append([]string{"nccl"}, b.Doubts()...), ": ")
 }
 
-// Proof is what this rank proves its collectives with.
+// Proof returns what the proof of this rank's collectives needs.
 func (b *Transport) Proof() ProofRank {
 	return ProofRank{Device: b.Device, Stream: b.Stream, Comm: b.Comm.Comm}
 }
@@ -61,8 +61,7 @@ func (b *Transport) at(r collective.Region) cuda.Pointer {
 	return b.buffers[r.Buffer] + cuda.Pointer(4*r.Offset)
 }
 
-// bytesOf are the numbers as they lie in memory, which is how the device has
-// them: both are little-endian.
+// bytesOf returns the numbers' memory. The device uses the same layout: both are little-endian.
 func bytesOf(values []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
 }

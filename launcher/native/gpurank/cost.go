@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 )
 
-// ProofCost is what a call takes on the host, without what it begins on the device.
+// ProofCost is the host time of a call, without the work that it starts on the device.
 type ProofCost struct {
 	Call   string  `json:"call"`
 	Calls  int     `json:"calls"`  // how many were timed

@@ -40,10 +40,10 @@ type Rank struct {
 	shared  bool // the GPU, with other ranks
 }
 
-// Open makes the ranks of g, whose place in the world is w, a communicator of
-// NCCL. Libraries are looked for as getenv (os.Getenv) says. g stays the
-// caller's; the ranks make another one, for what NCCL's ranks tell each other.
-// timeout is how long a rank waits for another; 0: the default.
+// Open makes an NCCL communicator for the ranks of g; w is this rank's place in the world. It looks
+// for libraries through getenv (os.Getenv). g remains the caller's; the ranks make another group
+// for the messages between NCCL's ranks. timeout is how long a rank waits for another; 0: the
+// default.
 func Open(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration, getenv func(string) string) (*Rank, error) {
 	library, err := nccl.Open(getenv)
 	if err != nil {
@@ -143,8 +143,7 @@ func another(ctx context.Context, g *collective.Group, w world.World, timeout ti
 	return collective.Join(ctx, w, fmt.Sprintf("%x %x", uint64(word[1]), uint64(word[2])), o)
 }
 
-// Doubts are why what is measured is no figure of the hardware; they belong
-// beside it wherever it is kept.
+// Doubts returns why the timings do not reflect the hardware. They must be stored with them.
 func (s *Rank) Doubts() []string {
 	var list []string
 	if s.driver.Double() || s.library != nil && s.library.Double() {
@@ -159,7 +158,7 @@ func (s *Rank) Doubts() []string {
 // GPU is the model of this rank's.
 func (s *Rank) GPU() string { return s.gpu }
 
-// Versions are those of what the data goes through. A double's says what it is.
+// Versions returns the versions of the libraries that carry the data. A fake is named as one.
 func (s *Rank) Versions() map[string]string {
 	list := map[string]string{"cuda-driver": s.driver.Version()}
 	switch {
@@ -182,7 +181,7 @@ func (s *Rank) Others() error {
 	return err
 }
 
-// Abort tells the other ranks why this one cannot go on.
+// Abort tells the other ranks why this one cannot continue.
 func (s *Rank) Abort(reason error) {
 	if s.Comm != nil {
 		s.Comm.Abort(reason)

@@ -12,14 +12,13 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 )
 
-// This file does every collective with every type and reduction and compares
-// the results bit for bit with ones that were worked out: it shows that a binding
-// moves and reduces what it is told to, on a GPU or with the fake. It measures only
-// what calls cost on the host.
+// This file runs every collective with every type and reduction and compares the results bit for
+// bit with results computed independently. It shows that a binding moves and reduces the right
+// data, on a GPU or with the fake. It only measures what calls cost on the host.
 
-// mostRanks is how many ranks keep the results small enough to be exact in every
-// type. NCCL multiplies floating-point averages by 1/ranks, which is exact for 1,
-// 2 and 4; for 3 the double's, which divides, are exact.
+// mostRanks is the largest number of ranks whose results are exact in every type. NCCL multiplies
+// floating-point averages by 1/ranks, which is exact for 1, 2 and 4; for 3 the results of the fake,
+// which divides, are exact.
 const mostRanks = 4
 
 // proofTypes are those that the proof covers: all but the two of 8 bits with a point,

@@ -24,8 +24,8 @@ import (
 // that dies is missed by its connection, one that is frozen by its silence; in
 // each case all others abort their communicators and end with the same reason.
 
-// interval is how often the ranks tell each other that they are well: with that
-// delay a rank hears of another's end.
+// interval is how often the ranks tell each other that they are well. A rank learns of another's
+// end within this time.
 const interval = 250 * time.Millisecond
 
 // Comm is a communicator whose ranks look after each other.
@@ -52,7 +52,7 @@ func Join(ctx context.Context, l *nccl.Library, g *collective.Group, o nccl.Opti
 	o.Abort, o.Aborted = w.abort, w.aborted
 	c, err := l.Join(ctx, o)
 	if err != nil {
-		w.abort(err) // where the error is none of the communicator's, nobody has been told
+		w.abort(err) // for an error outside the communicator, the others have not been told yet
 		return nil, err
 	}
 	return &Comm{c, w}, nil

@@ -18,14 +18,14 @@ import (
 
 // Limits bound what callers can take from a server.
 type Limits struct {
-	// Token is what a request for logits must carry ("Authorization: Bearer TOKEN");
-	// "": anybody may ask.
+	// Token must come with each request for logits ("Authorization: Bearer TOKEN"); "": no token is
+	// needed.
 	Token string
 	// Connections is how many connections may be open that have not carried the token;
 	// for a further one, the one that has had no answer for the longest time is closed. 0:
 	// three quarters of the file descriptors, at most 16,384.
 	Connections int
-	// Bodies is how many bytes of requests are held at once; 0: 512 MiB.
+	// Bodies is how many bytes of request bodies are held at once; 0: 512 MiB.
 	Bodies int64
 }
 
@@ -88,7 +88,7 @@ func (g *guard) state(c net.Conn, s http.ConnState) {
 		if g.order.Len() >= g.limits.Connections {
 			oldest := g.order.Front()
 			g.forget(oldest.Value.(net.Conn))
-			_ = oldest.Value.(net.Conn).Close() // whatever it was about
+			_ = oldest.Value.(net.Conn).Close() // an error does not matter: the connection is dropped anyway
 		}
 		g.open[c] = g.order.PushBack(c)
 	case http.StateClosed, http.StateHijacked:
@@ -96,7 +96,7 @@ func (g *guard) state(c net.Conn, s http.ConnState) {
 	}
 }
 
-// forget takes a connection from the list. g.mu is held.
+// forget removes a connection from the list. The caller holds g.mu.
 func (g *guard) forget(c net.Conn) {
 	if e := g.open[c]; e != nil {
 		g.order.Remove(e)

@@ -20,7 +20,7 @@ type Local struct {
 // NewLocal makes one of a model and what runs it.
 func NewLocal(m *netspec.Trained, c Classifier) *Local { return &Local{m, c} }
 
-// Describe is what a server of the model says of it.
+// Describe returns the server's description of the model.
 func (l *Local) Describe() oip.Model { return describe(l.model) }
 
 // Prepare holds the requests to what the model takes; call computes the logits of one's

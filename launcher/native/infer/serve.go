@@ -125,7 +125,7 @@ func (h *handler) infer(w http.ResponseWriter, r *http.Request) {
 	answer(w, response)
 }
 
-// firstRead is how much of a body there is room for before that part of it has come.
+// firstRead is the size of the buffer for a body's first part.
 const firstRead = 64 << 10
 
 // read reads a body, in memory that grows with what has come: the announced length is

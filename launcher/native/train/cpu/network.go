@@ -14,9 +14,9 @@ type tensor struct {
 	data, grad []float32
 }
 
-// A layer computes its output from its input, and the input's gradient and its
-// parameters' from the output's. n is how many images of the batch are in use.
-// Only batch normalisation over several ranks can fail.
+// A layer computes its output from its input in the forward pass. In the backward pass it computes
+// the gradients by its input and its parameters from that by its output. n is how many images of
+// the batch are in use. Only batch normalisation over several ranks can fail.
 type layer interface {
 	forward(n int, training bool) error
 	backward(n int) error
@@ -26,8 +26,8 @@ type layer interface {
 // Each is used by one layer, whose backward sets all of its gradient.
 type parameter struct {
 	size int
-	// fanIn is how many inputs each output sums over, for He initialisation;
-	// 0 starts with the constant instead.
+	// fanIn is how many inputs each output sums, for He initialisation; 0: every value starts as
+	// constant.
 	fanIn    int
 	constant float32
 
@@ -77,8 +77,8 @@ func (n *network) tensor(size int, grad bool) *tensor {
 	return t
 }
 
-// A room is memory for one padded image of a shape, for every thread. Layers
-// share it; nobody writes into the margins, which stay zero.
+// A room is memory for one padded image of a shape, for every thread. Layers share it; the margins
+// are never written and stay zero.
 type room struct {
 	shape simd.Shape
 	use   int
@@ -114,11 +114,10 @@ func (n *network) byThread(size int) [][]float32 {
 	return list
 }
 
-// A chain is gradients that take turns in one memory. The backward pass goes
-// from unit to unit; of each image it reads one unit's gradient before it writes
-// that of the one before, and a shortcut's until it writes that of the unit two
-// before, in place of it. So units of one shape need two memories, which stay in
-// a cache more than one for each unit would.
+// A chain holds gradients that take turns in shared memory. The backward pass goes from unit to
+// unit. For each image it reads one unit's gradient before it writes that of the unit before. It
+// reads a shortcut's gradient before it writes, in the same memory, that of the unit two before. So
+// units of one shape need two buffers, which fit a cache better than one for each unit.
 type chain struct {
 	shape simd.Shape
 	odd   bool
@@ -159,7 +158,7 @@ func (n *network) needPartial(size int) {
 	}
 }
 
-// size is how many numbers the parameters are.
+// size returns the number of parameters, in scalars.
 func (n *network) size() (size int) {
 	for _, p := range n.parameters {
 		size += p.size
@@ -167,8 +166,7 @@ func (n *network) size() (size int) {
 	return size
 }
 
-// bind lays all parameters into one buffer, and their gradients into another;
-// nil: there are none.
+// bind places all parameters in one buffer and their gradients in another; nil: no gradients.
 func (n *network) bind(values, gradients []float32) {
 	at := 0
 	for _, p := range n.parameters {

@@ -50,7 +50,7 @@ func newNorm(n *network, channels int) *norm {
 	return l
 }
 
-// mean is that of the last batch, by channel.
+// mean returns the means of the last batch, by channel.
 func (l *norm) mean() []float32 { return l.coefficients[:l.channels] }
 
 // sumUp adds the threads' partial sums in order.

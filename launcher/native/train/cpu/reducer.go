@@ -11,27 +11,24 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/collective"
 )
 
-// Bytes of a bucket of gradients. The first is small, so that the ranks begin
-// to talk early in the backward pass. The others are as large as a reduction's
-// latency asks for, tens of microseconds a rank beside milliseconds, and no
-// larger, so that a bucket is still in the processor's cache when it is summed:
-// here the cores that compute also carry the data. (PyTorch's 25 MB suit
-// devices for which it is the start of a reduction that is dear.)
+// Bytes of a bucket of gradients. The first is small, so that the ranks start to communicate early
+// in the backward pass. The others are large enough that a reduction's latency (tens of
+// microseconds a rank) is small against its milliseconds. They are no larger, so that a bucket is
+// still in the processor's cache when it is summed: here the cores that compute also move the data.
+// (PyTorch's 25 MB suit devices on which starting a reduction is expensive.)
 const (
 	firstBucketBytes = 1 << 20
 	bucketBytes      = 4 << 20
 )
 
-// A reducer sums a flat buffer of votes and gradients over the ranks, in buckets
-// from its end to its beginning, which is the order in which the backward pass
-// finishes them. While it goes on, the reducer's own goroutine reduces the
-// buckets that are final; the last one, which has the votes, is left to the
-// caller.
+// A reducer sums a flat buffer of votes and gradients over the ranks, in buckets from its end to
+// its beginning, the order in which the backward pass finishes them. During the pass, the reducer's
+// goroutine reduces each bucket once it is final. finish reduces the last bucket, which has the
+// votes.
 //
-// Where the buckets are cut depends on nothing but the buffer's length, never on
-// time, so that equal inputs give equal bits in every run. Another cut may give
-// others: the order in which an element is summed can depend on its place in
-// its bucket.
+// The cuts depend only on the buffer's length, never on time, so equal inputs give equal bits in
+// every run. Other cuts may give other bits: the order in which an element is summed can depend on
+// its position in its bucket.
 type reducer struct {
 	group  *collective.Group
 	buffer []float32
@@ -63,8 +60,8 @@ func newReducer(group *collective.Group, buffer []float32, votes int, cuts []int
 	return r
 }
 
-// Cuts is where a buffer of so many votes and gradients is cut into buckets, from
-// its end to 0: bucket i is from the (i+1)th cut to the ith.
+// Cuts returns where a buffer of n votes and gradients is cut into buckets, from its end to 0:
+// bucket i extends from the (i+1)th cut to the ith.
 func Cuts(n int) []int { return bucketCuts(n, firstBucketBytes/4, bucketBytes/4) }
 
 // bucketCuts divides n elements: the last first of them, then each time so many
@@ -130,9 +127,8 @@ func (r *reducer) final(from, _ int) {
 // wait returns when nothing uses the group any more.
 func (r *reducer) wait() { r.inFlight.Wait() }
 
-// finish returns when all of the buffer is summed over the ranks, and with it
-// the votes. busy is how long buckets were being reduced since begin, while the
-// backward pass went on and here.
+// finish returns when the whole buffer, including the votes, is summed over the ranks. busy is how
+// long buckets were being reduced since begin, during the backward pass and here.
 func (r *reducer) finish(ctx context.Context, votes []float32) (busy time.Duration, err error) {
 	if len(votes) > r.votes {
 		return 0, fmt.Errorf("%d votes, want at most %d", len(votes), r.votes)

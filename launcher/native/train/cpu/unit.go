@@ -2,23 +2,21 @@ package cpu
 
 import "github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 
-// A unit is what convolutional networks are made of here:
+// A unit is the building block of convolutional networks:
 //
 //	y = convolution(x),  z = batch norm(y) + shortcut,  outcome = ReLU(z)
 //
-// It keeps y, and computes its outcome again where that is needed: the memory of
-// a batch is far larger than a cache, so that a pass over it costs more than the
-// arithmetic. Everything that can be done with an image while it is in the cache
-// is done then. Forward, an image's outcome is computed right before the next
-// convolution reads it, and its y is added to the statistics right after it is
-// written. Backward, the gradient by y is computed right before the convolution's
-// backward pass reads it, and what that gives is masked and summed for the batch
-// norm before, at once.
+// It stores y and recomputes its outcome when needed. A batch is far larger than a cache, so a pass
+// over its memory costs more than the arithmetic; all work on an image is therefore done while the
+// image is in the cache. Forward, an image's outcome is computed right before the next convolution
+// reads it, and its y is added to the statistics right after it is written. Backward, the gradient
+// by y is computed right before the convolution's backward pass reads it, and the result is at once
+// masked and summed for the previous batch norm.
 //
-// Only an outcome that is somebody's shortcut is kept, too. The shortcut has no
-// parameters (option A of He et al. 2016): where the unit's block halves the
-// image, it takes every second pixel of every second row, and where it widens,
-// it puts channels of zeros on both sides.
+// An outcome is stored only if it is another unit's shortcut. The shortcut has no parameters
+// (option A of He et al. 2016): where the unit's block halves the image, it takes every second
+// pixel of every second row, and where it widens the image, it adds channels of zeros on both
+// sides.
 type unit struct {
 	*conv
 	*norm
@@ -39,7 +37,7 @@ type unit struct {
 	doPack, doForward, doBackward, doJoin work
 }
 
-// unit adds one behind another, or behind the images if that is nil.
+// unit adds a unit after source, or after the images if source is nil.
 func (n *network) unit(source *unit, channels, stride int, shortcut *unit) *unit {
 	u := &unit{net: n, source: source, shortcut: shortcut}
 	shape := n.image
@@ -133,14 +131,14 @@ func (u *unit) outcome(part, i int, first bool) []float32 {
 	return dst
 }
 
-// margins is how many channels of zeros the shortcut gets on both sides, and how
-// many pixels apart those are that it takes.
+// margins returns how many channels of zeros the shortcut adds on each side, and its stride in
+// pixels.
 func (u *unit) margins() (channels, stride int) {
 	from, to := u.shortcut.out, u.out
 	return (to.Channels - from.Channels) / 2, max((from.Lines+to.Lines-1)/to.Lines, (from.Points+to.Points-1)/to.Points)
 }
 
-// added is what the shortcut adds to image i.
+// added returns what the shortcut adds to image i.
 func (u *unit) added(part, i int) simd.Image {
 	from := u.shortcut.out
 	size, line := padded(from)
@@ -166,8 +164,8 @@ func (u *unit) eachShortcut(line int, f func(out, in int)) {
 	}
 }
 
-// arrive takes the gradient by the outcome of image i, from the layer behind, and
-// adds that of the unit whose shortcut this is.
+// arrive takes the gradient by the outcome of image i from the next layer, and adds that of the
+// unit whose shortcut this is.
 func (u *unit) arrive(part, i int, d, outcome []float32) {
 	size := u.out.Size()
 	var add []float32

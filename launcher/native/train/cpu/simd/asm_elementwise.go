@@ -16,7 +16,7 @@ type operand struct {
 	at   reg.GPVirtual
 }
 
-// parts is how many vectors a group of channels has.
+// parts returns how many vectors a group of channels takes.
 func (s isa) parts() int { return group / s.lanes }
 
 // walk goes over an image's pixels, a group of channels at a time: it calls begin

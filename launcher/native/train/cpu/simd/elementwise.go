@@ -12,7 +12,7 @@ type Image struct {
 // point, a multiple of Group.
 type Shape struct{ Lines, Points, Channels int }
 
-// Size is how many numbers an image without gaps has.
+// Size returns how many numbers an image without gaps has.
 func (s Shape) Size() int { return s.Lines * s.Points * s.Channels }
 
 func (s Shape) line() int { return s.Points * s.Channels }
@@ -24,13 +24,13 @@ func (s Shape) held(images ...Image) {
 	}
 }
 
-// Normalise is batch normalisation, a shortcut added, and a ReLU: for each
-// channel, of x without gaps,
+// Normalise computes batch normalisation, adds a shortcut, and applies a ReLU: for each channel of
+// x, which has no gaps,
 //
 //	dst = max(scale·(x − mean) + shift + add, 0)
 //
-// coefficients are all means, then all scales, then all shifts. An add without
-// data is none.
+// coefficients are all means, then all scales, then all shifts. If add has no data, nothing is
+// added.
 func (s *Set) Normalise(dst Image, x []float32, add Image, coefficients []float32, shape Shape) {
 	shape.held(dst, Image{x, 0})
 	_ = coefficients[3*shape.Channels-1]

@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Group is what numbers of channels are multiples of.
+// Group is the number that every number of channels must be a multiple of.
 const Group = 16
 
 // A Set is the kernels for one instruction set.
@@ -51,11 +51,11 @@ type dot struct {
 	run           func(dst, a, b *float32, n, dstStep, aStep, bStep int)
 }
 
-// Name is what Choose knows it by.
+// Name returns the set's name for Choose.
 func (s *Set) Name() string { return s.name }
 
-// Sets are those that this processor can run, the fastest first; the portable
-// one is always there.
+// Sets returns the sets that this processor can run, the fastest first. The portable set is always
+// included.
 func Sets() []*Set { return append(native(), portable()) }
 
 // Choose finds a set by name; "" is the fastest that this processor can run.
