@@ -124,7 +124,7 @@ func (v *View) compare(c *scaling.Curve) {
 		price := advice.Price(rival.Workers, answer.Workers)
 		v.Price = &price
 	}
-	v.Ratio = answer.Of(measure.Throughput).Ratio(rival.Of(measure.Throughput)).Estimate
+	v.Ratio = v.Advice.Faster(answer.Workers, rival.Workers)
 }
 
 // rivalOf returns the count that may be better than the answer, else the next smaller count, else the

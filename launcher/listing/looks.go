@@ -34,7 +34,7 @@ func Looks(looks []metrics.Look) *table.Table {
 		t.Add(l.Series, l.Number, metrics.Time(l.Unix), l.Runs, l.Workers, l.Probability, rival, l.Ratio, l.Low, l.High, l.Confidence, l.Decided)
 	}
 	if len(looks) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("times as fast: the larger of the two counts over the smaller. An interval has %s at its look, and all looks together 95 %%.", number.ExactPercent(looks[len(looks)-1].Confidence)))
+		t.Notes = append(t.Notes, fmt.Sprintf("times as fast: the larger of the two counts over the smaller, by the time to the target or the throughput, whichever decides. An interval has %s at its look, and all looks together 95 %%.", number.ExactPercent(looks[len(looks)-1].Confidence)))
 	}
 	return t
 }

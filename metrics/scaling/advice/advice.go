@@ -150,10 +150,15 @@ type Advice struct {
 	limited  bool
 	unit     string // of Measure
 	lower    bool   // Measure is better when lower
+	faster   func(x, y int) *scaling.Estimate
 }
 
 // Unit returns the unit of the measure that was asked for.
 func (a *Advice) Unit() string { return a.unit }
+
+// Faster returns how many times as fast x workers are as y, by what the answer goes by:
+// the time to the target, or the throughput. It is nil where that is not known.
+func (a *Advice) Faster(x, y int) *scaling.Estimate { return a.faster(x, y) }
 
 // Limited reports whether limits were asked for.
 func (a *Advice) Limited() bool { return a.limited }
@@ -252,6 +257,13 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	s.choose()
 	s.next()
 	s.asFigure()
+	s.faster = func(x, y int) *scaling.Estimate {
+		a, b := s.point(x), s.point(y)
+		if a == nil || b == nil {
+			return nil
+		}
+		return s.over(a, b).Estimate
+	}
 	return &s.Advice, nil
 }
 

@@ -55,3 +55,20 @@ func TestFigure(t *testing.T) {
 		}
 	}
 }
+
+// Two workers train twice as fast and need 1.5 times the samples: with the 10 s of
+// initialisation, 3600 + 10 s over 1.5·3600/2 + 10 s.
+func TestFaster(t *testing.T) {
+	took := func(batch float64) float64 { return 3.6e6 * (0.5 + batch/200) }
+	a := series{counts: []int{1, 2}, runs: 6, x: linear, took: took}.advise(t, Options{})
+	if got := a.Faster(2, 1); got == nil || math.Abs(got.Value-3610.0/2710) > 2e-3 || got.Interval == nil {
+		t.Errorf("to the target: %+v", got)
+	}
+	a = series{counts: []int{1, 2}, runs: 6, x: linear}.advise(t, Options{})
+	if got := a.Faster(2, 1); got == nil || math.Abs(got.Value-2) > 1e-2 {
+		t.Errorf("throughput: %+v", got)
+	}
+	if got := a.Faster(4, 1); got != nil {
+		t.Errorf("4 workers were not measured: %+v", got)
+	}
+}
