@@ -31,7 +31,7 @@ import (
 // Default is the interpreter where none is named.
 const Default = "python3"
 
-// A Question is a program for an interpreter, and how it is asked.
+// A Question is a program for an interpreter, with its arguments and input.
 type Question struct {
 	Program   string   // source text
 	Arguments []string // sys.argv[1:] of the program

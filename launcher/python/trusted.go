@@ -43,7 +43,7 @@ func Trusted(path string) error {
 	return script(path, 4)
 }
 
-// maxLinks is how many symbolic links are followed, as the kernel does.
+// maxLinks is how many symbolic links are followed; the kernel's limit is the same.
 const maxLinks = 40
 
 // environmentOf judges the virtual environment of an interpreter, if it has one.

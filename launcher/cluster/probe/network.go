@@ -18,9 +18,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
-// Exchange is what one TCP connection from this node to node 0 measured. Sent
-// and Received are of one stream each, with the operating system's own buffer
-// sizes; a training with several streams may get more.
+// An Exchange is a measurement of one TCP connection from this node to node 0. Sent and Received
+// are the rates of one stream each, with the operating system's default buffer sizes; a training
+// with several streams may reach more.
 type Exchange struct {
 	RoundTrip       float64 `json:"round_trip"`        // seconds, the shortest of Trips
 	RoundTripMedian float64 `json:"round_trip_median"` // seconds
@@ -33,8 +33,8 @@ type Exchange struct {
 	Error    string  `json:"error,omitempty"`
 }
 
-// What an exchange costs at most: two streams of streamBytes or streamTime,
-// whatever is first, and trips messages of a few bytes.
+// Limits of an exchange: two streams of streamBytes or streamTime, whichever ends first, and trips
+// messages of a few bytes.
 const (
 	trips       = 200
 	streamBytes = 128 << 20
@@ -49,8 +49,8 @@ const (
 // purpose of the connection, as both nodes prove it to each other.
 const purpose = "probe"
 
-// yourTurn is what node 0 says when it measures with a node: the nodes take
-// turns, so that they do not share node 0's link.
+// yourTurn is node 0's message that starts a node's measurement. The nodes take turns, so that they
+// do not share node 0's link.
 const yourTurn = "y"
 
 // Requests of the client, a byte each.
@@ -65,11 +65,11 @@ type listening struct {
 	Address string `json:"address"`
 }
 
-// serve measures with each of the other nodes, one after the other. Whoever else
-// calls is kept out, and keeps nobody waiting.
+// serve measures with each of the other nodes, one after the other. Other callers are rejected and
+// delay nothing.
 func serve(ctx context.Context, dir rundir.Probe, token string, at Link, clients int) error {
 	if at.Error != "" {
-		return errors.Join(errors.New(at.Error), writeJSON(dir.Listen(), listening{})) // so that nobody waits
+		return errors.Join(errors.New(at.Error), writeJSON(dir.Listen(), listening{})) // so that no node waits
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(at.Address, "0"))
 	if err != nil {
@@ -281,7 +281,7 @@ func receive(r *bufio.Reader) (bytes int64, err error) {
 	}
 }
 
-// Clocks is what one exchange tells of two clocks.
+// Clocks is one exchange's comparison of two clocks.
 type Clocks struct {
 	Offset    float64 // the other clock less ours, in seconds; the truth lies within RoundTrip/2
 	RoundTrip float64 // seconds that were not spent at the other side

@@ -20,10 +20,10 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// cpuWord is how many bytes a word of a CPU set has.
+// cpuWord is the number of bytes in a word of a CPU set.
 const cpuWord = unsafe.Sizeof(unix.CPUSet{}[0])
 
-// GPUs is what a process sees of GPUs.
+// GPUs describes the GPUs that a process sees.
 type GPUs struct {
 	Visible *string  `json:"visible"` // CUDA_VISIBLE_DEVICES; nil when it is not set
 	List    []string `json:"list"`    // nvidia-smi -L, a line each
@@ -52,7 +52,7 @@ func lookForGPUs(ctx context.Context) GPUs {
 	return g
 }
 
-// NCCL is what a worker of the GPU variant found when it loaded the library.
+// NCCL describes the library that a worker of the GPU variant loaded.
 type NCCL struct {
 	Name   string `json:"name"` // with its version; the test double's says that it is one
 	Path   string `json:"path"`
@@ -65,7 +65,7 @@ type NCCL struct {
 	GPU         string `json:"gpu,omitempty"` // the first one's model
 	DriverError string `json:"driver_error,omitempty"`
 
-	// What the native trainer multiplies with, beside both.
+	// The matrix library of the native trainer, in addition to NCCL and the driver.
 	CuBLAS      string `json:"cublas,omitempty"` // with its version and path; the double's says that it is one
 	CuBLASError string `json:"cublas_error,omitempty"`
 }
@@ -117,7 +117,7 @@ func interfaceOf(ip net.IP) string {
 	return ""
 }
 
-// Trial is how an interpreter started, alone or with a module to import.
+// A Trial is the result of starting an interpreter, alone or with a module to import.
 type Trial struct {
 	Name    string   `json:"name"` // the interpreter, or the module
 	Version string   `json:"version"`

@@ -1,8 +1,7 @@
-// Package probe is the part of doctor that runs on compute nodes, inside a
-// short job: it finds out what a training would meet there, and writes it into
-// the job's folder. It judges nothing; a fact that could not be had is nil or
-// carries an error, never a zero. It needs no more than the worker binary: no
-// database, no scheduler's command.
+// Package probe is the part of doctor that runs on compute nodes, inside a short job. It collects
+// what a training would find there and writes it to the job's folder. It judges nothing. A fact
+// that could not be determined is nil or has an error, never zero. It needs only the worker binary:
+// no database, no scheduler commands.
 package probe
 
 import (
@@ -19,16 +18,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 )
 
-// Question is what the tasks of a probe job are to find out.
+// A Question says what the tasks of a probe job should find out.
 type Question struct {
 	Token     string   `json:"token"`     // the nonce by which nodes prove to each other that a connection belongs to this job
 	Interface string   `json:"interface"` // of the collectives; "": the one of the node's own name
-	Python    string   `json:"python"`    // interpreter; "": none is asked about
+	Python    string   `json:"python"`    // interpreter; "": do not try one
 	Imports   []string `json:"imports"`   // modules to import with it
 }
 
-// Answer is what one task found out. It is written again after every phase, so
-// that a task which hangs says how far it came.
+// An Answer holds what one task found out. It is rewritten after every phase, so that the last
+// phase of a hanging task is known.
 type Answer struct {
 	Facts
 	Rank      int   `json:"rank"`
@@ -43,7 +42,7 @@ type Answer struct {
 	Imports  []Trial   `json:"imports"`
 }
 
-// Phase is how far a task came.
+// A Phase is how far a task has come.
 type Phase string
 
 const (
@@ -53,7 +52,7 @@ const (
 	Done       Phase = "done"    // interpreter and imports
 )
 
-// Facts are what a process sees of where it runs.
+// Facts describe the environment of a process.
 type Facts struct {
 	Host    string `json:"host"`
 	Version string `json:"version"` // of the worker binary

@@ -19,7 +19,7 @@ type Module struct {
 // Function is a kernel of a module.
 type Function uintptr
 
-// logBytes is how much of what its compiler says the driver is given room for.
+// logBytes is the size of the buffer for the driver's compiler messages.
 const logBytes = 16 << 10
 
 // Load compiles PTX for the device, in the driver, which keeps the result in a
@@ -63,7 +63,7 @@ func (m *Module) Function(name string) (Function, error) {
 	return Function(f), nil
 }
 
-// BlockSize is how many threads the blocks of Launch have.
+// BlockSize is the number of threads in each block of Launch.
 const BlockSize = 256
 
 // maxBlocks is CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X of every GPU since Kepler.

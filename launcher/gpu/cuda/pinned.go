@@ -8,16 +8,16 @@ import (
 	"unsafe"
 )
 
-// Pinned is host memory that the device reads and writes by itself, so that
-// copies go on beside the program, and faster. It is not Go's memory.
+// Pinned is host memory that the device reads and writes itself, so that copies are faster and run
+// while the program continues. It is not managed by Go.
 type Pinned struct {
 	device *Device
 	at     unsafe.Pointer
 	bytes  int64
 }
 
-// AllocPinned returns so many bytes of pinned memory, with whatever was in them.
-// A node has less of it than of other memory: it cannot be swapped out.
+// AllocPinned returns the given number of bytes of pinned memory, not cleared. A node has less of
+// it than of other memory, because it cannot be swapped out.
 func (v *Device) AllocPinned(bytes int64) (*Pinned, error) {
 	if bytes < 1 {
 		return nil, fmt.Errorf("cuMemHostAlloc: %d bytes asked for; want 1 or more", bytes)

@@ -199,7 +199,7 @@ func value(operand, kind string) (string, error) {
 	return "", fmt.Errorf("operand %q is not understood", operand)
 }
 
-// place is what a type's number is at, in memory.
+// place returns the expression for a number of the given type at an address in memory.
 func place(operand, space, kind string, count int) (list []string, err error) {
 	m := address.FindStringSubmatch(operand)
 	c, ok := types[kind]

@@ -20,8 +20,8 @@ func During(kernels fs.FS, run func(path string) int) int {
 	return status
 }
 
-// Library is the double as the content of a file, for tests that want a library of
-// their own, which counts anew.
+// Library returns the fake library as a file's content. A test that writes it to its own file gets
+// a separate library, which counts from 1.
 func Library(kernels fs.FS) (code []byte, err error) {
 	err = built(kernels, func(path string) (err error) {
 		code, err = os.ReadFile(path)

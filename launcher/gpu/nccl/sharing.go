@@ -7,12 +7,11 @@ import "fmt"
 // sharing is the first version that several ranks on one GPU can be asked of.
 const sharing Version = 23000
 
-// Sharing are the environment variables with which several ranks, of which this
-// is one, may use one GPU; they have to be set before the library is first
-// called for an identifier or a communicator. It is for tests of correctness
-// alone: the ranks take turns on the GPU, and what they measure is of nothing.
-// Before 2.30 each rank claims to be a host of its own, and they talk through
-// the loopback interface.
+// Sharing returns the environment variables that let several ranks, including this one, use one
+// GPU. Set them before the library is first called for an identifier or a communicator. Use it only
+// to test correctness: the ranks take turns on the GPU, so their timings do not reflect the
+// hardware. Before version 2.30, each rank claims to be a separate host, and they communicate over
+// loopback.
 func (l *Library) Sharing(rank int) map[string]string {
 	if !l.version.Before(sharing) {
 		return map[string]string{"NCCL_MULTI_RANK_GPU_ENABLE": "1"}

@@ -11,7 +11,7 @@ import (
 // What the kernels compute, in double precision, written from the definitions: loops
 // over images, lines, points and channels, sums in the order in which they come.
 
-// at is where a channel of a pixel is among images.
+// at returns the index of a pixel's channel in a batch of images.
 func at(s ptx.Shape, image, y, x, channel int) int {
 	return ((image*int(s.Lines)+y)*int(s.Points)+x)*int(s.Channels) + channel
 }
@@ -31,7 +31,7 @@ func each(s ptx.Shape, f func(image, y, x, channel int)) {
 	}
 }
 
-// columns are what each pixel of a 3×3 convolution with padding 1 sees.
+// columns returns the inputs of each pixel of a 3×3 convolution with padding 1.
 func columns(images []float64, in, out ptx.Shape, stride int) []float64 {
 	var list []float64
 	pixels := out

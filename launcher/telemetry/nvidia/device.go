@@ -16,7 +16,7 @@ func (l *Library) Device(index int) (*Device, error) {
 	return d, l.check("nvmlDeviceGetHandleByIndex", C.nvml_handle(l.table, C.uint(index), &d.handle))
 }
 
-// UUID names the GPU wherever it is seen: "GPU-5fd7f1d7-…".
+// UUID returns the GPU's globally unique name: "GPU-5fd7f1d7-…".
 func (d *Device) UUID() (string, error) {
 	var text [96]C.char
 	err := d.library.check("nvmlDeviceGetUUID", C.nvml_uuid(d.library.table, d.handle, &text[0], C.uint(len(text))))
@@ -44,8 +44,8 @@ func (d *Device) AveragePower() (int64, error) {
 	return int64(v), err
 }
 
-// Power is what the GPU shows, in milliwatts: on Ampere and later a mean over a
-// second, but on GA100 and before of a window that may hold a quarter of the time.
+// Power returns the GPU's power in milliwatts. On Ampere and later it is a mean over a second; on
+// GA100 and before, a mean over a window that may cover only a quarter of the time.
 func (d *Device) Power() (int64, error) {
 	var v C.uint
 	err := d.library.check("nvmlDeviceGetPowerUsage", C.nvml_power(d.library.table, d.handle, &v))
@@ -60,7 +60,7 @@ func (d *Device) Busy() (int64, error) {
 	return int64(v), err
 }
 
-// Memory is how many bytes of its memory are in use, the driver's included.
+// Memory returns how many bytes of the GPU's memory are in use, including the driver's.
 func (d *Device) Memory() (int64, error) {
 	var v C.ulonglong
 	err := d.library.check("nvmlDeviceGetMemoryInfo", C.nvml_memory(d.library.table, d.handle, &v))
@@ -74,10 +74,10 @@ func (d *Device) Temperature() (int64, error) {
 	return int64(v), err
 }
 
-// Clock is that of the multiprocessors, in MHz.
+// Clock returns the clock of the multiprocessors, in MHz.
 func (d *Device) Clock() (int64, error) { return d.clock(C.nvml_clock_sm) }
 
-// MemoryClock is that of the memory, in MHz.
+// MemoryClock returns the clock of the memory, in MHz.
 func (d *Device) MemoryClock() (int64, error) { return d.clock(C.nvml_clock_memory) }
 
 func (d *Device) clock(which C.int) (int64, error) {
@@ -89,8 +89,8 @@ func (d *Device) clock(which C.int) (int64, error) {
 // Policy is nvmlPerfPolicyType_t: what holds clocks down.
 type Policy int
 
-// policies are those that hold a GPU below the clock at which it would run, in the
-// library's order. Low utilisation is none.
+// policies are those that keep a GPU below its normal clock, in the library's order. Low
+// utilisation is not one of them.
 var policies = []Policy{Power, Thermal, SyncBoost, BoardLimit, Reliability}
 
 const (
@@ -113,8 +113,7 @@ func (d *Device) Throttled(p Policy) (int64, error) {
 	return int64(v), err
 }
 
-// Errors is how many errors of memory there were since the driver was loaded, those
-// that were corrected or those that were not.
+// Errors returns the number of memory errors since the driver was loaded, uncorrected or corrected.
 func (d *Device) Errors(uncorrected bool) (int64, error) {
 	var v C.ulonglong
 	kind := C.int(0)
@@ -125,8 +124,8 @@ func (d *Device) Errors(uncorrected bool) (int64, error) {
 	return int64(v), err
 }
 
-// MIG reports whether the GPU is divided into instances; its values are then of all
-// of them, whoever uses which.
+// MIG reports whether the GPU is divided into instances. Its values then cover all instances, of
+// all users.
 func (d *Device) MIG() (bool, error) {
 	var v C.uint
 	err := d.library.check("nvmlDeviceGetMigMode", C.nvml_mig(d.library.table, d.handle, &v))

@@ -1,9 +1,9 @@
-// Package nvidia reads NVIDIA's GPUs for the sampler, through NVML (the
-// binding: nvml.go). It needs cgo and is in the worker's GPU variant only.
+// Package nvidia reads NVIDIA's GPUs for the sampler through NVML (the binding is nvml.go). It
+// needs cgo and is only in the worker's GPU variant.
 //
-// Each value has its own call and its own reason where it fails: a GPU whose
-// utilisation is not supported still has energy. A GPU that answers to nothing is
-// said to be there, so that nobody takes the others' energy for all of it.
+// Each value has its own call and its own reason if it fails: a GPU that does not report
+// utilisation may still report energy. A GPU that reports nothing is still listed as present, so
+// that the energy of the others is not taken for the total.
 package nvidia
 
 import (
@@ -17,8 +17,8 @@ import (
 // mostGPUs bounds what a library is believed.
 const mostGPUs = 64
 
-// New is what a sampler is given. NVML is loaded by its first call, which can take
-// seconds; getenv is os.Getenv.
+// New returns the Devices of a sampler. Its first call loads NVML, which can take seconds; getenv
+// is os.Getenv.
 func New(getenv func(string) string) telemetry.Devices {
 	var library *Library
 	uuids := map[int]string{} // a GPU that is lost keeps the name it had
@@ -78,8 +78,8 @@ func (s *sample) gpu(library *Library, index int, uuids map[int]string) {
 		}
 		s.list = append(s.list, telemetry.Counter(column, of, source, unit, scale, v))
 	}
-	// The counter and the power come first, next to each other: their difference
-	// is to be that of two methods, not of two moments.
+	// Read the counter and the power first, close together, so that they differ by method and not
+	// by time.
 	counter(metrics.TelemetryEnergy, name, "J", 1e-3, d.Energy)
 	watts, err := d.AveragePower()
 	how := "mean power over 1 s"

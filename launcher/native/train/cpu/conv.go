@@ -52,12 +52,12 @@ func newConv(kernels *simd.Set, in simd.Shape, channels, stride int) *conv {
 	return c
 }
 
-// packing makes a matrix whose groups of columns lie one behind the other.
+// packing makes a matrix whose groups of columns follow each other in memory.
 func packing(rows, columns int) simd.Matrix {
 	return simd.Matrix{Data: make([]float32, rows*columns), Step: simd.Group, Block: simd.Group * rows}
 }
 
-// rows is how many inputs an output pixel has.
+// rows returns the number of inputs of an output pixel.
 func (c *conv) rows() int { return taps * taps * c.in.Channels }
 
 // padded is the size of an image with its margin, and its line.
@@ -72,7 +72,7 @@ func inside(data []float32, s simd.Shape) simd.Image {
 	return simd.Image{Data: data[line+s.Channels:], Gap: 2 * s.Channels}
 }
 
-// groups is how many parts the work of pack and unpack has.
+// groups returns the number of parts into which the work of pack and unpack is divided.
 func (c *conv) groups() int { return c.out.Channels / simd.Group }
 
 // pack lays out the weights of some groups of output channels for forward.

@@ -23,7 +23,7 @@ type dense struct {
 	doProducts, doReLU, doMask, doGradients work
 }
 
-// panel is how many inputs are taken at once in the backward pass.
+// panel is how many inputs the backward pass processes at once.
 const panel = 2 * simd.Group
 
 func (n *network) dense(in *tensor, outputs int, relu bool) *dense {

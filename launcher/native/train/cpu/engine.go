@@ -1,14 +1,12 @@
-// Package cpu trains networks on the processor: single precision, NHWC, inner
-// loops of package kernel, backward passes by hand. The models are few and fixed,
-// so there is no graph: a layer does as much as it can with an image while that
-// is in the cache (see unit).
+// Package cpu trains networks on the processor: single precision, NHWC, inner loops of package
+// simd, hand-written backward passes. The models are few and fixed, so there is no graph: a layer
+// does as much as it can with an image while that is in the cache (see unit).
 //
-// An Engine owns a model's parameters, their gradients, and the reduction of
-// gradients over the ranks. Each lies in one flat buffer, so that a reduction
-// is a few all-reduces of large pieces, made while the backward pass goes on (see
-// reducer). Gradients are of the mean loss over the global batch: every rank
-// scales its images' losses by 1/GlobalBatch, so the sum over ranks is the
-// gradient and is not divided again.
+// An Engine owns a model's parameters, their gradients, and the reduction of gradients over the
+// ranks. Parameters and gradients each have one flat buffer, so that a reduction is a few
+// all-reduces of large pieces during the backward pass (see reducer). Gradients are of the mean
+// loss over the global batch: every rank scales its images' losses by 1/GlobalBatch, so the sum
+// over ranks is the gradient and is not divided again.
 package cpu
 
 import (
@@ -24,7 +22,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
-// Options are what an Engine is made for.
+// Options configure an Engine.
 type Options struct {
 	Model   string
 	Classes int
@@ -46,13 +44,12 @@ type Options struct {
 	// SyncBatchNorm takes batch normalisation's statistics over all ranks'
 	// batches instead of each rank's own.
 	SyncBatchNorm bool
-	// NormsEvery is how many steps there are to each one of which SquaredNorms
-	// are measured; 0: none are.
+	// NormsEvery is the number of steps from one measurement of SquaredNorms to the next; 0: never.
 	NormsEvery int
 }
 
-// MaxVotes is how many votes Reduce takes along: as many as a cache line holds,
-// on which the gradients behind them then begin.
+// MaxVotes is the largest number of votes that Reduce sums: a cache line of them, so that the
+// gradients after them start on a cache line.
 const MaxVotes = 16
 
 // An Engine is one rank's copy of a model. One goroutine at a time may use it.
@@ -136,13 +133,13 @@ func (e *Engine) Close() {
 	e.net.threads.close()
 }
 
-// Parameters is how many trainable scalars the model has.
+// Parameters returns the number of trainable scalars of the model.
 func (e *Engine) Parameters() int { return len(e.parameters) }
 
-// GradientBytes is how much of a step's reduction is gradient.
+// GradientBytes returns how many bytes of a step's reduction are gradients.
 func (e *Engine) GradientBytes() int64 { return 4 * int64(len(e.parameters)) }
 
-// Input is where the caller puts a batch before Gradient or Evaluate: images as
+// Input returns where the caller puts a batch before Gradient or Evaluate: images as
 // [Batch][Height][Width][Channels], and a label for each.
 func (e *Engine) Input() (images []float32, labels []byte) { return e.net.images, e.labels }
 
@@ -154,8 +151,8 @@ func (e *Engine) Broadcast(ctx context.Context) error { return e.group.Broadcast
 // part of the call spent in synchronised batch normalisation, 0 without it.
 func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error) {
 	e.reducer.begin(ctx)
-	// A rank has no gradient of its own samples alone where it is the only one,
-	// or batch normalisation is synchronised.
+	// A single rank has no gradient to compare with the global one, and with synchronised batch
+	// normalisation no rank has the gradient of its own samples alone.
 	e.reducer.measure = e.o.NormsEvery > 0 && e.begun%e.o.NormsEvery == 0 && e.group.Size() > 1 && !e.o.SyncBatchNorm
 	e.begun++
 	e.images = n
@@ -205,18 +202,17 @@ func (e *Engine) lossPart(_, from, to int) {
 	}
 }
 
-// Reduce returns when the gradient is summed over all ranks, and with it up to
-// MaxVotes votes, which become sums over all ranks as well. busy is how long
-// gradients were being reduced since Gradient began; the part of it before this
-// call was hidden behind the backward pass.
+// Reduce returns when the gradient and up to MaxVotes votes are summed over all ranks. busy is how
+// long gradients were being reduced since Gradient began; the part before this call was hidden by
+// the backward pass.
 func (e *Engine) Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error) {
 	return e.reducer.finish(ctx, votes)
 }
 
-// SquaredNorms are those of the gradients of the step just reduced: own of the
-// mean loss over this rank's images, averaged of that over the global batch. ok
-// is false where they were not measured: with one rank, with synchronised batch
-// normalisation, and in steps between those that Options.NormsEvery asks for.
+// SquaredNorms returns the squared norms of the gradients of the step just reduced: own of the mean
+// loss over this rank's images, averaged of the mean loss over the global batch. ok is false if
+// they were not measured: with one rank, with synchronised batch normalisation, and in steps that
+// Options.NormsEvery skips.
 func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
 	if !e.reducer.measure || e.images == 0 {
 		return 0, 0, false

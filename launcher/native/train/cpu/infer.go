@@ -58,9 +58,8 @@ func (n *network) tensors() (list []netspec.Tensor) {
 	return list
 }
 
-// piece is how many images go through the network together: some, because a fully
-// connected layer's weights are then read once for all of them; few, because their
-// activations should stay in a cache.
+// piece is how many images go through the network together. More share one reading of a fully
+// connected layer's weights; fewer keep their activations in a cache.
 const piece = 8
 
 // forwardNetwork makes the network of a model, for one thread and without gradients.
@@ -104,11 +103,10 @@ func (n *network) share(of *network) {
 	}
 }
 
-// A Classifier runs images through a trained model, on several threads at once. The
-// threads share the numbers of the model, and each has activations of its own. Images
-// are taken in pieces of up to 8, in the order in which they come, by whichever thread
-// is free; so the images of one call use several threads where there are enough of
-// them. Logits of an image do not depend on the threads.
+// A Classifier runs images through a trained model on several threads at once. The threads share
+// the model's parameters; each has separate activations. Any free thread takes the next piece of up
+// to 8 images, in order of arrival, so one call with enough images uses several threads. The logits
+// of an image do not depend on the threads.
 type Classifier struct {
 	inputs, outputs int // of an image
 	pieces          chan pieceOfWork
@@ -157,9 +155,9 @@ func (c *Classifier) work(n *network) {
 	}
 }
 
-// Logits runs images, normalised and as NHWC, through the model, and returns those of
-// each: more is likelier. It may be called from several goroutines at once, and panics
-// unless there are whole images.
+// Logits runs normalised NHWC images through the model and returns the logits of each; the largest
+// marks the likeliest class. It may be called from several goroutines at once. It panics if images
+// is not a whole number of images.
 func (c *Classifier) Logits(images []float32) []float32 {
 	if len(images)%c.inputs != 0 {
 		panic(fmt.Sprintf("cpu: %d numbers are no images of %d", len(images), c.inputs))
