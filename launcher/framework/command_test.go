@@ -24,7 +24,7 @@ func commandStart(change func(*study.Point)) Rank {
 		Hosts: []string{"n1", "n2"}, Address: "10.0.0.1", Port: 4321}}
 }
 
-// Every placeholder has the value of the run; what is no placeholder stays.
+// Every placeholder is replaced by the run's value; other text in braces is left alone.
 func TestCommandPlaceholders(t *testing.T) {
 	for text, want := range map[string]string{
 		"{workers} {nodes} {workers_per_node} {cpus_per_worker} {device}": "4 2 2 3 cpu",
@@ -94,7 +94,7 @@ func TestCommandUses(t *testing.T) {
 	}
 }
 
-// The placeholder that a refused key's message names is one that stands for the key.
+// The error for a refused key names a placeholder that yields the key.
 func TestPlaceholderOf(t *testing.T) {
 	train, other := commandStart(nil).Point, study.Point{Workload: study.Workload{Kind: "collective"}}
 	for _, test := range []struct {

@@ -124,8 +124,8 @@ func proven(t *testing.T, address string) net.Conn {
 	return c
 }
 
-// Whatever strangers do, and whatever nonsense is said by who knows the nonce,
-// the ranks meet. One of them speaks Go, so that both languages sign the same.
+// The ranks meet despite strangers and despite nonsense from callers that know the nonce. One rank
+// is written in Go, so both languages must sign alike.
 func TestMeetingAmongStrangers(t *testing.T) {
 	address := freeAddress(t)
 	zero := meet(t, address, 0, 3, 60, 0)
@@ -168,8 +168,7 @@ func TestMeetingAmongStrangers(t *testing.T) {
 	one.agreed(t, 3)
 }
 
-// A rank whose connection broke comes again; two processes of one rank are told
-// apart from that.
+// A rank whose connection broke may come again; two processes with the same rank are refused.
 func TestMeetingTwice(t *testing.T) {
 	address := freeAddress(t)
 	zero := meet(t, address, 0, 3, 60, 0)
@@ -197,7 +196,7 @@ func TestMeetingTwice(t *testing.T) {
 	}
 }
 
-// Rank 0 out of file descriptors goes on, and says so if it lasts.
+// Rank 0 recovers from being out of file descriptors, and reports it if it lasts.
 func TestMeetingOutOfDescriptors(t *testing.T) {
 	address := freeAddress(t)
 	zero := meet(t, address, 0, 2, 60, 24)
@@ -217,7 +216,8 @@ func TestMeetingOutOfDescriptors(t *testing.T) {
 	}
 }
 
-// Who listens in rank 0's place hears nothing of the run, and is named.
+// A process that listens at rank 0's address learns nothing about the run and is named in the
+// error.
 func TestMeetingWithSquatter(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -257,7 +257,7 @@ func TestMeetingWithSquatter(t *testing.T) {
 	one.agreed(t, 2)
 }
 
-// A nonce that others know or made, and what is no file, let no rank begin.
+// A nonce that other users can read or wrote, or that is not a regular file, stops every rank.
 func TestMeetingWithoutSecret(t *testing.T) {
 	write := func(text string, mode os.FileMode) func(string) error {
 		return func(path string) error {

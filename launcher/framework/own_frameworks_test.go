@@ -40,9 +40,9 @@ def build(point):
 `
 )
 
-// Two ranks train a model of the user's own on their own data under every
-// Python framework, a label for each place of a text: from equal weights to
-// equal weights, other than those of rank 0's share alone.
+// Two ranks train the user's model on the user's data, with a label for each position of a text,
+// under every Python framework. They start and end with equal weights, which differ from those of
+// training on rank 0's share alone.
 func TestFrameworksOwnModelAndData(t *testing.T) {
 	for name, model := range map[string]string{
 		"pytorch-horovod": ownModel, "deepspeed": ownModel, "mxnet": ownGluonModel, "tensorflow-horovod": ownKerasModel, "keras-horovod": ownKerasModel,

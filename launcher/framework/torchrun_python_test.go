@@ -31,7 +31,7 @@ func startTorchrun(t *testing.T, p study.Point) *ddp {
 	return d
 }
 
-// torchrun starts all ranks, and they are what the plan has.
+// torchrun starts all ranks of the plan.
 func TestTorchrun(t *testing.T) {
 	p := point(t, 4)
 	d := startTorchrun(t, p)

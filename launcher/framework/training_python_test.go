@@ -79,7 +79,7 @@ func TestPythonTraining(t *testing.T) {
 	}
 }
 
-// A process learns its place from whatever launcher started it.
+// A process finds its place in the world under every launcher.
 func TestPythonTrainingPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		how              string

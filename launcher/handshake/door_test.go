@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Strangers of every kind, many times as many as are held at once, keep nobody
-// of the run out; and no more of them are held than that.
+// Many times more strangers than a door holds at once, of every kind, do not keep a rank of the run
+// out, and the door never holds more than its limit.
 func TestDoorAmongStrangers(t *testing.T) {
 	l := listen(t)
 	d, entered := serve(t, l, nonce, purpose)
@@ -118,8 +118,8 @@ func beFlooded() error {
 	return nil
 }
 
-// A door whose process is out of file descriptors goes on, lets the next rank in
-// and can say what was wrong.
+// A door whose process is out of file descriptors recovers, admits the next rank, and reports the
+// cause.
 func TestDoorOutOfDescriptors(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), floodVariable+"=1")
@@ -154,12 +154,12 @@ func TestDoorOutOfDescriptors(t *testing.T) {
 	}
 }
 
-// broken is a listener whose Accept fails whatever happens.
+// broken is a listener whose Accept always fails.
 type broken struct{ net.Listener }
 
 func (broken) Accept() (net.Conn, error) { return nil, syscall.EMFILE }
 
-// A listener that fails for ever keeps nobody busy after the end.
+// Serve on a listener that always fails ends with its context.
 func TestDoorThatNeverOpens(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -69,8 +69,8 @@ func refused(t *testing.T, c net.Conn, entered <-chan net.Conn) {
 	}
 }
 
-// Both ends of a run's connection let each other pass, and nothing of what they
-// say afterwards is lost; with another nonce or purpose, neither does.
+// Both ends with the same nonce and purpose accept each other, and no byte sent afterwards is lost;
+// with another nonce or purpose, neither accepts.
 func TestBothProve(t *testing.T) {
 	unix, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
@@ -232,7 +232,7 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// A Unix socket's other end must be of the same user, whatever it knows.
+// The other end of a Unix socket must belong to the same user, even if it knows the nonce.
 func TestAnotherUser(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {

@@ -72,7 +72,7 @@ func TestNormalise(t *testing.T) {
 	}
 }
 
-// What is no image is an error, and a head that promises too much takes no memory.
+// Bytes that are not an image are an error, and a header with a huge size allocates little memory.
 func TestBadJPEG(t *testing.T) {
 	whole := content(t, "wide.jpg")
 	huge := bytes.Clone(whole)

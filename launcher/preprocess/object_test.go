@@ -136,7 +136,7 @@ func TestObjectPass(t *testing.T) {
 	}
 }
 
-// A server that is busy is asked again, which is counted, but not for ever.
+// Requests to a busy server are retried and counted, but not for ever.
 func TestRepeated(t *testing.T) {
 	var busy atomic.Int64
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) bool {
@@ -304,7 +304,7 @@ func TestReadFails(t *testing.T) {
 	}
 }
 
-// What is wrong with the environment is said before anything is asked.
+// Errors in the environment are reported before any request.
 func TestOpen(t *testing.T) {
 	env := map[string]string{"AWS_ENDPOINT_URL": "http://a", "AWS_ENDPOINT_URL_S3": "http://b:9000/", "AWS_DEFAULT_REGION": "eu-north-1", "AWS_SESSION_TOKEN": "t"}
 	if a := ObjectAccessFromEnvironment(func(name string) string { return env[name] }); a.Endpoint != "http://b:9000/" || a.Region != "eu-north-1" || a.Session != "t" || a.Patience != objectPatience {

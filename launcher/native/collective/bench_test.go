@@ -59,8 +59,7 @@ func TestRun(t *testing.T) {
 					t.Fatalf("rank %d: %v", rank, err)
 				}
 			}
-			// 8 bytes are two elements: with three ranks and more some have no
-			// part of them.
+			// 8 bytes are two elements: with three or more ranks some get no element.
 			wantSkipped := 0
 			if size > 2 {
 				for _, op := range Ops {
@@ -81,7 +80,7 @@ func TestRun(t *testing.T) {
 				}
 			}
 			for _, r := range results[0] {
-				// The mean of equal times may be off by its rounding.
+				// The mean of equal times may differ from them by rounding.
 				const ulps = 1e-12
 				if !(r.Min > 0 && r.Min <= r.Median && r.Median <= r.P99 && r.Mean >= r.Min*(1-ulps) && r.Mean <= r.P99*(1+ulps)) {
 					t.Errorf("%+v: times out of order", r)
@@ -141,7 +140,7 @@ func TestWrongElement(t *testing.T) {
 	}
 }
 
-// A sum that lacks a rank, or has one twice, is another number.
+// A sum that omits a rank, or counts one twice, has another value.
 func TestInputsTellRanksApart(t *testing.T) {
 	const size = 8
 	sum := func(i int, weight func(rank int) float32) (s float32) {
@@ -188,7 +187,7 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// A row has a field for each column, however long or short the times.
+// A row has a field for each column, for the shortest and the longest times.
 func TestTableRows(t *testing.T) {
 	for _, s := range []float64{1e-9, 1.234e-6, 99.96e-6, 0.0123456, 1.5, 7200} {
 		var b strings.Builder

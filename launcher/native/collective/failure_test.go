@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Processes that are killed or stopped in the midst of all-reduces, whatever
-// those travel over: all others end with the same words about the right rank, a
-// death at once and a stop within the timeout, and nothing is left in /dev/shm.
+// Kills or stops a process during all-reduces over each transport. All other ranks must blame the
+// right rank with the same words, at once after a death and within the timeout after a stop, and
+// nothing may be left in /dev/shm.
 func TestProcessFailures(t *testing.T) {
-	const timeout = 2 * time.Second // for who is stopped
+	const timeout = 2 * time.Second // for the stopped process
 	before := sharedFiles(t)
 	for _, test := range []struct {
 		name            string
 		signal          syscall.Signal
-		timeout, within time.Duration // so far apart that a busy machine is no reason
+		timeout, within time.Duration // far apart, so that a busy machine cannot fail the test
 		want            string
 	}{
 		{"killed", syscall.SIGKILL, 2 * time.Minute, 20 * time.Second, "is gone: its connection was closed; its own log or events say why"},
@@ -69,13 +69,13 @@ func TestProcessFailures(t *testing.T) {
 	}
 }
 
-// said is the last line of a rank's output.
+// said returns the last line of a rank's output.
 func (p *process) said() string {
 	lines := strings.Split(strings.TrimSpace(p.output.String()), "\n")
 	return lines[len(lines)-1]
 }
 
-// sharedFiles lists what of ours is in /dev/shm.
+// sharedFiles lists scalebench's files in /dev/shm.
 func sharedFiles(t *testing.T) string {
 	t.Helper()
 	entries, err := os.ReadDir("/dev/shm")

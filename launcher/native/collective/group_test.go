@@ -33,11 +33,11 @@ func worlds(t testing.TB, size int) ([]world.World, net.Listener) {
 	return list, l
 }
 
-// A way is how ranks are placed: what they ask for, and their hosts.
+// A way is a placement of ranks: the transport they ask for, and their hosts.
 type way struct {
 	name      string
 	transport Transport
-	hosts     func(rank int) string // nil: the one they are on
+	hosts     func(rank int) string // nil: the real host
 }
 
 var ways = []way{
@@ -325,7 +325,7 @@ func TestBarrierWaitsForAll(t *testing.T) {
 	})
 }
 
-// What is used is what was asked for, or says why not.
+// The transport is the one asked for, or the reason for another is reported.
 func TestTransport(t *testing.T) {
 	for _, test := range []struct {
 		way  way
@@ -363,8 +363,7 @@ func blames(t *testing.T, who int, err error, rank int, words string) {
 	}
 }
 
-// dropDead closes a rank's connections without a word, as the kernel does for a
-// killed process.
+// dropDead closes a rank's connections without a message, as the kernel does for a killed process.
 func dropDead(g *Group) error {
 	g.control.closing.Store(true)
 	for _, l := range g.control.lines {
@@ -378,7 +377,7 @@ func dropDead(g *Group) error {
 	return nil
 }
 
-// The rank to blame is named on every rank, wherever it is, and at once.
+// Every rank names the rank to blame, at once, whichever rank it is.
 func TestDeadPeer(t *testing.T) {
 	everyWay(t, func(t *testing.T, w way) {
 		for _, size := range []int{2, 3, 5} {
@@ -412,8 +411,7 @@ func TestDeadPeer(t *testing.T) {
 	})
 }
 
-// A rank whose process lives, but that does not come, is named within the
-// timeout, with what it did last.
+// A rank that is alive but does not come is named within the timeout, with its last collective.
 func TestLatePeer(t *testing.T) {
 	const timeout = 900 * time.Millisecond
 	everyWay(t, func(t *testing.T, w way) {
@@ -449,7 +447,7 @@ func TestLatePeer(t *testing.T) {
 	})
 }
 
-// A rank that is slow, but not too slow, is no error.
+// A rank that is slow, but within the timeout, is not an error.
 func TestSlowPeer(t *testing.T) {
 	everyWay(t, func(t *testing.T, w way) {
 		t.Parallel()
@@ -481,7 +479,7 @@ func TestAbortIsPassedOn(t *testing.T) {
 	})
 }
 
-// A rank that has left in order is named by those who go on.
+// A rank that has left normally is named by the ranks that continue.
 func TestLeaving(t *testing.T) {
 	everyWay(t, func(t *testing.T, w way) {
 		for leaving := range 3 {
@@ -520,8 +518,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// The end of a collective's context ends no later one with a context of its own, also
-// where it is told while that one begins.
+// The end of a collective's context does not end a later collective with another context, even if
+// it is reported while the later one begins.
 func TestCancelBehind(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -545,8 +543,7 @@ func TestCancelBehind(t *testing.T) {
 	}
 }
 
-// A context that ends between two collectives ends the next one that comes with
-// it, and only that.
+// A context that ends between two collectives ends only the next collective that uses it.
 func TestCancelBetween(t *testing.T) {
 	left := make(chan struct{})
 	errs := together(t, 2, Options{Timeout: 20 * time.Second}, func(g *Group) error {
@@ -616,8 +613,7 @@ func TestDifferentCollectives(t *testing.T) {
 	})
 }
 
-// Nothing is allocated for a collective, on any rank, with a context that can
-// end.
+// A collective allocates nothing on any rank, with a context that can end.
 func TestNoAllocations(t *testing.T) {
 	const rounds = 100
 	everyWay(t, func(t *testing.T, w way) {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where one rank cannot map the memory, its host's ranks use TCP and all know
-// why; other hosts keep theirs. Where shm was asked for, no rank starts.
+// If one rank cannot map the memory, its host's ranks use TCP and all report why; other hosts keep
+// their shared memory. If shm was asked for, no rank starts.
 func TestNoMemory(t *testing.T) {
 	places, l := worlds(t, 4)
 	type outcome struct {
@@ -76,7 +76,7 @@ func TestSharedMemoryBetweenHosts(t *testing.T) {
 	}
 }
 
-// Only who knows the nonce is given the memory.
+// Only a process that knows the nonce gets the memory.
 func TestMemoryNeedsTheNonce(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -114,8 +114,7 @@ func TestMemoryNeedsTheNonce(t *testing.T) {
 	}
 }
 
-// A file of another size, or one that could shrink under the process, is not
-// mapped.
+// A file of another size, or one that could shrink, is not mapped.
 func TestSegmentIsChecked(t *testing.T) {
 	for _, test := range []struct {
 		ranks int
@@ -200,7 +199,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Whatever comes instead of a plan or a roster is refused, or is one.
+// Any bytes received as a plan or a roster are either valid or refused.
 func FuzzPlan(f *testing.F) {
 	f.Add(plan{node: []int{0, 1, 0}, why: "so"}.encode(), 3)
 	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 0}, 2)

@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// A squatter listens where rank 0 is expected, says what a listener of another
-// run would say, and keeps what it hears.
+// A squatter listens at rank 0's address, sends what a listener of another run would send, and
+// records what it receives.
 type squatter struct {
 	net.Listener
 	mu    sync.Mutex
@@ -47,8 +47,8 @@ func squat(t *testing.T, l net.Listener) *squatter {
 	return s
 }
 
-// Who listens at rank 0's address first learns nothing of the run but that it
-// was called, and is named; when it leaves, rank 0 is found.
+// A process that listens at rank 0's address first learns only that it was called, and is named in
+// the error. When it leaves, rank 0 is found.
 func TestSquatter(t *testing.T) {
 	places, l := worlds(t, 2)
 	s := squat(t, l)
@@ -216,8 +216,7 @@ func (l *failing) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// Connections that cannot be accepted for a while keep nobody out; the reason is
-// said when it lasts.
+// Connections that cannot be accepted for a while keep no rank out; a lasting failure is reported.
 func TestAcceptFails(t *testing.T) {
 	for _, times := range []int{3, 1 << 30} {
 		places, l := worlds(t, 2)

@@ -52,9 +52,8 @@ func answerEach(conn net.Conn, rank, each int, where func() position) {
 	}
 }
 
-// Rank 0 waits for rank 2, which is in the collective and itself waits for rank
-// 1, which lives, but has little time to answer and has not come: it is late, and
-// nobody else is to blame.
+// Rank 0 waits for rank 2, which is in the collective and waits for rank 1. Rank 1 is alive but
+// answers seldom and has not come: it alone is late and to blame.
 func TestVerdictOnALateRankThatAnswersSlowly(t *testing.T) {
 	at := position{op: opAllReduce, seq: 2, inside: true}
 	c, ranks := scripted(t, 0, 3, 3*time.Second)
@@ -70,8 +69,8 @@ func TestVerdictOnALateRankThatAnswersSlowly(t *testing.T) {
 	}
 }
 
-// A rank that comes while rank 0 asks is no longer late, and who waited for it
-// goes on: nobody is blamed.
+// A rank that arrives while rank 0 asks is no longer late; the waiting rank continues and no rank
+// is blamed.
 func TestNoVerdictWhenALateRankComes(t *testing.T) {
 	at := position{op: opAllReduce, seq: 2, inside: true}
 	c, ranks := scripted(t, 0, 2, 3*time.Second)
@@ -100,8 +99,7 @@ func TestNoVerdictWhenALateRankComes(t *testing.T) {
 	}
 }
 
-// Rank 0 is not called mute while it asks, however long it takes, and is when it
-// has stopped.
+// Rank 0 is not blamed while it still asks, however long that takes; once it has stopped, it is.
 func TestRankZeroIsHeard(t *testing.T) {
 	at := position{op: opAllReduce, seq: 2, inside: true}
 	c, ranks := scripted(t, 1, 2, 1200*time.Millisecond)
