@@ -29,7 +29,7 @@ func Evict(files []File) error {
 	return nil
 }
 
-// window is how many bytes of a file are mapped at a time.
+// window is the number of bytes of a file mapped at a time.
 const window = 1 << 30
 
 // Resident returns how many bytes of the files are in the page cache, in whole pages, and how many

@@ -17,7 +17,7 @@ type Consumer struct {
 	took    time.Duration
 }
 
-// queued is how many finished samples may wait before the threads that make them block.
+// queued is the number of finished samples that may wait before the producing threads block.
 const queued = 256
 
 // NewConsumer starts one that takes so many samples a second at most.
@@ -37,7 +37,7 @@ func (c *Consumer) Take(ctx context.Context, _ Sample) error {
 	}
 }
 
-// ahead is the longest computation done at once: timers are no finer.
+// ahead is the longest computation done at once: timers are no more precise.
 const ahead = 2 * time.Millisecond
 
 func (c *Consumer) run() {

@@ -84,8 +84,8 @@ func objectOptions(s Store) Options {
 	return Options{Format: "jpeg", Store: s, Threads: 2, Resize: 32, Crop: 28, Decoder: func() (Decoder, error) { return GoJPEG{}, nil }}
 }
 
-// What is below the prefix is found, read and prepared as files are; opening and
-// reading have their time, and the bytes are those of the objects.
+// Objects below the prefix are found, read and prepared like files; opening and reading are timed,
+// and the bytes are those of the objects.
 func TestObjectPass(t *testing.T) {
 	server := serve(t, nil)
 	s := open(t, "s3://samples/images/", access(server.URL))
@@ -278,7 +278,8 @@ func TestReadFails(t *testing.T) {
 			}
 			s := open(t, "s3://samples/images", a)
 			if _, err := Pass(t.Context(), files, objectOptions(s)); err == nil || !strings.Contains(err.Error(), "images/wide.jpg: ") || !strings.Contains(err.Error(), c.want) {
-				// A server that says no length may send more than a sample takes, which nobody reads.
+				// Without an announced length a server may send more than a sample needs; the rest
+				// is not read.
 				if name != "too much" {
 					t.Errorf("%v, want %q", err, c.want)
 				}
@@ -288,7 +289,7 @@ func TestReadFails(t *testing.T) {
 			}
 		})
 	}
-	// An object that was written anew between listing and reading is not taken for the old one.
+	// An object rewritten between listing and reading is not taken for the old one.
 	server := serve(t, nil)
 	s := open(t, "s3://samples/images", access(server.URL))
 	files := find(t, s)

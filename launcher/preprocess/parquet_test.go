@@ -25,7 +25,7 @@ func table(t *testing.T, columns []parquet.Column, row ...[]byte) []byte {
 	return out.Bytes()
 }
 
-// Which column has the images, and what is said where none has.
+// Checks which column is taken for the images, and the error if there is none.
 func TestImageColumn(t *testing.T) {
 	image := content(t, "wide.jpg")
 	one := func(name string) parquet.Column { return parquet.Column{Name: name, Type: parquet.ByteArray} }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// learner takes as long for a step as it is told, and keeps what it was given.
+// learner takes the given time for each step, and keeps its inputs.
 type learner struct {
 	each    time.Duration
 	fails   error
@@ -72,8 +72,8 @@ func TestTrainingWaits(t *testing.T) {
 	}
 }
 
-// All samples come in batches, channels beside each other; what makes no whole batch
-// does not.
+// All samples come in batches, with the channels of a pixel together; an incomplete batch is
+// dropped.
 func TestTrainingBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &learner{}

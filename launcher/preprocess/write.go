@@ -15,11 +15,11 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// partSize is what is sent with one request: above the 5 MiB that stores want at least
-// of each part but the last.
+// partSize is the size of one request's part, above the 5 MiB that stores require of all parts but
+// the last.
 const partSize = 8 << 20
 
-// mostParts of an object are allowed.
+// mostParts is the largest number of parts of an object.
 const mostParts = 10_000
 
 // Create implements preprocess.Target. An object is not there before Commit, and then
@@ -79,10 +79,10 @@ func (u *upload) send() error {
 	})
 }
 
-// Commit returns when the store has the whole object, and says so when it is asked.
+// Commit returns when the store confirms that it has the whole object.
 func (u *upload) Commit() error {
-	// What the last answer was about may be there although the answer got lost, so the
-	// object is made ours to remove before it is asked for.
+	// Even if the last answer is lost, the object may exist, so record it for removal before the
+	// request.
 	u.store.wrote(u.key)
 	if u.id == "" {
 		if err := u.ask(u.ctx, func(g *guard) error {
@@ -174,9 +174,8 @@ func (u *upload) notWhole() error {
 	return fmt.Errorf("cannot write %s: %s has ended the upload before it was whole", u.name(), u.store.access.Endpoint)
 }
 
-// sums are what a server holds a part against, so that none is taken damaged. Both are
-// sent at the head of a request; sums of pieces in between (DisableContentSha256), not
-// every store understands.
+// sums returns the checksums by which a server detects a damaged part. Both are sent in a request's
+// header, because not every store supports checksums between chunks (DisableContentSha256).
 func sums(part []byte) (md5Sum, sha256Sum string) {
 	m, s := md5.Sum(part), sha256.Sum256(part)
 	return base64.StdEncoding.EncodeToString(m[:]), hex.EncodeToString(s[:])
