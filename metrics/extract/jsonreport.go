@@ -1,9 +1,6 @@
 package extract
 
-import (
-	"math"
-	"strings"
-)
+import "math"
 
 // members are those of a JSON object, with what a reader of a report needs.
 type members struct {
@@ -59,14 +56,6 @@ func (m members) numbers(names ...string) (list []Value, err error) {
 		list = append(list, v)
 	}
 	return list, nil
-}
-
-// text returns a member that is a text; "" if it is none.
-func (m members) text(name string) string {
-	if v := m.of[name]; v.is('"') {
-		return strings.Trim(string(v.text), `"`)
-	}
-	return ""
 }
 
 // source is a source of numbers of the object.

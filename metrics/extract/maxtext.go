@@ -19,65 +19,35 @@ var maxText = Extractor{
 	read:  readMaxText,
 }
 
-var (
-	maxTextStep = regexp.MustCompile(`(?:^|[\s:\]])completed step: (\d+), (.+)$`)
-	maxTextEval = regexp.MustCompile(`(?:^|[\s:\]])(?:eval metrics after step: |Completed eval after train step )(\d+), +loss=([^,\s]+),`)
-)
+var maxTextLog = stepFormat{
+	program: "MaxText", starting: 2,
+	line:      regexp.MustCompile(`(?:^|[\s:\]])completed step: (?P<step>\d+), (?P<fields>.+)$`),
+	separator: ", ",
+	needs:     []string{"loss", "seconds"}, // others were cut, or are of a phase without rates
+	losses:    []string{"loss"},
+	fields:    []stepField{{"seconds", stepSeconds, 1, nil}, {"TFLOP/s/device", flopsPerGPU, 1e12, nil}, {"Tokens/s/device", tokensPerGPU, 1, nil}},
+	others:    []stepLine{evaluationLine(regexp.MustCompile(`(?:^|[\s:\]])(?:eval metrics after step: |Completed eval after train step )(\d+), +loss=([^,\s]+),`))},
+}
 
 func readMaxText(l *log, r io.Reader) error {
-	s := newStepLog(l, "MaxText", 2)
-	var step [3]float64 // the latest one's tokens, time and tokens/s of a device
-	err := l.each(r, func(ln line) error {
-		if m := maxTextEval.FindStringSubmatch(ln.text); m != nil {
-			return s.evaluationAt(ln, m[1], m[2])
-		}
-		m := maxTextStep.FindStringSubmatch(ln.text)
-		if m == nil {
+	var of []Value // the latest step's tokens, time and tokens/s of a device
+	f := maxTextLog
+	f.more = func(s *stepLog, ln line, step int, fields parts) error {
+		x, ok := fields["total_weights"]
+		if !ok || s.lines <= s.starting {
 			return nil
 		}
-		fields, err := l.fieldsOf(ln.number, m[2], ", ")
-		if err != nil {
-			return err
-		}
-		loss, ok := fields["loss"]
-		if _, timed := fields["seconds"]; !ok || !timed {
-			return nil // a line that was cut, or of a phase without rates
-		}
-		n, err := l.whole(ln.number, m[1])
-		if err != nil {
-			return err
-		}
-		if ok, err := s.takes(ln, n); !ok {
-			return err
-		}
-		for _, f := range []struct {
-			theirs, ours string
-			scale        float64
-		}{{"seconds", stepSeconds, 1}, {"TFLOP/s/device", flopsPerGPU, 1e12}, {"Tokens/s/device", tokensPerGPU, 1}} {
-			if x, ok := fields[f.theirs]; ok {
-				if err := s.number(ln.number, f.ours, x, f.scale); err != nil {
-					return err
-				}
-			}
-		}
-		if x, ok := fields["total_weights"]; ok && s.lines > s.starting {
-			for i, text := range []string{x, fields["seconds"], fields["Tokens/s/device"]} {
-				v, err := l.parse(ln.number, text)
-				if err != nil {
-					return err
-				}
-				step[i] = v.Number
-			}
-		}
-		return s.lossOf(ln.number, "step", float64(n), loss)
-	})
-	if err != nil {
+		of = of[:0]
+		return l.parseAll(ln.number, &of, x, fields["seconds"], fields["Tokens/s/device"])
+	}
+	s := f.log(l)
+	if err := l.each(r, s.read); err != nil {
 		return err
 	}
 	// A process of MaxText's drives all devices of its host, so that workers may be
 	// fewer than devices. Padding makes a step's tokens fewer, never more.
-	if n := s.devices(); step[0] > 1.01*n*step[1]*step[2] && n > 0 {
-		s.undivided = fmt.Sprintf("a step has %.0f tokens, more than those of %s. Give --workers the number of devices", step[0], number.Count(int(n), "device"))
+	if n := s.devices(); n > 0 && len(of) == 3 && of[0].Number > 1.01*n*of[1].Number*of[2].Number {
+		s.undivided = fmt.Sprintf("a step has %.0f tokens, more than those of %s. Give --workers the number of devices", of[0].Number, number.Count(int(n), "device"))
 	}
 	return s.finish()
 }

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"errors"
 	"io"
 	"regexp"
 	"slices"
@@ -21,119 +22,89 @@ var megatron = Extractor{
 	read:  readMegatron,
 }
 
-var (
-	megatronStep     = regexp.MustCompile(`^(?:.*?[\s\]:])?(samples/sec: +\S+ \| )?iteration +(\d+)/ *(\d+) +\|(.+)\|\s*$`)
-	megatronEval     = regexp.MustCompile(`(?:^|\s)validation loss at iteration +(\d+)( on [a-z]+ set)? +\|(.+)\|\s*$`)
-	megatronArgument = regexp.MustCompile(`^\s*(world_size|seq_length|train_batch_size) \.{3,} ?(\d+)(?:\s*\.*\s*(?:default|updated))?\s*$`)
-	megatronMemory   = regexp.MustCompile(`(?:^|\s)\[Rank \d+\] .*memory \(MB\) \| allocated: \d+\.?\d* \| max allocated: (\d+\.?\d*) \| reserved: \d+\.?\d* \| max reserved: (\d+\.?\d*)(?: \||\s*$)`)
-	neoxWorld        = regexp.MustCompile(`NeoXArgs\.configure_distributed_args\(\) using (world size): (\d+) `)
-	bridgeStep       = regexp.MustCompile(`(?:^|\s)Step Time : \d+\.?\d*s GPU utilization: (\d+\.?\d*)MODEL_TFLOP/s/GPU\s*$`)
-)
+// megatronValue is the current value of a field that may have an average behind it.
+var megatronValue = regexp.MustCompile(`^([^/]*?)(?:TFLOPS|GB)?(?: \(avg .*|/.*)?$`)
 
-// megatronFields are what the fields of an iteration are called, and our figures.
-var megatronFields = []stepField{
-	{"elapsed time per iteration (ms)", stepSeconds, 1e-3},
-	{"throughput per GPU (TFLOP/s/GPU)", flopsPerGPU, 1e12},
-	{"compute per GPU (TFLOP/s/GPU)", flopsPerGPU, 1e12}, // Primus from 26.5 on
-	{"TFLOPs", flopsPerGPU, 1e12},
-	{"tokens per GPU (tokens/s/GPU)", tokensPerGPU, 1},
-	{"tokens/s/GPU inst/harmonic mean", tokensPerGPU, 1},
-	{"tokens/sec/gpu", tokensPerGPU, 1},
-	{"tokens per gpu per second (tgs)", tokensPerGPU, 1},
-	{"approx flops per GPU", flopsPerGPU, 1e12},
-	{"hip mem usage/free/total/usage_ratio", usedMemory, 1 << 30}, // which it calls GB
+var megatronLog = stepFormat{
+	program: "Megatron", starting: 1, convention: "megatron",
+	line:      regexp.MustCompile(`^(?:.*?[\s\]:])?(?P<before>samples/sec: +\S+ \| )?iteration +(?P<step>\d+)/ *\d+ +\|(?P<fields>.+)\|\s*$`),
+	separator: "|",
+	batch:     "global batch size",
+	losses:    []string{"lm loss", "lm_loss"},
+	fields: []stepField{
+		{"elapsed time per iteration (ms)", stepSeconds, 1e-3, megatronValue},
+		{"compute per GPU (TFLOP/s/GPU)", flopsPerGPU, 1e12, megatronValue}, // Primus from 26.5 on
+		{"TFLOPs", flopsPerGPU, 1e12, megatronValue},
+		{"tokens per GPU (tokens/s/GPU)", tokensPerGPU, 1, megatronValue},
+		{"tokens/s/GPU inst/harmonic mean", tokensPerGPU, 1, megatronValue},
+		{"tokens/sec/gpu", tokensPerGPU, 1, megatronValue},
+		{"tokens per gpu per second (tgs)", tokensPerGPU, 1, megatronValue},
+		{"approx flops per GPU", flopsPerGPU, 1e12, megatronValue},
+		{"hip mem usage/free/total/usage_ratio", usedMemory, 1 << 30, megatronValue}, // which it calls GB
+	},
+	ignored: regexp.MustCompile(`^(?:throughput per GPU \(TFLOP/s/GPU\)|global batch size|lm[ _]loss|samples/sec|samples per second|actual seqlen|consumed (?:samples|tokens)|.*(?:loss|norm|learning rate|lr|grad|scale|iterations|zeros|curriculum|percent|metrics|elapsed time per iteration).*)$`),
+	others: []stepLine{
+		{regexp.MustCompile(`^\s*(world_size|seq_length|train_batch_size) \.{3,} ?(\d+)(?:\s*\.*\s*(?:default|updated))?\s*$`), megatronArgument},
+		{regexp.MustCompile(`NeoXArgs\.configure_distributed_args\(\) using (world size): (\d+) `), megatronArgument},
+		{regexp.MustCompile(`(?:^|\s)\[Rank \d+\] .*memory \(MB\) \| allocated: \d+\.?\d* \| max allocated: (\d+\.?\d*) \| reserved: \d+\.?\d* \| max reserved: (\d+\.?\d*)(?: \||\s*$)`), megatronMemory},
+		{regexp.MustCompile(`(?:^|\s)validation loss at iteration +(\d+)( on [a-z]+ set)? +\|(.+)\|\s*$`), megatronEvaluation},
+	},
 }
 
+// bridgeStep matches a line before the iteration's, with its FLOP/s.
+var bridgeStep = regexp.MustCompile(`(?:^|\s)Step Time : \d+\.?\d*s GPU utilization: (\d+\.?\d*)MODEL_TFLOP/s/GPU\s*$`)
+
 func readMegatron(l *log, r io.Reader) error {
-	s := newStepLog(l, "Megatron", 1)
-	s.convention = "megatron"
+	f := megatronLog
 	var bridge Value // TFLOP/s of the iteration whose line comes next; Line 0: not said
-	err := l.each(r, func(ln line) error {
-		m := megatronArgument.FindStringSubmatch(ln.text)
-		if m == nil {
-			m = neoxWorld.FindStringSubmatch(ln.text)
-		}
-		if m != nil {
-			n, err := l.count(ln.number, m[1]+" of", m[2])
-			switch {
-			case err != nil:
-				return err
-			case m[1] == "world_size" || m[1] == "world size":
-				s.devicesAre(n, m[1], ln.number)
-				return nil
-			case m[1] == "train_batch_size":
-				return s.batchOf(Value{float64(n), ln.number})
-			}
-			return s.tokensOf(Value{float64(n), ln.number})
-		}
-		if m := megatronMemory.FindStringSubmatch(ln.text); m != nil {
-			if err := s.number(ln.number, allocatedMemory, m[1], 1<<20); err != nil { // which it calls MB
-				return err
-			}
-			return s.number(ln.number, reservedMemory, m[2], 1<<20)
-		}
-		if m := bridgeStep.FindStringSubmatch(ln.text); m != nil {
-			v, err := l.parse(ln.number, m[1])
-			bridge = v
-			return err
-		}
-		if m := megatronEval.FindStringSubmatch(ln.text); m != nil {
-			return s.megatronEvaluation(ln, m)
-		}
-		if m = megatronStep.FindStringSubmatch(ln.text); m == nil {
-			return nil
-		}
-		step, err := l.whole(ln.number, m[2])
-		if err != nil {
-			return err
-		}
+	f.others = append(slices.Clone(f.others), stepLine{bridgeStep, func(_ *stepLog, ln line, m []string) (err error) {
+		bridge, err = l.parse(ln.number, m[1])
+		return err
+	}})
+	f.more = func(s *stepLog, ln line, _ int, fields parts) error {
 		flops := bridge
 		bridge = Value{}
-		if ok, err := s.takes(ln, step); !ok {
+		if err := errors.Join(s.megatronTokens(ln.number, fields), s.megatronSamples(ln.number, fields)); err != nil {
 			return err
 		}
-		fields, err := l.fieldsOf(ln.number, m[1]+m[4], "|")
-		if err != nil {
-			return err
+		x, ok := fields["throughput per GPU (TFLOP/s/GPU)"]
+		switch {
+		case flops.Line > 0:
+			return s.add(flopsPerGPU, flops, 1e12)
+		case ok:
+			return s.number(ln.number, flopsPerGPU, megatronValue.FindStringSubmatch(x)[1], 1e12)
 		}
-		if flops.Line > 0 {
-			delete(fields, "throughput per GPU (TFLOP/s/GPU)")
-		}
-		if err := s.megatronIteration(ln.number, step, fields); err != nil || flops.Line == 0 {
-			return err
-		}
-		return s.add(flopsPerGPU, flops, 1e12)
-	})
+		return nil
+	}
+	return f.read(l, r)
+}
+
+// megatronArgument takes an argument of the program.
+func megatronArgument(s *stepLog, ln line, m []string) error {
+	n, err := s.l.count(ln.number, m[1]+" of", m[2])
 	if err != nil {
 		return err
 	}
-	return s.finish()
+	switch m[1] {
+	case "world_size", "world size":
+		s.devicesAre(n, m[1], ln.number)
+		return nil
+	case "train_batch_size":
+		return s.batchOf(Value{float64(n), ln.number})
+	}
+	return s.tokensOf(Value{float64(n), ln.number})
 }
 
-func (s *stepLog) megatronIteration(ln, step int, fields parts) error {
-	if x, ok := fields["global batch size"]; ok {
-		v, err := s.l.parse(ln, x)
-		if err != nil {
-			return err
-		}
-		if err := s.batchOf(v); err != nil {
-			return err
-		}
-	}
-	if err := s.megatronTokens(ln, fields); err != nil {
+// megatronMemory takes the memory of a rank, in what Megatron calls MB.
+func megatronMemory(s *stepLog, ln line, m []string) error {
+	if err := s.number(ln.number, allocatedMemory, m[1], 1<<20); err != nil {
 		return err
 	}
-	for _, f := range megatronFields {
-		x, ok := fields[f.theirs]
-		if !ok {
-			continue
-		}
-		x, _, _ = strings.Cut(x, "/") // the current value, before an average
-		x, _, _ = strings.Cut(x, " (avg ")
-		if err := s.number(ln, f.ours, strings.TrimSuffix(strings.TrimSuffix(x, "TFLOPS"), "GB"), f.scale); err != nil {
-			return err
-		}
-	}
+	return s.number(ln.number, reservedMemory, m[2], 1<<20)
+}
+
+// megatronSamples takes samples/s of all devices.
+func (s *stepLog) megatronSamples(ln int, fields parts) error {
 	for _, name := range []string{"samples/sec", "samples per second"} {
 		x, ok := fields[name]
 		if !ok {
@@ -147,22 +118,8 @@ func (s *stepLog) megatronIteration(ln, step int, fields parts) error {
 			s.samples = append(s.samples, v)
 		}
 	}
-	s.unread(ln, fields, megatronRead)
-	for _, name := range []string{"lm loss", "lm_loss"} {
-		if x, ok := fields[name]; ok {
-			return s.lossOf(ln, "step", float64(step), x)
-		}
-	}
 	return nil
 }
-
-// megatronRead reports whether a field is read, or is known and no measure.
-func megatronRead(name string) bool {
-	return slices.ContainsFunc(megatronFields, func(f stepField) bool { return f.theirs == name }) || megatronOthers.MatchString(name)
-}
-
-// megatronOthers matches fields that are read otherwise, or do not measure speed.
-var megatronOthers = regexp.MustCompile(`^(?:global batch size|lm[ _]loss|samples/sec|samples per second|actual seqlen|consumed (?:samples|tokens)|.*(?:loss|norm|learning rate|lr|grad|scale|iterations|zeros|curriculum|percent|metrics|elapsed time per iteration).*)$`)
 
 // megatronTokens finds the tokens of a sample where the arguments were not printed:
 // Megatron-DeepSpeed states them, or counts both.
@@ -187,7 +144,7 @@ func (s *stepLog) megatronTokens(ln int, fields parts) error {
 
 // megatronEvaluation takes a loss on the validation set; that on the test set, after
 // training, is another figure.
-func (s *stepLog) megatronEvaluation(ln line, m []string) error {
+func megatronEvaluation(s *stepLog, ln line, m []string) error {
 	if strings.TrimSpace(m[2]) == "on test set" {
 		return nil
 	}

@@ -51,8 +51,9 @@ var atPeak = []metrics.Figure{{Name: reservedMemory, Unit: "B"}, {Name: allocate
 // start measure is no rate of the training: they compile, and fill caches.
 type stepLog struct {
 	l        *log
-	program  string // in notes: "torchtitan"
-	starting int    // lines of each start that are left out of the rates
+	format   *stepFormat // nil: the format reads lines itself
+	program  string      // in notes: "torchtitan"
+	starting int         // lines of each start that are left out of the rates
 	// convention is the one of package mfu by which the program counts; "" for none.
 	convention string
 
@@ -78,13 +79,6 @@ type stepLog struct {
 	named          bool         // its unread fields are noted
 	unrated        string       // why lines have no rate; "": they have
 	undivided      string       // why the workers are not the devices; "": they are
-}
-
-// stepField is the name of a field of a line, our figure, and what converts it to the
-// figure's unit.
-type stepField struct {
-	theirs, ours string
-	scale        float64
 }
 
 // statedLoss is a loss of a step, or of an evaluation.

@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"io"
 	"regexp"
 	"strings"
 
@@ -16,19 +15,48 @@ var torchtitan = Extractor{
 	Name:  "torchtitan",
 	Kind:  "train",
 	Reads: "step: N  loss: X  memory: XGiB(X%)  tps: N  tflops: X  mfu: X%",
-	read:  readTorchtitan,
+	read:  titanLog.read,
 }
 
-var (
-	titanStep   = regexp.MustCompile(`(?:^|\s)(validate )?step: +(\d+)  (loss: .*)$`)
-	titanPair   = regexp.MustCompile(`([a-z_]+): +(\S+)`)
-	titanMemory = regexp.MustCompile(`^(\d+\.\d+)GiB\(\d+\.\d+%\)$`)
-	titanRead   = regexp.MustCompile(`^(?:.*loss.*|.*norm.*|lr|memory|tps|wps|tflops|mfu)$`)
-	titanMesh   = regexp.MustCompile(`Building \d+-D device mesh with \[[^\]]*\], \[(\d+(?:, \d+)*)\]\s*$`)
-	// Degrees of expert parallelism are within those of the others.
-	titanDegrees = regexp.MustCompile(`Building device mesh with parallelism: pp=(\d+), dp_replicate=(\d+), dp_shard=(\d+), cp=(\d+), tp=(\d+)(?:,|\s*$)`)
-	grouped      = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
-)
+// titanFields are those of a step and of a validation: a line without memory and a rate was
+// cut, or is another program's. tps was wps in 2024.
+const titanFields = `step: +(?P<step>\d+)  (?P<fields>loss: .*memory: +\d+\.\d+GiB\(\d+\.\d+%\)\s.*[tw]ps: *\S.*)$`
+
+var titanLog = &stepFormat{
+	program: "torchtitan", starting: 1, convention: "torchtitan",
+	line: regexp.MustCompile(`(?:^|\s)` + titanFields),
+	pair: titanPair,
+	fields: []stepField{
+		{"memory", reservedMemory, 1 << 30, regexp.MustCompile(`^(\d+\.\d+)GiB\(`)},
+		{"tps", tokensPerGPU, 1, nil},
+		{"wps", tokensPerGPU, 1, nil},
+		{"tflops", flopsPerGPU, 1e12, nil},
+		{"mfu", reportedMFU, 0.01, regexp.MustCompile(`^(.*)%$`)}, // N/A, if a quantised model has no one peak
+	},
+	ignored: regexp.MustCompile(`^(?:.*loss.*|.*norm.*|lr)$`),
+	others: []stepLine{
+		{regexp.MustCompile(`Building \d+-D device mesh with \[[^\]]*\], \[(\d+(?:, \d+)*)\]\s*$`),
+			func(s *stepLog, ln line, m []string) error { return s.mesh(ln.number, strings.Split(m[1], ", ")) }},
+		// Degrees of expert parallelism are within those of the others.
+		{regexp.MustCompile(`Building device mesh with parallelism: pp=(\d+), dp_replicate=(\d+), dp_shard=(\d+), cp=(\d+), tp=(\d+)(?:,|\s*$)`),
+			func(s *stepLog, ln line, m []string) error { return s.mesh(ln.number, m[1:]) }},
+		evaluationLine(regexp.MustCompile(`(?:^|\s)validate step: +(\d+)  loss: +(\S+) .*memory: +\d+\.\d+GiB\(\d+\.\d+%\)\s.*[tw]ps: *\S`)),
+	},
+	more: titanLoss,
+}
+
+var titanPair = regexp.MustCompile(`([a-z_]+): +(\S+)`)
+
+// titanLoss adds the loss of a step. Stages of a pipeline other than the last have none.
+func titanLoss(s *stepLog, ln line, step int, fields parts) error {
+	if x := fields["loss"]; strings.HasPrefix(x, "-") && !strings.Contains(x, "n") {
+		s.l.note("the losses below 0 are those of a pipeline stage that has none, and are left out: log the last stage's rank (LOG_RANK; in a study, command.printed_by = \"last\")")
+		return nil
+	}
+	return s.lossOf(ln.number, "step", float64(step), fields["loss"])
+}
+
+var grouped = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
 
 // ungrouped is a number without the commas between its thousands.
 func ungrouped(text string) string {
@@ -52,71 +80,4 @@ func (s *stepLog) mesh(ln int, degrees []string) error {
 	}
 	s.devicesAre(devices, "the device mesh", ln)
 	return nil
-}
-
-func readTorchtitan(l *log, r io.Reader) error {
-	s := newStepLog(l, "torchtitan", 1)
-	s.convention = "torchtitan"
-	err := l.each(r, func(ln line) error {
-		if m := titanMesh.FindStringSubmatch(ln.text); m != nil {
-			return s.mesh(ln.number, strings.Split(m[1], ", "))
-		}
-		if m := titanDegrees.FindStringSubmatch(ln.text); m != nil {
-			return s.mesh(ln.number, m[1:])
-		}
-		m := titanStep.FindStringSubmatch(ln.text)
-		if m == nil {
-			return nil
-		}
-		fields := parts{}
-		for _, pair := range titanPair.FindAllStringSubmatch(m[3], -1) {
-			if err := fields.put(l, ln.number, pair[1], pair[2]); err != nil {
-				return err
-			}
-		}
-		rate, rated := fields["tps"]
-		if !rated {
-			rate, rated = fields["wps"] // as it was called in 2024
-		}
-		memory := titanMemory.FindStringSubmatch(fields["memory"])
-		if !rated || memory == nil {
-			return nil // a line that was cut, or another program's
-		}
-		if m[1] != "" {
-			return s.evaluationAt(ln, m[2], fields["loss"])
-		}
-		step, err := l.whole(ln.number, m[2])
-		if err != nil {
-			return err
-		}
-		if ok, err := s.takes(ln, step); !ok {
-			return err
-		}
-		if strings.HasPrefix(fields["loss"], "-") && !strings.Contains(fields["loss"], "n") {
-			l.note("the losses below 0 are those of a pipeline stage that has none, and are left out: log the last stage's rank (LOG_RANK; in a study, command.printed_by = \"last\")")
-		} else if err := s.lossOf(ln.number, "step", float64(step), fields["loss"]); err != nil {
-			return err
-		}
-		s.unread(ln.number, fields, titanRead.MatchString)
-		if err := s.number(ln.number, reservedMemory, memory[1], 1<<30); err != nil {
-			return err
-		}
-		if err := s.number(ln.number, tokensPerGPU, ungrouped(rate), 1); err != nil {
-			return err
-		}
-		if x, ok := fields["tflops"]; ok {
-			if err := s.number(ln.number, flopsPerGPU, ungrouped(x), 1e12); err != nil {
-				return err
-			}
-		}
-		x, ok := strings.CutSuffix(fields["mfu"], "%")
-		if !ok { // N/A, where a quantised model has no one peak
-			return nil
-		}
-		return s.number(ln.number, reportedMFU, x, 0.01)
-	})
-	if err != nil {
-		return err
-	}
-	return s.finish()
 }

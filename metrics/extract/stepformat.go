@@ -1,0 +1,188 @@
+package extract
+
+import (
+	"io"
+	"regexp"
+	"slices"
+)
+
+// A stepFormat declares the log of a program that prints a line for each step, or for every
+// few.
+type stepFormat struct {
+	program    string // in notes: "torchtitan"
+	starting   int    // lines of each start that are left out of the rates
+	convention string // of package mfu, by which the program counts; "" for none
+
+	// line matches the line of a step. Its group "step" is the number, and "fields" has the
+	// named fields, as does "before" in front of the number; without that group, the named
+	// groups are the fields.
+	line      *regexp.Regexp
+	separator string         // between fields, each "name: value"
+	pair      *regexp.Regexp // of a name and a value, if nothing separates fields
+	needs     []string       // fields without which a line was cut, or is another program's
+	step      string         // field with the number of the step, if the line begins anew with each epoch
+	batch     string         // field with the samples of a step over all ranks
+	losses    []string       // fields with the loss: the first that the line has
+	fields    []stepField
+	ignored   *regexp.Regexp // fields that are no measure; nil: fields that are not read are not noted
+	others    []stepLine     // tried before line
+
+	// more reads what fields cannot declare, of a line that is taken, before these.
+	more func(s *stepLog, ln line, step int, fields parts) error
+}
+
+// A stepField declares a field of a line: its name, our figure, and the factor to the
+// figure's unit. If number is set, its first group is the number, and a field that it does
+// not match has none.
+type stepField struct {
+	theirs, ours string
+	scale        float64
+	number       *regexp.Regexp
+}
+
+// A stepLine is another line of a log of steps.
+type stepLine struct {
+	re   *regexp.Regexp
+	take func(s *stepLog, ln line, m []string) error
+}
+
+// evaluationLine declares a line with the step and the loss of an evaluation.
+func evaluationLine(re *regexp.Regexp) stepLine {
+	return stepLine{re, func(s *stepLog, ln line, m []string) error { return s.evaluationAt(ln, m[1], m[2]) }}
+}
+
+// read reads a log of steps.
+func (f *stepFormat) read(l *log, r io.Reader) error {
+	s := f.log(l)
+	if err := l.each(r, s.read); err != nil {
+		return err
+	}
+	return s.finish()
+}
+
+func (f *stepFormat) log(l *log) *stepLog {
+	s := newStepLog(l, f.program, f.starting)
+	s.format, s.convention = f, f.convention
+	return s
+}
+
+// read reads a line by the log's declaration.
+func (s *stepLog) read(ln line) error {
+	f := s.format
+	for _, other := range f.others {
+		if m := other.re.FindStringSubmatch(ln.text); m != nil {
+			return other.take(s, ln, m)
+		}
+	}
+	m := f.line.FindStringSubmatch(ln.text)
+	if m == nil {
+		return nil
+	}
+	if len(f.needs) == 0 && f.step == "" { // other ranks' fields are not looked at
+		step, ok, err := s.takesText(ln, m[f.line.SubexpIndex("step")])
+		if !ok {
+			return err
+		}
+		fields, err := f.split(s.l, ln.number, m)
+		if err != nil {
+			return err
+		}
+		return s.declared(ln, step, fields)
+	}
+	fields, err := f.split(s.l, ln.number, m)
+	if err != nil || slices.ContainsFunc(f.needs, func(name string) bool { _, has := fields[name]; return !has }) {
+		return err
+	}
+	text, own := fields[f.step]
+	if !own {
+		text = m[f.line.SubexpIndex("step")]
+	}
+	step, ok, err := s.takesText(ln, text)
+	if !ok {
+		return err
+	}
+	return s.declared(ln, step, fields)
+}
+
+// takesText is takes with the step as the log writes it.
+func (s *stepLog) takesText(ln line, text string) (step int, ok bool, err error) {
+	if step, err = s.l.whole(ln.number, text); err == nil {
+		ok, err = s.takes(ln, step)
+	}
+	return step, ok, err
+}
+
+// split returns the fields of a line.
+func (f *stepFormat) split(l *log, ln int, m []string) (parts, error) {
+	at := f.line.SubexpIndex("fields")
+	switch {
+	case at >= 0 && f.pair == nil:
+		text := m[at]
+		if i := f.line.SubexpIndex("before"); i >= 0 {
+			text = m[i] + text
+		}
+		return l.fieldsOf(ln, text, f.separator)
+	case at >= 0:
+		fields := parts{}
+		for _, pair := range f.pair.FindAllStringSubmatch(m[at], -1) {
+			if err := fields.put(l, ln, pair[1], pair[2]); err != nil {
+				return nil, err
+			}
+		}
+		return fields, nil
+	}
+	fields := parts{}
+	for i, name := range f.line.SubexpNames() {
+		if name != "" && name != "step" && m[i] != "" {
+			fields[name] = m[i]
+		}
+	}
+	return fields, nil
+}
+
+// declared adds the declared fields of a line that is taken.
+func (s *stepLog) declared(ln line, step int, fields parts) error {
+	f := s.format
+	if x, ok := fields[f.batch]; ok {
+		v, err := s.l.parse(ln.number, x)
+		if err != nil {
+			return err
+		}
+		if err := s.batchOf(v); err != nil {
+			return err
+		}
+	}
+	if f.more != nil {
+		if err := f.more(s, ln, step, fields); err != nil {
+			return err
+		}
+	}
+	for _, field := range f.fields {
+		x, ok := fields[field.theirs]
+		if ok && field.number != nil {
+			m := field.number.FindStringSubmatch(x)
+			if ok = m != nil; ok {
+				x = m[1]
+			}
+		}
+		if ok {
+			if err := s.number(ln.number, field.ours, ungrouped(x), field.scale); err != nil {
+				return err
+			}
+		}
+	}
+	if f.ignored != nil {
+		s.unread(ln.number, fields, f.reads)
+	}
+	for _, name := range f.losses {
+		if x, ok := fields[name]; ok {
+			return s.lossOf(ln.number, "step", float64(step), x)
+		}
+	}
+	return nil
+}
+
+// reads reports whether a field is read, or is no measure.
+func (f *stepFormat) reads(name string) bool {
+	return slices.ContainsFunc(f.fields, func(d stepField) bool { return d.theirs == name }) || f.ignored.MatchString(name)
+}
