@@ -22,54 +22,42 @@ var deepSpeed = Extractor{
 var (
 	deepSpeedTimer = regexp.MustCompile(`(?:epoch=\d+/micro_step=\d+/global_step=|\] \d+/)(\d+), RunningAvgSamplesPerSec=([^,\s]+), CurrSamplesPerSec=([^,\s]+), MemAllocated=([^,\s]+)GB, MaxMemAllocated=([^,\s]+)GB\s*$`)
 	deepSpeedOld   = regexp.MustCompile(`\] \d+/\d+, SamplesPerSec=`)
-	deepSpeedPipe  = regexp.MustCompile(`(?:^|[\s:\]])steps: (\d+) loss: (\S+) (?:\S+: \S+ )*iter time \(s\): (\d+\.\d+) samples/sec: (\d+\.\d+)\s*$`)
 )
 
+var deepSpeedPipe = stepFormat{
+	program: "DeepSpeed", starting: 1,
+	line:   regexp.MustCompile(`(?:^|[\s:\]])steps: (?P<step>\d+) loss: (?P<loss>\S+) (?:\S+: \S+ )*iter time \(s\): (?P<time>\d+\.\d+) samples/sec: (?P<rate>\d+\.\d+)\s*$`),
+	losses: []string{"loss"},
+	fields: []stepField{{"time", stepSeconds, 1, nil}},
+}
+
 func readDeepSpeed(l *log, r io.Reader) error {
-	timer, pipe := newStepLog(l, "DeepSpeed", 1), newStepLog(l, "DeepSpeed", 1)
+	timer := newStepLog(l, "DeepSpeed", 1)
 	var average Value // the timer's latest
 	var rates []Value // the pipeline's
-	err := l.each(r, func(ln line) error {
-		if m := deepSpeedTimer.FindStringSubmatch(ln.text); m != nil {
-			step, err := l.whole(ln.number, m[1])
-			if err != nil {
-				return err
-			}
-			if ok, err := timer.takes(ln, step); !ok {
-				return err
-			}
-			if average, err = l.rateAbove0(ln.number, m[2]); err != nil {
-				return err
-			}
-			return timer.number(ln.number, allocatedMemory, m[5], 1<<30)
-		}
-		m := deepSpeedPipe.FindStringSubmatch(ln.text)
-		if m == nil {
-			if deepSpeedOld.MatchString(ln.text) {
-				l.note("SamplesPerSec= is of an older DeepSpeed, which counts micro-batches as steps; without gradient accumulation, read it with [[extract]] name = \"throughput\", pattern = ', SamplesPerSec=(?P<value>[\\d.]+)', unit = \"samples/s\", per = \"step\"")
-			}
-			return nil
-		}
-		step, err := l.whole(ln.number, m[1])
-		if err != nil {
-			return err
-		}
-		if ok, err := pipe.takes(ln, step); !ok {
-			return err
-		}
-		if err := pipe.lossOf(ln.number, "step", float64(step), m[2]); err != nil {
-			return err
-		}
-		if err := pipe.number(ln.number, stepSeconds, m[3], 1); err != nil {
-			return err
-		}
-		v, err := l.rateAbove0(ln.number, m[4])
-		if err == nil && pipe.lines > pipe.starting {
+	f := deepSpeedPipe
+	f.more = func(s *stepLog, ln line, _ int, fields parts) error {
+		v, err := l.rateAbove0(ln.number, fields["rate"])
+		if err == nil && s.lines > s.starting {
 			rates = append(rates, v)
 		}
 		return err
-	})
-	if err != nil {
+	}
+	f.others = []stepLine{{deepSpeedTimer, func(_ *stepLog, ln line, m []string) error {
+		_, ok, err := timer.takesText(ln, m[1])
+		if !ok {
+			return err
+		}
+		if average, err = l.rateAbove0(ln.number, m[2]); err != nil {
+			return err
+		}
+		return timer.number(ln.number, allocatedMemory, m[5], 1<<30)
+	}}, {deepSpeedOld, func(*stepLog, line, []string) error {
+		l.note("SamplesPerSec= is of an older DeepSpeed, which counts micro-batches as steps; without gradient accumulation, read it with [[extract]] name = \"throughput\", pattern = ', SamplesPerSec=(?P<value>[\\d.]+)', unit = \"samples/s\", per = \"step\"")
+		return nil
+	}}}
+	pipe := f.log(l)
+	if err := l.each(r, pipe.read); err != nil {
 		return err
 	}
 	const sample = "over all ranks; a sample is what the data loader calls one, a sequence for most"

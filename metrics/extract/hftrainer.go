@@ -30,110 +30,32 @@ var (
 const trainableTokensPerGPU = "trainable_tokens_per_second_per_gpu"
 
 // hfMemory are axolotl's names, newer and older ones, in GiB.
-var hfMemory = []struct{ theirs, ours string }{
-	{"memory/max_allocated (GiB)", allocatedMemory}, {"memory/max_mem_allocated(gib)", allocatedMemory},
-	{"memory/device_reserved (GiB)", reservedMemory}, {"memory/device_mem_reserved(gib)", reservedMemory},
+var hfMemory = []stepField{
+	{"memory/max_allocated (GiB)", allocatedMemory, 1 << 30, nil}, {"memory/max_mem_allocated(gib)", allocatedMemory, 1 << 30, nil},
+	{"memory/device_reserved (GiB)", reservedMemory, 1 << 30, nil}, {"memory/device_mem_reserved(gib)", reservedMemory, 1 << 30, nil},
+}
+
+// hfRun is what has been read of a log.
+type hfRun struct {
+	*stepLog
+	tokens  []Value
+	timed   hfParts
+	began   float64 // the log's first epoch
+	epoch   float64 // the latest, and its line
+	last    int
+	runtime int // line of train_runtime; 0: not yet
 }
 
 func readHFTrainer(l *log, r io.Reader) error {
-	s := newStepLog(l, "the Trainer", 1)
-	var tokens []Value
-	var timed hfParts
-	began, epoch, last, runtime := math.Inf(1), 0.0, 0, 0
-	err := l.each(r, func(ln line) error {
-		if m := hfContinues.FindString(ln.text); m != "" {
-			timed.why = "the log says " + clip(m)
-		}
-		m := hfLine.FindStringSubmatch(ln.text)
-		if m == nil {
-			return nil
-		}
-		fields := parts{}
-		for _, pair := range hfPair.FindAllStringSubmatch(m[1], -1) { // a number with or without quotes
-			if err := fields.put(l, ln.number, pair[1], pair[2]+pair[3]); err != nil {
-				return err
-			}
-		}
-		_, trained := fields["loss"]
-		_, evaluated := fields["eval_loss"]
-		_, ended := fields["train_runtime"]
-		if !trained && !evaluated && !ended || !s.from.takes(ln) {
-			return nil
-		}
-		s.line = ln.number
-		at := 0.0
-		if x, ok := fields["epoch"]; ok {
-			v, err := l.parse(ln.number, x)
-			if err != nil {
-				return err
-			}
-			if at = v.Number; at < 0 || at > 1e9 {
-				return l.errorAt(ln.number, "epoch %g; want 0 or more", at)
-			}
-		} else if trained {
-			return nil // cut
-		}
-		switch {
-		case at < epoch && at <= began:
-			return l.errorAt(ln.number, "epoch %g again, after epoch %g in line %d: two runs. One log is one run: split it", at, epoch, last)
-		case at < epoch:
-			l.note("training goes back from epoch %g in line %d to epoch %g in line %d: a restart from a checkpoint", epoch, last, at, ln.number)
-			s.lines = 0
-			timed.why = "training goes back to a checkpoint"
-		}
-		began, epoch, last = min(began, at), at, ln.number
-		for _, f := range hfMemory {
-			if x, ok := fields[f.theirs]; ok {
-				if err := s.number(ln.number, f.ours, x, 1<<30); err != nil {
-					return err
-				}
-			}
-		}
-		switch {
-		case trained:
-			s.lines++
-			if x, ok := fields["tokens/train_per_sec_per_gpu"]; ok && s.lines > s.starting {
-				if err := l.parseAll(ln.number, &tokens, x); err != nil {
-					return err
-				}
-			}
-			if err := s.lossOf(ln.number, "epoch", at, fields["loss"]); err != nil || s.undefined > 0 {
-				return err
-			}
-			timed.loss(at, s.loss.Number)
-			return nil
-		case evaluated:
-			if err := s.evaluationOf(ln.number, "epoch", at, fields["eval_loss"]); err != nil {
-				return err
-			}
-			if x, ok := fields["eval_runtime"]; ok {
-				v, err := l.parse(ln.number, x)
-				if err != nil {
-					return err
-				}
-				timed.evaluating += v.Number
-			}
-			return l.hfAccuracy(ln.number, at, fields)
-		case runtime > 0:
-			return l.errorAt(ln.number, "a second train_runtime; the first is on line %d. One log is one run: split it", runtime)
-		}
-		runtime = ln.number
-		return timed.summary(l, ln.number, func(name string) (v Value, ok bool, err error) {
-			x, ok := fields[name]
-			if ok {
-				v, err = l.parse(ln.number, x)
-			}
-			return v, ok, err
-		})
-	})
-	if err != nil || s.line == 0 {
+	s := &hfRun{stepLog: newStepLog(l, "the Trainer", 1), began: math.Inf(1)}
+	if err := l.each(r, s.read); err != nil || s.line == 0 {
 		return err
 	}
 	s.from.note(l)
-	if len(tokens) > 0 {
+	if len(s.tokens) > 0 {
 		f := metrics.Figure{Name: trainableTokensPerGPU, Unit: "tokens/s", Reduce: "median",
 			Note: "a GPU's tokens that the loss is of, in the step that is printed; the median over the log's lines, without the first of each start"}
-		if err := l.reduce(f, 1, tokens); err != nil {
+		if err := l.reduce(f, 1, s.tokens); err != nil {
 			return err
 		}
 	}
@@ -142,6 +64,114 @@ func readHFTrainer(l *log, r io.Reader) error {
 	}
 	s.losses()
 	return nil
+}
+
+// read takes a line.
+func (s *hfRun) read(ln line) error {
+	if m := hfContinues.FindString(ln.text); m != "" {
+		s.timed.why = "the log says " + clip(m)
+	}
+	m := hfLine.FindStringSubmatch(ln.text)
+	if m == nil {
+		return nil
+	}
+	fields := parts{}
+	for _, pair := range hfPair.FindAllStringSubmatch(m[1], -1) { // a number with or without quotes
+		if err := fields.put(s.l, ln.number, pair[1], pair[2]+pair[3]); err != nil {
+			return err
+		}
+	}
+	_, trained := fields["loss"]
+	_, evaluated := fields["eval_loss"]
+	_, ended := fields["train_runtime"]
+	if !trained && !evaluated && !ended || !s.from.takes(ln) {
+		return nil
+	}
+	s.line = ln.number
+	if _, dated := fields["epoch"]; trained && !dated {
+		return nil // cut
+	}
+	at, err := s.number(ln.number, fields, "epoch")
+	if err == nil {
+		err = s.goes(ln.number, at.Number)
+	}
+	for _, f := range hfMemory {
+		if x, ok := fields[f.theirs]; ok && err == nil {
+			err = s.stepLog.number(ln.number, f.ours, x, f.scale)
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case trained:
+		return s.trained(ln.number, at.Number, fields)
+	case evaluated:
+		return s.evaluation(ln.number, at.Number, fields)
+	}
+	return s.ended(ln.number, fields)
+}
+
+// number returns a field; the zero Value if the line lacks it.
+func (s *hfRun) number(ln int, fields parts, name string) (v Value, err error) {
+	if x, ok := fields[name]; ok {
+		v, err = s.l.parse(ln, x)
+	}
+	return v, err
+}
+
+// goes takes the epoch of a line, which rises unless training goes back to a checkpoint.
+func (s *hfRun) goes(ln int, at float64) error {
+	switch {
+	case at < 0 || at > 1e9:
+		return s.l.errorAt(ln, "epoch %g; want 0 or more", at)
+	case at < s.epoch && at <= s.began:
+		return s.l.errorAt(ln, "epoch %g again, after epoch %g in line %d: two runs. One log is one run: split it", at, s.epoch, s.last)
+	case at < s.epoch:
+		s.l.note("training goes back from epoch %g in line %d to epoch %g in line %d: a restart from a checkpoint", s.epoch, s.last, at, ln)
+		s.lines = 0
+		s.timed.why = "training goes back to a checkpoint"
+	}
+	s.began, s.epoch, s.last = min(s.began, at), at, ln
+	return nil
+}
+
+// trained takes the loss of a step.
+func (s *hfRun) trained(ln int, at float64, fields parts) error {
+	s.lines++
+	if x, ok := fields["tokens/train_per_sec_per_gpu"]; ok && s.lines > s.starting {
+		if err := s.l.parseAll(ln, &s.tokens, x); err != nil {
+			return err
+		}
+	}
+	if err := s.lossOf(ln, "epoch", at, fields["loss"]); err != nil || s.undefined > 0 {
+		return err
+	}
+	s.timed.loss(at, s.loss.Number)
+	return nil
+}
+
+func (s *hfRun) evaluation(ln int, at float64, fields parts) error {
+	if err := s.evaluationOf(ln, "epoch", at, fields["eval_loss"]); err != nil {
+		return err
+	}
+	v, err := s.number(ln, fields, "eval_runtime")
+	if err != nil {
+		return err
+	}
+	s.timed.evaluating += v.Number
+	return s.l.hfAccuracy(ln, at, fields)
+}
+
+// ended takes the summary of the run.
+func (s *hfRun) ended(ln int, fields parts) error {
+	if s.runtime > 0 {
+		return s.l.errorAt(ln, "a second train_runtime; the first is on line %d. One log is one run: split it", s.runtime)
+	}
+	s.runtime = ln
+	return s.timed.summary(s.l, ln, func(name string) (v Value, ok bool, err error) {
+		v, err = s.number(ln, fields, name)
+		return v, v.Line > 0, err
+	})
 }
 
 // hfAccuracy takes an evaluation's accuracy, as of trainer_state.json.

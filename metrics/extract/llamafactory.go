@@ -26,80 +26,96 @@ var llamaElapsed = regexp.MustCompile(`^"(?:(\d{1,4}) days?, )?(\d{1,2}):(\d\d):
 // llamaMark is how far training had come.
 type llamaMark struct{ steps, tokens, seconds float64 }
 
+// llamaRun is what has been read of a log.
+type llamaRun struct {
+	*stepLog
+	begin, end llamaMark
+	counted    Value // the latest total_tokens
+}
+
 func readLLaMAFactory(l *log, r io.Reader) error {
-	s := newStepLog(l, "LLaMA-Factory", 1)
-	var begin, end llamaMark
-	var counted Value // the latest total_tokens
-	err := l.each(r, func(ln line) error {
-		text := []byte(ln.text)
-		if !bytes.HasPrefix(text, []byte(`{"current_steps":`)) {
-			return nil
-		}
-		if !json.Valid(text) {
-			return l.errorAt(ln.number, "not JSON: the line is damaged")
-		}
-		of := map[string]value{}
-		value{bytes.TrimSpace(text), ln.number}.members(of)
-		m := members{l, of, ln.number}
-		steps, err := m.count("current_steps")
-		if err != nil {
-			return err
-		}
-		if x := of["eval_loss"]; !x.null() {
-			s.line = ln.number
-			return s.evaluationOf(ln.number, "step", steps.Number, string(x.text))
-		}
-		loss := of["loss"]
-		if loss.null() {
-			return nil // the end, after the last checkpoint was written
-		}
-		if ok, err := s.takes(ln, int(steps.Number)); !ok {
-			return err
-		}
-		if err := s.lossOf(ln.number, "step", steps.Number, string(loss.text)); err != nil {
-			return err
-		}
-		at := llamaMark{steps: steps.Number}
-		var ok bool
-		if at.seconds, ok, err = l.llamaSeconds(ln.number, of["elapsed_time"]); err != nil || !ok {
-			return err
-		}
-		tokens, ok, err := m.number("total_tokens")
-		if err != nil {
-			return err
-		}
-		if ok {
-			at.tokens, counted = tokens.Number, tokens
-		}
-		if s.lines == 1 {
-			begin = at
-		}
-		end = at
-		return nil
-	})
-	if err != nil || s.line == 0 {
+	s := &llamaRun{stepLog: newStepLog(l, "LLaMA-Factory", 1)}
+	if err := l.each(r, s.read); err != nil || s.line == 0 {
 		return err
 	}
 	s.from.note(l)
-	seconds := end.seconds - begin.seconds
+	s.means()
+	s.losses()
+	return nil
+}
+
+// read takes a line.
+func (s *llamaRun) read(ln line) error {
+	text := []byte(ln.text)
+	if !bytes.HasPrefix(text, []byte(`{"current_steps":`)) {
+		return nil
+	}
+	if !json.Valid(text) {
+		return s.l.errorAt(ln.number, "not JSON: the line is damaged")
+	}
+	m := s.l.object(value{bytes.TrimSpace(text), ln.number})
+	steps, err := m.count("current_steps")
+	if err != nil {
+		return err
+	}
+	if x := m.of["eval_loss"]; !x.null() {
+		s.line = ln.number
+		return s.evaluationOf(ln.number, "step", steps.Number, string(x.text))
+	}
+	loss := m.of["loss"]
+	if loss.null() {
+		return nil // the end, after the last checkpoint was written
+	}
+	if ok, err := s.takes(ln, int(steps.Number)); !ok {
+		return err
+	}
+	if err := s.lossOf(ln.number, "step", steps.Number, string(loss.text)); err != nil {
+		return err
+	}
+	return s.mark(m, steps.Number)
+}
+
+// mark takes how far training has come.
+func (s *llamaRun) mark(m members, steps float64) error {
+	at := llamaMark{steps: steps}
+	var ok bool
+	var err error
+	if at.seconds, ok, err = s.l.llamaSeconds(m.line, m.of["elapsed_time"]); err != nil || !ok {
+		return err
+	}
+	tokens, ok, err := m.number("total_tokens")
+	if err != nil {
+		return err
+	}
+	if ok {
+		at.tokens, s.counted = tokens.Number, tokens
+	}
+	if s.lines == 1 {
+		s.begin = at
+	}
+	s.end = at
+	return nil
+}
+
+// means adds the mean time of a step and the mean rate since the last start.
+func (s *llamaRun) means() {
+	seconds := s.end.seconds - s.begin.seconds
 	rate := func(name, unit, better string, x, plusMinus float64, note string) {
-		l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: x, Unit: unit, Better: better, PlusMinus: &plusMinus,
+		s.l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: x, Unit: unit, Better: better, PlusMinus: &plusMinus,
 			PlusMinusIs: "a second of the log's clock, which counts whole ones", Note: note}}, 1)
 	}
 	const between = "between the first and the last loss since the last start, evaluations and checkpoints included"
-	switch steps, tokens := end.steps-begin.steps, end.tokens-begin.tokens; {
+	switch steps, tokens := s.end.steps-s.begin.steps, s.end.tokens-s.begin.tokens; {
 	case !(seconds > 1 && steps > 0):
-		l.note("the losses are less than 2 s apart, or one: no rate is made of them")
+		s.l.note("the losses are less than 2 s apart, or one: no rate is made of them")
 	default:
 		rate(stepSeconds, "s", "", seconds/steps, 1/steps, "the mean "+between)
-		if tokens > 0 && counted.Line > 0 {
+		if tokens > 0 && s.counted.Line > 0 {
 			rate(tokensPerSecond, "tokens/s", "higher", tokens/seconds, tokens/seconds/seconds, "of all ranks, padding included, "+between)
 		} else {
-			l.note("%s needs include_num_input_tokens_seen in LLaMA-Factory's settings", tokensPerSecond)
+			s.l.note("%s needs include_num_input_tokens_seen in LLaMA-Factory's settings", tokensPerSecond)
 		}
 	}
-	s.losses()
-	return nil
 }
 
 // llamaSeconds reads elapsed_time; ok is false where there is none.

@@ -22,60 +22,25 @@ var (
 	timmTest  = regexp.MustCompile(`^Test: \[ *(\d+)/(\d+)\]  Time: \d+\.\d+ \(\d+\.\d+\)  Loss: +\S+ \( *(\S+)\)  Acc@1: +\d+\.\d+ \( *(\d+\.\d{3})\)  Acc@5: +\d+\.\d+ \( *\d+\.\d{3}\)\s*$`)
 )
 
+// timmRun is what has been read of a log.
+type timmRun struct {
+	l            *log
+	from         first
+	rates, times []Value // of the last batch of each epoch
+	epoch        int
+	unrated      int // epochs since the last one with a last batch; 0: it had one
+}
+
 func readTimm(l *log, r io.Reader) error {
-	var from first
-	var rates, times []Value
-	epoch, unrated := -1, 0
-	err := l.each(r, func(ln line) error {
-		if m := timmTrain.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
-			e, err := l.whole(ln.number, m[1])
-			if err != nil {
-				return err
-			}
-			i, err := l.whole(ln.number, m[2])
-			if err != nil {
-				return err
-			}
-			n, err := l.whole(ln.number, m[3])
-			if err != nil {
-				return err
-			}
-			if e < epoch {
-				return l.errorAt(ln.number, "epoch %d follows epoch %d: two runs, or one that was restarted. One log is one run: split it", e, epoch)
-			}
-			if e > epoch {
-				epoch, unrated = e, unrated+1
-			}
-			if i != n-1 && i != n { // the last batch, counted from 0 or from 1
-				return nil
-			}
-			if unrated == 0 { // both countings of one epoch's last batches
-				rates, times = rates[:len(rates)-1], times[:len(times)-1]
-			}
-			unrated = 0
-			if err := l.parseAll(ln.number, &times, m[4]); err != nil {
-				return err
-			}
-			return l.parseAll(ln.number, &rates, m[5])
-		}
-		if m := timmTest.FindStringSubmatch(ln.text); m != nil && from.takes(ln) && m[1] == m[2] {
-			v, err := l.parse(ln.number, m[4])
-			if err != nil {
-				return err
-			}
-			e := metrics.Event{Evaluation: &metrics.Evaluation{Epoch: l.epoch(epoch, 0)}}
-			return l.accuracy(e, 0.01, v)
-		}
-		return nil
-	})
-	if err != nil {
+	t := &timmRun{l: l, epoch: -1}
+	if err := l.each(r, t.line); err != nil {
 		return err
 	}
-	from.note(l)
-	// A batch of all ranks takes the mean time that stands beside the rate.
+	t.from.note(l)
+	// A batch of all ranks takes the mean time next to the rate.
 	var own ownRate
-	if batch := l.o.globalBatch(); batch > 0 && len(times) > 0 {
-		seconds, err := reduceBy("median", numbers(times[min(1, len(times)-1):]))
+	if batch := l.o.globalBatch(); batch > 0 && len(t.times) > 0 {
+		seconds, err := reduceBy("median", numbers(t.times[min(1, len(t.times)-1):]))
 		if err != nil {
 			return err
 		}
@@ -83,7 +48,51 @@ func readTimm(l *log, r io.Reader) error {
 			own = ownRate{x, x}
 		}
 	}
-	return l.epochRates(rates, "timm's mean over an epoch, of all ranks together, input and logging included", own)
+	return l.epochRates(t.rates, "timm's mean over an epoch, of all ranks together, input and logging included", own)
+}
+
+func (t *timmRun) line(ln line) error {
+	if m := timmTrain.FindStringSubmatch(ln.text); m != nil && t.from.takes(ln) {
+		return t.train(ln, m)
+	}
+	m := timmTest.FindStringSubmatch(ln.text)
+	if m == nil || !t.from.takes(ln) || m[1] != m[2] {
+		return nil
+	}
+	v, err := t.l.parse(ln.number, m[4])
+	if err != nil {
+		return err
+	}
+	return t.l.accuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: t.l.epoch(t.epoch, 0)}}, 0.01, v)
+}
+
+// train takes a line of the training.
+func (t *timmRun) train(ln line, m []string) error {
+	var count [3]int // the epoch, the batch, and the batches of an epoch
+	for i := range count {
+		var err error
+		if count[i], err = t.l.whole(ln.number, m[i+1]); err != nil {
+			return err
+		}
+	}
+	e, i, n := count[0], count[1], count[2]
+	if e < t.epoch {
+		return t.l.errorAt(ln.number, "epoch %d follows epoch %d: two runs, or one that was restarted. One log is one run: split it", e, t.epoch)
+	}
+	if e > t.epoch {
+		t.epoch, t.unrated = e, t.unrated+1
+	}
+	if i != n-1 && i != n { // the last batch, counted from 0 or from 1
+		return nil
+	}
+	if t.unrated == 0 { // both countings of one epoch's last batches
+		t.rates, t.times = t.rates[:len(t.rates)-1], t.times[:len(t.times)-1]
+	}
+	t.unrated = 0
+	if err := t.l.parseAll(ln.number, &t.times, m[4]); err != nil {
+		return err
+	}
+	return t.l.parseAll(ln.number, &t.rates, m[5])
 }
 
 // epochRates makes the run's throughput of one rate an epoch: the first, in

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -19,85 +20,72 @@ var hfTrainerState = Extractor{
 	read:  readTrainerState,
 }
 
+// hfState is what has been read of a state.
+type hfState struct {
+	l        *log
+	accuracy string // name of the accuracy
+	timed    hfParts
+	ended    bool // train_runtime was read
+}
+
 func readTrainerState(l *log, r io.Reader) error {
 	doc, err := l.json(r)
 	if err != nil {
 		return err
 	}
-	accuracy := "eval_accuracy"
-	if name, ok := l.o.Columns["accuracy"]; ok {
-		accuracy = name
-	}
-	found, entry := false, map[string]value{}
-	var timed hfParts
-	doc.members(entry)
-	history := entry["log_history"]
+	s := &hfState{l: l, accuracy: cmp.Or(l.o.Columns["accuracy"], "eval_accuracy")}
+	history := l.object(doc).of["log_history"]
 	if !doc.is('{') || !history.is('[') && !history.null() {
 		return fmt.Errorf("%s: not a Trainer's state: want a JSON object with a list named log_history", l.o.File)
 	}
+	entry := map[string]value{} // of all, to be filled again
 	return history.entries(func(at value) error {
 		if !at.is('{') {
 			return fmt.Errorf("%s: not a Trainer's state: line %d: an entry of log_history is not an object", l.o.File, at.line)
 		}
 		at.members(entry)
-		number := func(key string) (v Value, ok bool, err error) {
-			x := entry[key]
-			switch {
-			case x.null():
-				return v, false, nil
-			case x.is('"'):
-				return v, false, l.errorAt(x.line, "%s is text; want a number", key)
-			}
-			v, err = l.parse(x.line, string(x.text))
-			return v, err == nil, err
-		}
-		step, _, err := number("step")
-		if err != nil {
-			return err
-		}
-		epoch, _, err := number("epoch")
-		if err != nil {
-			return err
-		}
-		if epoch.Number < 0 || epoch.Number > 1e9 || step.Number < 0 || step.Number > 1e12 {
-			return l.errorAt(max(epoch.Line, step.Line), "epoch %g, step %g; want counts, 0 or more", epoch.Number, step.Number)
-		}
-		if v, ok, err := number(accuracy); err != nil {
-			return err
-		} else if ok {
-			e := &metrics.Evaluation{Epoch: int(math.Ceil(epoch.Number)), Step: int(step.Number)}
-			if s, ok, err := number("eval_runtime"); err != nil {
-				return err
-			} else if ok && s.Number > 0 {
-				e.Seconds = s.Number
-			}
-			if err := l.namedAccuracy(metrics.Event{Evaluation: e}, v, accuracy); err != nil {
-				return err
-			}
-		}
-		if v, ok, err := number("eval_loss"); err != nil {
-			return err
-		} else if ok {
-			l.figure("eval_loss", "", map[string]any{"epoch": epoch.Number}, v, "")
-		}
-		if v, ok, err := number("loss"); err != nil {
-			return err
-		} else if ok && epoch.Line > 0 {
-			timed.loss(epoch.Number, v.Number)
-		}
-		if v, ok, err := number("eval_runtime"); err != nil {
-			return err
-		} else if ok {
-			timed.evaluating += v.Number
-		}
-		v, ok, err := number("train_runtime")
-		switch {
-		case err != nil || !ok:
-			return err
-		case found:
-			return l.errorAt(v.Line, "a second train_runtime. One file is one run")
-		}
-		found = true
-		return timed.summary(l, v.Line, number)
+		return s.entry(members{l, entry, at.line})
 	})
+}
+
+// entry takes an entry of the history.
+func (s *hfState) entry(m members) error {
+	of := map[string]Value{}
+	for _, name := range []string{"step", "epoch", s.accuracy, "eval_runtime", "eval_loss", "loss", "train_runtime"} {
+		v, ok, err := m.number(name)
+		switch {
+		case err != nil && m.of[name].is('"'):
+			return s.l.errorAt(m.of[name].line, "%s is text; want a number", name)
+		case err != nil:
+			return err
+		case ok:
+			of[name] = v
+		}
+	}
+	step, epoch, evaluating := of["step"], of["epoch"], of["eval_runtime"].Number
+	if epoch.Number < 0 || epoch.Number > 1e9 || step.Number < 0 || step.Number > 1e12 {
+		return s.l.errorAt(max(epoch.Line, step.Line), "epoch %g, step %g; want counts, 0 or more", epoch.Number, step.Number)
+	}
+	if v, ok := of[s.accuracy]; ok {
+		e := &metrics.Evaluation{Epoch: int(math.Ceil(epoch.Number)), Step: int(step.Number), Seconds: max(0, evaluating)}
+		if err := s.l.namedAccuracy(metrics.Event{Evaluation: e}, v, s.accuracy); err != nil {
+			return err
+		}
+	}
+	if v, ok := of["eval_loss"]; ok {
+		s.l.figure("eval_loss", "", map[string]any{"epoch": epoch.Number}, v, "")
+	}
+	if v, ok := of["loss"]; ok && epoch.Line > 0 {
+		s.timed.loss(epoch.Number, v.Number)
+	}
+	s.timed.evaluating += evaluating
+	v, ok := of["train_runtime"]
+	switch {
+	case !ok:
+		return nil
+	case s.ended:
+		return s.l.errorAt(v.Line, "a second train_runtime. One file is one run")
+	}
+	s.ended = true
+	return s.timed.summary(s.l, v.Line, m.number)
 }
