@@ -89,3 +89,23 @@ func (l *log) rate(reduce string, scale float64, rates []Value, note string, own
 	l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: own.training, Unit: "samples/s", Note: ownNote + "; " + h.note}}, 1)
 	return l.reduce(l.contradicted(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: reduce, Note: note}, h.note), scale, rates)
 }
+
+// ownCount is how many samples a log says it had trained on after how long.
+type ownCount struct{ samples, seconds float64 }
+
+// ownOf is the rate from the first count to the last, and from the start, times
+// the ranks that each are the counts of.
+func ownOf(counted []ownCount, ranks float64) ownRate {
+	if len(counted) == 0 {
+		return ownRate{}
+	}
+	first, last := counted[0], counted[len(counted)-1]
+	own := ownRate{whole: ranks * last.samples / last.seconds, training: ranks * (last.samples - first.samples) / (last.seconds - first.seconds)}
+	if !(own.training > 0) || !finite(own.training) {
+		own.training = own.whole
+	}
+	if !(own.whole > 0) || !finite(own.whole) {
+		return ownRate{}
+	}
+	return own
+}

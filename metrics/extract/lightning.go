@@ -1,0 +1,26 @@
+package extract
+
+import "slices"
+
+// lightningCSV reads metrics.csv of Lightning's CSVLogger, in which every log call is a row
+// and most cells are empty, with the rates of ThroughputMonitor if that was used: rank 0's
+// over a window, and that times the world size.
+var lightningCSV = Extractor{
+	Name:  "lightning-csv",
+	Kind:  "train",
+	Apart: true,
+	Reads: "a CSV file with the columns epoch, step and val_acc, or ThroughputMonitor's",
+	read:  lightningTable.read,
+}
+
+var lightningTable = &tableFormat{
+	separators: ",",
+	epoch:      "epoch",
+	step:       "step",
+	accuracy:   append(slices.Clone(validation), "val_Accuracy"),
+	rate:       []string{"train/samples_per_sec", "train|samples_per_sec", "train/" + ofDevice, "train|" + ofDevice},
+	seconds:    []string{"train/time", "train|time"},
+	samples:    []string{"train/samples", "train|samples"},
+	rateNote:   "rank 0's rate times the world size, as ThroughputMonitor computes it; the median of its windows",
+	needs:      "neither an accuracy nor a rate among the columns %s; name them with accuracy= and throughput=",
+}
