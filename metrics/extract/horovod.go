@@ -29,49 +29,66 @@ var (
 	horovodTotal = regexp.MustCompile(`^Total img/sec on (\d+) [A-Za-z]+\(s\): (\d+\.\d+) \+-(\d+\.\d+)\s*$`)
 )
 
+// horovodRun is what has been read of a log.
+type horovodRun struct {
+	l           *log
+	from        first
+	each, total []Value // value and ±
+}
+
 func readHorovod(l *log, r io.Reader) error {
-	var from first
-	var each, total []Value // value and ±
-	err := l.each(r, func(ln line) error {
-		if m := horovodModel.FindStringSubmatch(ln.text); m != nil {
-			l.label("workload.model", strings.ToLower(m[1]))
-		}
-		if m := horovodBatch.FindStringSubmatch(ln.text); m != nil {
-			n, err := l.count(ln.number, "a batch of", m[1])
-			l.label("workload.batch", int64(n))
-			return err
-		}
-		if m := horovodEach.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
-			if each != nil {
-				return l.errorAt(ln.number, "a second result; the first is on line %d. One log is one run: split it", each[0].Line)
-			}
-			return l.parseAll(ln.number, &each, m[1:]...)
-		}
-		if m := horovodTotal.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
-			if total != nil {
-				return l.errorAt(ln.number, "a second total; the first is on line %d. One log is one run: split it", total[0].Line)
-			}
-			n, err := l.count(ln.number, "a total on", m[1])
-			if err != nil {
-				return err
-			}
-			l.workersAre(n, "its total", ln.number)
-			return l.parseAll(ln.number, &total, m[2:]...)
-		}
-		return nil
-	})
-	if err != nil || total == nil || each == nil {
-		if err == nil && each != nil {
-			return l.errorAt(each[0].Line, "a rank's rate, but no line with the total: the log was cut off")
-		}
-		if err == nil && total != nil {
-			return l.errorAt(total[0].Line, "a total, but no line with the rank's rate behind it: the log is incomplete")
-		}
+	h := &horovodRun{l: l}
+	if err := l.each(r, h.line); err != nil {
 		return err
 	}
-	from.note(l)
+	switch {
+	case h.each == nil && h.total == nil:
+		return nil
+	case h.total == nil:
+		return l.errorAt(h.each[0].Line, "a rank's rate, but no line with the total: the log was cut off")
+	case h.each == nil:
+		return l.errorAt(h.total[0].Line, "a total, but no line with the rank's rate behind it: the log is incomplete")
+	}
+	h.from.note(l)
+	return h.figures()
+}
+
+func (h *horovodRun) line(ln line) error {
+	l := h.l
+	if m := horovodModel.FindStringSubmatch(ln.text); m != nil {
+		l.label("workload.model", strings.ToLower(m[1]))
+	}
+	if m := horovodBatch.FindStringSubmatch(ln.text); m != nil {
+		n, err := l.count(ln.number, "a batch of", m[1])
+		l.label("workload.batch", int64(n))
+		return err
+	}
+	if m := horovodEach.FindStringSubmatch(ln.text); m != nil && h.from.takes(ln) {
+		if h.each != nil {
+			return l.errorAt(ln.number, "a second result; the first is on line %d. One log is one run: split it", h.each[0].Line)
+		}
+		return l.parseAll(ln.number, &h.each, m[1:]...)
+	}
+	m := horovodTotal.FindStringSubmatch(ln.text)
+	if m == nil || !h.from.takes(ln) {
+		return nil
+	}
+	if h.total != nil {
+		return l.errorAt(ln.number, "a second total; the first is on line %d. One log is one run: split it", h.total[0].Line)
+	}
+	n, err := l.count(ln.number, "a total on", m[1])
+	if err != nil {
+		return err
+	}
+	l.workersAre(n, "its total", ln.number)
+	return l.parseAll(ln.number, &h.total, m[2:]...)
+}
+
+// figures adds the rates, which must agree. Both are printed to a decimal (or three), so
+// that they agree within N halves of it.
+func (h *horovodRun) figures() error {
+	l, each, total := h.l, h.each, h.total
 	n := float64(l.res.Workers)
-	// Both are printed to a decimal (or three), so that they agree within N halves of it.
 	if math.Abs(total[0].Number-n*each[0].Number) > 0.051*(n+1) {
 		return l.errorAt(total[0].Line, "a total of %g, where %d ranks at %g make %g: one of the two is damaged",
 			total[0].Number, l.res.Workers, each[0].Number, n*each[0].Number)

@@ -9,7 +9,6 @@ import (
 	"math"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -81,68 +80,85 @@ type mllogEvaluation struct {
 	mark   int // its index
 }
 
+// mllogProcesses are the processes of a log. Any process writes init_start, under a
+// launcher's prefix or not; the one that writes run_start has all the rest. If other ranks
+// evaluate during the training, one of these has the evaluations and run_stop.
+type mllogProcesses struct {
+	l          *log
+	began      int64 // the first line's, ms since 1970; -1: none yet
+	of         map[string]*mllogRun
+	run, judge *mllogRun // of that process, and of the first other one that writes run_stop
+}
+
 func readMLPerf(l *log, r io.Reader) error {
-	// Any process writes init_start, under a launcher's prefix or not; the one that
-	// writes run_start has all the rest. Where ranks of their own evaluate beside the
-	// training, one of those has the evaluations and run_stop.
-	began := int64(-1)
-	runs := map[string]*mllogRun{}
-	var run, judge *mllogRun // of that process, and of the first other one that writes run_stop
-	err := l.each(r, func(ln line) error {
-		m := mllog.FindStringSubmatch(ln.text)
-		if m == nil {
-			return nil
-		}
-		var e mllogLine
-		if err := json.Unmarshal([]byte(m[1]), &e); err != nil {
-			return l.errorAt(ln.number, "a :::MLLOG line that %s", unread(err))
-		}
-		if e.TimeMS == nil || *e.TimeMS <= 0 || *e.TimeMS > 1e14 {
-			return l.errorAt(ln.number, "a :::MLLOG line without a time_ms in milliseconds since 1970")
-		}
-		if began < 0 {
-			began = *e.TimeMS
-		}
-		own := runs[ln.source]
-		switch {
-		case run != nil && own != run:
-			switch {
-			case e.Key == "run_start":
-				l.note("several ranks write the same; only rank %s is read", run.source)
-				return nil
-			case !slices.Contains([]string{"eval_start", "eval_accuracy", "eval_stop", "run_stop"}, e.Key):
-				return nil
-			case own == nil:
-				own = &mllogRun{l: l, began: began, source: ln.source}
-				runs[ln.source] = own
-			}
-			own.start = run.start
-			if judge == nil && e.Key == "run_stop" {
-				judge = own
-			}
-			if err := own.line(ln.number, e); err != nil && own.wrong == nil {
-				own.wrong = err
-			}
-			return nil
-		case own == nil:
-			own = &mllogRun{l: l, began: began, source: ln.source}
-			runs[ln.source] = own
-		}
-		if e.Key == "run_start" {
-			run = own
-		}
-		return own.line(ln.number, e)
-	})
-	if err != nil || run == nil {
+	p := &mllogProcesses{l: l, began: -1, of: map[string]*mllogRun{}}
+	if err := l.each(r, p.line); err != nil || p.run == nil {
 		return err
 	}
-	if judge != nil && run.stop.Line == 0 {
-		if judge.wrong != nil {
-			return judge.wrong
+	if p.judge != nil && p.run.stop.Line == 0 {
+		if p.judge.wrong != nil {
+			return p.judge.wrong
 		}
-		run.take(judge)
+		p.run.take(p.judge)
 	}
-	return run.finish()
+	return p.run.finish()
+}
+
+func (p *mllogProcesses) line(ln line) error {
+	m := mllog.FindStringSubmatch(ln.text)
+	if m == nil {
+		return nil
+	}
+	var e mllogLine
+	if err := json.Unmarshal([]byte(m[1]), &e); err != nil {
+		return p.l.errorAt(ln.number, "a :::MLLOG line that %s", unread(err))
+	}
+	if e.TimeMS == nil || *e.TimeMS <= 0 || *e.TimeMS > 1e14 {
+		return p.l.errorAt(ln.number, "a :::MLLOG line without a time_ms in milliseconds since 1970")
+	}
+	if p.began < 0 {
+		p.began = *e.TimeMS
+	}
+	own := p.of[ln.source]
+	if p.run != nil && own != p.run {
+		p.other(ln, e)
+		return nil
+	}
+	if own == nil {
+		own = p.process(ln.source)
+	}
+	if e.Key == "run_start" {
+		p.run = own
+	}
+	return own.line(ln.number, e)
+}
+
+// process returns the process that writes under that prefix.
+func (p *mllogProcesses) process(source string) *mllogRun {
+	if p.of[source] == nil {
+		p.of[source] = &mllogRun{l: p.l, began: p.began, source: source}
+	}
+	return p.of[source]
+}
+
+// other takes a line of a process other than the one that trains.
+func (p *mllogProcesses) other(ln line, e mllogLine) {
+	switch e.Key {
+	case "run_start":
+		p.l.note("several ranks write the same; only rank %s is read", p.run.source)
+		return
+	case "eval_start", "eval_accuracy", "eval_stop", "run_stop":
+	default:
+		return
+	}
+	own := p.process(ln.source)
+	own.start = p.run.start
+	if p.judge == nil && e.Key == "run_stop" {
+		p.judge = own
+	}
+	if err := own.line(ln.number, e); err != nil && own.wrong == nil {
+		own.wrong = err
+	}
 }
 
 // take has the end of the run from another process, and the evaluations where
@@ -183,13 +199,14 @@ func unread(err error) string {
 	return "is not JSON: " + err.Error()
 }
 
+// line takes a line of the process that trains, or judges.
 func (m *mllogRun) line(n int, e mllogLine) error {
 	at := *e.TimeMS - m.began
-	integer := func(into *int64) error {
+	var count int64
+	if into := m.counter(e.Key, &count); into != nil {
 		if err := json.Unmarshal(e.Value, into); err != nil || *into < 1 {
 			return m.l.errorAt(n, "%s is %s; want a whole number, 1 or more", e.Key, clip(string(e.Value)))
 		}
-		return nil
 	}
 	switch e.Key {
 	case "submission_benchmark":
@@ -197,93 +214,118 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 			return m.l.errorAt(n, "submission_benchmark is not text: %w", err)
 		}
 	case "global_batch_size":
-		if err := integer(&m.batch); err != nil {
-			return err
-		}
 		m.train.GlobalBatch = int(min(m.batch, math.MaxInt32))
-	case "number_of_ranks", "number_of_nodes", "accelerators_per_node":
-		var count int64
-		if err := integer(&count); err != nil {
-			return err
-		}
-		*map[string]*Value{"number_of_ranks": &m.ranks, "number_of_nodes": &m.accelerators[0], "accelerators_per_node": &m.accelerators[1]}[e.Key] = Value{float64(count), n}
-	case "max_sequence_length":
-		return integer(&m.length)
-	case "train_samples":
-		return integer(&m.train.TrainSamples)
-	case "eval_samples":
-		return integer(&m.train.TestSamples)
+	case "number_of_ranks":
+		m.ranks = Value{float64(count), n}
+	case "number_of_nodes":
+		m.accelerators[0] = Value{float64(count), n}
+	case "accelerators_per_node":
+		m.accelerators[1] = Value{float64(count), n}
 	case "run_start":
-		if m.start.Line > 0 {
-			return m.l.errorAt(n, "a second run_start; the first is on line %d. One log is one run: split it", m.start.Line)
-		}
-		if at < 0 {
-			return m.l.errorAt(n, "run_start is %d ms before the first line", -at)
-		}
-		m.start = Value{float64(at), n}
+		return m.begin(n, at)
 	case "run_stop":
-		if m.stop.Line > 0 {
-			return m.l.errorAt(n, "a second run_stop; the first is on line %d. One log is one run: split it", m.stop.Line)
-		}
-		if m.start.Line == 0 {
-			return m.l.errorAt(n, "run_stop before run_start")
-		}
-		if at < int64(m.start.Number) {
-			return m.l.errorAt(n, "run_stop is %d ms before run_start in line %d", int64(m.start.Number)-at, m.start.Line)
-		}
-		m.stop, m.status = Value{float64(at), n}, e.Metadata.Status
-	case "eval_accuracy":
-		v, err := m.l.parse(n, string(e.Value))
-		if err != nil {
-			return err
-		}
-		if m.start.Line == 0 {
-			return m.l.errorAt(n, "eval_accuracy before run_start")
-		}
-		one := mllogEvaluation{v: v, at: at, metric: e.Metadata.Metric, mark: len(m.marks)}
-		if x := e.Metadata.Epoch; x != nil && *x > 0 {
-			one.epoch = *x
-		}
-		m.evaluations, m.marks = append(m.evaluations, one), append(m.marks, m.mark(n, at, e))
-	case "eval_error":
-		v, err := m.l.parse(n, string(e.Value))
-		if err != nil {
-			return err
-		}
-		one := mllogEvaluation{v: v, at: at}
-		if x := e.Metadata.Epoch; x != nil && *x > 0 {
-			one.epoch = *x
-		}
-		m.errors = append(m.errors, one)
+		return m.end(n, at, e.Metadata.Status)
+	case "eval_accuracy", "eval_error":
+		return m.evaluation(n, at, e)
 	case "block_start", "block_stop", "epoch_start", "epoch_stop", "eval_start", "eval_stop":
 		if m.start.Line > 0 {
 			m.marks = append(m.marks, m.mark(n, at, e))
 		}
 	case "tracked_stats":
-		var stats struct {
-			Throughput *json.Number `json:"throughput"`
-			StepTime   *json.Number `json:"train_step_time"`
+		return m.stats(n, e.Value)
+	}
+	return nil
+}
+
+// counter returns where the count of a key goes; nil if the key has none.
+func (m *mllogRun) counter(key string, other *int64) *int64 {
+	switch key {
+	case "global_batch_size":
+		return &m.batch
+	case "max_sequence_length":
+		return &m.length
+	case "train_samples":
+		return &m.train.TrainSamples
+	case "eval_samples":
+		return &m.train.TestSamples
+	case "number_of_ranks", "number_of_nodes", "accelerators_per_node":
+		return other
+	}
+	return nil
+}
+
+// begin takes run_start.
+func (m *mllogRun) begin(n int, at int64) error {
+	if m.start.Line > 0 {
+		return m.l.errorAt(n, "a second run_start; the first is on line %d. One log is one run: split it", m.start.Line)
+	}
+	if at < 0 {
+		return m.l.errorAt(n, "run_start is %d ms before the first line", -at)
+	}
+	m.start = Value{float64(at), n}
+	return nil
+}
+
+// end takes run_stop.
+func (m *mllogRun) end(n int, at int64, status string) error {
+	switch {
+	case m.stop.Line > 0:
+		return m.l.errorAt(n, "a second run_stop; the first is on line %d. One log is one run: split it", m.stop.Line)
+	case m.start.Line == 0:
+		return m.l.errorAt(n, "run_stop before run_start")
+	case at < int64(m.start.Number):
+		return m.l.errorAt(n, "run_stop is %d ms before run_start in line %d", int64(m.start.Number)-at, m.start.Line)
+	}
+	m.stop, m.status = Value{float64(at), n}, status
+	return nil
+}
+
+// evaluation takes eval_accuracy, or eval_error.
+func (m *mllogRun) evaluation(n int, at int64, e mllogLine) error {
+	v, err := m.l.parse(n, string(e.Value))
+	if err != nil {
+		return err
+	}
+	one := mllogEvaluation{v: v, at: at, metric: e.Metadata.Metric, mark: len(m.marks)}
+	if x := e.Metadata.Epoch; x != nil && *x > 0 {
+		one.epoch = *x
+	}
+	if e.Key == "eval_error" {
+		m.errors = append(m.errors, one)
+		return nil
+	}
+	if m.start.Line == 0 {
+		return m.l.errorAt(n, "eval_accuracy before run_start")
+	}
+	m.evaluations, m.marks = append(m.evaluations, one), append(m.marks, m.mark(n, at, e))
+	return nil
+}
+
+// stats takes tracked_stats.
+func (m *mllogRun) stats(n int, text json.RawMessage) error {
+	var stats struct {
+		Throughput *json.Number `json:"throughput"`
+		StepTime   *json.Number `json:"train_step_time"`
+	}
+	if json.Unmarshal(text, &stats) != nil {
+		return nil
+	}
+	for _, of := range []struct {
+		number *json.Number
+		name   string
+		into   *[]Value
+	}{{stats.Throughput, "throughput", &m.rates}, {stats.StepTime, "train_step_time", &m.stepSeconds}} {
+		if of.number == nil {
+			continue
 		}
-		if json.Unmarshal(e.Value, &stats) != nil {
-			return nil
+		v, err := m.l.parse(n, of.number.String())
+		if err != nil {
+			return err
 		}
-		for _, of := range []struct {
-			number *json.Number
-			name   string
-			into   *[]Value
-		}{{stats.Throughput, "throughput", &m.rates}, {stats.StepTime, "train_step_time", &m.stepSeconds}} {
-			if of.number == nil {
-				continue
-			}
-			v, err := m.l.parse(n, of.number.String())
-			if err != nil {
-				return err
-			}
-			if v.Number <= 0 {
-				return m.l.errorAt(n, "a %s of %g; want more than 0", of.name, v.Number)
-			}
-			*of.into = append(*of.into, v)
+		if v.Number <= 0 {
+			return m.l.errorAt(n, "a %s of %g; want more than 0", of.name, v.Number)
 		}
+		*of.into = append(*of.into, v)
 	}
 	return nil
 }
@@ -358,6 +400,20 @@ func (m *mllogRun) workers() {
 	}
 }
 
+// uncounted adds an evaluation that is on no clock, or no accuracy, as a figure.
+func (m *mllogRun) uncounted(one mllogEvaluation) {
+	f := &metrics.Figure{Name: "eval_accuracy", Value: one.v.Number, At: map[string]any{}}
+	if one.epoch > 0 {
+		f.At["epoch"] = one.epoch
+	} else if samples, ok := m.samples(m.marks[one.mark]); ok && samples > 0 {
+		f.At["samples"] = samples
+	}
+	if one.metric != "" {
+		f.At["metric"] = one.metric
+	}
+	m.l.add(metrics.Event{Time: max(0, float64(one.at)/1000), Figure: f}, 1, one.v)
+}
+
 // evaluate adds the evaluations. What is judged after training, of checkpoints,
 // is on no clock; what is no share of 1 is no accuracy. Both are figures.
 func (m *mllogRun) evaluate() error {
@@ -379,16 +435,7 @@ func (m *mllogRun) evaluate() error {
 		after := m.stop.Line > 0 && float64(one.at) > m.stop.Number
 		if after || !share {
 			late = late || after
-			f := &metrics.Figure{Name: "eval_accuracy", Value: one.v.Number, At: map[string]any{}}
-			if one.epoch > 0 {
-				f.At["epoch"] = one.epoch
-			} else if samples, ok := m.samples(m.marks[one.mark]); ok && samples > 0 {
-				f.At["samples"] = samples
-			}
-			if one.metric != "" {
-				f.At["metric"] = one.metric
-			}
-			l.add(metrics.Event{Time: max(0, seconds), Figure: f}, 1, one.v)
+			m.uncounted(one)
 			continue
 		}
 		// One of the two times is wrong, and which cannot be known.

@@ -126,49 +126,64 @@ func (m *mllogRun) ownRate() ownRate {
 	return ownRate{}
 }
 
-// between are the rates from one line of a key to the next, in the order of time,
-// from the start of training on, and that of the whole; none where the counts
-// fall, or are of checkpoints that training has left behind.
+// trainedTime is the time for which a run has trained.
+type trainedTime struct {
+	before float64 // seconds, up to the latest pause
+	since  float64 // ms, that it trains again; NaN: it does not
+}
+
+// at returns the seconds up to a time.
+func (t trainedTime) at(ms float64) float64 {
+	if math.IsNaN(t.since) {
+		return t.before
+	}
+	return t.before + (ms-t.since)/1000
+}
+
+// pass takes a line that says that training stops, or goes on.
+func (t *trainedTime) pass(key string, ms float64) {
+	switch key {
+	case "block_stop", "epoch_stop", "eval_start":
+		*t = trainedTime{t.at(ms), math.NaN()}
+	case "block_start", "epoch_start", "eval_stop":
+		if math.IsNaN(t.since) {
+			t.since = ms
+		}
+	}
+}
+
+// counted begins anew at a count of samples.
+func (t *trainedTime) counted(ms float64) {
+	if t.before = 0; !math.IsNaN(t.since) {
+		t.since = ms
+	}
+}
+
+// between returns the rates from one line of a key to the next, in the order of time, from
+// the start of training on, and that of the whole; none if the counts fall, or are of
+// checkpoints that training has left behind.
 func (m *mllogRun) between(marks []mllogMark, key string) (rates []float64, whole float64) {
 	before, farthest := 0.0, 0.0 // samples; of any block
-	trained := 0.0
-	since := m.start.Number // that it trains again; NaN: it does not
+	trained := trainedTime{since: m.start.Number}
 	for _, one := range marks {
 		at := float64(one.at)
-		if one.key == key {
-			if samples, ok := m.samples(one); ok {
-				seconds := trained
-				if !math.IsNaN(since) {
-					seconds += (at - since) / 1000
-				}
-				switch {
-				case samples < before || samples < farthest:
-					return nil, 0
-				case samples > before && seconds > 0:
-					rates, whole = append(rates, (samples-before)/seconds), samples/(at-m.start.Number)*1000
-				}
-				if samples > before {
-					before, trained = samples, 0
-					if !math.IsNaN(since) {
-						since = at
-					}
-				}
+		if samples, ok := m.samples(one); ok && one.key == key {
+			seconds := trained.at(at)
+			switch {
+			case samples < before || samples < farthest:
+				return nil, 0
+			case samples > before && seconds > 0:
+				rates, whole = append(rates, (samples-before)/seconds), samples/(at-m.start.Number)*1000
+			}
+			if samples > before {
+				before = samples
+				trained.counted(at)
 			}
 		}
 		if strings.HasPrefix(one.key, "block") && one.samples > farthest {
 			farthest = one.samples
 		}
-		switch one.key {
-		case "block_stop", "epoch_stop", "eval_start":
-			if !math.IsNaN(since) {
-				trained += (at - since) / 1000
-				since = math.NaN()
-			}
-		case "block_start", "epoch_start", "eval_stop":
-			if math.IsNaN(since) {
-				since = at
-			}
-		}
+		trained.pass(one.key, at)
 	}
 	return rates, whole
 }

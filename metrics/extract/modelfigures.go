@@ -16,39 +16,25 @@ var modelFigures = []metrics.Figure{
 // models adds the figures of a language model. The rate of all devices is that of one
 // times the workers, where the table has only the latter.
 func (t *table) models(columns map[string]Column, cell func(row int, ours string) (Value, float64, bool, error)) error {
-	l := t.l
+	_, epochs := columns["epoch"]
+	_, totals := columns[tokensPerSecond]
 	for _, f := range modelFigures {
-		name := f.Name
-		var values []Value
-		scale := 1.0
-		for row := range t.rows {
-			v, by, ok, err := cell(row, name)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				continue
-			}
-			switch x := v.Number * by; {
-			case x <= 0:
-				return l.errorAt(v.Line, "%s is %g; want more than 0", name, v.Number)
-			case name == reportedMFU && x > 1:
-				return l.errorAt(v.Line, "%s is %g; it is a share: for percent write %s", name, v.Number, mapping(name, columns[name].Name, "%"))
-			}
-			values, scale = append(values, v), by
+		values, scale, err := t.modelValues(f.Name, columns, cell)
+		if err != nil {
+			return err
 		}
 		if len(values) == 0 {
 			continue
 		}
-		note := t.from(name)
-		if _, epochs := columns["epoch"]; epochs {
+		note := t.from(f.Name)
+		if epochs {
 			values, note = steadyEpochs(values, note)
 		}
 		f.Reduce, f.Note = "median", note
-		if err := l.reduce(f, scale, values); err != nil {
+		if err := t.l.reduce(f, scale, values); err != nil {
 			return err
 		}
-		if _, mapped := columns[tokensPerSecond]; name != tokensPerGPU || mapped {
+		if f.Name != tokensPerGPU || totals {
 			continue
 		}
 		n, err := t.counts(0, perDevice)
@@ -57,11 +43,32 @@ func (t *table) models(columns map[string]Column, cell func(row int, ours string
 		}
 		all := modelFigures[0]
 		all.Reduce, all.Note = "median", note+", a device's rate times the workers"
-		if err := l.reduce(all, scale*n, values); err != nil {
+		if err := t.l.reduce(all, scale*n, values); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// modelValues returns the cells that the rows have of a figure, and the factor to its unit.
+func (t *table) modelValues(name string, columns map[string]Column, cell func(row int, ours string) (Value, float64, bool, error)) (values []Value, scale float64, err error) {
+	for row := range t.rows {
+		v, by, ok, err := cell(row, name)
+		if err != nil {
+			return nil, 0, err
+		}
+		if !ok {
+			continue
+		}
+		switch x := v.Number * by; {
+		case x <= 0:
+			return nil, 0, t.l.errorAt(v.Line, "%s is %g; want more than 0", name, v.Number)
+		case name == reportedMFU && x > 1:
+			return nil, 0, t.l.errorAt(v.Line, "%s is %g; it is a share: for percent write %s", name, v.Number, mapping(name, columns[name].Name, "%"))
+		}
+		values, scale = append(values, v), by
+	}
+	return values, scale, nil
 }
 
 // steadyEpochs are the rates of a run's epochs without the first, in which programs

@@ -223,27 +223,40 @@ func (s *survey) settings() error {
 		}
 		switch o.role {
 		case roleSetting:
-			differ := o.within && s.differWithin(o)
-			for _, by := range o.counts {
-				differ = differ || !o.numeric && len(by) > 1
-			}
-			if differ && !(o.numeric && countsDevices(split(o.name))) && !s.epochs {
-				problems = append(problems, fmt.Errorf("%s: rows of one series differ in column %s (%s); write %s, so that each has a series of its own",
-					s.l.o.File, clip(o.name), some(o.values), labelled(o.name)))
-			}
-			s.weak = s.weak || strings.EqualFold(o.name, "scaling") && o.values["weak"]
+			problems = append(problems, s.setting(o))
 		case roleGround:
 			for _, by := range o.counts {
 				s.changes(o, by)
 			}
 		case roleUnclear:
-			if !s.epochs && o.within && (!o.numeric || o.whole && 2*len(o.values) <= len(s.rows)) && len(headingOf(o.name).dims) == 0 && s.differWithin(o) {
-				s.say("not used: %s; rows that differ only in it count as repeats (%s makes a label of it)", clip(o.name), labelled(o.name))
-				s.doubts = append(s.doubts, fmt.Sprintf("rows that differ in column %s (%s) count as repeats", clip(o.name), some(o.values)))
-			}
+			s.unclear(o)
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// setting refuses rows of one series that differ in a setting.
+func (s *survey) setting(o *other) error {
+	s.weak = s.weak || strings.EqualFold(o.name, "scaling") && o.values["weak"]
+	differ := o.within && s.differWithin(o)
+	for _, by := range o.counts {
+		differ = differ || !o.numeric && len(by) > 1
+	}
+	if !differ || o.numeric && countsDevices(split(o.name)) || s.epochs {
+		return nil
+	}
+	return fmt.Errorf("%s: rows of one series differ in column %s (%s); write %s, so that each has a series of its own",
+		s.l.o.File, clip(o.name), some(o.values), labelled(o.name))
+}
+
+// unclear says so if rows that differ only in a column count as repeats.
+func (s *survey) unclear(o *other) {
+	listsWords := !o.numeric || o.whole && 2*len(o.values) <= len(s.rows)
+	if s.epochs || !o.within || !listsWords || len(headingOf(o.name).dims) > 0 || !s.differWithin(o) {
+		return
+	}
+	s.say("not used: %s; rows that differ only in it count as repeats (%s makes a label of it)", clip(o.name), labelled(o.name))
+	s.doubts = append(s.doubts, fmt.Sprintf("rows that differ in column %s (%s) count as repeats", clip(o.name), some(o.values)))
 }
 
 // changes records a doubt if a fact differs between worker counts.

@@ -97,6 +97,16 @@ func (p Pattern) compile() (*compiled, error) {
 			return nil, fmt.Errorf("%s of %s is %q; valid: %s", o.key, p.Name, *o.value, strings.Join(o.valid, ", "))
 		}
 	}
+	if err := c.setUnit(); err != nil {
+		return nil, err
+	}
+	c.loose = c.loosened()
+	return c, nil
+}
+
+// setUnit takes the pattern's unit, which must suit what its name means.
+func (c *compiled) setUnit() error {
+	p := c.Pattern
 	if c.unit, c.known = unitNamed(p.Unit); !c.known {
 		c.unit = unit{base: p.Unit, scale: 1}
 	}
@@ -107,19 +117,18 @@ func (p Pattern) compile() (*compiled, error) {
 		c.unit = unit{base: p.Unit, scale: 1}
 	}
 	if c.declared.PerDevice && c.ofAll() {
-		return nil, fmt.Errorf("unit of %s is %q, which is a part of the run's; set of = \"rank\" with unit = %q", p.Name, p.Unit, c.unit.base)
+		return fmt.Errorf("unit of %s is %q, which is a part of the run's; set of = \"rank\" with unit = %q", p.Name, p.Unit, c.unit.base)
 	}
 	want := map[string]string{metrics.FigureThroughput: "samples/s", metrics.FigureEndToEnd: "samples/s", metrics.FigureTrainSeconds: "s", "accuracy": ""}
 	if base, named := want[p.Name]; named && c.unit.base != base {
-		return nil, fmt.Errorf("unit of %s is %q; want one of %s", p.Name, p.Unit, strings.Join(unitsOf(base), ", "))
+		return fmt.Errorf("unit of %s is %q; want one of %s", p.Name, p.Unit, strings.Join(unitsOf(base), ", "))
 	}
 	for _, m := range measure.Resources() { // what a sampler measures, where no log states it
 		if m.Name == p.Name && c.unit.base != m.Unit {
-			return nil, fmt.Errorf("unit of %s is %q, and the measure of that name is in %q; choose another name, like own_%s", p.Name, p.Unit, m.Unit, p.Name)
+			return fmt.Errorf("unit of %s is %q, and the measure of that name is in %q; choose another name, like own_%s", p.Name, p.Unit, m.Unit, p.Name)
 		}
 	}
-	c.loose = c.loosened()
-	return c, nil
+	return nil
 }
 
 func unitsOf(base string) []string {

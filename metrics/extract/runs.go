@@ -74,91 +74,124 @@ func Runs(r io.Reader, o Options, columns map[string]Column) iter.Seq2[TableRun,
 	}
 }
 
+// A tableReader makes runs of a table's rows.
+type tableReader struct {
+	*table
+	columns map[string]Column
+	survey  *survey
+	sum     *summing
+	epochs  bool   // rows are the epochs of runs, and are held
+	head    string // the names of all columns
+	known   blocks
+	equal   map[uint64]int32 // rows by the beginning of their digest
+	groups  []tableGroup     // that are held
+	by      map[string]int   // group by its labels
+}
+
 func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(TableRun) bool) error {
 	if o.File == "" {
 		o.File = "csv"
 	}
-	l := newLog(o)
-	t, err := l.names(r, ",;\t")
+	t, err := newLog(o).runsOf(r, columns)
 	if err != nil {
 		return err
 	}
-	columns = t.named(columns)
-	if err := errors.Join(checkAt(o.At), t.mapped(columns)); err != nil {
-		return err
-	}
-	sum, err := t.summing(columns)
-	if err != nil {
-		return err
-	}
-	s, err := t.survey(columns)
-	if err != nil {
-		return err
-	}
-	t.weak = s.weak
-	_, epochs := columns["epoch"]
-	names := t.names() + "\x00"
-	known := blocks{}
-	equal := map[uint64]int32{} // rows by the beginning of their digest
-	var groups []tableGroup
-	at := map[string]int{}
 	for number := 1; ; number++ {
 		row, line, err := t.next()
 		if errors.Is(err, io.EOF) {
 			if number == 1 {
 				return fmt.Errorf("%s: %w: it has no rows", o.File, ErrNothing)
 			}
-			break
+			return t.held(yield)
 		}
 		if err != nil {
 			return err
 		}
-		if _, left := s.left[number]; left {
+		if _, left := t.survey.left[number]; left {
 			continue
 		}
-		labels := t.labels(row, columns)
-		if epochs {
-			key, err := json.Marshal(labels)
-			if err != nil {
-				return l.errorAt(line, "%w", err)
-			}
-			if i, known := at[string(key)]; known {
-				groups[i].rows, groups[i].line = append(groups[i].rows, row), append(groups[i].line, line)
-				continue
-			}
-			at[string(key)] = len(groups)
+		one, err := t.group(number, line, row)
+		if err != nil {
+			return err
 		}
-		if sum != nil {
-			if i, known := sum.takes(t.placed(row, labels, columns), row, len(groups)); known {
-				groups[i].rows, groups[i].line = append(groups[i].rows, row), append(groups[i].line, line)
-				continue
-			}
-		}
-		digest := sha256.Sum256([]byte(names + strings.Join(row, "\x00")))
-		beginning := binary.BigEndian.Uint64(digest[:])
-		equal[beginning]++
-		run := TableRun{Part: "row " + strconv.Itoa(number), Labels: labels,
-			Rows: string(binary.AppendUvarint(digest[:16:16], uint64(equal[beginning])))}
-		one := tableGroup{run, [][]string{row}, []int{line}, s.doubts, known}
-		if epochs || sum != nil {
-			groups = append(groups, one)
+		if one == nil {
 			continue
 		}
-		if more, err := one.yield(t, columns, yield); err != nil || !more {
+		if more, err := one.yield(t.table, t.columns, yield); err != nil || !more {
 			return err
 		}
 	}
-	for i := range groups {
-		if sum != nil {
-			if err := sum.add(t, &groups[i]); err != nil {
+}
+
+// runsOf begins to read a table, and checks all of it.
+func (l *log) runsOf(r io.Reader, columns map[string]Column) (*tableReader, error) {
+	t, err := l.names(r, ",;\t")
+	if err != nil {
+		return nil, err
+	}
+	columns = t.named(columns)
+	if err := errors.Join(checkAt(l.o.At), t.mapped(columns)); err != nil {
+		return nil, err
+	}
+	sum, err := t.summing(columns)
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.survey(columns)
+	if err != nil {
+		return nil, err
+	}
+	t.weak = s.weak
+	_, epochs := columns["epoch"]
+	return &tableReader{table: t, columns: columns, survey: s, sum: sum, epochs: epochs, head: t.names() + "\x00", known: blocks{}, equal: map[uint64]int32{}, by: map[string]int{}}, nil
+}
+
+// group returns the run of a row; nil if it is held, since other rows may be of it.
+func (t *tableReader) group(number, line int, row []string) (*tableGroup, error) {
+	labels := t.labels(row, t.columns)
+	if t.epochs {
+		key, err := json.Marshal(labels)
+		if err != nil {
+			return nil, t.l.errorAt(line, "%w", err)
+		}
+		if i, known := t.by[string(key)]; known {
+			t.groups[i].take(row, line)
+			return nil, nil
+		}
+		t.by[string(key)] = len(t.groups)
+	}
+	if t.sum != nil {
+		if i, known := t.sum.takes(t.placed(row, labels, t.columns), row, len(t.groups)); known {
+			t.groups[i].take(row, line)
+			return nil, nil
+		}
+	}
+	digest := sha256.Sum256([]byte(t.head + strings.Join(row, "\x00")))
+	beginning := binary.BigEndian.Uint64(digest[:])
+	t.equal[beginning]++
+	run := TableRun{Part: "row " + strconv.Itoa(number), Labels: labels,
+		Rows: string(binary.AppendUvarint(digest[:16:16], uint64(t.equal[beginning])))}
+	one := tableGroup{run, [][]string{row}, []int{line}, t.survey.doubts, t.known}
+	if t.epochs || t.sum != nil {
+		t.groups = append(t.groups, one)
+		return nil, nil
+	}
+	return &one, nil
+}
+
+// held hands over the runs that were held.
+func (t *tableReader) held(yield func(TableRun) bool) error {
+	for i := range t.groups {
+		if t.sum != nil {
+			if err := t.sum.add(t.table, &t.groups[i]); err != nil {
 				return err
 			}
 		}
-		more, err := groups[i].yield(t, columns, yield)
+		more, err := t.groups[i].yield(t.table, t.columns, yield)
 		if err != nil || !more {
 			return err
 		}
-		groups[i] = tableGroup{}
+		t.groups[i] = tableGroup{}
 	}
 	return nil
 }
@@ -171,6 +204,11 @@ type tableGroup struct {
 	// doubts are those of the table, which go with each of its runs.
 	doubts []string
 	blocks blocks
+}
+
+// take adds a row.
+func (g *tableGroup) take(row []string, line int) {
+	g.rows, g.line = append(g.rows, row), append(g.line, line)
 }
 
 // yield makes the run's result and hands it over.

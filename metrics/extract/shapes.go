@@ -235,29 +235,33 @@ func (s *survey) falling() error {
 		s.l.o.File, clip(name), write(from), write(to), mapping("loss", name, ""), mapping("accuracy", name, "fraction"))
 }
 
-// contradictions refuses a table whose total rate differs from its rate per device times
-// the number of devices.
-func (s *survey) contradictions() error {
-	if s.joined != nil {
-		return nil
+// A ratedColumn is a column with a rate of all devices, or of one.
+type ratedColumn struct {
+	name, base string
+	scale      float64
+	mapped     string // our name; "": nothing is taken from it
+	one        bool   // of one device
+}
+
+// figure returns the figure that the column is, or would be.
+func (c ratedColumn) figure() string {
+	if c.mapped != "" {
+		return c.mapped
 	}
-	type rated struct {
-		name, base string
-		scale      float64
-		mapped     string
-	}
-	var totals, ones []rated
+	return map[string]string{"samples/s": "throughput", "tokens/s": tokensPerSecond}[c.base]
+}
+
+// rated returns the columns with rates of samples or tokens.
+func (s *survey) rated() (list []ratedColumn) {
 	for _, name := range s.ordered() {
-		h := headingOf(name)
-		c := rated{name: name}
+		c := ratedColumn{name: name}
 		for _, ours := range s.figures {
 			if s.reads[ours].Name == name {
 				c.mapped = ours
 			}
 		}
 		d := dimension{}
-		switch r := s.reads[c.mapped]; {
-		case c.mapped != "":
+		if r := s.reads[c.mapped]; c.mapped != "" {
 			base, _ := baseUnit(c.mapped)
 			d = dimension{unit{base: base, scale: r.scale, steps: r.steps}, r.per}
 			if c.mapped == tokensPerGPU {
@@ -266,52 +270,76 @@ func (s *survey) contradictions() error {
 			if r.Unit != "" {
 				continue // the user says what it is
 			}
-		case len(h.dims) > 0:
+		} else if h := headingOf(name); len(h.dims) > 0 {
 			d = h.dims[0]
 		}
-		if c.base, c.scale = d.base, d.scale; d.steps || d.base != "samples/s" && d.base != "tokens/s" {
-			continue
-		}
-		if d.per == perDevice {
-			ones = append(ones, c)
-		} else if d.per == "" {
-			totals = append(totals, c)
+		c.base, c.scale, c.one = d.base, d.scale, d.per == perDevice
+		if !d.steps && d.per != perNode && (d.base == "samples/s" || d.base == "tokens/s") {
+			list = append(list, c)
 		}
 	}
-	for _, all := range totals {
-		for _, one := range ones {
-			if all.base != one.base || all.mapped == "" && one.mapped == "" {
+	return list
+}
+
+// contradictions refuses a table whose total rate differs from its rate per device times
+// the number of devices.
+func (s *survey) contradictions() error {
+	if s.joined != nil {
+		return nil
+	}
+	columns := s.rated()
+	for _, all := range columns {
+		for _, one := range columns {
+			if all.one || !one.one || all.base != one.base || all.mapped == "" && one.mapped == "" {
 				continue
 			}
-			again := s.again()
-			for _, r := range s.rows {
-				row, err := again.Read()
-				if err != nil {
-					break
-				}
-				if _, left := s.left[r.number]; left || r.workers < 1 {
-					continue
-				}
-				t := &table{l: s.l, at: s.at, reads: s.reads, rows: [][]string{row}, line: []int{r.line}}
-				a, okA, errA := t.value(0, all.name)
-				b, okB, errB := t.value(0, one.name)
-				n, errN := t.counts(0, perDevice)
-				if !okA || !okB || errA != nil || errB != nil || errN != nil || !(a.Number > 0) || !(b.Number > 0) {
-					continue
-				}
-				if total, sum := a.Number*all.scale, b.Number*one.scale*n; math.Abs(total-sum) > tolerance*sum+rounding(row[s.at[one.name]], one.scale)*n+rounding(row[s.at[all.name]], all.scale) {
-					ours := all.mapped
-					if ours == "" {
-						ours = map[string]string{"samples/s": "throughput", "tokens/s": tokensPerSecond}[all.base]
-					}
-					return fmt.Errorf("%s: columns %s and %s contradict each other: %s of all and %s of each of %g, which are %s together; write %s, or %s, for the one that is right",
-						s.l.o.File+":"+strconv.Itoa(r.line), clip(all.name), clip(one.name), write(total), write(b.Number*one.scale), n, write(sum),
-						mapping(ours, all.name, usual[all.base]), mapping(ours, one.name, usual[one.base]+"/worker"))
-				}
+			if err := s.eachRow(func(t *table, r surveyed) error { return s.contradict(t, r, all, one) }); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// eachRow calls f with each row that is a run.
+func (s *survey) eachRow(f func(t *table, r surveyed) error) error {
+	again := s.again()
+	for _, r := range s.rows {
+		row, err := again.Read()
+		if err != nil {
+			return nil
+		}
+		if _, left := s.left[r.number]; left {
+			continue
+		}
+		if err := f(&table{l: s.l, at: s.at, reads: s.reads, rows: [][]string{row}, line: []int{r.line}}, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contradict refuses a row in which a rate of all devices is not that of one times their
+// number. What cannot be read is left to other checks.
+func (s *survey) contradict(t *table, r surveyed, all, one ratedColumn) error {
+	a, okA, errA := t.value(0, all.name)
+	b, okB, errB := t.value(0, one.name)
+	if r.workers < 1 || !okA || !okB || errors.Join(errA, errB) != nil || !(a.Number > 0) || !(b.Number > 0) {
+		return nil
+	}
+	n, err := t.counts(0, perDevice)
+	if err != nil {
+		return nil
+	}
+	row := t.rows[0]
+	total, sum := a.Number*all.scale, b.Number*one.scale*n
+	if math.Abs(total-sum) <= tolerance*sum+rounding(row[s.at[one.name]], one.scale)*n+rounding(row[s.at[all.name]], all.scale) {
+		return nil
+	}
+	ours := all.figure()
+	return fmt.Errorf("%s: columns %s and %s contradict each other: %s of all and %s of each of %g, which are %s together; write %s, or %s, for the one that is right",
+		s.l.o.File+":"+strconv.Itoa(r.line), clip(all.name), clip(one.name), write(total), write(b.Number*one.scale), n, write(sum),
+		mapping(ours, all.name, usual[all.base]), mapping(ours, one.name, usual[one.base]+"/worker"))
 }
 
 // rounding returns the size of the last digit of a number.
@@ -336,26 +364,15 @@ func (s *survey) impossible() error {
 		return nil
 	}
 	workers := s.columns["workers"].Name
-	again := s.again()
-	for _, r := range s.rows {
-		row, err := again.Read()
-		if err != nil {
-			return nil
+	return s.eachRow(func(t *table, r surveyed) error {
+		if s.loads {
+			return s.overload(t, r, threads, rate)
 		}
-		if _, left := s.left[r.number]; left {
-			continue
-		}
-		t := &table{l: s.l, at: s.at, reads: s.reads, rows: [][]string{row}, line: []int{r.line}}
-		if v, ok, err := t.value(0, nodes); nodes != "" && err == nil && ok && !s.loads && r.workers > 0 && v.Number > r.workers {
+		if v, ok, err := t.value(0, nodes); nodes != "" && err == nil && ok && r.workers > 0 && v.Number > r.workers {
 			return s.l.errorAt(r.line, "%g nodes and %g workers: a worker is a process, usually one a GPU, and none is on two nodes; map the column that counts them, --map workers=COLUMN (now %s), or the one that counts nodes, --map nodes=COLUMN (now %s)", v.Number, r.workers, clip(workers), clip(nodes))
 		}
-		if s.loads {
-			if err := s.overload(t, r, threads, rate); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // mostAnswers is the largest ratio of answers to the rate asked for that edge effects of

@@ -62,82 +62,99 @@ func (s *stepLog) peaks() error {
 	return nil
 }
 
-// rates adds those over all devices: samples/s where the log says how many samples a
-// step has, tokens/s where it says how many tokens.
+// rates adds those over all devices: samples/s if the log says how many samples a step
+// has, tokens/s if it says how many tokens.
 func (s *stepLog) rates() error {
-	l, n := s.l, s.devices()
-	seconds := s.measured[stepSeconds]
-	// A step's time makes the rate of something that a step has so many of.
-	over := func(f metrics.Figure, each float64) error {
-		median, err := reduceBy("median", numbers(seconds))
-		if err != nil {
-			return err
-		}
-		if f.Value = each / scaled(median, s.scale[stepSeconds]); !finite(f.Value) {
-			return l.errorAt(seconds[len(seconds)-1].Line, "%s is not a finite number", f.Name)
-		}
-		if len(seconds) > 1 {
-			f.Reduce = "median"
-		}
-		l.add(metrics.Event{Figure: &f}, f.Value/median, seconds...)
-		return nil
+	if err := s.samplesRate(); err != nil {
+		return err
 	}
-	switch {
-	case len(s.samples) > 0:
-		if err := s.statedSamples(seconds); err != nil {
-			return err
-		}
-	case s.batch.Line > 0 && len(seconds) > 0:
-		if err := over(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Note: "the global batch over the median step time; a sample is a sequence"}, s.batch.Number); err != nil {
-			return err
-		}
-	}
-	each := s.measured[tokensPerGPU]
 	if err := s.sequence(); err != nil {
 		return err
 	}
-	if len(each) > 0 {
-		median, err := reduceBy("median", numbers(each))
-		if err != nil {
-			return err
-		}
-		if err := s.utilisation(scaled(median, s.scale[tokensPerGPU]), func(f metrics.Figure, scale float64) error {
-			f.Reduce = "median"
-			return l.reduce(f, s.scale[tokensPerGPU]*scale, each)
-		}); err != nil {
-			return err
-		}
+	if len(s.measured[tokensPerGPU]) > 0 {
+		return s.deviceTokens()
 	}
+	return s.stepTokensRate()
+}
+
+// over adds a rate: so many of something in a step, over the median time of a step.
+func (s *stepLog) over(f metrics.Figure, each float64) error {
+	seconds := s.measured[stepSeconds]
+	median, err := reduceBy("median", numbers(seconds))
+	if err != nil {
+		return err
+	}
+	if f.Value = each / scaled(median, s.scale[stepSeconds]); !finite(f.Value) {
+		return s.l.errorAt(seconds[len(seconds)-1].Line, "%s is not a finite number", f.Name)
+	}
+	if len(seconds) > 1 {
+		f.Reduce = "median"
+	}
+	s.l.add(metrics.Event{Figure: &f}, f.Value/median, seconds...)
+	return nil
+}
+
+func (s *stepLog) samplesRate() error {
+	seconds := s.measured[stepSeconds]
 	switch {
-	case len(each) > 0 && s.undivided != "":
-		l.note("%s is left out, which is a device's rate times their number: %s", tokensPerSecond, s.undivided)
-	case len(each) > 0 && n > 0:
-		taken := ""
-		if l.res.Workers == 0 {
-			taken = ", for which the workers are taken"
-		}
-		l.note("%s is a device's rate times the number of devices%s, not a measured aggregate", tokensPerSecond, taken)
-		return l.reduce(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}, s.scale[tokensPerGPU]*n, each)
-	case len(each) > 0:
-		l.note("%s needs the number of devices, which the log does not say: give --workers", tokensPerSecond)
-	case len(seconds) > 0 && (s.stepTokens.Line > 0 || s.batch.Line > 0 && s.tokens.Number > 0):
-		tokens, of := s.stepTokens.Number, "the tokens of a step"
-		if s.stepTokens.Line == 0 {
-			tokens, of = s.batch.Number*s.tokens.Number, "the global batch times the sequence length"
-		}
-		if err := over(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Note: of + " over the median step time"}, tokens); err != nil || n == 0 {
-			return err
-		}
-		if err := over(metrics.Figure{Name: tokensPerGPU, Unit: "tokens/s", Note: of + " over the median step time and the number of devices"}, tokens/n); err != nil {
-			return err
-		}
-		median, err := reduceBy("median", numbers(seconds))
-		if err != nil {
-			return err
-		}
-		return s.utilisation(tokens/n/scaled(median, s.scale[stepSeconds]), func(f metrics.Figure, scale float64) error { return over(f, tokens/n*scale) })
+	case len(s.samples) > 0:
+		return s.statedSamples(seconds)
+	case s.batch.Line > 0 && len(seconds) > 0:
+		return s.over(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Note: "the global batch over the median step time; a sample is a sequence"}, s.batch.Number)
 	}
 	return nil
+}
+
+// deviceTokens adds the rate of all devices, of the rates of one that the log states.
+func (s *stepLog) deviceTokens() error {
+	l, n, each := s.l, s.devices(), s.measured[tokensPerGPU]
+	median, err := reduceBy("median", numbers(each))
+	if err != nil {
+		return err
+	}
+	if err := s.utilisation(scaled(median, s.scale[tokensPerGPU]), func(f metrics.Figure, scale float64) error {
+		f.Reduce = "median"
+		return l.reduce(f, s.scale[tokensPerGPU]*scale, each)
+	}); err != nil {
+		return err
+	}
+	switch {
+	case s.undivided != "":
+		l.note("%s is left out, which is a device's rate times their number: %s", tokensPerSecond, s.undivided)
+		return nil
+	case n == 0:
+		l.note("%s needs the number of devices, which the log does not say: give --workers", tokensPerSecond)
+		return nil
+	}
+	taken := ""
+	if l.res.Workers == 0 {
+		taken = ", for which the workers are taken"
+	}
+	l.note("%s is a device's rate times the number of devices%s, not a measured aggregate", tokensPerSecond, taken)
+	return l.reduce(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}, s.scale[tokensPerGPU]*n, each)
+}
+
+// stepTokensRate adds the rates of all devices and of one, of the tokens of a step.
+func (s *stepLog) stepTokensRate() error {
+	seconds, n := s.measured[stepSeconds], s.devices()
+	if len(seconds) == 0 || s.stepTokens.Line == 0 && (s.batch.Line == 0 || !(s.tokens.Number > 0)) {
+		return nil
+	}
+	tokens, of := s.stepTokens.Number, "the tokens of a step"
+	if s.stepTokens.Line == 0 {
+		tokens, of = s.batch.Number*s.tokens.Number, "the global batch times the sequence length"
+	}
+	if err := s.over(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Note: of + " over the median step time"}, tokens); err != nil || n == 0 {
+		return err
+	}
+	if err := s.over(metrics.Figure{Name: tokensPerGPU, Unit: "tokens/s", Note: of + " over the median step time and the number of devices"}, tokens/n); err != nil {
+		return err
+	}
+	median, err := reduceBy("median", numbers(seconds))
+	if err != nil {
+		return err
+	}
+	return s.utilisation(tokens/n/scaled(median, s.scale[stepSeconds]), func(f metrics.Figure, scale float64) error { return s.over(f, tokens/n*scale) })
 }
 
 // statedSamples adds the samples/s that the log states, if its batch over the time of a

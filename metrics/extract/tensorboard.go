@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -83,7 +86,7 @@ func (l *log) scalars(list []scalar, began float64) error {
 	if err != nil {
 		return err
 	}
-	if _, said := l.o.Columns["accuracy"]; !said && filepath.Base(filepath.Dir(l.o.File)) == "train" && len(accuracy) > 5 && accuracy[:5] == "epoch" {
+	if _, said := l.o.Columns["accuracy"]; !said && filepath.Base(filepath.Dir(l.o.File)) == "train" && perEpoch(accuracy) {
 		accuracy = "" // Keras writes train/ and validation/ with the same tags
 	}
 	rate, err := l.tag("throughput", byTag)
@@ -98,41 +101,54 @@ func (l *log) scalars(list []scalar, began float64) error {
 		last := values[len(values)-1]
 		switch tag {
 		case accuracy:
-			for _, s := range values {
-				e := metrics.Event{Time: s.wall - began, Evaluation: &metrics.Evaluation{}}
-				if len(tag) > 5 && tag[:5] == "epoch" { // Keras: the step is the epoch
-					e.Evaluation.Epoch = l.epoch(int(min(s.step, math.MaxInt32)), 0)
-				} else {
-					e.Evaluation.Step = int(s.step)
-				}
-				if err := l.namedAccuracy(e, s.v, tag); err != nil {
-					return fmt.Errorf("%w; tag %s at step %d", err, tag, s.step)
-				}
-			}
-			l.note("accuracy is from the tag %s", tag)
+			err = l.tagAccuracy(tag, values, began)
 		case rate:
-			var rates []Value
-			var counted []ownCount
-			batch := l.o.globalBatch()
-			for _, s := range values {
-				if s.v.Number < metrics.MinRate {
-					return fmt.Errorf("%s: tag %s at step %d: a throughput of %g samples/s; want more than 0", l.o.File, tag, s.step, s.v.Number)
-				}
-				rates = append(rates, s.v)
-				if batch > 0 {
-					counted = append(counted, ownCount{float64(s.step) * batch, s.wall - began})
-				}
-			}
-			if err := l.rate("median", 1, rates, "the median of the values of the tag "+tag, ownOf(counted, 1), "the batch of all ranks times the steps, over the time of the records"); err != nil {
-				return err
-			}
+			err = l.tagRate(tag, values, began)
 		default:
 			l.add(metrics.Event{Time: last.wall - began, Figure: &metrics.Figure{Name: tag, Value: last.v.Number, At: map[string]any{"step": float64(last.step)},
 				Note: fmt.Sprintf("the last of %d values of the tag", len(values))}}, 1, last.v)
 		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// tagAccuracy adds an evaluation for each value of a tag.
+func (l *log) tagAccuracy(tag string, values []scalar, began float64) error {
+	for _, s := range values {
+		e := metrics.Event{Time: s.wall - began, Evaluation: &metrics.Evaluation{Step: int(s.step)}}
+		if perEpoch(tag) { // Keras: the step is the epoch
+			e.Evaluation.Step, e.Evaluation.Epoch = 0, l.epoch(int(min(s.step, math.MaxInt32)), 0)
+		}
+		if err := l.namedAccuracy(e, s.v, tag); err != nil {
+			return fmt.Errorf("%w; tag %s at step %d", err, tag, s.step)
+		}
+	}
+	l.note("accuracy is from the tag %s", tag)
+	return nil
+}
+
+// tagRate adds the run's throughput, the median of the values of a tag.
+func (l *log) tagRate(tag string, values []scalar, began float64) error {
+	var rates []Value
+	var counted []ownCount
+	batch := l.o.globalBatch()
+	for _, s := range values {
+		if s.v.Number < metrics.MinRate {
+			return fmt.Errorf("%s: tag %s at step %d: a throughput of %g samples/s; want more than 0", l.o.File, tag, s.step, s.v.Number)
+		}
+		rates = append(rates, s.v)
+		if batch > 0 {
+			counted = append(counted, ownCount{float64(s.step) * batch, s.wall - began})
+		}
+	}
+	return l.rate("median", 1, rates, "the median of the values of the tag "+tag, ownOf(counted, 1), "the batch of all ranks times the steps, over the time of the records")
+}
+
+// perEpoch reports whether the steps of a tag are epochs.
+func perEpoch(tag string) bool { return len(tag) > 5 && strings.HasPrefix(tag, "epoch") }
 
 // tag is table.column for tags.
 func (l *log) tag(ours string, tags map[string][]scalar, usual ...string) (string, error) {
@@ -186,11 +202,11 @@ func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 	var summary []byte
 	err = fields(data, func(f field) error {
 		switch {
-		case f.number == 1 && f.wire == fixed64:
+		case f.number == 1 && f.wire == protowire.Fixed64Type:
 			wall = math.Float64frombits(f.bits)
-		case f.number == 2 && f.wire == varint:
+		case f.number == 2 && f.wire == protowire.VarintType:
 			step = int64(f.bits)
-		case f.number == 5 && f.wire == bytesOf:
+		case f.number == 5 && f.wire == protowire.BytesType:
 			summary = f.data
 		}
 		return nil
@@ -204,17 +220,17 @@ func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 	}
 	// Summary: value = 1 {tag = 1, simple_value = 2, tensor = 8}.
 	err = fields(summary, func(f field) error {
-		if f.number != 1 || f.wire != bytesOf {
+		if f.number != 1 || f.wire != protowire.BytesType {
 			return nil
 		}
 		s, has := scalar{step: step, wall: wall}, false
 		err := fields(f.data, func(f field) error {
 			switch {
-			case f.number == 1 && f.wire == bytesOf:
+			case f.number == 1 && f.wire == protowire.BytesType:
 				s.tag = string(f.data)
-			case f.number == 2 && f.wire == fixed32:
+			case f.number == 2 && f.wire == protowire.Fixed32Type:
 				s.v.Number, has = widen(math.Float32frombits(uint32(f.bits))), true
-			case f.number == 8 && f.wire == bytesOf:
+			case f.number == 8 && f.wire == protowire.BytesType:
 				x, ok, err := tfScalar(f.data)
 				if ok {
 					s.v.Number, has = x, true
@@ -249,17 +265,17 @@ func tfScalar(data []byte) (x float64, ok bool, err error) {
 	var content []byte
 	err = fields(data, func(f field) error {
 		switch {
-		case f.number == 1 && f.wire == varint:
+		case f.number == 1 && f.wire == protowire.VarintType:
 			dtype = f.bits
 		case f.number == 2 && len(f.data) > 0:
 			content = nil
 			dtype = 0 // has dimensions
 			return errNotScalar
-		case f.wire == bytesOf && (f.number == 4 || f.number == 5 || f.number == 6):
+		case f.wire == protowire.BytesType && (f.number == 4 || f.number == 5 || f.number == 6):
 			content = f.data
-		case f.number == 5 && f.wire == fixed32:
+		case f.number == 5 && f.wire == protowire.Fixed32Type:
 			content = binary.LittleEndian.AppendUint32(nil, uint32(f.bits))
-		case f.number == 6 && f.wire == fixed64:
+		case f.number == 6 && f.wire == protowire.Fixed64Type:
 			content = binary.LittleEndian.AppendUint64(nil, f.bits)
 		}
 		return nil
@@ -279,55 +295,41 @@ func tfScalar(data []byte) (x float64, ok bool, err error) {
 
 var errNotScalar = errors.New("no scalar")
 
-// Wire types of protocol buffers.
-const (
-	varint  = 0
-	fixed64 = 1
-	bytesOf = 2
-	fixed32 = 5
-)
+// errProto refuses a damaged protocol buffer.
+var errProto = errors.New("a damaged protocol buffer")
 
 // field is one field of a message: bits of a number, or data.
 type field struct {
-	number uint64
-	wire   int
+	number protowire.Number
+	wire   protowire.Type
 	bits   uint64
 	data   []byte
 }
 
-var errProto = errors.New("a damaged protocol buffer")
-
 // fields calls f with each field of a message, in its order.
 func fields(data []byte, f func(field) error) error {
 	for len(data) > 0 {
-		key, n := binary.Uvarint(data)
-		if n <= 0 || key>>3 == 0 {
+		number, wire, n := protowire.ConsumeTag(data)
+		if n < 0 {
 			return errProto
 		}
 		data = data[n:]
-		one := field{number: key >> 3, wire: int(key & 7)}
-		switch one.wire {
-		case varint:
-			if one.bits, n = binary.Uvarint(data); n <= 0 {
-				return errProto
-			}
-		case fixed64:
-			if n = 8; len(data) < n {
-				return errProto
-			}
-			one.bits = binary.LittleEndian.Uint64(data)
-		case fixed32:
-			if n = 4; len(data) < n {
-				return errProto
-			}
-			one.bits = uint64(binary.LittleEndian.Uint32(data))
-		case bytesOf:
-			size, m := binary.Uvarint(data)
-			if m <= 0 || size > uint64(len(data)-m) {
-				return errProto
-			}
-			one.data, n = data[m:m+int(size)], m+int(size)
-		default: // groups, which nobody writes any more
+		one := field{number: number, wire: wire}
+		switch wire {
+		case protowire.VarintType:
+			one.bits, n = protowire.ConsumeVarint(data)
+		case protowire.Fixed64Type:
+			one.bits, n = protowire.ConsumeFixed64(data)
+		case protowire.Fixed32Type:
+			var bits uint32
+			bits, n = protowire.ConsumeFixed32(data)
+			one.bits = uint64(bits)
+		case protowire.BytesType:
+			one.data, n = protowire.ConsumeBytes(data)
+		default: // groups, which no program writes any more
+			return errProto
+		}
+		if n < 0 {
 			return errProto
 		}
 		data = data[n:]
