@@ -67,58 +67,91 @@ type Subject struct {
 // value lists all that occur: a run on two kinds of node differs from runs on either
 // kind.
 func Of(s Subject) Print {
-	p := Print{}
-	collect := func(field string, of func(*metrics.Environment) []string) {
-		seen := map[string]bool{}
-		for _, e := range s.Environments {
-			if e == nil {
-				continue
-			}
-			for _, v := range of(e) {
-				if v != "" {
-					seen[v] = true
-				}
-			}
+	c := collector{s, Print{}}
+	c.collect(CPU, func(e *metrics.Environment) []string { return []string{e.CPUModel} })
+	if s.Device != "cpu" { // a GPU that the run does not use does not count
+		c.gpus()
+	}
+	c.network()
+	c.setting()
+	c.libraries()
+	c.files()
+	if s.DataSHA256 != "" {
+		c.print[Data] = digits(s.DataSHA256)
+	}
+	if len(c.print) == 0 {
+		return nil
+	}
+	return c.print
+}
+
+// A collector fills a fingerprint in.
+type collector struct {
+	subject Subject
+	print   Print
+}
+
+// collect joins the known values of a field over the ranks.
+func (c collector) collect(field string, of func(*metrics.Environment) []string) {
+	seen := map[string]bool{}
+	for _, e := range c.subject.Environments {
+		if e == nil {
+			continue
 		}
-		if len(seen) > 0 {
-			p[field] = strings.Join(slices.Sorted(maps.Keys(seen)), " + ")
+		for _, v := range of(e) {
+			if v != "" {
+				seen[v] = true
+			}
 		}
 	}
-	collect(CPU, func(e *metrics.Environment) []string { return []string{e.CPUModel} })
-	if s.Device != "cpu" { // ignore a GPU that the run did not use
-		gpus := func(field string, of func(metrics.GPU) string) {
-			collect(field, func(e *metrics.Environment) []string {
-				var list []string
-				for _, g := range e.GPUs {
-					list = append(list, of(g))
-				}
-				return list
-			})
-		}
-		gpus(GPU, func(g metrics.GPU) string { return g.Name })
-		gpus(MIG, func(g metrics.GPU) string { return g.MIG })
-		gpus(PowerCap, func(g metrics.GPU) string {
+	if len(seen) > 0 {
+		c.print[field] = strings.Join(slices.Sorted(maps.Keys(seen)), " + ")
+	}
+}
+
+// gpus collects what is known of the GPUs and their driver.
+func (c collector) gpus() {
+	for field, of := range map[string]func(metrics.GPU) string{
+		GPU: func(g metrics.GPU) string { return g.Name },
+		MIG: func(g metrics.GPU) string { return g.MIG },
+		PowerCap: func(g metrics.GPU) string {
 			if g.PowerLimitWatts <= 0 {
 				return ""
 			}
 			return fmt.Sprintf("%.0f W", math.Round(g.PowerLimitWatts))
-		})
-		gpus(Driver, func(g metrics.GPU) string { return g.Driver })
-	}
-	if s.Nodes == 1 {
-		p[Interface] = ""
-	} else {
-		collect(Interface, func(e *metrics.Environment) []string {
-			if e.Interface == nil {
-				return nil
+		},
+		Driver: func(g metrics.GPU) string { return g.Driver },
+	} {
+		c.collect(field, func(e *metrics.Environment) []string {
+			var list []string
+			for _, g := range e.GPUs {
+				list = append(list, of(g))
 			}
-			name := e.Interface.Name
-			if bits := e.Interface.SpeedBitsPer; name != "" && bits > 0 {
-				name += fmt.Sprintf(" %g Gbit/s", float64(bits)/1e9)
-			}
-			return []string{name}
+			return list
 		})
 	}
+}
+
+// network collects the interface of the collectives. A run within one node has none.
+func (c collector) network() {
+	if c.subject.Nodes == 1 {
+		c.print[Interface] = ""
+		return
+	}
+	c.collect(Interface, func(e *metrics.Environment) []string {
+		if e.Interface == nil {
+			return nil
+		}
+		name := e.Interface.Name
+		if bits := e.Interface.SpeedBitsPer; name != "" && bits > 0 {
+			name += fmt.Sprintf(" %g Gbit/s", float64(bits)/1e9)
+		}
+		return []string{name}
+	})
+}
+
+// setting collects what the site started the program with.
+func (c collector) setting() {
 	for field, of := range map[string]func(*metrics.Setting) string{
 		Python:      func(s *metrics.Setting) string { return s.Python },
 		Container:   func(s *metrics.Setting) string { return s.Container },
@@ -126,22 +159,19 @@ func Of(s Subject) Print {
 		Setup:       func(s *metrics.Setting) string { return s.Setup },
 		Environment: func(s *metrics.Setting) string { return s.Environment },
 	} {
-		collect(field, func(e *metrics.Environment) []string {
+		c.collect(field, func(e *metrics.Environment) []string {
 			if e.Setting == nil {
 				return nil
 			}
 			return []string{of(e.Setting)}
 		})
 	}
-	libraries := map[string]bool{}
-	for _, e := range s.Environments {
-		if e != nil {
-			for name := range e.Versions {
-				libraries[name] = true
-			}
-		}
-	}
-	for name := range libraries {
+}
+
+// libraries collects the versions of libraries. One that a rank says it does not have
+// differs from no other.
+func (c collector) libraries() {
+	for name := range c.named(func(e *metrics.Environment) map[string]string { return e.Versions }) {
 		field := VersionPrefix + name
 		switch name {
 		case "go": // the Go of the program that started the rank, or implied by the trainer's version
@@ -149,29 +179,32 @@ func Of(s Subject) Print {
 		case NCCL:
 			field = NCCL
 		}
-		collect(field, func(e *metrics.Environment) []string { return []string{e.Versions[name]} })
-		if _, ok := p[field]; !ok {
-			p[field] = "" // a rank reported that it has none
+		c.collect(field, func(e *metrics.Environment) []string { return []string{e.Versions[name]} })
+		if _, ok := c.print[field]; !ok {
+			c.print[field] = ""
 		}
 	}
-	files := map[string]bool{}
-	for _, e := range s.Environments {
-		if e != nil {
-			for name := range e.Files {
-				files[name] = true
-			}
+}
+
+// files collects the digests of the user's own files.
+func (c collector) files() {
+	for name := range c.named(func(e *metrics.Environment) map[string]string { return e.Files }) {
+		c.collect(FilePrefix+name, func(e *metrics.Environment) []string { return []string{digits(e.Files[name])} })
+	}
+}
+
+// named returns the names that occur in a map of any rank.
+func (c collector) named(in func(*metrics.Environment) map[string]string) map[string]bool {
+	names := map[string]bool{}
+	for _, e := range c.subject.Environments {
+		if e == nil {
+			continue
+		}
+		for name := range in(e) {
+			names[name] = true
 		}
 	}
-	for name := range files {
-		collect(FilePrefix+name, func(e *metrics.Environment) []string { return []string{digits(e.Files[name])} })
-	}
-	if s.DataSHA256 != "" {
-		p[Data] = digits(s.DataSHA256)
-	}
-	if len(p) == 0 {
-		return nil
-	}
-	return p
+	return names
 }
 
 // digits returns the first digits of a SHA-256, enough to distinguish files.

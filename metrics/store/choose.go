@@ -56,17 +56,8 @@ func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, erro
 		}
 		keys := map[string]bool{}
 		for i, run := range runs {
-			all := run.Parameters
-			run.Parameters = map[string]any{} // the others would be stored for nothing
-			for key, v := range all {
-				if strings.Contains(where, lastPart(key)) {
-					run.Parameters[key] = v
-				} else if !keys[key] {
-					keys[key] = true
-					if _, err := tx.Exec("INSERT INTO parameter_key (key) VALUES (?) ON CONFLICT DO NOTHING", key); err != nil {
-						return err
-					}
-				}
+			if run.Parameters, err = asked(tx, run.Parameters, where, keys); err != nil {
+				return err
 			}
 			id, err := s.insertRun(tx, direct{tx}, run, "", keys)
 			if err != nil {
@@ -99,6 +90,26 @@ func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, erro
 		return nil, err
 	}
 	return chosen, nil
+}
+
+// asked returns the parameters that a condition may ask for. Of the others only the keys
+// are stored, each once.
+func asked(tx *sql.Tx, parameters map[string]any, where string, keys map[string]bool) (map[string]any, error) {
+	named := map[string]any{}
+	for key, v := range parameters {
+		if strings.Contains(where, lastPart(key)) {
+			named[key] = v
+			continue
+		}
+		if keys[key] {
+			continue
+		}
+		keys[key] = true
+		if _, err := tx.Exec("INSERT INTO parameter_key (key) VALUES (?) ON CONFLICT DO NOTHING", key); err != nil {
+			return nil, err
+		}
+	}
+	return named, nil
 }
 
 // restrictPool restricts the one connection of a pool that was written through.

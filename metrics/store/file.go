@@ -95,27 +95,8 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 	if info, err = file.Stat(); err != nil {
 		return err
 	}
-	if at != nil && int64(at.inode) == derived {
-		if _, err := in.tx.Exec("DELETE FROM event_file WHERE id = ?", at.id); err != nil {
-			return err
-		}
-		in.whole[f.Restart], at = true, nil
-	}
-	if at != nil {
-		why, err := replaced(file, info, at)
-		if err != nil {
-			return err
-		}
-		if why != "" {
-			in.warn("%s %s, so it was read again from the start", f.Path, why)
-			if _, err := in.tx.Exec("DELETE FROM event_file WHERE id = ?", at.id); err != nil {
-				return err
-			}
-			if f.Writer == "rank" {
-				in.whole[f.Restart] = true
-			}
-			at = nil
-		}
+	if at, err = in.current(f, file, info, at); err != nil {
+		return err
 	}
 	in.report.Files++
 	if at == nil {
@@ -144,6 +125,28 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 	_, err = in.tx.Exec(`UPDATE event_file SET path = ?, inode = ?, size = ?, modified = ?, head = ?, head_size = ?, offset = ?, line = ? WHERE id = ?`,
 		f.Path, int64(inode(info)), info.Size(), info.ModTime().UnixNano(), head, headSize, events.Offset, events.Line, at.id)
 	return err
+}
+
+// current returns the position to read on from: nil, with nothing stored of the file, if
+// what is stored is not of this file or was derived from others.
+func (in *ingest) current(f metrics.EventFile, file *os.File, info os.FileInfo, at *position) (*position, error) {
+	if at == nil {
+		return nil, nil
+	}
+	whole := true
+	if int64(at.inode) != derived {
+		why, err := replaced(file, info, at)
+		if err != nil || why == "" {
+			return at, err
+		}
+		in.warn("%s %s, so it was read again from the start", f.Path, why)
+		whole = f.Writer == "rank"
+	}
+	if whole {
+		in.whole[f.Restart] = true
+	}
+	_, err := in.tx.Exec("DELETE FROM event_file WHERE id = ?", at.id)
+	return nil, err
 }
 
 // replaced says, in words, why file is not the one that at is a position in.
@@ -228,21 +231,26 @@ func (w *fileWriter) all(r *metrics.Reader) error {
 			w.in.report.Events++
 		}
 		if line != nil {
-			keep, err := w.keepsBad()
-			if err != nil {
-				return err
-			}
-			if !keep {
-				w.unkept++
-				continue
-			}
-			line.Err = errors.New(w.in.hide(line.Err.Error()))
-			w.in.report.BadLines = append(w.in.report.BadLines, line)
-			if err := w.exec("INSERT INTO bad_line (file, line, message) VALUES (?, ?, ?)", w.id, line.Line, line.Err.Error()); err != nil {
+			if err := w.badLine(line); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// badLine stores a line that is not an event, unless too many are stored already.
+func (w *fileWriter) badLine(line *metrics.LineError) error {
+	keep, err := w.keepsBad()
+	if err != nil {
+		return err
+	}
+	if !keep {
+		w.unkept++
+		return nil
+	}
+	line.Err = errors.New(w.in.hide(line.Err.Error()))
+	w.in.report.BadLines = append(w.in.report.BadLines, line)
+	return w.exec("INSERT INTO bad_line (file, line, message) VALUES (?, ?, ?)", w.id, line.Line, line.Err.Error())
 }
 
 // keepsBad reports whether another bad line of the file is to be kept, and counts

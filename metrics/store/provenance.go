@@ -38,20 +38,9 @@ func (s *Store) Provenance(ctx context.Context, runs []string) (*Provenance, err
 		counted := `WITH counted AS (SELECT r.id FROM run r WHERE r.name IN (SELECT value FROM json_each(?))) `
 		ranks := `FROM counted c JOIN result x ON x.run = c.id
 			JOIN event_file f ON f.run = c.id AND f.writer = 'rank' AND f.restart = x.restart `
-		texts := func(into *[]Counted[string], query string) error {
-			rows, err := tx.QueryContext(ctx, counted+query, names)
-			if err != nil {
-				return err
-			}
-			defer rows.Close()
-			for rows.Next() {
-				var c Counted[string]
-				if err := rows.Scan(&c.Value, &c.Runs); err != nil {
-					return err
-				}
-				*into = append(*into, c)
-			}
-			return rows.Err()
+		texts := func(into *[]Counted[string], query string) (err error) {
+			*into, err = countedTexts(ctx, tx, counted+query, names)
+			return err
 		}
 		for _, q := range []struct {
 			into  *[]Counted[string]
@@ -72,30 +61,54 @@ func (s *Store) Provenance(ctx context.Context, runs []string) (*Provenance, err
 			FROM (SELECT c.id, `+placeEnvironment+` AS merged `+ranks+placeJoin+`) WHERE merged IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1`); err != nil {
 			return err
 		}
-		seen := map[string]int{}
-		for _, text := range environments {
-			var e metrics.Environment
-			if err := json.Unmarshal([]byte(text.Value), &e); err != nil {
-				return err
-			}
-			for i := range e.GPUs {
-				e.GPUs[i].UUID = ""
-			}
-			key, err := json.Marshal(e)
-			if err != nil {
-				return err
-			}
-			if i, again := seen[string(key)]; again {
-				p.Environments[i].Runs = max(p.Environments[i].Runs, text.Runs) // of runs over several of them: at least so many
-				continue
-			}
-			seen[string(key)] = len(p.Environments)
-			p.Environments = append(p.Environments, Counted[metrics.Environment]{e, text.Runs})
-		}
-		return nil
+		p.Environments, err = withoutSerials(environments)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("where the figures come from: %w", err)
 	}
 	return p, nil
+}
+
+// countedTexts reads rows of a text and a count.
+func countedTexts(ctx context.Context, tx *sql.Tx, query string, args ...any) (list []Counted[string], err error) {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c Counted[string]
+		if err := rows.Scan(&c.Value, &c.Runs); err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, rows.Err()
+}
+
+// withoutSerials joins environments that differ only in the serial numbers of GPUs. A run
+// over several of them counts for each, so that the joined count is a lower bound.
+func withoutSerials(texts []Counted[string]) (list []Counted[metrics.Environment], err error) {
+	seen := map[string]int{}
+	for _, text := range texts {
+		var e metrics.Environment
+		if err := json.Unmarshal([]byte(text.Value), &e); err != nil {
+			return nil, err
+		}
+		for i := range e.GPUs {
+			e.GPUs[i].UUID = ""
+		}
+		key, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
+		}
+		if i, again := seen[string(key)]; again {
+			list[i].Runs = max(list[i].Runs, text.Runs)
+			continue
+		}
+		seen[string(key)] = len(list)
+		list = append(list, Counted[metrics.Environment]{e, text.Runs})
+	}
+	return list, nil
 }

@@ -191,27 +191,11 @@ func placeOnAxis(v scaling.Value) any {
 	return v.Any()
 }
 
+// arrange replaces what is stored of a study's curves.
 func arrange(ctx context.Context, tx *sql.Tx, study string) error {
-	alike, err := runsAlike(ctx, tx, study)
-	if err != nil {
+	c := curveWriter{tx: tx, study: study, members: newBulk(tx)}
+	if err := c.observe(ctx); err != nil {
 		return err
-	}
-	first := make([]int64, len(alike))
-	for i, ids := range alike {
-		first[i] = ids[0]
-	}
-	o := newObserver(ctx, tx, Filter{})
-	if o.ids, err = jsonList(first); err != nil {
-		return err
-	}
-	for _, step := range []func() error{o.runs, o.parameters, o.places} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	of := make(map[string][]int64, len(alike)) // runs alike by the name of their first
-	for _, ids := range alike {
-		of[o.list[o.at[ids[0]]].Run] = ids
 	}
 	plan, err := planned(ctx, tx, study)
 	if err != nil {
@@ -222,36 +206,13 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 			return err
 		}
 	}
-	members, names, ids := newBulk(tx), map[string]string{}, map[curveKey]int64{}
-	for _, one := range scaling.Arrange(o.list, plan) {
-		r, err := tx.Exec("INSERT INTO series (study, name, axis, base) VALUES (?, ?, ?, ?)", study, one.Name, one.Axis, placeOnAxis(one.Base))
-		if err != nil {
-			return err
-		}
-		id, err := r.LastInsertId()
+	names, ids := map[string]string{}, map[curveKey]int64{}
+	for _, one := range scaling.Arrange(c.o.list, plan) {
+		id, err := c.write(one)
 		if err != nil {
 			return err
 		}
 		ids[curveKey{one.Name, one.Axis}] = id
-		for _, m := range one.Members {
-			places := []spot{{0, m.At}}
-			if one.Within != "" {
-				s := o.spans[spanKey{m.Run, one.Within, m.Place}]
-				if places = s.places; !s.along {
-					places = []spot{{s.least.place, m.At}}
-				}
-			}
-			for _, run := range of[m.Run] {
-				for _, p := range places {
-					if err := members.insert("INSERT INTO member (run, series, place, at) VALUES (?, ?, ?, ?)", run, id, p.place, placeOnAxis(p.at)); err != nil {
-						return err
-					}
-				}
-			}
-		}
-		if err := members.flush(); err != nil {
-			return err
-		}
 		if one.Part {
 			continue
 		}
@@ -266,6 +227,76 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 		return err
 	}
 	return nameSeries(ctx, tx, study, names)
+}
+
+// A curveWriter stores a study's curves and the runs on them.
+type curveWriter struct {
+	tx      *sql.Tx
+	study   string
+	o       observer           // of the first of each group of runs that are alike
+	alike   map[string][]int64 // groups by the name of their first run
+	members *bulk
+}
+
+// observe reads the first of each group of runs that are alike.
+func (c *curveWriter) observe(ctx context.Context) error {
+	alike, err := runsAlike(ctx, c.tx, c.study)
+	if err != nil {
+		return err
+	}
+	first := make([]int64, len(alike))
+	for i, ids := range alike {
+		first[i] = ids[0]
+	}
+	c.o = newObserver(ctx, c.tx, Filter{})
+	if c.o.ids, err = jsonList(first); err != nil {
+		return err
+	}
+	for _, step := range []func() error{c.o.runs, c.o.parameters, c.o.places} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	c.alike = make(map[string][]int64, len(alike))
+	for _, ids := range alike {
+		c.alike[c.o.list[c.o.at[ids[0]]].Run] = ids
+	}
+	return nil
+}
+
+// write stores one curve with its members and returns its id.
+func (c *curveWriter) write(one scaling.Series) (id int64, err error) {
+	r, err := c.tx.Exec("INSERT INTO series (study, name, axis, base) VALUES (?, ?, ?, ?)", c.study, one.Name, one.Axis, placeOnAxis(one.Base))
+	if err != nil {
+		return 0, err
+	}
+	if id, err = r.LastInsertId(); err != nil {
+		return 0, err
+	}
+	for _, m := range one.Members {
+		places := c.spots(one, m)
+		for _, run := range c.alike[m.Run] {
+			for _, p := range places {
+				if err := c.members.insert("INSERT INTO member (run, series, place, at) VALUES (?, ?, ?, ?)", run, id, p.place, placeOnAxis(p.at)); err != nil {
+					return 0, err
+				}
+			}
+		}
+	}
+	return id, c.members.flush()
+}
+
+// spots returns where a member is on a curve: several places for a run that went through
+// them.
+func (c *curveWriter) spots(one scaling.Series, m scaling.Member) []spot {
+	if one.Within == "" {
+		return []spot{{0, m.At}}
+	}
+	s := c.o.spans[spanKey{m.Run, one.Within, m.Place}]
+	if !s.along {
+		return []spot{{s.least.place, m.At}}
+	}
+	return s.places
 }
 
 // nameSeries notes in each run of a study what curves it is on. A run that does not

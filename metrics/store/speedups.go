@@ -49,18 +49,26 @@ func storeSpeedups(ctx context.Context, tx *sql.Tx, study string, plan []scaling
 				continue
 			}
 			for _, p := range c.Points {
-				for _, s := range p.Measures {
-					g := s.Gain()
-					if g == nil || !g.Adjusted {
-						continue
-					}
-					name := strings.TrimSuffix(s.Name, " ("+s.Unit+")")
-					if err := rows.insert("INSERT INTO speedup (series, measure, unit, at, value) VALUES (?, ?, ?, ?, ?)", id, name, s.Unit, placeOnAxis(p.At), g.Value); err != nil {
-						return err
-					}
+				if err := insertSpeedups(rows, id, p); err != nil {
+					return err
 				}
 			}
 		}
 	}
 	return rows.flush()
+}
+
+// insertSpeedups stores the speedups of a curve's point from which a drift is taken out.
+func insertSpeedups(rows *bulk, series int64, p scaling.Point) error {
+	for _, s := range p.Measures {
+		g := s.Gain()
+		if g == nil || !g.Adjusted {
+			continue
+		}
+		name := strings.TrimSuffix(s.Name, " ("+s.Unit+")")
+		if err := rows.insert("INSERT INTO speedup (series, measure, unit, at, value) VALUES (?, ?, ?, ?, ?)", series, name, s.Unit, placeOnAxis(p.At), g.Value); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -28,15 +28,9 @@ func (in *ingest) stepsOf(restart int) error {
 	if err != nil {
 		return err
 	}
-	blocks := sortedKeys(in.touched[restart])
-	if before, had := in.worlds[restart]; in.whole[restart] || had && before != world {
-		if _, err := in.tx.Exec("DELETE FROM step WHERE run = ? AND restart = ?", in.run, restart); err != nil {
-			return err
-		}
-		if blocks, err = column1[int](in.tx.Query(`SELECT DISTINCT block FROM block JOIN event_file f ON f.id = file
-			WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY block`, in.run, restart)); err != nil {
-			return err
-		}
+	blocks, err := in.staleBlocks(restart, world)
+	if err != nil {
+		return err
 	}
 	if present < world || len(blocks) == 0 {
 		return nil // no step can be complete, or none is new
@@ -72,19 +66,26 @@ func (in *ingest) stepsOf(restart int) error {
 			if sum.ranks[i] != world {
 				continue
 			}
-			mean := func(c int) any {
-				if sum.measured[c][i] != world {
-					return nil
-				}
-				return sum.seconds[c][i] / float64(world)
-			}
-			if _, err := write.Exec(in.run, restart, number*blockSteps+i, sum.longest[i], mean(duration), sum.slowest[i], sum.samples[i],
-				mean(dataWait), mean(compute), mean(communication)); err != nil {
+			if _, err := write.Exec(in.run, restart, number*blockSteps+i, sum.longest[i], sum.mean(duration, i, world), sum.slowest[i], sum.samples[i],
+				sum.mean(dataWait, i, world), sum.mean(compute, i, world), sum.mean(communication, i, world)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// staleBlocks returns the blocks whose steps are to be computed: those with new steps, or
+// all after deleting the stored ones, if a file was read again or the world has changed.
+func (in *ingest) staleBlocks(restart, world int) ([]int, error) {
+	if before, had := in.worlds[restart]; !in.whole[restart] && (!had || before == world) {
+		return sortedKeys(in.touched[restart]), nil
+	}
+	if _, err := in.tx.Exec("DELETE FROM step WHERE run = ? AND restart = ?", in.run, restart); err != nil {
+		return nil, err
+	}
+	return column1[int](in.tx.Query(`SELECT DISTINCT block FROM block JOIN event_file f ON f.id = file
+		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY block`, in.run, restart))
 }
 
 // world returns the world size of an incarnation, as its ranks report it (the
@@ -109,6 +110,14 @@ type stepSum struct {
 	samples  [blockSteps]int64
 	seconds  [numColumns][blockSteps]float64
 	measured [numColumns][blockSteps]int // ranks
+}
+
+// mean returns the mean of a column in a step over the ranks; nil unless all have it.
+func (s *stepSum) mean(column, step, world int) any {
+	if s.measured[column][step] != world {
+		return nil
+	}
+	return s.seconds[column][step] / float64(world)
 }
 
 // addAll adds every row and closes rows. one is scratch space.

@@ -74,75 +74,98 @@ func restrict(conn *sqlite3.SQLiteConn) error {
 // and everything that could end the expression early is refused. What is left to
 // judge is SQLite's.
 func expression(text string, columns map[string]bool, lookUps map[string]string) (string, error) {
+	x := rewriter{columns: columns, lookUps: lookUps}
 	var b strings.Builder
-	depth := 0
 	for rest := text; rest != ""; {
 		kind, token := scanToken(rest)
-		next := rest[len(token):]
+		rest = rest[len(token):]
+		var err error
 		switch kind {
 		case "string":
 			if !closed(token, '\'') {
-				return "", fmt.Errorf("%s has no closing '", token)
+				err = fmt.Errorf("%s has no closing '", token)
 			}
 		case "quoted":
-			if !closed(token, '"') {
-				return "", fmt.Errorf("%s has no closing \"", token)
-			}
-			name := strings.ReplaceAll(token[1:len(token)-1], `""`, `"`)
-			switch {
-			case columns[name]:
-			case lookUps[name] != "":
-				token = lookUps[name]
-			default:
-				// SQLite would take it for a text, silently.
-				return "", fmt.Errorf("%s is neither a column nor a parameter; put text in single quotes: '%s'", token, name)
-			}
+			token, err = x.quoted(token)
 		case "name":
-			if tag := tagAfter(token, next); tag != "" {
-				token, next = "EXISTS (SELECT 1 FROM tag WHERE tag.name = runs.run AND tag.tag = '"+tag+"')", next[1+len(tag):]
-				break
-			}
-			if token == "host" && !columns[token] && lookUps[token] == "" {
-				var err error
-				if token, next, err = onHost(next); err != nil {
-					return "", err
-				}
-				break
-			}
-			called := strings.HasPrefix(strings.TrimLeft(next, " \t\r\n"), "(")
-			switch {
-			case strings.Contains(token, ".") && lookUps[token] == "":
-				return "", fmt.Errorf("no run has a parameter %s", token)
-			case lookUps[token] != "" && !columns[token] && !called:
-				token = lookUps[token]
-			}
+			token, rest, err = x.name(token, rest)
 		case "other":
-			switch {
-			case token == ";":
-				return "", errors.New("a semicolon does not belong in it: it is one expression")
-			case token == "--" || token == "/*":
-				return "", errors.New("a comment does not belong in it")
-			case strings.ContainsAny(token, "`[]?@$#\x00"):
-				return "", fmt.Errorf("%q does not belong in it", token)
-			case token == "(":
-				depth++
-			case token == ")":
-				depth--
-			}
-			if depth < 0 {
-				return "", errors.New("it has a ) without its (")
-			}
+			err = x.punctuation(token)
+		}
+		if err != nil {
+			return "", err
 		}
 		b.WriteString(token)
-		rest = next
 	}
 	switch {
-	case depth > 0:
+	case x.depth > 0:
 		return "", errors.New("it has a ( without its )")
 	case strings.TrimSpace(text) == "":
 		return "", errors.New("it is empty")
 	}
 	return b.String(), nil
+}
+
+// A rewriter turns the tokens of an expression into SQL.
+type rewriter struct {
+	columns map[string]bool
+	lookUps map[string]string // SQL of a parameter or measure, by name
+	depth   int               // parentheses that are open
+}
+
+// quoted rewrites a name in double quotes.
+func (x *rewriter) quoted(token string) (string, error) {
+	if !closed(token, '"') {
+		return "", fmt.Errorf("%s has no closing \"", token)
+	}
+	name := strings.ReplaceAll(token[1:len(token)-1], `""`, `"`)
+	switch {
+	case x.columns[name]:
+		return token, nil
+	case x.lookUps[name] != "":
+		return x.lookUps[name], nil
+	}
+	// SQLite would take it for a text, silently.
+	return "", fmt.Errorf("%s is neither a column nor a parameter; put text in single quotes: '%s'", token, name)
+}
+
+// name rewrites a bare name, with what follows it if that belongs to it, and returns the
+// rest.
+func (x *rewriter) name(token, next string) (string, string, error) {
+	if tag := tagAfter(token, next); tag != "" {
+		return "EXISTS (SELECT 1 FROM tag WHERE tag.name = runs.run AND tag.tag = '" + tag + "')", next[1+len(tag):], nil
+	}
+	if token == "host" && !x.columns[token] && x.lookUps[token] == "" {
+		return onHost(next)
+	}
+	called := strings.HasPrefix(strings.TrimLeft(next, " \t\r\n"), "(")
+	switch {
+	case strings.Contains(token, ".") && x.lookUps[token] == "":
+		return "", "", fmt.Errorf("no run has a parameter %s", token)
+	case x.lookUps[token] != "" && !x.columns[token] && !called:
+		return x.lookUps[token], next, nil
+	}
+	return token, next, nil
+}
+
+// punctuation refuses what could end the expression early.
+func (x *rewriter) punctuation(token string) error {
+	switch {
+	case token == ";":
+		return errors.New("a semicolon does not belong in it: it is one expression")
+	case token == "--" || token == "/*":
+		return errors.New("a comment does not belong in it")
+	case strings.ContainsAny(token, "`[]?@$#\x00"):
+		return fmt.Errorf("%q does not belong in it", token)
+	case token == "(":
+		x.depth++
+	case token == ")":
+		x.depth--
+	}
+	if x.depth < 0 {
+		return errors.New("it has a ) without its (")
+	}
+	return nil
 }
 
 // hostsOf are the hosts of a run as SQL: those that its ranks name, also without their

@@ -14,58 +14,69 @@ import (
 // windowOf is the time of a node's figures; ok is false where there is none.
 type windowOf func(*SampledNode) (w Window, ok bool)
 
-// held is for what share of the time the clock of the worst of the run's GPUs was
-// held down: ranks wait for each other, so the slowest counts. Whichever GPU or CPU
-// package it was, it is named where the share is alarming.
+// held returns for what share of the time the clock of the worst of the run's GPUs was
+// held down: ranks wait for each other, so the slowest counts. If the share of any GPU or
+// CPU package is alarming, it warns of that one.
 func (r *Outcome) held(nodes []SampledNode, window windowOf) (worst float64, err error) {
-	var most Held
-	var on string
-	gpus, unread := 0, error(nil)
+	var all heldDevices
 	for i := range nodes {
-		n := &nodes[i]
-		w, ok := window(n)
-		if !ok {
-			unread = errors.Join(unread, fmt.Errorf("%s was sampled once: the run was too short", n.Host))
-			continue
-		}
-		list, err := n.Held(w)
-		if err != nil {
-			unread = errors.Join(unread, fmt.Errorf("%s: %w", n.Host, err))
-			continue
-		}
-		all := n.GPUs()
-		for _, h := range list {
-			gpu := slices.Contains(all, h.Of)
-			if gpu && !n.Used(h.Of, w) {
-				continue
-			}
-			if gpu {
-				worst = max(worst, h.Share)
-			}
-			if h.Share > most.Share {
-				most, on = h, n.Host
-			}
-		}
-		for _, gpu := range all {
-			if !n.Used(gpu, w) {
-				continue
-			}
-			gpus++
-			if !slices.ContainsFunc(list, func(h Held) bool { return h.Of == gpu }) {
-				unread = errors.Join(unread, fmt.Errorf("%s: %s does not say for how long its clock was held down%s", n.Host, gpu, because(n, metrics.TelemetryHeld)))
-			}
-		}
+		all.add(&nodes[i], window)
 	}
-	if most.Share > alarming {
-		r.warn("the clock of %s on %s was held down in %s of the time, by its %s: another run may be faster or slower for that alone", most.Of, on, number.Percent(most.Share), most.By)
+	if most := all.most; most.Share > alarming {
+		r.warn("the clock of %s on %s was held down in %s of the time, by its %s: another run may be faster or slower for that alone", most.Of, all.on, number.Percent(most.Share), most.By)
 	}
 	switch {
-	case gpus == 0 && unread == nil:
+	case all.gpus == 0 && all.unread == nil:
 		return 0, errors.New("no GPU was read" + because(&nodes[0], metrics.TelemetryPresent, metrics.TelemetryPower))
-	case unread != nil:
-		return 0, first(unread)
+	case all.unread != nil:
+		return 0, first(all.unread)
 	}
-	return worst, nil
+	return all.worst, nil
+}
+
+// heldDevices collects how long clocks were held down.
+type heldDevices struct {
+	worst  float64 // share of a GPU
+	most   Held    // of any device
+	on     string  // host of most
+	gpus   int     // used
+	unread error   // why the share of a used GPU is unknown
+}
+
+// add adds the devices of a node.
+func (d *heldDevices) add(n *SampledNode, window windowOf) {
+	w, ok := window(n)
+	if !ok {
+		d.unread = errors.Join(d.unread, fmt.Errorf("%s was sampled once: the run was too short", n.Host))
+		return
+	}
+	list, err := n.Held(w)
+	if err != nil {
+		d.unread = errors.Join(d.unread, fmt.Errorf("%s: %w", n.Host, err))
+		return
+	}
+	all := n.GPUs()
+	for _, h := range list {
+		gpu := slices.Contains(all, h.Of)
+		if gpu && !n.Used(h.Of, w) {
+			continue
+		}
+		if gpu {
+			d.worst = max(d.worst, h.Share)
+		}
+		if h.Share > d.most.Share {
+			d.most, d.on = h, n.Host
+		}
+	}
+	for _, gpu := range all {
+		if !n.Used(gpu, w) {
+			continue
+		}
+		d.gpus++
+		if !slices.ContainsFunc(list, func(h Held) bool { return h.Of == gpu }) {
+			d.unread = errors.Join(d.unread, fmt.Errorf("%s: %s does not say for how long its clock was held down%s", n.Host, gpu, because(n, metrics.TelemetryHeld)))
+		}
+	}
 }
 
 // first is the first of several errors that were joined.

@@ -49,23 +49,8 @@ func (n *SampledNode) Energy(w Window) (e Energy, err error) {
 		return e, fmt.Errorf("the energy of %s was not read%s", unread, n.because(metrics.TelemetryEnergy, metrics.TelemetryPower, metrics.TelemetryPresent))
 	}
 	for _, name := range names {
-		p := SampledPart{Of: name, Inside: name == platform || whole && name != board}
-		of := func(s *Series) bool { return s.Of == name }
-		var failed error
-		if i := slices.IndexFunc(powers, of); i >= 0 {
-			v, err := powers[i].Area(w)
-			if err == nil {
-				p.Area, p.Joules = &v, v
-			}
-			p.Source, failed = powers[i].Source+", area under the power", err
-		}
-		if i := slices.IndexFunc(counters, of); i >= 0 {
-			v, err := counters[i].Rise(w)
-			if err == nil {
-				p.Counter, p.Joules = &v, v
-			}
-			p.Source, failed = counters[i].Source, err
-		}
+		p, failed := partOf(name, counters, powers, w)
+		p.Inside = name == platform || whole && name != board
 		if failed != nil {
 			if p.Inside {
 				continue
@@ -81,6 +66,27 @@ func (n *SampledNode) Energy(w Window) (e Energy, err error) {
 		return Energy{}, errors.New("only the platform has an energy counter, and what it holds is its maker's choice")
 	}
 	return e, nil
+}
+
+// partOf returns what one device used, by its counter or, without one, by its power.
+func partOf(name string, counters, powers []*Series, w Window) (p SampledPart, failed error) {
+	p.Of = name
+	of := func(s *Series) bool { return s.Of == name }
+	if i := slices.IndexFunc(powers, of); i >= 0 {
+		v, err := powers[i].Area(w)
+		if err == nil {
+			p.Area, p.Joules = &v, v
+		}
+		p.Source, failed = powers[i].Source+", area under the power", err
+	}
+	if i := slices.IndexFunc(counters, of); i >= 0 {
+		v, err := counters[i].Rise(w)
+		if err == nil {
+			p.Counter, p.Joules = &v, v
+		}
+		p.Source, failed = counters[i].Source, err
+	}
+	return p, failed
 }
 
 // unread is a GPU that is there and has neither a counter nor a power among names;

@@ -17,134 +17,168 @@ var Telemetry = []string{metrics.TelemetryCPU, metrics.TelemetryCPUs, metrics.Te
 	metrics.TelemetryPresent, metrics.TelemetryDivided, metrics.TelemetryBusy, metrics.TelemetryDeviceClock, metrics.TelemetryClock,
 	metrics.TelemetryHeld, metrics.TelemetryErrors}
 
-// resources is what the run used of its nodes. What some node has no reading of is
-// not known of the run. Where the program's log states a measure, that stays.
+// resources computes what the run used of its nodes. What some node has no reading of is
+// unknown for the run. Measures that the program's log states stay.
 func (r *Outcome) resources(in Input) {
 	if len(in.Nodes) == 0 {
 		return
 	}
-	trains := measure.Of(in.Kind)
-	declared := func(name string) bool {
-		return slices.ContainsFunc(trains, func(m measure.Measure) bool { return m.Name == name })
+	u := usage{Outcome: r, nodes: in.Nodes, measures: measure.Of(in.Kind)}
+	u.clock, u.clocked = r.trainingClock(in)
+	u.cpus()
+	u.throttling()
+	throttled, err := r.held(in.Nodes, u.window)
+	u.put(measure.GPUThrottled, throttled, err)
+	r.uneven(in.Nodes, u.window)
+	r.broken(in.Nodes, u.window)
+	u.energy(in)
+}
+
+// usage is what a run used, summed over its nodes.
+type usage struct {
+	*Outcome
+	nodes    []SampledNode
+	measures []measure.Measure // of the kind of workload
+	clock    Window            // of the training
+	clocked  bool              // the clock is known
+}
+
+// declared reports whether a measure applies to the kind of workload.
+func (u *usage) declared(name string) bool {
+	return slices.ContainsFunc(u.measures, func(m measure.Measure) bool { return m.Name == name })
+}
+
+// put sets a measure, or why it is unknown.
+func (u *usage) put(name string, value float64, err error) {
+	if _, stated := u.Values[name]; stated || u.Why[name] != "" || !u.declared(name) {
+		return
 	}
-	put := func(name string, value float64, err error) {
-		if _, stated := r.Values[name]; stated || r.Why[name] != "" || !declared(name) {
-			return
+	if err != nil {
+		u.Why[name] = err.Error()
+		return
+	}
+	u.Values[name] = value
+}
+
+// window returns the time that a node's figures are of: the training's or, without a
+// training clock, the whole that was sampled.
+func (u *usage) window(n *SampledNode) (Window, bool) {
+	w, ok := n.Span()
+	if u.clocked {
+		return u.clock, true
+	}
+	return w, ok
+}
+
+// sum adds up over the nodes, in the time that a figure is of.
+func (u *usage) sum(of func(n *SampledNode, w Window) (float64, error)) (sum, seconds float64, err error) {
+	for i := range u.nodes {
+		n := &u.nodes[i]
+		w, ok := u.window(n)
+		if !ok {
+			return 0, 0, fmt.Errorf("%s was sampled once: the run was too short", n.Host)
 		}
+		v, err := of(n, w)
 		if err != nil {
-			r.Why[name] = err.Error()
-			return
+			return 0, 0, fmt.Errorf("%s: %w", n.Host, err)
 		}
-		r.Values[name] = value
+		sum += v
+		seconds = max(seconds, w.Seconds())
 	}
-	clock, clocked := r.trainingClock(in)
-	// each adds up over the nodes, in the time that a figure is of.
-	each := func(of func(n *SampledNode, w Window) (float64, error)) (sum, seconds float64, err error) {
-		for i := range in.Nodes {
-			n := &in.Nodes[i]
-			w, ok := n.Span()
-			if clocked {
-				w = clock
-			}
-			if !ok {
-				return 0, 0, fmt.Errorf("%s was sampled once: the run was too short", n.Host)
-			}
-			v, err := of(n, w)
-			if err != nil {
-				return 0, 0, fmt.Errorf("%s: %w", n.Host, err)
-			}
-			sum += v
-			seconds = max(seconds, w.Seconds())
+	return sum, seconds, nil
+}
+
+// total adds up a quantity of which each node has one series.
+func (u *usage) total(name string, of func(*Series, Window) (float64, error)) (float64, error) {
+	v, _, err := u.sum(func(n *SampledNode, w Window) (float64, error) {
+		s, err := only(n, name)
+		if err != nil {
+			return 0, err
 		}
-		return sum, seconds, nil
-	}
-	total := func(name string, of func(*Series, Window) (float64, error)) (float64, error) {
-		v, _, err := each(func(n *SampledNode, w Window) (float64, error) {
-			s, err := only(n, name)
-			if err != nil {
-				return 0, err
-			}
-			return of(s, w)
-		})
-		return v, err
-	}
-	rise := func(name string) (float64, error) { return total(name, (*Series).Rise) }
+		return of(s, w)
+	})
+	return v, err
+}
 
-	peak, _, err := each(func(n *SampledNode, _ Window) (float64, error) { return peakMemory(n) })
-	put(measure.PeakMemory, peak, err)
+// rise adds up how much a counter rose on each node.
+func (u *usage) rise(name string) (float64, error) { return u.total(name, (*Series).Rise) }
 
-	cpu, err := total(metrics.TelemetryCPU, (*Series).Rate)
+// cpus sets memory, CPU and the time that the run waited for CPU and I/O.
+func (u *usage) cpus() {
+	peak, _, err := u.sum(func(n *SampledNode, _ Window) (float64, error) { return peakMemory(n) })
+	u.put(measure.PeakMemory, peak, err)
+
+	cpu, err := u.total(metrics.TelemetryCPU, (*Series).Rate)
 	if err == nil {
 		var cpus float64
-		cpus, err = total(metrics.TelemetryCPUs, func(s *Series, _ Window) (float64, error) { return s.Max(), nil })
+		cpus, err = u.total(metrics.TelemetryCPUs, func(s *Series, _ Window) (float64, error) { return s.Max(), nil })
 		cpu /= cpus
 	}
-	put(measure.CPUShare, cpu, err)
+	u.put(measure.CPUShare, cpu, err)
 
 	for name, of := range map[string]string{measure.CPUPressure: "cpu", measure.IOPressure: "io"} {
-		pressure, _, err := each(func(n *SampledNode, w Window) (float64, error) {
-			for _, s := range n.Named(metrics.TelemetryPressure) {
-				if s.Of == of {
-					return s.Rate(w)
-				}
-			}
-			return 0, lacking(n, metrics.TelemetryPressure)
-		})
-		put(name, pressure/float64(len(in.Nodes)), err)
+		pressure, _, err := u.sum(func(n *SampledNode, w Window) (float64, error) { return pressureOf(n, of, w) })
+		u.put(name, pressure/float64(len(u.nodes)), err)
 	}
+}
 
-	throttled, err := rise(metrics.TelemetryThrottled)
+// pressureOf returns the share of the time in which tasks on the node waited for a
+// resource.
+func pressureOf(n *SampledNode, resource string, w Window) (float64, error) {
+	for _, s := range n.Named(metrics.TelemetryPressure) {
+		if s.Of == resource {
+			return s.Rate(w)
+		}
+	}
+	return 0, lacking(n, metrics.TelemetryPressure)
+}
+
+// throttling sets the share of periods in which a quota of CPU time held the run up, and
+// warns of it.
+func (u *usage) throttling() {
+	throttled, err := u.rise(metrics.TelemetryThrottled)
 	if err == nil && throttled > 0 {
 		var periods float64
-		if periods, err = rise(metrics.TelemetryPeriods); err == nil {
+		if periods, err = u.rise(metrics.TelemetryPeriods); err == nil {
 			throttled = min(1, throttled/periods)
 		}
 	}
-	put(measure.ThrottledShare, throttled, err)
+	u.put(measure.ThrottledShare, throttled, err)
 	if err == nil && throttled > alarming {
-		r.warn("a quota of CPU time held the run up in %s of its periods: what was measured is the quota", number.Percent(throttled))
+		u.warn("a quota of CPU time held the run up in %s of its periods: what was measured is the quota", number.Percent(throttled))
 	}
+}
 
-	window := func(n *SampledNode) (Window, bool) {
-		w, ok := n.Span()
-		if clocked {
-			return clock, true
-		}
-		return w, ok
-	}
-	throttled, err = r.held(in.Nodes, window)
-	put(measure.GPUThrottled, throttled, err)
-	r.uneven(in.Nodes, window)
-	r.broken(in.Nodes, window)
-
-	joules, seconds, err := each(func(n *SampledNode, w Window) (float64, error) {
+// energy sets power, and what a sample and the target cost in energy and reads.
+func (u *usage) energy(in Input) {
+	joules, seconds, err := u.sum(func(n *SampledNode, w Window) (float64, error) {
 		e, err := n.Energy(w)
 		return e.Joules, err
 	})
 	if err == nil {
-		err = sameEnergy(in.Nodes)
+		err = sameEnergy(u.nodes)
 	}
-	put(measure.Watts, joules/seconds, err)
+	u.put(measure.Watts, joules/seconds, err)
 	if err == nil {
-		r.shared(in.Nodes)
-		r.idle(in.Nodes, window)
+		u.shared(u.nodes)
+		u.idle(u.nodes, u.window)
 	}
-	if !declared(measure.JoulesPerSample) {
+	if !u.declared(measure.JoulesPerSample) {
 		return
 	}
-	noSamples := errors.New("no training clock was recorded, so no samples in it")
-	perSample := func(v float64, err error) (float64, error) {
-		if err == nil && (!clocked || r.Samples == 0) {
-			err = noSamples
-		}
-		return v / float64(r.Samples), err
+	v, e := u.perSample(joules, err)
+	u.put(measure.JoulesPerSample, v, e)
+	v, e = u.perSample(u.rise(metrics.TelemetryRead))
+	u.put(measure.BytesReadPerSample, v, e)
+	u.toTargetEnergy(in, err)
+}
+
+// perSample divides an amount by the samples within the training clock.
+func (u *usage) perSample(v float64, err error) (float64, error) {
+	if err == nil && (!u.clocked || u.Samples == 0) {
+		err = errors.New("no training clock was recorded, so no samples in it")
 	}
-	v, e := perSample(joules, err)
-	put(measure.JoulesPerSample, v, e)
-	read, e := rise(metrics.TelemetryRead)
-	v, e = perSample(read, e)
-	put(measure.BytesReadPerSample, v, e)
-	r.toTargetEnergy(in, clock, clocked, err, put)
+	return v / float64(u.Samples), err
 }
 
 // accounted divides the energy that the scheduler's accounting has of the run by its
@@ -170,17 +204,17 @@ func (r *Outcome) trainingClock(in Input) (w Window, ok bool) {
 	return Window{From: from, To: from + seconds}, true
 }
 
-// toTargetEnergy is the energy from the start of the training clock to the hardest
-// of the study's targets.
-func (r *Outcome) toTargetEnergy(in Input, clock Window, clocked bool, err error, put func(string, float64, error)) {
+// toTargetEnergy sets the energy from the start of the training clock to the hardest of
+// the study's targets. err is why energy is unknown.
+func (u *usage) toTargetEnergy(in Input, err error) {
 	if len(in.Targets) == 0 {
 		return
 	}
 	target := slices.MaxFunc(in.Targets, measure.Harder).Time()
-	seconds := r.Known(target.Name)
+	seconds := u.Known(target.Name)
 	switch {
 	case err != nil:
-	case !clocked:
+	case !u.clocked:
 		err = errors.New("no training clock was recorded")
 	case seconds == nil:
 		err = fmt.Errorf("%s was not reached", target.GoalText())
@@ -193,13 +227,13 @@ func (r *Outcome) toTargetEnergy(in Input, clock Window, clocked bool, err error
 			break
 		}
 		n := &in.Nodes[i]
-		e, why := n.Energy(Window{From: clock.From, To: clock.From + *seconds})
+		e, why := n.Energy(Window{From: u.clock.From, To: u.clock.From + *seconds})
 		joules += e.Joules
 		if why != nil {
 			err = fmt.Errorf("%s: %w", n.Host, why)
 		}
 	}
-	put(measure.JoulesToTarget, joules, err)
+	u.put(measure.JoulesToTarget, joules, err)
 }
 
 // only is the one series of a quantity on a node: of two, which is the run's is not

@@ -21,43 +21,51 @@ var computed = append([]string{measure.Throughput, measure.EndToEnd, measure.Tra
 // is not made by our rules.
 func (r *Outcome) stated(in Input) {
 	for m := range measure.Each(in.Kind) {
-		if m.At != "" {
-			continue
-		}
-		if m.Name == measure.ToTarget {
-			r.toTarget(m, in)
-			continue
-		}
-		ours := slices.Contains(computed, m.Name)
-		if ours && (len(in.Steps) > 0 || !slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd, metrics.FigureTrainSeconds}, m.Name)) {
-			continue
-		}
-		var found []metrics.Figure
-		for _, f := range in.Figures {
-			if f.Name == m.Name && f.Unit == m.Unit && len(f.At) == 0 && (f.Value > 0 || !ours) {
-				found = append(found, f)
-			}
-		}
-		if m.Name == measure.RunSeconds { // one a rank: the run has ended when all have
-			measured := slices.DeleteFunc(slices.Clone(found), func(f metrics.Figure) bool { return f.File != "" })
-			for _, f := range measured {
-				r.Values[m.Name] = max(f.Value, r.Values[m.Name])
-			}
-			if len(measured) > 0 {
-				if len(found) > len(measured) {
-					r.warn("a log also states run_seconds; the supervisor's measurement is used")
-				}
-				continue
-			}
-		}
-		r.one(m, found)
 		switch {
-		case len(found) == 1 && ours && (measure.KindOf(in.Kind).Trains || found[0].File != ""): // a benchmark of ours has measured its own
-			r.warn("%s", describe(found[0]))
-		case len(found) > 1:
-			r.warn("%s", r.Why[m.Name])
+		case m.At != "":
+		case m.Name == measure.ToTarget:
+			r.toTarget(m, in)
+		default:
+			r.statedMeasure(m, in)
 		}
 	}
+}
+
+// statedMeasure takes one measure from the figures that state it.
+func (r *Outcome) statedMeasure(m measure.Measure, in Input) {
+	ours := slices.Contains(computed, m.Name)
+	if ours && (len(in.Steps) > 0 || !slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd, metrics.FigureTrainSeconds}, m.Name)) {
+		return
+	}
+	var found []metrics.Figure
+	for _, f := range in.Figures {
+		if f.Name == m.Name && f.Unit == m.Unit && len(f.At) == 0 && (f.Value > 0 || !ours) {
+			found = append(found, f)
+		}
+	}
+	if m.Name == measure.RunSeconds && r.supervised(m, found) {
+		return
+	}
+	r.one(m, found)
+	switch {
+	case len(found) == 1 && ours && (measure.KindOf(in.Kind).Trains || found[0].File != ""): // a benchmark of ours has measured its own
+		r.warn("%s", describe(found[0]))
+	case len(found) > 1:
+		r.warn("%s", r.Why[m.Name])
+	}
+}
+
+// supervised takes a duration that the supervisor of each rank measured: the run ends when
+// all ranks have ended. It reports whether any supervisor did.
+func (r *Outcome) supervised(m measure.Measure, found []metrics.Figure) bool {
+	measured := slices.DeleteFunc(slices.Clone(found), func(f metrics.Figure) bool { return f.File != "" })
+	for _, f := range measured {
+		r.Values[m.Name] = max(f.Value, r.Values[m.Name])
+	}
+	if len(measured) > 0 && len(found) > len(measured) {
+		r.warn("a log also states run_seconds; the supervisor's measurement is used")
+	}
+	return len(measured) > 0
 }
 
 // toTarget takes when the program reached the target that it trains to, or that

@@ -44,30 +44,39 @@ func warnings(in Input) []string {
 	if in.BadLines > 0 {
 		warn("%s could not be read; see the bad lines of the run", number.Count(in.BadLines, "event line"))
 	}
-	hashes := func(which string, of func(*Rank) string) {
+	return slices.Concat(list, models(in.Ranks), crowding(in.Places))
+}
+
+// models warns of ranks that did not train one model.
+func models(ranks []Rank) (list []string) {
+	for _, end := range []struct {
+		which string
+		of    func(*Rank) string
+	}{
+		{"began", func(r *Rank) string {
+			if r.Train == nil {
+				return ""
+			}
+			return r.Train.ParameterSHA256
+		}},
+		{"ended", func(r *Rank) string {
+			if r.Stop == nil {
+				return ""
+			}
+			return r.Stop.ParameterSHA256
+		}},
+	} {
 		seen := map[string]bool{}
-		for i := range in.Ranks {
-			if h := of(&in.Ranks[i]); h != "" {
+		for i := range ranks {
+			if h := end.of(&ranks[i]); h != "" {
 				seen[h] = true
 			}
 		}
 		if len(seen) > 1 {
-			warn("the ranks %s with %d different sets of parameters: they did not train one model", which, len(seen))
+			list = append(list, fmt.Sprintf("the ranks %s with %d different sets of parameters: they did not train one model", end.which, len(seen)))
 		}
 	}
-	hashes("began", func(r *Rank) string {
-		if r.Train == nil {
-			return ""
-		}
-		return r.Train.ParameterSHA256
-	})
-	hashes("ended", func(r *Rank) string {
-		if r.Stop == nil {
-			return ""
-		}
-		return r.Stop.ParameterSHA256
-	})
-	return append(list, crowding(in.Places)...)
+	return list
 }
 
 // absent counts the ranks that no file speaks for and names the first few: a
