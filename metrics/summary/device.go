@@ -7,14 +7,14 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Held is for what share of a window something held a device's clock down, at the
-// least: reasons overlap, so the largest of them counts. By is that reason.
+// Held is the share of a window in which a device's clock was throttled, as a lower
+// bound: reasons overlap, so the largest share counts. By is that reason.
 type Held struct {
 	Of, By string // "GPU 0", "heat"
 	Share  float64
 }
 
-// Held are the devices that say for how long their clocks were held down.
+// Held lists the devices that report how long their clocks were throttled.
 func (n *SampledNode) Held(w Window) ([]Held, error) {
 	var list []Held
 	for _, s := range n.Named(metrics.TelemetryHeld) {
@@ -34,7 +34,7 @@ func (n *SampledNode) Held(w Window) ([]Held, error) {
 	return list, nil
 }
 
-// GPUs are the node's GPUs by name, in the order in which they were read.
+// GPUs lists the node's GPUs by name, in the order in which they were read.
 func (n *SampledNode) GPUs() []string {
 	var list []string
 	for _, s := range n.Named(metrics.TelemetryPresent) {
@@ -45,11 +45,10 @@ func (n *SampledNode) GPUs() []string {
 	return list
 }
 
-// idle is the largest mean share of the time in which a GPU computes that is taken
-// for not being used.
+// idle is the mean busy share up to which a GPU counts as unused.
 const idle = 0.02
 
-// Used reports whether a GPU computed something in a window. One that does not say
+// Used reports whether a GPU computed in a window. A GPU that does not report its load
 // counts as used.
 func (n *SampledNode) Used(gpu string, w Window) bool {
 	s := n.of(metrics.TelemetryBusy, gpu)
@@ -60,7 +59,7 @@ func (n *SampledNode) Used(gpu string, w Window) bool {
 	return err != nil || busy > idle
 }
 
-// MeanOf is the mean of a gauge of a device.
+// MeanOf returns the mean of a device's gauge.
 func (n *SampledNode) MeanOf(name, device string, w Window) (float64, bool) {
 	s := n.of(name, device)
 	if s == nil {

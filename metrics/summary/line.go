@@ -6,8 +6,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Thin is a gauge by at most so many points, each the largest of the samples it
-// stands for.
+// Thin reduces a gauge to at most the given number of points. Each is the largest of
+// the samples that it replaces.
 func (s *Series) Thin(most int) []NodeSample {
 	each := max(1, (len(s.Samples)+most-1)/max(1, most))
 	var list []NodeSample
@@ -21,9 +21,9 @@ func (s *Series) Thin(most int) []NodeSample {
 	return list
 }
 
-// Rates are how fast a counter rose, per second, by at most so many points: each is
-// the mean between two samples, in the middle of them. Where it went back, nothing is
-// known.
+// Rates returns a counter's rate per second in at most the given number of points: the
+// mean between two samples, placed in the middle. Intervals in which the counter went
+// backwards are left out.
 func (s *Series) Rates(most int) []NodeSample {
 	each := max(1, (len(s.Samples)+most-1)/max(1, most))
 	var list []NodeSample
@@ -36,8 +36,8 @@ func (s *Series) Rates(most int) []NodeSample {
 	return list
 }
 
-// Power is what the parts that Energy adds up draw together, by at most so many
-// points; nil where it is not known of each.
+// Power returns the total power of the parts that Energy adds up, in at most the given
+// number of points; nil unless it is known for each part.
 func (n *SampledNode) Power(most int) []NodeSample {
 	w, ok := n.Span()
 	if !ok {
@@ -73,7 +73,7 @@ func (n *SampledNode) Power(most int) []NodeSample {
 			if len(known) == 0 {
 				return nil
 			}
-			// At the ends the lines begin and end half a sample apart.
+			// Lines begin and end up to half a sample apart.
 			t := math.Min(math.Max(at.At, known[0].At), known[len(known)-1].At)
 			total.Value += lines[i].at(t)
 		}

@@ -10,28 +10,30 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// RankGradients is what one rank recorded of its gradients in an epoch.
+// RankGradients holds the gradient norms that one rank recorded in an epoch.
 type RankGradients struct {
 	Rank int
 	metrics.Gradients
 }
 
-// NoiseScale is the gradient noise scale over one epoch, or the part of it that
+// A NoiseScale is the gradient noise scale over one epoch, or over the part of it that
 // was trained.
 type NoiseScale struct {
 	Epoch       int // 1-based
 	Step        int // steps done by its end
-	Batch       int // samples of a rank's own gradient
-	GlobalBatch int // samples of the averaged gradient
+	Batch       int // samples in a rank's gradient
+	GlobalBatch int // samples in the averaged gradient
 	NoiseScaleEstimate
 }
 
-// sameNorm is how far the ranks may differ in the norm of the averaged gradient,
-// which is the same numbers on all of them, in whatever order they add it up.
+// sameNorm is the largest relative difference between the ranks' norms of the averaged
+// gradient. The numbers are the same on all ranks; only the order of summation
+// differs.
 const sameNorm = 1e-4
 
-// noise estimates the gradient noise scale of each epoch. The mean over ranks of
-// the squared norms of their own gradients is one small batch's, better known.
+// noise estimates the gradient noise scale of each epoch. The mean over ranks of their
+// squared gradient norms estimates the small batch's norm more precisely than one
+// rank's.
 func (r *Outcome) noise(in Input) {
 	if len(in.Gradients) == 0 {
 		r.NoiseScaleWhy = noNoiseScale(in)
@@ -61,8 +63,8 @@ func (r *Outcome) noise(in Input) {
 	}
 }
 
-// noNoiseScale says why no rank recorded its gradients; "" where no rank
-// recorded anything.
+// noNoiseScale says why no rank recorded its gradients; "" if no rank recorded
+// anything.
 func noNoiseScale(in Input) string {
 	switch {
 	case len(in.Ranks) == 0:
@@ -77,7 +79,7 @@ func noNoiseScale(in Input) string {
 	return "the program did not record the norms of its gradients"
 }
 
-// together makes one series of blocks of what the ranks recorded in an epoch.
+// together merges the blocks that the ranks recorded in an epoch into one series.
 func together(ranks []RankGradients, world int) ([]NoiseBlock, error) {
 	first := &ranks[0]
 	if len(ranks) != world {

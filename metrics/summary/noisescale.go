@@ -10,52 +10,50 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// This file estimates the simple gradient noise scale of a training:
-// the batch size, in samples, at which the noise in a step's gradient is as
-// large as the gradient itself. Up to about there a larger batch saves steps in
-// proportion; far beyond it, hardly any.
+// This file estimates the simple gradient noise scale of a training: the batch size,
+// in samples, at which the noise in a step's gradient equals the gradient. Up to about
+// this size, a larger batch saves steps in proportion; far beyond it, hardly any.
 //
-//	B_simple = tr(Σ) / |G|²
+// B_simple = tr(Σ) / |G|²
 //
-// with G the gradient of the loss over all data and Σ the covariance of the
-// gradients of single samples (McCandlish, Kaplan, Amodei et al., "An Empirical
-// Model of Large-Batch Training", 2018). Both are had from what
-// data-parallel training makes anyway: the gradient of a rank's own, small batch
-// and the one averaged over all ranks, as of one large batch (appendix A.1).
+// G is the gradient of the loss over all data and Σ the covariance of single-sample
+// gradients (McCandlish, Kaplan, Amodei et al., "An Empirical Model of Large-Batch
+// Training", 2018). Data-parallel training computes both inputs anyway: each rank's
+// small-batch gradient, and their average, the large-batch gradient (appendix A.1).
 //
-// It estimates; which steps belong together, and whether a
-// program's gradients are what the formulas take them for, the caller knows.
+// The caller decides which steps belong together and whether a program's gradients
+// satisfy the formulas.
 
-// NoiseScaleLevel is the probability that an interval is made for.
+// NoiseScaleLevel is the level of the intervals.
 const NoiseScaleLevel = 0.95
 
-// minNoiseBlocks is how many blocks an interval needs: with fewer, how much they
-// scatter is hardly known.
+// minNoiseBlocks is the number of blocks that an interval needs; with fewer, the
+// estimate of their scatter is too poor.
 const minNoiseBlocks = 6
 
-// A Block is the mean of the squared norms over some neighbouring steps. Steps
-// are taken together in blocks so that an epoch of any length is a few numbers,
-// and because neighbouring steps are not quite independent.
+// A Block is the mean of the squared norms over neighbouring steps. Blocks reduce an
+// epoch of any length to a few numbers, and make up for the dependence between
+// neighbouring steps.
 type NoiseBlock struct {
-	Steps int     // that the means are over
-	Small float64 // of the gradients of the mean loss over small batches
-	Large float64 // of the gradient of the mean loss over the large batch they make up
+	Steps int     // number of steps averaged
+	Small float64 // mean |g|² over small batches
+	Large float64 // mean |g|² of the large batch that they form
 }
 
-// NoiseScaleEstimate is the noise scale over some steps.
+// A NoiseScaleEstimate is the noise scale over some steps.
 type NoiseScaleEstimate struct {
-	// Samples is B_simple; nil where the noise or the gradient itself cannot be
-	// told from nothing, and Why then says so.
+	// Samples is B_simple; nil if the noise or the gradient cannot be distinguished
+	// from 0 (see Why).
 	Samples *float64
-	// Low and High are the ends of the interval for Samples at Level. A nil
-	// High beside a Low: there is no upper bound, for the gradient may be lost
-	// in its noise. Both are nil where there is no interval; Why says the reason.
+	// Low and High are the ends of the interval for Samples at Level. If only High is
+	// nil, there is no upper bound, because the gradient may be lost in its noise.
+	// Without an interval both are nil, and Why gives the reason.
 	Low, High *float64
-	Why       string // "" where there are Samples and an interval with two ends
+	Why       string // "" if Samples and both ends are known
 
-	// GradientSquared and Noise are the estimates of |G|² and tr(Σ), in the
-	// square of the loss's unit a parameter. Either may come out below 0, as an
-	// unbiased estimate of something near 0 does.
+	// GradientSquared and Noise are the estimates of |G|² and tr(Σ), in the squared
+	// unit of the loss per parameter. As unbiased estimates, they may be negative if
+	// the true value is near 0.
 	GradientSquared, Noise float64
 	Steps                  int
 }

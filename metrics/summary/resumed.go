@@ -7,9 +7,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// resumed takes out what a run that went on from a checkpoint cannot say: times
-// from the start of the training, and what its evaluations come to by time, steps
-// or samples, which all begin anew in each attempt. Rates and step times stay.
+// resumed removes values that a run resumed from a checkpoint cannot give: times from
+// the start of training, and evaluations by time, steps or samples, which restart in
+// each attempt. Rates and step times remain.
 func (r *Outcome) resumed(in Input) {
 	if !slices.ContainsFunc(in.Figures, func(f metrics.Figure) bool { return f.Name == metrics.FigureResumed }) {
 		return
@@ -19,7 +19,7 @@ func (r *Outcome) resumed(in Input) {
 		gone = append(gone, t.Time().Name)
 	}
 	for _, m := range r.Reported {
-		if m.Unit == "s" { // of the run, as far as the program knows
+		if m.Unit == "s" { // of the whole run, if the program knows them
 			gone = append(gone, m.Name)
 		}
 	}

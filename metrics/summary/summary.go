@@ -1,14 +1,14 @@
-// Package summary turns what one run recorded into the run's results: steady
-// throughput, step times, skew between ranks, time to accuracy.
+// Package summary computes a run's results from what it recorded: steady throughput,
+// step times, skew between ranks, time to accuracy.
 //
-// It is pure, and it is run once, when the run is read in. The results are
-// stored with AlgorithmVersion, so that a later version can compute them again
-// from the same facts. Nothing is dropped in silence: how many steps counted
-// as warm-up is part of the result, a figure that could not be had is nil with
-// a reason, and every doubt is a warning that travels with the numbers.
+// It has no side effects and runs once, when the run is read in. Results are stored
+// with AlgorithmVersion, so that a later version can recompute them from the same
+// facts. It never drops data silently: the number of warm-up steps is part of the
+// result, a missing value is nil with a reason, and every doubt is a warning stored
+// with the numbers.
 //
-// All times are in seconds, throughput is in samples per second, shares and
-// accuracies are fractions.
+// Times are in seconds, throughput in samples per second; shares and accuracies are
+// fractions.
 package summary
 
 import (
@@ -22,136 +22,134 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// AlgorithmVersion changes whenever the same facts would give another Result.
+// AlgorithmVersion changes when the same facts give a different Result.
 const AlgorithmVersion = 15
 
-// Input is what one incarnation of a run recorded.
+// Input is the record of one incarnation of a run.
 type Input struct {
-	Kind     string           // of workload, whose measures the result has
-	Workers  int              // world size that the plan asks for: workers, and ranks beside them
-	World    int              // world size that the ranks report (the largest); 0: no rank reported
-	Restart  int              // the incarnation that the rest is about
+	Kind     string           // kind of workload, which determines the measures
+	Workers  int              // planned world size: workers and additional ranks
+	World    int              // largest world size that a rank reports; 0 if none did
+	Restart  int              // the incarnation that the other fields describe
 	Restarts []int            // all incarnations of the run, ascending
-	Targets  []measure.Target // in the order the plan has them; set before figures are added
-	Device   string           // that the plan asks for: "cpu", "gpu"; "" when it does not say
-	// BatchNorm is whose statistics batch normalisation takes: "local", "sync";
-	// "" when the plan does not say.
+	Targets  []measure.Target // in the plan's order; set before figures are added
+	Device   string           // planned device, "cpu" or "gpu"; "" if not planned
+	// BatchNorm says whose statistics batch normalisation uses: "local", "sync"; "" if
+	// not planned.
 	BatchNorm string
-	// MFU is what the plan asks and knows of model FLOP/s; nil: nothing.
+	// MFU holds the plan's request for an MFU; nil if it has none.
 	MFU *MFU
-	// SampleTokens is how many tokens a sample has, as the plan says; 0: it does not.
+	// SampleTokens is the planned number of tokens per sample; 0 if unknown.
 	SampleTokens float64
 
-	Steps       []Step // reported by every rank, ascending by Index
-	EpochEnds   []int  // steps done at the end of each epoch, as rank 0 recorded it, ascending
-	Ranks       []Rank // that reported anything, ascending by rank
+	Steps       []Step // steps reported by every rank, ascending by Index
+	EpochEnds   []int  // steps done at the end of each epoch, recorded by rank 0, ascending
+	Ranks       []Rank // ranks that reported anything, ascending
 	Places      []Place
 	Evaluations []Evaluation
 	Gradients   []RankGradients  // by epoch, then rank
-	Figures     []metrics.Figure // that logs state, or a benchmark measured
-	Stated      []Stated         // figures along the training that targets are of, ascending by Time
-	Nodes       []SampledNode    // what their samplers have read, by their first ranks
-	Notes       []string         // that the ranks' files hold, each once
-	BadLines    int              // event lines of the run that could not be read
+	Figures     []metrics.Figure // figures stated by logs or measured by a benchmark
+	Stated      []Stated         // figures during training that targets refer to, ascending by Time
+	Nodes       []SampledNode    // samplers' readings, by each node's first rank
+	Notes       []string         // notes in the ranks' files, without duplicates
+	BadLines    int              // number of unreadable event lines
 
-	placed *measure.Places // those of Add that have a place within the run
-	again  map[string]int  // how many of them were stated again, by measure
+	placed *measure.Places // added figures that have coordinates
+	again  map[string]int  // number of duplicates, by measure
 }
 
-// Step is one training step over all ranks.
+// A Step is one training step over all ranks.
 type Step struct {
 	Index    int     // 0-based, over the whole run
 	Duration float64 // of the slowest rank
 	Mean     float64 // mean duration over the ranks
-	Slowest  int     // the rank that took Duration; the lowest one of equals
-	Samples  int64   // trained on by all ranks together
+	Slowest  int     // rank that took Duration; the lowest if several did
+	Samples  int64   // samples trained by all ranks together
 	// Means over the ranks; nil unless every rank measured the component.
 	DataWait, Compute, Communication *float64
 }
 
-// Rank is what one rank said of itself. A nil pointer: it did not say.
+// A Rank is what one rank reported about itself. A nil pointer means not reported.
 type Rank struct {
 	Rank      int
-	Ranks     int // that its events are of, from Rank on; 0 is 1
-	World     int // world size as this rank reports it; 0: not reported
+	Ranks     int // number of ranks that its events cover, from Rank on; 0 means 1
+	World     int // world size that this rank reports; 0: not reported
 	Train     *metrics.Train
-	Started   *float64 // when its clock began, in seconds since the epoch
-	TrainTime *float64 // of the Train event, from the rank's start
-	StepsTime *float64 // of the last Steps event, from the rank's start
-	Epochs    int      // the last epoch that it finished
+	Started   *float64 // start of its clock, in seconds since the epoch
+	TrainTime *float64 // time of the Train event, from the rank's start
+	StepsTime *float64 // time of the last Steps event, from the rank's start
+	Epochs    int      // last finished epoch
 	Stop      *metrics.Stop
 }
 
-// Place is where some ranks ran: one process's, or the share of a file about the
-// whole run that one supervisor started.
+// A Place is where ranks ran: the rank of one process, or the ranks that one
+// supervisor started, taken from a file about the whole run.
 type Place struct {
-	Ranks       int    // 0 is 1
-	Host        string // "" where nobody named it
+	Ranks       int    // 0 means 1
+	Host        string // "" if unknown
 	Environment *metrics.Environment
 }
 
-// Evaluation is one evaluation as rank 0 recorded it.
+// An Evaluation is one evaluation as recorded by rank 0.
 type Evaluation struct {
-	Time     float64 // of its end, from rank 0's start
+	Time     float64 // end of the evaluation, from rank 0's start
 	Epoch    int
 	Step     int   // steps done by then
-	Trained  int64 // samples by then over all ranks, where no steps were recorded; 0: not known
+	Trained  int64 // samples by then over all ranks, if no steps were recorded; 0: unknown
 	Accuracy float64
-	Loss     *float64 // nil: the program does not say
+	Loss     *float64 // nil if not reported
 }
 
-// Outcome is what a run came to.
+// An Outcome is the result of a run.
 type Outcome struct {
-	Restart int // the incarnation that it is about
-	World   int // ranks, as they report it themselves; 0: no rank reported
+	Restart int // the incarnation that it describes
+	World   int // ranks, as they report it; 0: not reported
 
 	Steps       int   // steps that every rank reported
-	WarmupSteps int   // the first of them, left out of the steady state
-	SteadySteps int   // the rest; 0 where the run has no throughput of its steps
-	Samples     int64 // trained on in Steps, over all ranks
-	Epochs      int   // finished by rank 0
+	WarmupSteps int   // the warm-up steps among them, left out of the steady state
+	SteadySteps int   // the other steps; 0 if the steps give no throughput
+	Samples     int64 // samples trained in Steps, over all ranks
+	Epochs      int   // epochs finished by rank 0
 
-	// Values are what was measured, by the measure's name and in its unit, those
-	// of times to targets among them: +Inf is a target that was missed. What is
-	// not in it could not be had.
+	// Values are the measured values by measure name, in the measure's unit, including
+	// times to targets (+Inf: missed). Missing measures have no value.
 	Values map[string]float64
-	// Why says, by measure, why there is no value.
+	// Why gives, by measure, the reason for a missing value.
 	Why map[string]string
-	// Places are the values of measures that have coordinates, by where in the run
-	// they were measured; nil for none.
+	// Places holds the values of measures with coordinates; nil if the run has none.
 	Places *measure.Places
-	// Reported declares those of Values and Why that the kind of workload does
-	// not: figures of the user's program, or of its log.
+	// Reported declares the measures in Values and Why that the kind of workload does
+	// not declare: figures of the user's program or its log.
 	Reported []measure.Measure
 
-	// Slowest is how many steady steps each rank was the slowest in, by rank;
-	// nil when the skew is not known.
+	// Slowest is the number of steady steps in which each rank was the slowest, by
+	// rank; nil if the skew is unknown.
 	Slowest []int
 
 	Evaluations []Accuracy
 
-	// NoiseScales are of each epoch, or part of one, that the ranks recorded
-	// their gradients of; without any, NoiseScaleWhy says the reason.
+	// NoiseScales are the noise scales of epochs, or parts of them, whose gradients
+	// the ranks recorded. If there are none, NoiseScaleWhy gives the reason.
 	NoiseScales   []NoiseScale
 	NoiseScaleWhy string
 
-	// Fingerprint is what the run ran on, by which runs are held comparable.
+	// Fingerprint is the run's hardware and software, which decides whether runs are
+	// comparable.
 	Fingerprint fingerprint.Print
-	// GitCommit is the commit of the study's folder; "" when
-	// no rank recorded one.
+	// GitCommit is the commit of the study's folder; "" if not recorded.
 	GitCommit string
 
 	Warnings []string
 }
 
-// Accuracy is one evaluation on the training clock.
+// An Accuracy is one evaluation on the training clock.
 type Accuracy struct {
 	Seconds  float64 // from rank 0's Train event to the end of the evaluation
 	Epoch    int
 	Step     int   // steps done by then
-	Samples  int64 // trained on by then, over all ranks; 0 without steps: not known
+	Samples  int64 // samples trained by then, over all ranks; 0 without steps: unknown
 	Accuracy float64
-	Loss     *float64 // nil: the program does not say
+	Loss     *float64 // nil if not reported
 }
 
 // Summarize computes the result of a run.
@@ -182,7 +180,7 @@ func Summarize(in Input) Outcome {
 	return r
 }
 
-// identify says what the run ran on, and at which commit.
+// identify sets the fingerprint and the commit.
 func (r *Outcome) identify(in Input) {
 	subject := fingerprint.Subject{Device: in.Device}
 	hosts := map[string]bool{}
@@ -204,8 +202,7 @@ func (r *Outcome) identify(in Input) {
 	r.Fingerprint = fingerprint.Of(subject)
 }
 
-// Known is the value of a measure; nil where there is none, or a target that was
-// missed.
+// Known returns the value of a measure; nil if it is missing or a missed target.
 func (r *Outcome) Known(name string) *float64 {
 	if v, ok := r.Values[name]; ok && !math.IsInf(v, 0) {
 		return &v
@@ -213,8 +210,8 @@ func (r *Outcome) Known(name string) *float64 {
 	return nil
 }
 
-// Targets are those whose time the run has or missed, or has a reason not to have,
-// as measure.Harder orders them.
+// Targets returns the targets that the run reached, missed, or has a reason for
+// missing, ordered by measure.Harder.
 func (r *Outcome) Targets() []measure.Target {
 	asked := maps.Clone(r.Values)
 	for name := range r.Why {
@@ -223,11 +220,11 @@ func (r *Outcome) Targets() []measure.Target {
 	return measure.Targets(asked)
 }
 
-// steady computes what holds behind the warm-up. Throughput is the samples of all
-// ranks over the sum of the slowest rank's durations (longRun); percentiles are
-// nearest-rank ones of these, values that occurred. Skew is 1 - (mean over
-// ranks)/(max over ranks) of the summed durations: the share of the time that
-// the average rank could save if none were slow.
+// steady computes the results after warm-up. Throughput is the samples of all ranks
+// over the sum of the slowest rank's durations (longRun). Percentiles are
+// nearest-rank, so they are measured values. Skew is 1 - (mean over ranks)/(max over
+// ranks) of the summed durations: the share of time that the average rank would save
+// if no rank were slow.
 func (r *Outcome) steady(in Input) {
 	durations := make([]float64, len(in.Steps))
 	for i, s := range in.Steps {
@@ -242,7 +239,7 @@ func (r *Outcome) steady(in Input) {
 	steady, times := in.Steps[warmup:], durations[warmup:]
 	var total, mean float64
 	var samples int64
-	r.Slowest = make([]int, len(in.Ranks)) // all of them: only then is a step complete
+	r.Slowest = make([]int, len(in.Ranks)) // a step is complete only if all ranks are there
 	for _, s := range steady {
 		total += s.Duration
 		mean += s.Mean
@@ -261,7 +258,7 @@ func (r *Outcome) steady(in Input) {
 	cut.tellOfRare(in.Steps, epochSteps(in))
 	r.Warnings = append(r.Warnings, cut.Warnings...)
 	if slices.ContainsFunc(in.Ranks, func(r Rank) bool { return r.Ranks > 1 }) {
-		r.Slowest = nil // one writer for several ranks tells them not apart
+		r.Slowest = nil // if one writer records several ranks, they cannot be told apart
 	} else {
 		r.Values[measure.Skew] = 1 - mean/total
 	}
@@ -281,12 +278,11 @@ func (r *Outcome) steady(in Input) {
 	}
 }
 
-// longRun is the throughput that a run has in the long run: of a whole epoch, each
-// of whose steps lasts as long, and has as many samples, as those at its place in
-// all epochs do behind the warm-up, on average. So what is slow in every epoch,
-// like its first step, counts once an epoch, also where the run's first one is
-// warm-up and the last one unfinished. Of a run that records no epochs, or not two
-// alike, it is that of the steps behind the warm-up.
+// longRun returns the throughput of an average whole epoch. Each step of that epoch
+// has the mean duration and samples of the steps at its place in all epochs after
+// warm-up. Thus a slow first step counts once per epoch, even if the run's first one
+// is warm-up and the last epoch is incomplete. Without two epochs of equal length, it
+// is the throughput of the steps after warm-up.
 func longRun(in Input, warmup int) float64 {
 	epoch := max(1, epochSteps(in))
 	type place struct {
@@ -311,8 +307,8 @@ func longRun(in Input, warmup int) float64 {
 	return samples / seconds
 }
 
-// epochSteps is how many steps each epoch of the run has, the last one apart,
-// which may be cut short; 0 where that is not known or more than one epoch.
+// epochSteps returns the number of steps per epoch, ignoring the last epoch, which may
+// be cut short; 0 if unknown or not constant.
 func epochSteps(in Input) int {
 	if len(in.EpochEnds) == 0 {
 		return 0
@@ -330,8 +326,8 @@ func epochSteps(in Input) int {
 	return epoch
 }
 
-// sum adds a component up; ok is false if a step lacks it: a share over the
-// measured steps only would stand for the others unasked.
+// sum adds up a component; ok is false if a step lacks it, because a share must not be
+// extrapolated from the measured steps only.
 func sum(steps []Step, component func(*Step) *float64) (sum float64, ok bool) {
 	for i := range steps {
 		v := component(&steps[i])
@@ -343,14 +339,15 @@ func sum(steps []Step, component func(*Step) *float64) (sum float64, ok bool) {
 	return sum, true
 }
 
-// percentile is the nearest-rank percentile of sorted values.
+// percentile returns the nearest-rank percentile of sorted values.
 func percentile(sorted []float64, p float64) float64 {
 	i := int(math.Ceil(p*float64(len(sorted)))) - 1
 	return sorted[max(i, 0)]
 }
 
-// clock computes what counts from the start of the training clock. There is no
-// initialisation where the clock started with the program: it is then in it.
+// clock computes what counts from the start of the training clock. If the clock
+// started with the program, it includes initialisation, which is then not reported
+// separately.
 func (r *Outcome) clock(in Input) {
 	for _, rank := range in.Ranks {
 		if t := rank.TrainTime; t != nil && *t > 0 {

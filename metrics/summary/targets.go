@@ -10,15 +10,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Stated is a figure at one step or epoch of the training, as rank 0 recorded it or
-// its log states it.
+// A Stated is a figure at one step or epoch of the training, recorded by rank 0 or
+// stated by its log.
 type Stated struct {
 	Time  float64 // from rank 0's start
 	Name  string
 	Value float64
 }
 
-// State adds a figure along the training, where a target of the run is of it.
+// State adds a figure during training if one of the run's targets refers to it.
 func (in *Input) State(seconds float64, f metrics.Figure) {
 	if len(f.At) != 1 || f.At["step"] == nil && f.At["epoch"] == nil || !slices.Contains(in.Asked(), f.Name) {
 		return
@@ -26,12 +26,12 @@ func (in *Input) State(seconds float64, f metrics.Figure) {
 	in.Stated = append(in.Stated, Stated{seconds, f.Name, f.Value})
 }
 
-// Asked are the names of the figures along the training that targets are of.
+// Asked returns the names of the figures during training that targets refer to.
 func (in *Input) Asked() []string {
 	var names []string
 	for _, t := range in.Targets {
 		switch t.Of {
-		case measure.OfAccuracy: // is an evaluation's
+		case measure.OfAccuracy: // comes from evaluations
 		case measure.OfLoss:
 			names = append(names, metrics.FigureLoss, metrics.FigureEvalLoss)
 		case measure.OfPerplexity:
@@ -43,14 +43,14 @@ func (in *Input) Asked() []string {
 	return names
 }
 
-// judged is a value that a target is judged by.
+// A judged is a value that decides whether a target is reached.
 type judged struct {
 	time, value float64 // time from rank 0's start
 }
 
-// reach looks up when each target was reached: by the first value that does. What
-// is judged is the accuracy, or the loss, of an evaluation; where no evaluation has
-// a loss, the training's, smoothed.
+// reach sets the time to each target: that of the first value that reaches it. The
+// value is the accuracy or loss of an evaluation; if no evaluation has a loss, the
+// smoothed training loss.
 func (r *Outcome) reach(in Input) {
 	zero := rankZero(in)
 	for _, t := range in.Targets {
@@ -60,11 +60,11 @@ func (r *Outcome) reach(in Input) {
 			return t.Reached(j.value) && (zero == nil || zero.TrainTime == nil || j.time >= *zero.TrainTime)
 		})
 		switch {
-		case why != "": // nobody looked: that is no miss
+		case why != "": // never evaluated, which is not a miss
 			r.Why[name] = why
 		case first < 0:
 			r.Values[name] = math.Inf(1)
-		case zero == nil || zero.TrainTime == nil: // one that was reached is not missed, whenever that was
+		case zero == nil || zero.TrainTime == nil: // a target that was reached at any time is not missed
 			r.Why[name] = "reached at an unknown time: no training clock was recorded"
 		default:
 			r.Values[name] = list[first].time - *zero.TrainTime
@@ -72,8 +72,8 @@ func (r *Outcome) reach(in Input) {
 	}
 }
 
-// judge are the values that a target is judged by, in the order of their times, or
-// why there are none.
+// judge returns the values that decide about a target, ordered by time, or why there
+// aren't any.
 func (r *Outcome) judge(in Input, t measure.Target) (list []judged, why string) {
 	for _, e := range in.Evaluations {
 		if x, ok := t.Judges(e.Accuracy, e.Loss); ok {
@@ -141,17 +141,17 @@ func byTime(list []judged) {
 	})
 }
 
-// A training loss is smoothed over the latest values: a tenth of those so far, and
-// at least so many. As a share of the training, the delay is the same share of any
-// run's time, so that it cancels in a speedup; and it does not depend on how long
-// the run goes on afterwards. The median leaves spikes out, which a mean does not.
+// A training loss is smoothed over the latest tenth of the values so far, with a
+// minimum count. The delay is then the same share of any run's time, so that it
+// cancels in a speedup, and it does not depend on when the run ends. The median
+// ignores spikes; a mean would not.
 const (
 	smoothedShare = 10 // a tenth
 	leastSmoothed = 5
 )
 
-// smoothed is the median of the latest values at each, from the first that has
-// enough.
+// smoothed returns the running median of the latest values, from the first point that
+// has enough.
 func smoothed(list []judged) []judged {
 	var out []judged
 	var window []float64 // sorted

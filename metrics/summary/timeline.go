@@ -8,33 +8,33 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// This file holds what samplers have read of the nodes of a run, and says
-// what that comes to between two instants: the rise of a counter, the area under
-// a power, the mean and the largest of a gauge.
+// This file holds the samplers' readings of a run's nodes and reduces them over a
+// window: the rise of a counter, the area under a power curve, the mean and maximum of
+// a gauge.
 //
-// Between two samples a value is taken to change evenly. What the samples do not
-// cover is not made up: a total over a window of which more than a fifth is
-// uncovered is none, nor a rate where more than half is.
+// Values are interpolated linearly between samples and never extrapolated. A total is
+// unknown if more than a fifth of the window is uncovered, a rate if more than half
+// is.
 
-// NodeSample is a value at an instant, in seconds since the epoch.
+// A NodeSample is a value at an instant, in seconds since the epoch.
 type NodeSample struct{ At, Value float64 }
 
-// Series is one quantity of a node over time.
+// A Series is one quantity of a node over time.
 type Series struct {
-	Name, Of, Source, Unit string // as metrics.TelemetryColumn has them
+	Name, Of, Source, Unit string // as in metrics.TelemetryColumn
 	Counter                bool
 	Samples                []NodeSample // ascending by At
 }
 
-// SampledNode is what was read of one node.
+// A SampledNode holds the readings of one node.
 type SampledNode struct {
-	Rank    int // of the first rank there
+	Rank    int // first rank on the node
 	Host    string
 	Series  []Series
-	Missing map[string]string // why there is no series, by its name
+	Missing map[string]string // reason for a missing series, by name
 }
 
-// Add adds a batch of samples whose writer's clock began at started.
+// Add adds a batch of samples from a writer whose clock started at started.
 func (n *SampledNode) Add(started float64, t *metrics.Telemetry) {
 	for name, why := range t.Missing {
 		if n.Missing == nil {
@@ -70,7 +70,7 @@ func (n *SampledNode) series(c *metrics.TelemetryColumn) *Series {
 	return &n.Series[i]
 }
 
-// Named are the series of a quantity.
+// Named returns the series of a quantity.
 func (n *SampledNode) Named(name string) []*Series {
 	var list []*Series
 	for i := range n.Series {
@@ -81,13 +81,13 @@ func (n *SampledNode) Named(name string) []*Series {
 	return list
 }
 
-// Window is a time from one instant to another, in seconds since the epoch.
+// A Window is an interval between two instants, in seconds since the epoch.
 type Window struct{ From, To float64 }
 
-// Seconds is how long it is.
+// Seconds returns its length.
 func (w Window) Seconds() float64 { return w.To - w.From }
 
-// Span is the time from the node's first sample to its last.
+// Span returns the interval from the node's first sample to its last.
 func (n *SampledNode) Span() (w Window, ok bool) {
 	for _, s := range n.Series {
 		if k := len(s.Samples); k > 0 {
@@ -102,12 +102,13 @@ func (n *SampledNode) Span() (w Window, ok bool) {
 }
 
 const (
-	covered = 0.8 // least share of a window that samples must cover, for a total
-	half    = 0.5 // and for a rate
-	gap     = 0.2 // longest share between two samples of a power
+	covered = 0.8 // share of a window that samples must cover for a total
+	half    = 0.5 // the same for a rate
+	gap     = 0.2 // longest gap between two power samples, as a share of the window
 )
 
-// within is the part of a window that the samples cover, at least that share.
+// within returns the part of a window that samples cover; an error if it is less than
+// the given share.
 func (s *Series) within(w Window, least float64) (Window, error) {
 	if len(s.Samples) < 2 {
 		return Window{}, fmt.Errorf("%s was sampled %d times", s.Name, len(s.Samples))
@@ -119,7 +120,7 @@ func (s *Series) within(w Window, least float64) (Window, error) {
 	return in, nil
 }
 
-// at is the value at an instant between the first sample and the last.
+// at interpolates the value at an instant between the first sample and the last.
 func (s *Series) at(t float64) float64 {
 	i, found := slices.BinarySearchFunc(s.Samples, t, func(a NodeSample, t float64) int {
 		switch {
@@ -140,15 +141,14 @@ func (s *Series) at(t float64) float64 {
 	return a.Value + (b.Value-a.Value)*(t-a.At)/(b.At-a.At)
 }
 
-// Rise is by how much a counter rose in a window. Where its samples begin a little
-// later or end earlier, it rose there as fast as in between.
+// Rise returns the increase of a counter in a window. If samples begin a little later
+// or end earlier, the mean rate is assumed for the rest.
 func (s *Series) Rise(w Window) (float64, error) {
 	rate, err := s.rate(w, covered)
 	return rate * w.Seconds(), err
 }
 
-// Rate is how fast a counter rose in a window, per second, as far as its samples
-// cover it.
+// Rate returns a counter's mean rate per second over the covered part of a window.
 func (s *Series) Rate(w Window) (float64, error) { return s.rate(w, half) }
 
 func (s *Series) rate(w Window, least float64) (float64, error) {
@@ -164,7 +164,7 @@ func (s *Series) rate(w Window, least float64) (float64, error) {
 	return (s.at(in.To) - s.at(in.From)) / in.Seconds(), nil
 }
 
-// Area is the area under a gauge in a window, by trapezoids: of a power in W, the
+// Area returns the area under a gauge in a window, by trapezoids: power in W gives
 // energy in J.
 func (s *Series) Area(w Window) (float64, error) {
 	in, err := s.within(w, covered)
@@ -193,17 +193,17 @@ func (s *Series) Area(w Window) (float64, error) {
 	return sum * w.Seconds() / in.Seconds(), nil
 }
 
-// longestSampling is a distance of samples that is no gap however short the window
-// is, in seconds.
+// longestSampling is a sampling interval, in seconds, that never counts as a gap, even
+// in a short window.
 const longestSampling = 2
 
-// Mean is the mean of a gauge over a window.
+// Mean returns the mean of a gauge over a window.
 func (s *Series) Mean(w Window) (float64, error) {
 	area, err := s.Area(w)
 	return area / w.Seconds(), err
 }
 
-// Max is the largest sample there is.
+// Max returns the largest sample.
 func (s *Series) Max() float64 {
 	most := math.Inf(-1)
 	for _, x := range s.Samples {

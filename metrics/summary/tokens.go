@@ -8,9 +8,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// tokens makes tokens/s of a run whose samples are sequences: of its throughput, over
-// all workers and of each, where its program, or else the plan, says how many tokens a
-// sample has. What the program or its log states as tokens/s itself stays.
+// tokens computes tokens/s for a run whose samples are sequences, over all workers and
+// per worker, from its throughput and the number of tokens per sample that its
+// program, or else the plan, states. Tokens/s stated by the program or its log are
+// kept.
 func (r *Outcome) tokens(in Input) {
 	throughput := r.Known(measure.Throughput)
 	var each *metrics.Figure
@@ -34,7 +35,7 @@ func (r *Outcome) tokens(in Input) {
 	}
 	all := measure.Reported(measure.TokensPerSecond, "tokens/s", measure.Higher)
 	worker := measure.Reported(measure.TokensPerSecond+"_per_worker", "tokens/s", measure.Neither)
-	if in.Device == "gpu" { // as logs of programs that have one have it
+	if in.Device == "gpu" { // the unit in logs that have one
 		worker.Name, worker.Title = measure.TokensPerGPU, measure.TokensPerGPU
 	}
 	r.Reported = append(r.Reported, all, worker)
@@ -50,8 +51,8 @@ func (r *Outcome) tokens(in Input) {
 	}
 }
 
-// ofTokens makes the throughput of the tokens/s that a log states, where it states none
-// of samples and it is said how many tokens a sample has.
+// ofTokens computes the throughput from the log's tokens/s, if the log has no
+// samples/s and the tokens per sample are known.
 func (r *Outcome) ofTokens(in Input, f metrics.Figure) {
 	known := r.Known(measure.TokensPerSecond)
 	if known == nil || f.Unit != "tokens/s" || len(f.At) > 0 || !measure.KindOf(in.Kind).Trains || in.SampleTokens < 1 || len(in.Steps) > 0 || r.Known(measure.Throughput) != nil {
@@ -66,8 +67,8 @@ func (r *Outcome) ofTokens(in Input, f metrics.Figure) {
 	r.warn("%s", describe(f))
 }
 
-// SampleTokens is how many tokens a sample has, as the parameters of a run say; 0 where
-// they do not. An import has no plan that has worked it out.
+// SampleTokens returns the tokens per sample from a run's parameters; 0 if unknown.
+// Imported runs have no plan that calculated it.
 func SampleTokens(parameters map[string]any) float64 {
 	if n := amount(parameters[measure.SampleTokensKey]); n > 0 {
 		return n
@@ -81,7 +82,7 @@ func SampleTokens(parameters map[string]any) float64 {
 	return 0
 }
 
-// amount is a stored number; 0 for anything else.
+// amount returns a stored number; 0 for other values.
 func amount(v any) float64 {
 	switch x := v.(type) {
 	case float64:

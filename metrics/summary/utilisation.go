@@ -10,17 +10,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// MFU is what a plan asks of the model FLOP/s of a language model, and what it knows
-// of the model.
+// MFU holds a plan's request for the MFU of a language model, and the facts about the
+// model.
 type MFU struct {
-	Convention string  // of package mfu
-	FLOPs      float64 // of a token, by it
-	Hardware   float64 // of a token, with what is computed again; 0: not known
+	Convention string  // convention; see package measure
+	FLOPs      float64 // per token, by the convention
+	Hardware   float64 // per token, including recomputation; 0: unknown
 	Dtype      string  // of the matrix multiplications
-	PeakTFLOPS float64 // of a worker's device, as the study says; 0: by the device's name
+	PeakTFLOPS float64 // per worker, as set in the study; 0: look up the device's name
 }
 
-// MFUOf is what the parameters of a run say; nil where none is asked for.
+// MFUOf reads the request from a run's parameters; nil if it has none.
 func MFUOf(parameters map[string]any) *MFU {
 	number := func(key string) float64 { return amount(parameters[key]) }
 	m := MFU{FLOPs: number(measure.FLOPsPerTokenKey), Hardware: number(measure.HardwareFLOPsPerTokenKey), PeakTFLOPS: number(measure.MFUPeakKey)}
@@ -32,12 +32,12 @@ func MFUOf(parameters map[string]any) *MFU {
 	return &m
 }
 
-// gemmFLOPS is the figure by which a program says what a worker's CPUs reach in a
-// matrix multiplication of their own: the peak that a CPU's MFU is of.
+// gemmFLOPS is the figure with the FLOP/s that a worker's CPUs reach in a matrix
+// multiplication, which serves as the peak for a CPU's MFU.
 const gemmFLOPS = "gemm_flops"
 
-// utilisation is the MFU by the convention that the study asks for, and the HFU, of the
-// tokens/s of a worker, which has one device.
+// utilisation sets the MFU by the study's convention, and the HFU, from the tokens/s
+// of a worker, which has one device.
 func (r *Outcome) utilisation(in Input) {
 	if in.MFU == nil {
 		return
@@ -80,7 +80,7 @@ func (r *Outcome) utilisation(in Input) {
 	share("hfu", in.MFU.Hardware, measure.HardwareUtilisation, ", with what is computed again in the backward pass")
 }
 
-// flopsOf is the FLOP/s of a device by a log's own count; 0 where it states none.
+// flopsOf returns the FLOP/s per device that a log states; 0 if it states none.
 func flopsOf(r *Outcome) float64 {
 	if stated := r.Known(measure.ReportedFLOPS); stated != nil {
 		return *stated
@@ -88,7 +88,7 @@ func flopsOf(r *Outcome) float64 {
 	return 0
 }
 
-// peak is that of a worker's device in FLOP/s, and where it is from.
+// peak returns the peak of a worker's device in FLOP/s, and its source.
 func (m *MFU) peak(r *Outcome) (flops float64, source string, err error) {
 	device := r.Fingerprint[fingerprint.GPU]
 	if m.PeakTFLOPS > 0 {

@@ -9,22 +9,23 @@ import (
 )
 
 const (
-	minSteady = 10 // steps behind the warm-up that a throughput needs
+	minSteady = 10 // steps after warm-up that a throughput needs
 
-	// few are the steps, at least, whose median tells whether a run is still warming
-	// up; in long runs a fortieth of all.
+	// few is the minimum number of steps whose median decides whether a run is still
+	// warming up; long runs use a fortieth of all steps.
 	few, fewPart = 3, 40
-	// slower is by how much that median has to exceed those of the second half, and
-	// far by how many standard errors.
+	// slower is the relative excess of that median over the second half's at which a
+	// run is warming up; far is the excess in standard errors.
 	slower, far = 0.05, 4
 
-	// evenWithin is the change of the typical step time within a run that nobody is
-	// told of: a shared machine drifts by some per cent all day.
+	// evenWithin is the change of the typical step time within a run that gives no
+	// warning: shared machines drift by a few per cent.
 	evenWithin = 0.10
-	// parts are the stretches of a run that are held against each other, of so many
-	// steps at least, apart by so many standard errors: neighbouring steps are alike,
-	// so that these are larger than they seem. A part's own line takes from its scatter
-	// what so many of its steps have, as played with normal noise.
+	// parts is the number of stretches of a run that are compared. Each has at least
+	// the given number of steps, and they must differ by the given number of standard
+	// errors, a high one because neighbouring steps are correlated. Fitting a line to
+	// each part reduces its scatter; the last value corrects for it and was found with
+	// normal noise.
 	parts, partSteps, apart, line = 8, 5, 8, 1.6
 
 	// startup is the part of a run, fewStartup the steps, in which a step that takes
@@ -33,15 +34,15 @@ const (
 	// throughput would be lower by more than tell with them.
 	startup, fewStartup, unmistakable, tell = 0.05, 5, 3, 0.05
 
-	// fasterBy is how much slower than their second half all steps behind the
-	// warm-up have to be, and sure by how many standard errors, before the run may
-	// still be getting faster.
+	// fasterBy is the relative excess of all steps after warm-up over their second
+	// half, and sure the excess in standard errors, at which a run may still be
+	// getting faster.
 	fasterBy, sure = 0.02, 2.2
 )
 
-// Cut is where a run's warm-up ends, and what has to be said of it.
+// A Cut is the end of a run's warm-up, with the warnings about it.
 type Cut struct {
-	Warmup   int // first steps that are left out
+	Warmup   int // number of warm-up steps
 	Warnings []string
 }
 
@@ -73,7 +74,7 @@ func warmupEnd(durations []float64) (Cut, error) {
 		if durations[warmup] > fence {
 			warmup++
 		} else if lowerMedian(durations[warmup:warmup+length]) > bound {
-			warmup += max(1, length/10) // so that long runs need no more than some hundred medians
+			warmup += max(1, length/10) // limits long runs to some hundred medians
 		} else {
 			break
 		}
@@ -92,8 +93,8 @@ func warmupEnd(durations []float64) (Cut, error) {
 	return cut, nil
 }
 
-// tellOfWarmup warns of a warm-up that may be something else, for what it would
-// take from the throughput. One first step is always warm-up.
+// tellOfWarmup warns if the steps left out may be more than warm-up and would lower
+// the throughput. A single first step is always warm-up.
 func (c *Cut) tellOfWarmup(durations []float64) {
 	n := len(durations)
 	if c.Warmup < 2 {
@@ -119,8 +120,8 @@ func (c *Cut) tellOfWarmup(durations []float64) {
 	}
 }
 
-// tellOfChange warns of a run whose steps take longer at one time than at another,
-// and says whether it did.
+// tellOfChange warns if steps take longer in one part of the run than in another, and
+// reports whether it warned.
 func (c *Cut) tellOfChange(durations []float64) bool {
 	rest := durations[c.Warmup:]
 	size := max(partSteps, (len(rest)+parts-1)/parts)
@@ -147,8 +148,8 @@ func (c *Cut) tellOfChange(durations []float64) bool {
 			high = i
 		}
 	}
-	// The quartiles of each part, of a few steps, tell little of how they scatter; those
-	// of all parts together tell more, once the line of each is allowed for.
+	// The quartiles of one short part are a poor estimate of the scatter. Those of all
+	// parts together are better, corrected for the lines fitted.
 	free := float64(size) / (float64(size) - line)
 	noise := max(lowerMedian(scatter), free*quartiles(around)) / math.Sqrt(float64(size))
 	change := medians[high] - medians[low]
@@ -160,9 +161,9 @@ func (c *Cut) tellOfChange(durations []float64) bool {
 	return told
 }
 
-// tellOfTrend warns of a run that may still be getting faster behind what was left
-// out: a ramp within the scatter of the steps, or one without an end. Outliers are
-// on neither side, or one would be a trend.
+// tellOfTrend warns if the run may still be getting faster after warm-up: a ramp
+// within the scatter of the steps, or one without an end. Outliers are excluded, since
+// a single one would look like a trend.
 func (c *Cut) tellOfTrend(durations []float64) {
 	rest := durations[c.Warmup:]
 	fence := farFence(rest)
@@ -178,10 +179,10 @@ func (c *Cut) tellOfTrend(durations []float64) {
 	}
 }
 
-// tellOfRare warns of a run whose throughput depends on one step: on how often what
-// was slow in it, an evaluation maybe, happens to be among so few. What happens at
-// the same place of every epoch happens once an epoch, and so does what the first
-// step of an epoch waits for.
+// tellOfRare warns if the throughput depends on one slow step, such as an evaluation,
+// that may be rarer or more frequent in a longer run. Slow steps at the same place of
+// every epoch are excluded, and so is the first step of an epoch: both occur once per
+// epoch.
 func (c *Cut) tellOfRare(steps []Step, epoch int) {
 	rest := steps[c.Warmup:]
 	durations := make([]float64, len(rest))
@@ -192,7 +193,7 @@ func (c *Cut) tellOfRare(steps []Step, epoch int) {
 	}
 	typical := lowerMedian(durations)
 	fence := max(farFence(durations), typical*(1+slower))
-	type place struct{ least, steps int } // the shortest step of those at a place, and how many they are
+	type place struct{ least, steps int } // index of the shortest step at a place, and number of steps there
 	places := map[int]place{}
 	if epoch > 0 {
 		for i, s := range rest {
@@ -227,12 +228,12 @@ func (c *Cut) warn(format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
 }
 
-// deviation is the standard deviation of values around a line, of normal ones, by
-// their quartiles.
+// deviation estimates the standard deviation around a line from the quartiles, for
+// normal values.
 func deviation(x []float64) float64 { return quartiles(flattened(x)) }
 
-// flattened are values less a line by the medians of both halves, so that a ramp is
-// not taken for scatter.
+// flattened subtracts a line through the medians of both halves, so that a ramp does
+// not count as scatter.
 func flattened(x []float64) []float64 {
 	half := len(x) / 2
 	slope := (lowerMedian(x[len(x)-half:]) - lowerMedian(x[:half])) / float64(len(x)-half)
@@ -243,7 +244,7 @@ func flattened(x []float64) []float64 {
 	return flat
 }
 
-// quartiles is the standard deviation of normal values that have these quartiles.
+// quartiles estimates the standard deviation of normal values from their quartiles.
 func quartiles(x []float64) float64 {
 	sorted := slices.Sorted(slices.Values(x))
 	return (percentile(sorted, 0.75) - percentile(sorted, 0.25)) / 1.349
@@ -257,10 +258,11 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// lowerMedian is the lower of the two in the middle, a value that was measured.
+// lowerMedian returns the lower of the two middle values, so that the median is a
+// measured value.
 func lowerMedian(x []float64) float64 { return percentile(slices.Sorted(slices.Values(x)), 0.5) }
 
-// farFence is Q3 + 3 IQR, by nearest rank.
+// farFence returns Q3 + 3 IQR, by nearest rank.
 func farFence(x []float64) float64 {
 	sorted := slices.Sorted(slices.Values(x))
 	q1, q3 := percentile(sorted, 0.25), percentile(sorted, 0.75)
