@@ -6,38 +6,38 @@ import (
 )
 
 const (
-	// alarmAt is by how many standard errors the newest runs have to be worse.
+	// alarmAt is the number of standard errors by which the newest runs must be worse.
 	alarmAt = 3.5
-	// alarmBefore are the runs, at least, that they are held against.
+	// alarmBefore is the minimum number of earlier runs.
 	alarmBefore = 12
 )
 
-// newest are how many of the newest runs are looked at, and how many times as many
-// there have to be before them.
+// newest lists how many of the newest runs are tested, which is also a multiple of the
+// earlier runs needed.
 var newest = []int{2, 3, 4, 5, 6, 8, 10}
 
 const timesBefore = 3
 
-// Alarm says that the newest runs of a point are worse than those before them on
-// the same, since the last change.
+// An Alarm reports that the newest runs of a point are worse than the runs before them
+// with the same fingerprint, since the last change.
 type Alarm struct {
-	Since  Sample // the first of them
+	Since  Sample // first of the newest runs
 	Runs   int
-	Before int     // runs that they are held against
-	Ratio  float64 // of the medians, newest over before; NaN where that is not positive
+	Before int     // number of earlier runs
+	Ratio  float64 // ratio of medians, newest over earlier; NaN unless positive
 	Errors float64 // standard errors between the means
 }
 
-// Newest looks at the newest runs of a point, in the stretch that the last run of
-// all is in: a change point needs more runs behind it than somebody wants to wait
-// for. judged is false where there are too few runs. Of worse, 1 says that more is
-// worse, -1 that less is, 0 looks both ways.
+// Newest tests the newest runs of a point, within the segment of the last run. It
+// finds a change before enough runs exist for a change point. judged is false if there
+// are too few runs. worse is 1 if more is worse, -1 if less is worse, and 0 to look
+// both ways.
 //
-// It is a sequential test: the generalised likelihood ratio over the run from which
-// the mean may be another one (Lai, J. R. Stat. Soc. B 57, 1995), of the last 2 to
-// 10 runs. What is chance is told by the means of as many neighbouring runs before
-// them: where runs are like those just before, or go with a season, these scatter
-// as well. The limit is found by simulation (TestTruthOfAlarms).
+// It is a sequential test: the generalised likelihood ratio over the run at which the
+// mean may change (Lai, J. R. Stat. Soc. B 57, 1995), for the last 2 to 10 runs.
+// Chance is estimated from the means of equally many neighbouring earlier runs. If
+// runs are correlated or follow a season, these means scatter more as well. The limit
+// was found by simulation (TestTruthOfAlarms).
 func Newest(segments []Segment, worse int) (alarm *Alarm, judged bool) {
 	if len(segments) == 0 {
 		return nil, false
@@ -71,8 +71,8 @@ func Newest(segments []Segment, worse int) (alarm *Alarm, judged bool) {
 	return alarm, true
 }
 
-// newestErrors is how many of the newest values are the furthest from those before
-// them, in the direction, and by how many standard errors; 0 where none are.
+// newestErrors returns the number of newest values that differ most from the earlier
+// ones in the given direction, and by how many standard errors; 0 if none do.
 func newestErrors(values []float64, worse int) (runs int, errors float64) {
 	n := len(values)
 	for _, m := range newest {
@@ -85,12 +85,12 @@ func newestErrors(values []float64, worse int) (runs int, errors float64) {
 		if worse < 0 || worse == 0 && distance < 0 {
 			distance, first = -distance, -first
 		}
-		if first <= 0 { // worse from a later run on
+		if first <= 0 { // worse only from a later run
 			continue
 		}
 		z := distance / math.Sqrt(meanVariance(before, center, m)*(1+float64(m)/float64(len(before))))
 		if math.IsInf(z, 1) && m < 3 {
-			continue // of values that do not scatter 2 others say little
+			continue // two values say little about values that do not scatter
 		}
 		if z > errors {
 			runs, errors = m, z
@@ -99,8 +99,8 @@ func newestErrors(values []float64, worse int) (runs int, errors float64) {
 	return runs, errors
 }
 
-// meanVariance is the variance of the mean of m neighbouring values: as it is seen,
-// and not less than what independent values would have.
+// meanVariance returns the variance of the mean of m neighbouring values: the observed
+// one, but at least that of independent values.
 func meanVariance(values []float64, center float64, m int) float64 {
 	n := len(values)
 	var single, blocks, sum float64
@@ -116,7 +116,7 @@ func meanVariance(values []float64, center float64, m int) float64 {
 		}
 	}
 	single /= float64((n - 1) * m)
-	// The center is of the same values, and so nearer to them than the truth.
+	// Correct for the center, which is estimated from the same values.
 	blocks = blocks / float64(n-m+1) * float64(n) / float64(n-m)
 	return max(single, blocks)
 }

@@ -7,45 +7,43 @@ import (
 	"github.com/aclements/go-moremath/stats"
 )
 
-// This file finds where a figure changed over time, and what changed with
-// it.
+// This file finds when a figure changed over time, and what changed with it.
 //
-// Change points are looked for among runs that ran on the same alone: what a
-// new driver does to a figure is told by the driver, which is recorded, and not
-// by statistics. Where runs begin to run on something else is marked as such,
-// with what it is.
+// Change points are searched only among runs with the same fingerprint. The effect of
+// a new driver, for example, is known from the recorded driver and needs no
+// statistics. The first run with another fingerprint is marked, with the difference.
 
 const (
-	// window is how many values are searched at once; windows overlap by half.
-	// It bounds the time, and keeps an old change from hiding a new one.
+	// window is the number of values searched at once; windows overlap by half. It
+	// bounds the time and keeps an old change from hiding a new one.
 	window = 50
-	// significance is what a change point has to attain in the end, weak what
-	// makes a candidate: one that its neighbours' noise hides at first may
-	// pass once false neighbours are gone.
+	// significance is the level of a final change point, weak that of a candidate. A
+	// candidate hidden by its neighbours' noise may pass once false neighbours are
+	// removed.
 	significance, weak = 0.001, 0.01
-	// steady is how many times the square of a change has to exceed what goes on
-	// within both sides of it (selfNormalized). It is 40 in 5 %, 85 in 0.5 % of long
-	// independent sequences, at the most suspicious place; this limit keeps false
-	// changes below 5 % where a run is like the one before it, too (TestTruthOfChanges).
+	// steady is the limit on selfNormalized: the squared change relative to the
+	// variation within both sides. At the most suspicious place of long independent
+	// sequences, the statistic exceeds 40 in 5 % and 85 in 0.5 %. This limit keeps
+	// false changes below 5 % for correlated runs, too (TestTruthOfChanges).
 	steady = 100
-	// shortest is the least number of values between two change points.
+	// shortest is the minimum number of values between two change points.
 	shortest = 4
 )
 
-// changePoints finds the change points of a sequence: the index of the first value
-// after each, ascending.
+// changePoints returns the change points of a sequence: the index of the first value
+// after each change, ascending.
 //
-// Within windows it divides the sequence where the energy statistic between the
-// two sides is largest (E-divisive: Matteson & James, J. Am. Stat. Assoc. 109,
-// 2014), as long as Welch's t-test tells the sides apart; then takes back the
-// weakest until each of the others is significant at 0.001 between its
-// neighbours. The t-test in place of permutations makes it deterministic, and
-// the windows make it linear, as in Apache Otava (Fleming et al., ICPE 2023).
+// Within windows it splits the sequence where the energy statistic between both sides
+// is largest (E-divisive: Matteson & James, J. Am. Stat. Assoc. 109, 2014), as long as
+// Welch's t-test separates the sides. It then removes the weakest point until each is
+// significant at 0.001 between its neighbours. Using a t-test instead of permutations
+// makes it deterministic; windows make it linear, as in Apache Otava (Fleming et al.,
+// ICPE 2023).
 //
-// Welch's test takes runs to be independent. Where a run is like the one before it,
-// or where there are seasons, every swing is significant to it. So in the end each
-// change also has to stand out of what goes on between its neighbours
-// (selfNormalized), which supposes nothing of how runs depend on each other.
+// Welch's test assumes independent runs. With correlated runs or seasons, it finds
+// every swing significant. Each change must therefore also exceed the variation
+// between its neighbours (selfNormalized), which assumes nothing about the dependence
+// between runs.
 func changePoints(values []float64) []int {
 	n := len(values)
 	found := map[int]bool{}
@@ -65,7 +63,7 @@ func changePoints(values []float64) []int {
 	return prune(values, points, selfNormalized, steady)
 }
 
-// divide finds change points in values[from:to], weak ones too.
+// divide finds change points in values[from:to], including weak ones.
 func divide(values []float64, from, to int, found map[int]bool) {
 	at := split(values[from:to])
 	if at == 0 {
@@ -91,8 +89,8 @@ func split(values []float64) int {
 	if total < 2*shortest {
 		return 0
 	}
-	// Sums of distances within each side and between them, updated as one value
-	// after the other changes sides.
+	// Sums of distances within and between the sides, updated as values move from one
+	// side to the other.
 	var before, after, between float64
 	for i, x := range values {
 		for _, y := range values[i+1:] {
@@ -123,9 +121,9 @@ func split(values []float64) int {
 	return at
 }
 
-// pValue is of Welch's t-test that the two sides have one mean. Sides without
-// any spread, as rounded figures have, are told apart by how few arrangements
-// of the values part them so.
+// pValue returns the p-value of Welch's t-test that both sides have the same mean. If
+// the sides do not scatter, as rounded figures may, it is the share of arrangements
+// that separate the values as well.
 func pValue(xs, ys []float64) float64 {
 	test, err := stats.TwoSampleWelchTTest(stats.Sample{Xs: xs}, stats.Sample{Xs: ys}, stats.LocationDiffers)
 	if err == nil && !math.IsNaN(test.P) {
@@ -139,11 +137,10 @@ func pValue(xs, ys []float64) float64 {
 	return min(1, 2*math.Exp(lg(n)+lg(m)-lg(n+m)))
 }
 
-// selfNormalized is the statistic of Shao & Zhang (J. Am. Stat. Assoc. 105, 2010)
-// for a change of the mean at a place: the square of the cumulated sum there, over
-// how far the cumulated sums go within both sides. These go further where runs
-// depend on each other, by as much as the change does for no reason: no length of
-// their memory has to be known.
+// selfNormalized returns the statistic of Shao & Zhang (J. Am. Stat. Assoc. 105, 2010)
+// for a change of the mean: the squared cumulative sum at the change, relative to the
+// cumulative sums within both sides. Correlation increases both alike, so its range
+// need not be known.
 func selfNormalized(before, after []float64) float64 {
 	n, k := float64(len(before)+len(after)), float64(len(before))
 	center, far := (mean(before)*k+mean(after)*(n-k))/n, 0.0
@@ -161,8 +158,8 @@ func selfNormalized(before, after []float64) float64 {
 	return sum * sum * n / far
 }
 
-// prune takes back change points until the strength of each that is left, between
-// its neighbours, is above least; the weakest first.
+// prune removes change points, weakest first, until the strength of each one between
+// its neighbours exceeds least.
 func prune(values []float64, points []int, strength func(before, after []float64) float64, least float64) []int {
 	edge := func(i int) int {
 		switch {
@@ -175,7 +172,7 @@ func prune(values []float64, points []int, strength func(before, after []float64
 	}
 	of := func(i int) float64 {
 		if points[i]-edge(i-1) < shortest || edge(i+1)-points[i] < shortest {
-			return math.Inf(-1) // two windows found one change at almost the same place
+			return math.Inf(-1) // two windows found the same change at slightly different places
 		}
 		return strength(values[edge(i-1):points[i]], values[points[i]:edge(i+1)])
 	}

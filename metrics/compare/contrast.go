@@ -1,5 +1,5 @@
-// Package compare compares runs: two sets of them point by point (contrast.go), and
-// the runs of one point over time (change.go). It is pure.
+// Package compare compares runs: two sets of runs point by point (contrast.go), and
+// the runs of one point over time (change.go). It has no side effects.
 package compare
 
 import (
@@ -16,87 +16,86 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// This file compares two sets of runs point by point: a change with what
-// was before it, one cluster with another.
+// This file compares two sets of runs point by point: before and after a change, or
+// one cluster with another.
 //
-// A point of one set stands against the point of the other that was asked for
-// alike, but for those parameters by which the sets differ as wholes. One set
-// may so be a baseline, each point of which stands against several. The unit
-// of replication is the run; without runs enough for a test there is no
-// verdict.
+// Each point is compared with the point of the other set that has the same parameters,
+// ignoring those by which the sets differ as wholes. One set may thus be a baseline
+// whose points are each compared with several points. The unit of replication is the
+// run; with too few runs for a test there is no verdict.
 
-// Verdict is how the second set's runs of a point are to the first's.
+// A Verdict says how the second set's runs of a point compare with the first's.
 type Verdict string
 
-// Same means that no difference was found at the level asked: the interval of
-// the ratio says how large one could have gone unseen.
+// Same means that no difference was found at the requested level; the ratio's interval
+// shows how large a difference could have been missed.
 const (
 	Better       Verdict = "better"
 	Worse        Verdict = "worse"
 	Same         Verdict = "same"
-	Different    Verdict = "different"    // in a measure of which nobody says which way it is better
-	Insufficient Verdict = "insufficient" // too few runs to tell, or not to be compared; Why says it
+	Different    Verdict = "different"    // for a measure without a direction
+	Insufficient Verdict = "insufficient" // too few runs, or not comparable; see Why
 )
 
-// Pair is one point of both sets.
+// A Pair is one point in both sets.
 type Pair struct {
 	Series  string
-	Axis    string            // along which the measure is: workers, or a coordinate
-	At      scaling.Value     // place on it
-	Workers int               // 0 where the point's runs differ
-	A, B    *scaling.Estimate // medians over the runs; nil where too many miss the target
+	Axis    string            // coordinate along which the measure varies, such as workers
+	At      scaling.Value     // position on the axis
+	Workers int               // 0 if the point's runs differ
+	A, B    *scaling.Estimate // medians over the runs; nil if too many miss the target
 	NA, NB  int               // runs that have the measure
-	// Ratio is B over A, as in scaling.Ratio, with its interval; nil where either is
-	// missing. The sets may be of different times, which Comparison.OtherDays says. Loss
-	// is how much worse B is, as a fraction of A, negative when it is better; nil too for
-	// a measure that does not judge.
+	// Ratio is B over A with its interval, as in scaling.Ratio; nil if either is
+	// missing. The sets may be from different days; see Comparison.OtherDays. Loss
+	// says how much worse B is, as a fraction of A, negative if better; nil also for a
+	// measure without a direction.
 	Ratio *scaling.Estimate
 	Loss  *float64
-	// P is of the two-sided Mann–Whitney test of this point alone; nil with too few
-	// runs. Verdict is of all points together.
+	// P is the p-value of the two-sided Mann–Whitney test of this point; nil with too
+	// few runs. Verdict considers all points together.
 	P       *float64
 	Verdict Verdict
-	Why     string // of Insufficient
+	Why     string // reason for Insufficient
 }
 
-// Comparison is the comparison of two sets.
+// A Comparison is the result of comparing two sets.
 type Comparison struct {
 	Pairs []Pair
-	// Differ are the parameters, then the facts that runs ran on, by which the
-	// sets differ as wholes: "framework: native, pytorch-ddp".
+	// Differ lists the parameters, then the fingerprint fields, by which the sets
+	// differ as wholes: "framework: native, pytorch-ddp".
 	Differ []string
-	// OnlyA and OnlyB are points that only one set has: "native, 4 workers".
+	// OnlyA and OnlyB list points that are in one set only: "native, 4 workers".
 	OnlyA, OnlyB []string
 	// OtherDays says that the sets were measured on different days, or that their days
 	// are unknown; "" if they share one.
 	OtherDays string
-	// Again are the studies, A's first, whose runs to make again, in turns, so that
-	// both sets have the same days; nil where they share days, or where that would
-	// not make the sets again: a set of several studies, two of one study that asks
-	// for the same in both, and processes on machines that differ.
+	// Again lists the studies, A's first, to run again in turns, so that both sets are
+	// from the same days. It is nil if they share days, or if running again would not
+	// recreate the sets: several studies in a set, one study asking for the same in
+	// both, or processes on different machines.
 	Again []string
 }
 
-// Options say how sets are compared.
+// Options configure a comparison.
 type Options struct {
-	// Mix pools runs of a point that ran on different things, and compares different
+	// Mix pools runs of a point with different fingerprints, and compares different
 	// programs. Without it such points are not judged.
 	Mix bool
-	// Confidence is the level asked of intervals, and 1 less it the level at
-	// which a difference is one; 0 is 0.95.
+	// Confidence is the level of intervals; 1 minus it is the significance level of
+	// differences. 0 means 0.95.
 	Confidence float64
 }
 
-// errNothingInCommon is for sets without a point in common.
+// errNothingInCommon is returned for sets without a common point.
 var errNothingInCommon = errors.New("the two sets of runs have no point in common")
 
-// key is a point as it is found in the other set.
+// A key identifies a point in both sets.
 type key struct {
 	identity string
 	at       scaling.Value
 }
 
-// place is a point in one set.
+// A place is a point in one set.
 type place struct {
 	key
 	series  string
@@ -105,11 +104,11 @@ type place struct {
 	runs    []*scaling.Observation
 	summary *scaling.Summary
 	made    []*scaling.Observation // the runs that have the measure
-	values  []float64              // of those that have the measure; +Inf is a target that was missed
-	nodes   [][]string             // that each of these ran on; nil where that is not known
+	values  []float64              // values of these runs; +Inf: missed target
+	nodes   [][]string             // nodes of each of these runs; nil if unknown
 }
 
-// Runs compares b's runs with a's in one measure.
+// Runs compares the runs of b with those of a in one measure.
 func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison, error) {
 	if o.Confidence == 0 {
 		o.Confidence = 0.95
@@ -155,7 +154,7 @@ func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison
 		programs = otherPrograms(a, b)
 	}
 	matter := nodesMatter(slices.Concat(placesA, placesB)...)
-	common := 0 // that are judged together
+	common := 0 // points that are judged together
 	for _, p := range placesA {
 		for _, q := range placesB {
 			if q.key == p.key && len(p.values) > 0 && len(q.values) > 0 {
@@ -176,7 +175,7 @@ func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison
 			if programs != "" {
 				point.Verdict, point.Why, point.Ratio, point.Loss, point.P = Insufficient, programs, nil, nil, nil
 			}
-			if named { // by what sets it apart
+			if named { // name what distinguishes it
 				point.Series = q.series
 			}
 			found, r.Pairs = true, append(r.Pairs, point)
@@ -208,8 +207,8 @@ func few(list []string) string {
 	return strings.Join(list, "; ")
 }
 
-// curves are the runs by series and worker count. What they ran on is looked at
-// point by point, and nothing is divided by a base.
+// curves groups the runs by series and worker count. Fingerprints are compared later,
+// point by point, and values are not divided by a base.
 func curves(list []scaling.Observation, f measure.Measure) ([]scaling.Curve, error) {
 	c, err := scaling.Analyse(list, scaling.Options{Mix: true, Measure: f})
 	var noBase *scaling.NoBaseError
@@ -219,8 +218,9 @@ func curves(list []scaling.Observation, f measure.Measure) ([]scaling.Curve, err
 	return c, nil
 }
 
-// differ are the parameters that have one value in one set and only others in
-// the other, by name and in words. Of several in b its points are to be named.
+// differ returns the parameters that have one value in one set and only other values
+// in the other, as names and as text. named is set if b has several values, so that
+// its points must be named.
 func differ(a, b []scaling.Curve) (apart map[string]bool, named bool, words []string) {
 	values := func(list []scaling.Curve, key string) []string {
 		var seen []string
@@ -249,7 +249,7 @@ func differ(a, b []scaling.Curve) (apart map[string]bool, named bool, words []st
 	return apart, named, words
 }
 
-// value is a parameter of a curve as text, "unset" for none.
+// value returns a parameter of a curve as text; "unset" if missing.
 func value(c scaling.Curve, key string) string {
 	if key == "framework" {
 		return c.Framework
@@ -261,7 +261,8 @@ func value(c scaling.Curve, key string) string {
 	return fmt.Sprint(v)
 }
 
-// groundDiffers are the facts on which each set agrees and the sets do not.
+// groundDiffers returns the fingerprint fields that agree within each set and differ
+// between the sets.
 func groundDiffers(a, b []scaling.Observation) []string {
 	var words []string
 	for _, d := range fingerprint.Differ(fingerprint.Common(fingerprints(a)), fingerprint.Common(fingerprints(b))) {
@@ -278,7 +279,8 @@ func fingerprints(list []scaling.Observation) []fingerprint.Print {
 	return p
 }
 
-// places are the points of a set, identified by all parameters but those apart.
+// places returns the points of a set, identified by all parameters except those in
+// apart.
 func places(list []scaling.Curve, runs []scaling.Observation, apart map[string]bool, f measure.Measure) []place {
 	of := map[string]*scaling.Observation{}
 	for i := range runs {

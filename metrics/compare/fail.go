@@ -9,9 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// FailAt is the error that a script is to stop at: points that are worse by limit
-// or more, a fraction of A, or none that could be judged at all. It is nil
-// otherwise.
+// FailAt returns an error, to stop a script, if points are worse by at least limit (a
+// fraction of A), or if no point could be judged; else nil.
 func (r *Comparison) FailAt(limit float64) error {
 	var worse []string
 	judged := 0
@@ -19,7 +18,8 @@ func (r *Comparison) FailAt(limit float64) error {
 		if p.Verdict != Insufficient {
 			judged++
 		}
-		// Without a ratio so many runs miss the target that it is worse by any.
+		// Without a ratio, so many runs miss the target that the loss exceeds any
+		// limit.
 		if p.Verdict == Worse && (p.Loss == nil || *p.Loss >= limit) {
 			worse = append(worse, p.Series+", "+scaling.Places(p.Axis, p.At))
 		}

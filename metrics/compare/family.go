@@ -11,11 +11,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// holm takes back the differences that are not significant among all points
-// together: in a study without any, some point has one in at most the given share
-// of comparisons (Holm, Scandinavian Journal of Statistics 6, 1979). The points'
-// p-values, smallest first, are held against alpha over how many are left; from
-// the first that is larger on, none is a difference.
+// holm withdraws differences that are not significant among all points together.
+// Without real differences, at most the given share of comparisons then shows one at
+// any point (Holm, Scandinavian Journal of Statistics 6, 1979). In ascending order,
+// each p-value is compared with alpha divided by the number of points left; from the
+// first larger one on, no difference counts.
 func holm(points []Pair, alpha float64) {
 	var tested []*Pair
 	for i := range points {
@@ -32,8 +32,8 @@ func holm(points []Pair, alpha float64) {
 	}
 }
 
-// otherDays says when no run of one set was made on a day, in UTC, on which one
-// of the other was; "" where they share one, or where that is not known.
+// otherDays reports that the sets share no day (UTC) on which runs were made; "" if
+// they share one or the days are unknown.
 func otherDays(a, b []scaling.Observation) string {
 	days := func(list []scaling.Observation) map[string]bool {
 		set := map[string]bool{}
@@ -63,8 +63,8 @@ func otherDays(a, b []scaling.Observation) string {
 	return fmt.Sprintf("A was measured %s and B %s: anything that changed in between looks like a difference between A and B; to tell, measure both again, alternating", span(x), span(y))
 }
 
-// whenUnknown names the sets with imported runs of which nothing says when they were
-// made. The day of the import says nothing of that.
+// whenUnknown names the sets with imported runs of unknown date. The day of the import
+// does not tell when they ran.
 func whenUnknown(a, b []scaling.Observation) string {
 	var sets []string
 	for i, runs := range [][]scaling.Observation{a, b} {
@@ -78,9 +78,10 @@ func whenUnknown(a, b []scaling.Observation) string {
 	return fmt.Sprintf("when the imported runs of %s were made is unknown: anything that changed between A and B looks like a difference between them; for a table, import --map started=COLUMN says when", strings.Join(sets, " and "))
 }
 
-// again are the studies to run again in turns, nil where that would not make the
-// sets again. asked: they differ in what was asked for; ground: in what they ran on,
-// which a scheduler chooses by what was asked, and nobody else does.
+// again returns the studies to run again in turns; nil if that would not recreate the
+// sets. asked: the sets differ in requested parameters; ground: they differ in
+// fingerprints, which only a scheduler can reproduce, by choosing nodes for the
+// requested parameters.
 func again(a, b []scaling.Observation, asked, ground bool) []string {
 	x, y := studies(a), studies(b)
 	scheduled := func(o scaling.Observation) bool { return o.Job != "" }

@@ -107,9 +107,8 @@ func printsOf(runs []*scaling.Observation) []fingerprint.Print {
 	return p
 }
 
-// finite puts a number that is above all others in the place of a missed
-// target: the test is of ranks, and a run that misses ranks behind all that
-// reach it.
+// finite replaces missed targets by a number above all others: the test uses ranks,
+// and a run that misses the target ranks after all that reach it.
 func finite(xs, others []float64) []float64 {
 	top := 1.0
 	for _, x := range slices.Concat(xs, others) {

@@ -9,20 +9,19 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// nodeLevel is the share of comparisons in which chance looks like nodes that
-// matter, and of points at which it looks like nodes that were dealt unevenly.
+// nodeLevel is the significance level of two tests: that nodes matter, and that runs
+// were spread unevenly over nodes.
 const nodeLevel = 0.05
 
-// otherMachines reports whether the sets ran on machines of other kinds; another
-// version of a program is none.
+// otherMachines reports whether the sets ran on different kinds of machine; different
+// software versions do not count.
 func otherMachines(a, b []scaling.Observation) bool {
 	machine := []string{fingerprint.CPU, fingerprint.GPU, fingerprint.MIG, fingerprint.PowerCap, fingerprint.Interface}
 	return slices.ContainsFunc(fingerprint.Differ(fingerprint.Common(fingerprints(a)), fingerprint.Common(fingerprints(b))),
 		func(d fingerprint.Difference) bool { return slices.Contains(machine, d.Field) })
 }
 
-// nodesMatter reports whether runs that were asked for alike go by the node that
-// they ran on.
+// nodesMatter reports whether runs with the same parameters depend on their node.
 func nodesMatter(places ...place) bool {
 	var runs []scaling.TimedRun
 	for point, p := range places {
@@ -36,16 +35,16 @@ func nodesMatter(places ...place) bool {
 	return slices.ContainsFunc(found, func(f scaling.Drift) bool { return f.Link == scaling.DriftNode })
 }
 
-// nodes is what is known of the nodes that two sets ran on.
+// nodes holds facts about the nodes of two sets.
 type nodes struct {
 	matter bool // results depend on the node
-	differ bool // by what they are (another CPU): it is they that are compared
+	differ bool // the nodes differ in kind (another CPU), so nodes are what is compared
 }
 
-// alike reports whether a point's runs that share a node are to count as one: where
-// results depend on the node, or the sets had so different nodes that a difference
-// between these would look like one between the sets. It is of no account where all
-// runs had the same nodes, or those of some are not known.
+// alike reports whether a point's runs on the same node must count as one. This is so
+// if results depend on the node, or if the sets used such different nodes that a
+// difference between nodes would look like one between the sets. It does not matter if
+// all runs used the same nodes, or some nodes are unknown.
 func (n nodes) alike(a, b place) bool {
 	all := slices.Concat(a.nodes, b.nodes)
 	same := true
@@ -58,9 +57,9 @@ func (n nodes) alike(a, b place) bool {
 	return !same && (n.matter || !n.differ && uneven(all, len(a.nodes)))
 }
 
-// uneven reports whether the first runs had other nodes than the rest, by more than
-// would come of dealing the runs to the sets by chance: the sum over nodes of the
-// squared difference of the shares of runs on them, in a permutation test.
+// uneven reports whether the first runs used other nodes than the rest, by more than
+// chance explains. It is a permutation test on the sum over nodes of the squared
+// difference in the share of runs.
 func uneven(nodes [][]string, first int) bool {
 	number := map[string]int{}
 	runs := make([][]int, len(nodes))
@@ -93,7 +92,7 @@ func uneven(nodes [][]string, first int) bool {
 	}
 	const orders = 199
 	observed, as := apart(), 1
-	r := rand.New(rand.NewPCG(2026, uint64(len(runs)))) // always the same orders
+	r := rand.New(rand.NewPCG(2026, uint64(len(runs)))) // fixed seed: deterministic result
 	for range orders {
 		r.Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
 		if apart() >= observed-1e-9 {

@@ -10,14 +10,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// commandKey is the parameter with the user's own program, and its framework.
+// commandKey is the parameter that holds the user's program; commandFramework is its
+// framework.
 const commandKey, commandFramework = "command.run", "command"
 
 const otherProgram = "run different programs"
 
 // otherPrograms says why the sets cannot be judged: their runs started different
-// programs, so one may do other work than the other. "" if they started the same one,
-// with any options, or a framework's.
+// programs, whose work may differ. It returns "" if they started the same program,
+// with any options, or a framework's program.
 func otherPrograms(a, b []scaling.Observation) string {
 	x, y := programs(a), programs(b)
 	if len(x) == 0 && len(y) == 0 || slices.ContainsFunc(x, func(p string) bool { return slices.Contains(y, p) }) {
@@ -32,7 +33,7 @@ func otherPrograms(a, b []scaling.Observation) string {
 	return fmt.Sprintf("A and B "+otherProgram+" (%s; %s), so a ratio says nothing about either; --mix compares them anyway", name(x), name(y))
 }
 
-// programs are the programs of a set's own commands, sorted, each once.
+// programs returns the distinct programs of a set's commands, sorted.
 func programs(list []scaling.Observation) []string {
 	var all []string
 	for _, o := range list {
@@ -53,11 +54,11 @@ func programs(list []scaling.Observation) []string {
 	return slices.Compact(all)
 }
 
-// starter is a program that starts the one that is meant.
+// starter matches programs that only start another program.
 var starter = regexp.MustCompile(`^(python|pypy)[0-9.]*$|^(ba|da|z|k)?sh$|^(env|exec|nice|time|numactl|taskset|Rscript|perl|ruby|node|julia|java|mpirun|mpiexec|srun|torchrun|accelerate|deepspeed|horovodrun)$`)
 
-// program is what a command line runs, without interpreters, launchers, options and
-// the folder: "train.py" of "python3 -u /home/me/train.py --lr 1".
+// program returns the program in a command line without interpreters, launchers,
+// options and folder: "train.py" for "python3 -u /home/me/train.py --lr 1".
 func program(words []string) string {
 	for i, w := range words {
 		base := path.Base(w)

@@ -8,42 +8,41 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
-// Sample is one run's value.
+// A Sample is one run's value.
 type Sample struct {
-	Run   int64   // the caller's number of it
+	Run   int64   // run number, chosen by the caller
 	Unix  float64 // when the run was recorded, seconds since 1970
 	Value float64
 	Print int // index of its fingerprint in the caller's list
 }
 
-// What begins a segment.
+// The reasons for a new segment.
 const (
 	Start  = "start"       // the first run of the point
-	Ground = "fingerprint" // the first run on something else
+	Ground = "fingerprint" // first run with another fingerprint
 	Change = "change"      // the first run after a change point
 )
 
-// Segment is runs of one point, on the same, between which nothing changed.
+// A Segment is a sequence of runs of one point with the same fingerprint and no change
+// point between them.
 type Segment struct {
 	Kind    string
-	Samples []Sample // by time
-	// Median of the values; Low and High are their quartiles, so that half of
-	// the runs lie between. Equal where there is but one run.
+	Samples []Sample // ordered by time
+	// Median, Low and High are the median and the quartiles of the values. They are
+	// equal for a single run.
 	Median, Low, High float64
-	// Before is the run that came before the first one, of another segment; nil
-	// at the start. Ratio is the median over that of the segment which Before
-	// is in, nil where that is not positive; P is of Welch's t-test between the
-	// two, nil with too few runs.
+	// Before is the run before the first one, from another segment; nil at the start.
+	// Ratio is the median over the median of that segment; nil unless positive. P is
+	// the p-value of Welch's t-test between both; nil with too few runs.
 	Before   *Sample
 	Ratio, P *float64
-	// Changed are the facts that are new since Before.
+	// Changed lists the fingerprint fields that changed since Before.
 	Changed []fingerprint.Difference
 }
 
-// Trace divides the runs of one point into segments, by the time of their first
-// run. Runs that ran on different things never share one, also when they
-// alternate in time. A run with unknown facts joins the runs that it agrees
-// with, the latest first.
+// Trace divides the runs of one point into segments, ordered by their first run. Runs
+// with different fingerprints never share a segment, even if they alternate in time. A
+// run with unknown fields joins runs that agree with it, the latest first.
 func Trace(samples []Sample, prints []fingerprint.Print) []Segment {
 	if len(samples) == 0 {
 		return nil
@@ -88,7 +87,7 @@ func Trace(samples []Sample, prints []fingerprint.Print) []Segment {
 		}
 		s.Before = before[s.Samples[0].Run]
 		if s.Kind == Change {
-			// The run before may be one on something else, in between.
+			// The previous run may have another fingerprint.
 			s.Before = &of[i-1].Samples[len(of[i-1].Samples)-1]
 		}
 		s.compare(&of[in[s.Before.Run]])
@@ -102,11 +101,11 @@ func Trace(samples []Sample, prints []fingerprint.Print) []Segment {
 	return list
 }
 
-// ground is runs that ran on the same.
+// A ground is a group of runs with the same fingerprint.
 type ground struct {
-	print   fingerprint.Print // all that any of them knows
+	print   fingerprint.Print // all fields known to any of them
 	samples []Sample
-	used    int // when it was last joined
+	used    int // time of the last run that joined
 }
 
 func divideByGround(samples []Sample, prints []fingerprint.Print) []*ground {
@@ -154,7 +153,7 @@ func (s *Segment) compare(before *Segment) {
 	}
 }
 
-// quartiles are nearest-rank ones, the median between the middle two.
+// quartiles returns nearest-rank quartiles; the median is the mean of the middle two.
 func quartiles(values []float64) (low, median, high float64) {
 	xs := slices.Sorted(slices.Values(values))
 	n := len(xs)

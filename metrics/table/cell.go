@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Text is a cell for people, on one line.
+// Text formats a cell for people, on one line.
 func (c Column) Text(cell any) string {
 	switch v := cell.(type) {
 	case nil:
@@ -63,7 +63,7 @@ func (c Column) Text(cell any) string {
 	return clean.Line(b)
 }
 
-// numeric is a cell's value, if it is a number.
+// numeric returns a cell's value if it is a number.
 func numeric(cell any) (float64, bool) {
 	v := reflect.ValueOf(cell)
 	switch {
@@ -79,7 +79,7 @@ func numeric(cell any) (float64, bool) {
 	return 0, false
 }
 
-// ColumnOf is the column that holds values of a measure.
+// ColumnOf returns a column for values of a measure.
 func ColumnOf(m measure.Measure) Column {
 	c := Column{Key: m.Name, Head: m.Title, Show: m.Text}
 	if m.Show == measure.Number {
@@ -88,8 +88,8 @@ func ColumnOf(m measure.Measure) Column {
 	return c
 }
 
-// EncodeJSON is v as JSON that is safe to print: what steers a terminal is
-// escaped, which JSON allows in strings without loss.
+// EncodeJSON encodes v as JSON that is safe to print: terminal controls are escaped,
+// which changes no decoded value.
 func EncodeJSON(v any) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -100,7 +100,7 @@ func EncodeJSON(v any) (string, error) {
 	return clean.JSON(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// Bare takes a cell out of its pointer; nil was not measured.
+// Bare dereferences a cell that is a pointer; nil means not measured.
 func Bare(cell any) any {
 	v := reflect.ValueOf(cell)
 	for v.Kind() == reflect.Pointer {
@@ -128,8 +128,8 @@ func Bare(cell any) any {
 	}
 }
 
-// NonZero is a cell of a value whose zero means that it was not found out: an
-// empty text, a count of 0.
+// NonZero returns a cell that is empty if v is zero, for values whose zero means
+// unknown.
 func NonZero[T comparable](v T) any {
 	var zero T
 	if v == zero {

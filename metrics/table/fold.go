@@ -7,9 +7,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Fold takes those of the columns whose cells are all alike out of what people
-// are shown, and says in a note what they hold: "all 4 points: nodes 1, runs 6".
-// rows is what the table's rows are. A table of one row stays as it is.
+// Fold hides the given columns from people if all their cells are equal, and adds a
+// note with their values: "all 4 points: nodes 1, runs 6". rows is the noun for the
+// table's rows. A table with one row is unchanged.
 func (t *Table) Fold(rows string, keys ...string) {
 	if len(t.Rows) < 2 {
 		return

@@ -12,22 +12,22 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 )
 
-// How a table is laid out for a terminal or a pipe.
+// This file lays out tables for a terminal or a pipe.
 
-// Screen is what is known of where a table goes.
+// A Screen describes the output device of a table.
 type Screen struct {
-	Width int  // columns; 0 when it is no terminal
-	Bold  bool // whether it understands bold and the user wants it
+	Width int  // columns; 0 if it is not a terminal
+	Bold  bool // supports bold, and the user wants it
 }
 
 const columnGap = 2 // blanks between two columns
 
-// writeText writes a table for a terminal or a pipe: columns apart by blanks.
-// On a terminal that is too narrow, optional columns are left out and named
-// below; then prose is broken into lines at its blanks. Names are never broken,
-// since people copy them, and nothing is ever cut.
+// writeText writes a table for a terminal or a pipe, with columns separated by spaces.
+// If a terminal is too narrow, optional columns are left out and named below; then
+// prose is wrapped. Names are never wrapped, because people copy them, and nothing is
+// truncated.
 func (t *Table) writeText(w io.Writer, on Screen) error {
-	var natural, words []int // widths; not needed where there is no end to a line
+	var natural, words []int // widths; not needed if lines have no limit
 	var leftOut []string
 	if on.Width > 0 {
 		natural, words = t.widths()
@@ -84,8 +84,8 @@ func (t *Table) writeText(w io.Writer, on Screen) error {
 	return err
 }
 
-// wrapped is prose in lines of at most so many columns, 0 being without end, broken
-// at its blanks: a longer word has a line of its own.
+// wrapped wraps prose at spaces to the given width; 0 means no limit. A longer word
+// gets a line.
 func wrapped(prose string, width int) string {
 	if width <= 0 || columnsOf(prose) <= width {
 		return prose + "\n"
@@ -109,8 +109,8 @@ func wrapped(prose string, width int) string {
 	return lines.String() + "\n"
 }
 
-// widths are, for each column, the width that holds everything in one line and
-// the width that breaks no word. Columns of numbers are not broken.
+// widths returns for each column the width without wrapping and the width of its
+// longest word. Columns of numbers are not wrapped.
 func (t *Table) widths() (natural, words []int) {
 	for i, column := range t.Columns {
 		n := columnsOf(column.title())
@@ -133,14 +133,14 @@ func (t *Table) widths() (natural, words []int) {
 	return natural, words
 }
 
-// columnsOf is how many columns of a terminal s takes.
+// columnsOf returns the number of terminal columns that s takes.
 func columnsOf(s string) int {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return text.StringWidth(s)
 		}
 	}
-	return len(s) // the common case, without a look at every letter's class
+	return len(s) // fast path for ASCII
 }
 
 func total(widths []int) int {
@@ -151,9 +151,8 @@ func total(widths []int) int {
 	return sum
 }
 
-// narrowed is the table with so many optional columns left out as it takes to
-// fit into width with its prose broken; the widths of its columns; and the
-// titles of those left out.
+// narrowed returns the table without the optional columns that do not fit into width
+// (after wrapping prose), its column widths, and the titles of the columns left out.
 func (t *Table) narrowed(natural, words []int, width int) (*Table, []int, []int, []string) {
 	var leftOut []string
 	for i := len(t.Columns) - 1; i >= 0 && total(words) > width; i-- {
@@ -166,8 +165,8 @@ func (t *Table) narrowed(natural, words []int, width int) (*Table, []int, []int,
 	return t, natural, words, leftOut
 }
 
-// fit narrows the widest columns until the row fits into width, but none below
-// the width of its words; width 0 is unlimited.
+// fit narrows the widest columns until the row fits into width, but never below the
+// longest word; 0 means no limit.
 func fit(natural, words []int, width int) []int {
 	widths := slices.Clone(natural)
 	for width > 0 && total(widths) > width {

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Section is one part of what is shown of a run.
+// A Section is one part of the page about a run.
 type Section struct {
 	Key     string
 	Table   *Table
 	Record  bool // at most one row
-	Upright bool // for people, the cells of a row stand below each other
+	Upright bool // for people: list the cells of a row vertically
 }
 
-// WriteSections prints the sections in any of the formats. JSON has a member
-// for each: an object or null for a record, a list for the others. CSV has a
-// line for each value.
+// WriteSections prints the sections in any of the formats. JSON has a member per
+// section: an object or null for a record, a list for the others. CSV has a line per
+// value.
 func WriteSections(w io.Writer, sections []Section, format string, on Screen) error {
 	switch format {
 	case FormatJSON:
@@ -93,8 +93,7 @@ func writeSectionsJSON(w io.Writer, sections []Section) error {
 	return err
 }
 
-// uprights are the rows of a table, each set as a table of two columns, for
-// people.
+// uprights returns each row as a table of two columns, for people.
 func (t *Table) uprights() []*Table {
 	list := make([]*Table, len(t.Rows))
 	for i, row := range t.Rows {

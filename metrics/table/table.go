@@ -1,6 +1,6 @@
-// Package table prints rows as text for a terminal or a pipe, as Markdown, CSV
-// and JSON, all from one description of the columns. What a table says is in
-// metrics/report/tables; how a number is written is in metrics/number.
+// Package table prints rows as text, Markdown, CSV or JSON, all from one description
+// of the columns. Package metrics/report/tables decides what tables contain;
+// metrics/number formats numbers.
 package table
 
 import (
@@ -17,10 +17,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// The formats of a printed table. Table and markdown are for people: rounded to
-// three significant digits, with units. CSV and JSON are for programs: base
-// units (seconds, samples, bytes), every digit, and null or an empty field
-// where nothing was measured.
+// The output formats. Table and markdown are for people: three significant digits,
+// with units. CSV and JSON are for programs: base units (seconds, samples, bytes), all
+// digits, and null or an empty field for missing values.
 const (
 	FormatTable    = "table"
 	FormatCSV      = "csv"
@@ -28,44 +27,44 @@ const (
 	FormatMarkdown = "markdown"
 )
 
-// Formats are all of them.
+// Formats lists all formats.
 var Formats = []string{FormatTable, FormatCSV, FormatJSON, FormatMarkdown}
 
-// Table is rows to be printed in any of the formats.
+// A Table holds rows that can be printed in any of the formats.
 //
-// A cell is a string, bool, number, time.Time, a pointer to one of these, nil,
-// or anything that encodes to JSON. nil, a nil pointer, the zero time, NaN and
-// the infinities were not measured: number.Absent for people, null or an empty
-// field for programs.
+// A cell is a string, bool, number, time.Time, a pointer to one of these, nil, or
+// anything that encodes to JSON. nil, a nil pointer, the zero time, NaN and infinities
+// mean "not measured": number.Absent for people, null or an empty field for programs.
 type Table struct {
 	Columns []Column
 	Rows    [][]any
 	Lead    string // line above the table; for people only
-	// Notes are the lines below the table; for people only.
+	// Notes are lines below the table; for people only.
 	Notes []string
 }
 
-// Column is one column of a table.
+// A Column describes one column of a table.
 type Column struct {
 	Key  string // name in CSV and JSON, snake_case
-	Head string // name for people; "" is the key with spaces
-	Unit string // of the numbers as they are stored, "samples/s"; shown in the head
-	// Show is how a number is written for people; nil is number.Significant. One that
-	// writes its own unit goes with an empty unit above.
+	Head string // title for people; "" means the key with spaces
+	Unit string // unit of the stored numbers, "samples/s"; shown in the title
+	// Show formats a number for people; nil means number.Significant. If it writes a
+	// unit itself, Unit must be empty.
 	Show func(float64) string
-	// Right sets text to the right, where it is made of numbers.
+	// Right aligns text to the right, for text made of numbers.
 	Right bool
-	// Data keeps the column out of what people are shown: CSV and JSON only.
+	// Data shows the column only in CSV and JSON.
 	Data bool
-	// People keeps it out of CSV and JSON, which say the same in another column.
+	// People hides the column from CSV and JSON, which have the same facts in another
+	// column.
 	People bool
-	// Optional leaves the column out for people where no row has anything in it, and
-	// on a terminal that is too narrow, the last of them first; a line below the
-	// table names those.
+	// Optional hides the column from people if it is empty in all rows. On a terminal
+	// that is too narrow, optional columns are left out, last first, and named below
+	// the table.
 	Optional bool
 }
 
-// Add appends a row, one cell a column.
+// Add appends a row, one cell per column.
 func (t *Table) Add(cells ...any) {
 	if len(cells) != len(t.Columns) {
 		panic(fmt.Sprintf("a row of %d cells in a table of %d columns", len(cells), len(t.Columns)))
@@ -93,9 +92,9 @@ func (t *Table) Write(w io.Writer, format string, on Screen) error {
 	return fmt.Errorf("unknown table format %q", format)
 }
 
-// writeCSV writes RFC 4180 with a line of names. Text that a spreadsheet would
-// take for a formula gets an apostrophe in front, as spreadsheets themselves
-// mark text: run records may come from other people. JSON is exact.
+// writeCSV writes RFC 4180 with a header line. Text that a spreadsheet would read as a
+// formula gets an apostrophe in front, as spreadsheets do themselves: run records may
+// come from other people. JSON keeps such text unchanged.
 func (t *Table) writeCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	record := make([]string, len(t.Columns))
@@ -121,7 +120,7 @@ func (t *Table) writeCSV(w io.Writer) error {
 	return c.Error()
 }
 
-// plain is a cell for a program that reads text.
+// plain formats a cell for a program that reads text.
 func plain(cell any) (string, error) {
 	switch c := cell.(type) {
 	case nil:
@@ -137,8 +136,8 @@ func plain(cell any) (string, error) {
 	return EncodeJSON(cell)
 }
 
-// notFormula marks a text that begins as formulas do, also in the wide forms of
-// East Asian keyboards, which some spreadsheets take for the narrow ones.
+// notFormula marks text that starts like a formula, including the wide forms of East
+// Asian keyboards, which some spreadsheets accept.
 func notFormula(s string) string {
 	if first, size := utf8.DecodeRuneInString(s); size > 0 && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
 		return "'" + s
@@ -146,7 +145,7 @@ func notFormula(s string) string {
 	return s
 }
 
-// writeJSON writes a list of objects, one a line.
+// writeJSON writes a list of objects, one per line.
 func (t *Table) writeJSON(w io.Writer) error {
 	list, err := t.list("")
 	if err != nil {
@@ -156,8 +155,7 @@ func (t *Table) writeJSON(w io.Writer) error {
 	return err
 }
 
-// list is the rows as a JSON list, one a line, in a text that stands behind
-// indent.
+// list returns the rows as a JSON list, one per line, indented by indent.
 func (t *Table) list(indent string) (string, error) {
 	if len(t.Rows) == 0 {
 		return "[]", nil
@@ -173,7 +171,7 @@ func (t *Table) list(indent string) (string, error) {
 	return "[" + strings.Join(objects, ",") + "\n" + indent + "]", nil
 }
 
-// object is row i as a JSON object, keys in the order of the columns.
+// object returns row i as a JSON object, keys in the order of the columns.
 func (t *Table) object(i int) (string, error) {
 	members := make([]string, len(t.Columns))
 	for j, cell := range t.Rows[i] {
@@ -193,8 +191,8 @@ func (t *Table) object(i int) (string, error) {
 	return "{" + strings.Join(members, ", ") + "}", nil
 }
 
-// forPeople is the table without the columns that only programs get, and without
-// the optional ones that no row has anything in.
+// forPeople returns the table without columns for programs only and without empty
+// optional columns.
 func (t *Table) forPeople() *Table {
 	return t.only(func(i int) bool {
 		c := t.Columns[i]
@@ -205,13 +203,13 @@ func (t *Table) forPeople() *Table {
 	})
 }
 
-// forPrograms is the table without the columns that only people get.
+// forPrograms returns the table without columns for people only.
 func (t *Table) forPrograms() *Table {
 	return t.only(func(i int) bool { return !t.Columns[i].People })
 }
 
 // only returns the table with some of its columns, chosen by index. keep may look at
-// every row, so it is asked once per column.
+// every row, so it is called once per column.
 func (t *Table) only(keep func(int) bool) *Table {
 	part := &Table{Lead: t.Lead, Notes: t.Notes}
 	var kept []int
@@ -231,7 +229,7 @@ func (t *Table) only(keep func(int) bool) *Table {
 	return part
 }
 
-// numeric reports whether column i holds numbers, which are set to the right.
+// numeric reports whether column i holds numbers, which are aligned to the right.
 func (t *Table) numeric(i int) bool {
 	if t.Columns[i].Right {
 		return true
@@ -246,8 +244,8 @@ func (t *Table) numeric(i int) bool {
 	return false
 }
 
-// title is the column's name for people. A column may be called what a program of
-// somebody's calls its figure.
+// title returns the column's title. It is cleaned, because a user's program may have
+// named the figure.
 func (c Column) title() string {
 	title := c.Head
 	if title == "" {
@@ -259,7 +257,7 @@ func (c Column) title() string {
 	return clean.Line(title)
 }
 
-// Keys are columns that need nothing but a name.
+// Keys returns columns with only a key.
 func Keys(names ...string) []Column {
 	columns := make([]Column, len(names))
 	for i, name := range names {

@@ -6,21 +6,21 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 )
 
-// Text is a table as people read it: its cells are written.
+// A Text is a table with formatted cells.
 type Text struct {
 	Columns []Title
-	Rows    [][]string // as many cells as there are columns
+	Rows    [][]string // one cell per column
 	Lead    string     // above it
 	Notes   []string
 }
 
-// Title is the head of one column.
+// A Title is the header of one column.
 type Title struct {
 	Title string
-	Right bool // of numbers: set to the right
+	Right bool // right-aligned, for numbers
 }
 
-// Text is the table for people, as text of one line a cell.
+// Text formats the table for people, each cell as one line.
 func (t *Table) Text() Text {
 	t = t.forPeople()
 	var text Text
@@ -41,7 +41,7 @@ func (t *Table) Text() Text {
 	return text
 }
 
-// Markdown is the table as GitHub's Markdown has it, with its notes below.
+// Markdown returns the table in GitHub's Markdown, followed by its notes.
 func (t Text) Markdown() string {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
