@@ -43,7 +43,7 @@ func (e *missingValueError) Error() string { return fmt.Sprintf("%s needs a valu
 // parse splits the words after the program's name into command, flags and operands. It
 // checks names only; check does the rest.
 func parse(app *cli.App, words []string) (invocation, error) {
-	p := parser{level: app.Commands, known: allFlags(app)}
+	p := wordParser{level: app.Commands, known: allFlags(app)}
 	for i := 0; i < len(words); i++ {
 		word := words[i]
 		var err error
@@ -80,15 +80,15 @@ func parse(app *cli.App, words []string) (invocation, error) {
 	return p.line, nil
 }
 
-// parser has what parse has read so far.
-type parser struct {
+// wordParser has what parse has read so far.
+type wordParser struct {
 	line  invocation
 	level []*cli.Command // that the next operand may name; nil inside a leaf
 	known map[string]cli.Flag
 }
 
 // operand reads a word that is a command's name or an operand.
-func (p *parser) operand(word string) error {
+func (p *wordParser) operand(word string) error {
 	if p.level == nil {
 		p.line.operands = append(p.line.operands, word)
 		return nil
@@ -104,7 +104,7 @@ func (p *parser) operand(word string) error {
 
 // flag reads a word with flags, and the value of the last one. It returns how many words
 // these are.
-func (p *parser) flag(app *cli.App, words []string) (used int, err error) {
+func (p *wordParser) flag(app *cli.App, words []string) (used int, err error) {
 	uses, err := split(p.known, words[0])
 	if err != nil {
 		return 0, p.line.explain(app, err)

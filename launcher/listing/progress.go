@@ -27,7 +27,7 @@ func Progress(states []launcher.State, planned []launcher.Unbegun, now float64) 
 		}
 	}
 	text := number.Count(len(last)+len(planned), "run") + ": " + strings.Join(counts, ", ")
-	if left := Left(states, planned, now); left != "" {
+	if left := remainingTime(states, planned, now); left != "" {
 		text += "; " + left
 	}
 	return text
@@ -47,10 +47,10 @@ func lastAttempts(states []launcher.State) []launcher.State {
 	return slices.DeleteFunc(slices.Clone(states), func(s launcher.State) bool { return s.Number < last[of(s)] })
 }
 
-// Left estimates how long the remaining runs take, from finished runs of the same
+// remainingTime estimates how long the remaining runs take, from finished runs of the same
 // point or else from all finished runs, and says how many run at a time. It returns ""
 // if no run is left or none has finished.
-func Left(states []launcher.State, planned []launcher.Unbegun, now float64) string {
+func remainingTime(states []launcher.State, planned []launcher.Unbegun, now float64) string {
 	took := durationsOf(states)
 	all := took[pointID{}]
 	if len(all) == 0 {

@@ -25,8 +25,8 @@ func Status(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	return status(rows, keys)
 }
 
-// Watched is like Status, but keeps the order of the runs.
-func Watched(states []launcher.State, planned []launcher.Unbegun) *table.Table {
+// inOrder is like Status, but keeps the order of the runs.
+func inOrder(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	rows := rowsOf(states, planned)
 	return status(rows, varying(rows))
 }

@@ -23,7 +23,7 @@ type Window struct {
 // the table's header, an error (nil if none) and a summary line.
 func (v *Window) Page(width, height int, states []launcher.State, planned []launcher.Unbegun, trouble error, next time.Duration) []string {
 	var text bytes.Buffer
-	if err := Watched(states, planned).Write(&text, table.FormatTable, table.Screen{Width: width}); err != nil {
+	if err := inOrder(states, planned).Write(&text, table.FormatTable, table.Screen{Width: width}); err != nil {
 		return []string{err.Error()}
 	}
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
@@ -80,7 +80,7 @@ func foot(states []launcher.State, planned []launcher.Unbegun, next time.Duratio
 			counts = append(counts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	if left := Left(states, planned, float64(time.Now().UnixMilli())/1000); left != "" {
+	if left := remainingTime(states, planned, float64(time.Now().UnixMilli())/1000); left != "" {
 		counts = append(counts, left)
 	}
 	return strings.Join(append(counts, fmt.Sprintf("next Slurm query in %s", next.Round(time.Second)), "q quits"), " · ")

@@ -18,7 +18,7 @@ func (w *Workspace) Cancel(ctx context.Context, arg, where string) ([]launcher.E
 	name, run := "", ""
 	if arg != "" {
 		var err error
-		if name, run, err = SplitRun(arg); err != nil {
+		if name, run, err = splitRun(arg); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +84,7 @@ func attemptsOf(folder rundir.Study, attempts []*launcher.Attempt, run string) (
 	for i, a := range attempts {
 		names[i] = a.Run.Name()
 	}
-	means, err := Matching(run, names)
+	means, err := matchingNames(run, names)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type Selection struct {
 
 // Select returns the runs that an argument means: a study, one of its points or a run.
 func (w *Workspace) Select(ctx context.Context, arg string) (*Selection, error) {
-	name, run, err := SplitRun(arg)
+	name, run, err := splitRun(arg)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s *Selection) match() (err error) {
 			names = append(names, a.Run.Name())
 		}
 	}
-	s.matches, err = Matching(s.run, names)
+	s.matches, err = matchingNames(s.run, names)
 	return err
 }
 

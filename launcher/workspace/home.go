@@ -179,8 +179,8 @@ func holds(folder rundir.Study, id string) bool {
 	return err == nil && its.ID == id
 }
 
-// NotBegun returns the error that a study has no runs in a folder.
-func NotBegun(folder rundir.Study, err error) error {
+// errNotBegun returns the error that a study has no runs in a folder.
+func errNotBegun(folder rundir.Study, err error) error {
 	hint := "From another folder, give the study's file, or the folder of its runs with --runs DIR."
 	if names, err := rundir.Studies(folder.Runs()); err == nil && len(names) > 0 {
 		hint += " Studies here: " + strings.Join(names, ", ") + "."

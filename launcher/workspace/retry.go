@@ -21,7 +21,7 @@ func (k *Work) Retry(ctx context.Context, runs []string, where string) (retry *l
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := Begun(k.Folder); err != nil {
+	if err := mustHaveBegun(k.Folder); err != nil {
 		return nil, 0, err
 	}
 	attempts, err := launcher.Attempts(k.Folder)
@@ -97,7 +97,7 @@ func namedRuns(bad []launcher.BadEnd, states []launcher.State, runs []string) ([
 		if study, run, ok := strings.Cut(name, "/"); ok && len(states) > 0 && study == filepath.Base(states[0].Run.Study().Path()) {
 			short = run
 		}
-		means, err := Matching(short, names)
+		means, err := matchingNames(short, names)
 		if err != nil {
 			return nil, err
 		}

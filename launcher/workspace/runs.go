@@ -31,9 +31,9 @@ func StudyName(arg string) (string, error) {
 	return st.Name, nil
 }
 
-// SplitRun splits a study, or one of its runs as STUDY/RUN. It refuses a missing part:
+// splitRun splits a study, or one of its runs as STUDY/RUN. It refuses a missing part:
 // that is usually an unset shell variable, and would mean every run.
-func SplitRun(arg string) (name, run string, err error) {
+func splitRun(arg string) (name, run string, err error) {
 	if filepath.Ext(arg) == ".toml" {
 		return arg, "", nil
 	}
@@ -47,10 +47,10 @@ func SplitRun(arg string) (name, run string, err error) {
 	return name, run, nil
 }
 
-// Matching returns which run names, POINT-r1-a1, the argument means: those that it names
+// matchingNames returns which run names, POINT-r1-a1, the argument means: those that it names
 // in full or without repeat and attempt, else those that begin with it if all are of
 // one point.
-func Matching(arg string, names []string) (func(name string) bool, error) {
+func matchingNames(arg string, names []string) (func(name string) bool, error) {
 	exact := func(name string) bool { return launcher.Means(arg, name) }
 	if slices.ContainsFunc(names, exact) {
 		return exact, nil
@@ -84,7 +84,7 @@ func (w *Workspace) Folders(ctx context.Context, arg string) ([]rundir.Study, er
 	if arg != "" {
 		folder, err := w.Find(ctx, arg)
 		if err == nil {
-			err = Begun(folder)
+			err = mustHaveBegun(folder)
 		}
 		return []rundir.Study{folder}, err
 	}
@@ -106,11 +106,11 @@ func (w *Workspace) Folders(ctx context.Context, arg string) ([]rundir.Study, er
 	return list, nil
 }
 
-// Begun returns an error if nothing was ever planned in a study's folder.
-func Begun(folder rundir.Study) error {
+// mustHaveBegun returns an error if nothing was ever planned in a study's folder.
+func mustHaveBegun(folder rundir.Study) error {
 	if _, err := os.Lstat(folder.Plan()); err != nil {
 		if attempts, _ := folder.Attempts(); len(attempts) == 0 {
-			return NotBegun(folder, err)
+			return errNotBegun(folder, err)
 		}
 	}
 	return nil

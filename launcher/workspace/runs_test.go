@@ -18,7 +18,7 @@ func TestMatching(t *testing.T) {
 		"native-w1":          `"native-w1" matches 2 points`,
 		"other":              "",
 	} {
-		means, err := Matching(arg, names)
+		means, err := matchingNames(arg, names)
 		var got []string
 		for _, n := range names {
 			if err == nil && means(n) {
@@ -37,7 +37,7 @@ func TestMatching(t *testing.T) {
 
 func TestSplitRun(t *testing.T) {
 	for arg, want := range map[string]string{"demo": "demo|", "demo/w1": "demo|w1", "a/demo.toml": "a/demo.toml|", "/w1": "", "demo/": ""} {
-		name, run, err := SplitRun(arg)
+		name, run, err := splitRun(arg)
 		if got := name + "|" + run; (err == nil) != (want != "") || err == nil && got != want {
 			t.Errorf("SplitRun(%q) = %q, %v; want %q", arg, got, err, want)
 		}

@@ -58,7 +58,7 @@ framework = ["native", "command"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := launcher.Allocation{Backend: Name, JobID: "7", Partition: "main", Nodes: 2, CPUsPerNode: 2}
+	inside := launcher.Allocation{Backend: backendName, JobID: "7", Partition: "main", Nodes: 2, CPUsPerNode: 2}
 	for name, c := range map[string]struct {
 		site       *study.Site
 		packing    string
@@ -153,4 +153,4 @@ func read(t *testing.T, path string, into any) {
 
 func openLocal(o launcher.Options) (launcher.Backend, error) { return local.New(o) }
 
-func openSlurm(o launcher.Options) (launcher.Backend, error) { return New(o) }
+func openSlurm(o launcher.Options) (launcher.Backend, error) { return open(o) }

@@ -192,7 +192,7 @@ func TestSiteBackend(t *testing.T) {
 		switch {
 		case want != "" && (err == nil || err.Error() != want):
 			t.Errorf("%q: %v, want %q", backend, err, want)
-		case want == "" && (err != nil || b.Name() != stdcmp.Or(backend, Name)):
+		case want == "" && (err != nil || b.Name() != stdcmp.Or(backend, backendName)):
 			t.Errorf("%q: %v, %v", backend, b, err)
 		}
 	}

@@ -31,8 +31,8 @@ func TestSurveyWhenClocksJump(t *testing.T) {
 			age           time.Duration // by the file server
 			want          metrics.Status
 		}{
-			{"handed over this moment, and unknown", Name, 0, metrics.Submitted},
-			{"handed over long ago, and unknown", Name, jobGrace + time.Minute, metrics.Lost},
+			{"handed over this moment, and unknown", backendName, 0, metrics.Submitted},
+			{"handed over long ago, and unknown", backendName, jobGrace + time.Minute, metrics.Lost},
 			{"ended this moment, without its last events", local.Name, 0, metrics.Running},
 			{"ended long ago, without its last events", local.Name, launcher.FileGrace + time.Minute, metrics.Incomplete},
 		} {
@@ -42,7 +42,7 @@ func TestSurveyWhenClocksJump(t *testing.T) {
 				t.Fatal(err)
 			}
 			dated := a.Run.Attempt()
-			if c.backend == Name {
+			if c.backend == backendName {
 				a.Submission, a.Record.CreatedUnix = &launcher.Submission{JobID: "7"}, then
 			} else {
 				claim(t, a.Run, 0)

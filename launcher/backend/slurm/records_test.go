@@ -53,7 +53,7 @@ func TestRecordsThatReachSlurm(t *testing.T) {
 			}
 			for file, record := range map[string]any{
 				"point.json":   planned.Point,
-				"attempt.json": launcher.Record{ID: run.ID(), Backend: Name, JobName: "s-1", CreatedUnix: 1.7e9},
+				"attempt.json": launcher.Record{ID: run.ID(), Backend: backendName, JobName: "s-1", CreatedUnix: 1.7e9},
 				"job.json":     launcher.Submission{JobID: "7", SubmittedUnix: 1.7e9},
 				"state.json":   launcher.Verdict{Status: metrics.Done, Job: &metrics.Job{ID: "7"}},
 			} {

@@ -34,7 +34,7 @@ func BenchmarkPlanAndRender(b *testing.B) {
 				if err != nil || len(plan.Points) != points {
 					b.Fatalf("%d points (%v), want %d", len(plan.Points), err, points)
 				}
-				backend, err := New(launcher.Options{Creator: launcher.Creator{Folder: rundir.OpenStudy("/shared/runs", s.Name), Site: site, Worker: "/shared/scalebench-worker"}})
+				backend, err := open(launcher.Options{Creator: launcher.Creator{Folder: rundir.OpenStudy("/shared/runs", s.Name), Site: site, Worker: "/shared/scalebench-worker"}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -19,11 +19,11 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Name is what records and site files call this backend.
-const Name = "slurm"
+// backendName is what records and site files call this backend.
+const backendName = "slurm"
 
 func init() {
-	launcher.Register(Name, func(o launcher.Options) (launcher.Backend, error) { return New(o) })
+	launcher.Register(backendName, func(o launcher.Options) (launcher.Backend, error) { return open(o) })
 }
 
 // Backend runs attempts as batch jobs.
@@ -44,8 +44,8 @@ type Backend struct {
 // thousand.
 const maxTemplate = 1 << 20
 
-// New reads the site's template, if it names one.
-func New(o launcher.Options) (*Backend, error) {
+// open reads the site's template, if it names one.
+func open(o launcher.Options) (*Backend, error) {
 	b := &Backend{Creator: o.Creator, Client: &slurm.Client{},
 		limits: launcher.Limits{InFlight: o.Policy.MaxInFlight, Rate: o.Policy.Rate}, packing: o.Policy.Packing, requeue: o.Policy.Requeue}
 	b.Scripted = true
@@ -71,7 +71,7 @@ func New(o launcher.Options) (*Backend, error) {
 }
 
 // Name returns the name.
-func (b *Backend) Name() string { return Name }
+func (b *Backend) Name() string { return backendName }
 
 // Attached: jobs go on by themselves.
 func (b *Backend) Attached() bool { return false }
@@ -89,7 +89,7 @@ func (b *Backend) record(t launcher.Todo, pack string) launcher.Record {
 	if pack == "" {
 		name = b.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number).ID() + "-" + launcher.Token(3)
 	}
-	return launcher.Record{Backend: Name, JobName: name, Exclude: t.Exclude, Requeue: b.requeue}
+	return launcher.Record{Backend: backendName, JobName: name, Exclude: t.Exclude, Requeue: b.requeue}
 }
 
 // Begin writes the attempts of a load down, script included, and submits it.

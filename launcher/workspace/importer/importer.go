@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// CSV is the format of tables. All others are extractors of logs.
-const CSV = "csv"
+// csvFormat is the format of tables. All others are extractors of logs.
+const csvFormat = "csv"
 
 // Options say how files become runs.
 type Options struct {
@@ -70,7 +70,7 @@ func Import(ctx context.Context, w *workspace.Workspace, o Options, files []stri
 	}
 	defer db.Close()
 	var before []store.Source
-	if o.From == CSV {
+	if o.From == csvFormat {
 		if before, err = db.Tables(ctx); err != nil {
 			return workspace.StoreError(err)
 		}
@@ -78,7 +78,7 @@ func Import(ctx context.Context, w *workspace.Workspace, o Options, files []stri
 	origins := map[string]string{} // by path
 	runs := func(yield func(store.Imported, error) bool) {
 		for ; more; r, err, more = next() {
-			if _, known := origins[r.From.Path]; err == nil && o.From == CSV && !known {
+			if _, known := origins[r.From.Path]; err == nil && o.From == csvFormat && !known {
 				origins[r.From.Path], err = origin(r.From, before)
 			}
 			r.From.Origin = origins[r.From.Path]
@@ -122,7 +122,7 @@ func (o *Options) check(w *workspace.Workspace) (map[string]any, error) {
 	if o.From == "" {
 		return nil, workspace.Errorf("name the format of the files with --from; valid: csv, %s", strings.Join(extract.Names(), ", "))
 	}
-	if o.From != CSV {
+	if o.From != csvFormat {
 		if _, err := o.Extractor(); err != nil {
 			return nil, err
 		}
@@ -137,7 +137,7 @@ func (o *Options) check(w *workspace.Workspace) (map[string]any, error) {
 	if _, err := extract.ParseDecimal(o.Decimal); err != nil {
 		return nil, workspace.Errorf("--decimal: %v", err)
 	}
-	if o.From != CSV && (o.Decimal != "" || o.Sum != "") {
+	if o.From != csvFormat && (o.Decimal != "" || o.Sum != "") {
 		return nil, workspace.Errorf("--decimal and --sum are for CSV files")
 	}
 	if _, err := o.mapped(); err != nil { // reported once, not for each file

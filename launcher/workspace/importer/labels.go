@@ -12,7 +12,7 @@ import (
 
 // mapped parses the columns of --map and --label.
 func (o *Options) mapped() (map[string]extract.Column, error) {
-	if o.From != CSV {
+	if o.From != csvFormat {
 		if len(o.Labels) > 0 {
 			return nil, workspace.Errorf("--label names a column of a CSV file; give a log's labels with --set")
 		}

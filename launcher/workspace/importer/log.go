@@ -29,7 +29,7 @@ type Log struct {
 func (o *Log) Extractor() (extract.Extractor, error) {
 	e, err := extract.Find(o.From)
 	if err != nil {
-		return e, &workspace.Error{Err: fmt.Errorf("--from: %w", err), Hint: study.SpellingHint(o.From, append(extract.Names(), CSV))}
+		return e, &workspace.Error{Err: fmt.Errorf("--from: %w", err), Hint: study.SpellingHint(o.From, append(extract.Names(), csvFormat))}
 	}
 	return e, nil
 }
@@ -47,7 +47,7 @@ func (o *Log) columns(known []string) (map[string]extract.Column, error) {
 		}
 		if !slices.Contains(known, ours) {
 			hint := study.SpellingHint(ours, known)
-			if o.From == CSV && hint == "" {
+			if o.From == csvFormat && hint == "" {
 				hint = fmt.Sprintf("For a label with a value in each row: --label %s=%s.", ours, c.Name)
 			}
 			return nil, &workspace.Error{Err: fmt.Errorf("--map %s=%s: %s cannot be mapped; valid: %s", ours, c.Name, ours, strings.Join(known, ", ")), Hint: hint}

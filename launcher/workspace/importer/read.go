@@ -121,7 +121,7 @@ func (o *Options) extract(file string, text io.Reader, bytes int64, sets map[str
 	if ok && o.Workers == 0 && workers > 0 && workers < math.MaxInt32 {
 		o.Workers = int(workers)
 	}
-	if o.From == CSV {
+	if o.From == csvFormat {
 		if o.Model != "" {
 			return only(extract.TableRun{}, workspace.Errorf("--mfu is for logs; a CSV file's columns are figures as they stand"))
 		}

@@ -54,7 +54,7 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 	if err := directed(o.Judge, c.Measure); err != nil {
 		return nil, err
 	}
-	at, err := Conditions("--at", o.At)
+	at, err := conditionsOf("--at", o.At)
 	if err != nil {
 		return nil, err
 	}

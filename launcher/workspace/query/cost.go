@@ -60,7 +60,7 @@ func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 	}
 	if o.Measure != "" && !compare.Work.Million {
 		if compare.Measure, err = inquiry.Find(observations, o.Measure); err != nil {
-			return nil, Unanswered(err)
+			return nil, unanswered(err)
 		}
 		if at := compare.Measure.At; at != "" {
 			return nil, &workspace.Error{Err: fmt.Errorf("--metric %s: each run has many values of it (%s) but one cost; choose a measure with one value per run", o.Measure, strings.Join(at.Keys(), ", ")),
@@ -96,7 +96,7 @@ func (o *Costs) work(compare cost.Options, runs []scaling.Observation) (cost.Opt
 		compare, err := o.million(compare, runs)
 		return compare, pricing.Million, err
 	}
-	err := NoTraining(runs[0].Study, kind)
+	err := noTraining(runs[0].Study, kind)
 	var refused *workspace.Error
 	errors.As(err, &refused)
 	return compare, "", &workspace.Error{Err: err, Hint: "--clock job says what its jobs cost.\n" + refused.Hint}
@@ -151,6 +151,6 @@ func (o *Costs) compare() (cost.Options, error) {
 	}
 	t.Work.Epoch, t.Work.Target = o.Per == "epoch", o.Target
 	var err error
-	t.Baseline, err = Conditions("--baseline", o.Baseline)
+	t.Baseline, err = conditionsOf("--baseline", o.Baseline)
 	return t, err
 }

@@ -56,7 +56,7 @@ func (r *Reader) Curves(ctx context.Context, o Question) (*Analysis, error) {
 	}
 	answer, err := inquiry.Ask(in.obs, in.planned, question)
 	if err != nil {
-		return nil, Unanswered(err)
+		return nil, unanswered(err)
 	}
 	answer.Warnings = append(in.warnings, answer.Warnings...)
 	if len(in.unfit) > 0 {
@@ -132,8 +132,8 @@ func loadOf(where string) (at scaling.Condition, ok bool) {
 	return scaling.Condition{Key: key, Value: value}, true
 }
 
-// Unanswered returns an error of package inquiry in the words of the options.
-func Unanswered(err error) error {
+// unanswered returns an error of package inquiry in the words of the options.
+func unanswered(err error) error {
 	var part *inquiry.Error
 	var unknown *inquiry.UnknownMeasure
 	switch {
@@ -223,12 +223,12 @@ func (a *Analysis) Trainings() error {
 	if a.Kind.Trains {
 		return nil
 	}
-	return NoTraining(a.Study, a.Kind)
+	return noTraining(a.Study, a.Kind)
 }
 
-// NoTraining returns the error of a request for trainings, and says what can be asked of
+// noTraining returns the error of a request for trainings, and says what can be asked of
 // other kinds of runs.
-func NoTraining(study string, kind measure.Kind) error {
+func noTraining(study string, kind measure.Kind) error {
 	hint := fmt.Sprintf("`scalebench scaling %s` prints what was measured", study)
 	for _, m := range measure.Of(kind.Name) {
 		if m.Better != measure.Neither {

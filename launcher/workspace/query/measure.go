@@ -51,7 +51,7 @@ func (r *Reader) figure(ctx context.Context, o Question) (*measure.Measure, erro
 	m, err := inquiry.Find(a.Observations, o.Measure)
 	switch {
 	case err != nil:
-		return nil, Unanswered(err)
+		return nil, unanswered(err)
 	case m.At != "":
 		return nil, &workspace.Error{Err: fmt.Errorf("--measure %s: each run has many values of it (%s); choose a measure with one value per run", m.Name, strings.Join(m.At.Keys(), ", ")),
 			Hint: "`scalebench scaling STUDY -m " + m.Name + "` prints them."}

@@ -123,7 +123,7 @@ func (r *Reader) Enough(ctx context.Context, o Wish) (*Needed, error) {
 	}
 	of, err := kept(obs, o.Measure)
 	if err != nil {
-		return nil, Unanswered(err)
+		return nil, unanswered(err)
 	}
 	keys, err := factors(obs, exhausted, o.Resources, of)
 	if err != nil {

@@ -56,15 +56,15 @@ func (o *Question) inquiry() (q inquiry.Question, err error) {
 	if len(o.Series) > 0 {
 		q.Series = o.Series
 	}
-	if q.Baseline, err = Conditions("--baseline", o.Baseline); err != nil {
+	if q.Baseline, err = conditionsOf("--baseline", o.Baseline); err != nil {
 		return q, err
 	}
-	q.At, err = Conditions("--at", o.At)
+	q.At, err = conditionsOf("--at", o.At)
 	return q, err
 }
 
-// Conditions parses the values, KEY=VALUE, of an option.
-func Conditions(option string, list []string) ([]scaling.Condition, error) {
+// conditionsOf parses the values, KEY=VALUE, of an option.
+func conditionsOf(option string, list []string) ([]scaling.Condition, error) {
 	var conditions []scaling.Condition
 	for _, text := range list {
 		c, err := scaling.ParseCondition(text)

@@ -48,7 +48,7 @@ func (o Selection) Filter(now time.Time) (store.Filter, error) {
 		f.Statuses = append(f.Statuses, status)
 	}
 	var err error
-	if f.Since, err = ParseSince(o.Since, now); err != nil {
+	if f.Since, err = parseSince(o.Since, now); err != nil {
 		return f, &workspace.Error{Err: fmt.Errorf("--since %q: %w", o.Since, err)}
 	}
 	if o.Study != "" {
@@ -56,7 +56,7 @@ func (o Selection) Filter(now time.Time) (store.Filter, error) {
 			return f, err
 		}
 	}
-	if f.Until, err = ParseSince(o.Until, now); err != nil {
+	if f.Until, err = parseSince(o.Until, now); err != nil {
 		return f, &workspace.Error{Err: fmt.Errorf("--until %q: %w", o.Until, err)}
 	}
 	if o.Since != "" && o.Until != "" && !f.Since.Before(f.Until) {
@@ -95,9 +95,9 @@ func (r *Reader) observations(ctx context.Context, o Selection) ([]scaling.Obser
 
 var days = regexp.MustCompile(`^(\d{1,5})d$`)
 
-// ParseSince parses a point in time: a date (its start, local time), a date with
+// parseSince parses a point in time: a date (its start, local time), a date with
 // time (RFC 3339), or how long before now. "" is the zero time.
-func ParseSince(s string, now time.Time) (time.Time, error) {
+func parseSince(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}

@@ -17,12 +17,12 @@ func TestParseSince(t *testing.T) {
 		"1h30m":                     time.Date(2026, 11, 21, 11, 0, 0, 0, zone),
 		"7d":                        time.Date(2026, 11, 14, 12, 30, 0, 0, zone),
 	} {
-		if got, err := ParseSince(s, now); err != nil || !got.Equal(want) {
+		if got, err := parseSince(s, now); err != nil || !got.Equal(want) {
 			t.Errorf("ParseSince(%q) = %v, %v, want %v", s, got, err, want)
 		}
 	}
 	for _, s := range []string{"yesterday", "-1h", "7", "2026-13-01", "d", "-7d", "123456789d"} {
-		if got, err := ParseSince(s, now); err == nil {
+		if got, err := parseSince(s, now); err == nil {
 			t.Errorf("ParseSince(%q) = %v, want an error", s, got)
 		}
 	}
@@ -35,7 +35,7 @@ func FuzzParseSince(f *testing.F) {
 	}
 	now := time.Date(2026, 11, 21, 12, 30, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, s string) {
-		got, err := ParseSince(s, now)
+		got, err := parseSince(s, now)
 		if err != nil || s == "" {
 			return
 		}

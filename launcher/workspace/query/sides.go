@@ -93,8 +93,8 @@ func dates(f store.Filter, text, value string, now time.Time) (store.Filter, err
 		return f, workspace.Errorf("%q is not a date range; write date:2026-11-01..2026-11-08, leave one of them out, or name one day", text)
 	}
 	var err error
-	if f.Since, err = ParseSince(from, now); err == nil {
-		f.Until, err = ParseSince(to, now)
+	if f.Since, err = parseSince(from, now); err == nil {
+		f.Until, err = parseSince(to, now)
 	}
 	if err != nil {
 		return f, &workspace.Error{Err: fmt.Errorf("%s: %w", text, err)}

@@ -40,7 +40,7 @@ func Findings(contents []extract.Content, notes []string, most int) *table.Table
 			t.Add("accuracy", e.Evaluation.Accuracy, "fraction", nil, evaluatedAt(e.Evaluation), at, line, nil, len(f.Values), nil, nil)
 		case e.Figure != nil:
 			g := e.Figure
-			t.Add(g.Name, g.Value, table.NonZero(UnitOf(*g)), g.PlusMinus, table.NonZero(Where(g.At)), at, line, table.NonZero(g.Reduce), len(f.Values), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
+			t.Add(g.Name, g.Value, table.NonZero(unitOf(*g)), g.PlusMinus, table.NonZero(placeText(g.At)), at, line, table.NonZero(g.Reduce), len(f.Values), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
 		}
 	}
 	for _, f := range list {

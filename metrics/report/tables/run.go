@@ -287,7 +287,7 @@ func figureRows(list []metrics.Figure) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "figure"}, {Key: "value", Show: number.Exact}, {Key: "unit"}, {Key: "plus_minus", Head: "±", Show: number.Exact}, {Key: "at"},
 		{Key: "source"}, {Key: "line", Show: number.Exact}, {Key: "reduction"}, {Key: "values", Show: number.Exact}, {Key: "note"}, {Key: "plus_minus_is", Head: "± is"}}}
 	for _, g := range list {
-		t.Add(g.Name, g.Value, table.NonZero(UnitOf(g)), g.PlusMinus, table.NonZero(Where(g.At)), table.NonZero(g.File), table.NonZero(g.Line), table.NonZero(g.Reduce), table.NonZero(g.Of), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
+		t.Add(g.Name, g.Value, table.NonZero(unitOf(g)), g.PlusMinus, table.NonZero(placeText(g.At)), table.NonZero(g.File), table.NonZero(g.Line), table.NonZero(g.Reduce), table.NonZero(g.Of), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
 	}
 	return t
 }
@@ -309,17 +309,17 @@ func bySteps[N int | int64](n N, steps int) any {
 	return n
 }
 
-// UnitOf is a figure's unit in a list of figures as they were stated, where a share of a
+// unitOf is a figure's unit in a list of figures as they were stated, where a share of a
 // device's peak is a fraction.
-func UnitOf(g metrics.Figure) string {
+func unitOf(g metrics.Figure) string {
 	if measure.Reported(g.Name, g.Unit, measure.Neither).Show == measure.Percent {
 		return "fraction"
 	}
 	return g.Unit
 }
 
-// Where says what a figure holds for, if not for the run.
-func Where(at map[string]any) string {
+// placeText says what a figure holds for, if not for the run.
+func placeText(at map[string]any) string {
 	var parts []string
 	known := []string{"op", "bytes", "in_place", "epoch", "step"}
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(at)), func(key string) bool { return slices.Contains(known, key) })

@@ -53,9 +53,9 @@ func (d Design) half(n int) float64 {
 	return 0
 }
 
-// Scatter returns the relative standard deviation of the throughput of runs about their
+// pooledScatter returns the relative standard deviation of the throughput of runs about their
 // points, pooled; 0 without two runs of a point.
-func Scatter(curves []scaling.Curve) float64 {
+func pooledScatter(curves []scaling.Curve) float64 {
 	sum, free := 0.0, 0
 	for _, c := range curves {
 		for i := range c.Points {
