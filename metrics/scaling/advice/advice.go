@@ -4,7 +4,7 @@
 //
 // Package decision chooses among them, by how likely each keeps the limits or, without
 // limits, is worth its workers. Advice puts the choice into words, with its probability and
-// what is doubted, and names the measurement that could change it. It is pure.
+// its doubts, and names the measurement that could change it. The package is pure.
 package advice
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
-// Options are what the user wants of the answer. The zero value asks for the
+// Options are the user's question. The zero value asks for the
 // knee: as many workers as still pay.
 type Options struct {
 	Target        *measure.Target // to reach; nil: the program's own target, else the hardest of the study's that half of the runs at some count are shown to reach
@@ -43,7 +43,7 @@ type Options struct {
 	Most int
 }
 
-// Basis is where a candidate's throughput comes from.
+// Basis tells where a candidate's throughput comes from.
 type Basis string
 
 // The bases.
@@ -54,7 +54,7 @@ const (
 	Predicted    Basis = "predicted" // by package predict, from too little for a law: never the answer
 )
 
-// Estimate is a value with its interval. Low and High are nil where none can be had.
+// An Estimate is a value with its interval. Low and High are nil without an interval.
 type Estimate struct {
 	Value float64  `json:"value"`
 	Low   *float64 `json:"low"`
@@ -125,7 +125,7 @@ type Advice struct {
 	// limit, and are too near to it to do without.
 	Unproven []int            `json:"-"`
 	Doubts   []decision.Doubt `json:"doubts"` // never null
-	// Reason is two sentences: the answer, and what stands against more.
+	// Reason is two sentences: the answer, and what limits scaling further.
 	Reason    [2]string `json:"reason"`
 	Objective string    `json:"objective"` // what was asked, in words
 	// Ranking is set where the answer compares medians of what was measured, without
@@ -157,7 +157,7 @@ type Advice struct {
 func (a *Advice) Unit() string { return a.unit }
 
 // Faster returns how many times as fast x workers are as y, by what the answer goes by:
-// the time to the target, or the throughput. It is nil where that is not known.
+// the time to the target, or the throughput. It is nil if unknown.
 func (a *Advice) Faster(x, y int) *scaling.Estimate { return a.faster(x, y) }
 
 // Limited reports whether limits were asked for.
@@ -299,7 +299,7 @@ func (s *study) asFigure() {
 	}
 }
 
-// rate is what is compared where there is no time.
+// rate returns the name of the figure that is compared if there is no time.
 func (s *study) rate() string {
 	if s.o.Figure != nil {
 		return s.o.Figure.Title
@@ -340,8 +340,8 @@ func globalBatch(o *scaling.Observation) float64 {
 }
 
 // batchAt is the global batch that a number of workers trains with: a measured
-// count has that of its own runs; others follow the scaling, if all runs do.
-// 0 when it is not known.
+// count uses the batch of its own runs; others follow the scaling if all runs do.
+// It is 0 if unknown.
 func (s *study) batchAt(workers int) float64 {
 	if own := batchesOf(s.runs[workers], 1); len(own) == 1 {
 		return own[0]

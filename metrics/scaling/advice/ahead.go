@@ -12,9 +12,9 @@ import (
 // was measured for a law.
 const doublings = 2
 
-// ahead is what package predict says of more workers than were measured, from few counts
-// or few runs: nothing where a law was fitted, or refused for another reason than too
-// few. Such a count is never the answer, only named to be measured.
+// ahead predicts twice and four times the largest measured count where too little was
+// measured for an answer to rest on the law. Such a count is never the answer; it is
+// only named, to be measured.
 func (s *study) ahead() (list []Candidate) {
 	if s.law != nil || s.sketch == nil || s.oneNode || s.sketch.law.Largest() != s.largest() {
 		return nil
@@ -53,8 +53,8 @@ func (s *study) foresee(limits []limit) string {
 	return fmt.Sprintf("; %d may (%s likely): measure %d first", c.Workers, Likely(*c.Keeps), min(2*largest, c.Workers))
 }
 
-// gain is what the next doubling is predicted to bring over the largest measured count,
-// in words; "" where nothing is.
+// gain says what the next doubling is predicted to bring over the largest measured count;
+// "" without a prediction.
 func (s *study) gain() string {
 	ahead := s.ahead()
 	if len(ahead) == 0 {

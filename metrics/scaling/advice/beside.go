@@ -6,18 +6,18 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// beside is what the training clock counts beside steps (warm-up, evaluations) by
-// the workers. Ranks share evaluations, b/n; and something a is alike on all, or
-// shared out less well, or grows with them as gathering results does: the laws. The
-// zero value is of no runs.
+// beside models the time on the training clock outside steps (warm-up, evaluations) by
+// the number of workers. Ranks share the evaluations, b/n; a further part a is the same
+// on all ranks, shared less well, or grows with them, such as gathering results. The zero
+// value has no runs.
 type beside struct {
 	laws    []besideLaw // those that the runs do not exclude, the best first
 	largest float64     // workers of any run
 	level   float64     // of intervals
 }
 
-// besideLaw is a·of(n) + b/n, fitted to runs by least squares, relative to how long
-// each took; a and b are not negative.
+// besideLaw is a·of(n) + b/n, fitted by least squares of errors relative to each run's
+// time; a and b are not negative.
 type besideLaw struct {
 	of         func(n float64) float64
 	a, b       float64
@@ -28,20 +28,20 @@ type besideLaw struct {
 	misfit     float64 // how far it is off at the worst count, likewise
 }
 
-// runBeside is what one run says.
+// runBeside is the time outside steps of one run.
 type runBeside struct {
 	workers, seconds float64 // beside its steps, in which rounding may leave less than 0
 	took             float64 // in all, seconds
 }
 
-// besideShapes are what a is multiplied by.
+// besideShapes are the factors of a.
 var besideShapes = []func(n float64) float64{
 	func(float64) float64 { return 1 },
 	func(n float64) float64 { return 1 / math.Sqrt(n) },
 	math.Log2,
 }
 
-// excluded is by how much Akaike's criterion rules a law out beside the best one.
+// excluded is the difference from the best law in Akaike's criterion that rules a law out.
 const excluded = 10
 
 func fitBeside(runs []runBeside, level float64) beside {

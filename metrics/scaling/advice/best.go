@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Answer is what one series' advice comes to: the candidate that it recommends.
+// An Answer is the candidate that one series' advice recommends.
 type Answer struct {
 	*Advice
 	Candidate
@@ -85,7 +85,7 @@ func byGoal(a, b Answer) int {
 	return cmp.Compare(rank(a), rank(b))
 }
 
-// held is the time that workers are held until the target.
+// held returns the worker-seconds until the target.
 func held(a Answer) float64 {
 	if a.Seconds == nil {
 		return 0

@@ -126,7 +126,7 @@ func (s *study) counts() []int {
 	return slices.Compact(counts)
 }
 
-// nodes is how many nodes so many workers take; nil where it is not known.
+// nodes returns the number of nodes that a number of workers takes; nil if unknown.
 func (s *study) nodes(workers int) *int {
 	for _, o := range s.runs[workers] {
 		if o.Nodes > 0 {
@@ -164,7 +164,7 @@ func (s *study) efficiency(workers int, p Estimate) *Estimate {
 	return &Estimate{e.Value * share, &low, &high}
 }
 
-// clock learns what the training clock counts beside steps (warm-up and
+// clock learns the time on the training clock outside steps (warm-up and
 // evaluations), of runs that reach the target, and how long initialisation takes at
 // the largest count that says so.
 func (s *study) clock() {
@@ -397,7 +397,7 @@ func figure(e *scaling.Estimate) *Estimate {
 }
 
 // over is a/b; the errors of both, taken as independent, add in quadrature on
-// the logarithm. Without an interval on both there is none.
+// the logarithm. The result has an interval only if both have one.
 func over(a, b Estimate) *Estimate {
 	f := &Estimate{Value: a.Value / b.Value}
 	if a.Low == nil || b.Low == nil {
@@ -410,7 +410,7 @@ func over(a, b Estimate) *Estimate {
 }
 
 // sum is a + b; the errors of both, taken as independent, add in quadrature.
-// Without an interval on both there is none.
+// The result has an interval only if both have one.
 func sum(a, b Estimate) *Estimate {
 	f := &Estimate{Value: a.Value + b.Value}
 	if a.Low == nil || b.Low == nil {

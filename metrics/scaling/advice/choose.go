@@ -75,7 +75,7 @@ func (s *study) imported() bool {
 	return true
 }
 
-// nothing says why there is no candidate.
+// nothing gives the reason why there is no candidate.
 func (s *study) nothing() {
 	s.Objective = "any worker count"
 	s.Reason = [2]string{"No worker count can be recommended.", "No run of this series reached a steady state, so there is no throughput."}
@@ -263,7 +263,7 @@ func (s *study) beats(few, many *Candidate) bool {
 	return few.Throughput.Value >= many.Throughput.Value
 }
 
-// does is what the chosen workers are to do, with the target where times count.
+// does returns the task of the chosen workers in words, with the target if times count.
 func (s *study) does() string {
 	switch {
 	case s.o.Deadline == 0 && s.o.Budget == 0:

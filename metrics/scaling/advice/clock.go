@@ -14,7 +14,7 @@ const (
 	Stated  Clock = "on the program's own clock" // from its start of training to its target
 )
 
-// Clock is that of the candidates' times.
+// Clock tells from where the candidates' times count.
 func (a *Advice) Clock() Clock {
 	clock := Untimed
 	for _, c := range a.Candidates {

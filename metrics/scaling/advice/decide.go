@@ -18,7 +18,7 @@ const (
 	newLimit = 0.1
 )
 
-// atMost is the probability that the figure is no more than x. ok is false without an
+// atMost returns the probability that the figure is at most x. ok is false without an
 // interval.
 func (f *Estimate) atMost(x, level float64) (p float64, ok bool) {
 	if f == nil || f.Low == nil || f.High == nil {

@@ -165,7 +165,7 @@ func (s *study) left(points []*scaling.Point) string {
 	return strings.Join(list, "; ")
 }
 
-// unjudged says why what a point brings is not known.
+// unjudged gives the reason why the gain of a point is unknown.
 func (s *study) unjudged(p *scaling.Point) string {
 	workers := number.Count(p.Workers, "worker")
 	switch t := p.Of(s.Goal); {

@@ -44,7 +44,7 @@ const (
 	untimed = "the runs do not say when they were made, so a drift of the machine cannot be excluded"
 )
 
-// doubt returns what is doubted about the comparison of two counts; nil for nothing.
+// doubt returns the doubt about the comparison of two counts; nil without one.
 func (s *study) doubt(p pair, a, b *scaling.Point) *decision.Doubt {
 	switch {
 	case p.Estimate == nil:

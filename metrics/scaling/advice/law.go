@@ -12,7 +12,7 @@ const (
 	// lawCounts worker counts with lawRuns runs each are needed for an answer to rest on
 	// the law; of counts on several nodes, lawTier must fill whole nodes.
 	lawCounts, lawRuns, lawTier = 5, 5, 4
-	// farthest is how many times the largest measured worker count is a candidate.
+	// farthest limits candidates to this many times the largest measured worker count.
 	farthest = 4
 )
 
@@ -53,7 +53,7 @@ func (s *study) carried(workers int) *Estimate {
 	return s.sketch.rate(workers)
 }
 
-// fit fits the law, or notes why nothing beyond the measured counts is said.
+// fit fits the law, or notes why nothing is predicted beyond the measured counts.
 func (s *study) fit() error {
 	if len(s.runs) == 0 {
 		s.Refused = "no run has finished successfully yet"

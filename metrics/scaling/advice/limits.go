@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Limits is what keeps more workers from doing more: shares of the step time at
+// Limits are the costs that limit scaling: shares of the step time at
 // the largest measured worker count, medians over its runs. Shares are
 // fractions and null where they were not measured; they need not add up to 1.
 type Limits struct {
@@ -16,7 +16,7 @@ type Limits struct {
 	Communication *float64 `json:"communication"` // of the mean rank's step time, waiting for slower peers included
 	DataWait      *float64 `json:"data_wait"`     // of the mean rank's step time
 	Skew          *float64 `json:"skew"`          // of the step time: the average rank's wait for the slowest
-	// ExtraSamples is how many more samples the target takes at this count's
+	// ExtraSamples are the additional samples that the target takes at this count's
 	// global batch than at the base's, a fraction of the base's.
 	ExtraSamples *float64 `json:"extra_samples"`
 	// Largest names the largest of them: "communication", "input", "skew",
@@ -27,7 +27,7 @@ type Limits struct {
 	tooLarge bool // the global batch, for the recipe
 }
 
-// Text is what limits most, in a few words: "communication, 45.1 % at 16 workers";
+// Text names the largest limit in a few words: "communication, 45.1 % at 16 workers";
 // "" where nothing was measured or nothing costs 2 % or more.
 func (l *Limits) Text() string {
 	share := map[string]*float64{"communication": l.Communication, "input": l.DataWait, "skew": l.Skew, "batch": l.ExtraSamples}[l.Largest]
@@ -79,7 +79,7 @@ func (s *study) limits() {
 	l.say(s)
 }
 
-// unmeasured is what a program's author can do about a limit that nobody knows.
+// unmeasured tells a program's author how to have the parts of the step time measured.
 const unmeasured = "what limits it is not known, since the parts of the step time were not measured: a Python program times them with scalebench.part(\"communication\") and \"data_wait\"."
 
 // say puts the limits into a sentence.

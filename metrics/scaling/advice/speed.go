@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// A pair is what is known of one measured count over another.
+// A pair compares one measured count with another.
 type pair struct {
 	*scaling.Ratio                  // of the speeds, of runs that reach the target; nil estimate: not known
 	doubt          *decision.Doubt  // about the comparison; nil: nothing

@@ -43,7 +43,7 @@ func (s *study) chooseTarget() {
 	}
 }
 
-// harder is the harder of two targets; nil is none.
+// harder returns the harder of two targets; nil is no target.
 func harder(a *measure.Target, b measure.Target) *measure.Target {
 	if a == nil || measure.Harder(b, *a) > 0 {
 		return &b
@@ -123,7 +123,7 @@ func (s *study) converge() error {
 // outcome is whether a run reached the target, and how many samples it had
 // trained on by then, by the first evaluation that did: 0 where it does not say.
 // Of the program's own target it is the whole training, where that ended there.
-// known is false for a run that says nothing of the target.
+// known is false for a run without data on the target.
 func (s *study) outcome(o *scaling.Observation) (samples float64, reached, known bool) {
 	if v, ok := o.Value(s.Goal); ok {
 		reached, known = !math.IsInf(v, 1), true
@@ -150,7 +150,7 @@ func (s *study) outcome(o *scaling.Observation) (samples float64, reached, known
 	return 0, reached, known || judged
 }
 
-// goal is what is to be reached, in words.
+// goal returns the target in words.
 func (s *study) goal() string {
 	if s.Target == nil {
 		return "the program's target"

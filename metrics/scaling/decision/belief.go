@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Belief is what is known of a positive quantity: its median and an interval that
+// A Belief describes a positive quantity: its median and an interval that
 // holds it with probability Level. An interval without width means no error.
 type Belief struct{ Value, Low, High, Level float64 }
 

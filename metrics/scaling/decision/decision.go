@@ -20,8 +20,8 @@ const (
 	Equivalent = 0.02
 	// Close is the difference from the best that an answer within limits may have.
 	Close = 0.10
-	// Clear is how many times better an option must be that has too few runs for an
-	// interval, to count as better all the same; each of its runs is better, too.
+	// Clear is how many times better an option with too few runs for an interval must be
+	// to count as better; each of its runs must be better, too.
 	Clear = 1.5
 )
 
@@ -33,12 +33,12 @@ type Option struct {
 	// Keeps is the probability that the option keeps all limits; nil: not known.
 	// A question without limits ignores it.
 	Keeps *float64
-	// Worth is how good the option is if it keeps the limits; the more the better.
+	// Worth is the option's value if it keeps the limits; more is better.
 	Worth float64
 }
 
-// A Comparison is what is known of one option over another: how many times better it
-// is, the price of its size included.
+// A Comparison tells how many times better one option is than another, after the price of
+// its size.
 type Comparison struct {
 	Value float64 // 0: not known
 	// Belief has the error; nil: there is no interval, and Why says why.
@@ -49,7 +49,7 @@ type Comparison struct {
 	Overlaps bool
 }
 
-// leads reports whether an option with too few runs for an interval is better all the same.
+// leads reports whether an option with too few runs for an interval counts as better.
 func (c Comparison) leads() bool { return c.Value >= Clear && !c.Overlaps }
 
 // atLeast returns the probability that the ratio is x or more: without an interval
@@ -88,7 +88,7 @@ type Doubt struct {
 	Changes bool `json:"changes_answer"`
 }
 
-// A Question is what is to be decided.
+// A Question has the options and what decides between them.
 type Question struct {
 	Options []Option
 	// Over compares option i with option j, for a question without limits: it is asked
@@ -118,7 +118,7 @@ type Contender struct {
 	Probability float64
 }
 
-// A Result is what was decided.
+// A Result is a decision.
 type Result struct {
 	Chosen int // index of the option; -1: none is good enough
 	// Probability is that no other option is better than the chosen one by more than
@@ -214,7 +214,7 @@ func (q *Question) strongest() int {
 	return chosen
 }
 
-// doubt adds what is doubted about the chosen option over another: each text once.
+// doubt adds the doubts about the chosen option over another, each text once.
 func (r *Result) doubt(c Comparison) {
 	if c.Doubt == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Question is what is asked of each series.
+// A Question is put to each series.
 type Question struct {
 	Workers     int
 	GlobalBatch float64 // samples; 0: as it went with the workers so far
@@ -33,7 +33,7 @@ type Row struct {
 	Rate        float64  `json:"rate"`         // median of the runs
 }
 
-// Answer is the prediction for one series, or why there is none.
+// An Answer is the prediction for one series, or the reason why there is no prediction.
 type Answer struct {
 	Series      string         `json:"series"`
 	Layout      map[string]any `json:"layout"` // by key; never null
@@ -44,7 +44,7 @@ type Answer struct {
 	Unit        string         `json:"rate_unit"`    // "samples/s", "tokens/s"
 	Confidence  float64        `json:"confidence"`   // asked of the intervals, a fraction
 	Measured    []Row          `json:"measured"`     // by rising workers; never null
-	// HeldOut is what the law, fitted to the smaller counts, says of the largest;
+	// HeldOut is the prediction of the largest count by the law of the smaller ones;
 	// HoldOut how far that rate is off, a fraction of what was measured. null with two counts.
 	HeldOut *Figure  `json:"held_out"` // rate
 	HoldOut *float64 `json:"hold_out"`
@@ -118,7 +118,7 @@ func Ask(s *Series, q Question) (*Answer, error) {
 	return a, nil
 }
 
-// Band is what the law says at counts from the smallest measured to the farthest that
+// Band returns predictions from the smallest measured count to the largest count that
 // it answers for, at most upto, as rates: for a figure.
 func Band(s *Series, confidence float64, upto int) (workers []int, rates []Figure, err error) {
 	l, err := Fit(s.Study, confidence)

@@ -39,8 +39,7 @@ func clusterTruth(r *rand.Rand, c *simulate.Cluster, workers int) float64 {
 	return scaling.Middle(xs)
 }
 
-// clusterScore counts, for one place that is asked about, how often the law answers and
-// is right.
+// clusterScore counts how often the law answers, and is right, at one place.
 type clusterScore struct {
 	asked, refused, inside int
 	widths, misses         []float64 // of the interval and of the value, as shares

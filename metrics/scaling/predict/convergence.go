@@ -10,17 +10,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// farthestBatch is how many times the largest measured batch is still answered for.
+// farthestBatch limits questions to this many times the largest measured batch.
 const farthestBatch = 4
 
-// ToTarget is how many samples one run trained on until it reached the target.
+// ToTarget has the samples that one run trained on until it reached the target.
 type ToTarget struct {
 	Batch   float64 // global, samples a step
 	Samples float64
 }
 
-// Convergence is how many samples a target takes by global batch. Which law it
-// follows is not known: the hyperbola E_min·(1 + B/B_c) (McCandlish et al. 2018), a
+// Convergence predicts the samples that a target takes at a global batch. The law is
+// unknown: the hyperbola E_min·(1 + B/B_c) (McCandlish et al. 2018), a
 // bend that is sharper or rounder than its, another power of the batch, and samples
 // that fall before they rise were all found (Shallue et al., JMLR 20, 2019). All that
 // the runs do not rule out count. The batches all ran with the study's own recipe, so
@@ -34,7 +34,7 @@ type Convergence struct {
 	refused  string     // why nothing is said beyond the largest batch; ""
 }
 
-// measuredBatch is what the runs with one batch say.
+// measuredBatch summarises the runs with one batch.
 type measuredBatch struct {
 	batch, samples float64 // geometric mean
 	runs           float64
@@ -73,7 +73,7 @@ func (l *batchLaw) error(batch float64) float64 {
 	return math.Sqrt(max(0, l.aa*u*u+2*l.ab*u*v+l.bb*v*v)) / l.at(batch)
 }
 
-// batchShapes are the forms of the laws. Largest is that of the measured batches:
+// batchShapes returns the forms of the laws for the smallest and largest measured batch:
 // bends up to 16 times as far are tried.
 func batchShapes(smallest, largest float64) [][2]func(float64) float64 {
 	power := func(p float64) func(float64) float64 {
@@ -100,11 +100,10 @@ func batchShapes(smallest, largest float64) [][2]func(float64) float64 {
 	return list
 }
 
-// exactly is how little runs scatter, relative to their samples, to be taken for
-// exact figures.
+// exactly is the relative scatter below which samples count as exact figures.
 const exactly = 1e-5
 
-// closely is how far from the truth, relative to it, a law may be: none is exact, and
+// closely is the relative error that a law may have: none is exact, and
 // forms and bends between those tried are as good.
 const closely = 0.01
 
@@ -159,7 +158,7 @@ func fitBatchLaw(batches []measuredBatch, first, second func(float64) float64) (
 		}
 		l.a, l.b = (y1*s22-y2*s12)/det, (y2*s11-y1*s12)/det
 		l.aa, l.ab, l.bb = s22/det, -s12/det, s11/det
-		// At the bound the errors are those of both: runs that happen to show no growth
+		// At the bound the errors of both coefficients stay: runs that happen to show no growth
 		// do not rule it out.
 		if l.b < 0 {
 			l.a, l.b = y1/s11, 0
@@ -175,7 +174,7 @@ func fitBatchLaw(batches []measuredBatch, first, second func(float64) float64) (
 	return l, true
 }
 
-// FitConvergence fits the laws to runs. Level is that of the intervals.
+// FitConvergence fits the laws to runs. Level is the level of intervals.
 func FitConvergence(runs []ToTarget, level float64) (*Convergence, error) {
 	c := &Convergence{level: level, perBatch: map[float64][]float64{}}
 	if len(runs) == 0 {
@@ -237,8 +236,8 @@ func (c *Convergence) Batches() []float64 {
 	return list
 }
 
-// Predict is how many samples the target takes at a global batch. A measured
-// batch has the mean of its own runs. Others are refused with one batch only,
+// Predict returns the samples that the target takes at a global batch: at a measured
+// batch the mean of its runs. Other batches are refused if only one was measured,
 // and beyond 4 times the largest.
 func (c *Convergence) Predict(batch float64) (Samples, error) {
 	if own := c.perBatch[batch]; own != nil {

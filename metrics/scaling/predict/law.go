@@ -13,7 +13,7 @@ type term struct {
 	against against
 }
 
-// place is where a step is asked about.
+// A place has what a step depends on at one worker count and batch.
 type place struct {
 	workers  float64
 	replicas float64 // that share the batch
@@ -23,7 +23,7 @@ type place struct {
 	racks    float64
 }
 
-// setting is what places of a study have in common.
+// A setting has what all places of a study share.
 type setting struct {
 	Layout
 	nodeSize, rackSize float64 // workers, nodes; 0: not known
@@ -116,7 +116,7 @@ const (
 	// unseen is the standard deviation of what a doubling of the parties beyond the data
 	// may bring, as a share of the step.
 	unseen = 0.08
-	// drift is that of what changes from the first measured count to the last for other
+	// drift is the standard deviation of changes from the first measured count to the last for other
 	// reasons than their number.
 	drift = 0.05
 )

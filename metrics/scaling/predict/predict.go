@@ -4,9 +4,8 @@
 // anyway, and the gradients' reduction over nodes and racks (see terms). Two counts do
 // not tell so many times apart, so none is chosen: every sum that the measurements
 // allow counts, by how likely it is, and so does what no measurement has shown yet.
-// The interval is what they say together. Where that is too wide to be of use, or what
-// is asked about lies beyond something that was not measured, the answer is a Refusal.
-// It is pure.
+// The interval covers them all. If it is too wide to be useful, or the question goes
+// beyond something that was not measured, the answer is a Refusal. The package is pure.
 package predict
 
 import (
@@ -21,14 +20,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Layout is how a model is laid out over workers, the same at all counts.
+// A Layout places a model on workers. It is the same at all worker counts.
 type Layout struct {
 	Replica         int     // workers that hold the model once: tp·pp·cp
 	Stages, Virtual int     // of the pipeline, and of each of its workers (interleaving); Virtual 0: not known
 	Micro           float64 // samples a microbatch; 0: the batch of a replica goes through at once
 }
 
-// Count is what one worker count was measured to do with one batch.
+// A Count has the measurements of one worker count with one batch.
 type Count struct {
 	Workers, Nodes int       // nodes 0: not known
 	Batch          float64   // samples a step, over all workers
@@ -45,7 +44,7 @@ func (c *Count) rate() float64 {
 	return scaling.Middle(rates)
 }
 
-// Study is what was measured with one layout.
+// A Study has the measurements of one layout.
 type Study struct {
 	Layout
 	Counts   []Count
@@ -53,18 +52,18 @@ type Study struct {
 }
 
 const (
-	// farthest is how many times the largest measured worker count is still answered
-	// for, and how far the work of a worker may be from what was measured.
+	// farthest limits questions to this many times the largest measured worker count, and
+	// to a work per worker this many times away from all measured ones.
 	farthest = 8
 	// widest is the upper over the lower end of an interval that is still of use.
 	widest = 1.6
-	// missed is how far off, and outside its interval, the largest measured count may be
-	// predicted from the others.
+	// missed is the largest error, a fraction, that the prediction of the largest measured
+	// count from the others may have outside its interval.
 	missed = 0.10
 	// fallen is the share by which more workers get less done that counts as a fall.
 	fallen = 0.05
-	// growth is how many times as much the last doubling of the workers must get done,
-	// where each has as much work as before, for something to be said of the next.
+	// growth is the least factor in the rate over the last doubling of the workers. With a
+	// smaller one, and as much work per worker as before, the next doubling is refused.
 	growth = 1.15
 )
 
@@ -81,23 +80,23 @@ type Estimate struct {
 	Value, Low, High float64
 }
 
-// HoldOut is what the law, fitted to the smaller counts, says of the largest.
+// HoldOut compares the largest count with its prediction from the smaller counts.
 type HoldOut struct {
 	Workers   int
 	Measured  float64 // seconds, the median of its runs
 	Predicted Estimate
 }
 
-// Error is how far the prediction is off, a fraction of what was measured.
+// Error returns the error of the prediction, a fraction of the measured step time.
 func (h *HoldOut) Error() float64 { return h.Predicted.Value/h.Measured - 1 }
 
-// Missed reports whether the prediction is too far off to go on from it: outside its
-// interval, and by more than a tenth.
+// Missed reports whether the measured step time is outside the interval and more than a
+// tenth off: then the law does not describe this study.
 func (h *HoldOut) Missed() bool {
 	return math.Abs(h.Error()) > missed && (h.Measured < h.Predicted.Low || h.Measured > h.Predicted.High)
 }
 
-// Law is what the measurements allow.
+// A Law is the distribution of coefficients that the measurements allow.
 type Law struct {
 	// HoldOut is nil with two counts: then nothing says how well the law does here.
 	HoldOut *HoldOut
@@ -114,7 +113,7 @@ type Law struct {
 // stages are the virtual stages of a worker that are tried where they are not known.
 var stages = []int{1, 2, 4, 8}
 
-// Fit finds the laws that the measurements allow. Level is that of the intervals. The
+// Fit samples the laws that the measurements allow. Level is the level of intervals. The
 // error is a *Refusal, or says what is wrong with the study.
 func Fit(s Study, level float64) (*Law, error) {
 	if err := s.check(); err != nil {
@@ -294,8 +293,8 @@ func (l *Law) Terms() []string {
 // Largest is the largest measured worker count.
 func (l *Law) Largest() int { return l.counts[len(l.counts)-1].Workers }
 
-// estimate is the step time of so many workers with a global batch, whatever may be
-// said against it.
+// estimate returns the step time of a number of workers with a global batch, without
+// checking whether the law may be asked.
 func (l *Law) estimate(workers int, batch float64) Estimate {
 	p := l.at(workers, batch)
 	r := rand.New(rand.NewPCG(uint64(workers), 1))
@@ -383,8 +382,8 @@ func (l *Law) beyond(workers int, batch float64) *Refusal {
 
 // stalled says how the largest count gets less done than a smaller one, by more than runs
 // and their noise explain, or hardly more than half of it though each worker has as much
-// work: something is full there, and no term says how it goes on. That holds for counts
-// above from. why is "" where neither is so.
+// work: something is full, and no term describes what follows. The refusal holds for
+// counts above from. why is "" if neither is the case.
 func (l *Law) stalled() (why string, from int) {
 	n := len(l.counts) - 1
 	last := l.counts[n]
@@ -399,8 +398,8 @@ func (l *Law) stalled() (why string, from int) {
 	return "", 0
 }
 
-// nearer is a count to measure on the way to one that is asked about: the last doubling
-// of the largest before it, at most four times the largest.
+// nearer returns a count to measure on the way to the one asked about: twice or four times
+// the largest.
 func (l *Law) nearer(workers int) int {
 	n := 2 * l.Largest()
 	if 2*n < workers {

@@ -19,7 +19,7 @@ var (
 	follows = []string{"dp", "dp_replicate", "dp_shard", "accumulate", "microbatches"}
 )
 
-// Keys are the parameters that a layout is told by.
+// Keys returns the parameters that describe a layout.
 func Keys() []string { return slices.Clone(keys) }
 
 // Follows reports whether a parameter follows from the number of workers, the layout
@@ -28,8 +28,9 @@ func Follows(parameter string) bool { return slices.Contains(follows, lastPart(p
 
 func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// Parameter is the value of a layout's key in a run's parameters, in whatever table it
-// is, the first by name; nil where it is not there, or not used: 0, false or empty.
+// Parameter returns the value of a layout's key in a run's parameters, from any table; if
+// several tables have the key, from the first by name. It is nil if the key is missing or
+// unused (0, false or empty).
 func Parameter(parameters map[string]any, key string) any {
 	first := ""
 	for k := range parameters {
@@ -50,7 +51,7 @@ func amount(parameters map[string]any, key string) (float64, bool) {
 	return v.Number, v.Numeric() && v.Number > 0
 }
 
-// Batch is the samples of a step of a run, over all workers; 0 where it is not known.
+// Batch returns the samples per step of a run over all workers; 0 if unknown.
 func Batch(o *scaling.Observation) float64 {
 	if b, ok := amount(o.Parameters, "global_batch"); ok {
 		return b
@@ -96,7 +97,7 @@ type Series struct {
 	Memory   *Memory // nil: no run says
 }
 
-// Memory is what a worker was measured to need at most.
+// Memory is the most memory that a worker was measured to need.
 type Memory struct {
 	Workers int     // the count with most replicas that says
 	Bytes   float64 // largest of its runs, of a worker
@@ -114,13 +115,13 @@ func (s *Series) BatchAt(workers int) (float64, error) {
 	return 0, fmt.Errorf("the global batch neither stays the same nor grows with the workers in these runs; say with --global-batch how large it is")
 }
 
-// errScaling is for runs of which nobody knows how their batch goes with the workers.
+// errScaling is returned if the runs do not say how their batch depends on the workers.
 var errScaling = errors.New("the runs do not say how large their global batch is, nor whether it grows with the workers")
 
 // memories are the figures of a worker's memory, the one that decides first.
 var memories = []string{"reserved_memory", "allocated_memory", "used_memory"}
 
-// Of is what the runs of a curve over workers say. Scaling is "weak" or "strong" where
+// Of returns the study of the runs of a curve over workers. kind is "weak" or "strong" where
 // the user says it, "" where the runs do.
 func Of(c scaling.Curve, obs []scaling.Observation, kind string) (*Series, error) {
 	mine := map[string]bool{}
