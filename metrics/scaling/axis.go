@@ -23,8 +23,8 @@ const Workers = "workers"
 // two, so that a curve along one of them is of runs that agree in one more.
 var placement = []string{Workers, "nodes", "workers_per_node"}
 
-// Value is where a point lies on an axis: a number, or a word for what is none.
-// Both are comparable.
+// A Value is a place on an axis: a number, or a word if the axis has no numbers. Values are
+// comparable.
 type Value struct {
 	Number float64
 	Word   string // "" for a number
@@ -68,8 +68,7 @@ func (v Value) Compare(w Value) int {
 	return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.size, y.size), natural.Compare(v.Word, w.Word))
 }
 
-// amount is how much a value says, and of what: values of different kinds are in different
-// orders, so that each kind lies together.
+// amount orders values: by kind first, so that each kind stays together, then by size.
 type amount struct {
 	kind int
 	size float64
@@ -98,10 +97,10 @@ func (v Value) amount() amount {
 	return amount{kind: aWord}
 }
 
-// axis is what a curve's points differ in.
+// axis is the parameter in which a curve's points differ.
 type axis string
 
-// of is the place of a run.
+// of returns the place of a run.
 func (a axis) of(o *Observation) Value {
 	switch {
 	case a == Workers:

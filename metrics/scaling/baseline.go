@@ -157,8 +157,8 @@ func (c Condition) resolve(keys map[string]bool) (string, error) {
 	return "", fmt.Errorf("%s could be %s; write it in full", c.Key, strings.Join(fits, " or "))
 }
 
-// divideBy divides every point by its baseline, on whatever curve that is. What
-// has none says so among the point's warnings.
+// divideBy divides every point by its baseline, which may be on another curve. A point
+// without a baseline gets a warning.
 func (an *analysis) divideBy(conditions []Condition, curves []Curve) error {
 	type place struct {
 		curve *Curve

@@ -17,7 +17,7 @@ const (
 	lateNotice    = 0.05 // and shares of a time to a target that this matters for
 )
 
-// cadence is how much training lies between two evaluations.
+// cadence is the amount of training between two evaluations.
 type cadence struct {
 	amount float64
 	unit   string // "sample", "epoch"
@@ -30,8 +30,8 @@ func (c cadence) String() string {
 	return "every " + number.Count(int(c.amount), c.unit)
 }
 
-// cadenceOf is that of a run: the median of what is known of all its evaluations;
-// ok is false where nothing is.
+// cadenceOf returns the cadence of a run: the median over its evaluations. ok is false if
+// it is unknown.
 func cadenceOf(o *Observation) (c cadence, ok bool) {
 	for _, by := range []struct {
 		unit string

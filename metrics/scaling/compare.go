@@ -8,13 +8,13 @@ import (
 	"github.com/aclements/go-moremath/stats"
 )
 
-// Comparison is how the runs of one sample differ from those of another.
+// A Comparison compares the runs of one sample with the runs of another.
 type Comparison struct {
 	// Ratio is of the medians, the first sample's over the second's, with its
 	// interval from those of the medians.
 	Ratio Estimate
 	// P is the two-sided p-value of the Mann–Whitney U test that the samples
-	// come from one distribution; nil where none can be had, and WhyNoP says
+	// come from one distribution; nil if it cannot be computed, and WhyNoP says
 	// why. It is exact up to 50 runs a side, 25 with ties (go-moremath, which
 	// golang.org/x/perf/benchmath rests on).
 	P      *float64

@@ -70,19 +70,19 @@ type Curve struct {
 	Points     []Point        // by rising At; only places that have runs
 	Warnings   []string
 
-	// Fingerprint is what its runs ran on, as far as any of them recorded it.
+	// Fingerprint describes the hardware and software of its runs, as far as any run
+	// recorded it.
 	Fingerprint fingerprint.Print
 	// Mixed are the facts in which its runs differ: never without Options.Mix.
 	Mixed []fingerprint.Varying
-	// FingerprintWarnings are those of Warnings that are about what the runs
-	// ran on.
+	// FingerprintWarnings are the Warnings about hardware and software.
 	FingerprintWarnings []string
-	// DriftWarnings are those of Warnings that say how throughputs differ by when or
-	// where the runs were made, the worst first.
+	// DriftWarnings are the Warnings about throughputs that depend on the time or the node
+	// of the runs, the worst first.
 	DriftWarnings []string
 	drifts        []Drift // that these tell of
-	// ByNode: its runs differ by their nodes, and in intervals those of a point that
-	// share a node count as one.
+	// ByNode reports whether results depend on the node; then runs of a point that share a
+	// node count as one in intervals.
 	ByNode bool
 }
 
@@ -105,7 +105,7 @@ type Base struct {
 	point   *Point
 }
 
-// Of is what the base's runs say of a measure; never nil.
+// Of returns the summary of a measure over the base's runs; never nil.
 func (b *Base) Of(name string) *Summary { return b.point.Of(name) }
 
 // Point is one place on the axis of a series.
@@ -119,11 +119,11 @@ type Point struct {
 	// report by name.
 	Measures []*Summary
 
-	// Predicted is what that share would be by a benchmark of the collectives;
-	// see package exchange. Nil where nobody asked for it.
+	// Predicted is the share of communication that a benchmark of the collectives predicts;
+	// see package exchange. nil if not asked for.
 	Predicted *Prediction
 	// Straggler is the rank that was the slowest most often; nil when no run
-	// measured it, and for one worker, who cannot be slower than others.
+	// measured it, and for one worker.
 	Straggler *Straggler
 
 	Warnings []string // on the point
@@ -136,8 +136,8 @@ type Doubt struct {
 	Runs []string // that have it, by id
 }
 
-// Of is what the runs say of a measure: with nothing in it where no run has it,
-// never nil.
+// Of returns the summary of a measure over the runs: an empty one if no run has it, never
+// nil.
 func (p *Point) Of(name string) *Summary {
 	for _, s := range p.Measures {
 		if s.Name == name {
@@ -192,8 +192,8 @@ type Interval struct {
 	Level     float64 // attained, a fraction
 }
 
-// Straggler is how often one rank was the slowest. If all are alike, each is in
-// one of N steps.
+// A Straggler is the rank that was the slowest most often. Of N equal ranks each is the
+// slowest in one of N steps.
 type Straggler struct {
 	Rank  int
 	Steps int     // steady steps, over all runs of the point
@@ -260,7 +260,7 @@ func validate(obs []Observation, planned []Planned) error {
 	return nil
 }
 
-// analysis is what the points of one Analyse share.
+// analysis has what the points of one Analyse share.
 type analysis struct {
 	of         measure.Measure // asked for; zero: none in particular
 	shown      func(measure.Measure) bool
@@ -434,7 +434,7 @@ func (an *analysis) measures(runs []*Observation) []measure.Measure {
 	return list
 }
 
-// Worker is what a worker is called: a service's are its replicas.
+// Worker returns the name of a worker: a service has replicas.
 func (c Curve) Worker() string { return measure.KindOf(c.Kind).WorkerName() }
 
 // Find finds a measure by its name: one that is declared, the time to a target,

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// window is how many runs before and after a run tell the speed of the machine
-	// at its time.
+	// window is the number of runs before and after a run from which the speed of the
+	// machine at its time is estimated.
 	window = 6
-	// leastBlock is how many runs of a block tell the speed of the machine at its time,
-	// whatever some of them have met.
+	// leastBlock is the number of runs of a block from which the speed of the machine at
+	// its time is estimated, even if some of them were disturbed.
 	leastBlock = 6
 	// allPairs is the most runs of a point of which every two give a slope.
 	allPairs = 200

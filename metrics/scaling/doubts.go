@@ -21,7 +21,7 @@ type Remark struct {
 	Chance bool
 }
 
-// String is the remark on a line of its own.
+// String returns the remark as a line.
 func (r Remark) String() string {
 	if r.Series == "" {
 		return r.Where + r.Text
@@ -29,8 +29,8 @@ func (r Remark) String() string {
 	return r.Series + ": " + r.Where + r.Text
 }
 
-// kind is what remarks that differ in their series, their places and their numbers
-// have in common. A target is no number but a name.
+// kind returns the text that remarks share if they differ only in series, place, and
+// numbers. The number in a target counts as a name.
 func (r Remark) kind() string {
 	if name, rest, is := strings.Cut(r.Text, ": "); is && strings.HasPrefix(r.Text, "target ") {
 		return name + numerals.ReplaceAllString(rest, "0")

@@ -28,7 +28,7 @@ type TimedRun struct {
 	Nodes []string // that it ran on; nil where that is not known
 }
 
-// DriftLink is what values are tied to other than the point: an order, a day, a node.
+// A DriftLink is what values depend on besides the point: their order, the day, the node.
 type DriftLink string
 
 // The links.
@@ -39,12 +39,12 @@ const (
 	DriftNode       DriftLink = "node"       // runs on one node are faster or slower than others
 )
 
-// Drift is something that runs go by.
+// A Drift is a dependence of runs on their time or node.
 type Drift struct {
 	Link DriftLink
 	Node string
-	// Change is how much larger values of one point are in the second half of the runs than
-	// in the first, by the slope within points, or on the node than elsewhere, each over the
+	// Change is the relative difference between values of one point in the second half of
+	// the runs and in the first, by the slope within points, or on the node than elsewhere, each over the
 	// median of its point; a fraction. 0 for the other kinds.
 	Change float64
 	P      float64

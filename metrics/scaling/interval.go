@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// alpha is what may lie outside the interval. 1 − 0.9 in floating point is a
+// alpha returns the probability outside the interval. 1 − 0.9 in floating point is a
 // hair below a tenth, which must not cost an interval that attains exactly 0.9.
 func alpha(confidence float64) float64 { return (1 - confidence) * (1 + 1e-12) }
 
@@ -56,7 +56,7 @@ func lacks(lacking, runs int) string {
 	return fmt.Sprintf("%d of %d runs lack it, too many to leave out: they may be the slow ones", lacking, runs)
 }
 
-// leastRuns is how many runs an interval of a median takes.
+// leastRuns returns the number of runs that an interval of a median needs.
 func leastRuns(confidence float64) int {
 	return int(math.Ceil(1 - math.Log2(alpha(confidence)) - 1e-9))
 }

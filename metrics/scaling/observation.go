@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Observation is what one run contributes: the unit of replication is the run,
-// not the step.
+// An Observation has the results of one run. Runs are the repeats of statistics, steps are
+// not.
 type Observation struct {
 	Run       string // run id, "STUDY/POINT-r1-a1"
 	Study     string
@@ -31,34 +31,34 @@ type Observation struct {
 	Hosts       []string // nodes that it ran on; nil: not known
 	GitCommit   string   // of the study's folder; "" when it was not recorded
 
-	// Fingerprint is what the run ran on; nil or empty when nothing of it was
-	// recorded.
+	// Fingerprint describes the hardware and software of the run; nil or empty if nothing
+	// was recorded.
 	Fingerprint fingerprint.Print
 
 	// Parameters are all keys of the point by TOML path, with "framework" and
 	// "workers" among them.
 	Parameters map[string]any
 
-	// Values are what was measured, by the measure's name and in its base unit:
-	// +Inf is a target that the run missed. What is not in it was not measured.
+	// Values has the measured values by the measure's name, in its base unit: +Inf is a
+	// target that the run missed. A measure without an entry was not measured.
 	Values map[string]float64
 	// Places are the values of measures that have coordinates, by where in the run
 	// they were measured.
 	Places []measure.Place
 	// Why says, by measure, why the run has no value of it.
 	Why map[string]string
-	// Reported declares those of Values and Why that the kind of workload does
-	// not: figures of the user's program, or of its log.
+	// Reported declares the measures in Values and Why that the kind of workload does not
+	// declare: figures of the user's program, or of its log.
 	Reported []measure.Measure
 
-	// Epochs is how many were finished; nil without events.
+	// Epochs is the number of finished epochs; nil without events.
 	Epochs *int
-	// Slowest is how many steady steps each rank was the slowest in, by rank;
-	// nil where it was not measured.
+	// Slowest counts by rank the steady steps in which the rank was the slowest; nil if not
+	// measured.
 	Slowest []int
 
-	// GradientBytes is what each rank gives to the reduction of a step; nil where
-	// it was not recorded.
+	// GradientBytes is the size of each rank's gradients in the reduction of a step; nil if
+	// not recorded.
 	GradientBytes *int64
 
 	// Evaluations are in the order they were made.
@@ -68,14 +68,14 @@ type Observation struct {
 	Warnings []string
 }
 
-// Value is the run's value of a measure; ok is false where it has none. +Inf is
-// a target that it missed.
+// Value returns the run's value of a measure; ok is false if it has no value. +Inf is a
+// target that it missed.
 func (o *Observation) Value(name string) (value float64, ok bool) {
 	value, ok = o.Values[name]
 	return value, ok && !math.IsNaN(value)
 }
 
-// Known is Value as a pointer: nil where there is none or it is not finite.
+// Known returns the value as a pointer: nil if it is missing or not finite.
 func (o *Observation) Known(name string) *float64 {
 	if v, ok := o.Value(name); ok && !math.IsInf(v, 0) {
 		return &v

@@ -41,7 +41,7 @@ func InUnknownOrder(runs []Observation) bool {
 // since 1970 are above it.
 const mostPlaces = 1e7
 
-// duration is how long the run took, seconds, as far as anybody says; 0: not known.
+// duration returns how long the run took, in seconds; 0 if unknown.
 func (o *Observation) duration() float64 {
 	if o.BeganUnix <= mostPlaces && o.Parameters["import.format"] != nil { // places are no seconds
 		return 0

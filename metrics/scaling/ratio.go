@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Ratio is how many times better one point is than another in one measure: a
+// A Ratio tells how many times better one point is than another in one measure: a
 // speedup, for rates and times alike. Every table, sentence, figure, and view that
 // shows such a ratio shows this one.
 //
@@ -17,18 +17,18 @@ import (
 // values are of the same runs, it is the median of the ratios within the runs. The
 // other way round it is the inverse, with its interval.
 type Ratio struct {
-	// Estimate has the value and its interval. nil: there is no value. Without an
-	// interval, Refusal and Why say why.
+	// Estimate has the value and its interval; nil without a value. Without an interval,
+	// Refusal and Why give the reason.
 	Estimate *Estimate
-	// Refusal is why there is no value or no interval; "" with both. Why is the same
-	// as a sentence.
+	// Refusal is the reason why the value or the interval is missing; "" with both. Why is
+	// the same as a sentence.
 	Refusal Refusal
 	Why     string
 	// Order is when the runs of the one point were made, seen from the other's.
 	Order Order
-	// Drift is what the runs of the curve go by other than chance; nil for nothing.
+	// Drift lists what the runs of the curve depend on besides chance.
 	Drift []Drift
-	// Of is the point's runs, Over those of the point that it is divided by.
+	// Of has the point's runs, Over the runs of the point that it is divided by.
 	Of, Over Side
 }
 
@@ -113,7 +113,7 @@ func (s *Summary) Ratio(other *Summary) *Ratio {
 
 func (s *Summary) side() Side { return Side{Runs: s.Runs, Missed: s.Runs - len(s.Values)} }
 
-// A Sample is what runs of a point came to, as a ratio takes it.
+// A Sample has the values of a point's runs as a ratio needs them.
 type Sample struct {
 	Median *Estimate // of what a ratio is of: without the change of the machine
 	runs   []made
@@ -343,8 +343,8 @@ func gapped(logs []float64, k int) bool {
 	return gap > clearGap*spread && gap > 0.02
 }
 
-// clearGap is how many standard deviations within the groups a gap is wide that one
-// group hardly ever has by chance.
+// clearGap is a gap between groups, in standard deviations within the groups, that hardly
+// ever occurs by chance within one group.
 const clearGap = 5
 
 // scatter is the sum of the squared distances from the mean.

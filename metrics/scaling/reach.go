@@ -8,9 +8,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Reach is what runs say of the time to a target, which some of them miss.
+// A Reach is the time to a target over runs of which some may miss it.
 type Reach struct {
-	Median *Estimate // over all runs, one that missed ranking last; nil where Why says it
+	Median *Estimate // over all runs; a run that missed ranks last. nil: see Why
 	// AtLeast is the lower end of the interval where runs that miss leave it without
 	// an upper end, and Median without an interval; nil otherwise.
 	AtLeast *float64
@@ -28,9 +28,9 @@ const (
 // A run that misses ranks later than all that reach it (MLPerf Training rules), so that
 // the sample's median and its order statistics are those of Kaplan and Meier's estimate
 // (J. Am. Stat. Assoc. 53, 1958) with the interval of Brookmeyer and Crowley (Biometrics
-// 38, 1982) for runs that go on for longer than any that reaches it. Where half of the
-// runs or more miss, there is no median. Where so many miss that the interval would end
-// at one of them, there is no interval.
+// 38, 1982) for runs that go on for longer than any that reaches it. The result has no
+// median if half of the runs or more miss, and no interval if an end of it would be a run
+// that missed.
 func reachedBy(xs []float64, confidence float64) (Reach, error) {
 	return ReachedOn(xs, nil, confidence)
 }
@@ -147,15 +147,15 @@ func RatioOf(a, b Sample, confidence float64) *Estimate {
 	return e
 }
 
-// RatioOfSets is RatioOf of two sets of runs that may be of different times: whoever
-// shows it says so. A set measured after a change is always apart from the one before.
+// RatioOfSets is RatioOf for two sets of runs that may have been made at different times,
+// such as before and after a change. Callers state that next to the ratio.
 func RatioOfSets(a, b Sample, confidence float64) *Estimate {
 	a.apart = true
 	return RatioOf(a, b, confidence)
 }
 
-// quotient is one median over another, with its interval; see ratioInterval. nil
-// where it is none.
+// quotient returns one median over another with its interval (see ratioInterval); nil if
+// it is not defined.
 func quotient(a, b *Estimate) *Estimate {
 	if a == nil || b == nil || b.Value == 0 {
 		return nil

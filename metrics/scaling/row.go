@@ -7,9 +7,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Row is one point of a curve as it is printed and exported. Throughput is in
-// samples/s, efficiency and Karp–Flatt's serial fraction are fractions. What
-// could not be had is null.
+// A Row is one point of a curve as it is printed and exported. Throughput is in samples/s;
+// efficiency and Karp–Flatt's serial fraction are fractions. Missing values are null.
 type Row struct {
 	Series         string   `json:"series"`
 	Axis           string   `json:"axis,omitempty"` // another one than workers
@@ -40,7 +39,7 @@ type Row struct {
 	CommunicationPredicted     *float64 `json:"communication_predicted"`
 	CommunicationPredictedLow  *float64 `json:"communication_predicted_low"`
 	CommunicationPredictedHigh *float64 `json:"communication_predicted_high"`
-	// From what, or why there is none.
+	// CommunicationPredictedFrom names the benchmark, or the reason why nothing is predicted.
 	CommunicationPredictedFrom string `json:"communication_predicted_from"`
 
 	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75", "loss_2", "target" for the program's own; never null

@@ -19,7 +19,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// Answer is how many replicas of one series carry a demand.
+// An Answer is the number of replicas of one series that carry a demand.
 type Answer struct {
 	Series string  `json:"series"`
 	Limit  string  `json:"limit"`  // as the study has it; "" where the runs do not state it
@@ -41,7 +41,7 @@ type Answer struct {
 	Provisional bool        `json:"provisional"`
 	Undecided   []Contender `json:"undecided"` // fewer replicas that may be enough, the fewest first; never null
 	Next        *Next       `json:"next"`      // null: no run could change the answer
-	// From is how many replicas were measured, and Rate what they carry within the
+	// From is the measured number of replicas, and Rate the rate that they carry within the
 	// limit, in requests/s: the median of the runs with its interval.
 	From int     `json:"from"`
 	Rate float64 `json:"rate_within_limit"`
@@ -98,8 +98,8 @@ func LoadOf(rate float64, runs []scaling.Observation, open bool) Load {
 	return Load{rate, slices.Min(batches)}
 }
 
-// stands is how many requests of the demand one of the curve stands for; 0 where no run
-// says.
+// stands returns the number of the demand's requests that one request of the curve
+// replaces; 0 if unknown.
 func (l Load) stands(c scaling.Curve) float64 {
 	if l.Samples == 0 {
 		return 1
@@ -108,12 +108,12 @@ func (l Load) stands(c scaling.Curve) float64 {
 	return batch / l.Samples
 }
 
-// most is how many times the largest measured number of replicas an answer may have:
-// behind it, what they share shows.
+// most limits answers to this many times the largest measured number of replicas: beyond,
+// resources that the replicas share may limit them.
 const most = 4
 
-// Of answers for one series, whose axis is the number of replicas. price is what so
-// many replicas cost an hour; nil without prices.
+// Of answers for one series, whose axis is the number of replicas. price returns the
+// cost of an hour of a number of replicas; nil without prices.
 func Of(c scaling.Curve, load Load, price func(replicas int) (float64, error)) Answer {
 	measured, why := withInterval(c)
 	limit, _ := c.Parameters["workload.limit"].(string)
@@ -251,16 +251,16 @@ func (a *Answer) next(measured []carried, demand float64) {
 	}
 }
 
-// carried is what so many replicas carried within the limit: the median of runs with
-// its interval; high is +Inf where nothing broke the limit.
+// carried is the rate that a number of replicas carried within the limit: the median over
+// runs with its interval; high is +Inf if no rate broke the limit.
 type carried struct {
 	replicas, runs  int
 	rate, low, high float64
 	byRates         bool // of the rates that were measured, and no search
 }
 
-// withInterval are the numbers of replicas whose largest rate within the limit has an
-// interval, or why there are none.
+// withInterval returns the numbers of replicas whose largest rate within the limit has an
+// interval, or the reason why no number has one.
 func withInterval(c scaling.Curve) (measured []carried, why string) {
 	for _, p := range c.Points {
 		of := p.Of(measure.RateWithinLimit)

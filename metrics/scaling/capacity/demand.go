@@ -16,15 +16,15 @@ type Rung struct {
 	PerHour  float64 // what they cost
 }
 
-// million is what a million requests cost at a demand that the rung carries.
+// million returns the cost of a million requests at a demand that the rung carries.
 func (r Rung) million(demand float64) float64 { return r.PerHour / 3600 / demand * 1e6 }
 
-// Line is what one series costs by the demand.
+// A Line is the cost of one series by the demand.
 type Line struct {
 	Series string
 	Limit  string
-	// Samples in a request of the demand, and Batch in one of the series, which stands for
-	// several; both 0 where all have as many.
+	// Samples are in a request of the demand, and Batch in a request of the series, which
+	// replaces several; both are 0 if all requests are of one size.
 	Samples, Batch float64
 	// Sure are the replicas by the lower ends of what was measured, as Of advises them;
 	// Hoped by the upper ends.
@@ -33,11 +33,11 @@ type Line struct {
 	Why         string // there is none
 }
 
-// End is the demand beyond which nothing is said.
+// End returns the largest demand that the line covers.
 func (l Line) End() float64 { return l.Sure[len(l.Sure)-1].Upto }
 
 // Demand is the line of one series, whose axis is the number of replicas, over requests/s
-// of load.Samples each. price is what so many replicas cost an hour.
+// of load.Samples each. price returns the cost of an hour of a number of replicas.
 func Demand(c scaling.Curve, load Load, price func(replicas int) (float64, error)) Line {
 	stands := load.stands(c)
 	l := Line{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"]), Samples: load.Samples, Batch: load.Samples * stands}

@@ -18,14 +18,14 @@ import (
 // enough is the share of the most that a service gives at its knee.
 const enough = 0.95
 
-// saturationRange is how many times the knee has to have been measured: that 21 requests in
-// flight bring 5 % more than 20 shows no knee at 20.
+// saturationRange is the factor beyond a knee up to which must have been measured: 5 % more
+// with 21 requests in flight than with 20 shows no knee at 20.
 const saturationRange = 2
 
-// Saturation is where a curve of a throughput bends.
+// A Saturation is the place at which a curve of a throughput bends.
 //
-// Each place is held against the one with the most, within the runs: a knee of each
-// run by itself would follow its noise, since the largest of several noisy values is
+// Each place is compared with the place of the highest throughput, within the runs. A knee
+// of each single run would follow its noise, since the largest of several noisy values is
 // too large.
 type Saturation struct {
 	Series string
@@ -47,7 +47,7 @@ type Saturation struct {
 	Power     *float64
 	PowerRuns *scaling.Estimate
 	// Bound is N* = X_max·R_1 (Denning & Buzen, Computing Surveys 10, 1978): with fewer
-	// requests in flight nobody has to wait, with more somebody does. nil without a
+	// requests in flight no request has to wait, with more some do. nil without a
 	// latency at 1 in flight.
 	Bound *scaling.Estimate
 	unit  string

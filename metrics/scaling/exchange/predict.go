@@ -58,7 +58,7 @@ func Predict(curves []scaling.Curve, obs, benchmarks []scaling.Observation) {
 	}
 }
 
-// benchmark is what a run measured of the reduction.
+// benchmark is a run's measurement of the reduction.
 type benchmark struct {
 	*scaling.Observation
 	link  busbw.Link
@@ -87,7 +87,7 @@ func reductions(o *scaling.Observation) (b benchmark, ok bool) {
 	return b, ok
 }
 
-// backend is what carried the run's collectives: "tcp", "nccl"; "" where it was
+// backend returns the transport of the run's collectives: "tcp", "nccl"; "" if it was
 // not recorded, as for an imported log.
 func (b *benchmark) backend() string {
 	name, _ := b.Parameters["workload.backend"].(string)

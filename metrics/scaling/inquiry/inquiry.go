@@ -19,8 +19,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Question is what is asked. The zero value asks for what runs of the study's kind
-// of workload are about, over the axis that is usual for it.
+// A Question selects a measure and an axis. The zero value asks for the main measures of the
+// study's kind of workload over its usual axis.
 type Question struct {
 	Measure string // its name; "": those that the kind of workload is about
 	Axis    string // a parameter or coordinate, or the last part of one; "": the measure's own
