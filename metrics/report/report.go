@@ -1,6 +1,6 @@
 // Package report lays a study out for reading: the answer first, then the
 // figures, the tables behind them, how the numbers were made and where they
-// come from, as one HTML page or as Markdown with its figures beside it.
+// come from, as one HTML page or as Markdown with its figures in files next to it.
 //
 // The page is a single file that asks for nothing: no script, no font, no
 // image from elsewhere, and a content security policy that would refuse them.
@@ -17,7 +17,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Report is what a page says. All text in it is plain text.
+// A Report has the contents of a page. All text in it is plain text.
 type Report struct {
 	Title   string
 	About   []string // the lines below the title
@@ -33,7 +33,7 @@ type Report struct {
 	Made       string // by what: program and version
 }
 
-// Answer is what the reader came for.
+// Answer is the box at the top of the page.
 type Answer struct {
 	Lead    string   // one sentence
 	Reasons []string // sentences
@@ -56,7 +56,7 @@ type Drawing struct {
 	Whole        *figure.Drawing // with its caption, to stand alone
 }
 
-// Fact is a name with what is to be said of it.
+// A Fact is a name with its description.
 type Fact struct {
 	Name   string
 	Values []string

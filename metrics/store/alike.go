@@ -36,7 +36,7 @@ func remember[V any](all map[string]V, key string, v V) {
 	all[key] = v
 }
 
-// share puts in place of texts the same that were seen before.
+// share replaces texts by equal ones seen before, to save memory.
 func (a *alike) share(texts ...*string) {
 	for _, t := range texts {
 		if before, known := a.texts[*t]; known {

@@ -47,7 +47,7 @@ type bulk struct {
 	n    int              // arguments held
 }
 
-// execer is a transaction, or counts what one is asked to do.
+// An execer is a transaction, or counts the statements for one.
 type execer interface {
 	Exec(query string, args ...any) (sql.Result, error)
 }
@@ -95,7 +95,7 @@ func (b *bulk) numbered(table, query string, args ...any) (id int64, err error) 
 	return id, b.insert(query, append([]any{id}, args...)...)
 }
 
-// flush stores what is held.
+// flush stores the rows held back so far.
 func (b *bulk) flush() error {
 	for _, r := range b.held {
 		if err := r.store(b.exec); err != nil {

@@ -29,7 +29,7 @@ func scanFigures(rows *sql.Rows, add func(metrics.Figure)) error {
 	return rows.Err()
 }
 
-// figures are those of the result's incarnation.
+// figures reads the figures of the incarnation that the result is of.
 func (q *details) figures() error {
 	rows, err := q.tx.QueryContext(q.ctx, selectFigures+` JOIN result x ON x.run = f.run AND x.restart = f.restart
 		WHERE f.run = ? ORDER BY f.rank, g.line`, q.run)
@@ -39,7 +39,7 @@ func (q *details) figures() error {
 	return scanFigures(rows, func(f metrics.Figure) { q.d.Figures = append(q.d.Figures, f) })
 }
 
-// source is where an imported run comes from.
+// source reads the origin of an imported run.
 func (q *details) source() error {
 	return q.each("SELECT s.path, s.sha256, i.part, s.format FROM import i JOIN source s ON s.id = i.source WHERE i.run = ?", func(rows *sql.Rows) error {
 		q.d.Source = &Source{}

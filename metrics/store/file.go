@@ -24,7 +24,7 @@ const headBytes = 4096
 // place is a file's rank and restart.
 type place struct{ rank, restart int }
 
-// position is how far a file was read.
+// A position is the place up to which a file was read.
 type position struct {
 	id       int64
 	path     string
@@ -306,7 +306,7 @@ func second(kind string) error {
 	return bad("a second %s event; two processes wrote to this file, or it was copied onto itself", kind)
 }
 
-// startOf says where a start event is not that of its file.
+// startOf returns an error if a start event does not belong to its file.
 func startOf(file metrics.EventFile, s *metrics.Start) error {
 	if s.Rank != file.Rank || s.Restart != file.Restart {
 		return bad("the file is named for rank %d, restart %d; its start event says rank %d, restart %d",

@@ -23,7 +23,7 @@ func (w *fileWriter) gradients(g *metrics.Gradients, line int) error {
 		w.id, line, g.Epoch, g.Step, g.Samples, g.GlobalSamples, lists[0], lists[1], lists[2])
 }
 
-// rankGradients are what the ranks of an incarnation recorded, by epoch.
+// rankGradients has the gradients that the ranks of an incarnation recorded, by epoch.
 func (in *ingest) rankGradients(restart int) ([]summary.RankGradients, error) {
 	rows, err := in.tx.Query(`SELECT f.rank, g.epoch, g.step, g.samples, g.global_samples, g.steps, g.own, g.averaged
 		FROM gradients g JOIN event_file f ON f.id = g.file
@@ -49,7 +49,7 @@ func (in *ingest) rankGradients(restart int) ([]summary.RankGradients, error) {
 	return list, rows.Err()
 }
 
-// noiseScales stores those of the run.
+// noiseScales stores the gradient noise scales of the run.
 func (in *ingest) noiseScales(list []summary.NoiseScale) error {
 	for _, n := range list {
 		var gradient, noise *float64

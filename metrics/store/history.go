@@ -78,7 +78,7 @@ func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]Poi
 	return points, prints, err
 }
 
-// RunMark is what names a run in its history.
+// A RunMark names a run in a history.
 type RunMark struct {
 	Run       string
 	Framework string
@@ -86,7 +86,7 @@ type RunMark struct {
 	GitCommit string // of the study's folder; "" when not recorded
 }
 
-// Marks names runs by their numbers, those of History's samples.
+// Marks names runs by the numbers in History's samples.
 func (s *Store) Marks(ctx context.Context, ids []int64) (map[int64]RunMark, error) {
 	list, err := jsonList(ids)
 	if err != nil {

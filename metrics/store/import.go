@@ -230,7 +230,7 @@ func (all *importing) nextRepeat(study, point string, block int) (n int, err err
 	return n, nil
 }
 
-// importFacts is a digest of what is imported, but for when the file was
+// importFacts is a digest of what is imported, except the time at which the file was
 // written, which copying changes, and the numbers that Import gives.
 func importFacts(run metrics.Run, began float64, events iter.Seq[metrics.Event], from Source) ([]byte, error) {
 	block := run.Repeat

@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// Report is what one Ingest found.
+// A Report has the findings of one Ingest.
 type Report struct {
 	Run     string
 	Changed bool // something was stored; false when there was nothing new
@@ -23,10 +23,10 @@ type Report struct {
 	// BadLines are the lines of this reading that are no events, by file and
 	// line. They are stored as well.
 	BadLines []*metrics.LineError
-	// Unread is how many event files could not be opened; Warnings say why.
+	// Unread is the number of event files that could not be opened; Warnings give the reasons.
 	Unread int
 	// Warnings are about the files: one that was replaced, or cannot be read.
-	// Doubts about the run's figures stand in its result.
+	// Doubts about the run's figures are in its result.
 	Warnings []string
 }
 

@@ -55,7 +55,7 @@ func (s *Store) Forgotten(ctx context.Context, study string) ([]string, error) {
 	return list, explain(err)
 }
 
-// tagName is what a tag may be, so that tag:NAME can stand in a condition.
+// tagName matches valid tags, so that tag:NAME can be used in a condition.
 var tagName = regexp.MustCompile(`^` + metrics.TagPattern)
 
 // PutRemarks replaces what people have said of a run; it holds for a run that is
@@ -83,7 +83,7 @@ func (s *Store) PutRemarks(ctx context.Context, run string, r metrics.Remarks) e
 	})
 }
 
-// Remarks are what people have said of a run.
+// Remarks returns the tags and notes that users gave a run.
 func (s *Store) Remarks(ctx context.Context, run string) (r metrics.Remarks, err error) {
 	err = inTx(ctx, s.read, func(tx *sql.Tx) (err error) {
 		r, err = remarks(ctx, tx, run)

@@ -210,7 +210,7 @@ func (o *observer) parameters() error {
 	return err
 }
 
-// have gives a run its parameters; run 0 is none.
+// have gives a run its parameters; run 0 is no run.
 func (o *observer) have(run int64, list []storedParameter) (err error) {
 	if run == 0 {
 		return nil

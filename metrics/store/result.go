@@ -33,7 +33,7 @@ func (in *ingest) result() error {
 	return in.summarize(input, evaluations)
 }
 
-// summarize stores what comes of a run that has no result.
+// summarize computes and stores the result of a run that has none yet.
 func (in *ingest) summarize(input *summary.Input, evaluations []evaluationKey) error {
 	r := summary.Summarize(*input)
 	warnings, err := jsonList(r.Warnings)
@@ -68,7 +68,7 @@ func (in *ingest) summarize(input *summary.Input, evaluations []evaluationKey) e
 	return in.trained(r, evaluations)
 }
 
-// evaluationKey is where an evaluation stands.
+// An evaluationKey is the place of an evaluation.
 type evaluationKey struct{ file, line int64 }
 
 // trained notes at each evaluation of the result how many samples came before.

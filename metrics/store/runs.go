@@ -61,7 +61,7 @@ type RunRow struct {
 	Created   time.Time
 	Dir       string
 
-	// From the run's result; nil where it has none.
+	// From the run's result; nil without one.
 	Steps         *int
 	Epochs        *int
 	Values        []*float64 // of the measures that were asked for, in their order
@@ -224,7 +224,7 @@ func (f *Filter) conditions() (where string, args []any) {
 	return where, args
 }
 
-// scanRuns reads rows with so many values behind the rest.
+// scanRuns reads rows that end with a number of further values.
 func scanRuns(rows *sql.Rows, values int) ([]RunRow, error) {
 	defer rows.Close()
 	var list []RunRow

@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// SetPlanned records the points of a study's plan, in the place of those of
+// SetPlanned records the points of a study's plan, replacing those of
 // before.
 func (s *Store) SetPlanned(ctx context.Context, study string, points []scaling.Planned) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
@@ -42,7 +42,7 @@ func (s *Store) SetPlanned(ctx context.Context, study string, points []scaling.P
 	})
 }
 
-// Hidden returns the points with digests in place of secrets, as the database has them and
+// Hidden returns the points with secrets replaced by digests, as the database has them and
 // the runs.
 func (s *Store) Hidden(points []scaling.Planned) []scaling.Planned {
 	list := slices.Clone(points)

@@ -8,7 +8,7 @@ import (
 
 // Shared reports whether a folder, or the place where it is to be, lies on a
 // file system that other hosts can write to as well. A database there has a
-// rollback journal in place of a write-ahead log.
+// rollback journal instead of a write-ahead log.
 func Shared(dir string) (bool, error) {
 	for {
 		shared, err := onNetwork(dir)

@@ -36,7 +36,7 @@ type Details struct {
 	Epochs       []metrics.Epoch       // of rank 0 in the result's incarnation
 	Figures      []metrics.Figure      // that logs state
 	Telemetry    []summary.SampledNode // of the result's incarnation, a node each
-	// TrainingClock is when the result's was on; zero for what has none.
+	// TrainingClock is the period in which the result's training clock ran; zero without one.
 	TrainingClock summary.Window
 	Source        *Source // of an imported run; nil for our own
 	Files         []File
@@ -44,13 +44,13 @@ type Details struct {
 	BadLines      []metrics.LineError
 }
 
-// Environment is what some ranks of the result's incarnation ran on.
+// An Environment is the hardware and software of some ranks of the result's incarnation.
 type Environment struct {
 	Ranks       []int // the first of each process
 	Environment metrics.Environment
 }
 
-// Staged is what was staged on one node.
+// Staged has the data staged on one node.
 type Staged struct {
 	metrics.EventFile // Rank is the node's number
 	Host              string
@@ -136,7 +136,7 @@ func resolve(ctx context.Context, tx *sql.Tx, id string) (run int64, others []st
 	return run, names[1:], tx.QueryRowContext(ctx, "SELECT id FROM run WHERE name = ?", newest).Scan(&run)
 }
 
-// attemptEnd is what tells the runs at a point apart: "-r2-a1".
+// attemptEnd matches the end of a run id that tells the runs at a point apart: "-r2-a1".
 var attemptEnd = regexp.MustCompile(`-r\d+-a\d+$`)
 
 // details puts one run together.

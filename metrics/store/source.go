@@ -6,7 +6,7 @@ import (
 	"hash/maphash"
 )
 
-// Source is where an imported run comes from.
+// A Source is the origin of an imported run.
 type Source struct {
 	Path   string // absolute
 	SHA256 string // of the whole file, in hexadecimal

@@ -15,7 +15,7 @@ type curveKey struct{ name, axis string }
 
 // storeSpeedups stores the speedups of a study that are not the ratio of the medians,
 // which the views work out themselves: those from which a drift of the machine is taken
-// out. Runs that do not say when they were made have none.
+// out. Runs without a time have no such values.
 func storeSpeedups(ctx context.Context, tx *sql.Tx, study string, plan []scaling.Planned, ids map[curveKey]int64) error {
 	counted, err := column1[int64](tx.QueryContext(ctx, "SELECT id FROM counted WHERE study = ?", study))
 	if err != nil {

@@ -9,7 +9,7 @@
 // and number, and never takes the good ones with it.
 //
 // Users are promised the views in docs/store.md, not the tables. The store
-// knows nothing of run folders, of Slurm or of how a run is started.
+// does not depend on run folders, Slurm, or how a run is started.
 package store
 
 import (

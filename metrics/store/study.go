@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Study is what is known of a study beyond its runs: which one its name means,
+// A Study has what is known about a study besides its runs: which one its name means,
 // and where its runs are.
 type Study struct {
 	ID   string
@@ -21,10 +21,10 @@ type Study struct {
 // Imported reports whether the study is a name given to imported runs alone.
 func (s Study) Imported() bool { return s.Home == "" }
 
-// ErrOtherStudy: the name stands for another study here.
+// ErrOtherStudy means that the database has another study of that name.
 var ErrOtherStudy = errors.New("the database has another study of that name")
 
-// Study finds a study by its name. The error is ErrNotFound where there is none.
+// Study finds a study by its name. The error is ErrNotFound if there is no such study.
 func (s *Store) Study(ctx context.Context, name string) (Study, error) {
 	found := Study{Name: name}
 	err := s.read.QueryRowContext(ctx, "SELECT id, home, file FROM study WHERE name = ?", name).Scan(&found.ID, &found.Home, &found.File)

@@ -76,7 +76,7 @@ func (in *ingest) nodes(restart int) ([]summary.SampledNode, error) {
 	return scanTelemetry(rows, summary.Telemetry)
 }
 
-// telemetry is that of the result's incarnation.
+// telemetry reads the telemetry of the incarnation that the result is of.
 func (q *details) telemetry() error {
 	rows, err := q.tx.QueryContext(q.ctx, selectTelemetry+` JOIN result x ON x.run = f.run AND x.restart = f.restart
 		WHERE f.run = ? AND f.writer = 'telemetry' ORDER BY f.rank, t.line`, q.run)

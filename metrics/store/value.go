@@ -124,7 +124,7 @@ func (c catalogue) put(tx *sql.Tx, m measure.Measure, reported bool) (id int64, 
 // catalogue has the measures that a transaction has put, each as it was put last.
 type catalogue map[measureKey]cataloguedMeasure
 
-// measureKey is what tells measures apart.
+// A measureKey identifies a measure.
 type measureKey struct {
 	name, unit string
 	at         measure.Coordinates

@@ -99,7 +99,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	return t
 }
 
-// rateColumn is what a decision without times is by.
+// rateColumn is the column of the figure that decides if there are no times.
 func rateColumn(a *advice.Advice) table.Column {
 	if a.Measure != "" {
 		return table.Column{Key: a.Measure, Unit: a.Unit(), Right: true}

@@ -83,7 +83,7 @@ func clockNotes(list []*advice.Advice) []string {
 	return notes
 }
 
-// goalText is what is to be reached: "accuracy 0.75"; "" for nothing.
+// goalText returns the target in words: "accuracy 0.75"; "" without one.
 func goalText(a *advice.Advice) string {
 	switch {
 	case a.Target != nil:

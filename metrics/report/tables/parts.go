@@ -104,7 +104,7 @@ func communicationNotes(curves []scaling.Curve) []string {
 	return lines
 }
 
-// shareText is a share with its interval, or a dash where there is none.
+// shareText writes a share with its interval, or a dash for a missing share.
 func shareText(e *scaling.Estimate) string {
 	return number.Percent(e.Value) + " " + intervalText(e.Interval, number.Percent)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Phase is what one series of one of several studies needs.
+// A Phase has what one series of one of several studies needs.
 type Phase struct {
 	Study  string
 	Kind   string // of workload: "train", "serve", "preprocess"

@@ -31,7 +31,7 @@ func ofFigure(f *predict.Figure, show func(float64) string) string {
 	return show(f.Value) + " [" + show(f.Low) + ", " + show(f.High) + "]"
 }
 
-// Prediction is what was measured and what is predicted, for people.
+// Prediction returns a table of what was measured and predicted, for people.
 func Prediction(a *predict.Answer) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "workers"}, {Key: "basis"}, {Key: "runs"}, {Key: "global_batch", Right: true, Optional: true},
 		{Key: "step_seconds", Head: "step time", Right: true, Optional: true}, {Key: "rate", Head: "rate", Unit: a.Unit, Right: true}}}

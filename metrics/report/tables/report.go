@@ -25,7 +25,7 @@ import (
 // figures, tables and sentences about doubts, method and origin, from what the
 // study's runs, curves, advice and prices are. Package report lays it out.
 
-// ReportedStudy is what a report is made of.
+// A ReportedStudy has everything that a report is made from.
 type ReportedStudy struct {
 	Name         string
 	Observations []scaling.Observation // one at least

@@ -266,7 +266,7 @@ func badLineRows(list []metrics.LineError) *table.Table {
 	return t
 }
 
-// unixTime is seconds since the epoch as a cell; 0 is not known.
+// unixTime writes seconds since 1970 as a cell; 0 is unknown.
 func unixTime(seconds float64) any {
 	if seconds == 0 {
 		return nil

@@ -129,7 +129,7 @@ func driftNotes(curves []scaling.Curve, measures ...string) []string {
 
 const detrended = "Speedups: ratios of medians from which the drift of the machine is taken out, so they may differ from the ratios of the medians in the table."
 
-// sameWork is what a speedup of run times takes for granted.
+// sameWork is the note that a speedup of run times assumes equal work.
 const sameWork = "A run time is the program's, from its start to its end; its speedup assumes that every run does the same work, however many workers share it."
 
 // title is a measure's name in words.
@@ -211,7 +211,7 @@ func seriesColumns(keys []string) []table.Column {
 	return append([]table.Column{{Key: "series", Data: true}, {Key: "framework", People: true}}, keyColumns(keys)...)
 }
 
-// keyColumns are those of parameters, for people.
+// keyColumns returns the columns of parameters, for people.
 func keyColumns(keys []string) []table.Column {
 	heads := scaling.Short(keys)
 	list := make([]table.Column, len(keys))

@@ -83,7 +83,7 @@ func SpecWarnings(a sensitivity.Answer) []string {
 	return list
 }
 
-// bound is what holds runs up, in a word.
+// bound names the resource that limits runs.
 func bound(b sensitivity.Bound) any {
 	return cmp.Or(b.Of, "not known")
 }

@@ -158,7 +158,7 @@ func better(m measure.Measure, a, b float64) bool {
 	return a > b
 }
 
-// method is how its numbers are made.
+// method describes how its numbers are computed.
 func (s *ReportedStudy) method() []report.Fact {
 	list := method
 	if !s.Kind.Trains {
@@ -171,7 +171,7 @@ func (s *ReportedStudy) method() []report.Fact {
 	return list
 }
 
-// method is how the numbers of a report are made, in short.
+// method describes in short how the numbers of a report are computed.
 var method = []report.Fact{
 	{Name: "Unit of replication", Values: []string{"The run: one training with its own seed. Steps within a run share everything that varies between runs, so they do not count as repeats."}},
 	{Name: "Throughput", Values: []string{"Samples of all ranks over the sum of the slowest rank's step times, after warm-up: the run's long-term rate. The slow first step of each epoch counts once per epoch, and a disturbance lowers it. Evaluations are not included. A run that is still warming up after half of its steps has no throughput."}},
@@ -272,7 +272,7 @@ func sureness(e *scaling.Estimate, interval string, runs int) string {
 	return fmt.Sprintf(" (median of %s, too few for an interval)", number.Count(runs, "run"))
 }
 
-// provenance is where the numbers come from.
+// provenance describes the origin of the numbers.
 func (s *ReportedStudy) provenance() []report.Fact {
 	var list []report.Fact
 	add := func(name string, values ...string) {
