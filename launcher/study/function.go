@@ -44,7 +44,7 @@ func (s *Study) takes(p *Point) bool {
 
 // ownFiles are the files of the user's own that a point needs: the name that
 // each gets in the run folder, and its absolute path. wrong says, by TOML path,
-// which cannot be had.
+// which is not available.
 func (s *Study) ownFiles(p *Point) (files, wrong map[string]string) {
 	wrong = map[string]string{}
 	for _, key := range []struct{ path, value string }{{"workload.model", p.Workload.Train.Model}, {"data.kind", p.Data.Kind}} {

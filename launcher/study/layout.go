@@ -59,7 +59,7 @@ func (t Train) Layout() string {
 // own. Our trainers hold whole ones.
 func (p *Point) divided() bool { return p.Workload.Trains() && p.Command.Folder != "" }
 
-// Replica is how many workers hold one copy of the model and share a batch: by
+// Replica returns the number of workers that hold one copy of the model and share a batch: by
 // tensors, by layers, by the places of a sequence. Experts are divided among the same
 // workers once more.
 func (p *Point) Replica() int {
@@ -167,7 +167,7 @@ func expandBatch(p *Point, wrong map[string]string) {
 // their product.
 func (t Train) Accumulates() bool { return t.MicroBatch > 0 && t.Accumulate > 0 }
 
-// ToldBatch reports whether the program of a run is told how large its batch is.
+// ToldBatch reports whether the program of a run receives its batch size.
 func (p *Point) ToldBatch() bool {
 	return p.Reaches("workload.batch") || p.Reaches("workload.accumulate")
 }

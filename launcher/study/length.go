@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// usualProbes is how many loads a search for the largest rate within a limit usually
+// usualProbes is the number of loads that a search for the largest rate within a limit usually
 // tries: one or two until a rate passes and another fails, five to bring them to 4 %
 // of each other, and two or more to confirm. It may be several times as many.
 const usualProbes = 10

@@ -11,7 +11,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Limit is what latencies and errors may be, as in the study, { p95 = "50ms",
+// A Limit bounds latencies and errors, as in the study, { p95 = "50ms",
 // errors = 0.001 }, written "p95=50ms errors=0.001"; "" for none.
 type Limit string
 

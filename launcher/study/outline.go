@@ -32,7 +32,7 @@ func outline(source []byte) (lines, error) {
 	return o.lines, err
 }
 
-// errLost says that the text is no TOML.
+// errLost means that the text is not TOML.
 var errLost = fmt.Errorf("not TOML")
 
 type outliner struct {
@@ -42,7 +42,7 @@ type outliner struct {
 	lines lines
 	count map[string]int // entries of each [[table]] so far
 
-	// Where things are, as byte offsets; nil where nobody asks.
+	// Places of keys and values, as byte offsets; nil if not asked for.
 	spans   map[string]span // of each key
 	headers map[string]int  // behind each [table]
 	order   []string        // the keys of spans as they come
@@ -50,7 +50,7 @@ type outliner struct {
 	within  int             // inline tables and lists around
 }
 
-// span is where a key and its value are.
+// A span is the place of a key and its value.
 type span struct {
 	key, value, end int  // begin of the key, of its value, and its end
 	inline          bool // within { } or [ ]

@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Override is a key that the command line sets in place of the file.
+// An Override is a key that the command line sets instead of the file.
 type Override struct {
 	Path  string // TOML path, "workload.batch"
 	Value string // as TOML

@@ -20,7 +20,7 @@ type Own map[string]Scalar
 // parameterPrefix begins their paths: "parameters.hidden".
 const parameterPrefix = "parameters."
 
-// parameterName is what one may be called: it becomes a placeholder, a variable
+// parameterName matches valid names: a name becomes a placeholder, a variable
 // of the environment and an argument of a Python function.
 var parameterName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 

@@ -113,7 +113,7 @@ func (s *Study) Plan(site *Site) (*Plan, error) {
 	return plan, nil
 }
 
-// Runs is how many of each point there are.
+// Runs returns the number of runs of each point.
 func (s *Study) Runs() int { return s.Repeats - s.First + 1 }
 
 // expand is Plan; of a study with flaws it only looks for problems that do not
@@ -316,7 +316,7 @@ func (x *expansion) point(p Point) []Planned {
 	return planned
 }
 
-// framework is what is known of the framework of a point.
+// framework returns the description of a point's framework.
 func (x *expansion) framework(name string) Framework {
 	for _, f := range x.study.frameworks {
 		if f.Name == name {

@@ -55,13 +55,13 @@ type Point struct {
 	Architecture measure.Architecture `json:"architecture,omitzero"`
 }
 
-// The resources that a point can be held to.
+// The resources that can be enforced for a point.
 const (
 	CPUsKey   = "resources.cpus_per_worker"
 	MemoryKey = "resources.memory"
 )
 
-// Enforces reports whether the point has to be held to one of these.
+// Enforces reports whether one of these resources must be enforced for the point.
 func (p *Point) Enforces(key string) bool { return slices.Contains(p.Enforced, key) }
 
 // Check says what in a point that was read back cannot be from a plan. It bounds
@@ -90,10 +90,10 @@ func (p *Point) Check() error {
 	return nil
 }
 
-// Ranks is how many processes a run has: the workers and those beside them.
+// Ranks returns the number of processes of a run: the workers and the other ranks.
 func (p *Point) Ranks() int { return p.Workers + p.Beside }
 
-// Shape is what a job asks for: nodes, and on each of them as many ranks.
+// Shape returns what a job asks for: nodes, and the number of ranks on each.
 func (p *Point) Shape() (nodes, ranksPerNode int) {
 	nodes = p.Nodes + p.BesideNodes
 	return nodes, p.Ranks() / nodes
@@ -149,7 +149,7 @@ func (p *Point) WorkloadKeys() []string {
 	return list
 }
 
-// Workload is what is run: the kind, and a field for each kind there is. In the
+// A Workload describes what is run: its kind, and a field for each kind. In the
 // TOML and in JSON the keys of the workload's own kind stand beside "kind", and
 // no others.
 type Workload struct {
@@ -220,7 +220,7 @@ type Train struct {
 	SaveModel  bool             `toml:"save_model" json:"save_model"`   // as a file of the run folder, at the end of a good run
 }
 
-// Data is what is trained on.
+// Data is the training data.
 type Data struct {
 	Kind string `toml:"kind" json:"kind"` // "cifar10": CIFAR-10's binary format; "synthetic": made in memory; "text": its bytes; "tokens": of a text, as ids
 	Path string `toml:"path" json:"path"` // folder, relative to the study file; point.json holds it absolute, variables expanded
@@ -247,7 +247,7 @@ func (d Data) Files() []string {
 	return nil
 }
 
-// Resources is what every worker gets.
+// Resources are the resources of every worker.
 type Resources struct {
 	Device         string   `toml:"device" json:"device"`                     // "cpu" or "gpu"
 	WorkersPerNode int      `toml:"workers_per_node" json:"workers_per_node"` // at most so many ranks on a node; 0: as many as the site's nodes hold

@@ -33,7 +33,7 @@ func (p Problem) String() string {
 // and Plan.
 type Problems []Problem
 
-// maxShown is how many problems a message tells.
+// maxShown is the number of problems that a message shows.
 const maxShown = 200
 
 func (p Problems) Error() string {

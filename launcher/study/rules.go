@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// rule is what a single value may be. It sees the value alone; what depends on
+// A rule checks a single value. It sees the value alone; what depends on
 // several keys is checked on each point.
 type rule struct {
 	check func(value any) string // what is wrong and what is valid; "" when nothing is

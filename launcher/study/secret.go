@@ -108,7 +108,7 @@ func (s *Study) Secret() bool {
 	})
 }
 
-// Doubts are what in the study, and in its plan, looks like a secret.
+// Doubts returns a problem for each value of the study or its plan that looks like a secret.
 func (s *Study) Doubts(plan *Plan) Problems {
 	const stored = " looks like a secret. Records have a keyed digest in its place, but this file and its copy in the run folder hold it. "
 	const better = "Leave it out and set it where you run or submit: the program inherits it"

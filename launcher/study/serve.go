@@ -62,7 +62,7 @@ const (
 	ownCores = "cores"
 )
 
-// readyPath is what the Open Inference Protocol has for a server that is ready.
+// readyPath is the path at which a server of the Open Inference Protocol reports that it is ready.
 const readyPath = "/v2/health/ready"
 
 func (Serve) kind() kind { return serve }
@@ -273,7 +273,7 @@ func besideReplicas(p *Point) (ranks, nodes int) {
 // Starts reports whether the run starts the replicas that it loads.
 func (s Serve) Starts() bool { return s.Target == HTTP || s.Target == GRPC }
 
-// OverGRPC reports whether the service is asked over gRPC.
+// OverGRPC reports whether requests go over gRPC.
 func (s Serve) OverGRPC() bool {
 	return s.Target == GRPC || s.Target == URL && (strings.HasPrefix(s.URL, "grpc://") || strings.HasPrefix(s.URL, "grpcs://"))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Site is what differs between clusters, so that one study runs on any of
+// A Site has what differs between clusters, so that one study runs on any of
 // them. Its zero value, after DefaultSite, is a cluster about which nothing
 // needs to be said.
 type Site struct {
@@ -88,7 +88,7 @@ func (s *Site) Secrets() []string {
 	return slices.Concat(redact.Variables(variables), redact.Secrets(s.Setup))
 }
 
-// Container is how programs are put into a container.
+// A Container says how programs run in a container.
 type Container struct {
 	Runtime string   `toml:"runtime"` // "", "pyxis" or "apptainer"
 	Image   string   `toml:"image"`
@@ -96,7 +96,7 @@ type Container struct {
 	Workdir string   `toml:"workdir"`
 }
 
-// Stage is what is brought to a node's own disk before a run's programs start
+// A Stage is data copied to a node's own disk before a run's programs start
 // there, and where it goes. Whether the data is, the study says (data.stage).
 type Stage struct {
 	Dir    string `toml:"dir"`    // folder on each node, $NAME as in the job's environment there; "": its folder for temporary files
@@ -121,7 +121,7 @@ type Partition struct {
 	Options       map[string]string `toml:"options"` // over the site's
 }
 
-// Price is what an hour costs, and of which runs.
+// A Price is the cost of an hour, and the runs that it applies to.
 type Price struct {
 	Per       string         `toml:"per"`       // "node", "gpu", "vcpu", or "billing": a unit of Slurm's billing
 	Hour      float64        `toml:"hour"`      // in Currency
@@ -231,7 +231,7 @@ func (d *decoder) energy(e Energy) {
 	}
 }
 
-// Doubts are what in the site file looks like a secret.
+// Doubts returns a problem for each value of the site file that looks like a secret.
 func (s *Site) Doubts() Problems {
 	var list Problems
 	doubt := func(path, message string) {
@@ -265,7 +265,7 @@ func (d *decoder) interpreter(key, python string) string {
 	return d.path(key, python)
 }
 
-// Interpreter is the Python of a framework: its own, or that of all others.
+// Interpreter returns the Python of a framework: its own, or the site's default.
 func (s *Site) Interpreter(framework string) string {
 	return cmp.Or(s.Pythons[framework], s.Python)
 }

@@ -73,7 +73,7 @@ type Study struct {
 	MaxNodeHours float64   // that such a study may take; 0: no limit
 	StopBy       time.Time // and when it begins no more runs; zero: no limit
 
-	// Overrides are the keys that the command line has set in place of the file.
+	// Overrides are the keys that the command line has set instead of the file.
 	Overrides []Override
 
 	// Key makes the digests that replace secrets; set it before Plan if there are
@@ -92,7 +92,7 @@ type Study struct {
 }
 
 // ShareGroup is the value of study.share with which the group of the runs folder may
-// read the runs, and nobody else, whatever the user's umask is.
+// read the runs, and no other user, for any umask of the user.
 const ShareGroup = "group"
 
 // Umask is the umask with which everything of the study's runs is written; ok is false
@@ -137,7 +137,7 @@ func homes() map[string]string {
 	return paths
 }
 
-// namePattern is what a study's name may look like: it becomes a folder's name
+// namePattern matches valid study names: a name becomes a folder's name
 // and a part of job names.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 

@@ -163,7 +163,7 @@ type entry struct {
 	value toml.Primitive
 }
 
-// entries are those of a table, in no order.
+// entries returns the entries of a table, in no order.
 func (d *decoder) entries(at string, t table) []entry {
 	var list []entry
 	for key, p := range t {

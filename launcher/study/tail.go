@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// needed is how many requests a percentile takes at least: with fewer, the largest of
+// needed returns the least number of requests for a percentile: with fewer, the largest of
 // them is too often below it for an interval of 95 % from order statistics, even if
 // they did not wait for each other: the smallest n with shareⁿ ≤ 0.025.
 func needed(share float64) int { return int(math.Ceil(math.Log(0.025) / math.Log(share))) }

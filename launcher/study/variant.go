@@ -75,7 +75,7 @@ func (s *Site) As(variant string) *Site {
 	return &one
 }
 
-// variant is the variant of a name; nil when there is none.
+// variant returns the variant with a name; nil without one.
 func (s *Site) variant(name string) *Variant {
 	if i := slices.IndexFunc(s.Variants, func(v Variant) bool { return v.Name == name }); i >= 0 && name != "" {
 		return &s.Variants[i]

@@ -10,10 +10,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// manyLooks is how many kinds of line one tells apart where they cross.
+// manyLooks is the number of line styles that a reader can tell apart where lines cross.
 const manyLooks = 14
 
-// judged is what evaluations found, as one line a run draws it.
+// judged has the results of evaluations as one line per run.
 type judged struct {
 	of    string // what targets call it
 	title string
@@ -158,7 +158,7 @@ func (c *tracing) series(cv scaling.Curve) {
 	}
 }
 
-// run draws a run and returns where its line ends; nil if it has none.
+// run draws a run and returns the end of its line; nil without a line.
 func (c *tracing) run(o scaling.Observation, name string, style int) *XY {
 	line := c.trace(o, c.at)
 	if len(line) == 0 {

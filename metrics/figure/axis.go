@@ -116,7 +116,7 @@ func (a *axis) pad() error {
 	return nil
 }
 
-// norm is where v lies, from 0 at the axis' beginning to 1 at its end.
+// norm returns the place of v, from 0 at the start of the axis to 1 at its end.
 func (a *axis) norm(v float64) float64 {
 	if a.log {
 		return (math.Log2(v) - math.Log2(a.min)) / (math.Log2(a.max) - math.Log2(a.min))

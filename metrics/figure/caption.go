@@ -176,7 +176,7 @@ func upper(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// estimate is what a bar is drawn of, or the reason for none.
+// An estimate has the value of a bar, or the reason why there is no bar.
 type estimate struct {
 	worker   string // what a worker is called
 	workers  int    // 0 along any other axis
@@ -330,7 +330,7 @@ func counts(noun string, ns []int) string {
 	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1] + " " + noun + "s"
 }
 
-// axisName is what the axis of a curve is called.
+// axisName returns the name of a curve's axis.
 func axisName(c scaling.Curve) string {
 	if c.Axis == scaling.Workers {
 		return c.Worker() + "s"

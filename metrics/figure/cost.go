@@ -28,7 +28,7 @@ type choices struct {
 	list  []choice
 }
 
-// valueOf is what a configuration has of a parameter, as text.
+// valueOf returns a configuration's value of a parameter as text.
 func valueOf(r *cost.Row, key string) string { return placeOf(r, key).String() }
 
 func placeOf(r *cost.Row, key string) scaling.Value {

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// mostLines is how many lines a reader can tell apart in one plot. A plot with more
+// mostLines is the number of lines that a reader can tell apart in one plot. A plot with more
 // becomes panels.
 const mostLines = 8
 

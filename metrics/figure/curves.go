@@ -17,10 +17,10 @@ type trend struct {
 	name    string // beside the line
 }
 
-// at is what the runs of a point say of it.
+// at returns the measure's summary over the runs of a point.
 func (t *trend) at(p *scaling.Point) *scaling.Summary { return p.Of(t.measure.Name) }
 
-// base is what the base's runs say of it.
+// base returns the measure's summary over the base's runs.
 func (t *trend) base() *scaling.Summary { return t.curve.Base.Of(t.measure.Name) }
 
 // trends are the measures that scaling is about, throughput and the times to

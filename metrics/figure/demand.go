@@ -90,7 +90,7 @@ func limitsOf(lines []capacity.Line) string {
 	return join(list)
 }
 
-// dear is what a million requests cost at a demand.
+// dear returns the cost of a million requests at a demand.
 func dear(r capacity.Rung, demand float64) float64 { return r.PerHour / 3600 / demand * 1e6 }
 
 // stairs is the cost along the demand: it falls until another replica is needed.

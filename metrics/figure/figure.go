@@ -58,7 +58,7 @@ type Drawing struct {
 	caption []string // sentences
 }
 
-// panel is one chart and where its lower left corner stands.
+// A panel is one chart and the place of its lower left corner.
 type panel struct {
 	chart  chart
 	layout layout

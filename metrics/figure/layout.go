@@ -33,7 +33,7 @@ const (
 	mostArea      = 200 // square inches of a figure that is as high as it needs: two pages
 )
 
-// layout says where everything stands, in points from the lower left.
+// layout has the place of everything, in points from the lower left.
 type layout struct {
 	size           vg.Point
 	plot           vg.Rectangle // of the data
@@ -75,7 +75,7 @@ func layoutOf(c *chart, o Options) (layout, error) {
 		l.placeBeside(c)
 		return l, nil
 	}
-	// On a narrow page there is no room beside the plot.
+	// A narrow page has no room to the right of the plot.
 	under, second := arrange(c, o, below)
 	if second == nil {
 		under.placeBelow()
@@ -84,7 +84,7 @@ func layoutOf(c *chart, o Options) (layout, error) {
 	return l, cmp.Or(err, second)
 }
 
-// Where labels stand.
+// Places of labels.
 type side int
 
 const (
@@ -214,7 +214,7 @@ func (l *layout) tilt(c *chart) vg.Length {
 // slant is the angle of tilted names.
 const slant = 40 * math.Pi / 180
 
-// tooLarge reports whether nobody could read a figure of that size as one.
+// tooLarge reports whether a figure of that size is too large to be read.
 func tooLarge(size vg.Point) bool { return size.X*size.Y > mostArea*vg.Inch*vg.Inch }
 
 func lineHeight(size float64) vg.Length { return vg.Points(size * leading) }

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// MarkKind says what a mark stands for.
+// A MarkKind tells what a mark shows.
 type MarkKind string
 
 const (
@@ -82,7 +82,7 @@ type chart struct {
 
 func (c *chart) add(m Mark) { c.marks = append(c.marks, m) }
 
-// styles is how many different looks the marks have.
+// styles returns the number of different styles of the marks.
 func (c *chart) styles() int {
 	n := 0
 	for _, m := range c.marks {

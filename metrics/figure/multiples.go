@@ -17,7 +17,7 @@ import (
 // beside it.
 const panelWidth = 3.3
 
-// fewPanels are as high as a plot that stands alone.
+// fewPanels is the number of panels up to which each is as high as a single plot.
 const fewPanels = 4
 
 // frame is what stands around several panels: the title, the labels that are

@@ -51,7 +51,7 @@ type Data struct {
 	Looks []metrics.Look // at a study that is measured until its question is decided
 }
 
-// Run is what one run used over time.
+// A Run has what one run used over time.
 type Run struct {
 	ID    string
 	Nodes []summary.SampledNode

@@ -30,7 +30,7 @@ func Formats() []string { return []string{"png", "svg", "pdf"} }
 var textElement = regexp.MustCompile(`(<text x="[^"]*" y="[^"]*"[^>]*font-size:([0-9.]+)px;[^>]*)>([^<]+)</text>`)
 
 // fixLength holds a text to the length that the layout has measured: a wider
-// font of a viewer must not run into what stands beside it.
+// font of a viewer must not run into what is next to it.
 func fixLength(element string) string {
 	m := textElement.FindStringSubmatch(element)
 	size, err := strconv.ParseFloat(m[2], 64)
