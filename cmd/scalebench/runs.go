@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -82,6 +83,11 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	rows, err := db.Runs(ctx, filter, list...)
 	if err != nil {
 		return workspace.StoreError(err)
+	}
+	if len(rows) == 0 && filter.Study != "" {
+		if _, _, err := db.Observations(ctx, filter.Study); errors.Is(err, store.ErrNotFound) {
+			return s.reader().Missing(ctx, filter.Study, err)
+		}
 	}
 	has := func(i int) bool {
 		return slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Values[i] != nil })
