@@ -301,7 +301,11 @@ func Enclosing(getenv func(string) string) (*Allocation, error) {
 	for _, name := range slices.Sorted(maps.Keys(backends)) {
 		b, err := anyone(name)
 		if a, ok := b.(Allocator); ok && err == nil {
-			if found, err := a.Enclosing(getenv); found != nil || err != nil {
+			found, err := a.Enclosing(getenv)
+			if found != nil {
+				found.Backend = name
+			}
+			if found != nil || err != nil {
 				return found, err
 			}
 		}

@@ -95,8 +95,15 @@ func TestSlurmUntilDecided(t *testing.T) {
 }
 
 // begun counts a study's run folders.
-func (b *bench) begun(study string) int {
-	list, err := filepath.Glob(filepath.Join(b.dir, "runs", study, "*", "attempt.json"))
+func (b *bench) begun(study string) int { return b.having(study, "attempt.json") }
+
+// started counts the runs of a study that started. A run whose command was killed before
+// its job was submitted has a folder, and is replaced by another.
+func (b *bench) started(study string) int { return b.having(study, "claim-0") }
+
+// having counts the run folders of a study that have a file.
+func (b *bench) having(study, name string) int {
+	list, err := filepath.Glob(filepath.Join(b.dir, "runs", study, "*", name))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -110,8 +117,8 @@ func (b *bench) looks(study string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if len(r.Looks) != 2 || r.Looks[0].Runs != 4 || r.Looks[1].Runs != 8 || !r.Looks[1].Decided || r.Looks[1].Number != 2 || b.begun(study) != 8 {
+	if len(r.Looks) != 2 || r.Looks[0].Runs != 4 || r.Looks[1].Runs != 8 || !r.Looks[1].Decided || r.Looks[1].Number != 2 || b.started(study) != 8 {
 		text, _ := os.ReadFile(filepath.Join(b.dir, "runs", study, "looks.json"))
-		b.t.Errorf("%s: %d attempts, looks:\n%s", study, b.begun(study), text)
+		b.t.Errorf("%s: %d of %d attempts started, looks:\n%s", study, b.started(study), b.begun(study), text)
 	}
 }

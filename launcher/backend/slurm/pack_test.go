@@ -412,9 +412,9 @@ func TestEnclosing(t *testing.T) {
 	}{
 		"none": {"SLURM_CONF=/etc/slurm.conf", nil, ""},
 		"two nodes": {"SLURM_JOB_ID=95 SLURM_JOB_PARTITION=main SLURM_JOB_NUM_NODES=3 SLURM_JOB_CPUS_PER_NODE=8(x2),4 SLURM_GPUS_PER_NODE=a100:4",
-			&launcher.Allocation{JobID: "95", Partition: "main", Nodes: 3, CPUsPerNode: 4, GPUsPerNode: 4}, ""},
+			&launcher.Allocation{Backend: "slurm", JobID: "95", Partition: "main", Nodes: 3, CPUsPerNode: 4, GPUsPerNode: 4}, ""},
 		"on a node": {"SLURM_JOB_ID=95 SLURM_JOB_NUM_NODES=1 SLURM_JOB_CPUS_PER_NODE=16 SLURM_GPUS_ON_NODE=2",
-			&launcher.Allocation{JobID: "95", Nodes: 1, CPUsPerNode: 16, GPUsPerNode: 2}, ""},
+			&launcher.Allocation{Backend: "slurm", JobID: "95", Nodes: 1, CPUsPerNode: 16, GPUsPerNode: 2}, ""},
 		"no nodes":     {"SLURM_JOB_ID=95", nil, "SLURM_JOB_NUM_NODES"},
 		"no CPUs":      {"SLURM_JOB_ID=95 SLURM_JOB_NUM_NODES=1", nil, "SLURM_JOB_CPUS_PER_NODE"},
 		"strange CPUs": {"SLURM_JOB_ID=95 SLURM_JOB_NUM_NODES=1 SLURM_JOB_CPUS_PER_NODE=4(x2),99999999999999999999", nil, "not a list of CPUs"},
