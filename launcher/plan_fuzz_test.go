@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher/launchtest"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -14,7 +15,7 @@ import (
 // Whatever stands in plan.json, it is a plan or an error that names the file. A plan
 // is the same when it is written and read again, and status can count its runs.
 func FuzzPlan(f *testing.F) {
-	plan := smallPlan(f, "[1, 2]")
+	plan := launchtest.SmallPlan(f, "[1, 2]")
 	text, err := json.Marshal(plan)
 	if err != nil {
 		f.Fatal(err)

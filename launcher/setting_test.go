@@ -7,42 +7,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/launchtest"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/redact"
 )
-
-func variedSite(t *testing.T) *study.Site {
-	t.Helper()
-	s, err := study.ParseSite("site.toml", []byte(`python = "/site/python"
-modules = ["gcc/12", "openmpi"]
-setup = ["export TOKEN=hunter2"]
-[environment]
-TOKEN = "hunter3"
-[container]
-runtime = "apptainer"
-image = "/image.sif"
-mounts = ["/a:/b"]
-[[variant]]
-name = "bare"
-python = "/bare/python"
-modules = []
-container = { runtime = "none" }
-[[variant]]
-name = "debug"
-environment = { LEVEL = "1" }
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 // What the site has a program started with is recorded in words where it is no
 // secret, else as keyed digests, and as unknown without a key. Processes of this
 // machine get the variables alone.
 func TestSettingHidesSecrets(t *testing.T) {
-	site, key := variedSite(t), redact.Key("k")
+	site, key := launchtest.VariedSite(t), redact.Key("k")
 	f, err := framework.Find("native")
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ type adviseOptions struct {
 	curveOptions
 	wish      query.Wish
 	deadline  time.Duration
-	limits    map[string]*time.Duration // in place of the study's, by their words
+	limits    map[string]*time.Duration // by percentile, instead of the study's
 	spec      bool                      // how much of each resource is enough
 	resources cli.StringSlice           // keys
 	target    targetFlag
@@ -127,7 +127,7 @@ func (o *adviseOptions) limitFlags() []cli.Flag {
 
 func limitFlag(word string) string { return strings.ReplaceAll(word, "_", "-") }
 
-// within returns the limit that is asked for; nil for the study's.
+// within returns the limit of the command line; nil to use the study's.
 func (o *adviseOptions) within(c *cli.Context) (*measure.Limit, error) {
 	var words []string
 	for _, word := range measure.Percentiles() {

@@ -380,7 +380,7 @@ func (f facts) advice(study string, list []map[string]any) {
 	}
 }
 
-// medians are those of the throughput at each count: predict has them in a list of what
+// medians adds the throughput at each count: predict has it in a list of what
 // was measured, history where nothing changed from the first run to the last, and compare
 // for the first of two studies.
 func (f facts) medians(study, command string, list []map[string]any) {

@@ -193,7 +193,7 @@ func (line invocation) about() string {
 	return strings.TrimPrefix(line.name(), appName+" ") + ": "
 }
 
-// command returns the command that was named; nil if there is none.
+// command returns the command named so far; nil if none was.
 func (line invocation) command() *cli.Command {
 	if len(line.path) == 0 {
 		return nil

@@ -80,7 +80,7 @@ func (tr *trial) check() findings {
 // attempts are those in the trial's run folders.
 func (tr *trial) attempts(f *findings) []*launcher.Attempt {
 	list, err := launcher.Attempts(tr.folder())
-	if err != nil && tr.class.lane != onThisHost { // beside what is hostile only
+	if err != nil && tr.class.lane != onThisHost { // on this machine, hostile files next to the attempts cause errors
 		f.lost = append(f.lost, err.Error())
 	}
 	return list

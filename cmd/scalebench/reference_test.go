@@ -81,7 +81,7 @@ func sharedFlags(commands []*cli.Command) (map[string]bool, []cli.Flag) {
 	return shared, list
 }
 
-// ownFlags returns a command's options, without those of every command, which have a category.
+// ownFlags returns a command's options without the global options, which have a category.
 func ownFlags(c *cli.Command) []cli.Flag {
 	return slices.DeleteFunc(slices.Clone(c.Flags), func(f cli.Flag) bool {
 		d, ok := f.(cli.CategorizableFlag)

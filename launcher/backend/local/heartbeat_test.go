@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/launchtest"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
@@ -14,7 +15,7 @@ import (
 // A command on another host drives the attempt: from here only its heartbeat is
 // seen. What the clock of this host says of it is not asked.
 func TestSurveyOfADriverElsewhere(t *testing.T) {
-	plan := smallPlan(t, "[1]")
+	plan := launchtest.SmallPlan(t, "[1]")
 	creator := launcher.Creator{Folder: rundir.OpenStudy(t.TempDir(), "s")}
 	for number, c := range []struct {
 		name   string
@@ -35,7 +36,7 @@ func TestSurveyOfADriverElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		claim(t, a.Run, 0)
+		launchtest.Claim(t, a.Run, 0)
 		then := time.Now().Add(-c.silent)
 		if err := os.Chtimes(a.Run.Heartbeat(), then, then); err != nil {
 			t.Fatal(err)

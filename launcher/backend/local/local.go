@@ -1,3 +1,5 @@
+// Package local runs attempts as processes of this machine, or as steps on the nodes of an
+// allocation that this command is in. They end with the command.
 package local
 
 import (

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/launchtest"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -16,13 +17,13 @@ import (
 // TestOnlooker: who may read a run folder and not write to it, such as somebody of
 // the support team, is told how the run ended, and of no error.
 func TestOnlooker(t *testing.T) {
-	plan := smallPlan(t, "[1]")
+	plan := launchtest.SmallPlan(t, "[1]")
 	dir := t.TempDir()
 	a, err := launcher.Creator{Folder: rundir.OpenStudy(dir, "s")}.Create(launcher.Todo{Planned: plan.Points[0], Number: 1}, launcher.Record{Backend: Name}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim(t, a.Run, 0)
+	launchtest.Claim(t, a.Run, 0)
 	exit := a.Run.Exit(0)
 	then := time.Now().Add(-launcher.FileGrace - time.Minute)
 	if err := rundir.WriteJSON(exit, launcher.Exit{StartUnix: metrics.Unix(then) - 10, EndUnix: metrics.Unix(then)}, 0o644); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/backend/local"
+	"github.com/scalebench/scalebench/launcher/launchtest"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -15,7 +16,7 @@ import (
 // The clock was set by a year between the record and the look at it, or is
 // another host's: how long ago something was is told by the file server's.
 func TestSurveyWhenClocksJump(t *testing.T) {
-	plan := smallPlan(t, "[1]")
+	plan := launchtest.SmallPlan(t, "[1]")
 	bin := t.TempDir() // of a Name that knows nothing
 	for _, name := range []string{"squeue", "sacct"} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
@@ -45,7 +46,7 @@ func TestSurveyWhenClocksJump(t *testing.T) {
 			if c.backend == backendName {
 				a.Submission, a.Record.CreatedUnix = &launcher.Submission{JobID: "7"}, then
 			} else {
-				claim(t, a.Run, 0)
+				launchtest.Claim(t, a.Run, 0)
 				dated = a.Run.Exit(0)
 				if err := rundir.WriteJSON(dated, launcher.Exit{StartUnix: then - 10, EndUnix: then}, 0o644); err != nil {
 					t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/launchtest"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/slurm"
@@ -166,7 +167,7 @@ func TestPick(t *testing.T) {
 func runIn(t *testing.T, dir, job string) rundir.Folder {
 	t.Helper()
 	run := rundir.Folder(dir)
-	claim(t, run, 0)
+	launchtest.Claim(t, run, 0)
 	if err := os.WriteFile(run.Claim(0)+"/job_id", []byte(job+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

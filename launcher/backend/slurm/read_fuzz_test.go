@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/launchtest"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -15,7 +16,7 @@ import (
 // Whatever stands in a record of a run folder, the attempt is listed once, under its
 // folder's name, and is unreadable or says only what can be stored.
 func FuzzRecords(f *testing.F) {
-	plan := smallPlan(f, "[2]")
+	plan := launchtest.SmallPlan(f, "[2]")
 	point := plan.Points[0].Point
 	name := point.ID + "-r1-a1"
 	whole := map[string]any{

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/launchtest"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -15,7 +16,7 @@ import (
 // A record with what Slurm's commands cannot be asked with, or with what would ask them
 // about other jobs, is unreadable; the run next to it is not.
 func TestRecordsThatReachSlurm(t *testing.T) {
-	plan := smallPlan(t, "[2, 4]")
+	plan := launchtest.SmallPlan(t, "[2, 4]")
 	long := strings.Repeat("9", 19)
 	for name, c := range map[string]struct {
 		file, key string

@@ -1,3 +1,5 @@
+// Package slurm runs attempts as batch jobs of Slurm: it writes their scripts, submits them
+// singly or packed, and judges their ends by what Slurm says.
 package slurm
 
 import (

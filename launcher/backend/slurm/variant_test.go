@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/launchtest"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/redact"
@@ -26,7 +27,7 @@ func TestVariantsHaveScriptsOfTheirOwn(t *testing.T) {
 	}
 	for _, packing := range []string{study.PackArray, study.PackAllocation} {
 		b := packer(t, packing, `echo "7"`)
-		b.Site, b.Key = variedSite(t), redact.Key("k")
+		b.Site, b.Key = launchtest.VariedSite(t), redact.Key("k")
 		list, err := launcher.Loads(context.Background(), b, []launcher.Todo{
 			of(planned("", 2, 1, 1), "pytorch-ddp", "bare"), of(planned("", 2, 1, 1), "pytorch-ddp", "debug"),
 			of(planned("", 2, 2, 1), "pytorch-ddp", "bare"), of(planned("", 2, 2, 1), "pytorch-ddp", "debug"),
