@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -286,124 +284,6 @@ func (r *driver) judged(s State) bool {
 	}
 	r.unjudged[s.Run]++
 	return r.watched[s.Run] && r.unjudged[s.Run] < maxFailures
-}
-
-// begin begins what the choice says, until the limits or the end of the cycle.
-func (r *driver) begin(ctx context.Context, l *sharedfs.Lease, states []State, until time.Time, o *Outcome) error {
-	for _, s := range states { // one that is still under way is watched; what follows it is the policy's to say
-		if !s.Status.Terminal() {
-			delete(r.Choice.Asked, s.Run)
-		}
-	}
-	forgotten, err := r.Folder.Trash().Attempts()
-	if err != nil {
-		return err
-	}
-	r.Choice.Forgotten = forgotten
-	todo := r.Choice.Todo(states)
-	for i, t := range todo { // another backend's script is not handed over here
-		if t.Again != nil && t.Again.Record.Backend != r.Backend.Name() {
-			todo[i].Again = nil
-		}
-	}
-	if r.first && r.Found != nil {
-		r.Found(len(todo), len(o.Underway))
-	}
-	last, lastAlive := r.lastJob(states, false), r.lastJob(states, true)
-	o.Left, o.Cancelled = len(todo), r.Choice.Left(states)
-	loads, err := Loads(ctx, r.Backend, todo)
-	if err != nil {
-		return err
-	}
-	for _, load := range loads {
-		if r.room == 0 {
-			o.Why = r.full(states)
-			return nil
-		}
-		if time.Now().Before(r.notUntil) {
-			o.Why = "the scheduler accepts no more jobs for now"
-			return nil
-		}
-		if turn := r.turn(last, time.Now()); turn > 0 {
-			if time.Now().Add(turn).After(until) {
-				return nil
-			}
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(turn):
-			}
-		}
-		if err := l.Check(); err != nil { // this host or process stood still for long
-			o.Why = err.Error()
-			return nil
-		}
-		if r.Choice.Policy.Chain && lastAlive != nil {
-			load[0].After = lastAlive.JobID
-		}
-		begun, err := Begin(ctx, r.Backend, load)
-		var refused Refusal
-		switch {
-		case errors.As(err, &refused): // for now
-			r.limits++
-			r.notUntil = time.Now().Add(backOff(r.Interval, r.limits))
-			o.Why = strings.ReplaceAll(refused.Words(), "\n", "; ")
-			return nil
-		case errors.Is(err, fs.ErrExist): // another command has it, and cannot be read
-		case err != nil: // they may have been begun: how they end is told of
-			for _, a := range begun {
-				r.watched[a.Run] = true
-			}
-			return err
-		default:
-			for _, a := range begun {
-				r.begun(a, o)
-				if a.Verdict == nil && a.Submission != nil {
-					last, lastAlive = a.Submission, a.Submission
-				}
-			}
-		}
-		o.Left -= len(load)
-	}
-	return nil
-}
-
-// begun notes an attempt that was begun, or refused.
-func (r *driver) begun(a *Attempt, o *Outcome) {
-	if a.Verdict != nil {
-		r.observe(State{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail})
-		return
-	}
-	o.Underway, r.watched[a.Run], r.mine[a.Run] = append(o.Underway, a), true, true
-	r.room, r.limits = max(r.room-1, 0), 0
-	if r.Begun != nil {
-		r.Begun(a)
-	}
-}
-
-// lastJob is the submission last made for the study to this backend, or of those
-// that have not ended; nil when there is none.
-func (r *driver) lastJob(states []State, alive bool) *Submission {
-	var last *Submission
-	for _, s := range states {
-		if s.Submission != nil && r.own(s) && !(alive && s.Status.Terminal()) && (last == nil || s.Submission.SubmittedUnix >= last.SubmittedUnix) {
-			last = s.Submission
-		}
-	}
-	return last
-}
-
-// turn is how long the backend's rate puts off the submission after last. A
-// clock that differs from that of the host that submitted last puts it off by
-// one turn at most.
-func (r *driver) turn(last *Submission, now time.Time) time.Duration {
-	rate := r.Backend.Limits().Rate
-	if rate == 0 || last == nil {
-		return 0
-	}
-	every := time.Duration(float64(time.Minute) / rate)
-	passed := now.Sub(metrics.Time(last.SubmittedUnix))
-	return min(every, every-passed)
 }
 
 func (r *driver) observe(states ...State) {

@@ -173,53 +173,25 @@ func each(todo []Todo) [][]Todo {
 	return loads
 }
 
-// Create writes a new attempt at a planned point down. The record says what is
-// the backend's to say; the rest is filled in. extra adds files to the folder
-// before it appears; the run it is given is the one that stands on disk while
-// the attempt's own is its place later. The error is fs.ErrExist when another
-// command was first.
+// Create writes the folder of a new attempt at a planned point. r holds the backend's part
+// of the record. extra adds files before the folder appears under its name: at is where the
+// files are now, and a.Run where they will be. The error is fs.ErrExist if another command
+// made the attempt first.
 func (c Creator) Create(t Todo, r Record, extra func(at rundir.Folder, a *Attempt) error) (*Attempt, error) {
 	final := c.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number)
 	f, err := framework.Find(t.Point.Framework)
 	if err != nil {
 		return nil, err
 	}
-	r.ID, r.Partition, r.Exclusive, r.CreatedUnix = final.ID(), t.Partition, t.Exclusive, metrics.Unix(time.Now())
 	site := c.SiteOf(t.Point)
-	r.Version, r.Commit, r.Worker, r.Python = c.Version, c.Commit, c.Worker, site.Interpreter(t.Point.Framework)
-	r.SampleEvery = c.Every
-	r.Setting = setting(site, f, c.Key, c.Scripted)
-	if r.Host, err = os.Hostname(); err != nil {
+	r.ID = final.ID()
+	if err := c.complete(&r, t, f, site); err != nil {
 		return nil, err
-	}
-	if f.UserProgram && framework.Resumes(t.Command) {
-		if r.Resume, r.ResumedAttempt, err = c.resume(t); err != nil {
-			return nil, err
-		}
 	}
 	a := &Attempt{Run: final, Number: t.Number, Point: t.Point, Record: r}
 	return a, final.Create(func(at rundir.Folder) error {
-		mode := sharedfs.ModeOpen
-		if len(a.Point.Exposed()) > 0 {
-			mode = sharedfs.ModePrivate
-		}
-		if err := rundir.WriteJSON(at.Point(), a.Point, mode); err != nil {
+		if err := writeContract(at, t, site); err != nil {
 			return err
-		}
-		if len(t.Command.Secrets()) > 0 {
-			if err := rundir.WriteJSON(at.Command(), t.Command, sharedfs.ModePrivate); err != nil {
-				return err
-			}
-		}
-		if len(t.Own.Secrets()) > 0 {
-			if err := rundir.WriteJSON(at.Parameters(), t.Own, sharedfs.ModePrivate); err != nil {
-				return err
-			}
-		}
-		if list := site.Secrets(); len(list) > 0 { // so that records can be kept without them
-			if err := rundir.WriteJSON(at.Secrets(), list, sharedfs.ModePrivate); err != nil {
-				return err
-			}
 		}
 		if a.Record.Programs, err = install(f.Programs, at.Programs()); err != nil {
 			return err
@@ -241,6 +213,49 @@ func (c Creator) Create(t Todo, r Record, extra func(at rundir.Folder, a *Attemp
 		}
 		return extra(at, a)
 	})
+}
+
+// complete adds the record's part that does not depend on the backend.
+func (c Creator) complete(r *Record, t Todo, f framework.Framework, site *study.Site) (err error) {
+	r.Partition, r.Exclusive, r.CreatedUnix = t.Partition, t.Exclusive, metrics.Unix(time.Now())
+	r.Version, r.Commit, r.Worker, r.Python = c.Version, c.Commit, c.Worker, site.Interpreter(t.Point.Framework)
+	r.SampleEvery = c.Every
+	r.Setting = setting(site, f, c.Key, c.Scripted)
+	if r.Host, err = os.Hostname(); err != nil {
+		return err
+	}
+	if f.UserProgram && framework.Resumes(t.Command) {
+		r.Resume, r.ResumedAttempt, err = c.resume(t)
+	}
+	return err
+}
+
+// writeContract writes the point, and apart from it, readable by the user only, what it and
+// the site keep secret.
+func writeContract(at rundir.Folder, t Todo, site *study.Site) error {
+	mode := sharedfs.ModeOpen
+	if len(t.Point.Exposed()) > 0 {
+		mode = sharedfs.ModePrivate
+	}
+	if err := rundir.WriteJSON(at.Point(), t.Point, mode); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		path    string
+		secrets []string
+		content any
+	}{
+		{at.Command(), t.Command.Secrets(), t.Command},
+		{at.Parameters(), t.Own.Secrets(), t.Own},
+		{at.Secrets(), site.Secrets(), site.Secrets()}, // so that records can be kept without them
+	} {
+		if len(f.secrets) > 0 {
+			if err := rundir.WriteJSON(f.path, f.content, sharedfs.ModePrivate); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Worker finds scalebench-worker: at the path given, or beside this program.

@@ -48,29 +48,18 @@ type Traces struct {
 func ReadTraces(run rundir.Folder) (Traces, error) {
 	var t Traces
 	restarts, err := run.Restarts()
-	if err != nil {
+	if err != nil || len(restarts) == 0 {
 		return t, err
-	}
-	if len(restarts) == 0 {
-		return t, nil
 	}
 	t.Begun, t.Restart = true, restarts[len(restarts)-1]
-	var exit Exit
-	if ok, err := readJSON(run, run.Exit(t.Restart), &exit); err != nil {
+	if t.Exit, err = readExit(run, t.Restart); err != nil {
 		return t, err
-	} else if ok {
-		for _, at := range []float64{exit.StartUnix, exit.EndUnix} {
-			if err := metrics.CheckUnix(at); err != nil {
-				return t, fmt.Errorf("%s: %w", run.Exit(t.Restart), err)
-			}
-		}
-		t.Exit = &exit
 	}
 	files, err := run.EventFiles()
 	if err != nil {
 		return t, err
 	}
-	earliest, first, seen, hide := 0.0, -1, false, hidden(run) // seen: by another rank
+	var first failure
 	for _, f := range files {
 		if f.Restart != t.Restart {
 			continue
@@ -79,57 +68,98 @@ func ReadTraces(run rundir.Folder) (Traces, error) {
 		if err != nil {
 			return t, err
 		}
-		start, covers, alive := 0.0, 1, ""
-		for _, e := range events {
-			why := ""
-			switch {
-			case e.Start != nil:
-				start, covers = e.Start.Unix, e.Start.Covers()
-				if t.StartUnix == 0 || start < t.StartUnix {
-					t.StartUnix = start
-				}
-				if f.Writer == "supervisor" {
-					alive = e.Start.Host
-				}
-			case e.Error != nil:
-				why = e.Error.Message
-				if e.Error.Where != "train" { // what every run does
-					why = e.Error.Where + ": " + why
-				}
-			case e.Stop != nil && f.Writer == "rank":
-				t.Stopped += covers
-				if e.Stop.Status == metrics.StopDone {
-					t.Done += covers
-				} else {
-					why = e.Stop.Cause
-				}
-			case e.Stop != nil && e.Stop.Status != metrics.StopDone:
-				why = e.Stop.Cause
-			}
-			if e.Stop != nil || e.Note != nil { // a signal is noted as it comes
-				alive = ""
-			}
-			if why == "" {
-				continue
-			}
-			// What happened first, but for what a rank saw of another's end: who was
-			// killed is often told after those who missed it.
-			at, elsewhere := start+e.Time, worker.IsElsewhere(why)
-			if t.Cause == "" || seen && !elsewhere || seen == elsewhere && at < earliest {
-				t.Cause, first, earliest, seen = hide(why), f.Rank, at, elsewhere
-			}
+		if own := t.add(f, events); own.before(first) {
+			first = own
 		}
 		if f.Writer == "rank" && f.Rank == 0 {
 			t.follow(events)
 		}
-		if alive != "" && !slices.Contains(t.Silent, alive) {
-			t.Silent = append(t.Silent, alive)
-		}
 	}
-	if first >= 0 {
-		t.Log = logOf(run, first)
+	if first.cause != "" {
+		t.Cause, t.Log = hidden(run)(first.cause), logOf(run, first.rank)
 	}
 	return t, nil
+}
+
+// readExit reads how an incarnation's batch script or launcher ended; nil if it has not.
+func readExit(run rundir.Folder, restart int) (*Exit, error) {
+	var exit Exit
+	if ok, err := readJSON(run, run.Exit(restart), &exit); err != nil || !ok {
+		return nil, err
+	}
+	for _, at := range []float64{exit.StartUnix, exit.EndUnix} {
+		if err := metrics.CheckUnix(at); err != nil {
+			return nil, fmt.Errorf("%s: %w", run.Exit(restart), err)
+		}
+	}
+	return &exit, nil
+}
+
+// A failure is what one process of a run reported; the zero value is none.
+type failure struct {
+	cause     string
+	rank      int
+	at        float64 // seconds since the epoch
+	elsewhere bool    // the process only saw that another one had ended
+}
+
+// before reports whether f is more likely than g to be what ended the run: a failure of a
+// process itself, then the earlier one. A killed process is often reported after the ranks
+// that lost the connection to it.
+func (f failure) before(g failure) bool {
+	switch {
+	case f.cause == "" || g.cause == "":
+		return f.cause != ""
+	case f.elsewhere != g.elsewhere:
+		return g.elsewhere
+	}
+	return f.at < g.at
+}
+
+// add counts what one process of the run reported, and returns its first failure.
+func (t *Traces) add(file metrics.EventFile, events []metrics.Event) (first failure) {
+	start, covers, alive := 0.0, 1, ""
+	for _, e := range events {
+		switch {
+		case e.Start != nil:
+			start, covers = e.Start.Unix, e.Start.Covers()
+			if t.StartUnix == 0 || start < t.StartUnix {
+				t.StartUnix = start
+			}
+			if file.Writer == "supervisor" {
+				alive = e.Start.Host
+			}
+		case e.Stop != nil && file.Writer == "rank":
+			t.Stopped += covers
+			if e.Stop.Status == metrics.StopDone {
+				t.Done += covers
+			}
+		}
+		if e.Stop != nil || e.Note != nil { // a supervisor notes a signal as it comes
+			alive = ""
+		}
+		cause := causeOf(e)
+		if own := (failure{cause, file.Rank, start + e.Time, worker.IsElsewhere(cause)}); own.before(first) {
+			first = own
+		}
+	}
+	if alive != "" && !slices.Contains(t.Silent, alive) {
+		t.Silent = append(t.Silent, alive)
+	}
+	return first
+}
+
+// causeOf returns the failure that an event reports, or "".
+func causeOf(e metrics.Event) string {
+	switch {
+	case e.Error != nil && e.Error.Where != "train": // every run trains
+		return e.Error.Where + ": " + e.Error.Message
+	case e.Error != nil:
+		return e.Error.Message
+	case e.Stop != nil && e.Stop.Status != metrics.StopDone:
+		return e.Stop.Cause
+	}
+	return ""
 }
 
 // logOf is the log that a rank's program prints into: its own, or that of the

@@ -3,6 +3,7 @@ package target
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -156,92 +157,144 @@ func (c *chunks) line() ([]byte, error) {
 	return bytes.TrimRight(line, "\r\n"), err
 }
 
-var errCutOff = errors.New("it ends without [DONE]")
+var (
+	errCutOff  = errors.New("it ends without [DONE]")
+	errTooLong = fmt.Errorf("an event of over %d bytes", mostLine)
+)
 
-// readStream reads server-sent events to the end.
-func readStream(in *bufio.Reader, sent time.Time) (s loadtest.Stream, text []byte, err error) {
-	var data, line []byte
-	texts, finished, done := 0, "", false
+// An eventReader splits a stream into server-sent events.
+type eventReader struct {
+	in         *bufio.Reader
+	line, data []byte // reused
+}
+
+// next returns the data of the next event, which are valid until the next call. The error
+// is io.EOF at the end of the stream, unless that cuts off a line.
+func (r *eventReader) next() ([]byte, error) {
+	r.data = r.data[:0]
 	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > mostLine || len(data) > mostLine:
-			return s, nil, fmt.Errorf("an event of over %d bytes", mostLine)
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF) && done && len(line) == 0:
-			return whole(s, texts, finished, text)
-		case errors.Is(err, io.EOF):
-			return s, nil, errCutOff
-		case err != nil:
-			return s, nil, err
+		line, err := r.readLine()
+		if err != nil {
+			return nil, err
 		}
-		at := time.Since(sent) // of the event's last line that is not empty
-		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 && len(r.data) > 0 {
+			return r.data, nil
+		}
 		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			if len(data) > 0 {
-				data = append(data, '\n')
+			if len(r.data) > 0 {
+				r.data = append(r.data, '\n')
 			}
-			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
+			r.data = append(r.data, bytes.TrimPrefix(value, []byte(" "))...)
 		}
-		ends := len(line) == 0 && len(data) > 0
-		line = line[:0]
-		if !ends {
-			continue
+		if len(r.data) > mostLine {
+			return nil, errTooLong
 		}
-		if done {
-			return s, nil, errors.New("an event follows [DONE]")
-		}
-		if done = string(data) == "[DONE]"; !done {
-			var c chunk
-			if err := json.Unmarshal(data, &c); err != nil {
-				return s, nil, fmt.Errorf("an event is not JSON of OpenAI's protocol: %w: %.200q", err, data)
-			}
-			if len(c.Error) > 0 && string(c.Error) != "null" {
-				return s, nil, fmt.Errorf("it breaks off with an error: %.200s", c.Error)
-			}
-			if len(c.Choices) > 1 {
-				return s, nil, errors.New(`several answers at once; ask for one ("n": 1)`)
-			}
-			if u := c.Usage; u != nil {
-				s.Tokens, s.Counted = u.Tokens, true
-				s.Input, s.Cached, s.Reasoning = u.Input, u.Of.Cached, u.Made.Reasoning
-			}
-			for _, choice := range c.Choices {
-				if choice.Finish != "" {
-					finished = choice.Finish
-				}
-				thought, own := choice.Delta.reasoning(), choice.Text+choice.Delta.output()
-				if thought == "" && own == "" {
-					continue
-				}
-				if own != "" && s.FirstOutput == 0 {
-					s.FirstOutput = at
-				}
-				if texts++; texts == 1 {
-					s.First = at
-				} else {
-					s.Gaps = append(s.Gaps, at-s.Last)
-				}
-				s.Last, text = at, append(text, own...)
-			}
-		}
-		data = data[:0]
 	}
 }
 
-// whole ends a stream of so many texts.
-func whole(s loadtest.Stream, texts int, finished string, text []byte) (loadtest.Stream, []byte, error) {
-	switch {
-	case texts == 0:
-		return s, nil, errors.New("it has no text")
-	case finished == "":
-		return s, nil, errors.New("it does not say why it ended (finish_reason)")
-	case !s.Counted:
-		s.Tokens = texts
-	case s.Tokens < 1:
-		return s, nil, fmt.Errorf("the answer has text, but the service counts %d tokens", s.Tokens)
+func (r *eventReader) readLine() ([]byte, error) {
+	r.line = r.line[:0]
+	for {
+		part, err := r.in.ReadSlice('\n')
+		r.line = append(r.line, part...)
+		switch {
+		case len(r.line) > mostLine:
+			return nil, errTooLong
+		case err == nil:
+			return bytes.TrimRight(r.line, "\r\n"), nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(r.line) > 0:
+			return nil, errCutOff
+		default:
+			return nil, err
+		}
 	}
-	return s, text, nil
+}
+
+// readStream reads an answer, as server-sent events, to its end. It returns the text too.
+func readStream(in *bufio.Reader, sent time.Time) (loadtest.Stream, []byte, error) {
+	events := eventReader{in: in}
+	var a transcript
+	for done := false; ; {
+		data, err := events.next()
+		at := time.Since(sent)
+		switch {
+		case errors.Is(err, io.EOF) && done:
+			err = a.check()
+			return a.Stream, a.text, err
+		case errors.Is(err, io.EOF):
+			err = errCutOff
+		case err == nil && done:
+			err = errors.New("an event follows [DONE]")
+		case err == nil && string(data) == "[DONE]":
+			done = true
+		case err == nil:
+			err = a.add(data, at)
+		}
+		if err != nil {
+			return a.Stream, nil, err
+		}
+	}
+}
+
+// A transcript collects the events of a stream.
+type transcript struct {
+	loadtest.Stream
+	text   []byte
+	texts  int    // events with text
+	finish string // why the service ended the answer
+}
+
+// add decodes an event that arrived at a time after the request.
+func (a *transcript) add(data []byte, at time.Duration) error {
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return fmt.Errorf("an event is not JSON of OpenAI's protocol: %w: %.200q", err, data)
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		return fmt.Errorf("it breaks off with an error: %.200s", c.Error)
+	}
+	if len(c.Choices) > 1 {
+		return errors.New(`several answers at once; ask for one ("n": 1)`)
+	}
+	if u := c.Usage; u != nil {
+		a.Tokens, a.Counted = u.Tokens, true
+		a.Input, a.Cached, a.Reasoning = u.Input, u.Of.Cached, u.Made.Reasoning
+	}
+	for _, choice := range c.Choices {
+		a.finish = cmp.Or(choice.Finish, a.finish)
+		a.addText(choice.Delta.reasoning(), choice.Text+choice.Delta.output(), at)
+	}
+	return nil
+}
+
+// addText adds an event's reasoning and output; one without either is not counted.
+func (a *transcript) addText(reasoning, output string, at time.Duration) {
+	if reasoning == "" && output == "" {
+		return
+	}
+	if output != "" && a.FirstOutput == 0 {
+		a.FirstOutput = at
+	}
+	if a.texts++; a.texts == 1 {
+		a.First = at
+	} else {
+		a.Gaps = append(a.Gaps, at-a.Last)
+	}
+	a.Last, a.text = at, append(a.text, output...)
+}
+
+// check completes the token count of an answer that has ended.
+func (a *transcript) check() error {
+	switch {
+	case a.texts == 0:
+		return errors.New("it has no text")
+	case a.finish == "":
+		return errors.New("it does not say why it ended (finish_reason)")
+	case !a.Counted:
+		a.Tokens = a.texts
+	case a.Tokens < 1:
+		return fmt.Errorf("the answer has text, but the service counts %d tokens", a.Tokens)
+	}
+	return nil
 }
