@@ -45,7 +45,7 @@ func Open(getenv func(string) string) (*Driver, error) {
 	// Never freed: a Driver lives as long as the process.
 	d := &Driver{table: (*C.struct_cuda_table)(C.calloc(1, C.sizeof_struct_cuda_table))}
 	var err error
-	if d.library, err = dl.Open("CUDA's driver", candidates, d.symbols()); err != nil {
+	if d.library, err = dl.Open("CUDA's driver", candidates, append(d.symbols(), d.graphSymbols()...)); err != nil {
 		C.free(unsafe.Pointer(d.table))
 		return nil, err
 	}
@@ -97,14 +97,20 @@ func (d *Driver) symbols() []dl.Symbol {
 		{Name: "cuModuleUnload", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.ModuleUnload))},
 		{Name: "cuModuleGetFunction", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.ModuleGetFunction))},
 		{Name: "cuLaunchKernel", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.LaunchKernel))},
-		// Graphs, all there from CUDA 11.4 on; who never captures needs none of them.
+		{Name: "scalebenchDouble", Address: &t.double_notice, Optional: true},
+	}
+}
+
+// graphSymbols are the functions of graphs. Drivers for CUDA 11.4 and later have all of them.
+func (d *Driver) graphSymbols() []dl.Symbol {
+	t := d.table
+	return []dl.Symbol{
 		{Name: "cuStreamBeginCapture_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.StreamBeginCapture)), Optional: true},
 		{Name: "cuStreamEndCapture", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.StreamEndCapture)), Optional: true},
 		{Name: "cuGraphInstantiateWithFlags", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GraphInstantiate)), Optional: true},
 		{Name: "cuGraphLaunch", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GraphLaunch)), Optional: true},
 		{Name: "cuGraphDestroy", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GraphDestroy)), Optional: true},
 		{Name: "cuGraphExecDestroy", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GraphExecDestroy)), Optional: true},
-		{Name: "scalebenchDouble", Address: &t.double_notice, Optional: true},
 	}
 }
 
@@ -117,6 +123,9 @@ func (d *Driver) Double() bool { return d.table.double_notice != nil }
 
 // Version is the latest CUDA that the driver supports, "12.4".
 func (d *Driver) Version() string { return fmt.Sprintf("%d.%d", d.version/1000, d.version%1000/10) }
+
+// Before reports whether the driver is older than this version of CUDA.
+func (d *Driver) Before(major, minor int) bool { return d.version < 1000*major+10*minor }
 
 // Devices returns how many GPUs this process sees, after CUDA_VISIBLE_DEVICES.
 func (d *Driver) Devices() (int, error) {

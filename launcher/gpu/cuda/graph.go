@@ -24,7 +24,7 @@ type Graph struct {
 // the graph. Events that it records keep no time. Run the work once before: what
 // libraries do at their first call cannot be captured.
 func (v *Device) Capture(s Stream, record func() error) (*Graph, error) {
-	if missing := v.driver.missing(); len(missing) > 0 {
+	if missing := v.driver.missingForGraphs(); len(missing) > 0 {
 		return nil, fmt.Errorf("CUDA graphs need a driver for CUDA 11.4 or later; this one is for %s: %w", v.driver.Version(), &dl.MissingError{Path: v.driver.Path(), Symbols: missing})
 	}
 	if err := v.driver.check("cuStreamBeginCapture", C.cuda_begin_capture(v.driver.table, C.uintptr_t(s))); err != nil {
@@ -46,11 +46,11 @@ func (v *Device) Capture(s Stream, record func() error) (*Graph, error) {
 	return g, nil
 }
 
-// missing are the optional functions that the driver lacks.
-func (d *Driver) missing() []string {
+// missingForGraphs lists the functions of graphs that the driver lacks.
+func (d *Driver) missingForGraphs() []string {
 	var names []string
-	for _, s := range d.symbols() {
-		if s.Optional && *s.Address == nil {
+	for _, s := range d.graphSymbols() {
+		if *s.Address == nil {
 			names = append(names, s.Name)
 		}
 	}

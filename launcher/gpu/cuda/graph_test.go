@@ -115,9 +115,39 @@ func TestGraphErrors(t *testing.T) {
 	}
 }
 
-// A driver before CUDA 11.4 is good for all but graphs.
+// A driver before CUDA 11.4 lacks functions of graphs; nothing else needs them.
 func TestNoGraphs(t *testing.T) {
-	path, err := fake.Build(t.TempDir(), "libcuda-double.so", "cuGraphInstantiateWithFlags")
+	path, d := bind(t, "cuGraphInstantiateWithFlags")
+	_, err := d.Capture(0, func() error { return nil })
+	if want := "CUDA graphs need a driver for CUDA 11.4 or later; this one is for 12.4: " + path + " has no cuGraphInstantiateWithFlags"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %q", err, want)
+	}
+}
+
+// A real driver does not have the symbol that marks the fake. On the first GPU that this ran on,
+// that symbol counted as missing, and no graph was captured.
+func TestGraphsWithoutTheFakesMark(t *testing.T) {
+	_, d := bind(t, "scalebenchDouble")
+	if d.Driver().Double() {
+		t.Fatal("the fake still has its mark")
+	}
+	s, err := d.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := d.Capture(s, func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(g.Launch(s), g.Destroy(), d.DestroyStream(s)); err != nil {
+		t.Error(err)
+	}
+}
+
+// bind opens a fake driver that lacks a symbol, and its first GPU.
+func bind(t *testing.T, without string) (path string, d *cuda.Device) {
+	t.Helper()
+	path, err := fake.Build(t.TempDir(), "libcuda-double.so", without)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,13 +155,9 @@ func TestNoGraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := driver.Bind(0)
-	if err != nil {
+	if d, err = driver.Bind(0); err != nil {
 		t.Fatal(err)
 	}
-	defer d.Release()
-	_, err = d.Capture(0, func() error { return nil })
-	if want := "CUDA graphs need a driver for CUDA 11.4 or later; this one is for 12.4: " + path + " has no cuGraphInstantiateWithFlags"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v; want %q", err, want)
-	}
+	t.Cleanup(d.Release)
+	return path, d
 }
