@@ -231,8 +231,8 @@ gpu-bundle:
 	.ci/notices >$(BUNDLE)/THIRD_PARTY_NOTICES.txt
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime='$(shell date -u +%F)' -C dist -czf $(BUNDLE).tar.gz $(notdir $(BUNDLE))
 
-# That check on this machine, with PyTorch for CUDA in PYTHON if it is set; if everything
-# passed, its report is to be committed (docs/gpu.md).
+# That check on this machine, with PyTorch for CUDA in PYTHON if it is set; if nothing
+# failed, its report is to be committed (docs/gpu.md).
 PYTHON :=
 gpu-check: gpu-bundle
 	$(BUNDLE)/gpu-check $(if $(PYTHON),--python '$(PYTHON)') --output dist/gpu-check.json --record .

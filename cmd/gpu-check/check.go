@@ -85,14 +85,14 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.report.Result == "passed" && len(o.Only) == 0 {
-		return c.report, nil // of --resume: nothing is left to do
-	}
-	c.begin()
 	parts, err := c.selected(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if !slices.ContainsFunc(parts, func(p part) bool { return p.group() != "libraries" }) && len(o.Only) == 0 {
+		return c.report, nil // of --resume: nothing is left to do
+	}
+	c.begin()
 	defer c.endChecks()
 	stop, end := c.stop(), context.CancelFunc(func() {})
 	if !stop.IsZero() {

@@ -150,6 +150,29 @@ func TestTimeAndResume(t *testing.T) {
 	}
 }
 
+// Results of --only that all passed are not the whole check: --resume makes the rest.
+func TestResumeAfterOnly(t *testing.T) {
+	b := newFixture(t)
+	if code, said, _ := b.check("--only", "kernels/good"); code != exitPassed {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	if _, said, r := b.check("--resume", b.file("gpu-check.json"), "--time", "5s"); r.outcome("kernels/bad").Result == pending {
+		t.Errorf("kernels/bad was not made:\n%s", said)
+	}
+}
+
+// Results of another machine are recorded without a GPU.
+func TestRecordOfResults(t *testing.T) {
+	b := newFixture(t)
+	if code, said, _ := b.check("--only", "kernels/good"); code != exitPassed {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	b.write("facts", "no longer there")
+	if code, said, _ := b.check("--resume", b.file("gpu-check.json"), "--record", b.file("")); code != exitError || !strings.Contains(said, "--record: ") || strings.Contains(said, "kernels/good") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+}
+
 // A node of another kind, other fakes and other versions are refused.
 func TestResumeRefuses(t *testing.T) {
 	for name, test := range map[string]struct {

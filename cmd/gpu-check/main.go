@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.Perturb, "perturb", false, "flip a bit of one result: the check must fail")
 	flags.StringVar(&o.Worker, "worker", o.Worker, "the worker's GPU variant")
 	flags.StringVar(&o.Scalebench, "scalebench", o.Scalebench, "scalebench")
-	flags.StringVar(&o.Record, "record", "", "a `checkout` of scalebench: if everything passed on a GPU, write docs/gpu-check.md and the record there")
+	flags.StringVar(&o.Record, "record", "", "a `checkout` of scalebench: if nothing failed on a GPU, write docs/gpu-check.md and the record there; with --resume, of those results, and no check is made")
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		if *list {
 			err = listParts(ctx, o, stdout)
-		} else if r, err = runCheck(ctx, o); err == nil && r.Result == "passed" && o.Record != "" {
+		} else if r, err = o.results(ctx); err == nil && o.Record != "" && r.Result != "failed" {
 			err = record(r, o.Record, stdout)
 		}
 	}
@@ -114,6 +114,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "gpu-check:", clean.Lines(r.summary(o.Output)))
 	}
 	return r.exitCode()
+}
+
+// results makes the check. With --resume and --record it makes none: the results of another machine
+// are recorded as they are.
+func (o options) results(ctx context.Context) (*report, error) {
+	if o.Resume == "" || o.Record == "" {
+		return runCheck(ctx, o)
+	}
+	r, err := load(o.Resume)
+	if err == nil {
+		r.judge()
+	}
+	return r, err
 }
 
 // usageError is a mistake on the command line.

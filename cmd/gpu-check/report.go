@@ -159,8 +159,8 @@ func keepOld(path string) error {
 	return nil
 }
 
-// record writes the page and the record into a checkout, which then says that the
-// check passed.
+// record writes the page and the record into a checkout, which then says what passed, and which
+// parts of the check are still to be made.
 func record(r *report, checkout string, stdout io.Writer) error {
 	switch {
 	case r.Double:
@@ -170,6 +170,12 @@ func record(r *report, checkout string, stdout io.Writer) error {
 	case strings.HasSuffix(r.Commit, "-dirty") || r.Commit == "":
 		return fmt.Errorf("--record: commit %q does not name what was checked; commit first, and build the bundle again", r.Commit)
 	}
+	r.Open = nil
+	for _, o := range r.Parts {
+		if !o.done() {
+			r.Open = append(r.Open, o.Name)
+		}
+	}
 	text, err := json.MarshalIndent(r.Record, "", "  ")
 	if err != nil {
 		return err
@@ -178,7 +184,7 @@ func record(r *report, checkout string, stdout io.Writer) error {
 	if err := errors.Join(os.WriteFile(docs, []byte(r.markdown()), 0o644), os.WriteFile(source, append(text, '\n'), 0o644)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "passed; commit %s and %s, and correct the sentences in the documents that go test ./launcher/gpucheck names\n", docs, source)
+	_, err = fmt.Fprintf(stdout, "%s; commit %s and %s, and correct the sentences in the documents that go test ./launcher/gpucheck names\n", r.Result, docs, source)
 	return err
 }
 

@@ -90,7 +90,7 @@ func TestPeak(t *testing.T) {
 	}
 }
 
-// A record is made of a whole check of a GPU, and of nothing else.
+// A record is of a GPU and of a commit, and names the parts that have not been made.
 func TestRecord(t *testing.T) {
 	for name, test := range map[string]struct {
 		r    report
@@ -101,6 +101,7 @@ func TestRecord(t *testing.T) {
 		"dirty":      {report{Record: gpucheck.Record{Commit: "abc-dirty", PyTorch: "2.9"}}, "commit first"},
 		"unknown":    {report{Record: gpucheck.Record{PyTorch: "2.9"}}, "commit first"},
 		"whole":      {report{Record: gpucheck.Record{Commit: "abc", PyTorch: "2.9"}}, ""},
+		"unfinished": {report{Record: gpucheck.Record{Commit: "abc", PyTorch: "2.9"}, Parts: []*outcome{{Name: "kernels/sgd", Result: passed}, {Name: "energy/nvml", Result: pending}, {Name: "scaling/gpus", Result: leftOut}}}, ""},
 	} {
 		checkout := t.TempDir()
 		for _, dir := range []string{"docs", "launcher/gpucheck"} {
@@ -113,6 +114,11 @@ func TestRecord(t *testing.T) {
 		written, _ := os.ReadFile(filepath.Join(checkout, "launcher/gpucheck/record.json"))
 		if test.want == "" && (err != nil || !strings.Contains(string(written), `"commit": "abc"`)) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || written != nil) {
 			t.Errorf("%s: %v, want %q; %s", name, err, test.want, written)
+		}
+		if open := strings.Contains(string(written), `"open": [
+    "energy/nvml"
+  ]`); open != (name == "unfinished") {
+			t.Errorf("%s: %s", name, written)
 		}
 	}
 }

@@ -35,9 +35,6 @@ func (c Cluster) gpuCheck(d *slurm.Description, uses []use) []Finding {
 			continue
 		}
 		f := Finding{Check: "GPU check", Subject: u.subject(), Verdict: NotTested, Found: gpucheck.Standing()}
-		if gpucheck.Last() != nil {
-			f.Verdict = OK
-		}
 		s, err := c.Script(u.shape)
 		if err != nil {
 			return nil // of the site's options; the row "script" says so

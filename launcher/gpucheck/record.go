@@ -1,20 +1,19 @@
-// Package gpucheck has the record of when the GPU check (cmd/gpu-check) last passed,
-// the formats in which the worker answers the check, and how a check is defined
-// (check.go) and run (run.go). The record is part of the
-// source, like docs/gpu-check.md. Until one is committed, programs say wherever GPUs
-// come up that scalebench has never run on one.
+// Package gpucheck has the record of where the GPU check (cmd/gpu-check) was last made, the
+// formats in which the worker answers the check, and how a check is defined (check.go) and run
+// (run.go). The record is part of the source, like docs/gpu-check.md; doctor prints it.
 package gpucheck
 
 import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 //go:embed record.json
 var record []byte
 
-// A Record says where and when the check passed.
+// A Record says where and when the check was made, with nothing failed.
 type Record struct {
 	Date    string `json:"date"`   // 2006-01-02, UTC
 	Commit  string `json:"commit"` // that was checked
@@ -23,9 +22,11 @@ type Record struct {
 	Driver  string `json:"driver"` // the CUDA that it supports
 	NCCL    string `json:"nccl"`
 	PyTorch string `json:"pytorch"`
+
+	Open []string `json:"open,omitempty"` // parts of the check that have not been made there
 }
 
-// Last is the record in this source; nil: the check has never passed on a GPU.
+// Last returns the record in this source; nil if the check has never been made on a GPU.
 func Last() *Record {
 	var r *Record
 	if err := json.Unmarshal(record, &r); err != nil {
@@ -41,5 +42,9 @@ func (r *Record) String() string {
 	if r == nil {
 		return "scalebench itself has not been tested on a GPU"
 	}
-	return fmt.Sprintf("checked on %s with NCCL %s on %s (docs/gpu-check.md)", r.GPUs, r.NCCL, r.Date)
+	text := fmt.Sprintf("checked on %s with NCCL %s on %s", r.GPUs, r.NCCL, r.Date)
+	if len(r.Open) > 0 {
+		text += ", but for " + strings.Join(r.Open, ", ")
+	}
+	return text + " (docs/gpu-check.md)"
 }

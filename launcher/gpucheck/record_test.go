@@ -54,4 +54,8 @@ func TestString(t *testing.T) {
 	if got, want := r.String(), "checked on 1 × X with NCCL 2.28.0 on 2026-12-01 (docs/gpu-check.md)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	r.Open = []string{"energy/nvml", "scaling/gpus"}
+	if got, want := r.String(), "checked on 1 × X with NCCL 2.28.0 on 2026-12-01, but for energy/nvml, scaling/gpus (docs/gpu-check.md)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

@@ -20,8 +20,8 @@ import (
 // hang, where a GPU has fallen off the bus: call from a goroutine that may be left
 // behind.
 //
-// The package only reads, and knows nothing of scalebench. It has never run on a
-// GPU: what it was tested against is the double (nvml/double).
+// The package only reads, and knows nothing of scalebench. Its tests use a fake of NVML
+// (launcher/gpu/fake); docs/gpu-check.md has its readings of a real GPU.
 
 // Variable names an environment variable with the library's file, instead of the
 // system's.
