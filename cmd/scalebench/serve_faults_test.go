@@ -150,12 +150,12 @@ type serveFault struct {
 }
 
 var serveFaults = []serveFault{
-	{class: "ends at once", fails: "ended with exit code 7 before it was ready"},
+	{class: "ends at once", fails: "exited with code 7 before it was ready"},
 	{class: "never ready", fails: "not ready after"},
 	{class: "slow to start"},
 	{class: "killed", fails: "killed"},
 	{class: "one of two killed", fails: "killed"},
-	{class: "exits", fails: "ended with exit code 9"},
+	{class: "exits", fails: "exited with code 9"},
 	{class: "hangs", errors: true, never: true},
 	{class: "wrong answers", errors: true},
 	{class: "bursts of 503", errors: true},

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// roughly is how long before a request the loop leaves the runtime's timers, which
-	// are late by up to 1 ms on an idle machine: epoll_wait counts in those.
-	roughly = 5 * time.Millisecond
-	// spin is how long before it the loop leaves the kernel's, which are late by 50 µs
-	// (PR_SET_TIMERSLACK) and the time to wake up.
-	spin = 100 * time.Microsecond
+	// timerLead is the time before a request at which until stops using the runtime's timers, which can fire 1 ms late
+	// on an idle machine: epoll_wait has millisecond resolution.
+	timerLead = 5 * time.Millisecond
+	// spinLead is the time before a request at which until stops sleeping in the kernel and spins: a sleep ends up to 50
+	// µs late (PR_SET_TIMERSLACK), plus the time to wake up.
+	spinLead = 100 * time.Microsecond
 )
 
-// until waits until a time of the run, or the end of the context.
+// until waits until at, counted from the start of the run, or until the context ends.
 func (r *run) until(ctx context.Context, at time.Duration) {
-	if wait := at - time.Since(r.begin) - roughly; wait > 0 {
+	if wait := at - time.Since(r.begin) - timerLead; wait > 0 {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -29,21 +29,21 @@ func (r *run) until(ctx context.Context, at time.Duration) {
 		r.Sleep(at - time.Since(r.begin))
 		return
 	}
-	runtime.Gosched() // what has been started goes first
+	runtime.Gosched() // let goroutines run that are ready
 	for {
 		wait := at - time.Since(r.begin)
 		if wait <= 0 {
 			return
 		}
-		if wait > spin {
-			ts := syscall.NsecToTimespec(int64(wait - spin))
-			_ = syscall.Nanosleep(&ts, nil) // or a signal came: what is left is waited for again
+		if wait > spinLead {
+			ts := syscall.NsecToTimespec(int64(wait - spinLead))
+			_ = syscall.Nanosleep(&ts, nil) // a signal may cut it short: the loop then sleeps again
 		}
 	}
 }
 
-// sleepInKernel makes room for until: a thread that sleeps in the kernel keeps its
-// processor for a while, and answers that come meanwhile need another one.
+// sleepInKernel raises GOMAXPROCS to at least 2: until blocks an OS thread, which keeps its processor for a
+// while, and answers that arrive meanwhile need another one.
 func sleepInKernel() {
 	if runtime.GOMAXPROCS(0) < 2 {
 		runtime.GOMAXPROCS(2)

@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// calibration is how long a run's client is measured, over all sizes of requests; a
-	// third of it with one request in flight, the rest with a crowd.
+	// calibration is the total time of measuring the client, over all batch sizes: a third with one request
+	// in flight, the rest with crowd requests in flight.
 	calibration = 750 * time.Millisecond
 	crowd       = 16
-	// A neighbour that takes the CPU for a moment is no limit of the client's: its rate
-	// is that of the best of so many stretches, without the first, in which the crowd
-	// comes; where one has fewer answers than counted, it is that of all.
+	// Other programs that take the CPU for a moment must not lower the client's rate, so it is the rate of the
+	// best stretch. The first stretch does not count: the crowd is still arriving. Stretches with fewer than
+	// counted answers do not count either; if none has that many, the rate over all stretches counts.
 	stretches = 10
 	counted   = 100
 )
 
-// client is what the load generator itself gets from a server that answers at once.
+// A client holds what the load generator itself achieves against a server that answers at once.
 type client struct {
-	rate     float64 // answers/s; 0: not known
+	rate     float64 // answers/s; 0 if unknown
 	overhead float64 // seconds
 }
 
-// calibrate measures the client itself, against a server that answers at once. That
-// server runs on the client's own CPUs, so a client alone is a little faster.
+// calibrate measures the client against a server that answers at once. That server uses the same CPUs, so the
+// client's real limit is slightly higher.
 func (s *Service) calibrate(ctx context.Context, batches []int) error {
 	if s.Null == nil {
 		return nil
@@ -40,8 +40,8 @@ func (s *Service) calibrate(ctx context.Context, batches []int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil { // the loads are measured all the same
-			if err := s.Doubt(fmt.Sprintf("batch %d: nothing is known of the client's own limit: %v", batch, err)); err != nil {
+		if err != nil { // not fatal: the loads can still be measured
+			if err := s.Doubt(fmt.Sprintf("batch %d: the client's own limit is unknown: %v", batch, err)); err != nil {
 				return err
 			}
 			continue
@@ -51,8 +51,7 @@ func (s *Service) calibrate(ctx context.Context, batches []int) error {
 	return nil
 }
 
-// alone is the largest rate of the client by itself, and its median latency with one
-// request in flight.
+// alone returns the client's highest rate, and its median latency with one request in flight.
 func (s *Service) alone(ctx context.Context, batch int, span time.Duration) (rate, overhead float64, err error) {
 	dial, end, err := s.Null(ctx, batch)
 	if err != nil {
@@ -81,7 +80,7 @@ func (s *Service) alone(ctx context.Context, batch int, span time.Duration) (rat
 		}
 	}
 	if rate == 0 || !answered {
-		return 0, 0, fmt.Errorf("the server that answers at once does not: %w", errors.Join(one.FirstError, many.FirstError))
+		return 0, 0, fmt.Errorf("no answers from the calibration server: %w", errors.Join(one.FirstError, many.FirstError))
 	}
 	return rate, overhead, nil
 }

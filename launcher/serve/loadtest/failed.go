@@ -4,23 +4,21 @@ import (
 	"fmt"
 )
 
-// A run has failed, whatever figures it has, if one of its loads had no right answer for
-// another reason than time, or if of the requests of a load more than mostRefused were
-// refused a connection, or if of those of all its loads more than mostWrong had a wrong
-// answer or lost their connection. Answers that come late are overload, which loads are
-// there to find.
+// A run fails, whatever it measured, if all answers of a load were wrong, if more than mostRefused of a load's
+// connections were refused, or if more than mostWrong of all requests got a wrong answer or lost their
+// connection. Late answers do not make a run fail: finding overload is what loads are for.
 const (
 	mostRefused = 0.01
 	mostWrong   = 0.5
 )
 
-// tally counts the requests of a run's loads.
+// A tally counts the requests of all loads of a run.
 type tally struct {
 	requests, wrong int64
-	first           error // of a request with a wrong answer, or none
+	first           error // the first wrong answer's error; nil if there was none
 }
 
-// add counts a load and returns why its run has failed; nil if it has not.
+// add counts a load. It returns an error if the load makes the run fail.
 func (t *tally) add(l Load, r *Result) error {
 	total := Merge(r.Windows)
 	t.requests += total.Requests()
@@ -37,7 +35,7 @@ func (t *tally) add(l Load, r *Result) error {
 	return nil
 }
 
-// end returns why the run has failed with all its loads.
+// end returns an error if the loads together make the run fail.
 func (t *tally) end() error {
 	if share := float64(t.wrong) / float64(max(1, t.requests)); share > mostWrong {
 		return fmt.Errorf("%.0f %% of %d requests had a wrong answer or lost their connection (at most %.0f %% may); the first: %w", 100*share, t.requests, 100*mostWrong, t.first)

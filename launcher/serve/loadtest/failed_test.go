@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// counts is a load's requests by what became of them.
+// counts holds the number of a load's requests by outcome.
 type counts struct{ good, wrong, late, refused int64 }
 
-// Wrong answers and refused connections fail a run; overload does not. "" is done.
+// Wrong answers and refused connections make a run fail; overload does not. "" means success.
 func TestTally(t *testing.T) {
 	for name, c := range map[string]struct {
 		loads []counts

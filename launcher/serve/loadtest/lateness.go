@@ -8,21 +8,19 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// A latency counts from the time at which a request was to be sent, so a client that is
-// late only adds to it. What it may have added is bounded for each request, and each
-// figure has two values: as measured, and with these bounds taken out. The true one lies
-// between them.
+// Latency counts from the scheduled send time, so a client that sends late can only add to it. The most it may
+// have added is known for each request. Every figure therefore has two values, as measured and with these
+// delays subtracted; the true value lies between them.
 
-// lateness is by how much requests that are sent now may be delayed by a client that sent
-// others late. Requests that it sends together after a pause wait for each other. A
-// service at a share ρ of its capacity works such a backlog off in 1/(1-ρ) of the pause,
-// and no percentile is given above nearCapacity.
+// A lateness bounds how much requests sent now may be delayed because the client sent earlier ones late:
+// requests sent together after a pause queue behind each other. A service at utilization ρ works off such a
+// backlog in 1/(1-ρ) times the pause. ρ is at most nearCapacity, above which no percentile is reported.
 type lateness struct {
-	at    time.Duration // when it was
+	at    time.Duration // time of the last update
 	delay time.Duration
 }
 
-// after returns the delay of a request that was sent at a time, late by so much.
+// after returns the delay of a request sent at the given time, late by the given amount.
 func (l *lateness) after(sent, late time.Duration) time.Duration {
 	if sent > l.at {
 		l.delay = max(0, l.delay-time.Duration((1-nearCapacity)*float64(sent-l.at)))
@@ -32,8 +30,8 @@ func (l *lateness) after(sent, late time.Duration) time.Duration {
 	return l.delay
 }
 
-// lateAt returns why a percentile is not known because the client sent late; "" where it
-// is. It may be off by apart, the precision that a steady state is judged by.
+// lateAt returns why a percentile is unknown because the client sent late, or "" if it is known. The client may
+// shift it by at most apart, the tolerance of the steady-state test.
 func (v *Verdict) lateAt(of Time, q, seconds float64) string {
 	least, ok := v.Total.least(of, q)
 	if !ok || seconds-least <= apart*seconds {
@@ -42,7 +40,7 @@ func (v *Verdict) lateAt(of Time, q, seconds float64) string {
 	return lateWords(seconds, least)
 }
 
-// lateMean is lateAt of the mean latency.
+// lateMean is lateAt for the mean latency.
 func (v *Verdict) lateMean() string {
 	mean, _ := v.Total.Mean()
 	least := mean - v.Total.delaySum.Seconds()/float64(max(1, v.Total.Good))
@@ -56,8 +54,8 @@ func lateWords(measured, least float64) string {
 	return fmt.Sprintf("the client sent late, which may be up to %v of the %v measured; give it its own CPUs", seconds(measured-least), seconds(measured))
 }
 
-// least is the percentile with the delays taken out that the client may have caused; ok is
-// false for a time that its lateness does not add to, and without an answer.
+// least returns the percentile after subtracting the delays that the client may have caused. ok is false if
+// there are no answers, or if the client's lateness cannot affect this time.
 func (w *Window) least(of Time, q float64) (seconds float64, ok bool) {
 	times := w.Least
 	if of != Latency {
@@ -72,22 +70,22 @@ func (w *Window) least(of Time, q float64) (seconds float64, ok bool) {
 	return w.quantile(times, q)
 }
 
-// quantile is the time that a share q of the answers stays within, a late one counting as
-// slower than all others; ok is false where that is one of the late ones.
+// quantile returns the time within which a share q of the requests was answered. Late answers count as slower
+// than all others; ok is false if the quantile falls among them.
 func (w *Window) quantile(times *hdrhistogram.PackedHistogram, q float64) (seconds float64, ok bool) {
 	known := times.TotalCount()
 	if known == 0 || w.Good == 0 {
 		return 0, false
 	}
-	// A late answer has as many of them as the others.
+	// Scale the late answers: an answer can have several recorded times (gaps).
 	timed := known + int64(math.Ceil(float64(w.Late)*float64(known)/float64(w.Good)))
-	rank := int64(q*float64(timed)) + 1 // 1-based; the smallest that at least q are within
+	rank := int64(q*float64(timed)) + 1 // 1-based: the smallest rank with at least q at or below it
 	if exact := q * float64(timed); exact == float64(int64(exact)) && exact > 0 {
 		rank--
 	}
 	if rank > known {
 		return 0, false
 	}
-	// A little below the rank's own percentile, so that rounding cannot go past it.
+	// Ask for a percentile slightly below the rank's own, so that rounding cannot select the next rank.
 	return time.Duration(times.ValueAtPercentile(100 * (float64(rank) - 0.5) / float64(known))).Seconds(), true
 }

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// A queue of one server, M/M/1 or M/D/1 with services of 1 ms, is sent to by a client that
-// pauses: at random times it sends nothing for a while, and then all that was due. The
-// same arrivals and services without the pauses are the truth. Where a percentile is
-// given, the pauses have changed it by no more than the precision of 5 %, and less than
-// one tenth above it; where they have changed it by more, it is refused.
+// A client that pauses sends to a one-server queue (M/M/1 or M/D/1, 1 ms per request): at random times it sends
+// nothing for a while, then everything that is due. The same arrivals without pauses give the true latencies. A
+// percentile is only reported if the pauses raised it by at most 1.1 times the tolerance of 5 %; otherwise it
+// is refused.
 func TestLatenessIsBounded(t *testing.T) {
 	given, refused := 0, 0
 	for _, q := range queues[:2] {
@@ -45,7 +44,7 @@ func TestLatenessIsBounded(t *testing.T) {
 	}
 }
 
-// paused plays a queue with a client that pauses, and with one that does not.
+// paused simulates a queue with a client that pauses, and with one that does not.
 func (q queueModel) paused(r *rand.Rand, utilisation, pause float64) (late, truth *Verdict) {
 	const n = 50_000
 	span := time.Duration(n / utilisation * float64(tick))
@@ -70,7 +69,7 @@ func (q queueModel) paused(r *rand.Rand, utilisation, pause float64) (late, trut
 			ms := func(x float64) time.Duration { return time.Duration(x * float64(tick)) }
 			records[k].sent(ms(sent))
 			records[k].done(request{at: ms(at), sent: ms(sent), now: ms(free[k]), late: ms(sent) - ms(at), replica: -1})
-			records[k].flying = 1 // whether the queue was empty is not looked at
+			records[k].flying = 1 // this test ignores whether the queue was empty
 		}
 	}
 	of := func(rec *record) *Verdict {
@@ -80,7 +79,7 @@ func (q queueModel) paused(r *rand.Rand, utilisation, pause float64) (late, trut
 	return of(records[0]), of(records[1])
 }
 
-// A client that was 5.7 ms late at P99 does not void a P95 of 500 ms.
+// A client that was 5.7 ms late at P99 does not invalidate a P95 of 500 ms.
 func TestLateByLittle(t *testing.T) {
 	rec, err := newRecord(40*time.Second, time.Second, nil)
 	if err != nil {
@@ -102,8 +101,8 @@ func TestLateByLittle(t *testing.T) {
 	}
 }
 
-// Where most requests are late by as much as they take, the latency is refused with the
-// reason, and the rate is not.
+// If most requests were late by as much as they take, the latency is refused with the reason.
+// The rate is still reported.
 func TestLateByMuch(t *testing.T) {
 	rec, err := newRecord(40*time.Second, time.Second, nil)
 	if err != nil {

@@ -1,16 +1,14 @@
-// Package loadtest sends requests to a service and measures how long the answers take;
-// trial.go does so for the loads that a point lists, and searches for the largest rate.
+// Package loadtest sends requests to a service and measures how long the answers take. A Service runs the loads
+// that a point lists and searches for the largest rate within a limit.
 //
-// There are two loops, for two questions. The closed one keeps a number of requests
-// in flight, as that many patient clients would, and finds how many answers a second
-// the service gives. The open one sends at times that were drawn beforehand, whatever
-// the service does, and finds how long callers wait at that rate: a latency counts
-// from the time at which the request was to be sent, so that a service which stalls
-// makes those wait who would have called meanwhile. A closed loop leaves them out
-// (coordinated omission), and its latencies are not those of users.
+// There are two loops. The closed loop keeps a fixed number of requests in flight and measures how many answers
+// per second the service gives. The open loop sends at times drawn beforehand, no matter how the service
+// responds, and measures how long callers wait at that rate. Latency counts from the scheduled send time, so a
+// stall also counts for the requests that were due meanwhile. A closed loop does not send those (coordinated
+// omission), so its latencies are not what users see.
 //
-// Every answer is checked by the Sender. Wrong ones and late ones are counted beside
-// the latencies: an error that comes back at once makes a service look fast.
+// The Sender checks every answer. Wrong and late answers are counted separately from latencies: errors that
+// return at once would make a service look fast.
 package loadtest
 
 import (
@@ -26,60 +24,59 @@ import (
 	"time"
 )
 
-// Sender is one connection to a service. It is used by one goroutine at a time.
+// A Sender is one connection to a service. Only one goroutine uses it at a time.
 type Sender interface {
-	// Send sends one request and checks the answer. The error wraps
-	// os.ErrDeadlineExceeded where the answer did not come until the deadline.
+	// Send sends one request and checks the answer. The error wraps os.ErrDeadlineExceeded if no answer came by
+	// the deadline.
 	Send(deadline time.Time) error
 	Close() error
 }
 
-// Chooser is a Sender that asks one of several replicas.
+// A Chooser is a Sender that spreads its requests over several replicas.
 type Chooser interface {
 	Sender
-	// Asked is which one it asked last, 0-based; -1 where there is only one.
+	// Asked returns the 0-based index of the replica asked last, or -1 if there is only one.
 	Asked() int
 }
 
-// Reconnecter is a Sender whose connections a server may close between two requests.
+// A Reconnecter is a Sender whose server may close the connection between two requests.
 type Reconnecter interface {
 	Sender
-	// Anew reports whether the last request needed a new connection for that reason.
+	// Anew reports whether the last request needed a new connection because the server had closed the old one.
 	Anew() bool
 }
 
-// Options say what to send. Either InFlight or Schedule is set.
+// Options configure a run of requests. Set either InFlight (closed loop) or Schedule (open loop).
 type Options struct {
 	Dial func() (Sender, error)
 
-	InFlight int           // closed loop: requests in flight
-	Duration time.Duration // that it lasts
+	InFlight int           // requests in flight of the closed loop
+	Duration time.Duration // of the closed loop
 
-	// Schedule is when the open loop sends, from its start, ascending; Poisson draws one.
+	// Schedule lists the send times of the open loop from its start, ascending. See Poisson.
 	Schedule []time.Duration
-	// MaxInFlight bounds the connections of the open loop; a request that finds
-	// none free waits for one, on the clock of its latency. 0 is 1024.
+	// MaxInFlight bounds the connections of the open loop. A request that finds none free waits for one, and
+	// the wait counts as latency. 0 means 1024.
 	MaxInFlight int
 
-	// InProcess: what is measured computes in this process, whose CPU time is not the
-	// client's alone.
+	// InProcess is set if the service runs in this process, whose CPU time is then not only the client's.
 	InProcess bool
 
-	// Sleep waits for the time of a request of the open loop; nil: by the kernel's
-	// clock, to some microseconds. Tests in virtual time bring their own.
+	// Sleep waits until the next request of the open loop is due. nil uses the kernel's clock, accurate to some
+	// microseconds. Tests in virtual time set it.
 	Sleep func(time.Duration)
 
-	// Within is what the times of an answer may be at most for it to count in
-	// Window.Within; what is missing is not bounded.
+	// Within holds the limits that an answer must keep to count in Window.Within. Times that are not in the map
+	// have no limit.
 	Within map[Time]time.Duration
 
 	Timeout time.Duration // after which an answer is late
-	Window  time.Duration // the length of the stretches that are recorded; 0 is 1 s
+	Window  time.Duration // length of the recorded windows; 0 means 1 s
 }
 
-// Poisson draws the times of calls that come independently of each other, rate of
-// them a second on average, within d. Their number is random as well: tools that
-// stretch the times so that the last is at d hide part of what happens to a queue.
+// Poisson draws the times of independent calls that arrive at rate per second on average, within d. Their
+// number is random, too: tools that stretch the times so that the last one falls on d underestimate how long
+// queues get.
 func Poisson(rate float64, d time.Duration, seed uint64) []time.Duration {
 	r := rand.New(rand.NewPCG(seed, 0x5ca1eb))
 	var list []time.Duration
@@ -93,9 +90,8 @@ func Poisson(rate float64, d time.Duration, seed uint64) []time.Duration {
 	}
 }
 
-// Run sends until the schedule, or the duration, has passed and all answers are in
-// or late. Its error is of what kept it from sending at all; what the service did
-// wrong is in the result.
+// Run sends requests until the schedule or duration is over and every answer has arrived or is late. It returns
+// an error if it could not send; wrong and late answers are in the result.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.MaxInFlight == 0 {
 		o.MaxInFlight = 1024
@@ -107,7 +103,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	span := o.Duration
 	if o.Schedule != nil {
 		if len(o.Schedule) == 0 {
-			return nil, errors.New("no request falls into the time to measure; measure for longer, or at a higher rate")
+			return nil, errors.New("no request falls within the duration; set a longer duration or a higher rate")
 		}
 		span = (o.Schedule[len(o.Schedule)-1]/o.Window + 1) * o.Window
 	}
@@ -135,18 +131,17 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 type run struct {
 	Options
 	begin  time.Time
-	cpu    time.Duration // of this process, at the beginning
+	cpu    time.Duration // of this process when the run started
 	record *record
 	held   int           // Result.Held
 	behind time.Duration // Result.Behind
 	anew   atomic.Int64
 }
 
-// start begins the clock; what went before was connecting.
+// start starts the clock. Connecting before it does not count.
 func (r *run) start() { r.begin, r.cpu = time.Now(), processCPU() }
 
-// one sends a request that was to be sent at the time at, and that this client took up
-// late by so much.
+// one sends a request that was due at the time at and that the client started late by the given amount.
 func (r *run) one(s Sender, at, late time.Duration) error {
 	sent := time.Since(r.begin)
 	r.record.sent(sent)
@@ -169,13 +164,13 @@ func (r *run) one(s Sender, at, late time.Duration) error {
 	return err
 }
 
-// again is the connection for the next request: a new one after an error, since an
-// answer that came late would be taken for the next one's.
+// again returns the connection for the next request. After an error it is a new one: a late answer on the old
+// one would be taken for the next request's.
 func (r *run) again(s Sender, err error) (Sender, error) {
 	if err == nil {
 		return s, nil
 	}
-	_ = s.Close() // of no more use
+	_ = s.Close() // unusable: the error is not of interest
 	return r.Dial()
 }
 
@@ -218,8 +213,8 @@ func (r *run) closed(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// open hands each request to the connection that was used last of those that are
-// free: as few as the service's latency asks for are kept busy.
+// open gives each request the most recently used free connection, so that only as many connections stay busy as
+// the service's latency requires.
 func (r *run) open(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -248,7 +243,7 @@ func (r *run) open(ctx context.Context) error {
 		sleepInKernel()
 	}
 	r.start()
-	blocked := time.Duration(0) // until when no connection was free: the service's delay, not the client's
+	blocked := time.Duration(0) // when a connection last became free: waiting for one is the service's delay, not the client's
 	for _, at := range r.Schedule {
 		r.until(ctx, at)
 		select {
@@ -273,14 +268,14 @@ func (r *run) open(ctx context.Context) error {
 			if s == nil {
 				s, err = r.Dial()
 			}
-			if err != nil { // a caller who finds nobody has an error, not the tool
+			if err != nil { // a refused connection is the service's error, not the tool's
 				now := time.Since(r.begin)
 				r.record.sent(now)
 				r.record.done(request{at, now, now, late, -1, nil, &unconnected{err}})
 				return
 			}
 			if err := r.one(s, at, late); err != nil {
-				_ = s.Close() // an answer that came late would be taken for the next one's
+				_ = s.Close() // a late answer would be taken for the next request's
 				return
 			}
 			mu.Lock()
@@ -295,15 +290,15 @@ func (r *run) open(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// unconnected is the error of a request that found no connection.
+// unconnected is the error of a request for which no connection could be opened.
 type unconnected struct{ error }
 
 func (e *unconnected) Unwrap() error { return e.error }
 
-// late reports whether an answer did not come in time.
+// late reports whether an answer did not arrive in time.
 func late(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// processCPU is the CPU time of this process.
+// processCPU returns the CPU time that this process has used.
 func processCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// played is a service whose answers take what service says, in the order of the
-// requests, behind as many servers as there are; 0 is without bound.
+// A played service takes the time that service returns for the n-th request, on a limited number of servers;
+// nil servers means no limit.
 type played struct {
 	servers chan struct{}
 	service func(n int) (time.Duration, error)
@@ -42,7 +42,7 @@ func (p *played) Send(deadline time.Time) error {
 		case p.servers <- struct{}{}:
 			defer func() { <-p.servers }()
 		case <-time.After(time.Until(deadline)):
-			return fmt.Errorf("nobody had time: %w", os.ErrDeadlineExceeded)
+			return fmt.Errorf("all servers are busy: %w", os.ErrDeadlineExceeded)
 		}
 	}
 	if left := time.Until(deadline); took > left {
@@ -59,8 +59,7 @@ func fixed(d time.Duration) func(int) (time.Duration, error) {
 
 func near(got, want float64) bool { return math.Abs(got-want) <= 0.002*want }
 
-// Four requests in flight at 10 ms each are 400 a second, at 10 ms; on two servers
-// they are 200, at 20 ms.
+// Four requests in flight at 10 ms each make 400 per second, at 10 ms; on two servers they make 200, at 20 ms.
 func TestClosedLoop(t *testing.T) {
 	for _, tt := range []struct {
 		servers       int
@@ -87,8 +86,8 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// Long answers: 2 in flight that take 787 ms each are 2/0.787 a second, although 52
-// requests begin within 20 s and 50 end.
+// 2 requests in flight that take 787 ms each make 2/0.787 per second, although 52 requests begin within 20 s
+// and 50 end.
 func TestRateOfLongAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &played{service: fixed(787 * time.Millisecond)}
@@ -106,8 +105,8 @@ func TestRateOfLongAnswers(t *testing.T) {
 	})
 }
 
-// Requests that wait for a connection, because all have one without an answer, are late
-// by the service, which is asked for twice what it gives, and not by the client.
+// Requests that wait because every connection is busy are delayed by the service, which gets twice the load it
+// can serve, and not by the client.
 func TestAllConnectionsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &played{servers: make(chan struct{}, 1), service: fixed(10 * time.Millisecond)}
@@ -122,9 +121,8 @@ func TestAllConnectionsWait(t *testing.T) {
 	})
 }
 
-// A service that takes no call for a second makes those wait who would have called:
-// at 100 calls a second each 10 ms earlier one waits 10 ms longer. The closed loop sees
-// one slow request.
+// A service that accepts no request for a second delays every request due meanwhile: at 100 requests per
+// second, each one due 10 ms earlier waits 10 ms longer. The closed loop sees one slow request.
 func TestOpenLoopCountsFromTheIntendedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var schedule []time.Duration
@@ -142,7 +140,7 @@ func TestOpenLoopCountsFromTheIntendedTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		total := Merge(r.Windows)
-		// The stall is of 1 s, and 9 ms of it are caught up a call: 111 calls wait.
+		// The stall lasts 1 s, and each request catches up 9 ms of it: 111 requests wait.
 		slow := int64(0)
 		for value, count := range total.Latency.ForEachBucket {
 			if value > int64(2*time.Millisecond) {
@@ -163,7 +161,7 @@ func TestOpenLoopCountsFromTheIntendedTime(t *testing.T) {
 	})
 }
 
-// Where no connection is free a request waits, on the clock of its latency.
+// A request that finds no free connection waits, and the wait counts as latency.
 func TestOpenLoopWithFewConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &played{service: fixed(20 * time.Millisecond)}
@@ -180,8 +178,8 @@ func TestOpenLoopWithFewConnections(t *testing.T) {
 	})
 }
 
-// Wrong and late answers are counted beside the latencies, and each has the next
-// request go over a new connection.
+// Wrong and late answers are counted apart from latencies, and the next request after one uses a new
+// connection.
 func TestErrorsAreNoLatencies(t *testing.T) {
 	wrong := errors.New("status 503")
 	answer := func(n int) (time.Duration, error) {
@@ -223,14 +221,14 @@ func TestErrorsAreNoLatencies(t *testing.T) {
 					t.Errorf("%d connections, %d closed", p.dialled.Load(), p.closed.Load())
 				}
 				if v := r.Judge(); name == "open" && v.Why == "" {
-					t.Error("a rate that is not answered has a verdict")
+					t.Error("Judge accepts a rate that the service does not answer")
 				}
 			})
 		})
 	}
 }
 
-// A slow start is left out, and one in which a queue is still short.
+// The warm-up covers a slow start as well as the fast start of a short queue.
 func TestWarmup(t *testing.T) {
 	for name, first := range map[string]time.Duration{"slow": 30 * time.Millisecond, "fast": 3 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +252,7 @@ func TestWarmup(t *testing.T) {
 	}
 }
 
-// What cannot be judged is refused in words.
+// A run that cannot be judged is refused with a reason.
 func TestRefusals(t *testing.T) {
 	begin := time.Duration(0)
 	for name, service := range map[string]func(at time.Duration) (time.Duration, error){
@@ -273,7 +271,7 @@ func TestRefusals(t *testing.T) {
 			}
 			return 10 * time.Millisecond, nil
 		},
-		"nothing": func(time.Duration) (time.Duration, error) { return time.Millisecond, errors.New("status 500") },
+		"only errors": func(time.Duration) (time.Duration, error) { return time.Millisecond, errors.New("status 500") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -291,8 +289,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A closed loop in which one of two replicas stops answering has a rate before and
-// another after, and none of the whole.
+// When one of two replicas stops answering, a closed loop has one rate before and another after, and no
+// single rate is reported.
 func TestReplicaStopsAnswering(t *testing.T) {
 	judged := map[bool]int{}
 	for _, when := range []time.Duration{4, 10, 20, 30, 36} {
@@ -310,8 +308,8 @@ func TestReplicaStopsAnswering(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					// Of two requests one has an answer, in 10 ms, and the other none in its time.
-					// Where all before that is left out, it is the service with one replica.
+					// Of two requests one is answered in 10 ms, the other times out. If everything before that
+					// counts as warm-up, the rest is the rate of the one working replica.
 					alone := float64(inFlight) / (10*time.Millisecond + timeout).Seconds()
 					v := result.Judge()
 					judged[v.Why == ""]++
@@ -325,8 +323,8 @@ func TestReplicaStopsAnswering(t *testing.T) {
 	t.Logf("%d refused, %d judged", judged[false], judged[true])
 }
 
-// streamed is a service whose answers come text by text: the n-th request of a
-// connection waits for first behind those before it, then a text every gap.
+// A streamed service answers in pieces: a request waits for those before it on its connection, then for the
+// first text; the others follow one every gap.
 type streamed struct {
 	answer Stream
 	last   Stream
@@ -340,8 +338,8 @@ func (s *streamed) Send(time.Time) error {
 func (s *streamed) Close() error             { return nil }
 func (s *streamed) Streamed() (Stream, bool) { return s.last, true }
 
-// The times of streams have percentiles, in the same windows and by the same rules as
-// latencies; those from the request on count from the time at which it was to be sent.
+// Times of streams get percentiles in the same windows and by the same rules as latencies. Those that start
+// with the request count from its scheduled send time.
 func TestStreams(t *testing.T) {
 	const ms = time.Millisecond
 	// 100 ms to the first of four tokens, then 10, 10 and 40 ms: 20 ms a token.
@@ -357,8 +355,7 @@ func TestStreams(t *testing.T) {
 			map[Time]float64{Latency: 0.160}, 4 * 2 / 0.16, 0},
 		"too long a gap": {Options{InFlight: 2, Within: map[Time]time.Duration{Gap: 39 * ms}},
 			map[Time]float64{Latency: 0.160}, 4 * 2 / 0.16, 0},
-		// One connection, and two requests at once every half second: the second waits for
-		// 160 ms before it is sent.
+		// With one connection and two requests every half second, the second waits 160 ms before it is sent.
 		"open": {Options{MaxInFlight: 1, Sleep: time.Sleep, Schedule: func() (list []time.Duration) {
 			for i := range Windows {
 				list = append(list, time.Duration(i)*500*ms, time.Duration(i)*500*ms+1)
@@ -396,14 +393,14 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// A run that is interrupted has no result, and leaves no request behind.
+// An interrupted run has no result and leaves no request in flight.
 func TestInterrupted(t *testing.T) {
 	for name, o := range map[string]Options{"closed": {InFlight: 3, Duration: time.Hour}, "open": {Schedule: Poisson(10, time.Minute, 1), Sleep: time.Sleep}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &played{service: fixed(10 * time.Millisecond)}
 				o.Dial, o.Timeout = p.dial, time.Second
-				why := errors.New("the user left")
+				why := errors.New("interrupted by the user")
 				ctx, stop := context.WithCancelCause(context.Background())
 				time.AfterFunc(3*time.Second, func() { stop(why) })
 				if r, err := Run(ctx, o); !errors.Is(err, why) || r != nil {
@@ -417,7 +414,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestConnectionRefused(t *testing.T) {
 	refused := errors.New("connection refused")
 	dial := func() (Sender, error) { return nil, refused }
 	for name, o := range map[string]Options{"closed": {InFlight: 3, Duration: time.Hour}, "open": {Schedule: []time.Duration{0}, Sleep: time.Sleep}} {
@@ -428,8 +425,8 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// Calls are as many as the rate says, give or take what chance does; gaps have the mean
-// and the standard deviation of an exponential distribution.
+// The number of requests is rate times duration within chance, and gaps have the mean and standard deviation of
+// an exponential distribution.
 func TestPoisson(t *testing.T) {
 	list := Poisson(200, 500*time.Second, 11)
 	if n := float64(len(list)); math.Abs(n-100_000) > 5*math.Sqrt(100_000) {
@@ -454,8 +451,8 @@ func TestPoisson(t *testing.T) {
 	}
 }
 
-// A percentile is the smallest time that the share is within; a late answer is slower
-// than all.
+// A percentile is the smallest time that at least the given share is within. Late answers count as slower than
+// all others.
 func TestPercentile(t *testing.T) {
 	w := Window{Latency: histogram()}
 	for i := range 100 {
@@ -472,6 +469,6 @@ func TestPercentile(t *testing.T) {
 		t.Errorf("P25 is %g %v, want 0.050", got, ok)
 	}
 	if _, ok := w.Percentile(Latency, 0.51); ok {
-		t.Error("P51 where half are late")
+		t.Error("P51 is known although half the answers are late")
 	}
 }

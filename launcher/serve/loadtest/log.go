@@ -8,10 +8,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// WriteLog writes the latencies of each window as HdrHistogram's log format 1.3, which
-// its plotters and libraries read: a histogram in nanoseconds a line, from the start
-// on, those of the warm-up with the tag "warm-up". Percentiles of several windows are
-// those of their sum.
+// WriteLog writes the latencies in HdrHistogram's log format 1.3, which HdrHistogram's plotters and libraries
+// read: one line per window with a histogram in nanoseconds. Windows of the warm-up have the tag "warm-up". To
+// get percentiles over several windows, add up their histograms.
 func (r *Result) WriteLog(w io.Writer, about string, start time.Time, warmup int) error {
 	log := hdrhistogram.NewHistogramLogWriter(w)
 	log.SetBaseTime(start.UnixMilli())

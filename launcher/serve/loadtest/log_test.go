@@ -10,8 +10,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// What is read back is what was measured: as many windows and answers, and the
-// percentiles of the sum of those behind the warm-up.
+// Reading the log back gives what was measured: the number of windows and answers, and the percentiles of the
+// windows after the warm-up added up.
 func TestWriteLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &played{service: func(n int) (time.Duration, error) {

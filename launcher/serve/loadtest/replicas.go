@@ -8,28 +8,27 @@ import (
 )
 
 const (
-	// A replica differs from the others if that would come of chance once in a hundred
-	// loads, and if its latency does by more than apart, its errors by more than faulty.
+	// A replica differs from the others if chance would produce the difference in at most one load in a
+	// hundred, and if its latency differs by more than apart, or its error share by more than faulty.
 	byChance = 0.01
 	faulty   = 0.01
 )
 
-// Slowest is the replica with the largest mean latency, and how many times that of
-// the others it is, their median. The mean, since replicas are asked in turns: by it
-// each takes its part of a closed loop's rate, and one that is slow now and then
-// shows, as it does not in its median.
+// Slowest returns the replica with the largest mean latency, and the ratio of its mean to the median of the
+// others' means. It compares means because replicas get requests in turn: each replica's mean determines its part
+// of a closed loop's rate, and a replica that is slow only now and then shows in its mean but not in its
+// median.
 //
-// sure says that this is more than noise: in each window the logarithm of its mean is
-// compared with the average of the others', so that what slows all of them leaves no
-// trace, and these differences have a mean above 0 by a t test on as many as they are
-// worth, at byChance over the number of replicas, any of which could have been the
-// slowest.
+// sure reports whether the difference is more than noise. In each window the logarithm of the replica's mean is
+// compared with the average of the others', which cancels whatever slows all of them. A t test decides whether
+// the mean difference is above 0, with the effective number of windows as its sample size, and at level
+// byChance divided by the number of replicas, since any of them could have been the slowest.
 func (v *Verdict) Slowest() (i int, times float64, sure, ok bool) {
 	var all []float64
 	for k := range v.Total.Replicas {
 		mean, _ := v.Total.Replicas[k].Mean()
 		if mean == 0 {
-			return 0, 0, false, false // one without an answer is not fast
+			return 0, 0, false, false // a replica without an answer is not fast
 		}
 		if all = append(all, mean); mean > all[i] {
 			i = k
@@ -46,9 +45,8 @@ func (v *Verdict) Slowest() (i int, times float64, sure, ok bool) {
 	return i, all[i] / median(others), sure, true
 }
 
-// Worst is the replica with the largest share of errors, that of the others together,
-// and whether the difference is more than noise, by the same test of the windows'
-// shares.
+// Worst returns the replica with the largest share of errors, that share, the share of the others taken
+// together, and whether the difference is more than noise by the test that Slowest uses.
 func (v *Verdict) Worst() (i int, share, others float64, sure bool) {
 	list := v.Total.Replicas
 	for k := range list {
@@ -69,8 +67,8 @@ func (v *Verdict) Worst() (i int, share, others float64, sure bool) {
 	return i, list[i].Errors(), rest.Errors(), sure
 }
 
-// differs reports whether a value of replica i's windows is above the mean of the
-// other replicas' by more than a bound, and by more than noise.
+// differs reports whether a value of replica i's windows exceeds the mean of the other replicas' by more than
+// bound, and by more than noise.
 func (v *Verdict) differs(i int, bound float64, of func(*Window) (value float64, ok bool)) bool {
 	var differences []float64
 	n := len(v.Total.Replicas)

@@ -10,9 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A stall lasts from an answer, or from a request that finds none in flight, to the
-// next right answer, and belongs to the window in which it began. All times are in
-// tenths of a second.
+// A stall lasts from an answer, or from a request sent when none is in flight, to the next right answer. It
+// belongs to the window in which it began. Times are in tenths of a second.
 func TestStalls(t *testing.T) {
 	const tenth = time.Second / 10
 	r, err := newRecord(12*time.Second, time.Second, nil)
@@ -26,19 +25,19 @@ func TestStalls(t *testing.T) {
 	r.sent(0)
 	done(0, 1, nil) // 1
 	r.sent(2 * tenth)
-	done(2, 32, nil) // 30: none was in flight
+	done(2, 32, nil) // 30: no request was in flight
 	r.sent(40 * tenth)
 	r.sent(405 * tenth / 10)
 	done(40, 41, nil) // 1
-	done(40, 60, nil) // 19 since the answer before
+	done(40, 60, nil) // 19 since the previous answer
 	r.sent(70 * tenth)
 	done(70, 80, late)
 	r.sent(85 * tenth)
-	done(85, 90, nil) // 20: the late one had none
+	done(85, 90, nil) // 20: the late request got no answer
 	r.sent(95 * tenth)
 	done(95, 97, wrong)
 	r.sent(98 * tenth)
-	done(98, 110, late) // 15, which nothing ends
+	done(98, 110, late) // 15: not ended by an answer
 	var stalls []time.Duration
 	list := r.list()
 	for _, w := range list {
@@ -52,7 +51,7 @@ func TestStalls(t *testing.T) {
 	}
 }
 
-// Requests to one replica are counted there and in all; those of a window add up.
+// Requests to a replica count for it and for the total. The replicas of a window add up to the total.
 func TestReplicasAddUp(t *testing.T) {
 	r, err := newRecord(2*time.Second, time.Second, nil)
 	if err != nil {
@@ -75,7 +74,7 @@ func TestReplicasAddUp(t *testing.T) {
 	if first.Good != 3 || second.Good != 2 || second.Late != 1 || first.Length != 2*time.Second {
 		t.Errorf("%+v, %+v", first, second)
 	}
-	// 10, 10 and 20 ms; 30 and 30 ms.
+	// First replica: 10, 10 and 20 ms; second: 30 and 30 ms.
 	a, _ := first.Mean()
 	b, _ := second.Mean()
 	if a < 0.0133 || a > 0.0134 || b != 0.03 {
@@ -90,8 +89,8 @@ func TestReplicasAddUp(t *testing.T) {
 	}
 }
 
-// replicated plays replicas with a queue each, asked in turns at half of what the first
-// can do; the last takes so many times as long, or pauses once.
+// replicated simulates replicas with a queue each, asked in turn at half the first one's capacity. The last one
+// takes slower times as long, or pauses once.
 func replicated(r *rand.Rand, replicas, requests int, slower float64, pause float64, wrong float64) Verdict {
 	const utilisation = 0.5
 	mean := 1 / (utilisation * float64(replicas)) // between requests, in services
@@ -128,8 +127,8 @@ func replicated(r *rand.Rand, replicas, requests int, slower float64, pause floa
 	return (&Result{Windows: rec.list()}).Judge()
 }
 
-// Replicas that are alike differ by more than noise once in a hundred loads, one that
-// is slower in nearly all, and one that only paused hardly ever.
+// Equal replicas are reported as different in one load in a hundred, a slower one in nearly all, and one that
+// only paused hardly ever.
 func TestTruthOfReplicas(t *testing.T) {
 	loads, few := 300, 1
 	if testing.Short() {
@@ -140,13 +139,13 @@ func TestTruthOfReplicas(t *testing.T) {
 		replicas      int
 		slower        float64
 		pause, wrong  float64
-		least, most   int // loads in which the last is told apart
-		leastW, mostW int // by its errors
+		least, most   int // loads in which the last replica is reported as slower
+		leastW, mostW int // loads in which it is reported for its errors
 	}{
-		// Of 300 loads at 1 in 100, more than 10 come once in a thousand times.
+		// At a probability of 1 in 100, more than 10 of 300 loads occur once in a thousand test runs.
 		{"2 alike", 2, 1, 0, 0, 0, 10, 0, 0},
 		{"8 alike", 8, 1, 0, 0, 0, 10, 0, 0},
-		// 1.3 times the service at 0.5: 1/(1/1.3-0.5) = 3.7 services, the others 2.
+		// A service time of 1.3 at utilization 0.5 gives 1/(1/1.3-0.5) = 3.7; the others have 2.
 		{"one of 2 slower", 2, 1.3, 0, 0, 285, 300, 0, 0},
 		{"one of 8 slower", 8, 1.3, 0, 0, 285, 300, 0, 0},
 		{"one pause of 100 services", 2, 1, 100, 0, 0, 10, 0, 0},

@@ -13,29 +13,28 @@ import (
 )
 
 const (
-	// nearRate is how near a passing and a failing rate are brought to each other, and the
-	// step down when a rate that passed fails again.
+	// nearRate is the ratio of failing to passing rate at which the search stops, and the step down if a rate
+	// that passed fails when tried again.
 	nearRate = 1.04
-	// confirmations is how often the rate that was found has to pass again: of several
-	// tries around the limit one passes by luck.
+	// confirmations is the number of times that the rate found must pass again: near the limit a single try can pass by luck.
 	confirmations = 2
 	// maxProbes bounds a search.
 	maxProbes = 48
-	// patience is how often a rate is tried until a probe of it can be judged.
+	// patience limits how often a rate is tried until one probe can be judged.
 	patience = 3
-	// rarer is how many times fewer requests than allowed have to be over the limit
-	// where those are too few stalls to tell the percentile.
+	// If there are too few stalls for the percentile itself, the share of requests over the limit must be this
+	// many times smaller than the limit allows.
 	rarer = 5
-	// fewRequests in a probe say nothing.
+	// A probe with fewer requests than fewRequests cannot be judged.
 	fewRequests = 50
 )
 
-// search finds the largest rate of requests of one size that keeps the limit:
-// from half of the capacity it doubles, or halves, until one rate passes and
-// another fails, then bisects to 4 %, and has the rate that is left pass again.
+// search finds the largest rate that keeps the limit for one batch size. It starts at half the capacity,
+// doubles or halves until one rate passes and another fails, bisects until they are within 4 %, and then
+// requires the passing rate to pass again.
 //
-// One search errs: its noise is that of single probes. Repeats of the run, each with
-// its own arrivals, show by how much.
+// One search is as noisy as its probes. Repeats of the run, each with its own arrivals, show by how much it
+// varies.
 func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity float64, stream uint64) error {
 	next := func() uint64 { stream++; return stream - 1 }
 	if capacity == 0 {
@@ -74,15 +73,13 @@ func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity
 	}
 	err := s.narrow(w, batch, capacity/2, probe)
 	if err == nil {
-		// Beside the rate, and where none was found: such a run is not to be left out of
-		// what the others say.
+		// Recorded even if no rate was found: such a run still counts among the repeats.
 		err = s.Figure(metrics.Figure{Name: measure.SearchProbes, Value: float64(probes), At: map[string]any{measure.Batch: float64(batch)}})
 	}
 	return err
 }
 
-// narrow brackets the largest rate that probes keep the limit at, from the first on, and
-// records it.
+// narrow brackets the largest rate at which probes keep the limit, starting at first, and records it.
 func (s *Service) narrow(w study.Serve, batch int, first float64, probe func(float64) (outcome, error)) error {
 	var b bracket
 	for rate, tried := first, 0; tried < maxProbes; tried++ {
@@ -105,26 +102,26 @@ func (s *Service) narrow(w study.Serve, batch int, first float64, probe func(flo
 		case narrow && b.top() == b.fail:
 			return s.confirm(w, batch, &b, probe)
 		case narrow:
-			return s.Doubt(fmt.Sprintf("batch %d: the largest rate within %s is not known: %s requests/s keep it, and at %s %s", batch, w.Limit, number.Significant(b.pass), number.Significant(b.ceiling), b.unjudged))
+			return s.Doubt(fmt.Sprintf("batch %d: the largest rate within %s is unknown: %s requests/s keep it, and at %s %s", batch, w.Limit, number.Significant(b.pass), number.Significant(b.ceiling), b.unjudged))
 		}
 		rate = try
 	}
 	return s.Doubt(fmt.Sprintf("batch %d: no largest rate within %s was found in %d tries", batch, w.Limit, maxProbes))
 }
 
-// outcome is what a probe of a rate came to: the limit is kept, or
+// An outcome is the result of probing a rate. If broken and unknown are both empty, the rate keeps the limit.
 type outcome struct {
-	broken  string // what of it is not
-	unknown string // why that is not known
-	client  bool   // unknown, because the client is too slow for the rate
+	broken  string // how the limit is exceeded
+	unknown string // why the result is unknown
+	client  bool   // unknown because the client is too slow for the rate
 }
 
-// bracket is what is known of the rates around the largest one.
+// A bracket holds what is known about the rates around the largest one.
 type bracket struct {
-	pass, fail float64 // the largest that kept the limit, the smallest that did not; 0: none
-	why        string  // of fail
-	// ceiling is the smallest rate that was too much for the client: neither a pass nor a
-	// failure, but the search goes on below it.
+	pass, fail float64 // largest rate that kept the limit, smallest that did not; 0 if none
+	why        string  // why fail failed
+	// ceiling is the smallest rate that was too high for the client. It neither passed nor failed; the search
+	// continues below it.
 	ceiling  float64
 	unjudged string
 }
@@ -140,7 +137,7 @@ func (b *bracket) learn(rate float64, o outcome) {
 	}
 }
 
-// top is the rate that the search goes on below; 0 for none.
+// top returns the rate below which the search continues, or 0 for no bound.
 func (b *bracket) top() float64 {
 	if b.ceiling > 0 && (b.fail == 0 || b.ceiling < b.fail) {
 		return b.ceiling
@@ -148,7 +145,7 @@ func (b *bracket) top() float64 {
 	return b.fail
 }
 
-// next is the rate to try, or narrow says that the bracket is.
+// next returns the rate to try next, or reports that the bracket is narrow enough.
 func (b *bracket) next() (rate float64, narrow bool) {
 	top := b.top()
 	switch {
@@ -162,7 +159,7 @@ func (b *bracket) next() (rate float64, narrow bool) {
 	return math.Sqrt(b.pass * top), false
 }
 
-// confirm lets the rate that passed pass again, or steps down from it, and records it.
+// confirm requires the passing rate to pass again, steps down if it does not, and records the result.
 func (s *Service) confirm(w study.Serve, batch int, b *bracket, probe func(float64) (outcome, error)) error {
 	rate := b.pass
 	for passed, probes := 0, 0; passed < confirmations; probes++ {
@@ -183,8 +180,8 @@ func (s *Service) confirm(w study.Serve, batch int, b *bracket, probe func(float
 		Note: fmt.Sprintf("within %s; %s requests/s failed: %s", w.Limit, number.Significant(b.fail), b.why)})
 }
 
-// probed records what a probe came to, as a load's figures are; of several at one rate
-// the first that was in a steady state.
+// probed records the figures of a probe as those of a load. If a rate is probed several times, it records the
+// first probe in a steady state.
 func (s *Service) probed(l Load, v Verdict) error {
 	if v.Why != "" || s.probes[l] {
 		return nil
@@ -205,7 +202,7 @@ func (s *Service) probed(l Load, v Verdict) error {
 	return err
 }
 
-// broken says in words what of the limit a rate does not keep, or why that is not known.
+// broken probes a rate and reports how it exceeds the limit, or why that is unknown.
 func (s *Service) broken(ctx context.Context, w study.Serve, l Load, stream uint64) (outcome, error) {
 	_, v, err := s.run(ctx, w, l, 0, stream)
 	if err == nil {
@@ -230,9 +227,8 @@ func (s *Service) broken(ctx context.Context, w study.Serve, l Load, stream uint
 	return outcome{}, nil
 }
 
-// keeps says whether a bound of the limit is kept. A client that sends late only adds to a
-// time, so that what is within the bound is so in truth, and what is beyond it by no more
-// than the client may have added is not known.
+// keeps reports whether one bound of the limit is kept. A client that sends late only adds to a time. So a
+// value within the bound is certain, and one above it by no more than the client's delay is unknown.
 func (v *Verdict) keeps(b study.Bound) outcome {
 	of := timeOf[b.Of]
 	name := fmt.Sprintf("%sP%g", ofStreams(b.Of), 100*b.Share)
@@ -244,7 +240,7 @@ func (v *Verdict) keeps(b study.Bound) outcome {
 	case seen > b.Seconds && bounded && least <= b.Seconds && v.lateAt(of, b.Share, seen) != "":
 		return outcome{unknown: fmt.Sprintf("no %s: %s", name, v.lateAt(of, b.Share, seen)), client: true}
 	case seen > b.Seconds:
-		// By what was seen: so it is for all that is not known of it.
+		// The measured value decides, even if the percentile could not be reported.
 		return outcome{broken: fmt.Sprintf("%s was %s", name, number.Seconds(seen))}
 	case why != "" && (!ok || rare > b.Seconds):
 		return outcome{unknown: fmt.Sprintf("no %s: %s", name, why)}

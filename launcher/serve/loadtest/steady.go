@@ -10,66 +10,60 @@ import (
 )
 
 const (
-	// Windows are the stretches that a run should be cut into, and minSteady those
-	// behind the warm-up that its figures need.
+	// Windows is the number of windows that a run is divided into; its figures need at least minSteady of them
+	// after the warm-up.
 	Windows   = 40
 	minSteady = 20
 
-	// A window belongs to the warm-up while the median latency of the few from it on
-	// is off by more than apart, and by more than far standard errors, from that of the
-	// run's second half: slower while caches and compilers are cold, faster while a
-	// queue is still empty.
+	// A window belongs to the warm-up if the median latency of the fewPart-th part of the run that starts with
+	// it differs from that of the second half by more than apart and by more than far standard errors. Latency
+	// is higher while caches are cold and lower while the queue is still empty.
 	fewPart    = 10
 	apart, far = 0.05, 3
 
-	// independent is how many stretches, each longer than the memory of the queue, a
-	// run has to have at least.
-	// That only matters where the latency could be off by more than wander: every
-	// machine drifts by a per cent.
+	// A run must have at least this many independent windows, each longer than the memory of the queue. The
+	// test applies only if the latency could be off by more than wander: every machine drifts by about 1 %.
 	independent, wander = 10, 0.02
-	// spread is into how many windows, taken evenly, the requests beyond a percentile
-	// have to fall.
+	// spread is the number of windows over which the requests beyond a percentile must be distributed, in
+	// equivalents of evenly hit windows.
 	spread = 5
 
-	// hurried is the share of the wanted rate that has to have been sent and answered.
+	// hurried is the share of the requested rate that must have been sent and answered.
 	hurried = 0.99
-	// overhead is how far Little's law may be off.
+	// overhead is the largest accepted deviation from Little's law.
 	overhead = 0.05
 
-	// busy is the share of its CPUs from which on the client may be what is measured.
+	// If the client uses more than this share of its CPUs, it may be the bottleneck.
 	busy = 0.8
 
 	nearCapacity = 0.9
-	// ample is the part of the client's own largest rate that a load may have.
+	// ample is the largest share of the client's own maximum rate that a load may have.
 	ample = 0.8
 )
 
-// Verdict is what of a run can be measured.
+// A Verdict says what a run measured reliably.
 type Verdict struct {
-	Warmup int    // first windows that are left out
-	Total  Window // all behind them
-	Why    string // in words, why latency and rate are not the service's; "" where they are
+	Warmup int    // number of windows left out at the start
+	Total  Window // all windows after the warm-up
+	Why    string // why latency and rate are not the service's; "" if they are
 	Doubts []string
-	// Ours: Why is the client's, or the time's that was measured, and says nothing of
-	// the service.
+	// Ours is set if Why concerns the client or the duration, and says nothing about the service.
 	Ours bool
-	// Client: it is the client's, which a lower rate may not ask too much of.
+	// Client is set if Why concerns the client; a lower rate may not overload it.
 	Client bool
 
-	windows []Window // that Total is made of
-	noTail  string   // why percentiles above the median are not known; "" where they are
+	windows []Window // the windows merged into Total
+	noTail  string   // why percentiles above the median are unknown; "" if they are known
 }
 
-// Judge finds the warm-up, and whether the service was in a steady state behind it.
+// Judge finds the end of the warm-up, and decides whether the service was in a steady state after it.
 //
-// Percentiles of one run are of requests that waited for each other. The closer a
-// queue is to its capacity ρ, the longer it remembers, with 1/(1-√ρ)² services for
-// one server and random arrivals, and a run that is not many times as long shows a
-// percentile that says little about the next run. The memory is measured: by the
-// correlation r of neighbouring windows' mean latencies, n windows are worth
-// n (1-r)/(1+r) independent ones (an autoregressive process of order one; Bayley and
-// Hammersley 1946). r is taken a little higher than estimated, by its bias in short
-// series, (1+3r)/n (Marriott and Pope 1954).
+// Latencies within a run are correlated because requests wait for each other. The memory of a queue grows as
+// utilization ρ approaches 1, as 1/(1-√ρ)² service times for one server and random arrivals. A percentile from
+// a run that is not many times as long does not predict the next run. Judge measures the memory by the
+// correlation r of neighbouring windows' mean latencies: n windows count as n (1-r)/(1+r) independent ones (an
+// autoregressive process of order one; Bayley and Hammersley 1946). It raises the estimate of r by its bias in
+// short series, (1+3r)/n (Marriott and Pope 1954).
 func (r *Result) Judge() Verdict {
 	v := Verdict{Warmup: warmup(r.Windows)}
 	v.windows = r.Windows[v.Warmup:]
@@ -91,11 +85,11 @@ func (r *Result) Judge() Verdict {
 	case r.Asked > 0 && v.Total.Errors() > 1-hurried:
 		v.Why = fmt.Sprintf("%.1f %% of the requests were answered in time; the service does not keep up with %.3g requests/s", 100*(1-v.Total.Errors()), v.asked())
 	case empty > 0:
-		v.Why = fmt.Sprintf("in %d of %d windows nothing was answered: the service stalled", empty, len(v.windows))
+		v.Why = fmt.Sprintf("%d of %d windows have no answer: the service stalled", empty, len(v.windows))
 	default:
 		v.Why = unsteady("latency", means)
-		// A closed loop can lose answers and keep the latency of those that it gets: where
-		// one of several replicas is silent from some time on.
+		// A closed loop can lose answers while the latency of the others stays the same, for example when one
+		// of several replicas stops answering.
 		if v.Why == "" && r.Asked == 0 {
 			v.Why = unsteady("rate", rates(v.windows))
 		}
@@ -116,31 +110,29 @@ func (r *Result) Judge() Verdict {
 	return v
 }
 
-// mostCached is the share of the input tokens that may come from the service's cache
-// without a word.
+// mostCached is the largest share of input tokens from the service's cache without a warning.
 const mostCached = 0.05
 
-// fewAnew is the share of requests that may need a new connection without a word.
+// fewAnew is the largest share of requests that may need a new connection without a warning.
 const fewAnew = 0.01
 
-// Beyond voids the percentiles above the median of a rate above nine tenths of the
-// capacity, the best rate that a closed loop had: the queue remembers for so long there
-// that no run is long enough for its slowest requests. Without a closed loop the
-// capacity is 0, and nothing is known.
+// Beyond rejects percentiles above the median if the rate exceeds nearCapacity of the capacity, which is the
+// best rate of a closed loop. There the queue's memory is too long for any run to determine its slowest
+// requests. capacity is 0 if no closed loop ran; Beyond then does nothing.
 func (v *Verdict) Beyond(rate, capacity float64) {
 	if capacity > 0 && rate > nearCapacity*capacity {
 		v.noTail = fmt.Sprintf("%.3g requests/s are %.0f %% of the capacity, the most that a closed loop reached; above %.0f %% the next run would have others", rate, 100*rate/capacity, 100*nearCapacity)
 	}
 }
 
-// Of is the verdict on one replica's part of the requests, for its percentiles.
+// Of returns the verdict on one replica's share of the requests, for its percentiles.
 func (v *Verdict) Of(i int) Verdict {
 	own := replica(v.windows, i)
 	return Verdict{Why: v.Why, Ours: v.Ours, Total: Merge(own), windows: own, noTail: v.noTail}
 }
 
-// WindowCV is the coefficient of variation of the windows' medians, the standard
-// deviation by the mean; ok is false without two.
+// WindowCV returns the coefficient of variation (standard deviation divided by mean) of the windows' median
+// latencies. ok is false with fewer than two medians.
 func (v *Verdict) WindowCV() (cv float64, ok bool) {
 	var medians []float64
 	for _, w := range v.windows {
@@ -154,8 +146,8 @@ func (v *Verdict) WindowCV() (cv float64, ok bool) {
 	return stat.StdDev(medians, nil) / stat.Mean(medians, nil), true
 }
 
-// Outruns voids a rate above ample of the largest that the client itself reaches,
-// against a server that answers at once: it may be the client's. 0 is not known.
+// Outruns rejects a rate above ample times client, the client's own maximum rate against a server that answers
+// at once: the client may be the bottleneck. 0 means unknown.
 func (v *Verdict) Outruns(rate, client float64) {
 	if client > 0 && rate > ample*client && v.Total.Good > 0 {
 		v.Ours, v.Client = true, true
@@ -163,13 +155,12 @@ func (v *Verdict) Outruns(rate, client float64) {
 	}
 }
 
-// Percentile is the time in seconds that a share q of the requests (of the texts, for
-// Gap) stays within; why says in words why the run has none.
+// Percentile returns the time in seconds within which a share q of the requests was answered (for Gap: a share
+// q of the texts arrived), or why it is unknown.
 //
-// Slow requests come in clusters, one a stall, and a percentile is known as well as
-// there are clusters from it on, not requests. With e_i such requests in window
-// i they are spread over (Σe)²/Σe² windows (the participation ratio): all windows
-// where they come evenly, one where they are one stall.
+// Slow requests come in clusters, one per stall, so the precision of a percentile depends on the number of
+// clusters beyond it, not of requests. With e_i such requests in window i, they count as (Σe)²/Σe² windows (the
+// participation ratio): all windows if they are evenly distributed, one if they belong to one stall.
 func (v *Verdict) Percentile(of Time, q float64) (seconds float64, why string) {
 	seconds, why = v.known(of, q)
 	if why == "" {
@@ -181,7 +172,7 @@ func (v *Verdict) Percentile(of Time, q float64) (seconds float64, why string) {
 	return seconds, ""
 }
 
-// known is Percentile of a client that may have sent late.
+// known is Percentile without the check for a client that sent late.
 func (v *Verdict) known(of Time, q float64) (seconds float64, why string) {
 	if v.Why != "" {
 		return 0, v.Why
@@ -210,17 +201,17 @@ func (v *Verdict) known(of Time, q float64) (seconds float64, why string) {
 		squares += e * e
 	}
 	if squares == 0 || sum*sum/squares < spread {
-		return 0, fmt.Sprintf("the slowest %.3g %% of the requests fall into the equivalent of %.1f windows, %d are needed; measure for longer", 100*(1-q), sum*sum/max(squares, 1), spread)
+		return 0, fmt.Sprintf("the slowest %.3g %% of the requests come from the equivalent of %.1f windows, and %d are needed; measure for longer", 100*(1-q), sum*sum/max(squares, 1), spread)
 	}
 	return seconds, ""
 }
 
-// Lag is how late the client sent, at P99, in seconds.
+// Lag returns the 99th percentile of how late the client sent, in seconds.
 func (v *Verdict) Lag() float64 {
 	return time.Duration(v.Total.Lag.ValueAtPercentile(99)).Seconds()
 }
 
-// seconds rounds to three digits, for people.
+// seconds rounds to three digits for display.
 func seconds(s float64) time.Duration {
 	d := time.Duration(s * float64(time.Second))
 	unit := time.Duration(1)
@@ -230,13 +221,13 @@ func seconds(s float64) time.Duration {
 	return d.Round(unit)
 }
 
-// asked is the rate at which requests were to be sent.
+// asked returns the rate at which requests were scheduled.
 func (v *Verdict) asked() float64 {
 	return float64(v.Total.Requests()) / v.Total.Length.Seconds()
 }
 
-// unsteady says in words why the logarithms of a quantity by window are those of no
-// steady state; "" where they may be.
+// unsteady returns why a quantity, given by the logarithm of its value in each window, is not steady, or "" if
+// it may be.
 func unsteady(of string, values []float64) string {
 	if worth := independentWindows(values); worth < independent && stat.StdDev(values, nil) > wander*math.Sqrt(worth) {
 		return fmt.Sprintf("the %s is still drifting: %d windows count as %.0f independent ones, %d are needed; measure for longer, or at a lower rate", of, len(values), math.Floor(worth), independent)
@@ -247,7 +238,8 @@ func unsteady(of string, values []float64) string {
 	return ""
 }
 
-// rates are the logarithms of the windows' right answers; none counts as half of one.
+// rates returns the logarithms of the windows' rates of right answers. A window without one counts as having
+// half an answer.
 func rates(list []Window) []float64 {
 	values := make([]float64, len(list))
 	for i, w := range list {
@@ -256,8 +248,7 @@ func rates(list []Window) []float64 {
 	return values
 }
 
-// means are the logarithms of the windows' mean latencies, without those that have
-// no answer.
+// means returns the logarithms of the windows' mean latencies, without windows that have no answer.
 func means(list []Window) []float64 {
 	var values []float64
 	for _, w := range list {
@@ -268,9 +259,9 @@ func means(list []Window) []float64 {
 	return values
 }
 
-// stalled counts windows without a right answer, where chance would leave hardly one
-// empty: the others have ten or more. One in twenty may be a pause of the service's; a
-// closed loop hardly notices more, since it sends nothing meanwhile.
+// stalled counts windows without a right answer, if the others have ten or more, so that chance hardly leaves
+// one empty. One window in twenty may be a pause of the service: a closed loop sends nothing meanwhile, so its
+// results hardly change.
 func stalled(list []Window) int {
 	var answers []float64
 	for _, w := range list {
@@ -285,11 +276,11 @@ func stalled(list []Window) int {
 	return empty
 }
 
-// warmup counts the first windows that are unlike those of the second half.
+// warmup counts the windows at the start that differ from those of the second half.
 func warmup(list []Window) int {
 	n := len(list)
 	values := means(list)
-	if len(values) < n || n < minSteady { // some have no answer: there is no order to see
+	if len(values) < n || n < minSteady { // with windows missing, the order says nothing
 		return 0
 	}
 	second := values[n/2:]
@@ -303,7 +294,7 @@ func warmup(list []Window) int {
 	return cut
 }
 
-// independentWindows is how many independent windows so many neighbouring ones are worth.
+// independentWindows returns how many independent windows these correlated ones are worth.
 func independentWindows(values []float64) float64 {
 	n := float64(len(values))
 	m := stat.Mean(values, nil)
@@ -322,8 +313,7 @@ func independentWindows(values []float64) float64 {
 	return n * (1 - r) / (1 + r)
 }
 
-// halves is how far the second half is from the first, as a fraction, and how far it
-// may be.
+// halves returns the relative difference between the halves of a run, and the largest difference accepted.
 func halves(values []float64) (off, bound float64) {
 	first, second := values[:len(values)/2], values[len(values)/2:]
 	a, b := stat.Mean(first, nil), stat.Mean(second, nil)

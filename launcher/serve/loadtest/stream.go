@@ -6,26 +6,25 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Stream is the times of one answer that came text by text, as language models give
-// it. They count from the moment at which the request was sent.
+// A Stream holds the times of one answer that arrived in pieces, as from a language model. Times count from
+// when the request was sent.
 type Stream struct {
-	First time.Duration // to the first text, reasoning included: time to first token
-	// FirstOutput is the time to the first text of the answer itself, behind a model's
-	// reasoning; 0: there was none.
+	First time.Duration // to the first text, reasoning included (time to first token)
+	// FirstOutput is the time to the first text after the model's reasoning; 0 if there was none.
 	FirstOutput time.Duration
 	Last        time.Duration // to the last text
 	Gaps        []time.Duration
-	// Tokens is how many the service says it made, and where it does not, how many
-	// texts came: a text can hold several tokens.
+	// Tokens is the number of output tokens that the service reports, or else the number of texts. A text can
+	// hold several tokens.
 	Tokens  int
-	Counted bool // the service said so
-	// Input tokens are those of the request, of which Cached were not computed again,
-	// and Reasoning are those of Tokens that precede the answer, as the service says.
+	Counted bool // the service reported Tokens
+	// Input is the number of tokens of the request, and Cached how many of them the service took from its
+	// cache. Reasoning is the part of Tokens before the answer. All as the service reports them.
 	Input, Cached, Reasoning int
 }
 
-// PerToken is the time of a token behind the first, (Last − First)/(Tokens − 1) in
-// seconds; ok is false where there is only one.
+// PerToken returns the time per token after the first, (Last − First)/(Tokens − 1), in seconds. ok is false
+// with fewer than two tokens.
 func (s Stream) PerToken() (seconds float64, ok bool) {
 	if s.Tokens < 2 {
 		return 0, false
@@ -33,37 +32,36 @@ func (s Stream) PerToken() (seconds float64, ok bool) {
 	return (s.Last - s.First).Seconds() / float64(s.Tokens-1), true
 }
 
-// Streamer is a Sender whose answers may come text by text.
+// A Streamer is a Sender whose answers may arrive in pieces.
 type Streamer interface {
 	Sender
-	// Streamed is the times of the last answer, the caller's until the next Send;
-	// ok is false where it did not come text by text.
+	// Streamed returns the times of the last answer, valid until the next Send. ok is false if the answer did
+	// not arrive in pieces.
 	Streamed() (s Stream, ok bool)
 }
 
-// Time is one of the times of an answer.
+// A Time is one of the measured times of an answer.
 type Time int
 
-// The times of an answer. Latency and FirstToken count from the time at which the
-// request was to be sent, the others from text to text.
+// The times of an answer. Latency, FirstToken and FirstOutput count from the scheduled send time.
 const (
 	Latency     Time = iota // to the end of the answer
 	FirstToken              // to the first text
-	PerToken                // of a token behind the first, Stream.PerToken
+	PerToken                // per token after the first, see Stream.PerToken
 	Gap                     // between two texts
-	FirstOutput             // to the first text behind the reasoning
+	FirstOutput             // to the first text after the reasoning
 )
 
-// streams are the times of a window's streams; nil where there are none.
+// streams holds the times of a window's streamed answers.
 type streams struct {
 	tokens    int64
-	uncounted bool // by a service, of some answer
+	uncounted bool // for some answer the service did not report the tokens
 	thought   bool // some answer began with reasoning
 	input     int64
 	cached    int64
 	reasoning int64
 	times     [FirstOutput + 1]*hdrhistogram.PackedHistogram
-	least     [FirstOutput + 1]*hdrhistogram.PackedHistogram // as Window.Least, of those that count from the intended time
+	least     [FirstOutput + 1]*hdrhistogram.PackedHistogram // as Window.Least, for times that count from the scheduled send time
 }
 
 func newStreams() *streams {
@@ -75,8 +73,8 @@ func newStreams() *streams {
 	return s
 }
 
-// add records an answer that was sent so long after it was to be, and of whose times the
-// client's lateness caused at most delay.
+// add records an answer that was sent lag after its scheduled time. The client's lateness added at most delay
+// to its times.
 func (s *streams) add(lag, delay time.Duration, a Stream) {
 	s.tokens += int64(a.Tokens)
 	s.uncounted = s.uncounted || !a.Counted
@@ -109,8 +107,8 @@ func (s *streams) merge(o *streams) {
 	}
 }
 
-// Tokens is how many there were in right answers, and counted whether the service
-// counted them all; 0 where answers do not come text by text.
+// Tokens returns the number of tokens in right answers, and whether the service counted them all. It is 0 if
+// answers are not streamed.
 func (w *Window) Tokens() (n int64, counted bool) {
 	if w.streams == nil {
 		return 0, false
@@ -118,20 +116,18 @@ func (w *Window) Tokens() (n int64, counted bool) {
 	return w.streams.tokens, !w.streams.uncounted
 }
 
-// OutputThroughput is tokens of right answers a second; 0 where answers do not come
-// text by text.
+// OutputThroughput returns the tokens of right answers per second, or 0 if answers are not streamed.
 func (w *Window) OutputThroughput() float64 {
 	tokens, _ := w.Tokens()
 	return w.perSecond(float64(tokens))
 }
 
-// Reasoned reports whether answers began with a model's reasoning, so that the first
-// token is not the first of the answer.
+// Reasoned reports whether answers began with a model's reasoning, so that the first token does not belong to
+// the answer itself.
 func (w *Window) Reasoned() bool { return w.streams != nil && w.streams.thought }
 
-// Shares are the tokens of a request on average, which share of them the service had in
-// its cache, and which share of the tokens that it made was reasoning; 0 where it does
-// not say.
+// Shares returns the mean number of input tokens per request, the share of them that the service took from its
+// cache, and the share of output tokens spent on reasoning. Values are 0 if the service does not report them.
 func (w *Window) Shares() (input, cached, reasoning float64) {
 	if s := w.streams; s != nil && w.Good > 0 {
 		input = float64(s.input) / float64(w.Good)
@@ -141,7 +137,7 @@ func (w *Window) Shares() (input, cached, reasoning float64) {
 	return input, cached, reasoning
 }
 
-// times are what was recorded of a time; nil: nothing.
+// times returns the histogram of a time, or nil if nothing was recorded.
 func (w *Window) times(of Time) *hdrhistogram.PackedHistogram {
 	switch {
 	case of == Latency:
@@ -152,7 +148,7 @@ func (w *Window) times(of Time) *hdrhistogram.PackedHistogram {
 	return w.streams.times[of]
 }
 
-// within reports whether an answer's own times are all within bounds.
+// within reports whether all times of an answer are within their bounds.
 func within(bounds map[Time]time.Duration, latency, lag time.Duration, a *Stream) bool {
 	for of, most := range bounds {
 		switch {

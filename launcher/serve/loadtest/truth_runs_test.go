@@ -11,10 +11,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// More runs have a narrower interval, the one that tables print: that of the median of
-// their percentiles. Runs that were refused are the ones with the fullest queues; to leave
-// them out would leave the calm ones, and of 20 runs of M/M/1 at 0.8, of which a third have
-// no P95, the interval of the others holds the truth in 44 of 60. So it is widened by them.
+// More runs give a narrower interval, the one that tables print: the interval of the median of their percentiles.
+// Refused runs are those with the fullest queues; leaving them out would keep only the calm ones. Of 20 runs of
+// M/M/1 at 0.8, a third have no P95, and the interval of the others contains the true value in only 44 of 60
+// sets. So refused runs widen the interval.
 func TestTruthOfManyRuns(t *testing.T) {
 	sets := 60
 	if testing.Short() {
@@ -51,7 +51,7 @@ func TestTruthOfManyRuns(t *testing.T) {
 						answered := sets - refused
 						t.Logf("refused %d of %d, held in %d of %d (%.1f %%)", refused, sets, held, answered, 100*float64(held)/float64(max(1, answered)))
 						nominal := 0.95
-						if q.mean > 1 { // runs of so few bursts have too low a median by themselves, which 20 of them show
+						if q.mean > 1 { // with so few bursts a run's median is too low by itself, which 20 runs show
 							nominal = 0.85
 						}
 						if b := (distuv.Binomial{N: float64(answered), P: nominal}); answered > 0 && b.CDF(float64(held)) < 0.001 {

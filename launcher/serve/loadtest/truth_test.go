@@ -11,12 +11,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A queue is one server with an unlimited queue in front of it, in services' mean
-// lengths; its sojourn times come from Lindley's recursion, not from this package.
+// A queueModel is one server with an unlimited queue; times are in mean service times. Its true latencies come
+// from Lindley's recursion, not from this package.
 type queueModel struct {
 	name    string
 	service func(*rand.Rand) float64
-	burst   func(*rand.Rand) int // calls that come at once
+	burst   func(*rand.Rand) int // requests that arrive together
 	mean    float64              // of burst
 }
 
@@ -26,8 +26,7 @@ var queues = []queueModel{
 	{"bursts", func(*rand.Rand) float64 { return 1 }, func(r *rand.Rand) int { return 1 + r.IntN(9) }, 5},
 }
 
-// play is a run of the queue at a utilisation: n calls on average, from an empty
-// queue on. A service takes 1 ms.
+// play simulates the queue at a utilization: n requests on average, starting empty. One service takes 1 ms.
 func (q queueModel) play(r *rand.Rand, utilisation float64, n int, each func(at, done float64)) {
 	free, t := 0.0, 0.0
 	for until := float64(n) / utilisation; ; {
@@ -59,7 +58,7 @@ func (q queueModel) run(r *rand.Rand, utilisation float64, n int) *Result {
 	return &Result{Windows: rec.list(), Asked: asked}
 }
 
-// truth is a percentile of the queue that has run for ever.
+// truth returns a percentile of the queue in its steady state.
 func (q queueModel) truth(utilisation, share float64) float64 {
 	if q.name == "M/M/1" { // the sojourn time is exponential
 		return -math.Log(1-share) / (1 - utilisation)
@@ -71,10 +70,9 @@ func (q queueModel) truth(utilisation, share float64) float64 {
 	return list[int(share*float64(len(list)))]
 }
 
-// From six runs the smallest and the largest of their percentiles hold the truth in
-// 1 - 2/2⁶ = 96.9 % of sets, if a run's percentile is as often above as below it. Runs
-// that are too short for that, as those of a queue near its capacity, are refused; at
-// half the capacity, and where runs are long enough, there is an answer.
+// The smallest and largest percentile of six runs contain the true value in 1 - 2/2⁶ = 96.9 % of sets, if a
+// run's percentile is equally likely above and below it. Runs too short for that, such as those of a queue near
+// its capacity, are refused. At half the capacity, and if runs are long enough, there is an answer.
 func TestTruthOfPercentiles(t *testing.T) {
 	sets := 400
 	if testing.Short() {
@@ -96,7 +94,7 @@ func TestTruthOfPercentiles(t *testing.T) {
 						refused, held := q.sets(sets, utilisation, share, requests)
 						answered := sets - refused
 						t.Logf("refused %d of %d, held in %d of %d (%.1f %%)", refused, sets, held, answered, 100*float64(held)/float64(max(1, answered)))
-						// Once in a thousand times so few hold where 95 % do.
+						// If 95 % contain it, so few do once in a thousand times.
 						if b := (distuv.Binomial{N: float64(answered), P: 0.95}); answered > 0 && b.CDF(float64(held)) < 0.001 && float64(held+refused) < 0.95*float64(sets) {
 							t.Errorf("the truth is within %d of %d intervals", held, answered)
 						}
@@ -111,8 +109,8 @@ func TestTruthOfPercentiles(t *testing.T) {
 	}
 }
 
-// sets plays sets of six runs and counts those with a run that was refused, and those
-// whose interval holds the truth.
+// sets simulates sets of six runs. It counts the sets with a refused run, and those whose interval contains the
+// true value.
 func (q queueModel) sets(n int, utilisation, share float64, requests int) (refused, held int) {
 	truth := q.truth(utilisation, share)
 	r := rand.New(rand.NewPCG(7, uint64(1e6*utilisation+1e3*share)+uint64(requests)))

@@ -11,8 +11,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Times are recorded from a nanosecond to an hour with three significant digits: a
-// percentile is at most 0.1 % off. From a microsecond on, it would be half of one.
+// Times from a nanosecond to an hour are recorded with three significant digits, so a percentile is at most 0.1
+// % off. With a lower end of one microsecond the resolution would be half a microsecond, too coarse for short
+// times.
 const (
 	shortest = int64(time.Nanosecond)
 	longest  = int64(time.Hour)
@@ -21,34 +22,33 @@ const (
 	resolution = 0.001 // of a recorded time, as a fraction
 )
 
-// maxWindows bounds what a record takes: some kB a window.
+// maxWindows bounds the memory of a record: a window takes some kB.
 const maxWindows = 10_000
 
-// Window is what became of the requests that were to be sent within a stretch of
-// time. Histograms are in nanoseconds, and of good answers alone.
+// A Window holds the results of the requests that were due within a stretch of time. Histograms are in
+// nanoseconds and contain right answers only.
 type Window struct {
-	Begin, Length time.Duration // from the first request on
+	Begin, Length time.Duration // Begin counts from the first request
 
 	Good     int64 // right answers in time
 	Wrong    int64 // answers that are not what was expected, and lost connections
-	Late     int64 // no answer within the timeout
-	Within   int64 // of the right answers, those with all times within Options.Within
+	Late     int64 // wrong answers and lost connections
+	Within   int64 // right answers with all times within Options.Within
 	InFlight float64
 
-	Latency *hdrhistogram.PackedHistogram // from the time at which it was to be sent
-	// Least is what Latency would at least be if the client had sent in time.
+	Latency *hdrhistogram.PackedHistogram // from the scheduled send time
+	// Least is the lower bound of Latency, had the client sent in time.
 	Least *hdrhistogram.PackedHistogram
-	Lag   *hdrhistogram.PackedHistogram // how late the client was with it, of all requests
+	Lag   *hdrhistogram.PackedHistogram // how late the client sent, for all requests
 
-	// Stall is the longest time without a right answer that began in it, counted from
-	// an answer, or from a request that was sent when none was in flight.
+	// Stall is the longest time without a right answer that began in this window. It counts from an answer, or
+	// from a request sent when none was in flight.
 	Stall time.Duration
-	// Replicas are the same of each replica, nil where there is only one; they have
-	// counts and Latency alone.
+	// Replicas holds the counts and Latency of each replica; nil if there is only one.
 	Replicas []Window
 
-	// answered is how many right answers fall into it, an answer that takes longer in
-	// parts: of the closed loop, whose requests begin with the window.
+	// answered is the number of right answers within the window. An answer of the closed loop that spans
+	// several windows counts in parts.
 	answered float64
 
 	latencySum, serviceSum, delaySum time.Duration
@@ -56,8 +56,7 @@ type Window struct {
 	streams *streams
 }
 
-// Merge adds up windows that follow each other: counts and histograms are added,
-// never percentiles averaged.
+// Merge adds up consecutive windows. It adds counts and histograms and never averages percentiles.
 func Merge(list []Window) Window {
 	total := Window{Latency: histogram(), Least: histogram(), Lag: histogram()}
 	replicas := 0
@@ -98,7 +97,7 @@ func Merge(list []Window) Window {
 	return total
 }
 
-// replica are one replica's parts of windows.
+// replica returns one replica's part of each window.
 func replica(list []Window, i int) []Window {
 	own := make([]Window, len(list))
 	for k, w := range list {
@@ -113,7 +112,7 @@ func replica(list []Window, i int) []Window {
 	return own
 }
 
-// of is the part of a replica.
+// of returns the part of a replica, adding it if needed.
 func (w *Window) of(replica int) *Window {
 	for len(w.Replicas) <= replica {
 		w.Replicas = append(w.Replicas, Window{Begin: w.Begin, Length: w.Length, Latency: histogram()})
@@ -121,15 +120,14 @@ func (w *Window) of(replica int) *Window {
 	return &w.Replicas[replica]
 }
 
-// Requests are all that were to be sent in it.
+// Requests returns the number of requests that were due in the window.
 func (w *Window) Requests() int64 { return w.Good + w.Wrong + w.Late }
 
-// Rate is right answers a second. Of the closed loop an answer counts by the part of it
-// that lies within the window: its requests begin with it, so that those that end
-// behind it are too many, as many as there are in flight.
+// Rate returns right answers per second. In the closed loop an answer counts by the part of it that lies within
+// the window: otherwise the requests in flight at the end of the window would be counted in full.
 func (w *Window) Rate() float64 { return w.perSecond(float64(w.Good)) }
 
-// perSecond is the rate of something that right answers have n of.
+// perSecond returns the rate of something of which the right answers have n.
 func (w *Window) perSecond(n float64) float64 {
 	if w.answered > 0 && w.Good > 0 {
 		n *= w.answered / float64(w.Good)
@@ -137,20 +135,19 @@ func (w *Window) perSecond(n float64) float64 {
 	return n / w.Length.Seconds()
 }
 
-// Goodput is right answers a second with all times within Options.Within.
+// Goodput returns right answers per second with all times within Options.Within.
 func (w *Window) Goodput() float64 { return w.perSecond(float64(w.Within)) }
 
-// Errors is the share of requests that got no right answer in time.
+// Errors returns the share of requests without a right answer in time.
 func (w *Window) Errors() float64 { return float64(w.Wrong+w.Late) / float64(max(1, w.Requests())) }
 
-// Timeouts is the share of requests that had no answer within the timeout, a part of
-// Errors. Those still under way when a load ends are waited for as long.
+// Timeouts returns the share of requests without an answer within the timeout; Errors includes them. Requests
+// in flight when a load ends have the same timeout.
 func (w *Window) Timeouts() float64 { return float64(w.Late) / float64(max(1, w.Requests())) }
 
-// Percentile is the time of an answer, in seconds, that a share q of the requests
-// (of the texts, for Gap) stays within. A late answer counts as slower than all
-// others, so that there is none where more than 1-q of them are late; ok is false
-// then, and without an answer.
+// Percentile returns the time in seconds within which a share q of the requests was answered (for Gap: a share
+// q of the texts arrived). Late answers count as slower than all others. ok is false if there are no answers,
+// or if more than 1-q of them are late.
 func (w *Window) Percentile(of Time, q float64) (seconds float64, ok bool) {
 	times := w.times(of)
 	if times == nil {
@@ -159,7 +156,7 @@ func (w *Window) Percentile(of Time, q float64) (seconds float64, ok bool) {
 	return w.quantile(times, q)
 }
 
-// Mean is the mean latency, and that from the actual send, in seconds; 0 without an
+// Mean returns the mean latency from the scheduled and from the actual send time, in seconds; 0 without an
 // answer.
 func (w *Window) Mean() (latency, service float64) {
 	if w.Good == 0 {
@@ -169,9 +166,8 @@ func (w *Window) Mean() (latency, service float64) {
 	return w.latencySum.Seconds() / n, w.serviceSum.Seconds() / n
 }
 
-// Little is how far rate times mean time in service is from the requests in flight
-// that were counted, as a fraction of those: 0 where the figures agree (Little's
-// law). It holds for any service over a stretch that begins and ends alike.
+// Little returns by what fraction rate times mean service time differs from the measured number of requests in
+// flight. By Little's law it is 0 for any service if the stretch begins and ends in the same state.
 func (w *Window) Little() float64 {
 	if w.InFlight == 0 {
 		return 0
@@ -180,24 +176,24 @@ func (w *Window) Little() float64 {
 	return w.Rate()*service/w.InFlight - 1
 }
 
-// record is where all connections write down what became of their requests.
+// A record collects the results of all connections' requests.
 type record struct {
-	closed  bool // it is of a closed loop
+	closed  bool
 	mu      sync.Mutex
 	width   time.Duration
 	within  map[Time]time.Duration
 	windows []Window
 
 	flying  int           // requests in flight
-	counted time.Duration // until then they have been added up
+	counted time.Duration // area is complete up to this time
 	area    []float64     // request-seconds, by window
 
 	late lateness
 
-	waiting bool          // for a right answer
-	since   time.Duration // when that began
+	waiting bool          // a right answer is outstanding
+	since   time.Duration // since when
 
-	first   error // that a request had
+	first   error // first error of a request
 	refused int   // requests whose connection was refused or reset
 }
 
@@ -217,7 +213,7 @@ func histogram() *hdrhistogram.PackedHistogram {
 	return hdrhistogram.NewPacked(shortest, longest, digits)
 }
 
-// advance adds up the requests in flight until a time.
+// advance adds the requests in flight up to now to area.
 func (r *record) advance(now time.Duration) {
 	for r.counted < now {
 		i := int(r.counted / r.width)
@@ -240,19 +236,19 @@ func (r *record) sent(now time.Duration) {
 	}
 }
 
-// stalled notes a stall that ends now.
+// stalled records a stall that ends now.
 func (r *record) stalled(now time.Duration) {
 	if i := int(r.since / r.width); r.waiting && i < len(r.windows) {
 		r.windows[i].Stall = max(r.windows[i].Stall, now-r.since)
 	}
 }
 
-// A request is what became of one. Times count from the start of the run.
+// A request is a finished request. Times count from the start of the run.
 type request struct {
-	at, sent, now time.Duration // when it was to be sent, was sent, and had its answer or none
-	late          time.Duration // of at, by the client
-	replica       int           // that was asked; -1: the only one
-	answer        *Stream       // nil where it did not come text by text
+	at, sent, now time.Duration // when it was scheduled, sent, and answered or given up
+	late          time.Duration // how late the client started it
+	replica       int           // index of the replica asked; -1 if there is only one
+	answer        *Stream       // nil if the answer was not streamed
 	err           error
 }
 
@@ -303,7 +299,7 @@ func (r *record) done(q request) {
 	}
 }
 
-// spread adds an answer of the closed loop to the windows that it lies in.
+// spread adds an answer of the closed loop to every window that it overlaps.
 func (r *record) spread(at, now time.Duration) {
 	if !r.closed {
 		return
@@ -322,7 +318,7 @@ func (r *record) spread(at, now time.Duration) {
 	}
 }
 
-// count adds a request that took so long.
+// count adds a request with the given latency.
 func (w *Window) count(latency time.Duration, err error) {
 	switch {
 	case err == nil:
@@ -336,37 +332,36 @@ func (w *Window) count(latency time.Duration, err error) {
 	}
 }
 
-// put records a time; one beyond the range counts as its end.
+// put records a time, limited to the histogram's range.
 func put(h *hdrhistogram.PackedHistogram, d time.Duration) {
 	_ = h.RecordValue(min(max(int64(d), 0), longest)) // within the range by construction
 }
 
-// list are the windows as far as they are full.
+// list returns the windows.
 func (r *record) list() []Window {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stalled(r.counted) // one that no answer ended
+	r.stalled(r.counted) // a stall that no answer has ended
 	for i := range r.windows {
 		r.windows[i].InFlight = r.area[i] / r.windows[i].Length.Seconds()
 	}
 	return slices.Clone(r.windows)
 }
 
-// Result is what a run of requests came to.
+// A Result holds the measurements of one run.
 type Result struct {
 	Windows  []Window
-	InFlight int // of the closed loop; 0 for the open one
-	Asked    int // requests of the open loop's schedule
-	// MaxInFlight is Options's.
+	InFlight int // of the closed loop; 0 for the open loop
+	Asked    int // requests in the open loop's schedule
+	// MaxInFlight is Options.MaxInFlight.
 	MaxInFlight int
-	Held        int // those that found MaxInFlight others without an answer
-	// Behind is how long the last request of the open loop waited for a connection.
+	Held        int // requests that found MaxInFlight others unanswered
+	// Behind is the time that the last request of the open loop waited for a connection.
 	Behind    time.Duration
-	ClientCPU float64 // CPUs that this process kept busy meanwhile
-	CPUs      int     // that it may use; 0: it is what is measured, too
+	ClientCPU float64 // CPUs that this process kept busy during the run
+	CPUs      int     // CPUs that the process may use; 0 if the service runs in it
 	Refused   int     // requests of the open loop whose connection was refused or reset
 	Anew      int     // requests that needed a new connection, since the server had closed theirs
-	// FirstError is of the first request without a right answer in time; nil: all had
-	// one.
+	// FirstError is the error of the first request without a right answer in time; nil if there was none.
 	FirstError error
 }

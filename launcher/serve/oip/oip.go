@@ -1,11 +1,9 @@
-// Package oip is the JSON of the Open Inference Protocol, version 2, which Triton,
-// KServe, MLServer and others speak, with its extension for binary tensors
-// (https://github.com/kserve/open-inference-protocol). A client and a server have it
-// in common.
+// Package oip declares the JSON messages of the Open Inference Protocol, version 2, which Triton, KServe,
+// MLServer and others implement, with its extension for binary tensors
+// (https://github.com/kserve/open-inference-protocol). Client and server share it.
 //
-// With binary tensors a body is JSON, and behind it the tensors' bytes in the order in
-// which the JSON names them, little-endian and in row-major order; a header says how
-// long the JSON is.
+// A body with binary tensors is JSON followed by the tensors' bytes in the order of the JSON, little-endian and
+// in row-major order. A header gives the length of the JSON.
 package oip
 
 import (
@@ -13,20 +11,20 @@ import (
 	"fmt"
 )
 
-// BinaryExtension is what a server that takes binary tensors lists in its extensions.
+// BinaryExtension is listed in the extensions of servers that accept binary tensors.
 const BinaryExtension = "binary_tensor_data"
 
-// LengthHeader says how many bytes of a body are JSON, where tensors follow.
+// LengthHeader gives the length of the JSON in a body with binary tensors.
 const LengthHeader = "Inference-Header-Content-Length"
 
-// Server is what GET /v2 answers.
+// A Server is the answer to GET /v2.
 type Server struct {
 	Name       string   `json:"name"`
 	Version    string   `json:"version"`
 	Extensions []string `json:"extensions"`
 }
 
-// Model is what GET /v2/models/NAME answers.
+// A Model is the answer to GET /v2/models/NAME.
 type Model struct {
 	Name     string   `json:"name"`
 	Versions []string `json:"versions,omitempty"`
@@ -35,7 +33,7 @@ type Model struct {
 	Outputs  []Port   `json:"outputs"`
 }
 
-// A Port is an input or an output of a model. −1 in its shape is any size.
+// A Port is an input or an output of a model. −1 in its shape means any size.
 type Port struct {
 	Name     string `json:"name"`
 	Datatype string `json:"datatype"`
@@ -48,15 +46,15 @@ type Array struct {
 	Bytes []byte
 }
 
-// Request is what POST /v2/models/NAME/infer is sent.
+// A Request is the body of POST /v2/models/NAME/infer.
 type Request struct {
 	ID         string     `json:"id,omitempty"`
 	Parameters Parameters `json:"parameters,omitzero"`
 	Inputs     Tensors    `json:"inputs"`
-	Outputs    []Output   `json:"outputs,omitempty"` // none: all
+	Outputs    []Output   `json:"outputs,omitempty"` // empty means all
 }
 
-// Response is what it answers.
+// A Response is the answer to a Request.
 type Response struct {
 	ModelName    string  `json:"model_name"`
 	ModelVersion string  `json:"model_version,omitempty"`
@@ -64,8 +62,7 @@ type Response struct {
 	Outputs      Tensors `json:"outputs"`
 }
 
-// A Tensor has its numbers in Data, flat or as nested lists, or Parameters.BinarySize
-// bytes of them behind the JSON.
+// A Tensor has its numbers in Data, flat or as nested lists, or as Parameters.BinarySize bytes after the JSON.
 type Tensor struct {
 	Name       string          `json:"name"`
 	Shape      []int           `json:"shape"`
@@ -74,11 +71,11 @@ type Tensor struct {
 	Data       json.RawMessage `json:"data,omitempty"`
 }
 
-// Tensors are those of a request or an answer.
+// Tensors lists the tensors of a request or an answer.
 type Tensors []Tensor
 
-// mostTensors bounds them. A tensor takes a hundred times the memory of the shortest
-// text that makes one.
+// mostTensors bounds the number of tensors: the shortest text for a tensor takes a hundredth of the memory that
+// the tensor does.
 const mostTensors = 1 << 10
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -112,33 +109,33 @@ func moreThan(text []byte, most int) bool {
 	return false
 }
 
-// An Output is one that is asked for.
+// An Output selects an output of the model in a Request.
 type Output struct {
 	Name       string     `json:"name"`
 	Parameters Parameters `json:"parameters,omitzero"`
 }
 
-// Parameters are those of requests and tensors that are used here.
+// Parameters holds the parameters of requests and tensors that scalebench uses.
 type Parameters struct {
 	BinarySize    *int  `json:"binary_data_size,omitempty"`
-	Binary        *bool `json:"binary_data,omitempty"`        // of an output: whether it is to be binary
+	Binary        *bool `json:"binary_data,omitempty"`        // of an output: whether to send it in binary
 	BinaryOutputs *bool `json:"binary_data_output,omitempty"` // of a request: the same for all outputs
 }
 
-// Error is the body of an answer with a status of 400 or more.
+// An Error is the body of an answer with a status of 400 or more.
 type Error struct {
 	Error string `json:"error"`
 }
 
-// sizes are the bytes of an element. BYTES, text, has no size of its own.
+// sizes maps datatypes to bytes per element. BYTES (text) has no fixed size.
 var sizes = map[string]int{
 	"BOOL": 1, "UINT8": 1, "UINT16": 2, "UINT32": 4, "UINT64": 8,
 	"INT8": 1, "INT16": 2, "INT32": 4, "INT64": 8,
 	"FP16": 2, "BF16": 2, "FP32": 4, "FP64": 8,
 }
 
-// Size is how many bytes an element of a datatype has; ok is false for BYTES, whose
-// elements have a length each, and for what is not known.
+// Size returns the bytes per element of a datatype. ok is false for BYTES, whose elements vary in length, and
+// for unknown datatypes.
 func Size(datatype string) (bytes int, ok bool) {
 	bytes, ok = sizes[datatype]
 	return bytes, ok
@@ -147,8 +144,8 @@ func Size(datatype string) (bytes int, ok bool) {
 // MostElements bounds the elements of a tensor: 2³⁰.
 const MostElements = 1 << 30
 
-// Elements is how many a shape has; ok is false where a size is negative or there are
-// over MostElements.
+// Elements returns the number of elements of a shape. ok is false if a size is negative or there are more than
+// MostElements.
 func Elements(shape []int) (n int, ok bool) {
 	n = 1
 	for _, size := range shape {

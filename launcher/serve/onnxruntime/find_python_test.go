@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/python/pythontest"
 )
 
-// The library that is loaded is not one that lies in the working folder.
+// Find ignores a package in the working directory.
 func TestFindFromHostileFolder(t *testing.T) {
 	dir, note := pythontest.Hostile(t)
 	t.Chdir(dir)

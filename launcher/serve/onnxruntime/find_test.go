@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// interpreterThat is a program that answers as a Python would.
+// interpreterThat returns a script that replaces a Python interpreter.
 func interpreterThat(t *testing.T, does string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "python")
@@ -42,8 +42,8 @@ func TestFind(t *testing.T) {
 		"variable":  {"/nowhere/python", func(name string) string { return map[string]string{"SCALEBENCH_ONNXRUNTIME": "/opt/o.so"}[name] }, []string{"/opt/o.so"}, "SCALEBENCH_ONNXRUNTIME names it"},
 		"package":   {interpreterThat(t, "echo '"+folder+"'"), unset, append([]string{library}, system...), "as the package of "},
 		"none":      {interpreterThat(t, "echo"), unset, system, "has no package onnxruntime; install it with `"},
-		"no file":   {interpreterThat(t, "echo "+empty), unset, system, "there is no " + empty + "/capi/libonnxruntime.so*"},
-		"no Python": {"/nowhere/python", unset, system, "/nowhere/python does not say where its package onnxruntime is"},
+		"no file":   {interpreterThat(t, "echo "+empty), unset, system, "" + empty + "/capi/libonnxruntime.so* does not exist"},
+		"no Python": {"/nowhere/python", unset, system, "/nowhere/python cannot locate its package onnxruntime"},
 		"fails":     {interpreterThat(t, "exit 3"), unset, system, "exit status 3; install it with"},
 	} {
 		found := Find(t.Context(), c.python, c.getenv)
@@ -53,8 +53,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What cannot be opened is said file by file, and where it comes from; so is a library
-// of something else.
+// The error lists each file that cannot be opened and where its path came from, also for a library that is not
+// onnxruntime.
 func TestOpenRefuses(t *testing.T) {
 	for path, want := range map[string]string{
 		"/nowhere/libonnxruntime.so": "/nowhere/libonnxruntime.so: cannot open shared object file",

@@ -1,8 +1,7 @@
-// Package onnxruntime computes ONNX models with onnxruntime's C library, which is found
-// when the program runs: the file that Python's package brings along will do. Only
-// the first version of its API is used, which every later one begins with; 1.20.1, 1.22.0
-// and 1.31.1 were tried. The binding that there is for Go (yalue/onnxruntime_go) asks
-// for the version of its own header, and so for onnxruntime 1.24 or later.
+// Package onnxruntime runs ONNX models with onnxruntime's C library, which it loads at run time: the file in
+// Python's package onnxruntime will do. It uses only version 1 of the API, which all later versions include;
+// tested with 1.20.1, 1.22.0 and 1.31.1. The existing Go binding (yalue/onnxruntime_go) requires the API
+// version of its own header, and so onnxruntime 1.24 or later.
 package onnxruntime
 
 // #include "table.h"
@@ -18,13 +17,13 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-// A Library is onnxruntime, loaded.
+// A Library is a loaded onnxruntime.
 type Library struct {
 	table   *C.struct_ort_library
 	library *dl.Library
 }
 
-// Open loads the first library of those found that there is.
+// Open loads the first candidate that exists.
 func Open(found Found) (*Library, error) {
 	// Never freed: a Library lives as long as the process.
 	l := &Library{table: (*C.struct_ort_library)(C.calloc(1, C.sizeof_struct_ort_library))}
@@ -42,11 +41,11 @@ func Open(found Found) (*Library, error) {
 	return l, nil
 }
 
-// Path is the library's file, Version what it says of itself, like "1.31.1".
+// Path returns the library's file, and Version its version, like "1.31.1".
 func (l *Library) Path() string    { return l.library.Path() }
 func (l *Library) Version() string { return C.GoString(C.ort_version_string(l.table)) }
 
-// failure is a status as an error; nil for none.
+// failure converts a status to an error; nil for success.
 func (l *Library) failure(s *C.OrtStatus) error {
 	if s == nil {
 		return nil
@@ -55,7 +54,7 @@ func (l *Library) failure(s *C.OrtStatus) error {
 	return errors.New(C.GoString(C.ort_message(l.table, s)))
 }
 
-// A Model is an ONNX file, loaded.
+// A Model is a loaded ONNX file.
 type Model struct {
 	library  *Library
 	session  *C.OrtSession
@@ -66,7 +65,7 @@ type Model struct {
 	outNames **C.char
 }
 
-// Load reads a model, which computes each request on so many threads.
+// Load reads a model that computes each request with the given number of threads.
 func (l *Library) Load(path string, threads int) (*Model, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
@@ -86,7 +85,7 @@ func (l *Library) Load(path string, threads int) (*Model, error) {
 	return m, nil
 }
 
-// Close frees the model, when nobody computes with it.
+// Close frees the model. No computation may be running.
 func (m *Model) Close() {
 	freeNames(m.inNames, len(m.inputs))
 	freeNames(m.outNames, len(m.outputs))
@@ -103,7 +102,7 @@ func freeNames(names **C.char, n int) {
 	C.free(unsafe.Pointer(names))
 }
 
-// ports describes the inputs, or the outputs, and lists their names for C.
+// ports describes the inputs or the outputs, and lists their names for C.
 func (m *Model) ports(output bool, n int) (ports []oip.Port, names **C.char, err error) {
 	which, what := C.int(0), "input"
 	if output {
@@ -139,14 +138,14 @@ func (m *Model) ports(output bool, n int) (ports []oip.Port, names **C.char, err
 	return ports, names, nil
 }
 
-// types are the datatypes of the Open Inference Protocol by onnxruntime's numbers.
+// types maps onnxruntime's type numbers to datatypes of the Open Inference Protocol.
 var types = map[C.int]string{1: "FP32", 2: "UINT8", 3: "INT8", 4: "UINT16", 5: "INT16", 6: "INT32", 7: "INT64", 9: "BOOL", 10: "FP16", 11: "FP64", 12: "UINT32", 13: "UINT64", 16: "BF16"}
 
 func portOf(name string, t *C.struct_ort_tensor) (oip.Port, error) {
 	datatype, ok := types[t._type]
 	switch {
 	case t._type == 0:
-		return oip.Port{}, fmt.Errorf("%s is no tensor", name)
+		return oip.Port{}, fmt.Errorf("%s is not a tensor", name)
 	case !ok:
 		return oip.Port{}, fmt.Errorf("%s has elements of ONNX type %d, which are not numbers of a fixed size", name, t._type)
 	case t.dimensions > C.ort_most:
@@ -159,13 +158,12 @@ func portOf(name string, t *C.struct_ort_tensor) (oip.Port, error) {
 	return p, nil
 }
 
-// Describe is the model as a server would describe it; −1 is any size.
+// Describe returns the description that a server would give of the model; −1 means any size.
 func (m *Model) Describe() oip.Model {
 	return oip.Model{Name: m.name, Platform: "onnxruntime_onnx", Inputs: m.inputs, Outputs: m.outputs}
 }
 
-// Prepare lets onnxruntime read the inputs of each request, which must be those of the
-// model in its order, where they lie.
+// Prepare implements target.Local. onnxruntime reads the inputs in place; they must be in the model's order.
 func (m *Model) Prepare(requests [][]oip.Array) (call func(request int) ([]oip.Array, error), end func(), err error) {
 	l, n, outs := m.library, len(m.inputs), len(m.outputs)
 	values := (**C.OrtValue)(C.calloc(C.size_t(n*len(requests)+outs+1), C.size_t(unsafe.Sizeof(uintptr(0)))))
@@ -219,10 +217,10 @@ func (m *Model) Prepare(requests [][]oip.Array) (call func(request int) ([]oip.A
 	return call, end, nil
 }
 
-// input makes one of the inputs.
+// input wraps one input as an OrtValue.
 func (m *Model) input(i int, in oip.Array, memory *runtime.Pinner, value **C.OrtValue) error {
 	if want := m.inputs[i]; in.Name != want.Name || in.Datatype != want.Datatype {
-		return fmt.Errorf("%s is no input of the model here; it is %s %s", in.Datatype, want.Name, want.Datatype)
+		return fmt.Errorf("the model expects %[2]s %[3]s here, not %[1]s", in.Datatype, want.Name, want.Datatype)
 	}
 	elements, ok := oip.Elements(in.Shape)
 	size, _ := oip.Size(in.Datatype)

@@ -23,7 +23,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/target"
 )
 
-// interpreter is that of the lock's environment.
+// interpreter returns the interpreter of the lock's environment.
 func interpreter(t *testing.T) string {
 	t.Helper()
 	build := exec.Command("../../framework/locks/environment.sh", "onnxruntime")
@@ -58,7 +58,7 @@ func load(t *testing.T, l *Library, path string) *Model {
 
 func words(shape []int) string { return strings.Trim(fmt.Sprint(shape), "[]") }
 
-// computed is what the model answers, and what Python's onnxruntime does.
+// computed returns the outputs of the model, and the outputs of Python's onnxruntime.
 func computed(t *testing.T, python, path string, m *Model, inputs []oip.Array) (got, want []oip.Array) {
 	t.Helper()
 	call, end, err := m.Prepare([][]oip.Array{inputs})
@@ -107,8 +107,7 @@ func single(raw []byte) (list []float64) {
 	return list
 }
 
-// An image classifier's answer is that of Python's onnxruntime, which is the same
-// library by another way.
+// An image classifier gives the same answer as Python's onnxruntime, which calls the same library.
 func TestServing(t *testing.T) {
 	python := interpreter(t)
 	l, err := Open(Find(t.Context(), python, func(string) string { return "" }))
@@ -141,8 +140,7 @@ func TestServing(t *testing.T) {
 				t.Errorf("class %d: %g, by Python %g", i, numbers[i], python[i])
 			}
 		}
-		// The same image twice from a file, held to what Python says of it, and to something
-		// else.
+		// A file with the same image twice: one expected answer is Python's, the other is wrong.
 		name, other := got[0].Name, slices.Clone(by[0].Bytes)
 		binary.LittleEndian.PutUint32(other[4*700:], math.Float32bits(1))
 		set := &samples.Set{
@@ -164,7 +162,7 @@ func TestServing(t *testing.T) {
 			}
 		}
 	})
-	// Every type, with the batch left open: the bits that go in come out.
+	// For every type with an open batch, an identity model returns the bytes of its input.
 	t.Run("types", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "types.onnx")
 		reference(t, python, "types", path)
@@ -177,7 +175,7 @@ func TestServing(t *testing.T) {
 			size, _ := oip.Size(p.Datatype)
 			a := oip.Array{Port: oip.Port{Name: p.Name, Datatype: p.Datatype, Shape: []int{2, 3}}, Bytes: make([]byte, 6*size)}
 			for i := range 6 {
-				a.Bytes[i*size] = byte(i+k) & 1 // small numbers, and right for BOOL
+				a.Bytes[i*size] = byte(i+k) & 1 // small numbers that are also valid for BOOL
 			}
 			inputs = append(inputs, a)
 		}
@@ -191,13 +189,13 @@ func TestServing(t *testing.T) {
 			}
 		}
 		if _, _, err := m.Prepare([][]oip.Array{inputs[1:]}); err == nil {
-			t.Error("an input may be missing")
+			t.Error("a missing input is accepted")
 		}
 		slices.Reverse(inputs)
 		if _, _, err := m.Prepare([][]oip.Array{inputs}); err == nil {
-			t.Error("inputs may come in any order")
+			t.Error("inputs in another order are accepted")
 		}
-		// Callers at the same time, as the load generator has them.
+		// Concurrent callers, as in a load test.
 		q, err := target.InProcess(m, target.Inputs{Batch: 5, Seed: 1})
 		if err != nil || q.Varies {
 			t.Fatal(err)

@@ -1,10 +1,9 @@
-// Package samples reads what models are asked with, and what they are to answer, from
-// files of numpy's .npy format: an array whose first size counts samples.
+// Package samples reads the inputs of models and the expected outputs from files in numpy's .npy format. The
+// first dimension of each array counts samples.
 //
-// The format is a line of Python behind a few bytes
-// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html). Numbers are
-// used as they lie in the file, so what lies there in another order is refused rather
-// than turned round.
+// The format is a short binary header with a Python literal, followed by the numbers
+// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html). Numbers are used as they are
+// stored: files in another byte order or in column-major order are refused, not converted.
 package samples
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// An Array is what a file holds.
+// An Array is the content of a file.
 type Array struct {
 	File     string // its path
 	Datatype string // of the Open Inference Protocol: FP32
@@ -28,31 +27,30 @@ type Array struct {
 	Bytes    []byte // little-endian, in row-major order; nil: not read
 }
 
-// Samples is how many there are.
+// Samples returns the number of samples.
 func (a Array) Samples() int { return a.Shape[0] }
 
-// size is how many bytes its numbers take.
+// size returns how many bytes the numbers take.
 func (a Array) size() int {
 	n, _ := oip.Elements(a.Shape)
 	bytes, _ := oip.Size(a.Datatype)
 	return n * bytes
 }
 
-// Of are the bytes of n samples from the first on.
+// Of returns the bytes of n samples, starting with sample first.
 func (a Array) Of(first, n int) []byte {
 	size := len(a.Bytes) / a.Samples()
 	return a.Bytes[first*size : (first+n)*size : (first+n)*size]
 }
 
-// datatypes are those of the protocol by numpy's letters.
+// datatypes maps numpy's type codes to the protocol's datatypes.
 var datatypes = map[string]string{
 	"b1": "BOOL", "u1": "UINT8", "u2": "UINT16", "u4": "UINT32", "u8": "UINT64",
 	"i1": "INT8", "i2": "INT16", "i4": "INT32", "i8": "INT64",
 	"f2": "FP16", "f4": "FP32", "f8": "FP64",
 }
 
-// open reads a file, or without its numbers what it says of its array, and holds its
-// length to that.
+// open reads a file, with or without its numbers, and checks that its length fits its header.
 func open(path string, numbers bool) (a Array, err error) {
 	f, err := sharedfs.Open(path)
 	if err != nil {
@@ -72,10 +70,10 @@ func open(path string, numbers bool) (a Array, err error) {
 
 const magic = "\x93NUMPY"
 
-// longest bounds the line of Python.
+// longest bounds the header.
 const longest = 64 << 10
 
-var errFormat = errors.New(`it is no .npy file; write one with numpy.save("FILE.npy", array)`)
+var errFormat = errors.New(`it is not a .npy file; write one with numpy.save("FILE.npy", array)`)
 
 var (
 	descr   = regexp.MustCompile(`['"]descr['"]\s*:\s*['"]([<>|=])([a-zA-Z])(\d+)['"]`)
@@ -83,7 +81,7 @@ var (
 	shape   = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([\d,\s]*)\)`)
 )
 
-// parse reads a file of so many bytes.
+// parse reads a file with size bytes.
 func parse(r io.Reader, size int64, numbers bool) (a Array, err error) {
 	start := make([]byte, 10)
 	if _, err := io.ReadFull(r, start); err != nil || string(start[:6]) != magic {
@@ -92,14 +90,14 @@ func parse(r io.Reader, size int64, numbers bool) (a Array, err error) {
 	length, before := int64(binary.LittleEndian.Uint16(start[8:])), int64(10)
 	switch version := start[6]; version {
 	case 1:
-	case 2, 3: // with a longer length
+	case 2, 3: // their length field has 4 bytes
 		rest := make([]byte, 2)
 		if _, err := io.ReadFull(r, rest); err != nil {
 			return a, errFormat
 		}
 		length, before = int64(binary.LittleEndian.Uint32(append(start[8:10:10], rest...))), 12
 	default:
-		return a, fmt.Errorf("version %d of the .npy format is not known; 1 to 3 are", version)
+		return a, fmt.Errorf("version %d of the .npy format is not supported; valid: 1 to 3", version)
 	}
 	if length > longest {
 		return a, errFormat
@@ -113,7 +111,7 @@ func parse(r io.Reader, size int64, numbers bool) (a Array, err error) {
 		return a, errFormat
 	}
 	if kind == nil {
-		return a, errors.New("its elements are no plain numbers; save an array of one type, like float32")
+		return a, errors.New("its elements are not plain numbers; save an array of one type, like float32")
 	}
 	var ok bool
 	letters := string(kind[2]) + string(kind[3])
@@ -135,7 +133,7 @@ func parse(r io.Reader, size int64, numbers bool) (a Array, err error) {
 		a.Shape = append(a.Shape, n)
 	}
 	if string(order[1]) == "True" && len(a.Shape) > 1 {
-		return a, errors.New("its numbers are column by column; save numpy.ascontiguousarray(array)")
+		return a, errors.New("its numbers are in column-major order; save numpy.ascontiguousarray(array)")
 	}
 	if len(a.Shape) == 0 {
 		return a, errors.New("it holds one number; want an array whose first size counts samples")

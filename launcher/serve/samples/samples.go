@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// A Set is the samples of a model's inputs and what is known of its outputs, by their
-// names.
+// A Set holds the samples of a model's inputs and the expected outputs, by name.
 type Set struct {
 	Inputs, Outputs map[string]Array
 }
 
-// most bounds what the files of all inputs hold, because every request is made before
-// the first is sent, and what those of all outputs hold.
+// most bounds the size of all input files together, since all requests are built before the first is sent, and
+// of all output files together.
 const most = 256 << 20
 
-// An Error says what is wrong with the files of a key of the study.
+// An Error reports a problem with the files of one key of the study.
 type Error struct {
 	Key string // its TOML path
 	err error
@@ -26,7 +25,7 @@ func (e *Error) Error() string { return e.Key + ": " + e.err.Error() }
 
 func (e *Error) Unwrap() error { return e.err }
 
-// What is wrong, without the key.
+// What returns the message without the key.
 func (e *Error) What() string { return e.err.Error() }
 
 // Keys of the study that name the files.
@@ -35,14 +34,14 @@ const (
 	outputsKey = "workload.outputs"
 )
 
-// Check says what is wrong with files, by input and output, of which requests of these
-// sizes are to be made.
+// Check returns an error if the files, by name of the input or output, cannot make requests of the given batch
+// sizes.
 func Check(inputs, outputs map[string]string, batches []int) error {
 	_, err := load(inputs, outputs, batches, false)
 	return err
 }
 
-// Read reads them.
+// Read reads the files that Check checks.
 func Read(inputs, outputs map[string]string, batches []int) (*Set, error) {
 	return load(inputs, outputs, batches, true)
 }
@@ -61,10 +60,10 @@ func load(inputs, outputs map[string]string, batches []int, numbers bool) (*Set,
 			switch {
 			case err != nil:
 			case first.Shape != nil && a.Samples() != first.Samples():
-				err = fmt.Errorf("%s holds %d samples, %s %d; the first size of each array counts samples, and is to be the same", a.File, a.Samples(), first.File, first.Samples())
+				err = fmt.Errorf("%s holds %d samples, %s %d; the first dimension counts samples and must be equal in all files", a.File, a.Samples(), first.File, first.Samples())
 			default:
 				if total += a.size(); total > most {
-					err = fmt.Errorf("%s brings the files to %d MiB, and at most %d MiB are read; take fewer samples", a.File, total>>20, most>>20)
+					err = fmt.Errorf("%s makes the files %d MiB in total, and at most %d MiB are read; use fewer samples", a.File, total>>20, most>>20)
 				}
 			}
 			if err == nil && numbers {

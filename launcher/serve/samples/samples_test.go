@@ -16,7 +16,7 @@ import (
 
 func at(name string) string { return filepath.Join("testdata", name+".npy") }
 
-// Files that numpy wrote (testdata/make.py) hold what it wrote.
+// Files written by numpy (testdata/make.py) read back as the same numbers.
 func TestNumpy(t *testing.T) {
 	pairs := []float32{1, -2.5, 0.25, 1e-3, 3, 4, 5, 6, 7, 1e30}
 	for _, name := range []string{"pairs", "version2", "version3"} {
@@ -37,7 +37,7 @@ func TestNumpy(t *testing.T) {
 	}
 	for name, want := range map[string]struct {
 		datatype string
-		third    []byte // 3, of what is clipped to 0 … 7
+		third    []byte // expected sample 3; numbers are limited to 0 … 7
 	}{
 		"float16": {"FP16", []byte{0, 0x42}}, "float32": {"FP32", []byte{0, 0, 0x40, 0x40}}, "float64": {"FP64", []byte{0, 0, 0, 0, 0, 0, 8, 0x40}},
 		"int8": {"INT8", []byte{3}}, "uint8": {"UINT8", []byte{3}}, "int64": {"INT64", []byte{3, 0, 0, 0, 0, 0, 0, 0}}, "uint16": {"UINT16", []byte{3, 0}}, "bool": {"BOOL", []byte{1}},
@@ -63,8 +63,8 @@ func TestRefused(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		at("fortran"): "numpy.ascontiguousarray", at("bigendian"): "big-endian", at("one"): "it holds one number", at("none"): "empty",
-		at("text"): `numpy's "U2"`, at("complex"): `numpy's "c8"; valid: bool, int8`, at("records"): "no plain numbers", at("objects"): "no plain numbers",
-		"testdata/make.py": "no .npy file", at("nothing"): "no such file", "testdata": "not a regular file",
+		at("text"): `numpy's "U2"`, at("complex"): `numpy's "c8"; valid: bool, int8`, at("records"): "not plain numbers", at("objects"): "not plain numbers",
+		"testdata/make.py": "not a .npy file", at("nothing"): "no such file", "testdata": "not a regular file",
 		short: "it has 167 bytes; an array of FP32 [5 2] takes 168",
 	} {
 		if _, err := open(path, false); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
@@ -73,7 +73,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What is wrong with files that belong together names the key, the file and the sizes.
+// An error about the files names the key, the file and the sizes.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		inputs, outputs map[string]string
@@ -93,8 +93,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is read or refused; what is read has the length that it
-// says.
+// Any file is read or refused, and the bytes read have the length that the header gives.
 func FuzzParse(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.npy")
 	if len(files) == 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
-// asNull makes this program the null server of the benchmark, which is a process of
-// its own, as a service is.
+// asNull makes the test binary act as the null server, so that it runs in a separate process, as a real service
+// does.
 const asNull = "SCALEBENCH_TEST_NULL"
 
 func TestMain(m *testing.M) {
@@ -39,9 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// BenchmarkBesideWrk sends with wrk, with hey and with our own closed loop to one null
-// server, in turns, and prints our requests a second over theirs and our P99 over
-// hey's: medians of five rounds.
+// BenchmarkBesideWrk loads one null server with wrk, with hey and with our closed loop in turn. It prints our
+// requests per second divided by theirs, and our P99 divided by hey's: medians of five rounds.
 func BenchmarkBesideWrk(b *testing.B) {
 	self, err := os.Executable()
 	if err != nil {

@@ -72,13 +72,12 @@ func (s *share) end() {
 	s.taken = 0
 }
 
-// meterStep is how many bytes a metered connection reserves at a time. An answer up to this
+// meterStep is the number of bytes that a metered connection reserves at a time. An answer up to this
 // size reserves nothing.
 const meterStep = 1 << 20
 
-// metered is a connection that counts the bytes of each answer against the budget, so
-// that an answer without an end becomes an error and not all of the memory. One
-// goroutine reads it at a time, and another one may begin and close it.
+// A metered connection counts the bytes of each answer against the budget, so that an endless answer becomes an
+// error instead of using up the memory. One goroutine reads at a time; another may call begin and Close.
 type metered struct {
 	net.Conn
 	budget *budget
@@ -92,7 +91,7 @@ func newMetered(c net.Conn, of *budget) *metered {
 	return m
 }
 
-// begin returns what the last answer used.
+// begin gives back what the last answer used.
 func (m *metered) begin() {
 	m.read.Store(0)
 	m.give()
@@ -136,6 +135,6 @@ func (m *metered) Close() error {
 	return m.Conn.Close()
 }
 
-// ReadBody reads the file with the body that every request posts: a regular file of at
-// most as many bytes as a request may have.
+// ReadBody reads the file with the body that every request posts. It must be a regular file no larger than a
+// request may be.
 func ReadBody(path string) ([]byte, error) { return sharedfs.ReadFile(path, mostRequest) }

@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-// allocated is how many bytes f allocates.
+// allocated returns how many bytes f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -34,8 +34,8 @@ func ports(datatype string, shapes ...[]int) (list []oip.Port) {
 	return list
 }
 
-// A server's metadata cannot make the client allocate more than a request may have: each
-// error names the input, its size and the limit. 256 MiB are 2²⁸ bytes.
+// A server's metadata cannot make the client allocate more than a request may have: the error names the input,
+// its size and the limit. 256 MiB are 2²⁸ bytes.
 func TestHugeInputs(t *testing.T) {
 	const mib = 1 << 20
 	for name, c := range map[string]struct {
@@ -63,7 +63,7 @@ func TestHugeInputs(t *testing.T) {
 	}
 }
 
-// A request in JSON is as long as its text.
+// A JSON request counts with the length of its text.
 func TestHugeInJSON(t *testing.T) {
 	m := &Model{Model: oip.Model{Name: "m"}}
 	for _, c := range []struct {
@@ -82,8 +82,8 @@ func TestHugeInJSON(t *testing.T) {
 	}
 }
 
-// talk answers every connection's first request with text, then goes on with more until
-// the client closes.
+// talk answers the first request on every connection with text, then keeps sending more until the client
+// closes.
 func talk(t *testing.T, text, more string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -111,8 +111,7 @@ func talk(t *testing.T, text, more string) string {
 	return "http://" + l.Addr().String() + "/"
 }
 
-// What a server announces, or sends without an end, is refused, and a refused answer
-// gives back what it had reserved.
+// An answer that announces too many bytes or never ends is refused, and gives back what it had reserved.
 func TestHugeAnswers(t *testing.T) {
 	had := answers
 	defer func() { answers = had }()
@@ -155,7 +154,7 @@ func TestHugeAnswers(t *testing.T) {
 	}
 }
 
-// Answers that are allowed one by one share what the process may hold.
+// Answers that are each small enough share the budget of the process.
 func TestAnswersShareTheBudget(t *testing.T) {
 	of := &budget{most: 3 * meterStep, each: 8 * meterStep}
 	small := newMetered(nil, of)
@@ -164,7 +163,7 @@ func TestAnswersShareTheBudget(t *testing.T) {
 	}
 	large := newMetered(nil, of)
 	if err := large.reserve(4 * meterStep); err == nil || !strings.Contains(err.Error(), "the answers in flight need more than 3 MiB") {
-		t.Errorf("beside a small one: %v", err)
+		t.Errorf("next to a small one: %v", err)
 	}
 	small.begin()
 	if err := large.reserve(4 * meterStep); err != nil {
@@ -175,7 +174,7 @@ func TestAnswersShareTheBudget(t *testing.T) {
 	}
 }
 
-// An output's shape is held to the numbers that came, before there is room for them.
+// An output's shape must match the number of elements received; the check precedes the allocation.
 func TestHugeOutputs(t *testing.T) {
 	tensor := func(datatype, data string, shape ...int) oip.Tensor {
 		y := oip.Tensor{Name: "y", Datatype: datatype, Shape: shape}
@@ -210,7 +209,7 @@ func TestHugeOutputs(t *testing.T) {
 	}
 }
 
-// Metadata is some thousand bytes, and comes from the server that was named.
+// Metadata is limited to some thousand bytes and must come from the server that was named.
 func TestHugeMetadata(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"ready":true}`) }))
 	defer elsewhere.Close()
@@ -218,10 +217,10 @@ func TestHugeMetadata(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"long":              {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2<<20)) }, "the answer has over 1048576 bytes"},
-		"to another host":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }, "it redirects to another host"},
-		"round and round":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "it redirects more than 3 times"},
-		"not as it is said": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"ready":1e999}`) }, "cannot unmarshal"},
+		"long":            {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2<<20)) }, "the answer has over 1048576 bytes"},
+		"redirected away": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }, "it redirects to another host"},
+		"redirect loop":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "it redirects more than 3 times"},
+		"wrong type":      {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"ready":1e999}`) }, "cannot unmarshal"},
 	} {
 		s := httptest.NewServer(c.answer)
 		if err := ready(t.Context(), s.URL, "m"); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -237,7 +236,7 @@ func TestHugeMetadata(t *testing.T) {
 	}
 }
 
-// A signal ends the wait for a server that never answers the first request.
+// A signal interrupts waiting for a server that never answers the first request.
 func TestAskIsInterrupted(t *testing.T) {
 	silent := talk(t, "", "")
 	m := &Served{servers: []string{silent}, model: &Model{Model: oip.Model{Name: "m", Inputs: ports("FP32", []int{-1, 2})}}}

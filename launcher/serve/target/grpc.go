@@ -23,20 +23,20 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
-// GRPC is a model that is asked by the Open Inference Protocol v2 over gRPC, with TLS at
-// grpcs://. Replicas are asked in turns, as with HTTP. Learn finds the answer that it is then
-// held to.
+// GRPC is a model that is queried by the Open Inference Protocol v2 over gRPC, with TLS for grpcs:// URLs.
+// Requests go to the replicas in turn, as with HTTP. Learn obtains the answer that later ones are compared
+// with.
 type GRPC struct {
 	Known
 	servers []string
-	bodies  []mem.SliceBuffer // of the requests
+	bodies  []mem.SliceBuffer // one per request
 	turn    atomic.Uint64
 }
 
-// service is where the protocol's calls are.
+// service is the prefix of the protocol's methods.
 const service = "/inference.GRPCInferenceService/"
 
-// newGRPC asks servers (grpc://HOST:PORT) for a model's answer to inputs.
+// newGRPC prepares requests with the given inputs to servers (grpc://HOST:PORT).
 func newGRPC(servers []string, m *Model, in Inputs) (*GRPC, error) {
 	requests, known, err := m.requests(in)
 	if err != nil {
@@ -49,7 +49,7 @@ func newGRPC(servers []string, m *Model, in Inputs) (*GRPC, error) {
 	return g, nil
 }
 
-// awaitGRPC is Ready for servers that are asked over gRPC.
+// awaitGRPC is awaitV2 for gRPC servers.
 func awaitGRPC(ctx context.Context, servers []string, model string) (*Model, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("no URL")
@@ -82,7 +82,7 @@ func awaitGRPC(ctx context.Context, servers []string, model string) (*Model, err
 	return m, nil
 }
 
-// ServerReady is nil when the server (grpc://HOST:PORT) says that it is ready.
+// ServerReady returns nil if the server (grpc://HOST:PORT) reports that it is ready.
 func ServerReady(ctx context.Context, server string) error {
 	return readyGRPC(ctx, server, "ServerReady", nil)
 }
@@ -98,7 +98,7 @@ func readyGRPC(ctx context.Context, server, method string, request []byte) error
 	return nil
 }
 
-// addressOf is the HOST:PORT of grpc://HOST:PORT.
+// addressOf returns the HOST:PORT of grpc://HOST:PORT.
 func addressOf(server string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -110,7 +110,7 @@ func addressOf(server string) (string, error) {
 	return u.Host, nil
 }
 
-// bytesCodec passes messages on as the bytes that they are.
+// bytesCodec passes messages on as raw bytes.
 type bytesCodec struct{}
 
 var _ encoding.CodecV2 = bytesCodec{}
@@ -121,7 +121,7 @@ func (bytesCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{v.(mem.SliceBuffer)}, nil
 }
 
-// Unmarshal puts the message in place of what was there.
+// Unmarshal replaces *v with the message.
 func (bytesCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	into := v.(*[]byte)
 	if n := data.Len(); cap(*into) < n {
@@ -133,7 +133,7 @@ func (bytesCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// telling keeps why a handshake failed, which gRPC does not say.
+// telling records why a TLS handshake failed, which gRPC does not report.
 type telling struct {
 	credentials.TransportCredentials
 	failure *atomic.Value
@@ -151,8 +151,8 @@ func (t telling) Clone() credentials.TransportCredentials {
 	return telling{t.TransportCredentials.Clone(), t.failure}
 }
 
-// dialGRPC makes one connection. It is not made again when it is lost: the time for that
-// belongs in no latency.
+// dialGRPC makes one connection. It does not reconnect if the connection is lost: no latency may include the
+// time for that.
 func dialGRPC(ctx context.Context, server string) (*grpc.ClientConn, error) {
 	address, err := addressOf(server)
 	if err != nil {
@@ -197,7 +197,7 @@ func dialGRPC(ctx context.Context, server string) (*grpc.ClientConn, error) {
 	return c, nil
 }
 
-// askOnce makes one call over a connection of its own.
+// askOnce makes one call over a new connection.
 func askOnce(ctx context.Context, server, method string, request []byte) ([]byte, error) {
 	c, err := dialGRPC(ctx, server)
 	if err != nil {
@@ -224,8 +224,8 @@ func (g *GRPC) Dial() (loadtest.Sender, error) {
 	return s, nil
 }
 
-// Warm asks each replica once and says how many bytes the last answer had. What is
-// wrong, those tell who ask in earnest.
+// Warm sends one request to each replica and returns the size of the last answer in bytes. It ignores errors:
+// the requests that follow report them.
 func (g *GRPC) Warm(deadline time.Time) (answer int) {
 	for _, at := range g.servers {
 		connection, err := g.Like(at).Dial()
@@ -236,15 +236,15 @@ func (g *GRPC) Warm(deadline time.Time) (answer int) {
 		if s.Send(deadline) == nil {
 			answer = len(s.answer)
 		}
-		_ = s.Close() // of no more use
+		_ = s.Close() // unusable: the error is not of interest
 	}
 	return answer
 }
 
-// Like is the same requests to other servers, of whose answers any will do.
+// Like returns the same requests to other servers, without checking their answers.
 func (g *GRPC) Like(servers ...string) *GRPC { return &GRPC{servers: servers, bodies: g.bodies} }
 
-// Learn asks every replica twice and remembers the first answer; see Known.
+// Learn queries every replica twice and remembers the first answer; see Known.
 func (g *GRPC) Learn(deadline time.Time) error {
 	return g.learn(g.servers, deadline, func(at string) (loadtest.Sender, error) {
 		c, err := dialGRPC(context.Background(), at)
@@ -255,19 +255,19 @@ func (g *GRPC) Learn(deadline time.Time) error {
 	})
 }
 
-// grpcSender is one connection to each replica.
+// A grpcSender holds one connection to each replica.
 type grpcSender struct {
 	of          *GRPC
-	requests    int // asked in turn
+	requests    int // number of requests, sent in turn
 	connections []*grpc.ClientConn
-	turn        int // whose was last
+	turn        int // replica asked last
 	answer      []byte
 }
 
-// Asked is the replica that was asked last.
+// Asked implements loadtest.Chooser.
 func (s *grpcSender) Asked() int { return among(s.turn, len(s.connections)) }
 
-// Send asks the replica whose turn it is.
+// Send queries the next replica.
 func (s *grpcSender) Send(deadline time.Time) error {
 	turn, request := next(&s.of.turn, len(s.connections), s.requests)
 	s.turn = turn
@@ -280,7 +280,7 @@ func (s *grpcSender) Send(deadline time.Time) error {
 		return fmt.Errorf("no answer: %w", err)
 	}
 	if s.of.first == nil {
-		return nil // any answer will do
+		return nil // no known answer: accept any
 	}
 	return s.of.right(request, s.answer, func(room *share) (answer, error) { return readInfer(s.answer, room) })
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-// serveGRPC answers calls by their method, and returns where.
+// serveGRPC starts a server that answers calls by method, and returns its address.
 func serveGRPC(t *testing.T, answer func(method string, request []byte) ([]byte, error)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,7 +47,7 @@ func serveGRPC(t *testing.T, answer func(method string, request []byte) ([]byte,
 	return "grpc://" + l.Addr().String()
 }
 
-// message joins fields: a string or bytes by number, or an int.
+// message encodes fields, given as pairs of number and value (string, bytes or int).
 func message(fields ...any) (b []byte) {
 	for i := 0; i < len(fields); i += 2 {
 		number := protowire.Number(fields[i].(int))
@@ -63,7 +63,7 @@ func message(fields ...any) (b []byte) {
 	return b
 }
 
-// sizes is a packed shape.
+// sizes encodes a packed shape.
 func sizes(list ...int) (b []byte) {
 	for _, v := range list {
 		b = protowire.AppendVarint(b, uint64(v))
@@ -85,7 +85,7 @@ func int64s(list ...int64) (b []byte) {
 	return b
 }
 
-// A server that is loading at first is waited for, and its model is what it says.
+// awaitGRPC waits while a server is loading, and returns the model that it describes.
 func TestReadyGRPC(t *testing.T) {
 	var asked []string
 	at := serveGRPC(t, func(method string, request []byte) ([]byte, error) {
@@ -96,7 +96,7 @@ func TestReadyGRPC(t *testing.T) {
 		switch {
 		case len(asked) == 1:
 			return nil, status.Error(codes.Unavailable, "loading")
-		case len(asked) == 2: // false, which a message leaves out
+		case len(asked) == 2: // false: the default is left out of the message
 			return nil, nil
 		}
 		return map[string][]byte{
@@ -124,13 +124,12 @@ func TestReadyGRPC(t *testing.T) {
 	}
 }
 
-// rightMessage is an answer to a batch of 2 with raw contents.
+// rightMessage returns an answer to a batch of 2 with raw contents.
 func rightMessage() []byte {
 	return message(1, "m", 3, "scalebench", 5, message(1, "y", 2, "FP32", 3, sizes(2, 2)), 5, message(1, "n", 2, "INT64", 3, sizes(2)), 6, floats(0.5, 1.5, 2, -10), 6, int64s(3, 4))
 }
 
-// answeringGRPC makes a target whose server gives a list of answers, the last of them
-// for ever.
+// answeringGRPC returns a target whose server gives a list of answers; the last one repeats.
 func answeringGRPC(t *testing.T, answers ...func() ([]byte, error)) *GRPC {
 	t.Helper()
 	var calls atomic.Int64
@@ -159,8 +158,7 @@ func askGRPC(g *GRPC) error {
 	return errors.Join(s.Send(soon()), s.Close())
 }
 
-// The request is what the protocol wants, and answers that differ in what does not
-// matter are right.
+// The request follows the protocol, and answers that differ only in irrelevant details are right.
 func TestGRPC(t *testing.T) {
 	var request []byte
 	at := serveGRPC(t, func(_ string, r []byte) ([]byte, error) { request = r; return rightMessage(), nil })
@@ -175,7 +173,7 @@ func TestGRPC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw := p.Bodies[0][p.JSONLength:] // the same numbers over HTTP
+	raw := p.Bodies[0][p.JSONLength:] // the same numbers as over HTTP
 	if diff := cmp.Diff(message(1, "m", 3, "scalebench", 5, message(1, "x", 2, "FP32", 3, sizes(2, 2)), 7, raw), request); diff != "" || len(raw) != 16 {
 		t.Errorf("-want +sent\n%s", diff)
 	}
@@ -201,14 +199,14 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
-// Every way in which an answer can be wrong.
+// All ways in which an answer can be wrong.
 func TestGRPCWrongAnswers(t *testing.T) {
 	y, n := message(1, "y", 2, "FP32", 3, sizes(2, 2)), message(1, "n", 2, "INT64", 3, sizes(2))
 	numbers, counts := floats(0.5, 1.5, 2, -10), int64s(3, 4)
 	for name, tt := range map[string]struct {
 		wrong func() ([]byte, error)
 		want  string
-		later bool // only a known answer tells
+		later bool // wrong only compared with a known answer
 	}{
 		"refused":        {func() ([]byte, error) { return nil, status.Error(codes.InvalidArgument, "unexpected shape") }, "unexpected shape", false},
 		"crashed":        {func() ([]byte, error) { return nil, status.Error(codes.Internal, "out of memory") }, "out of memory", false},
@@ -246,8 +244,8 @@ func TestGRPCWrongAnswers(t *testing.T) {
 	}
 }
 
-// An answer that does not come in time is late; a connection that is lost is not made
-// again; and where nobody listens, or somebody else does, that is said.
+// A late answer is a timeout, a lost connection is not reopened, and errors say whether nothing listens or the
+// listener is not a gRPC service.
 func TestGRPCFailures(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
@@ -296,7 +294,7 @@ func TestGRPCFailures(t *testing.T) {
 	}
 }
 
-// accepted is a listener that remembers connections.
+// accepted is a listener that passes on its connections.
 type accepted struct {
 	net.Listener
 	connections chan net.Conn
@@ -310,7 +308,7 @@ func (l *accepted) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// Replicas are asked in turns, by all connections together.
+// All connections together query the replicas in turn.
 func TestGRPCReplicas(t *testing.T) {
 	var calls [3]atomic.Int64
 	var servers []string
@@ -324,7 +322,7 @@ func TestGRPCReplicas(t *testing.T) {
 	asksInTurns(t, g.Dial, &calls)
 }
 
-// Typed contents are the bytes that raw contents have, for each datatype.
+// For each datatype, typed contents decode to the same bytes as raw contents.
 func TestContents(t *testing.T) {
 	negative := uint64(0xffffffffffffff85) // −123
 	for datatype, tt := range map[string]struct{ message, want []byte }{
@@ -347,7 +345,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// Whatever a server answers, reading it ends well or in an error.
+// Any answer parses or returns an error, and never panics.
 func FuzzGRPCAnswer(f *testing.F) {
 	f.Add(rightMessage())
 	f.Add(message(5, message(1, "s", 2, "BYTES", 3, sizes(1), 5, message(8, "ab"))))
@@ -368,8 +366,8 @@ func FuzzGRPCAnswer(f *testing.F) {
 	})
 }
 
-// The client alone is measured with the same requests, of a server that answers at once
-// with as many bytes, whatever they say.
+// The client is calibrated with the same requests, against a server that answers at once with as many bytes;
+// their content does not matter.
 func TestNullGRPC(t *testing.T) {
 	d := &doubler{}
 	at := serveGRPC(t, func(_ string, request []byte) (reply []byte, err error) {

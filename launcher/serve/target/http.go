@@ -1,6 +1,5 @@
-// Package target knows how to start (server.go) and ask services: each kind of service
-// makes connections that package loadtest sends requests over. What models are asked
-// is read from .npy files (npy.go).
+// Package target starts services (server.go) and sends them requests. Each kind of service implements the
+// connections that package loadtest sends over.
 package target
 
 import (
@@ -17,29 +16,28 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
-// HTTP is a service that answers requests. Replicas are asked in turns:
-// every connection has one of its own to each of them.
+// HTTP is a service that is queried over HTTP. Requests go to the replicas in turn; every connection of the
+// load generator has one to each replica.
 type HTTP struct {
 	URLs        []string // of the replicas
 	Bodies      [][]byte // sent in turn to each replica; nil: GET, else POST
-	ContentType string   // of the bodies
-	// Headers are further ones, by name.
+	ContentType string   // of Bodies
+	// Headers holds further headers by name.
 	Headers map[string]string
-	// Token is a bearer token for these servers alone; "": none.
+	// Token is a bearer token that only these servers get; "" for none.
 	Token string
-	// Expect is what a right answer holds; nil: any with a status of 2xx is right.
+	// Expect is text that a right answer contains; nil accepts any answer with a 2xx status.
 	Expect []byte
-	// Judge says what is wrong with an answer of that kind to one of the bodies; nil:
-	// nothing. Several goroutines call it, and the answer is the caller's.
+	// Judge returns an error if the answer to one of the Bodies is wrong; nil accepts every answer. Several
+	// goroutines may call it, and it may keep the answer.
 	Judge func(request int, r *fasthttp.Response) error
-	// Streams says that answers come text by text, by OpenAI's protocol
-	// ("stream": true). Judge is not used then.
+	// Streams is set if answers are streamed by OpenAI's protocol ("stream": true). Judge is then not used.
 	Streams bool
 
 	turn atomic.Uint64
 }
 
-// Check says what is wrong with the addresses.
+// Check reports an invalid URL.
 func (h *HTTP) Check() error {
 	if len(h.URLs) == 0 {
 		return errors.New("no URL")
@@ -78,7 +76,7 @@ func (h *HTTP) Dial() (loadtest.Sender, error) {
 	return s, nil
 }
 
-// connect makes a connection to the server of a URL.
+// connect opens a connection to the server of a URL.
 func connect(u *url.URL) (net.Conn, error) {
 	address := u.Host
 	if u.Port() == "" {
@@ -99,9 +97,8 @@ func connect(u *url.URL) (net.Conn, error) {
 	return secured, nil
 }
 
-// Warm asks each replica once and says how long the last answer was: the bytes of its
-// body, or its texts where it comes text by text. What is wrong, those tell who ask
-// in earnest.
+// Warm sends one request to each replica and returns the length of the last answer: the bytes of its body, or
+// the number of texts of a stream. It ignores errors: the requests that follow report them.
 func (h *HTTP) Warm(deadline time.Time) (answer int) {
 	for _, at := range h.URLs {
 		one := h.Like(at)
@@ -116,42 +113,40 @@ func (h *HTTP) Warm(deadline time.Time) (answer int) {
 		} else if !h.Streams {
 			answer = len(s.asked.response.Body())
 		}
-		_ = s.Close() // of no more use
+		_ = s.Close() // unusable: the error is not of interest
 	}
 	return answer
 }
 
-// Like is the same request to other servers, of whose answers any will do. They do not
-// get the token.
+// Like returns the same requests to other servers, without checking their answers. It leaves out the token.
 func (h *HTTP) Like(servers ...string) *HTTP {
 	return &HTTP{URLs: servers, Bodies: h.Bodies, ContentType: h.ContentType, Headers: h.Headers, Streams: h.Streams}
 }
 
-// trusting is TLS with a server of that name ("": the one that is dialled), which the
-// system's authorities vouch for, or those in the file SSL_CERT_FILE.
+// trusting returns the TLS configuration for a server of that name ("" means the name dialled). It trusts the
+// system's certificate authorities, or those in the file SSL_CERT_FILE.
 func trusting(server string) *tls.Config {
 	return &tls.Config{ServerName: server, MinVersion: tls.VersionTLS12}
 }
 
 const dialTimeout = 10 * time.Second
 
-// sender is one connection to each replica.
+// A sender holds one connection to each replica.
 type sender struct {
 	of       *HTTP
 	replicas []*replica
-	asked    *replica // last
-	turn     int      // whose that was
+	asked    *replica // replica asked last
+	turn     int      // its index
 }
 
-// Send asks the replica whose turn it is.
+// Send queries the next replica.
 func (s *sender) Send(deadline time.Time) error {
 	turn, request := next(&s.of.turn, len(s.replicas), len(s.of.Bodies))
 	s.turn, s.asked = turn, s.replicas[turn]
 	return s.asked.send(deadline, s.of, request)
 }
 
-// next is which of so many replicas has its turn, and with which of so many requests:
-// every replica gets each of them.
+// next returns the replica and the request whose turn it is. Every replica gets each request.
 func next(turn *atomic.Uint64, replicas, requests int) (replica, request int) {
 	if replicas == 1 && requests < 2 {
 		return 0, 0
@@ -160,10 +155,10 @@ func next(turn *atomic.Uint64, replicas, requests int) (replica, request int) {
 	return int(n % uint64(replicas)), int(n / uint64(replicas) % uint64(max(requests, 1)))
 }
 
-// Asked is the replica that was asked last.
+// Asked implements loadtest.Chooser.
 func (s *sender) Asked() int { return among(s.turn, len(s.replicas)) }
 
-// among is loadtest.Chooser's word for one of so many replicas.
+// among returns the index of a replica as loadtest.Chooser reports it: -1 if there is only one.
 func among(turn, replicas int) int {
 	if replicas == 1 {
 		return -1
@@ -171,11 +166,10 @@ func among(turn, replicas int) int {
 	return turn
 }
 
-// Anew reports whether the last request needed a new connection, since the server had
-// closed the one before.
+// Anew implements loadtest.Reconnecter.
 func (s *sender) Anew() bool { return s.asked != nil && s.asked.anew }
 
-// Streamed is the times of the last answer.
+// Streamed implements loadtest.Streamer.
 func (s *sender) Streamed() (loadtest.Stream, bool) {
 	if !s.of.Streams || s.asked == nil {
 		return loadtest.Stream{}, false

@@ -19,7 +19,7 @@ import (
 
 func soon() time.Time { return time.Now().Add(time.Minute) }
 
-// dial connects to a server that answers as handler does.
+// dial connects to a test server with the given handler.
 func dial(t *testing.T, h *HTTP, handler http.HandlerFunc) loadtest.Sender {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -36,7 +36,7 @@ func dial(t *testing.T, h *HTTP, handler http.HandlerFunc) loadtest.Sender {
 	return s
 }
 
-// What is sent arrives as it is, over one connection, and what comes back is checked.
+// Requests arrive unchanged over one connection, and the answer is checked.
 func TestHTTP(t *testing.T) {
 	connections := map[string]bool{}
 	h := &HTTP{Bodies: [][]byte{[]byte(`{"inputs": 1}`)}, ContentType: "application/json", Expect: []byte(`"class": 3`)}
@@ -69,8 +69,7 @@ func TestHTTPWithoutBody(t *testing.T) {
 	}
 }
 
-// Each of these is one wrong answer, never sent for again: a retry would hide it in
-// a latency.
+// A wrong answer is never requested again: a retry would hide the error in a latency.
 func TestWrongAnswers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer http.HandlerFunc
@@ -102,12 +101,12 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// A server may close a connection after an answer, as it says or not: the next request
-// goes over a new one, and comes to the server once.
+// A server may close a connection after an answer, announced or not. The next request uses a new connection and
+// reaches the server once.
 func TestClosedByServer(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer string
-		shut   bool // without a word
+		shut   bool // without announcing it
 		anew   []bool
 	}{
 		"it says so":       {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", true, []bool{false, true, true}},
@@ -169,8 +168,7 @@ func TestClosedByServer(t *testing.T) {
 	}
 }
 
-// A server that answers on a connection and then closes each without an answer is
-// asked once more, and no more.
+// If the server closes reused connections without answering, the request is sent once more and then fails.
 func TestClosedWithoutAnswer(t *testing.T) {
 	var calls atomic.Int64
 	s := dial(t, &HTTP{}, func(w http.ResponseWriter, _ *http.Request) {
@@ -190,7 +188,7 @@ func TestClosedWithoutAnswer(t *testing.T) {
 	}
 }
 
-// An answer that does not come in time is late, whether none of it came or half.
+// An answer that is incomplete at the deadline is late, no matter how much of it arrived.
 func TestLateAnswers(t *testing.T) {
 	for name, first := range map[string]string{"none": "", "headers": "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", "half": "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "a line": "HTTP/1.1 200"} {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +219,7 @@ func TestLateAnswers(t *testing.T) {
 	}
 }
 
-// Replicas are asked in turns, by all connections together.
+// All connections together query the replicas in turn.
 func TestReplicas(t *testing.T) {
 	var calls [3]atomic.Int64
 	h := &HTTP{}
@@ -233,8 +231,7 @@ func TestReplicas(t *testing.T) {
 	asksInTurns(t, h.Dial, &calls)
 }
 
-// asksInTurns: two connections that send six requests each have asked every replica
-// four times.
+// asksInTurns checks that two connections with six requests each query every replica four times.
 func asksInTurns(t *testing.T, dial func() (loadtest.Sender, error), calls *[3]atomic.Int64) {
 	t.Helper()
 	for range 2 {
@@ -274,7 +271,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The loop, the connections and a server together: every request is answered.
+// The load generator, the connections and a null server together: every request is answered.
 func TestNull(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -14,40 +14,40 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-// Known is the right answer to each of some requests: what is wanted of it, or else the
-// first one that is as the model describes its outputs.
+// Known holds the right answer to each request: the expected one from a file, or else the first answer that
+// fits the model's description.
 type Known struct {
-	// Varies: the first two answers to one request differ, so that of later ones only
-	// names, types and shapes are checked.
+	// Varies is set if the first two answers to one request differ. Then only names, types and shapes of later
+	// answers are checked.
 	Varies bool
 
 	model     string
-	ports     []oip.Port // of the model's outputs for a request; −1 is any size
-	tolerance float64    // 0: by datatype
-	wants     [][]want   // by request; nil: nothing is
+	ports     []oip.Port // the model's outputs for a request; −1 is any size
+	tolerance float64    // 0 means the default of the datatype
+	wants     [][]want   // expected outputs by request; nil if there are none
 	first     []atomic.Pointer[reference]
-	kept      *atomic.Int64 // bytes of the first answers, at most mostKept
+	kept      *atomic.Int64 // bytes of the first answers, limited to mostKept
 }
 
 // A reference is the first right answer to a request.
 type reference struct {
 	body    []byte
-	outputs []output // what it says
+	outputs []output // parsed from body
 }
 
-// An answer is what a server says.
+// An answer is a parsed answer.
 type answer struct {
-	model   string // "": it does not say
+	model   string // "" if the server does not say
 	outputs []output
 }
 
-// A differentError is an answer that says something else than the known one.
+// A differentError reports that an answer differs from the known one.
 type differentError string
 
 func (e differentError) Error() string { return string(e) }
 
-// right is nil for a right answer to a request, of which most are equal to the first,
-// byte by byte; read reads the others. Several goroutines may ask.
+// right returns nil for a right answer to a request. Most answers equal the first one byte by byte; read parses
+// the others. It is safe for concurrent use.
 func (k *Known) right(request int, body []byte, read func(*share) (answer, error)) error {
 	first := k.first[request].Load()
 	if first != nil && bytes.Equal(body, first.body) {
@@ -83,8 +83,7 @@ func (k *Known) right(request int, body []byte, read func(*share) (answer, error
 	return compare(a.outputs, k.first[request].Load().outputs, k.tolerance)
 }
 
-// keep makes an answer the first one to its request, unless another goroutine was
-// earlier.
+// keep stores the first answer to a request, unless another goroutine already did.
 func (k *Known) keep(request int, body []byte, outputs []output) error {
 	size := int64(len(body))
 	for _, o := range outputs {
@@ -100,9 +99,8 @@ func (k *Known) keep(request int, body []byte, outputs []output) error {
 	return nil
 }
 
-// learn asks every replica for the first request twice, and takes the first answer as the
-// known one. Replicas that answer differently are an error; with answers that are
-// wanted, those are wrong ones, which the load counts.
+// learn sends the first request to every replica twice, and keeps the first answer as the known one. Replicas that
+// answer differently are an error. With expected answers, learn ignores wrong ones: the load test counts them.
 func (k *Known) learn(replicas []string, deadline time.Time, dial func(at string) (loadtest.Sender, error)) error {
 	for i, at := range replicas {
 		s, err := dial(at)
@@ -132,7 +130,7 @@ func (k *Known) learn(replicas []string, deadline time.Time, dial func(at string
 	return nil
 }
 
-// fits says how outputs are not those that the model describes.
+// fits returns an error if outputs do not match the model's description.
 func (k *Known) fits(outputs []output) error {
 	byName := map[string]output{}
 	for _, o := range outputs {

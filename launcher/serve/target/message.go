@@ -11,9 +11,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-// The messages of the Open Inference Protocol over gRPC, written and read by hand: few
-// fields of few messages are used, and numbers go as raw bytes. Comments name fields as
-// the protocol does.
+// Messages of the Open Inference Protocol over gRPC are encoded and decoded here without generated code: only a
+// few fields of a few messages are used, and numbers are sent as raw bytes. Comments give the protocol's field
+// names.
 
 func appendText(b []byte, field protowire.Number, text string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), text)
@@ -23,10 +23,10 @@ func appendBytes(b []byte, field protowire.Number, content []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), content)
 }
 
-// nameRequest is a ModelReadyRequest or a ModelMetadataRequest.
+// nameRequest encodes a ModelReadyRequest or a ModelMetadataRequest.
 func nameRequest(model string) []byte { return appendText(nil, 1, model) }
 
-// inferRequest is a ModelInferRequest, with its tensors in raw_input_contents.
+// inferRequest encodes a ModelInferRequest, with its tensors in raw_input_contents.
 func inferRequest(model string, inputs []drawn) []byte {
 	b := appendText(nil, 1, model)  // model_name
 	b = appendText(b, 3, requestID) // id
@@ -45,7 +45,7 @@ func inferRequest(model string, inputs []drawn) []byte {
 	return b
 }
 
-// A field is one of a message: a number for a varint, and fixed types, else content.
+// A field is a decoded field of a message: value holds varints and fixed types, content the rest.
 type field struct {
 	number  protowire.Number
 	kind    protowire.Type
@@ -89,7 +89,7 @@ func each(message []byte, f func(field) error) error {
 	return nil
 }
 
-// varints are those of a repeated field, packed or not.
+// varints returns the values of a repeated field, packed or not.
 func (x field) varints() (list []uint64, err error) {
 	switch x.kind {
 	case protowire.VarintType:
@@ -107,7 +107,7 @@ func (x field) varints() (list []uint64, err error) {
 	return nil, errMessage
 }
 
-// shape adds the sizes of a repeated int64.
+// shape appends the sizes of a repeated int64 field.
 func (x field) shape(to []int) ([]int, error) {
 	list, err := x.varints()
 	for _, v := range list {
@@ -116,7 +116,7 @@ func (x field) shape(to []int) ([]int, error) {
 	return to, err
 }
 
-// text is a string or message field; one of another type is damage.
+// text reads a string or message field. Any other wire type means a corrupt message.
 func (x field) text(into *string) error {
 	if x.kind != protowire.BytesType {
 		return errMessage
@@ -125,7 +125,7 @@ func (x field) text(into *string) error {
 	return nil
 }
 
-// readReady reads a ModelReadyResponse.
+// readReady decodes a ModelReadyResponse.
 func readReady(message []byte) (ready bool, err error) {
 	err = each(message, func(x field) error {
 		ready = ready || x.number == 1 && x.value != 0 // ready
@@ -134,7 +134,7 @@ func readReady(message []byte) (ready bool, err error) {
 	return ready, err
 }
 
-// readServer reads a ServerMetadataResponse.
+// readServer decodes a ServerMetadataResponse.
 func readServer(message []byte) (s oip.Server, err error) {
 	err = each(message, func(x field) error {
 		switch x.number {
@@ -151,7 +151,7 @@ func readServer(message []byte) (s oip.Server, err error) {
 	return s, err
 }
 
-// readModel reads a ModelMetadataResponse.
+// readModel decodes a ModelMetadataResponse.
 func readModel(message []byte) (m oip.Model, err error) {
 	err = each(message, func(x field) error {
 		switch x.number {
@@ -176,8 +176,7 @@ func readModel(message []byte) (m oip.Model, err error) {
 	return m, err
 }
 
-// readTensor reads a TensorMetadata, or an InferOutputTensor with its contents, nil
-// where there are none.
+// readTensor decodes a TensorMetadata or an InferOutputTensor. contents may be nil.
 func readTensor(message []byte) (port oip.Port, contents []byte, err error) {
 	err = each(message, func(x field) (err error) {
 		switch x.number {
@@ -195,7 +194,7 @@ func readTensor(message []byte) (port oip.Port, contents []byte, err error) {
 	return port, contents, err
 }
 
-// readInfer reads a ModelInferResponse.
+// readInfer decodes a ModelInferResponse.
 func readInfer(message []byte, room *share) (a answer, err error) {
 	type tensor struct {
 		oip.Port
@@ -244,8 +243,7 @@ func readInfer(message []byte, room *share) (a answer, err error) {
 	return a, nil
 }
 
-// contents are the fields of InferTensorContents by datatype, and the wire type of
-// their elements.
+// contents maps each datatype to its field of InferTensorContents and the wire type of the elements.
 var contents = map[string]struct {
 	field protowire.Number
 	kind  protowire.Type
@@ -255,7 +253,7 @@ var contents = map[string]struct {
 	"UINT64": {5, protowire.VarintType}, "FP32": {6, protowire.Fixed32Type}, "FP64": {7, protowire.Fixed64Type}, "BYTES": {8, protowire.BytesType},
 }
 
-// fromContents turns InferTensorContents into the bytes that raw contents have.
+// fromContents converts InferTensorContents to raw bytes.
 func fromContents(datatype string, message []byte) (raw []byte, err error) {
 	of, ok := contents[datatype]
 	if !ok {
@@ -275,7 +273,7 @@ func fromContents(datatype string, message []byte) (raw []byte, err error) {
 				raw = append(raw, binary.LittleEndian.AppendUint64(nil, v)[:size]...)
 			}
 			return err
-		case x.kind == protowire.BytesType: // packed, little-endian as raw bytes are
+		case x.kind == protowire.BytesType: // packed: little-endian, like raw bytes
 			raw = append(raw, x.content...)
 			return nil
 		case x.kind == of.kind:

@@ -9,22 +9,22 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
-// A Served is a model at servers that describe it by the Open Inference Protocol v2.
+// A Served is a model on servers that describe it by the Open Inference Protocol v2.
 type Served struct {
-	// Token is HTTP's, for servers that are asked over HTTP.
+	// Token is HTTP.Token, for servers queried over HTTP.
 	Token string
 
 	servers []string
 	model   *Model
 }
 
-// OverGRPC reports whether a server's URL says that it is asked over gRPC.
+// OverGRPC reports whether a URL names a gRPC server.
 func OverGRPC(url string) bool {
 	return strings.HasPrefix(url, "grpc://") || strings.HasPrefix(url, "grpcs://")
 }
 
-// Find waits until every server (all http://HOST:PORT, or all grpc://HOST:PORT or grpcs://HOST:PORT) says
-// that it has the model ready, for as long as the context lasts.
+// Find waits until every server reports that it has the model ready, or until the context ends. URLs are all
+// http://HOST:PORT, or all grpc://HOST:PORT or grpcs://HOST:PORT.
 func Find(ctx context.Context, servers []string, model string) (*Served, error) {
 	ready := awaitV2
 	if len(servers) > 0 && OverGRPC(servers[0]) {
@@ -37,18 +37,18 @@ func Find(ctx context.Context, servers []string, model string) (*Served, error) 
 	return &Served{servers: servers, model: m}, nil
 }
 
-// A Question is a request whose right answer is known.
+// A Question is a set of requests whose right answers are known.
 type Question struct {
 	Dial func() (loadtest.Sender, error)
-	// Varies is Known's.
+	// Varies is Known.Varies.
 	Varies bool
-	// The requests; both are nil in process.
+	// HTTP or GRPC holds the requests; both are nil for a model in this process.
 	HTTP *HTTP
 	GRPC *GRPC
 }
 
-// Ask makes a request and learns its answer, which comes until the deadline, or until the
-// context ends. expect is text that answers over HTTP hold; nil: any.
+// Ask prepares requests and learns the right answer, which must arrive before the deadline and before the
+// context ends. expect is text that answers over HTTP must contain; nil accepts any.
 func (s *Served) Ask(ctx context.Context, in Inputs, expect []byte, deadline time.Time) (*Question, error) {
 	type made struct {
 		question *Question
@@ -62,7 +62,7 @@ func (s *Served) Ask(ctx context.Context, in Inputs, expect []byte, deadline tim
 	select {
 	case m := <-done:
 		return m.question, m.err
-	case <-ctx.Done(): // the rest ends by the deadline, and is bounded by mostRequest
+	case <-ctx.Done(): // the goroutine ends by the deadline; mostRequest bounds its memory
 		return nil, context.Cause(ctx)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Null answers every request at once with so many bytes, for as long as the listener
-// is open: what a client measures against it is the client itself, and the network.
+// Null answers every request at once with answer bytes, until the listener is closed. Measured against it, only
+// the client and the network take time.
 func Null(l net.Listener, answer int) error {
 	body := make([]byte, answer)
 	s := &fasthttp.Server{
 		Handler:                      func(c *fasthttp.RequestCtx) { c.SetBody(body) },
 		Name:                         "scalebench-null",
-		MaxRequestBodySize:           mostRequest + 1<<20, // with its JSON
+		MaxRequestBodySize:           mostRequest + 1<<20, // plus its JSON
 		NoDefaultDate:                true,
 		StreamRequestBody:            false,
 		DisableKeepalive:             false,
@@ -26,7 +26,7 @@ func Null(l net.Listener, answer int) error {
 	return s.Serve(l)
 }
 
-// NullGRPC does the same over gRPC, until the context ends or the listener fails.
+// NullGRPC is Null over gRPC. It runs until the context ends or the listener fails.
 func NullGRPC(ctx context.Context, l net.Listener, answer int) error {
 	reply := mem.SliceBuffer(make([]byte, answer))
 	s := grpc.NewServer(grpc.ForceServerCodecV2(bytesCodec{}), grpc.MaxRecvMsgSize(mostRequest+1<<20), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {

@@ -17,12 +17,11 @@ import (
 // An output is a tensor of an answer.
 type output struct {
 	oip.Port
-	numbers []float64 // where its type is floating point
-	exact   []string  // its elements where it is not
+	numbers []float64 // of floating-point types
+	exact   []string  // elements of all other types, as text
 }
 
-// newOutput reads a tensor from its JSON, or from bytes where those are not nil. Its
-// numbers use the room of their answer.
+// newOutput parses a tensor from its JSON, or from raw if that is not nil. The memory counts against room.
 func newOutput(tensor oip.Tensor, raw []byte, room *share) (output, error) {
 	o := output{Port: oip.Port{Name: tensor.Name, Datatype: tensor.Datatype, Shape: tensor.Shape}}
 	n, ok := oip.Elements(tensor.Shape)
@@ -60,15 +59,15 @@ func newOutput(tensor oip.Tensor, raw []byte, room *share) (output, error) {
 
 func (o *output) floating() bool { return strings.Contains(o.Datatype, "FP") || o.Datatype == "BF16" }
 
-// cost is how many bytes n elements use while they are compared.
+// cost returns how many bytes n elements use while they are compared.
 func (o *output) cost(n int) int64 {
 	if o.floating() {
 		return int64(n) * 8
 	}
-	return int64(n) * 24 // a string, and its text
+	return int64(n) * 24 // a string header and its text
 }
 
-// fromBytes reads n elements.
+// fromBytes parses n elements from raw bytes.
 func (o *output) fromBytes(raw []byte, n int) error {
 	if o.Datatype == "BYTES" {
 		for len(raw) > 0 {
@@ -107,7 +106,7 @@ func (o *output) fromBytes(raw []byte, n int) error {
 	return nil
 }
 
-// inJSON is an element that is no floating-point number as JSON has it.
+// inJSON returns an element of a non-floating-point type as JSON text.
 func inJSON(datatype string, element []byte) string {
 	var wide [8]byte
 	copy(wide[:], element)
@@ -122,7 +121,7 @@ func inJSON(datatype string, element []byte) string {
 	return strconv.FormatInt(int64(bits)<<unused>>unused, 10)
 }
 
-// fromHalf is a number of half precision.
+// fromHalf converts a half-precision number.
 func fromHalf(bits uint16) float64 {
 	sign, exponent, fraction := 1.0, int(bits>>10&0x1f), float64(bits&0x3ff)
 	if bits&0x8000 != 0 {
@@ -139,8 +138,8 @@ func fromHalf(bits uint16) float64 {
 	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
-// fromJSON reads n elements from a list, flat or nested. It goes token by token: the
-// list as a whole would use many times the memory of its text.
+// fromJSON parses n elements from a flat or nested list, token by token: decoding the whole list would use many
+// times the memory of its text.
 func (o *output) fromJSON(data json.RawMessage, n int) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -170,7 +169,7 @@ func (o *output) fromJSON(data json.RawMessage, n int) error {
 	return nil
 }
 
-// element adds one that is in JSON.
+// element appends one JSON element.
 func (o *output) element(token json.Token) error {
 	switch v := token.(type) {
 	case json.Number:
@@ -194,14 +193,13 @@ func (o *output) element(token json.Token) error {
 	return nil
 }
 
-// tolerances are how far numbers of a type may be apart, as a part of the largest
-// number in their tensor: servers that compute several requests together add numbers in
-// another order than for each alone.
+// tolerances holds how far numbers of a type may differ, relative to the largest number of their tensor.
+// Servers that batch requests add numbers in another order than for a single request.
 var tolerances = map[string]float64{"FP64": 1e-3, "FP32": 1e-3, "FP16": 3e-2, "BF16": 1e-1}
 
 func different(format string, args ...any) error { return differentError(fmt.Sprintf(format, args...)) }
 
-// compare says in what an answer differs from the known one. tolerance 0 is that of the
+// compare returns an error if an answer differs from the known one. tolerance 0 means the default of the
 // datatype.
 func compare(got, known []output, tolerance float64) error {
 	if len(got) != len(known) {
@@ -219,7 +217,7 @@ func compare(got, known []output, tolerance float64) error {
 	return nil
 }
 
-// compareNumbers holds the elements of an output to as many known ones.
+// compareNumbers compares the elements of an output with as many known ones.
 func compareNumbers(o, want output, tolerance float64, where string) error {
 	largest := 0.0
 	for _, v := range want.numbers {

@@ -15,35 +15,34 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/samples"
 )
 
-// Inputs is what to send to a model.
+// Inputs configures the requests to a model.
 type Inputs struct {
 	Batch int // samples in a request; at least 1
-	// Dims are the sizes of inputs behind the batch, by name, where the model says −1.
+	// Dims holds the sizes of inputs after the batch, by name, for models that report −1.
 	Dims map[string][]int
-	Seed uint64 // that the numbers are drawn from
-	// Samples are sent in turn, in place of drawn ones, each with the answer that it is
-	// to have, if that is known; nil: numbers are drawn.
+	Seed uint64 // of the random numbers
+	// Samples are sent in turn instead of random numbers, each with its expected answer if that is known; nil
+	// sends random numbers.
 	Samples *samples.Set
-	// Tolerance is how far apart floating-point numbers of right answers may be, as a
-	// part of the largest that is known; 0: by their datatype.
+	// Tolerance bounds how far floating-point numbers of right answers may differ, relative to the largest known
+	// one; 0 means the default of the datatype.
 	Tolerance float64
-	// JSON: not as binary tensors, even if the server takes them.
+	// JSON sends JSON even if the server accepts binary tensors.
 	JSON bool
 }
 
-// Payload is the bodies of requests, and what answers to them are like.
+// A Payload holds the bodies of requests, and what is known of their answers.
 type Payload struct {
 	Bodies     [][]byte // sent in turn
-	JSONLength int      // of a body with binary tensors behind it; 0: all is JSON
+	JSONLength int      // length of the JSON in a body with binary tensors; 0 if all is JSON
 
 	known Known
 }
 
-// Payload makes requests over HTTP from what the model says of its inputs: one of
-// numbers that are drawn from the seed, normal ones of mean 0 and variance 1 where it
-// takes floating point, 0 to 255 as UINT8, 0 to 9 as other integers; or as many as the
-// samples suffice for. Its first dimension is the batch where the model leaves that
-// open.
+// Payload builds HTTP requests from the model's description of its inputs. Without samples it builds one
+// request with random numbers drawn from the seed: normally distributed with mean 0 and variance 1 for floating
+// point, 0 to 255 for UINT8, 0 to 9 for other integers. With samples it builds as many requests as they fill.
+// The first dimension is the batch if the model leaves it open.
 func (m *Model) Payload(in Inputs) (*Payload, error) {
 	requests, known, err := m.requests(in)
 	if err != nil {
@@ -60,7 +59,7 @@ func (m *Model) Payload(in Inputs) (*Payload, error) {
 	return p, nil
 }
 
-// body is that of one request.
+// body encodes one request.
 func (p *Payload) body(m *Model, inputs []drawn, asBytes bool) ([]byte, error) {
 	request := oip.Request{ID: requestID}
 	if asBytes {
@@ -89,23 +88,23 @@ func (p *Payload) body(m *Model, inputs []drawn, asBytes bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if asBytes { // the same of every request, which have the same shapes
+	if asBytes { // the same for every request, since shapes are equal
 		p.JSONLength = len(body)
 	}
 	return append(body, tensors...), nil
 }
 
-// requestID is every request's. Servers give it back; of one without they make an id,
-// and then no two answers are equal.
+// requestID is the id of every request. Servers return it; without one they generate an id, and no two answers
+// would be equal.
 const requestID = "scalebench"
 
-// A drawn is an input of a request.
+// A drawn is an input tensor of a request.
 type drawn struct {
 	oip.Port
 	raw []byte
 }
 
-// requests makes the inputs of each, and says what is known of their answers.
+// requests returns the inputs of each request, and what is known of the answers.
 func (m *Model) requests(in Inputs) (requests [][]drawn, known Known, err error) {
 	inputs, outputs, err := m.draw(in)
 	known = Known{model: m.Name, ports: outputs, tolerance: in.Tolerance, kept: &atomic.Int64{}}
@@ -118,8 +117,8 @@ func (m *Model) requests(in Inputs) (requests [][]drawn, known Known, err error)
 	return requests, known, err
 }
 
-// draw makes a request's inputs, and says what outputs its answer has. Where there are
-// samples, nothing is drawn yet.
+// draw returns a request's inputs and the outputs that its answer must have. If there are samples, it leaves
+// the inputs empty.
 func (m *Model) draw(in Inputs) (inputs []drawn, outputs []oip.Port, err error) {
 	if in.Batch < 1 {
 		return nil, nil, fmt.Errorf("a batch of %d; want at least 1", in.Batch)
@@ -162,10 +161,10 @@ func (m *Model) draw(in Inputs) (inputs []drawn, outputs []oip.Port, err error) 
 	return inputs, outputs, nil
 }
 
-// byHand is what to do where a model does not say enough to draw a request.
+// byHand says what to do if a model's description is not enough to build a request.
 const byHand = "post a request from a file (workload.path and workload.payload, or load --body)"
 
-// shape is an input's in a request.
+// shape returns the shape of an input in a request.
 func (in Inputs) shape(port oip.Port) ([]int, error) {
 	shape := slices.Clone(port.Shape)
 	rest := shape
@@ -198,11 +197,11 @@ func (in Inputs) shape(port oip.Port) ([]int, error) {
 	return shape, nil
 }
 
-// smaller is what to do about a request that is too large.
+// smaller says what to do about a request that is too large.
 const smaller = "take a smaller batch, or sizes in workload.shape"
 
-// left is the rest of a request's room after an input of that shape. It is computed
-// before the input is drawn.
+// left returns how much of a request's limit remains after an input of that shape. It is computed before the
+// input is generated.
 func left(rest int64, port oip.Port, shape []int, width int) (int64, error) {
 	n, ok := oip.Elements(shape) // at most 2³⁰, so the product fits
 	if size := int64(n) * int64(width); ok && size <= rest {
@@ -213,8 +212,7 @@ func left(rest int64, port oip.Port, shape []int, width int) (int64, error) {
 	return 0, fmt.Errorf("%s %v has over %d elements; %s", port.Datatype, shape, oip.MostElements, smaller)
 }
 
-// elementSize is how many bytes a drawn element takes; 1 where the datatype is not known,
-// which draw refuses.
+// elementSize returns the bytes of a generated element; 1 if the datatype is unknown, which draw refuses.
 func elementSize(datatype string) int {
 	if size, fixed := oip.Size(datatype); fixed {
 		return size
@@ -225,16 +223,16 @@ func elementSize(datatype string) int {
 	return 1
 }
 
-// textSize is the size of a drawn BYTES element: its length, and "text 7".
+// textSize is the size of a generated BYTES element: its length field, and "text 7".
 const textSize = 4 + 6
 
-// widths are the most bytes of an element in JSON, with its comma.
+// widths holds the most bytes that an element takes in JSON, with its comma.
 var widths = map[string]int{
 	"BOOL": 6, "UINT8": 4, "INT8": 5, "UINT16": 6, "INT16": 7, "UINT32": 11, "INT32": 12, "UINT64": 21, "INT64": 21,
 	"FP32": 24, "FP64": 25, "BYTES": textSize,
 }
 
-// draw makes a tensor.
+// draw generates a tensor.
 func draw(random *rand.Rand, datatype string, shape []int) (raw []byte, err error) {
 	n, _ := oip.Elements(shape)
 	size, fixed := oip.Size(datatype)
@@ -275,8 +273,8 @@ func draw(random *rand.Rand, datatype string, shape []int) (raw []byte, err erro
 
 var zeros [8]byte
 
-// asJSON is a tensor as a list, flat. It is written element by element: a list of values
-// would use many times the memory of its text.
+// asJSON returns a tensor as a flat JSON list. It writes element by element: a list of values would use many
+// times the memory of its text.
 func asJSON(datatype string, raw []byte) (json.RawMessage, error) {
 	if datatype == "FP16" || datatype == "BF16" {
 		return nil, errors.New("the protocol has no such numbers in JSON")
@@ -319,15 +317,15 @@ func asJSON(datatype string, raw []byte) (json.RawMessage, error) {
 			continue
 		}
 		if v-v != 0 {
-			return nil, fmt.Errorf("%g is not a number of JSON", v)
+			return nil, fmt.Errorf("%g is not a valid JSON number", v)
 		}
 		text = strconv.AppendFloat(text, v, 'g', -1, 8*size)
 	}
 	return append(text, ']'), nil
 }
 
-// half is a normal number of single precision in half precision, cut off: what is too
-// small for a normal number there is 0.
+// half converts a number to half precision by truncation. Numbers too small for a normal half-precision number
+// become 0.
 func half(v float32) uint16 {
 	bits := math.Float32bits(v)
 	sign, exponent := uint16(bits>>16&0x8000), int(bits>>23&0xff)-127+15

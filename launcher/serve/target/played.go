@@ -10,17 +10,16 @@ import (
 	"time"
 )
 
-// Played is the schedule of a service that answers as a language model does, token by
-// token, without any: what a client measures of it is known beforehand.
+// A Played simulates a language model that streams tokens on a fixed schedule, so that the correct measurements
+// are known beforehand.
 type Played struct {
 	Tokens   int           // in an answer, one a text
 	First    time.Duration // from the request to the first token
 	PerToken time.Duration // from one token to the next
 }
 
-// Serve answers POST with a stream of OpenAI's protocol, at any path, and all else
-// with 200, until the context ends or the listener fails. The times are of the
-// schedule: a token that is late does not delay those behind it.
+// Serve answers POST on any path with a stream of OpenAI's protocol, and all other requests with 200, until the
+// context ends or the listener fails. A late token does not delay those after it.
 func (p Played) Serve(ctx context.Context, l net.Listener) error {
 	s := &http.Server{Handler: http.HandlerFunc(p.answer), ReadHeaderTimeout: dialTimeout}
 	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
@@ -54,7 +53,7 @@ func (p Played) answer(w http.ResponseWriter, r *http.Request) {
 	for i := range p.Tokens {
 		time.Sleep(time.Until(begun.Add(p.First + time.Duration(i)*p.PerToken)))
 		if event(map[string]any{"choices": []choice{{Text: "token "}}}) != nil {
-			return // the client is gone
+			return // the client has disconnected
 		}
 	}
 	length := "length"

@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
-// Nothing of an answer comes before its time, and the service counts its tokens. How
-// much later it comes is this machine's doing.
+// No text arrives before its time, and the service counts the tokens. How much later a text arrives depends on
+// the machine.
 func TestPlayed(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

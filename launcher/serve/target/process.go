@@ -10,18 +10,17 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-// A Local is a model that this process computes itself.
+// A Local is a model that this process computes.
 type Local interface {
 	Describe() oip.Model
-	// Prepare makes ready to compute the outputs of some requests' inputs, again and
-	// again: call does, and they are valid until it is called next; end frees what it
-	// needs. The inputs stay as they are until then. Several goroutines may each prepare
-	// and call at once.
+	// Prepare returns call, which computes the outputs of one of the requests and may be called repeatedly. The
+	// outputs are valid until the next call. end frees the resources; the inputs must not change until then.
+	// Several goroutines may each prepare and call concurrently.
 	Prepare(requests [][]oip.Array) (call func(request int) ([]oip.Array, error), end func(), err error)
 }
 
-// InProcess asks a model of this process: the same inputs as of a server, and the
-// answers are held to the first in the same way. Nothing is encoded or sent.
+// InProcess queries a model in this process with the inputs that a server would get, and checks its answers in
+// the same way. Nothing is encoded or sent.
 func InProcess(m Local, in Inputs) (*Question, error) {
 	described := Model{Model: m.Describe()}
 	requests, known, err := described.requests(in)
@@ -36,7 +35,7 @@ func InProcess(m Local, in Inputs) (*Question, error) {
 		}
 		p.requests = append(p.requests, list)
 	}
-	// A model that computes cannot be interrupted: there is nothing to wait for.
+	// A computation in this process cannot be interrupted, so the deadline is never reached.
 	never := time.Now().Add(24 * time.Hour)
 	if err := p.learn([]string{"the model"}, never, func(string) (loadtest.Sender, error) { return p.dial(p.requests[:1]) }); err != nil {
 		return nil, fmt.Errorf("the first answers: %w", err)
@@ -44,7 +43,7 @@ func InProcess(m Local, in Inputs) (*Question, error) {
 	return &Question{Dial: p.Dial, Varies: p.Varies}, nil
 }
 
-// process is a model, and what it is asked.
+// A process is a local model with the requests to it.
 type process struct {
 	Known
 	model    Local
@@ -62,7 +61,7 @@ func (p *process) dial(requests [][]oip.Array) (loadtest.Sender, error) {
 	return &caller{of: p, requests: len(requests), call: call, end: end}, nil
 }
 
-// caller is one of those that ask at once.
+// A caller is one of the concurrent clients.
 type caller struct {
 	of       *process
 	requests int
@@ -71,8 +70,7 @@ type caller struct {
 	body     []byte
 }
 
-// Send computes once. What takes longer than the deadline is computed to its end, and
-// late.
+// Send computes once. A computation that exceeds the deadline runs to its end and counts as late.
 func (c *caller) Send(deadline time.Time) error {
 	_, request := next(&c.of.turn, 1, c.requests)
 	outputs, err := c.call(request)

@@ -13,8 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-// doubling answers y = 2x in this process, and does to each answer what change says,
-// by how many calls there were before.
+// A doubling answers y = 2x in this process. change may modify each answer, by the number of calls before it.
 type doubling struct {
 	change func(call int, y []oip.Array) error
 	calls  atomic.Int64
@@ -43,8 +42,8 @@ func (d *doubling) Prepare(requests [][]oip.Array) (func(int) ([]oip.Array, erro
 	}, func() { d.open.Add(-1) }, nil
 }
 
-// The model is asked with the inputs that a server would be sent, its answers are held
-// to the first, and each caller is closed.
+// The model gets the inputs that a server would get, its answers are compared with the first one, and each caller
+// is closed.
 func TestInProcess(t *testing.T) {
 	broken := errors.New("out of memory")
 	for name, c := range map[string]struct {
@@ -86,7 +85,7 @@ func TestInProcess(t *testing.T) {
 	}
 }
 
-// What a server is sent, and what a model of this process is asked, are the same.
+// A server and a model in this process get the same inputs.
 func TestInProcessInputs(t *testing.T) {
 	m := &Model{Model: (&doubling{}).Describe(), Server: oip.Server{Extensions: []string{oip.BinaryExtension}}}
 	in := Inputs{Batch: 2, Seed: 3}
@@ -114,7 +113,7 @@ func TestInProcessInputs(t *testing.T) {
 	}
 }
 
-// A right answer behind the deadline is late.
+// A right answer after the deadline is late.
 func TestInProcessLate(t *testing.T) {
 	q, err := InProcess(&doubling{}, Inputs{Batch: 1})
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// built is the last line that a script of launcher/framework/locks prints: an
-// interpreter, or a model.
+// built runs a script of launcher/framework/locks and returns the last line it prints: the path of an
+// interpreter or model.
 func built(t *testing.T, script string, arguments ...string) string {
 	t.Helper()
 	cmd := exec.Command("../../framework/locks/"+script, arguments...)
@@ -36,7 +36,7 @@ func built(t *testing.T, script string, arguments ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// freePorts are ports of this host on which nobody listens.
+// freePorts returns unused ports of this host.
 func freePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
 	for range n {
@@ -49,7 +49,7 @@ func freePorts(t *testing.T, n int) (ports []int) {
 	return ports
 }
 
-// startServer starts a program in the environment of a lock, and ends all that it began.
+// startServer starts a program in the environment of a lock. Cleanup ends its whole process group.
 func startServer(t *testing.T, family string, arguments ...string) {
 	t.Helper()
 	python := built(t, "environment.sh", family)
@@ -59,7 +59,7 @@ func startServer(t *testing.T, family string, arguments ...string) {
 	}
 	server := exec.Command(python, append([]string{"-B"}, arguments...)...)
 	server.Stdout, server.Stderr = log, log
-	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Triton does not end with its launcher
+	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Triton outlives its launcher
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,7 @@ func startServer(t *testing.T, family string, arguments ...string) {
 	})
 }
 
-// The model servers of a study give the answers of onnxruntime itself, over HTTP, in
-// JSON and in bytes, and over gRPC: each is held to the same numbers.
+// Model servers give the same answers as onnxruntime, over HTTP with JSON and binary tensors, and over gRPC.
 func TestServingONNX(t *testing.T) {
 	model := built(t, "onnx-model.sh")
 	var http, rpc []string
@@ -88,7 +87,7 @@ func TestServingONNX(t *testing.T) {
 	defer cancel()
 	in := Inputs{Batch: 5, Seed: 7, Dims: map[string][]int{"x": {3, 48, 192}}}
 	var want *output
-	var set samples.Set // the same five images and Python's answers, one after the other
+	var set samples.Set // the same five images and Python's answers
 	hold := func(how string, known *Known) {
 		t.Helper()
 		if known.Varies || len(known.first[0].Load().outputs) != 1 {
@@ -178,7 +177,7 @@ func TestServingONNX(t *testing.T) {
 	}
 }
 
-// inTurn asks for each of five samples twice, whose answers are known.
+// inTurn sends each of five samples with known answers twice.
 func inTurn(t *testing.T, dial func() (loadtest.Sender, error)) {
 	t.Helper()
 	s, err := dial()
@@ -193,12 +192,12 @@ func inTurn(t *testing.T, dial func() (loadtest.Sender, error)) {
 	}
 }
 
-// Real servers are asked over HTTP, in bytes where they take them and in JSON, and over
-// gRPC, and are held to what their model computes.
+// Real servers are queried over HTTP, with binary tensors if they accept them and with JSON, and over gRPC.
+// Their answers match what the model computes.
 func TestServing(t *testing.T) {
 	t.Run("triton", func(t *testing.T) {
 		http, rpc, m := askServer(t, "triton", true)
-		// It takes 16 at most, and refuses more.
+		// It accepts batches up to 16.
 		in := Inputs{Batch: 17}
 		p, err := m.Payload(in)
 		if err != nil {
@@ -218,7 +217,7 @@ func TestServing(t *testing.T) {
 	t.Run("mlserver", func(t *testing.T) { askServer(t, "mlserver", false) })
 }
 
-// askServer starts a server and asks it in each way that it takes.
+// askServer starts a server and queries it in each way that it supports.
 func askServer(t *testing.T, name string, binary bool) (http, rpc []string, m *Model) {
 	t.Helper()
 	ports := freePorts(t, 3)
@@ -236,7 +235,7 @@ func askServer(t *testing.T, name string, binary bool) (http, rpc []string, m *M
 	}
 	for _, m := range []*Model{m, over} {
 		if m.Server.Name != name || m.Binary() != binary || fmt.Sprint(m.Inputs, m.Outputs) != "[{x FP32 [-1 3]}] [{y FP32 [-1 3]} {n INT64 [-1 1]}]" {
-			t.Errorf("it says of itself: %+v", m)
+			t.Errorf("its metadata: %+v", m)
 		}
 	}
 	in := Inputs{Batch: 4, Seed: 2}
@@ -248,7 +247,7 @@ func askServer(t *testing.T, name string, binary bool) (http, rpc []string, m *M
 	if err != nil {
 		t.Fatal(err)
 	}
-	// check asks ten more times and looks at what the known answer says.
+	// check sends ten more requests and checks the known answer.
 	check := func(name string, known *Known, dial func() error) {
 		t.Helper()
 		for range 10 {

@@ -15,29 +15,28 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
-// replica is a connection to one server. It is written to and read by hand of
-// fasthttp's clients, which send some requests again when a connection is lost. A server
-// may close a connection that it has answered on, at any time (RFC 9112, section 9.5):
-// the next request then goes over a new one, on the clock of its latency. It is sent
-// again only if not one byte of an answer came.
+// A replica is a connection to one server. It does its own reading and writing because fasthttp's clients
+// resend some requests if a connection is lost. A server may close a connection after an answer at any time
+// (RFC 9112, section 9.5). The next request then uses a new connection, which counts in its latency. A request
+// is only sent again if no byte of an answer has arrived.
 type replica struct {
-	dial   func() (net.Conn, error) // a new connection to the server; nil: there is none
-	used   bool                     // it was answered on
-	closed bool                     // the server has said that it closes it
-	anew   bool                     // the last request took a new one
+	dial   func() (net.Conn, error) // opens a new connection to the server; nil: not possible
+	used   bool                     // an answer came over it
+	closed bool                     // the server announced that it closes the connection
+	anew   bool                     // the last request needed a new connection
 
 	connection *metered
 	in         *bufio.Reader
 	out        *bufio.Writer
 	request    fasthttp.Request
 	response   fasthttp.Response
-	last       loadtest.Stream // of the last right answer that came text by text
+	last       loadtest.Stream // of the last right answer, if streamed
 }
 
 func newReplica(c net.Conn, u *url.URL, h *HTTP) *replica {
 	connection := newMetered(c, answers)
 	r := &replica{connection: connection, in: bufio.NewReaderSize(connection, 64<<10), out: bufio.NewWriterSize(connection, 64<<10)}
-	r.request.SetRequestURI(u.RequestURI()) // some servers know no other form
+	r.request.SetRequestURI(u.RequestURI()) // the only form that all servers accept
 	r.request.Header.SetHost(u.Host)
 	r.request.Header.SetUserAgent("scalebench")
 	for name, value := range h.Headers {
@@ -53,8 +52,8 @@ func newReplica(c net.Conn, u *url.URL, h *HTTP) *replica {
 	return r
 }
 
-// send sends one of the requests, over a new connection if the server has closed the one
-// that there is. On any error the replica is of no more use.
+// send sends one of the requests, over a new connection if the server has closed the old one. After an error
+// the replica is unusable.
 func (r *replica) send(deadline time.Time, h *HTTP, request int) error {
 	sent := time.Now()
 	r.anew = false
@@ -74,7 +73,7 @@ func (r *replica) send(deadline time.Time, h *HTTP, request int) error {
 	return err
 }
 
-// connect makes a new connection in place of one that the server has closed.
+// connect replaces a connection that the server has closed.
 func (r *replica) connect() error {
 	if r.dial == nil {
 		return errors.New("the service has closed the connection")
@@ -83,7 +82,7 @@ func (r *replica) connect() error {
 	if err != nil {
 		return fmt.Errorf("the service has closed the connection, and takes no new one: %w", err)
 	}
-	_ = r.connection.Close() // of no more use
+	_ = r.connection.Close() // unusable: the error is not of interest
 	r.connection = newMetered(c, answers)
 	r.in.Reset(r.connection)
 	r.out.Reset(r.connection)
@@ -91,8 +90,7 @@ func (r *replica) connect() error {
 	return nil
 }
 
-// exchange writes one of the requests and reads the answer; on any error the connection
-// is of no more use.
+// exchange writes one of the requests and reads the answer. After an error the connection is unusable.
 func (r *replica) exchange(sent, deadline time.Time, h *HTTP, request int) error {
 	if len(h.Bodies) > 0 {
 		r.request.SetBodyRaw(h.Bodies[request])
@@ -129,8 +127,8 @@ func (r *replica) exchange(sent, deadline time.Time, h *HTTP, request int) error
 // mostInterim bounds the interim answers (status 1xx) before an answer.
 const mostInterim = 16
 
-// read reads an answer. It reserves the announced length first, because fasthttp
-// allocates that much before any of it has come.
+// read reads an answer. It reserves the announced length first, because fasthttp allocates that much before any
+// of it has arrived.
 func (r *replica) read() error {
 	r.response.Reset()
 	status := 0
@@ -157,14 +155,14 @@ func (r *replica) read() error {
 	if err := r.response.ReadBody(r.in, int(r.connection.budget.each)); err != nil {
 		return err
 	}
-	if length == -1 { // in chunks
+	if length == -1 { // chunked
 		return r.response.Header.ReadTrailer(r.in)
 	}
 	return nil
 }
 
-// because says at what an error came; one that the deadline made is os.ErrDeadlineExceeded,
-// which fasthttp replaces by an error of its own.
+// because adds where an error occurred. It maps timeouts to os.ErrDeadlineExceeded, which fasthttp replaces by
+// its own error.
 func because(at string, err error) error {
 	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() || errors.Is(err, fasthttp.ErrTimeout) {
 		err = os.ErrDeadlineExceeded

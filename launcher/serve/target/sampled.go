@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/samples"
 )
 
-// sampleShape is the shape of an input in a request of samples from a file.
+// sampleShape returns the shape of an input in a request of samples from a file.
 func (in Inputs) sampleShape(port oip.Port) ([]int, error) {
 	a, ok := in.Samples.Inputs[port.Name]
 	if !ok {
@@ -33,8 +33,8 @@ func (in Inputs) sampleShape(port oip.Port) ([]int, error) {
 	return shape, nil
 }
 
-// sampled makes as many requests as there are samples for, of inputs with the shapes of
-// a request. A rest that fills none is not sent.
+// sampled builds as many requests as the samples fill, with inputs of the given shapes. Samples left over are
+// not sent.
 func (m *Model) sampled(in Inputs, shapes []drawn) (requests [][]drawn, wants [][]want, err error) {
 	n := 0
 	for name, a := range in.Samples.Inputs {
@@ -74,8 +74,8 @@ func names(ports []oip.Port) string {
 	return strings.Join(list, ", ")
 }
 
-// A want is what is known of an output of a request: its numbers, or, where it has a
-// dimension less, the index of the largest along the output's last one.
+// A want is the expected output of a request: its numbers, or, if it has one dimension less, the index of the
+// largest number along the output's last dimension.
 type want struct {
 	output
 	file string
@@ -90,8 +90,8 @@ func newWant(name string, a samples.Array, first, n int) (want, error) {
 	return want{o, a.File}, nil
 }
 
-// hold says what of an answer is not as is wanted. Only a differentError is of the
-// numbers; others come of the files.
+// hold returns an error if an answer is not the expected one. A differentError means that the numbers differ;
+// other errors mean that the files do not fit.
 func (w want) hold(outputs []output, tolerance float64) error {
 	i := slices.IndexFunc(outputs, func(o output) bool { return o.Name == w.Name })
 	if i < 0 {
@@ -119,16 +119,16 @@ func (w want) hold(outputs []output, tolerance float64) error {
 	return fmt.Errorf("workload.outputs: %s: %s has %s %v for this request; want %s", w.Name, w.file, w.Datatype, w.Shape, wanted)
 }
 
-// same reports whether shapes are; a request of one sample may have no batch.
+// same reports whether two shapes are equal. A request of one sample may lack the batch dimension.
 func same(shape, known []int) bool {
 	return slices.Equal(shape, known) || known[0] == 1 && slices.Equal(shape, known[1:])
 }
 
-// integer reports whether the elements are whole numbers.
+// integer reports whether the elements are integers.
 func (o output) integer() bool { return strings.Contains(o.Datatype, "INT") }
 
-// classes holds the index of the largest number along the last dimension, the first of
-// equal ones, to the known one.
+// classes compares the index of the largest number along the last dimension (the first of equal ones) with the
+// expected index.
 func (w want) classes(o output) error {
 	values := o.numbers
 	for _, text := range o.exact {
@@ -154,7 +154,7 @@ func (w want) classes(o output) error {
 	return nil
 }
 
-// compare holds numbers to the known ones.
+// compare compares the numbers with the expected ones.
 func (w want) compare(o output, tolerance float64) error {
 	return compareNumbers(o, w.output, tolerance, w.file)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/samples"
 )
 
-// fiveSamples are x, and of the model that answers y = 2x what is to come of them.
+// fiveSamples returns five inputs x, and the expected outputs of a model that computes y = 2x.
 func fiveSamples() *samples.Set {
 	return &samples.Set{
 		Inputs: map[string]samples.Array{"x": {File: "x.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: floats(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)}},
@@ -30,8 +30,8 @@ func fiveSamples() *samples.Set {
 	}
 }
 
-// doubler answers y = 2x over each of the ways, and 3x where x begins with wrong. It
-// remembers what each request began with.
+// A doubler answers y = 2x over every protocol, and 3x if x begins with wrong. It records the first number of
+// each request.
 type doubler struct {
 	sync.Mutex
 	wrong float32
@@ -64,7 +64,7 @@ func (d *doubler) Prepare(requests [][]oip.Array) (func(int) ([]oip.Array, error
 	}, func() {}, nil
 }
 
-// ServeHTTP reads and writes JSON, or bytes if the request has them.
+// ServeHTTP answers in JSON, or in binary tensors if the request has them.
 func (d *doubler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	length, err := strconv.Atoi(r.Header.Get(oip.LengthHeader))
@@ -93,7 +93,7 @@ func (d *doubler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(response)
 }
 
-// ways are a question to a doubler, over each way of asking.
+// ways returns a function for each protocol that prepares requests to the doubler.
 func ways(t *testing.T, d *doubler) map[string]func(in Inputs) (func() (loadtest.Sender, error), error) {
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
@@ -137,12 +137,12 @@ func ways(t *testing.T, d *doubler) map[string]func(in Inputs) (func() (loadtest
 	}
 }
 
-// Samples are sent in turn, a rest of them is not, and each answer is held to what is
-// known of it, also where the very first one is wrong.
+// Samples are sent in turn without those left over, and each answer is compared with the expected one. A wrong
+// answer is found even if it is the first.
 func TestSamples(t *testing.T) {
 	d := &doubler{}
 	for name, ask := range ways(t, d) {
-		for _, wrong := range []float32{0, 1, 5} { // none, the first and the second request of two
+		for _, wrong := range []float32{0, 1, 5} { // none wrong, the first of two requests, the second
 			d.wrong = wrong
 			dial, err := ask(Inputs{Batch: 2, Samples: fiveSamples()})
 			if err != nil {
@@ -170,8 +170,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Without known answers, the first to each request is the one that the others are held
-// to.
+// Without expected answers, the first answer to each request is the known one.
 func TestSamplesWithoutAnswers(t *testing.T) {
 	d := &doubler{}
 	for name, ask := range ways(t, d) {
@@ -187,7 +186,7 @@ func TestSamplesWithoutAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 10 {
-			if i == 7 { // the second time that 5 and 6 are asked
+			if i == 7 { // the second request with 5 and 6
 				d.wrong = 5
 			}
 			if err := s.Send(soon()); (err != nil) != (i == 7) {
@@ -198,7 +197,7 @@ func TestSamplesWithoutAnswers(t *testing.T) {
 	}
 }
 
-// Every replica is sent every request.
+// Every replica gets every request.
 func TestTurns(t *testing.T) {
 	h := &HTTP{}
 	seen := map[[2]int]int{}
@@ -211,7 +210,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Files that do not fit the model are refused, with the key, the file, and the shapes.
+// Files that do not fit the model are refused with the key, the file, and the shapes.
 func TestSamplesRefused(t *testing.T) {
 	d := &doubler{}
 	for _, c := range []struct {
@@ -251,8 +250,7 @@ func TestSamplesRefused(t *testing.T) {
 	}
 }
 
-// What is known of an output holds its numbers within the tolerance, or says which of
-// them is the largest.
+// An expected output is compared by number within the tolerance, or by the index of the largest number.
 func TestWants(t *testing.T) {
 	got := func(datatype string, shape []int, raw []byte) []output {
 		o, err := newOutput(oip.Tensor{Name: "y", Datatype: datatype, Shape: shape}, raw, newShare())
@@ -268,7 +266,7 @@ func TestWants(t *testing.T) {
 		tolerance float64
 		want      string
 	}{
-		"classes":             {logits, samples.Array{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(1, 0)}, 0, ""}, // of equal ones the first
+		"classes":             {logits, samples.Array{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(1, 0)}, 0, ""}, // the first of equal ones
 		"another class":       {logits, samples.Array{Datatype: "INT64", Shape: []int{2}, Bytes: int64s(1, 2)}, 0, "sample 2 of the request: class 0 of output y is the largest; f has 2"},
 		"whole logits":        {got("UINT8", []int{1, 3}, []byte{3, 200, 7}), samples.Array{Datatype: "UINT8", Shape: []int{1}, Bytes: []byte{1}}, 0, ""},
 		"no classes":          {logits, samples.Array{Datatype: "FP32", Shape: []int{2}, Bytes: floats(1, 0)}, 0, "want floating-point numbers of [2 3], or whole numbers of [2], the classes"},
@@ -291,7 +289,7 @@ func TestWants(t *testing.T) {
 			t.Errorf("%s: %v; want %s", name, err, c.want)
 		}
 	}
-	// The same whole numbers come in JSON.
+	// JSON integers are compared exactly.
 	o, err := newOutput(oip.Tensor{Name: "y", Datatype: "INT64", Shape: []int{2}, Data: json.RawMessage("[-9007199254740993, 2]")}, nil, newShare())
 	if err == nil {
 		err = want{output: got("INT64", []int{2}, int64s(-9007199254740993, 2))[0], file: "f"}.hold([]output{o}, 0)

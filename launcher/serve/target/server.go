@@ -15,39 +15,37 @@ import (
 	"time"
 )
 
-// This file runs the server of a service: one process, started where it is to
-// listen, asked until it is ready, watched while it serves, and ended with all that
-// it has started.
+// This file runs one server of a service: it starts the process, queries it until it is ready, watches it while
+// it serves, and ends it with all of its child processes.
 
-// replicaGrace is how long a server may take to end after SIGTERM before it is killed.
-// Some never do.
+// replicaGrace limits how long a server may take to exit after SIGTERM before it is killed. Some never exit.
 const replicaGrace = 5 * time.Second
 
-// ReplicaOptions say what to start.
+// ReplicaOptions configure a server process.
 type ReplicaOptions struct {
 	Arguments []string
-	Environ   []string // beside this process's own, NAME=value
-	Log       *os.File // its standard output and error
+	Environ   []string // NAME=value, added to this process's environment
+	Log       *os.File // receives standard output and error
 }
 
-// Replica is a server that was started.
+// A Replica is a server that was started.
 type Replica struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 	why   error
 }
 
-// StartReplica starts a server. It ends with this process, whatever becomes of that.
+// StartReplica starts a server. The kernel kills it if this process dies.
 func StartReplica(o ReplicaOptions) (*Replica, error) {
 	cmd := exec.Command(o.Arguments[0], o.Arguments[1:]...)
 	cmd.Env = append(os.Environ(), o.Environ...)
 	cmd.Stdout, cmd.Stderr = o.Log, o.Log
-	// A group of its own, which is ended as a whole.
+	// A new process group, so that End can end all of it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	r := &Replica{cmd: cmd, ended: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // Pdeathsig is the death of this thread
+		runtime.LockOSThread() // Pdeathsig fires when this thread ends
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
@@ -66,20 +64,20 @@ func outcome(err error) error {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return errors.New("the server ended with exit code 0 without being told to")
+		return errors.New("the server exited with code 0 by itself")
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
-		return fmt.Errorf("the server ended with exit code %d", exit.ExitCode())
+		return fmt.Errorf("the server exited with code %d", exit.ExitCode())
 	}
 	return fmt.Errorf("the server ended: %w", err)
 }
 
-// Ended is closed when the server has ended, which Why explains then.
+// Ended returns a channel that is closed when the server has exited.
 func (r *Replica) Ended() <-chan struct{} { return r.ended }
 
-// Why is how a server that has ended did.
+// Why returns how the server exited. Call it only after Ended is closed.
 func (r *Replica) Why() error { return r.why }
 
-// End ends the server and all that is still in its process group.
+// End ends the server and every process in its group.
 func (r *Replica) End() {
 	group := -r.cmd.Process.Pid
 	_ = syscall.Kill(group, syscall.SIGTERM)
@@ -87,12 +85,11 @@ func (r *Replica) End() {
 	case <-r.ended:
 	case <-time.After(replicaGrace):
 	}
-	_ = syscall.Kill(group, syscall.SIGKILL) // what it has started, or itself
+	_ = syscall.Kill(group, syscall.SIGKILL) // remaining children, or the server itself
 	<-r.ended
 }
 
-// Ready asks the server until it answers that it is ready, which is nil. The error says
-// what the last answer was.
+// Ready queries the server until ask returns nil. The error includes the last query's error.
 func (r *Replica) Ready(ctx context.Context, ask func(context.Context) error, within time.Duration) error {
 	ctx, stop := context.WithTimeoutCause(ctx, within, fmt.Errorf("not ready after %v", within))
 	defer stop()
@@ -101,12 +98,12 @@ func (r *Replica) Ready(ctx context.Context, ask func(context.Context) error, wi
 		asking, cancel := context.WithTimeout(ctx, patience)
 		err := ask(asking)
 		cancel()
-		if ctx.Err() == nil || last == nil { // else it says that the time is up, and no more
+		if ctx.Err() == nil || last == nil { // otherwise the error only says that the time is up
 			last = err
 		}
 		if err == nil {
 			select {
-			case <-r.ended: // somebody else answers there
+			case <-r.ended: // another program answers on this port
 			default:
 				return nil
 			}
@@ -121,12 +118,12 @@ func (r *Replica) Ready(ctx context.Context, ask func(context.Context) error, wi
 	}
 }
 
-// patience is how long one answer to a question whether it is ready may take.
+// patience is the timeout of one readiness query.
 const patience = 5 * time.Second
 
 var client = http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
 
-// Accepts is nil when the port (HOST:PORT) accepts a connection.
+// Accepts returns nil if the port (HOST:PORT) accepts a connection.
 func Accepts(ctx context.Context, address string) error {
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err == nil {
@@ -135,7 +132,7 @@ func Accepts(ctx context.Context, address string) error {
 	return err
 }
 
-// Answers is nil when the URL answers with a status of 2xx.
+// Answers returns nil if the URL answers with a 2xx status.
 func Answers(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -147,7 +144,7 @@ func Answers(ctx context.Context, url string) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode/100 != 2 {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // only shown
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // only for the message
 		return fmt.Errorf("%s answers %s: %q", url, strconv.Itoa(answer.StatusCode), text)
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// asServer makes this program a server that behaves as its value says.
+// asServer makes the test binary act as a server that behaves as the variable's value says.
 const asServer = "SCALEBENCH_TEST_SERVER"
 
 func serve(how, address, child string) {
@@ -44,7 +44,7 @@ func serve(how, address, child string) {
 		if err != nil {
 			panic(err)
 		}
-		time.Sleep(time.Hour) // the kernel takes the calls
+		time.Sleep(time.Hour) // the kernel accepts the connections
 		_ = l.Close()
 	}
 	panic(http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -87,8 +87,8 @@ func accepts(url string) func(context.Context) error {
 func TestReplicaReady(t *testing.T) {
 	for how, want := range map[string]string{
 		"serves": "",
-		"ends":   "the server ended with exit code 3 before it was ready",
-		"leaves": "exit code 0 without being told to before it was ready",
+		"ends":   "the server exited with code 3 before it was ready",
+		"leaves": "exited with code 0 by itself before it was ready",
 		"loads":  `not ready after 2s: http://127.0.0.1:`,
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -103,13 +103,13 @@ func TestReplicaReady(t *testing.T) {
 				t.Errorf("%v, want %q", err, want)
 			}
 			if how == "loads" && !strings.Contains(err.Error(), `answers 503: "loading the model"`) {
-				t.Errorf("nothing says what it answers: %v", err)
+				t.Errorf("the error lacks the last answer: %v", err)
 			}
 		})
 	}
 }
 
-// Without a path to ask, a port that accepts connections is enough.
+// Without a path to query, a port that accepts connections is enough.
 func TestReadyByPort(t *testing.T) {
 	r, url, _ := started(t, "silent")
 	if err := r.Ready(context.Background(), accepts(url), time.Minute); err != nil {
@@ -117,7 +117,7 @@ func TestReadyByPort(t *testing.T) {
 	}
 }
 
-// What is asked ends with its context, though nobody answers.
+// Cancelling the context ends the wait even if the server never answers.
 func TestReadyEnds(t *testing.T) {
 	r, url, _ := started(t, "silent")
 	if err := r.Ready(context.Background(), accepts(url), time.Minute); err != nil {
@@ -131,7 +131,7 @@ func TestReadyEnds(t *testing.T) {
 	}
 }
 
-// A server that ignores SIGTERM, and what it has started, are gone after End.
+// End removes a server that ignores SIGTERM, and its children.
 func TestEnd(t *testing.T) {
 	r, url, child := started(t, "ignores")
 	if err := r.Ready(context.Background(), answersOf(url), time.Minute); err != nil {
@@ -146,11 +146,11 @@ func TestEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.End()
-	r.End() // again, it does nothing
+	r.End() // a second call does nothing
 	if r.Why() == nil {
-		t.Error("nothing says how it ended")
+		t.Error("Why returned nil")
 	}
-	// Nobody has waited for the child: it is a zombie at most.
+	// The child may remain as a zombie, because no process waits for it.
 	for deadline := time.Now().Add(time.Minute); running(pid); {
 		if time.Now().After(deadline) {
 			t.Fatalf("process %d, which the server started, still runs", pid)

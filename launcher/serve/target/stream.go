@@ -18,7 +18,7 @@ import (
 // mostLine bounds a line of a stream: 1 MiB.
 const mostLine = 1 << 20
 
-// chunk is an event of /v1/completions, or of /v1/chat/completions.
+// A chunk is an event of /v1/completions or /v1/chat/completions.
 type chunk struct {
 	Choices []struct {
 		Text   string
@@ -38,8 +38,8 @@ type chunk struct {
 	Error json.RawMessage
 }
 
-// delta is what one event of a chat adds. Servers name the reasoning of a model in one
-// of two ways (DeepSeek's and OpenRouter's).
+// A delta is the part that one event adds to a chat answer. Servers name the reasoning in one of two ways (DeepSeek's
+// and OpenRouter's).
 type delta struct {
 	Content          string
 	ReasoningContent string `json:"reasoning_content"`
@@ -49,10 +49,10 @@ type delta struct {
 	} `json:"tool_calls"`
 }
 
-// reasoning is what the model thinks before it answers.
+// reasoning returns the text of the model's reasoning.
 func (d delta) reasoning() string { return d.ReasoningContent + d.Reasoning }
 
-// output is what the model answers: text, or the calls of tools.
+// output returns the text of the answer itself, including tool calls.
 func (d delta) output() string {
 	text := d.Content
 	for _, call := range d.ToolCalls {
@@ -61,7 +61,7 @@ func (d delta) output() string {
 	return text
 }
 
-// stream reads an answer to a request that was sent at a time.
+// stream reads the answer to a request sent at the given time.
 func (r *replica) stream(sent time.Time, h *HTTP) error {
 	r.response.Reset()
 	if err := r.response.Header.Read(r.in); err != nil {
@@ -83,7 +83,7 @@ func (r *replica) stream(sent time.Time, h *HTTP) error {
 	switch {
 	case length == -1:
 		body = &chunks{in: r.in}
-	case length < -1: // to the end of the connection
+	case length < -1: // until the connection closes
 		body, r.closed = r.in, true
 	}
 	s, text, err := readStream(bufio.NewReaderSize(body, 4<<10), sent)
@@ -97,13 +97,12 @@ func (r *replica) stream(sent time.Time, h *HTTP) error {
 	return nil
 }
 
-// chunks reads a body that comes in chunks (RFC 9112, section 7.1). The standard
-// library's reader holds back what it has of one chunk until all of the next is there,
-// if that has begun, so that an event would be late.
+// chunks reads a chunked body (RFC 9112, section 7.1). The standard library's reader holds back the data of one
+// chunk until the whole next chunk is there, if that has begun, which would make an event late.
 type chunks struct {
 	in    *bufio.Reader
 	begun bool
-	left  int // of the chunk
+	left  int // bytes left of the current chunk
 	ended bool
 }
 
@@ -123,10 +122,10 @@ func (c *chunks) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// next goes on to a chunk, or behind the last one and what follows it.
+// next reads the header of the next chunk, or the trailer after the last one.
 func (c *chunks) next() error {
 	line, err := c.line()
-	if err == nil && c.begun { // that was the end of the chunk before
+	if err == nil && c.begun { // the line break that ends the previous chunk
 		if len(line) > 0 {
 			return errors.New("a chunk is longer than it says")
 		}
@@ -141,7 +140,7 @@ func (c *chunks) next() error {
 		return fmt.Errorf("%.40q is not the length of a chunk", text)
 	}
 	c.begun, c.left, c.ended = true, int(size), size == 0
-	for c.ended && len(line) > 0 { // fields may follow, and an empty line
+	for c.ended && len(line) > 0 { // trailer fields may follow, then an empty line
 		if line, err = c.line(); err != nil {
 			return err
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/loadtest"
 )
 
-// A step of a played answer: what is written so long after the step before; nothing: the
-// service goes away.
+// A step of a scripted answer: what is written how long after the previous step. An empty text closes the
+// connection.
 type step struct {
 	after time.Duration
 	write string
@@ -28,18 +28,18 @@ type step struct {
 
 const streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-// chunked is text as a chunk of HTTP.
+// chunked returns text as an HTTP chunk.
 func chunked(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
 
-// token is an event with a text.
+// token returns an event with a text.
 func token(text string) string {
 	return chunked(fmt.Sprintf("data: {\"choices\":[{\"text\":%q,\"finish_reason\":null}]}\n\n", text))
 }
 
-// event is one of JSON.
+// event returns an event with the given JSON.
 func event(text string) string { return chunked("data: " + text + "\n\n") }
 
-// end is the usual end of a stream: why, how many tokens, and that it is the end.
+// end returns the usual end of a stream: finish reason, token count, and [DONE].
 func end(tokens int) string {
 	text := "data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"length\"}]}\n\n"
 	if tokens > 0 {
@@ -69,7 +69,7 @@ func play(connection net.Conn, steps []step) {
 	}
 }
 
-// streaming is a connection to a service that plays the steps.
+// streaming connects to a service that plays the steps.
 func streaming(t *testing.T, expect string, steps []step) *sender {
 	t.Helper()
 	here, there := net.Pipe()
@@ -86,16 +86,15 @@ func streaming(t *testing.T, expect string, steps []step) *sender {
 	return &sender{of: h, replicas: []*replica{newReplica(here, u, h)}}
 }
 
-// A service plays a schedule in virtual time, and each time is found to the nanosecond,
-// whether a text is an event, a chunk of HTTP, half of one or several, and whoever
-// counts the tokens.
+// A service plays a schedule in virtual time, and every time is measured to the nanosecond: whether a text is
+// an event, an HTTP chunk, half of one or several, and whether or not the service counts tokens.
 func TestStreamTimes(t *testing.T) {
 	const µs, ms = time.Microsecond, time.Millisecond
 	three, length := token("a")+token("b")+token("c"), len(token("a"))
 	for name, tt := range map[string]struct {
 		steps    []step
 		want     loadtest.Stream
-		perToken float64 // 0: not known
+		perToken float64 // 0 if unknown
 	}{
 		"a schedule": {[]step{{0, streamHead}, {120 * ms, token("Once")}, {7 * µs, token(" upon")}, {20 * ms, token(" a")}, {40 * ms, token(" time")}, {3 * ms, end(0)}},
 			loadtest.Stream{First: 120 * ms, Last: 180*ms + 7*µs, Gaps: []time.Duration{7 * µs, 20 * ms, 40 * ms}, Tokens: 4},
@@ -107,12 +106,12 @@ func TestStreamTimes(t *testing.T) {
 		"at once": {[]step{{2 * ms, streamHead + three + end(0)}},
 			loadtest.Stream{First: 2 * ms, Last: 2 * ms, Gaps: []time.Duration{0, 0}, Tokens: 3}, -1},
 		"cut anywhere": {[]step{{0, streamHead[:40]}, {1 * ms, streamHead[40:] + three[:10]}, {1 * ms, three[10 : length-3]}, {1 * ms, three[length-3 : 2*length-20]}, {2 * ms, three[2*length-20:]}, {0, end(0)}},
-			// An event is there when the empty line behind it is, which ends 2 bytes before its chunk does.
+			// An event is complete with the empty line after it, which ends 2 bytes before its chunk does.
 			loadtest.Stream{First: 3 * ms, Last: 5 * ms, Gaps: []time.Duration{2 * ms, 0}, Tokens: 3}, 0.001},
 		"chat": {[]step{{0, streamHead + chunked("data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n")}, {4 * ms, chunked(": a comment\r\n\r\nevent: x\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\r\n\r\n")}, {4 * ms, end(0)}},
 			loadtest.Stream{First: 4 * ms, Last: 4 * ms, Tokens: 1}, 0},
-		// A model that thinks first: 20 and 40 ms between three texts, the last of which is
-		// the answer; an event without text begins it.
+		// A reasoning model: 20 and 40 ms between three texts, the last of which is the answer. The first event
+		// has no text.
 		"reasoning": {[]step{{0, streamHead + event(`{"choices":[{"delta":{"role":"assistant","content":null,"reasoning_content":""}}]}`)},
 			{120 * ms, event(`{"choices":[{"delta":{"reasoning_content":"Hm"}}]}`)}, {20 * ms, event(`{"choices":[{"delta":{"reasoning":"so"}}]}`)},
 			{40 * ms, event(`{"choices":[{"delta":{"content":"Yes"},"finish_reason":"stop"}]}`)},
@@ -133,12 +132,12 @@ func TestStreamTimes(t *testing.T) {
 				if _, ok := s.Streamed(); ok {
 					t.Error("times before the first answer")
 				}
-				for range 2 { // the connection is kept
+				for range 2 { // the connection is reused
 					if err := s.Send(time.Now().Add(time.Minute)); err != nil {
 						t.Fatal(err)
 					}
 					got, _ := s.Streamed()
-					if tt.want.FirstOutput == 0 { // no reasoning comes before it
+					if tt.want.FirstOutput == 0 { // no reasoning precedes it
 						tt.want.FirstOutput = tt.want.First
 					}
 					if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -154,7 +153,7 @@ func TestStreamTimes(t *testing.T) {
 	}
 }
 
-// A stream that is wrong is an error, and none of its times are recorded.
+// A malformed stream is an error, and none of its times are recorded.
 func TestWrongStreams(t *testing.T) {
 	for name, tt := range map[string]struct {
 		steps  []step
@@ -190,10 +189,10 @@ func TestWrongStreams(t *testing.T) {
 					t.Errorf("error %v, want %q", err, tt.want)
 				}
 				if got, _ := s.Streamed(); got.Tokens > 0 {
-					t.Errorf("it is recorded: %+v", got)
+					t.Errorf("times were recorded: %+v", got)
 				}
 				_ = s.Close()
-				time.Sleep(time.Hour) // until the service has seen that
+				time.Sleep(time.Hour) // until the service has noticed
 			})
 		})
 	}

@@ -21,22 +21,21 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-// Model is what a server of the Open Inference Protocol v2 says of itself and of one
-// of its models.
+// A Model holds the metadata that a server of the Open Inference Protocol v2 gives about itself and one of its models.
 type Model struct {
 	oip.Model
 	Server oip.Server
 }
 
-// Binary reports whether the server takes binary tensors.
+// Binary reports whether the server accepts binary tensors.
 func (m *Model) Binary() bool { return slices.Contains(m.Server.Extensions, oip.BinaryExtension) }
 
-// mostMetadata bounds what is read of a server that describes itself: 1 MiB.
+// mostMetadata bounds the metadata read from a server: 1 MiB.
 const mostMetadata = 1 << 20
 
-// awaitV2 waits until every server (http://HOST:PORT) says that it has the model ready,
-// for as long as the context lasts, and returns what the first says of the model. The
-// error has the last answer of the one that was not.
+// awaitV2 waits until every server (http://HOST:PORT) reports that the model is ready, or until the context
+// ends. It returns the first server's description of the model. The error includes the last answer of the
+// server that was not ready.
 func awaitV2(ctx context.Context, servers []string, model string) (*Model, error) {
 	if err := (&HTTP{URLs: servers}).Check(); err != nil {
 		return nil, err
@@ -46,7 +45,7 @@ func awaitV2(ctx context.Context, servers []string, model string) (*Model, error
 	}
 	m := &Model{}
 	if err := get(ctx, servers[0], "/v2", &m.Server); err != nil && !errors.Is(err, errNotFound) {
-		return nil, err // a server that says nothing of itself is asked in JSON
+		return nil, err // a server without metadata gets JSON
 	}
 	if err := get(ctx, servers[0], modelPath(model), &m.Model); err != nil {
 		return nil, err
@@ -54,22 +53,22 @@ func awaitV2(ctx context.Context, servers []string, model string) (*Model, error
 	return m, nil
 }
 
-// await asks each server until it says that the model is ready.
+// await queries each server until it reports that the model is ready.
 func await(ctx context.Context, servers []string, model string, ask func(ctx context.Context, server, model string) error) error {
 	began := time.Now()
 	for _, server := range servers {
 		for last := error(nil); ; {
-			patience, cancel := context.WithTimeout(ctx, 10*time.Second) // of one that accepts and says nothing
+			patience, cancel := context.WithTimeout(ctx, 10*time.Second) // for servers that accept a connection and never answer
 			err := ask(patience, server, model)
 			cancel()
 			if err == nil {
 				break
 			}
-			if wrong := (*tls.CertificateVerificationError)(nil); errors.As(err, &wrong) { // waiting mends none
+			if wrong := (*tls.CertificateVerificationError)(nil); errors.As(err, &wrong) { // waiting would not help
 				return fmt.Errorf("model %s at %s: %w; if you trust this server, set SSL_CERT_FILE in the site file's [environment] to its authority's certificate", model, server, err)
 			}
 			if ctx.Err() == nil || last == nil {
-				last = err // and not that the context ended
+				last = err // rather than the end of the context
 			}
 			select {
 			case <-ctx.Done():
@@ -81,14 +80,14 @@ func await(ctx context.Context, servers []string, model string, ask func(ctx con
 	return nil
 }
 
-// readyPause is how long a server that is not ready is left alone.
+// readyPause is the time between two readiness queries.
 const readyPause = 100 * time.Millisecond
 
 func modelPath(model string) string { return "/v2/models/" + url.PathEscape(model) }
 
 var errNotReady = errors.New(`it answers {"ready": false}`)
 
-// ready is nil when the server says that the model is.
+// ready returns nil if the server reports that the model is ready.
 func ready(ctx context.Context, server, model string) error {
 	var says struct{ Ready *bool }
 	if err := get(ctx, server, modelPath(model)+"/ready", &says); err != nil {
@@ -102,12 +101,12 @@ func ready(ctx context.Context, server, model string) error {
 
 var errNotFound = errors.New("status 404")
 
-// describer asks servers what they are: as the load does, directly and not through the
-// proxy of the environment, and it leaves no connection behind.
+// describer queries servers as the load does: directly and not through a proxy from the environment. It keeps
+// no connections open.
 var describer = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: sameHost}
 
-// sameHost follows a few redirects, and none to another host: what answers there is not
-// the server that the study names.
+// sameHost follows a few redirects, but none to another host, which would not be the server that the study
+// names.
 func sameHost(next *http.Request, before []*http.Request) error {
 	switch first := before[0].URL; {
 	case next.URL.Host != first.Host:
@@ -118,7 +117,7 @@ func sameHost(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// get reads JSON, or nothing, from a server.
+// get reads JSON, or an empty body, from a server.
 func get(ctx context.Context, server, path string, into any) error {
 	at := strings.TrimSuffix(server, "/") + path
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
@@ -149,14 +148,14 @@ func get(ctx context.Context, server, path string, into any) error {
 	return nil
 }
 
-// V2 is an HTTP target that is asked by the Open Inference Protocol. Learn finds the
-// answer that it is then held to.
+// V2 is an HTTP target that is queried by the Open Inference Protocol v2. Learn obtains the answer that later
+// ones are compared with.
 type V2 struct {
 	HTTP
 	Known
 }
 
-// newV2 asks servers for a model's answer to a payload.
+// newV2 prepares a payload's requests to servers.
 func newV2(servers []string, m *Model, p *Payload) *V2 {
 	t := &V2{HTTP: HTTP{Bodies: p.Bodies, ContentType: "application/json"}, Known: p.known}
 	if p.JSONLength > 0 {
@@ -171,7 +170,7 @@ func newV2(servers []string, m *Model, p *Payload) *V2 {
 	return t
 }
 
-// Learn asks every replica twice and remembers the first answer; see Known.
+// Learn queries every replica twice and remembers the first answer; see Known.
 func (t *V2) Learn(deadline time.Time) error {
 	return t.learn(t.URLs, deadline, func(at string) (loadtest.Sender, error) {
 		one := HTTP{URLs: []string{at}, Token: t.Token, Bodies: t.Bodies[:1], ContentType: t.ContentType, Headers: t.Headers, Expect: t.Expect, Judge: t.Judge}
@@ -179,7 +178,7 @@ func (t *V2) Learn(deadline time.Time) error {
 	})
 }
 
-// readHTTP reads an answer.
+// readHTTP parses an answer.
 func readHTTP(r *fasthttp.Response, room *share) (a answer, err error) {
 	text, tensors := r.Body(), []byte(nil)
 	if length := r.Header.Peek(oip.LengthHeader); len(length) > 0 {
@@ -198,7 +197,7 @@ func readHTTP(r *fasthttp.Response, room *share) (a answer, err error) {
 		var own []byte
 		if size := tensor.Parameters.BinarySize; size != nil {
 			if *size < 0 || *size > len(tensors) {
-				return a, fmt.Errorf("output %s is %d bytes; %d are left behind the JSON", tensor.Name, *size, len(tensors))
+				return a, fmt.Errorf("output %s is %d bytes; %d are left after the JSON", tensor.Name, *size, len(tensors))
 			}
 			own, tensors = tensors[:*size:*size], tensors[*size:]
 		}

@@ -30,7 +30,7 @@ const (
 	describesServer = `{"name":"s","version":"9","extensions":["x","binary_tensor_data"]}`
 )
 
-// model is what those say.
+// model returns the description of the test model.
 func model(t *testing.T) *Model {
 	t.Helper()
 	m := &Model{}
@@ -40,7 +40,7 @@ func model(t *testing.T) *Model {
 	return m
 }
 
-// A server is waited for until it says that the model is ready.
+// awaitV2 waits until the server reports that the model is ready.
 func TestReady(t *testing.T) {
 	var asked []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func TestReady(t *testing.T) {
 			http.Error(w, "loading", http.StatusServiceUnavailable)
 		case n == 2:
 			_, _ = io.WriteString(w, `{"name":"m","ready":false}`)
-		case r.URL.Path == "/v2/models/m/ready": // some servers answer nothing more
+		case r.URL.Path == "/v2/models/m/ready": // some servers answer with an empty body
 		case r.URL.Path == "/v2":
 			_, _ = io.WriteString(w, describesServer)
 		case r.URL.Path == "/v2/models/m":
@@ -58,7 +58,7 @@ func TestReady(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // which the load does not go through
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // a proxy that must not be used
 	m, err := awaitV2(t.Context(), []string{s.URL}, "m")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// One that does not become ready is an error with its last answer.
+// A server that never becomes ready is an error with its last answer.
 func TestNotReady(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
@@ -90,7 +90,7 @@ func TestNotReady(t *testing.T) {
 		calls := 0
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if calls++; calls == 3 {
-				cancel() // patience ends while the third answer comes
+				cancel() // the context ends during the third answer
 				<-r.Context().Done()
 				return
 			}
@@ -112,8 +112,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// A server that says nothing of itself is asked in JSON, and one whose model is ready
-// but is not described is an error.
+// A server without metadata gets JSON. If the model is ready but not described, that is an error.
 func TestReadyWithoutMetadata(t *testing.T) {
 	for described, want := range map[bool]string{true: "", false: "/v2/models/m: status 404"} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +132,7 @@ func TestReadyWithoutMetadata(t *testing.T) {
 	}
 }
 
-// Requests are of the model's inputs, the same for the same seed, in JSON and in bytes.
+// Requests fit the model's inputs, are equal for equal seeds, and agree between JSON and binary tensors.
 func TestPayload(t *testing.T) {
 	m := model(t)
 	m.Inputs = []oip.Port{{Name: "f", Datatype: "FP32", Shape: []int{-1, 3, -1}}, {Name: "d", Datatype: "FP64", Shape: []int{-1}}, {Name: "u", Datatype: "UINT8", Shape: []int{-1, 1}},
@@ -190,12 +189,12 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// What cannot be asked is said, with the input and its shape.
+// A model that cannot be queried is an error with the input and its shape.
 func TestPayloadRefuses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		port oip.Port
 		in   Inputs
-		want string // "": it can
+		want string // "" means no error
 	}{
 		"open batch":        {oip.Port{Datatype: "FP32", Shape: []int{-1, 2}}, Inputs{Batch: 3}, ""},
 		"a batch of 1":      {oip.Port{Datatype: "FP32", Shape: []int{1, 2}}, Inputs{Batch: 1}, ""},
@@ -251,8 +250,8 @@ func TestHalf(t *testing.T) {
 // An answer to a batch of 2, in JSON.
 const rightAnswer = `{"model_name":"m","id":"1","outputs":[{"name":"y","datatype":"FP32","shape":[2,2],"data":[0.5,1.5,2,-10]},{"name":"n","datatype":"INT64","shape":[2],"data":[3,9007199254740993]}]}`
 
-// answering makes a target whose server gives a list of answers, the last of them for
-// ever, each with an optional length of its JSON.
+// answering returns a target whose server gives a list of answers, each with an optional JSON length; the last
+// one repeats.
 func answering(t *testing.T, answers ...func(w http.ResponseWriter)) *V2 {
 	t.Helper()
 	var calls atomic.Int64
@@ -272,7 +271,7 @@ func text(answer string) func(w http.ResponseWriter) {
 	return func(w http.ResponseWriter) { _, _ = io.WriteString(w, answer) }
 }
 
-// withBytes is an answer with binary tensors.
+// withBytes returns an answer with binary tensors.
 func withBytes(answer string, tensors ...any) func(w http.ResponseWriter) {
 	var body bytes.Buffer
 	body.WriteString(answer)
@@ -289,8 +288,7 @@ const binaryAnswer = `{"model_name":"m","outputs":[{"name":"y","datatype":"FP32"
 
 var rightNumbers = []float32{0.5, 1.5, 2, -10}
 
-// Requests arrive as the protocol wants them, and answers that differ in what does not
-// matter are right.
+// Requests follow the protocol, and answers that differ only in irrelevant details are right.
 func TestV2(t *testing.T) {
 	var header http.Header
 	var body []byte
@@ -322,7 +320,7 @@ func TestV2(t *testing.T) {
 		"the same":      text(rightAnswer),
 		"another id":    text(strings.Replace(rightAnswer, `"id":"1"`, `"id":"2","parameters":{"took":3}`, 1)),
 		"nested":        text(strings.Replace(rightAnswer, `[0.5,1.5,2,-10]`, `[[0.5,1.5],[2,-10]]`, 1)),
-		"other order":   text(strings.Replace(rightAnswer, `[0.5,1.5,2,-10]`, `[0.501,1.499,2.009,-10]`, 1)), // of additions
+		"other order":   text(strings.Replace(rightAnswer, `[0.5,1.5,2,-10]`, `[0.501,1.499,2.009,-10]`, 1)), // a different order of additions
 		"with nulls":    text(strings.Replace(rightAnswer, `"data"`, `"parameters":null,"data"`, 2)),
 		"no model name": text(strings.Replace(rightAnswer, `"model_name":"m",`, ``, 1)),
 	} {
@@ -345,8 +343,8 @@ func ask(target *V2) error {
 	return errors.Join(s.Send(soon()), s.Close())
 }
 
-// Every way in which an answer can be wrong, both as a later answer and, where that can
-// be seen without a known answer, as the first.
+// All ways in which an answer can be wrong: as a later answer and, if that is visible without a known answer,
+// as the first.
 func TestV2WrongAnswers(t *testing.T) {
 	right := withBytes(binaryAnswer, rightNumbers, []int64{3, 4})
 	change := func(old, other string) func(w http.ResponseWriter) {
@@ -365,8 +363,8 @@ func TestV2WrongAnswers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		wrong func(w http.ResponseWriter)
 		want  string
-		later bool // only a known answer tells
-		bytes bool // known in bytes
+		later bool // wrong only compared with a known answer
+		bytes bool // the known answer is binary
 	}{
 		"status":            {wrong: func(w http.ResponseWriter) { http.Error(w, `{"error":"shape"}`, http.StatusUnprocessableEntity) }, want: "status 422"},
 		"empty":             {wrong: text(""), want: "the answer is not JSON of the Open Inference Protocol"},
@@ -393,7 +391,7 @@ func TestV2WrongAnswers(t *testing.T) {
 		"a number in bytes": {wrong: withBytes(binaryAnswer, []float32{0.5, 1.5, 2, -9}, []int64{3, 4}), want: "element 3 of output y is -9; in the known answer it is -10", later: true, bytes: true},
 		"integer in bytes":  {wrong: withBytes(binaryAnswer, rightNumbers, []int64{3, 5}), want: "element 1 of output n is", later: true, bytes: true},
 		"not a number":      {wrong: withBytes(binaryAnswer, nan, []int64{3, 4}), want: "output y: element 2 is NaN", bytes: true},
-		"bytes missing":     {wrong: withBytes(binaryAnswer, rightNumbers, []int32{3}), want: "output n is 16 bytes; 4 are left behind the JSON", bytes: true},
+		"bytes missing":     {wrong: withBytes(binaryAnswer, rightNumbers, []int32{3}), want: "output n is 16 bytes; 4 are left after the JSON", bytes: true},
 		"bytes left":        {wrong: withBytes(binaryAnswer, rightNumbers, []int64{3, 4, 5}), want: "8 bytes of the answer belong to no output", bytes: true},
 		"wrong size":        {wrong: inBytes(`"binary_data_size":16`, `"binary_data_size":12`), want: "output y: its shape [2 2] has 4 elements, but 3 came", bytes: true},
 		"odd size":          {wrong: inBytes(`"binary_data_size":16`, `"binary_data_size":15`), want: "output y: 15 bytes are not a whole number of FP32 elements", bytes: true},
@@ -429,7 +427,7 @@ func TestV2WrongAnswers(t *testing.T) {
 	}
 }
 
-// Of a service whose answers vary, numbers are not compared, but everything else is.
+// If answers vary, numbers are not compared, but everything else is.
 func TestV2Varies(t *testing.T) {
 	other := text(strings.Replace(rightAnswer, "0.5", "7", 1))
 	target := answering(t, text(rightAnswer), other, other, text(strings.Replace(rightAnswer, `"n"`, `"k"`, 1)))
@@ -444,7 +442,7 @@ func TestV2Varies(t *testing.T) {
 	}
 }
 
-// Replicas serve the same model, or that is said.
+// Replicas that answer differently are an error.
 func TestV2Replicas(t *testing.T) {
 	for answer, want := range map[string]string{rightAnswer: "", strings.Replace(rightAnswer, "0.5", "7", 1): "/v2/models/m/infer answers differently from "} {
 		target := answering(t, text(rightAnswer))
@@ -456,7 +454,7 @@ func TestV2Replicas(t *testing.T) {
 	}
 }
 
-// An answer that is the known one, byte by byte, costs no parsing.
+// An answer that equals the known one byte by byte is not parsed.
 func TestV2KnownAnswerIsCheap(t *testing.T) {
 	target := answering(t, text(rightAnswer))
 	if err := target.Learn(soon()); err != nil {
@@ -473,7 +471,7 @@ func TestV2KnownAnswerIsCheap(t *testing.T) {
 	}
 }
 
-// Whatever a server answers, reading it ends well or in an error.
+// Any answer parses or returns an error, and never panics.
 func FuzzV2Answer(f *testing.F) {
 	f.Add([]byte(rightAnswer), "")
 	f.Add([]byte(binaryAnswer+"0123456789abcdef0123456789abcdef"), strconv.Itoa(len(binaryAnswer)))
@@ -499,7 +497,7 @@ func FuzzV2Answer(f *testing.F) {
 	})
 }
 
-// A certificate that nobody vouches for is not waited for.
+// An untrusted certificate fails at once.
 func TestUntrustedIsFinal(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.EnableHTTP2, s.Config.ErrorLog = true, log.New(io.Discard, "", 0)

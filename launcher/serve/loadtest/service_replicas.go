@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// replicas records what each of several replicas did of a load, and doubts that they
-// are alike where one differs by more than noise.
+// replicas records the figures of each replica, and returns a warning if one differs from the others by more
+// than noise.
 func (s *Service) replicas(l Load, v *Verdict) (doubts []string, err error) {
 	if len(v.Total.Replicas) < 2 || v.Ours {
 		return nil, nil
@@ -53,7 +53,7 @@ func (s *Service) replicas(l Load, v *Verdict) (doubts []string, err error) {
 	return doubts, err
 }
 
-// replica is one's name.
+// replica returns a replica's name.
 func (s *Service) replica(i int) string {
 	if i < len(s.Replicas) {
 		return s.Replicas[i]

@@ -22,8 +22,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// queue is a service with one server that takes the same time for every request, in
-// the order in which they come.
+// A queue is a service with one server that takes the same time for every request, in order of arrival.
 type queue struct {
 	takes time.Duration
 	wrong bool
@@ -54,8 +53,8 @@ func (q *queue) Send(deadline time.Time) error {
 
 func (q *queue) Close() error { return nil }
 
-// streaming is a connection to a queue whose answers come in two texts, the first
-// half a service before the end.
+// streaming is a connection to a queue whose answers come in two texts, the first half a service time before
+// the end.
 type streaming struct {
 	*queue
 	last Stream
@@ -71,7 +70,7 @@ func (s *streaming) Send(deadline time.Time) error {
 
 func (s *streaming) Streamed() (Stream, bool) { return s.last, true }
 
-// told is what a Service reports.
+// told collects what a Service reports.
 type told struct {
 	failed  error
 	figures []metrics.Figure
@@ -89,7 +88,7 @@ func (t *told) of(name string) map[string]float64 {
 	return m
 }
 
-// service is one that reports here.
+// service returns a Service that reports to t.
 func (t *told) service(dial func(batch int) (func() (Sender, error), error), seed uint64) Service {
 	return Service{Seed: seed, Sleep: time.Sleep, Dial: dial,
 		Phase:  func(text string) error { t.phases = append(t.phases, text); return nil },
@@ -98,7 +97,7 @@ func (t *told) service(dial func(batch int) (func() (Sender, error), error), see
 	}
 }
 
-// measured is what a queue, one for every batch that takes so much longer, comes to.
+// measured runs a workload against a queue whose service time is proportional to the batch size.
 func measured(t *testing.T, q *queue, w study.Serve, seed uint64) *told {
 	t.Helper()
 	var told told
@@ -127,8 +126,8 @@ func workload(w study.Serve) study.Serve {
 	return w
 }
 
-// In a closed loop one server of 2 ms gives 500 answers a second, and each waits for
-// all in flight; twice the batch takes twice as long here.
+// In a closed loop one server of 2 ms gives 500 answers per second, and each request waits for all in flight.
+// Twice the batch takes twice as long here.
 func TestClosedLoops(t *testing.T) {
 	told := measured(t, &queue{takes: 2 * time.Millisecond}, workload(study.Serve{Batch: []int{1, 2}, Threads: []int{4, 1}}), 1)
 	near := func(name string, want map[string]float64) {
@@ -153,9 +152,8 @@ func TestClosedLoops(t *testing.T) {
 	}
 }
 
-// A client that gets 1000 answers/s from a server that answers at once, one after the
-// other in 1 ms, tells nothing of a service from 800 on: one of 1.25 ms and less in a
-// closed loop, and 850 requests/s asked for in an open one.
+// If the client alone reaches 1000 answers/s (one every 1 ms), figures from 800/s on are void: here the closed
+// loop against a service of 1.25 ms or less, and the open loop at 850 requests/s.
 func TestCalibration(t *testing.T) {
 	const client = time.Millisecond
 	for service, void := range map[time.Duration][]string{1300 * time.Microsecond: {"850 requests/s"}, 1200 * time.Microsecond: {"4 in flight", "850 requests/s"}} {
@@ -178,7 +176,7 @@ func TestCalibration(t *testing.T) {
 			t.Errorf("the client gets %g answers/s, in truth 1000", rate)
 		}
 		if overhead := told.of(measure.ClientOverhead)[`{"batch":1,"threads":4}`]; math.Abs(overhead/client.Seconds()-1) > 0.001 {
-			t.Errorf("an overhead of %g s", overhead)
+			t.Errorf("the overhead is %g s", overhead)
 		}
 		var found []string
 		for _, d := range told.doubts {
@@ -195,7 +193,7 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// turning is a connection to several queues, asked in turns.
+// turning is a connection to several queues, used in turn.
 type turning struct {
 	queues []*queue
 	turn   *int
@@ -211,8 +209,8 @@ func (s *turning) Send(deadline time.Time) error {
 func (s *turning) Asked() int   { return s.asked }
 func (s *turning) Close() error { return nil }
 
-// Of three replicas the last takes 3 ms and the others 2 ms; the middle one, in a
-// second run, is wrong. Each has its own figures, and a doubt names the one that differs.
+// Of three replicas the last takes 3 ms and the others 2 ms; in a second run the middle one gives wrong
+// answers. Each replica has its own figures, and a warning names the one that differs.
 func TestReplicas(t *testing.T) {
 	for _, test := range []struct {
 		wrong  bool
@@ -263,7 +261,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// A client that cannot be calibrated measures all the same, and says so.
+// If the client cannot be calibrated, loads are still measured, with a warning.
 func TestNoCalibration(t *testing.T) {
 	told := told{}
 	synctest.Test(t, func(t *testing.T) {
@@ -278,7 +276,7 @@ func TestNoCalibration(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if diff := cmp.Diff([]string{"batch 1: nothing is known of the client's own limit: no port"}, told.doubts); diff != "" {
+	if diff := cmp.Diff([]string{"batch 1: the client's own limit is unknown: no port"}, told.doubts); diff != "" {
 		t.Error(diff)
 	}
 	if len(told.of(measure.RequestsPerSecond)) != 1 || len(told.of(measure.ClientRate)) != 0 {
@@ -286,8 +284,7 @@ func TestNoCalibration(t *testing.T) {
 	}
 }
 
-// At 0.3 of the capacity there are figures; at 1.2 the queue grows, and there are
-// none, but why.
+// At 0.3 of the capacity there are figures. At 1.2 the queue grows, and a reason replaces them.
 func TestOpenLoops(t *testing.T) {
 	told := measured(t, &queue{takes: 2 * time.Millisecond}, workload(study.Serve{Rate: []float64{150, 600}}), 1)
 	if got := told.of(measure.RequestsPerSecond); len(got) != 1 || got[`{"batch":1,"rate":150}`] < 140 || got[`{"batch":1,"rate":150}`] > 160 {
@@ -299,7 +296,7 @@ func TestOpenLoops(t *testing.T) {
 	if got := told.of(measure.Errors)[`{"batch":1,"rate":600}`]; got < 0.01 {
 		t.Errorf("%g of the requests have no answer at 1.2 of the capacity", got)
 	}
-	// Each of these errors is a request without an answer: the queue is too long for it.
+	// All of these errors are timeouts: the queue is too long.
 	if errors, late := told.of(measure.Errors), told.of(measure.Timeouts); !cmp.Equal(errors, late) {
 		t.Errorf("errors %v, timeouts %v", errors, late)
 	}
@@ -310,7 +307,7 @@ func TestOpenLoops(t *testing.T) {
 	}
 }
 
-// Above nine tenths of what a closed loop reached, there is a median and no tail.
+// Above nine tenths of the closed loop's rate, the median is reported but not the tail.
 func TestNearCapacity(t *testing.T) {
 	w := workload(study.Serve{Threads: []int{1}, Rate: []float64{150, 460}})
 	w.Duration = study.Duration(60 * time.Second)
@@ -325,7 +322,7 @@ func TestNearCapacity(t *testing.T) {
 	}
 }
 
-// Wrong answers have no latency and no rate, and the run fails with the first.
+// Wrong answers count for neither latency nor rate, and the run fails with the first one's error.
 func TestWrongAnswers(t *testing.T) {
 	told := measured(t, &queue{takes: 2 * time.Millisecond, wrong: true}, workload(study.Serve{Threads: []int{1}, Limit: "p95=50ms"}), 1)
 	for _, f := range told.figures {
@@ -342,12 +339,12 @@ func TestWrongAnswers(t *testing.T) {
 	}
 	told = measured(t, &queue{takes: 2 * time.Millisecond, wrong: true}, workload(study.Serve{Limit: "p95=50ms"}), 1)
 	if err := told.failed; err == nil || !strings.HasSuffix(err.Error(), "the first: status 500") {
-		t.Errorf("a search alone: %v", err)
+		t.Errorf("search only: %v", err)
 	}
 }
 
-// p95 is the 95th percentile of the time in a queue with one server that takes 1, and
-// that has one in so many of random calls, by Lindley's recursion.
+// p95 computes the 95th percentile of the time in a queue with one server and service time 1, which gets every
+// every-th of random requests, by Lindley's recursion.
 func p95(rate float64, every int) float64 {
 	random := rand.New(rand.NewPCG(1, 2))
 	const n = 400_000
@@ -364,8 +361,8 @@ func p95(rate float64, every int) float64 {
 	return waits[n*95/100] + 1
 }
 
-// The rate that a search finds is the one at which the limit is reached: known here
-// from a queue that is played without the load generator.
+// The rate that a search finds is the one at which the limit is reached, computed here from a simulated queue
+// without the load generator.
 func TestSearch(t *testing.T) {
 	const service, limit = time.Millisecond, 4.0 // limit in services
 	low, high := 0.1, 1.0
@@ -389,7 +386,7 @@ func TestSearch(t *testing.T) {
 			if got < 0.92*truth || got > 1.08*truth {
 				t.Errorf("capacity %s, seed %d: %g requests/s keep the limit, in truth %.0f; %q", capacity, seed, got, truth, told.doubts)
 			}
-			// What was tried is told beside it, at the rates tried, and not as loads of the study.
+			// Probes are recorded at the rates tried, apart from the study's loads.
 			rates, tails := told.of("probe_requests_per_second"), told.of("probe_latency_p95")
 			if len(rates) < 3 || len(tails) == 0 || len(told.of("probe_errors")) != len(rates) {
 				t.Errorf("%d probes have a rate, %d a P95", len(rates), len(tails))
@@ -399,7 +396,8 @@ func TestSearch(t *testing.T) {
 				if err := json.Unmarshal([]byte(at), &place); err != nil {
 					t.Fatal(err)
 				}
-				// Around a rate that keeps the limit, whatever is far below or above it.
+				// The probes lie around the rate found; those far above it exceed the limit, those far below
+				// keep it.
 				if place.Rate < 0.8*got && p95 > limit*service.Seconds() || place.Rate > 1.2*got && p95 < limit*service.Seconds() {
 					t.Errorf("P95 of the probe at %g requests/s is %g s, and %g keep %g s", place.Rate, p95, got, limit*service.Seconds())
 				}
@@ -409,7 +407,7 @@ func TestSearch(t *testing.T) {
 			}
 			for at := range told.of(measure.RequestsPerSecond) {
 				if strings.Contains(at, measure.Rate) {
-					t.Errorf("the study has no load at %s", at)
+					t.Errorf("%s is not a load of the study", at)
 				}
 			}
 			seen := map[string]bool{}
@@ -420,16 +418,15 @@ func TestSearch(t *testing.T) {
 					seen[key] = true
 				}
 				if f.Name == measure.RateWithinLimit && !strings.Contains(f.Note, "failed: ") {
-					t.Errorf("nothing says what fails: %q", f.Note)
+					t.Errorf("the note does not say what fails: %q", f.Note)
 				}
 			}
 		}
 	}
 }
 
-// A rate that is too much for the client is neither kept nor broken: the search goes
-// on below it, and ends with the truth where that is there, else with a bracket whose
-// top is the client's.
+// A rate that is too high for the client neither passes nor fails: the search continues below it. It ends at
+// the true rate if that is below the client's limit, or else with a bracket whose top is that limit.
 func TestBracket(t *testing.T) {
 	for _, truth := range []float64{90, 130, 240, 390, 800} {
 		for _, client := range []float64{30, 150, 300, 500, 1e9} {
@@ -457,10 +454,10 @@ func TestBracket(t *testing.T) {
 	}
 }
 
-// Sixteen replicas of 8 ms, asked in turns, give 16 times the answers that one request
-// in flight finds, and rates are doubled from there until all connections wait for
-// answers: that is the service's doing, and the search ends with a rate. Each is sent
-// every 16th of random calls; the truth is of that queue.
+// Sixteen replicas of 8 ms, asked in turn, give 16 times the answers of one request in flight. The search
+// doubles the rate from there until all connections wait for answers; that is due to the service, not the
+// client, so the search ends with a rate. Each replica gets every 16th of random requests; the expected rate is
+// computed for that queue.
 func TestSearchFarBeyond(t *testing.T) {
 	const replicas, limit = 16, 2.0 // services
 	low, high := 0.1, 1.0
@@ -495,7 +492,7 @@ func TestSearchFarBeyond(t *testing.T) {
 	}
 }
 
-// Where a probe would be too few requests, the search says how long one has to be.
+// If a probe would have too few requests, the warning says how long the duration must be.
 func TestSearchOfFew(t *testing.T) {
 	w := workload(study.Serve{Limit: "p95=2s"})
 	told := measured(t, &queue{takes: 250 * time.Millisecond}, w, 1) // 4 a second, so it begins at 2
@@ -504,8 +501,8 @@ func TestSearchOfFew(t *testing.T) {
 	}
 }
 
-// The first text of an answer comes half a service before its end, so a limit of the
-// time to first token that is half a service less finds the same rate.
+// The first text of an answer comes half a service time before its end, so a limit on the time to first token
+// that is half a service time lower finds the same rate.
 func TestSearchOfStreams(t *testing.T) {
 	for seed := range uint64(2) {
 		w := workload(study.Serve{Limit: "p95=4ms", Rate: []float64{500}})
@@ -528,19 +525,19 @@ func TestSearchOfStreams(t *testing.T) {
 	}
 }
 
-// A limit below the time of one request is kept by no rate.
+// No rate keeps a limit below the time of a single request.
 func TestSearchInVain(t *testing.T) {
 	told := measured(t, &queue{takes: 10 * time.Millisecond}, workload(study.Serve{Limit: "p50=9ms"}), 1)
 	if len(told.of(measure.RateWithinLimit)) > 0 || len(told.doubts) != 1 || !strings.Contains(told.doubts[0], "batch 1: no rate keeps p50=9ms: at ") || !strings.Contains(told.doubts[0], "P50 was ") {
 		t.Errorf("%v %q", told.of(measure.RateWithinLimit), told.doubts)
 	}
-	// Such a run counts: it has the place at which others found a rate.
+	// Such a run still counts among repeats: it has a figure where others found a rate.
 	if probes := told.of(measure.SearchProbes); len(probes) != 1 || probes[`{"batch":1}`] < 2 {
 		t.Errorf("search_probes %v", probes)
 	}
 }
 
-// A search ends with the run.
+// Cancelling the run ends a search.
 func TestSearchEnds(t *testing.T) {
 	stop := errors.New("cancelled")
 	synctest.Test(t, func(t *testing.T) {

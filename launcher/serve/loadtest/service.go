@@ -15,21 +15,20 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// This file measures a service under the loads that a point lists, and searches
-// the largest rate that keeps its limit. It knows neither the protocol nor who
-// started the service.
+// This file runs the loads that a point lists and searches for the largest rate within the limit. It is
+// independent of the protocol and of who started the service.
 
-// Load is one load that a service is put under.
+// A Load is one load that a service is measured under.
 type Load struct {
 	Batch   int     // samples in a request
-	Threads int     // requests in flight: closed loop; 0: the open one
-	Rate    float64 // requests/s of the open loop
+	Threads int     // requests in flight of a closed loop; 0 for an open loop
+	Rate    float64 // requests/s of an open loop
 
-	probes bool // asks whether the limit is kept, and has figures of its own
+	probes bool // a probe of the search, which has its own figures
 }
 
-// loadsOf are those that a workload lists, in the order in which they are measured:
-// for each batch the closed loops first, since they find the capacity.
+// loadsOf returns the loads of a workload in the order in which they are measured: for each batch size the
+// closed loops first, since they find the capacity.
 func loadsOf(w study.Serve) []Load {
 	var list []Load
 	for _, batch := range w.Batch {
@@ -43,7 +42,7 @@ func loadsOf(w study.Serve) []Load {
 	return list
 }
 
-// At is where its figures are.
+// At returns the coordinates of the load's figures.
 func (l Load) At() map[string]any {
 	at := map[string]any{measure.Batch: float64(l.Batch)}
 	if l.Threads > 0 {
@@ -60,30 +59,28 @@ func (l Load) String() string {
 	case l.Threads > 0:
 	case l.probes:
 		text = number.Significant(l.Rate) + " requests/s"
-	default: // as the study gives it
+	default: // exactly as the study gives it
 		text = number.Exact(l.Rate) + " requests/s"
 	}
 	return text + fmt.Sprintf(", batch %d", l.Batch)
 }
 
-// Service is what is measured, and who is told.
+// A Service describes the service to measure and the functions that receive the results.
 type Service struct {
-	// Dial is how to connect for requests of so many samples. Asked for the first time,
-	// it may send the first ones, which are slow.
+	// Dial returns a function that connects for requests of batch samples. The first call for a batch size may
+	// send warm-up requests.
 	Dial func(batch int) (func() (Sender, error), error)
-	// Replicas are the replicas' names, such as "replica 0 on node7", in the order in
-	// which a Chooser counts them.
+	// Replicas holds the replicas' names, such as "replica 0 on node7", in the order of Chooser.Asked.
 	Replicas []string
-	// Null is how to connect to a server that answers requests of so many samples at
-	// once, as long as the service does; nil: the client is not calibrated.
+	// Null starts a server that answers requests of batch samples at once, with answers as long as the
+	// service's. nil skips the calibration of the client.
 	Null func(ctx context.Context, batch int) (dial func() (Sender, error), end func(), err error)
-	Seed uint64 // of the times of open loops; another one for each run
-	// Sleep and InProcess are those of Options.
+	Seed uint64 // of the schedules of open loops; each run needs its own
+	// Sleep and InProcess are passed on to Options.
 	Sleep     func(time.Duration)
 	InProcess bool
 
-	// Log is where a load's latencies go, window by window (Result.WriteLog), by
-	// the load's name; nil: nowhere.
+	// Log opens the file for a load's latencies (see Result.WriteLog). nil writes none.
 	Log func(name string) (io.WriteCloser, error)
 
 	Phase  func(text string) error
@@ -91,12 +88,11 @@ type Service struct {
 	Doubt  func(text string) error
 
 	client map[int]client // by batch
-	probes map[Load]bool  // that have figures
+	probes map[Load]bool  // probes whose figures are recorded
 }
 
-// Measure puts the service under every load, and searches. Its error is of what kept
-// it from measuring at all, or that the run has failed (see tally): a load that a service
-// does not bear is a doubt, and has no figure.
+// Measure puts the service under every load, then searches. It returns an error if it could not measure, or if
+// the run has failed (see tally). A load that the service cannot keep up with is a warning and has no figures.
 func (s *Service) Measure(ctx context.Context, w study.Serve) error {
 	for _, batch := range w.Batch {
 		if err := s.Phase(fmt.Sprintf("warming up, batch %d", batch)); err != nil {
@@ -141,7 +137,7 @@ func (s *Service) Measure(ctx context.Context, w study.Serve) error {
 	return nil
 }
 
-// run puts the service under a load and judges what came of it.
+// run puts the service under a load and judges the result.
 func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float64, stream uint64) (*Result, Verdict, error) {
 	dial, err := s.Dial(l.Batch)
 	if err != nil {
@@ -150,9 +146,9 @@ func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float
 	o := Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout), Sleep: s.Sleep, InProcess: s.InProcess, Within: each(w.Limit)}
 	o.Window = o.Duration / Windows
 	if l.Threads == 0 {
-		// Streams of one seed, as repeats have seeds that follow each other.
+		// The shift keeps the streams of consecutive seeds apart: repeats have consecutive seeds.
 		if o.Schedule = Poisson(l.Rate, o.Duration, s.Seed<<20+stream); len(o.Schedule) == 0 {
-			return nil, Verdict{Why: fmt.Sprintf("no request falls into %v", o.Duration)}, nil
+			return nil, Verdict{Why: fmt.Sprintf("no request falls within %v", o.Duration)}, nil
 		}
 	}
 	r, err := Run(ctx, o)
@@ -167,10 +163,10 @@ func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float
 	return r, v, nil
 }
 
-// shares are the percentiles that are figures.
+// shares lists the percentiles that are recorded as figures.
 var shares = []struct {
 	name string
-	of   string // as study.Bound has it
+	of   string // a name of study.Bound
 	at   float64
 }{
 	{measure.LatencyP50, "", 0.5}, {measure.LatencyP95, "", 0.95}, {measure.LatencyP99, "", 0.99},
@@ -180,7 +176,7 @@ var shares = []struct {
 	{measure.ITLP50, study.ITL, 0.5}, {measure.ITLP95, study.ITL, 0.95}, {measure.ITLP99, study.ITL, 0.99},
 }
 
-// percentiles makes figures of those that are known, and says why others are not.
+// percentiles records the percentiles that are known, and returns why the others are not.
 func percentiles(v *Verdict, figure func(name, unit string, value float64)) (doubts []string) {
 	tokens, _ := v.Total.Tokens()
 	for _, p := range shares {
@@ -196,10 +192,10 @@ func percentiles(v *Verdict, figure func(name, unit string, value float64)) (dou
 	return doubts
 }
 
-// timeOf is the time of an answer that a limit names.
+// timeOf maps the time that a limit names to a Time.
 var timeOf = map[string]Time{"": Latency, study.TTFT: FirstToken, study.TTFO: FirstOutput, study.TPOT: PerToken, study.ITL: Gap}
 
-// ofStreams is that name before a percentile, for people: "TTFT ".
+// ofStreams returns the name of a time as a prefix for a percentile, such as "TTFT ".
 func ofStreams(of string) string {
 	if of == "" {
 		return ""
@@ -207,8 +203,8 @@ func ofStreams(of string) string {
 	return strings.ToUpper(of) + " "
 }
 
-// each is what a limit asks of every answer, for the goodput: its own times within
-// those of the percentiles.
+// each returns the limits that an answer must keep to count for the goodput: its own times must be within those
+// of the percentiles.
 func each(l study.Limit) map[Time]time.Duration {
 	bounds, _ := l.Of()
 	most := map[Time]time.Duration{}
@@ -221,7 +217,7 @@ func each(l study.Limit) map[Time]time.Duration {
 	return most
 }
 
-// log writes a load's latencies down.
+// log writes a load's latencies to its log.
 func (s *Service) log(l Load, r *Result, v Verdict, start time.Time) error {
 	if s.Log == nil || r == nil {
 		return nil
@@ -237,7 +233,7 @@ func (s *Service) log(l Load, r *Result, v Verdict, start time.Time) error {
 	return errors.Join(r.WriteLog(w, l.String()+"; latencies in nanoseconds", start, v.Warmup), w.Close())
 }
 
-// measure records what one load comes to.
+// measure runs one load and records its figures.
 func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity float64, stream uint64) (*Result, Verdict, error) {
 	start := time.Now()
 	r, v, err := s.run(ctx, w, l, capacity, stream)
@@ -261,7 +257,7 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 			figure(measure.ClientRate, "requests/s", alone.rate)
 			figure(measure.ClientOverhead, "s", alone.overhead)
 		}
-		if r.FirstError != nil && v.Total.Good > 0 { // else the reason says it
+		if r.FirstError != nil && v.Total.Good > 0 { // otherwise the reason includes it
 			doubts = append(doubts, "the first request without a right answer in time: "+r.FirstError.Error())
 		}
 	}
