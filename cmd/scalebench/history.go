@@ -52,6 +52,7 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 	if err := s.print(tables.History(past.Traces, past.Marks, past.Measure)); err != nil {
 		return err
 	}
+	s.doubtAll(o.Study, past.Warnings...)
 	if past.Runs == 0 {
 		s.note("No good run in %s matches and has %s.", past.Database, past.Measure.Name)
 	} else {

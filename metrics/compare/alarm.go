@@ -1,12 +1,16 @@
 package compare
 
 import (
+	"cmp"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 const (
-	// alarmAt is the number of standard errors by which the newest runs must be worse.
+	// alarmAt is the number of standard errors by which the newest runs must be worse, at
+	// one look.
 	alarmAt = 3.5
 	// alarmBefore is the minimum number of earlier runs.
 	alarmBefore = 12
@@ -37,28 +41,20 @@ type Alarm struct {
 // mean may change (Lai, J. R. Stat. Soc. B 57, 1995), for the last 2 to 10 runs.
 // Chance is estimated from the means of equally many neighbouring earlier runs. If
 // runs are correlated or follow a season, these means scatter more as well. The limit
-// was found by simulation (TestTruthOfAlarms).
-func Newest(segments []Segment, worse int) (alarm *Alarm, judged bool) {
-	if len(segments) == 0 {
+// was found by simulation (TestTruthOfAlarms). looks is how often the runs are looked at
+// while they grow: all looks together raise a false alarm no more often than one.
+func Newest(segments []Segment, worse, looks int) (alarm *Alarm, judged bool) {
+	last := latest(segments)
+	if last == nil {
 		return nil, false
 	}
-	last := slices.MaxFunc(segments, func(a, b Segment) int {
-		x, y := a.Samples[len(a.Samples)-1], b.Samples[len(b.Samples)-1]
-		switch {
-		case x.Unix < y.Unix || x.Unix == y.Unix && x.Run < y.Run:
-			return -1
-		case x == y:
-			return 0
-		}
-		return 1
-	})
 	values := make([]float64, len(last.Samples))
 	for i, s := range last.Samples {
 		values[i] = s.Value
 	}
 	judged = len(values) >= alarmBefore+newest[0]
 	runs, errors := newestErrors(values, worse)
-	if errors < alarmAt {
+	if errors < Limit(looks) {
 		return nil, judged
 	}
 	at := len(values) - runs
@@ -69,6 +65,38 @@ func Newest(segments []Segment, worse int) (alarm *Alarm, judged bool) {
 		alarm.Ratio = now / before
 	}
 	return alarm, true
+}
+
+// Tested returns the newest runs of a point that Newest may test.
+func Tested(segments []Segment) []Sample {
+	last := latest(segments)
+	if last == nil {
+		return nil
+	}
+	return last.Samples[max(0, len(last.Samples)-newest[len(newest)-1]):]
+}
+
+// latest returns the segment of the last run; nil if there are none.
+func latest(segments []Segment) *Segment {
+	if len(segments) == 0 {
+		return nil
+	}
+	last := slices.MaxFunc(segments, func(a, b Segment) int {
+		x, y := a.Samples[len(a.Samples)-1], b.Samples[len(b.Samples)-1]
+		return cmp.Or(cmp.Compare(x.Unix, y.Unix), cmp.Compare(x.Run, y.Run))
+	})
+	return &last
+}
+
+// Limit returns the number of standard errors that an alarm needs at each of several
+// looks: the tail beyond alarmAt is divided by their number (Bonferroni). The tail is
+// Student's, with the degrees of freedom of the fewest earlier runs.
+func Limit(looks int) float64 {
+	if looks < 2 {
+		return alarmAt
+	}
+	t := distuv.StudentsT{Sigma: 1, Nu: alarmBefore - 1}
+	return -t.Quantile(t.CDF(-alarmAt) / float64(looks))
 }
 
 // newestErrors returns the number of newest values that differ most from the earlier

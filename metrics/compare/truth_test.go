@@ -72,7 +72,7 @@ func stepped(r *rand.Rand, s series, n, last int) []float64 {
 func TestTruthOfAlarms(t *testing.T) {
 	of := sequences()
 	alarm := func(x []float64) bool {
-		a, _ := Newest(Trace(samplesOf(x), noPrint), 1)
+		a, _ := Newest(Trace(samplesOf(x), noPrint), 1, 1)
 		return a != nil
 	}
 	for i, s := range unchanged {
@@ -111,6 +111,57 @@ func TestTruthOfAlarms(t *testing.T) {
 	}
 }
 
+// A study of up to 12 runs of a point, after 14 or more earlier ones, is looked at after 4, 6,
+// 8, 10 and 12 of them. Nothing changes: no more than 2 % of studies have an alarm at any
+// look. With the limit of one look, more do.
+func TestTruthOfAlarmsAtLooks(t *testing.T) {
+	of := sequences()
+	more := 0
+	for i, s := range unchanged {
+		r := rand.New(rand.NewPCG(uint64(i), 2040))
+		wrong, unadjusted := 0, 0
+		for range of {
+			n := max(14, s.runs(r)-12)
+			x := s.draw(r, n+12)
+			once, many := false, false
+			for k := 4; k <= 12; k += 2 {
+				segments := Trace(samplesOf(x[:n+k]), noPrint)
+				a, _ := Newest(segments, 1, 1)
+				b, _ := Newest(segments, 1, 5)
+				once, many = once || a != nil, many || b != nil
+			}
+			if once {
+				unadjusted++
+			}
+			if many {
+				wrong++
+			}
+		}
+		t.Logf("%s: a false alarm in %.1f %% of studies, %.1f %% with the limit of one look", s.name, share(wrong, of), share(unadjusted, of))
+		if float64(wrong) > most(0.02, of) {
+			t.Errorf("%s: %d false alarms in %d studies", s.name, wrong, of)
+		}
+		if float64(unadjusted) > most(0.02, of) {
+			more++
+		}
+	}
+	if more == 0 {
+		t.Error("the limit of one look would do")
+	}
+}
+
+func share(n, of int) float64 { return 100 * float64(n) / float64(of) }
+
+// Student's t with 11 degrees of freedom exceeds 3.5 with 0.249 %; of that a fifth, 0.0498 %, is
+// beyond 4.44 (the 99.95 % point is 4.437 in printed tables).
+func TestLimitAtLooks(t *testing.T) {
+	for looks, want := range map[int]float64{0: 3.5, 1: 3.5, 5: 4.44} {
+		if got := Limit(looks); math.Abs(got-want) > 0.01 {
+			t.Errorf("%d looks: %g, want %g", looks, got, want)
+		}
+	}
+}
+
 var noPrint = []fingerprint.Print{{}}
 
 // samplesOf are runs of those values, one after the other.
@@ -123,11 +174,14 @@ func samplesOf(values []float64) []Sample { return runs(1, 0, values...) }
 func TestNewest(t *testing.T) {
 	before := []float64{99, 101, 99, 101, 99, 101, 99, 101, 99, 101, 99, 101}
 	of := func(worse int, more ...float64) (*Alarm, bool) {
-		return Newest(Trace(samplesOf(slices.Concat(before, more)), noPrint), worse)
+		return Newest(Trace(samplesOf(slices.Concat(before, more)), noPrint), worse, 1)
 	}
 	a, judged := of(-1, 95, 95, 95)
 	if !judged || a == nil || a.Runs != 3 || a.Before != 12 || a.Since.Run != 13 || math.Abs(a.Ratio-0.95) > 1e-12 || math.Abs(a.Errors-5/math.Sqrt(12./11/3*15/12)) > 1e-9 {
 		t.Errorf("%+v, %v", a, judged)
+	}
+	if a, _ := Newest(Trace(samplesOf(slices.Concat(before, []float64{95, 95, 95})), noPrint), -1, 5); a == nil {
+		t.Error("7.4 standard errors are too few for one of five looks")
 	}
 	if a, judged := of(1, 95, 95, 95); a != nil || !judged {
 		t.Errorf("better runs raise an alarm: %+v, %v", a, judged)
@@ -138,15 +192,15 @@ func TestNewest(t *testing.T) {
 	if a, judged := of(-1, 95); a != nil || judged {
 		t.Errorf("of 13 runs: %+v, %v", a, judged)
 	}
-	if a, judged := Newest(nil, 1); a != nil || judged {
+	if a, judged := Newest(nil, 1, 1); a != nil || judged {
 		t.Errorf("of nothing: %+v, %v", a, judged)
 	}
 	// Values without scatter: 2 others may be chance, 3 are not.
 	flat := slices.Repeat([]float64{7}, 20)
-	if a, _ := Newest(Trace(samplesOf(slices.Concat(flat, []float64{6, 6})), noPrint), -1); a != nil {
+	if a, _ := Newest(Trace(samplesOf(slices.Concat(flat, []float64{6, 6})), noPrint), -1, 1); a != nil {
 		t.Errorf("2 runs: %+v", a)
 	}
-	if a, _ := Newest(Trace(samplesOf(slices.Concat(flat, []float64{6, 6, 6})), noPrint), -1); a == nil || a.Runs != 3 {
+	if a, _ := Newest(Trace(samplesOf(slices.Concat(flat, []float64{6, 6, 6})), noPrint), -1, 1); a == nil || a.Runs != 3 {
 		t.Errorf("3 runs: %+v", a)
 	}
 }

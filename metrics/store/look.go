@@ -42,3 +42,24 @@ func (s *Store) Looks(ctx context.Context, study string) (list []metrics.Look, e
 	}
 	return list, explain(rows.Err())
 }
+
+// Looked returns the studies that have looks, with the most runs of a point that the design
+// of the last look allows.
+func (s *Store) Looked(ctx context.Context) (map[string]int, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT study, most, max(at) FROM look GROUP BY study") // SQLite takes most from the row of the maximum
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	most := map[string]int{}
+	for rows.Next() {
+		var study string
+		var n int
+		var at float64
+		if err := rows.Scan(&study, &n, &at); err != nil {
+			return nil, explain(err)
+		}
+		most[study] = n
+	}
+	return most, explain(rows.Err())
+}

@@ -23,6 +23,13 @@ func TestLooks(t *testing.T) {
 	if err := s.SetLooks(t.Context(), "other", looks[:1]); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.SetLooks(t.Context(), "longer", []metrics.Look{looks[0], {Series: "a", Number: 2, Unix: 30, Runs: 8, Most: 20, Confidence: 0.97, Text: "-"}}); err != nil {
+		t.Fatal(err)
+	}
+	looked, err := s.Looked(t.Context())
+	if diff := cmp.Diff(map[string]int{"s": 12, "other": 12, "longer": 20}, looked); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
 	got, err := s.Looks(t.Context(), "s")
 	if err != nil {
 		t.Fatal(err)

@@ -94,30 +94,3 @@ func (o *Question) designed(ctx context.Context, db *store.Store, name string) (
 	return []string{fmt.Sprintf("the study was looked at %s while it grew, so intervals have %s each, and all looks together %s",
 		number.Count(n, "time"), number.ExactPercent(d.Confidence), number.ExactPercent(sequential.Level))}, nil
 }
-
-// lookedAt returns the confidence of a test of runs, some of whose studies were looked at while they
-// grew, and warnings that say so; 0: none was.
-func lookedAt(ctx context.Context, db *store.Store, runs []scaling.Observation) (confidence float64, warnings []string, err error) {
-	seen := map[string]bool{}
-	for _, o := range runs {
-		if seen[o.Study] {
-			continue
-		}
-		seen[o.Study] = true
-		looks, err := db.Looks(ctx, o.Study)
-		if err != nil {
-			return 0, nil, err
-		}
-		if len(looks) == 0 {
-			continue
-		}
-		d, err := sequential.NewDesign(looks[len(looks)-1].Most)
-		if err != nil {
-			return 0, nil, err
-		}
-		own := d.TestConfidence()
-		confidence = max(confidence, own)
-		warnings = append(warnings, fmt.Sprintf("study %s was looked at while it grew, so a difference is one at %.2g %%, and all looks together at 5 %%", o.Study, 100*(1-own)))
-	}
-	return confidence, warnings, nil
-}

@@ -27,7 +27,8 @@ type Past struct {
 	Traces       []tables.Trace
 	Marks        map[int64]store.RunMark
 	Runs, Points int
-	Judged       int    // points with enough runs for an alarm
+	Judged       int // points with enough runs for an alarm
+	Warnings     []string
 	Database     string // its file
 }
 
@@ -49,12 +50,20 @@ func (r *Reader) Past(ctx context.Context, o History) (*Past, error) {
 	if err != nil {
 		return nil, workspace.StoreError(err)
 	}
+	looks, err := newLookCounts(ctx, db)
+	if err != nil {
+		return nil, workspace.StoreError(err)
+	}
 	past := &Past{Measure: m, Points: len(points), Database: db.Path()}
 	var ids []int64
 	for _, p := range points {
 		past.Runs += len(p.Samples)
 		segments := compare.Trace(p.Samples, prints)
-		alarm, enough := compare.Newest(segments, m.Worse())
+		times, err := looks.at(ctx, compare.Tested(segments))
+		if err != nil {
+			return nil, workspace.StoreError(err)
+		}
+		alarm, enough := compare.Newest(segments, m.Worse(), times)
 		if enough {
 			past.Judged++
 		}
@@ -72,6 +81,7 @@ func (r *Reader) Past(ctx context.Context, o History) (*Past, error) {
 			}
 		}
 	}
+	past.Warnings = looks.warnings()
 	past.Marks, err = db.Marks(ctx, ids)
 	return past, workspace.StoreError(err)
 }

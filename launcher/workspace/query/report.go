@@ -29,6 +29,9 @@ func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Repo
 	}
 	of := tables.ReportedStudy{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Kind: a.Kind,
 		Program: "scalebench " + r.Version}
+	if a.design != nil {
+		of.Looks = len(a.design.Tests())
+	}
 	if of.Frames, err = r.frames(ctx, a, o.Question); err != nil {
 		return nil, nil, err
 	}

@@ -74,7 +74,7 @@ func (s *ReportedStudy) alarm(point string, runs []scaling.RunValues, of map[str
 		marks[i] = store.RunMark{Run: o.Run}
 	}
 	trace := Trace{Point: point, Segments: compare.Trace(samples, prints)}
-	if trace.Alarm, _ = compare.Newest(trace.Segments, m.Worse()); trace.Alarm == nil {
+	if trace.Alarm, _ = compare.Newest(trace.Segments, m.Worse(), s.Looks); trace.Alarm == nil {
 		return ""
 	}
 	return AlarmText(trace, marks, m)

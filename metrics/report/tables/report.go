@@ -31,6 +31,7 @@ type ReportedStudy struct {
 	Observations []scaling.Observation // one at least
 	Curves       []scaling.Curve
 	Warnings     []string             // on the study as a whole
+	Looks        int                  // at which its runs can be tested while it grows; 0: it does not
 	NoBase       *scaling.NoBaseError // some series have no base; nil
 	Kind         measure.Kind         // of workload: a training has advice, costs, and the figures of one
 	Frames       []ReportFrame        // measures besides those of a training

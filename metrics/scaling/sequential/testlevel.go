@@ -12,15 +12,20 @@ import (
 // 1-Level at most. It is Pocock's for sums of normal increments, to which rank tests converge,
 // from the first look with an interval on.
 func (d Design) TestConfidence() float64 {
-	var looks []int
+	looks := d.Tests()
+	const steps = 200
+	limit := 2 + float64(sort.Search(steps, func(i int) bool { return crossing(looks, 1.9+float64(i)/steps) <= 1-Level }))/steps - 0.1
+	return 2*distuv.UnitNormal.CDF(limit) - 1
+}
+
+// Tests returns the looks at which two samples can be tested: from 4 runs on.
+func (d Design) Tests() (looks []int) {
 	for _, n := range d.Looks {
 		if n >= 4 {
 			looks = append(looks, n)
 		}
 	}
-	const steps = 200
-	limit := 2 + float64(sort.Search(steps, func(i int) bool { return crossing(looks, 1.9+float64(i)/steps) <= 1-Level }))/steps - 0.1
-	return 2*distuv.UnitNormal.CDF(limit) - 1
+	return looks
 }
 
 // crossing is the probability that a sum of normal increments is, at some look, more than limit
