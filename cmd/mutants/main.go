@@ -23,8 +23,8 @@ import (
 
 // numeric are the packages whose mistakes would be wrong figures.
 var numeric = []string{
-	"./metrics/scaling", "./metrics/scaling/predict", "./metrics/measure", "./metrics/summary",
-	"./metrics/extract", "./metrics/cost", "./launcher/study", "./slurm",
+	"./metrics/scaling/...", "./metrics/measure", "./metrics/summary", "./metrics/extract",
+	"./metrics/cost", "./launcher/study", "./slurm", "./slurm/notation",
 }
 
 const usage = `mutants draws random mutants of packages and runs their short tests on each.
@@ -33,7 +33,10 @@ const usage = `mutants draws random mutants of packages and runs their short tes
 
 Without a package it draws from those that compute or parse figures. The same seed
 draws the same mutants of the same code. If a package's own tests pass on a mutant,
-those of the packages that import it are run too, except commands.
+those of the packages that import it and execute the mutated statement are run too,
+except those of commands and of packages that start processes. A mutant that exceeds
+the limit of time or memory counts as killed. Mutants that are listed in equivalent.txt
+are counted apart.
 
 `
 
@@ -92,7 +95,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.at, "at", "", "test every mutant of `FILE:LINE` instead of a sample")
 	flags.BoolVar(&o.dependents, "dependents", true, "also run the tests of packages that import the mutated one")
 	flags.BoolVar(&o.list, "list", false, "print the sample and test nothing; some of it may not compile")
-	flags.StringVar(&o.tests.skip, "skip", "", "leave out tests that match this `REGEXP`, such as 'Truth|Linear': survivors take seconds, and the rate is a lower bound")
+	flags.StringVar(&o.tests.skip, "skip", "", "leave out tests that match this `REGEXP`; the rate is then a lower bound")
 	flags.IntVar(&o.tests.parallel, "p", 1, "packages that the go command builds at once, and processors of a test")
 	flags.DurationVar(&o.tests.limit, "limit", 10*time.Minute, "time limit for a package's tests; a mutant that exceeds it counts as killed")
 	if err := flags.Parse(args); err != nil {
@@ -149,12 +152,21 @@ func try(ctx context.Context, o options, packages []goPackage, candidates []muta
 	if err := o.tests.pass(ctx, packages, dependents, stderr); err != nil {
 		return err
 	}
+	reasons, err := parseEquivalents(equivalents)
+	if err != nil {
+		return err
+	}
 	var score tally
 	for _, m := range candidates {
 		if score.tested() == o.count || ctx.Err() != nil {
 			break
 		}
 		fmt.Fprintf(stderr, "%d/%d %s\n", score.tested()+1, o.count, m)
+		if reason := reasons[m.key()]; reason != "" {
+			score.equivalent++
+			fmt.Fprintf(stdout, "%-8s  %s  [%s]\n", "same", m, reason)
+			continue
+		}
 		outcome, err := o.tests.judge(ctx, m, dependents[m.pkg])
 		if ctx.Err() != nil {
 			break

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -136,5 +137,64 @@ func TestRun(t *testing.T) {
 	}
 	if err := run(context.Background(), []string{"-at", "a/a.go:1", "./a"}, &strings.Builder{}, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "no mutant there") {
 		t.Errorf("a line without code: %v", err)
+	}
+}
+
+func TestParseEquivalents(t *testing.T) {
+	got, err := parseEquivalents("# comment\n\na.go: x < y  ->  x <= y\n\tboth branches return x\n")
+	if want := map[string]string{"a.go: x < y  ->  x <= y": "both branches return x"}; err != nil || !maps.Equal(got, want) {
+		t.Errorf("got %q and %v, want %q", got, err, want)
+	}
+	for text, want := range map[string]string{
+		"a.go: 1  ->  2\n":                      "a.go: 1  ->  2 has no reason",
+		"\treason\n":                            "equivalent.txt:1: ",
+		"a.go: 1  ->  2\na.go: 3  ->  4\n\tx\n": "equivalent.txt:2: ",
+	} {
+		if _, err := parseEquivalents(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := parseEquivalents(equivalents); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestExecutes(t *testing.T) {
+	first, second := block{3, 10, 5, 2}, block{5, 8, 6, 4}
+	blocks := func(list ...block) map[string]map[block]struct{} {
+		set := map[block]struct{}{}
+		for _, b := range list {
+			set[b] = struct{}{}
+		}
+		return map[string]map[block]struct{}{"m/a/a.go": set}
+	}
+	b := baseline{all: blocks(first, second), ran: blocks(first)}
+	for _, c := range []struct {
+		line, column int
+		want         bool
+	}{
+		{3, 9, true}, // no statement: the tests may depend on it
+		{3, 10, true},
+		{4, 1, true},
+		{5, 2, true},
+		{5, 3, true},
+		{5, 8, false},
+		{6, 4, false},
+		{6, 5, true},
+	} {
+		if got := b.executes(mutant{pkg: "m/a", file: "/src/a/a.go", line: c.line, column: c.column}); got != c.want {
+			t.Errorf("%d:%d: %v, want %v", c.line, c.column, got, c.want)
+		}
+	}
+}
+
+func TestLengthy(t *testing.T) {
+	for pkg, want := range map[string]bool{
+		"/cmd/scalebench": true, "/launcher": true, "/launcher/backend/slurm": true, "/launcher/workspace": true,
+		"/launcher/workspace/query": false, "/launcher/study": false, "/metrics/store": false, "/slurm": false,
+	} {
+		if got := lengthy.MatchString(pkg); got != want {
+			t.Errorf("%s: %v, want %v", pkg, got, want)
+		}
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -16,10 +17,17 @@ import (
 // A goPackage is a package as `go list -json` describes it.
 type goPackage struct {
 	ImportPath, Dir                    string
-	Module                             struct{ Path, Dir string }
+	Module                             module
 	GoFiles                            []string
 	Imports, TestImports, XTestImports []string
 	TestGoFiles, XTestGoFiles          []string
+}
+
+type module struct{ Path, Dir string }
+
+// folder returns that of a package.
+func (m module) folder(pkg string) string {
+	return filepath.Join(m.Dir, filepath.FromSlash(strings.TrimPrefix(pkg, m.Path)))
 }
 
 func list(ctx context.Context, patterns []string) ([]goPackage, error) {
@@ -42,8 +50,11 @@ func list(ctx context.Context, patterns []string) ([]goPackage, error) {
 	}
 }
 
+// lengthy matches packages whose tests take minutes, because they start processes.
+var lengthy = regexp.MustCompile(`^/(cmd/.*|examples|launcher(/(backend|gpucheck|native|serve)/.*|/(cluster|framework|launchtest|worker|workspace))?)$`)
+
 // importers returns, for each package, the packages of the module that import it and
-// have tests. Commands are left out: their tests take minutes.
+// have tests, except lengthy ones.
 func importers(ctx context.Context, packages []goPackage) (map[string][]string, error) {
 	all, err := list(ctx, []string{packages[0].Module.Path + "/..."})
 	if err != nil {
@@ -54,8 +65,8 @@ func importers(ctx context.Context, packages []goPackage) (map[string][]string, 
 		for _, q := range all {
 			imports := slices.Concat(q.Imports, q.TestImports, q.XTestImports)
 			tested := len(q.TestGoFiles)+len(q.XTestGoFiles) > 0
-			command := strings.HasPrefix(q.ImportPath, path.Join(q.Module.Path, "cmd")+"/")
-			if q.ImportPath != p.ImportPath && tested && !command && slices.Contains(imports, p.ImportPath) {
+			long := lengthy.MatchString(strings.TrimPrefix(q.ImportPath, q.Module.Path))
+			if q.ImportPath != p.ImportPath && tested && !long && slices.Contains(imports, p.ImportPath) {
 				found[p.ImportPath] = append(found[p.ImportPath], q.ImportPath)
 			}
 		}

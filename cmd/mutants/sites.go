@@ -19,17 +19,22 @@ type mutant struct {
 	file       string // absolute path
 	name       string // path from the module's root
 	line       int
+	column     int    // in bytes
 	start, end int    // bytes of the file that are replaced
 	with       string // by this
 	was, now   string // the statement or expression before and after, for people
 }
 
-func (m mutant) String() string {
-	now := m.now
-	if now == "" {
-		now = "(removed)"
+func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.name, m.line, m.change()) }
+
+// key names the mutant when lines above it come and go.
+func (m mutant) key() string { return m.name + ": " + m.change() }
+
+func (m mutant) change() string {
+	if m.now == "" {
+		return m.was + "  ->  (removed)"
 	}
-	return fmt.Sprintf("%s:%d: %s  ->  %s", m.name, m.line, m.was, now)
+	return m.was + "  ->  " + m.now
 }
 
 // apply returns the mutated file.
@@ -206,8 +211,9 @@ func (f *finder) offset(at token.Pos) int { return f.files.Position(at).Offset }
 func (f *finder) replace(node ast.Node, from, to token.Pos, with string) {
 	start, end := f.offset(from), f.offset(to)
 	first, last := f.offset(node.Pos()), f.offset(node.End())
+	at := f.files.Position(from)
 	f.found = append(f.found, mutant{
-		name: f.name, line: f.files.Position(from).Line, start: start, end: end, with: with,
+		name: f.name, line: at.Line, column: at.Column, start: start, end: end, with: with,
 		was: oneLine(string(f.source[first:last])),
 		now: oneLine(string(f.source[first:start]) + with + string(f.source[end:last])),
 	})

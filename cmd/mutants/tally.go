@@ -11,7 +11,8 @@ import (
 
 // A tally counts outcomes by package.
 type tally struct {
-	by map[string]*counts
+	by         map[string]*counts
+	equivalent int
 }
 
 type counts struct{ killed, survived, invalid int }
@@ -55,8 +56,8 @@ func (t *tally) print(w io.Writer) {
 	sum := t.total()
 	if tested := sum.killed + sum.survived; tested > 0 {
 		low, high := interval(sum.killed, tested)
-		fmt.Fprintf(w, "%3d of %3d killed: %.0f %%, 95 %% interval %.0f to %.0f %%; %d drawn that do not compile. Survivors may be equivalent to the code: judge them\n",
-			sum.killed, tested, 100*float64(sum.killed)/float64(tested), 100*low, 100*high, sum.invalid)
+		fmt.Fprintf(w, "%3d of %3d killed: %.0f %%, 95 %% interval %.0f to %.0f %%; drawn as well: %d equivalent, %d that do not compile\n",
+			sum.killed, tested, 100*float64(sum.killed)/float64(tested), 100*low, 100*high, t.equivalent, sum.invalid)
 	}
 }
 

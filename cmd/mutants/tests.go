@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +18,10 @@ type tests struct {
 	parallel int
 	skip     string        // regular expression of tests that are not run; "" runs all
 	limit    time.Duration // for each package
-	scratch  string        // folder for the overlay
+	scratch  string        // folder for the overlay and the program of the tests
+
+	module    module
+	baselines map[string]*baseline // of packages
 }
 
 // A verdict is what the tests made of a mutant.
@@ -45,25 +45,9 @@ func (o outcome) detail() string {
 	return "  [" + o.by + "]"
 }
 
-// pass checks that every test passes on the code as it is: a test that fails anyway
-// would kill every mutant.
-func (t tests) pass(ctx context.Context, packages []goPackage, dependents map[string][]string, stderr io.Writer) error {
-	var all []string
-	for _, p := range packages {
-		all = append(append(all, p.ImportPath), dependents[p.ImportPath]...)
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	fmt.Fprintf(stderr, "testing %d packages as they are\n", len(all))
-	if out, err := t.command(ctx, "", all...).CombinedOutput(); err != nil {
-		return fmt.Errorf("tests fail without any mutant; mend them first: %w\n%s", err, tail(out))
-	}
-	return nil
-}
-
-// judge runs the tests of a mutant's package, then those of its dependents, until one
-// fails.
-func (t tests) judge(ctx context.Context, m mutant, dependents []string) (outcome, error) {
+// judge runs the tests of a mutant's package, then those of its dependents that execute
+// the mutated statement, until one fails.
+func (t *tests) judge(ctx context.Context, m mutant, dependents []string) (outcome, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
 		return outcome{}, err
@@ -81,34 +65,73 @@ func (t tests) judge(ctx context.Context, m mutant, dependents []string) (outcom
 		return outcome{}, err
 	}
 	for _, pkg := range append([]string{m.pkg}, dependents...) {
-		out, err := t.command(ctx, overlay, pkg).CombinedOutput()
-		if err == nil {
+		executes := t.baselines[pkg].executes(m)
+		if !executes && pkg != m.pkg {
 			continue
 		}
-		if bytes.Contains(out, []byte("[build failed]")) {
-			return outcome{verdict: invalid}, nil
+		program := filepath.Join(t.scratch, "tests")
+		if out, err := t.command(ctx, overlay, "go", "test", "-c", "-vet=off", "-p", strconv.Itoa(t.parallel), "-o", program, pkg).CombinedOutput(); err != nil {
+			if pkg == m.pkg {
+				return outcome{verdict: invalid}, nil
+			}
+			return outcome{}, fmt.Errorf("the tests of %s do not compile: %w\n%s", pkg, err, tail(string(out)))
 		}
-		by := cause(string(out))
-		if pkg != m.pkg {
-			by = pkg + " " + by
+		if !executes {
+			continue
 		}
-		return outcome{verdict: killed, by: by}, nil
+		if by := t.fail(ctx, overlay, program, pkg); by != "" {
+			if pkg != m.pkg {
+				by = pkg + " " + by
+			}
+			return outcome{verdict: killed, by: by}, nil
+		}
 	}
 	return outcome{verdict: survived}, nil
 }
 
-// command runs short tests. Tests that call the go command themselves read the mutant
-// too, through GOFLAGS.
-func (t tests) command(ctx context.Context, overlay string, packages ...string) *exec.Cmd {
-	p := strconv.Itoa(t.parallel)
-	args := []string{"test", "-short", "-vet=off", "-failfast", "-p", p, "-timeout", t.limit.String()}
-	if t.skip != "" {
-		args = append(args, "-skip", t.skip)
+// fail runs the fast tests of a program, then the slow ones, and returns the first that
+// fails, or "".
+func (t *tests) fail(ctx context.Context, overlay, program, pkg string) string {
+	run := func(args ...string) string {
+		args = append(args, "-test.short", "-test.failfast", "-test.timeout="+t.limit.String())
+		command := t.command(ctx, overlay, program, args...)
+		command.Dir = t.module.folder(pkg)
+		if out, err := command.CombinedOutput(); err != nil {
+			return cause(string(out))
+		}
+		return ""
 	}
-	command := exec.CommandContext(ctx, "go", append(args, packages...)...)
+	if _, err := os.Stat(program); err != nil {
+		return "" // no tests
+	}
+	defer os.Remove(program)
+	slow := t.baselines[pkg].slow
+	if len(slow) == 0 {
+		return run("-test.skip=" + t.skip)
+	}
+	names := "^(" + strings.Join(slow, "|") + ")$"
+	first := names
+	if t.skip != "" {
+		first = t.skip + "|" + names
+	}
+	if by := run("-test.skip=" + first); by != "" {
+		return by
+	}
+	return run("-test.run="+names, "-test.skip="+t.skip)
+}
+
+// flags are those of go test for short tests.
+func (t *tests) flags() []string {
+	return []string{"-short", "-vet=off", "-failfast", "-p", strconv.Itoa(t.parallel), "-timeout", t.limit.String(), "-skip", t.skip}
+}
+
+// command runs a program. Tests that call the go command themselves read the mutant
+// too, through GOFLAGS.
+func (t *tests) command(ctx context.Context, overlay, program string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, program, args...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 10 * time.Second
-	command.Env = append(os.Environ(), "GOMAXPROCS="+p)
+	command.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(t.parallel))
 	if overlay != "" {
 		command.Env = append(command.Env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
 	}
@@ -129,7 +152,7 @@ func cause(out string) string {
 }
 
 // tail returns the last lines of output.
-func tail(out []byte) []byte {
+func tail(out string) string {
 	const most = 4000
 	return out[max(0, len(out)-most):]
 }
