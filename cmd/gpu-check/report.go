@@ -184,7 +184,7 @@ func record(r *report, checkout string, stdout io.Writer) error {
 	if err := errors.Join(os.WriteFile(docs, []byte(r.markdown()), 0o644), os.WriteFile(source, append(text, '\n'), 0o644)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%s; commit %s and %s, and correct the sentences in the documents that go test ./launcher/gpucheck names\n", r.Result, docs, source)
+	_, err = fmt.Fprintf(stdout, "%s; commit %s and %s, and correct the sentences about GPUs in docs/gpu.md\n", r.Result, docs, source)
 	return err
 }
 

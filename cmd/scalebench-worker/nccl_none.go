@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
-	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
@@ -19,12 +18,12 @@ import (
 
 // openNCCL says what to do: this worker links no GPU's libraries.
 func openNCCL(context.Context, *collective.Group, world.World) (collective.BenchTransport, error) {
-	return nil, fmt.Errorf("this worker has no backend \"nccl\"; `make worker-gpu` builds one that has (%s)", gpucheck.Standing())
+	return nil, fmt.Errorf("this worker has no backend \"nccl\"; `make worker-gpu` builds one that has")
 }
 
 // openEngine says what to do likewise.
 func openEngine(context.Context, cpu.Options, string, *collective.Group, world.World) (train.GPU, error) {
-	return nil, fmt.Errorf("this worker trains on CPUs only; `make worker-gpu` builds one that trains on GPUs: name it in the site file (worker = …), or set resources.device = \"cpu\" (%s)", gpucheck.Standing())
+	return nil, fmt.Errorf("this worker trains on CPUs only; `make worker-gpu` builds one that trains on GPUs: name it in the site file (worker = …), or set resources.device = \"cpu\"")
 }
 
 // lookForNCCL has nothing to load it with.

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
-	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/slurm"
@@ -105,7 +104,7 @@ func TestJudgeFaults(t *testing.T) {
 		{"few CPUs", func(j *job) { j.answers[1].CPUs = []int{3} }, "CPU set", Fail, "cpus_per_worker is 2, but task 1 on n1 may use CPUs 3"},
 		{"shared CPUs", func(j *job) { j.answers[3].CPUs = []int{1, 2, 3} }, "CPU set", Warn, "tasks 2 and 3 on n2 share CPUs 1"},
 		{"no GPU bound", func(j *job) { j.answers[0].GPUs = probe.GPUs{Error: "no nvidia-smi"} }, "GPU", Fail, "task 0 on n1 has no CUDA_VISIBLE_DEVICES"},
-		{"no nvidia-smi", func(j *job) { j.answers[0].GPUs = probe.GPUs{Visible: pointer("1"), Error: "not found"} }, "GPU", Warn, "CUDA_VISIBLE_DEVICES=1; not found; " + gpucheck.Standing()},
+		{"no nvidia-smi", func(j *job) { j.answers[0].GPUs = probe.GPUs{Visible: pointer("1"), Error: "not found"} }, "GPU", Warn, "CUDA_VISIBLE_DEVICES=1; not found"},
 		{"no interpreter", func(j *job) { j.answers[2].Python = &probe.Trial{Name: "/py", Error: "no such file"} }, "interpreter", Fail, "/py: no such file"},
 		{"slow import", func(j *job) { j.answers[2].Imports[0].Seconds = pointer(90.0) }, "import", Warn, "torch 2.5 in 90 s"},
 		{"no framework", func(j *job) { j.answers[2].Imports[0] = probe.Trial{Name: "torch", Error: "No module named 'torch'"} }, "import", Fail, "No module named"},

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
-	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -270,7 +269,7 @@ func (j *job) gpus() Finding {
 	case len(none) > 0:
 		f.Verdict, f.Found, f.Advice = Fail, strings.Join(firstOf(none, 4), ", "), "the step did not get the GPUs it asked for: correct gpus_per_node and gpu_type in the site file"
 	case len(silent) > 0:
-		f.Verdict, f.Found = Warn, strings.Join(firstOf(silent, 4), ", ")+"; "+missing+"; "+gpucheck.Standing()
+		f.Verdict, f.Found = Warn, strings.Join(firstOf(silent, 4), ", ")+"; "+missing
 		f.Advice = "without nvidia-smi the GPUs themselves cannot be checked"
 	default:
 		f.Found = strings.Join(firstOf(seen, 4), ", ")

@@ -16,7 +16,6 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/python"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -137,9 +136,9 @@ func (h Host) worker(ctx context.Context) []Finding {
 	}
 	gpu := Finding{"GPU", seen.Host, OK, strings.Join(firstOf(seen.GPUs.List, 4), ", "), ""}
 	if len(seen.GPUs.List) == 0 {
-		gpu.Verdict, gpu.Found = NotTested, gpucheck.Standing()+": "+oneLine(seen.GPUs.Error)
+		gpu.Verdict, gpu.Found = NotTested, oneLine(seen.GPUs.Error)
 		if seen.GPUs.Error == "" {
-			gpu.Found = gpucheck.Standing() + ": nvidia-smi lists none"
+			gpu.Found = "nvidia-smi lists none"
 		}
 	}
 	return append(list, cpus, gpu, ownNCCL(ctx, path, seen))

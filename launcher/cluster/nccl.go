@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
-	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -33,7 +32,7 @@ func ownNCCL(ctx context.Context, worker string, seen probe.Facts) Finding {
 		}
 	}
 	if seen.NCCL == nil {
-		f.Found = gpucheck.Standing() + ": the worker is the ordinary one, which loads no NCCL"
+		f.Found = "the worker is the ordinary one, which loads no NCCL"
 		f.Advice = "for collectives between GPUs, build the GPU worker (make worker-gpu) and name it in the site file (worker = …); the Python frameworks bring their own NCCL"
 		return f
 	}
@@ -45,9 +44,9 @@ func ownNCCL(ctx context.Context, worker string, seen probe.Facts) Finding {
 func judgeNCCL(n probe.NCCL) (found string, r Verdict, advice string) {
 	switch {
 	case n.Error != "":
-		return gpucheck.Standing() + ": " + oneLine(n.Error), NotTested, "install NCCL, activate the environment of a PyTorch that brings it, or name the file: SCALEBENCH_NCCL=/…/libnccl.so.2"
+		return oneLine(n.Error), NotTested, "install NCCL, activate the environment of a PyTorch that brings it, or name the file: SCALEBENCH_NCCL=/…/libnccl.so.2"
 	case n.DriverError != "":
-		return fmt.Sprintf("%s; %s, %s: %s", gpucheck.Standing(), n.Name, n.Path, oneLine(n.DriverError)), NotTested, "NCCL needs a host with a GPU and its driver"
+		return fmt.Sprintf("%s, %s: %s", n.Name, n.Path, oneLine(n.DriverError)), NotTested, "NCCL needs a host with a GPU and its driver"
 	}
 	found = fmt.Sprintf("%s, %s; CUDA %s, %s", n.Name, n.Path, n.Driver, number.Count(*n.Devices, "GPU"))
 	switch {
@@ -61,8 +60,6 @@ func judgeNCCL(n probe.NCCL) (found string, r Verdict, advice string) {
 		return found, Warn, "this is scalebench's test double; unset SCALEBENCH_NCCL and SCALEBENCH_CUDA"
 	case n.CuBLASError != "":
 		return found, Warn, "the native trainer needs cuBLAS on GPUs: load the module of CUDA's toolkit, activate the environment of a PyTorch that brings it, or name the file: SCALEBENCH_CUBLAS=/…/libcublas.so.12"
-	case gpucheck.Last() == nil:
-		return found + "; " + gpucheck.Standing(), Warn, "run make gpu-check here, and commit its report"
 	}
 	return found, OK, ""
 }

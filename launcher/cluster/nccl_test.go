@@ -8,16 +8,10 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
-	"github.com/scalebench/scalebench/launcher/gpucheck"
 )
 
 func TestJudgeNCCL(t *testing.T) {
 	well := probe.NCCL{Name: "NCCL 2.28.0", Path: "/lib/libnccl.so.2", Driver: "12.4", Devices: pointer(2)}
-	proven := OK
-	never := gpucheck.Standing()
-	if gpucheck.Last() == nil {
-		proven = Warn
-	}
 	double := well
 	double.Name, double.Double = "DOUBLE of NCCL 2.28.0 (not NCCL, not a GPU)", true
 	multiplies, cannot := well, well
@@ -29,12 +23,12 @@ func TestJudgeNCCL(t *testing.T) {
 		result Verdict
 		found  []string
 	}{
-		{"an ordinary worker in one task", &well, nil, proven, []string{"NCCL 2.28.0"}},
-		{"well", &well, &well, proven, []string{"NCCL 2.28.0, /lib/libnccl.so.2; CUDA 12.4, 2 GPUs"}},
-		{"cuBLAS", &multiplies, &multiplies, proven, []string{"2 GPUs; cuBLAS 12.9.3, /lib/libcublas.so.12"}},
+		{"an ordinary worker in one task", &well, nil, OK, []string{"NCCL 2.28.0"}},
+		{"well", &well, &well, OK, []string{"NCCL 2.28.0, /lib/libnccl.so.2; CUDA 12.4, 2 GPUs"}},
+		{"cuBLAS", &multiplies, &multiplies, OK, []string{"2 GPUs; cuBLAS 12.9.3, /lib/libcublas.so.12"}},
 		{"no cuBLAS on a node", &multiplies, &cannot, Warn, []string{"libcublas.so.12: no such file"}},
 		{"double", &double, &double, Warn, []string{"DOUBLE of NCCL 2.28.0"}},
-		{"no library", &probe.NCCL{Error: "NCCL cannot be loaded: libnccl.so.2: no such file"}, &well, NotTested, []string{never, "libnccl.so.2: no such file"}},
+		{"no library", &probe.NCCL{Error: "NCCL cannot be loaded: libnccl.so.2: no such file"}, &well, NotTested, []string{"libnccl.so.2: no such file"}},
 		{"no GPU", &probe.NCCL{Name: "NCCL 2.28.0", Path: "/lib/libnccl.so.2", DriverError: "no CUDA-capable device"}, &well, NotTested, []string{"NCCL 2.28.0", "no CUDA-capable device"}},
 		{"versions differ", &well, &probe.NCCL{Name: "NCCL 2.27.3", Path: "/lib", Driver: "12.4", Devices: pointer(2)}, Fail, []string{"different versions: NCCL 2.28.0, NCCL 2.27.3"}},
 	} {
@@ -70,7 +64,7 @@ func TestJudgeNCCL(t *testing.T) {
 func TestOwnNCCL(t *testing.T) {
 	worker := filepath.Join(t.TempDir(), "worker")
 	f := ownNCCL(context.Background(), worker, probe.Facts{Host: "here"})
-	if f.Verdict != NotTested || !strings.Contains(f.Found, gpucheck.Standing()) || !strings.Contains(f.Advice, "make worker-gpu") {
+	if f.Verdict != NotTested || f.Found != "the worker is the ordinary one, which loads no NCCL" || !strings.Contains(f.Advice, "make worker-gpu") {
 		t.Errorf("%+v", f)
 	}
 	script := "#!/bin/sh\necho '{\"host\":\"here\",\"nccl\":{\"name\":\"NCCL 2.28.0\",\"path\":\"/x\",\"driver\":\"12.4\",\"devices\":1}}'\n"
