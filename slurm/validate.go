@@ -40,117 +40,152 @@ func CheckOutput(path string) error {
 	return nil
 }
 
+// flaws collects what is wrong with a script; each problem names its field.
+type flaws []error
+
+func (f *flaws) add(format string, args ...any) {
+	*f = append(*f, fmt.Errorf("batch script: "+format, args...))
+}
+
 // Validate reports everything that keeps the script from being rendered, each
 // problem by the name of its field.
 func (s Script) Validate() error {
-	var problems []error
-	bad := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("batch script: "+format, args...))
-	}
-
+	var f flaws
 	if !jobNameForm.MatchString(s.JobName) {
-		bad("JobName is %q; it needs 1 to 200 letters, digits and ._@:+/-", s.JobName)
+		f.add("JobName is %q; it needs 1 to 200 letters, digits and ._@:+/-", s.JobName)
 	}
-	for _, f := range []struct {
+	s.checkSize(&f)
+	s.checkTimes(&f)
+	s.checkGPUs(&f)
+	if s.Hint != "" && s.CPUBind != "" {
+		f.add("Hint %q and CPUBind %q: Slurm takes one or the other", s.Hint, s.CPUBind)
+	}
+	s.checkTexts(&f)
+	s.checkPaths(&f)
+	s.Pack.check(s, &f)
+	s.checkCommands(&f)
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		if err := notation.CheckOption(name, s.Options[name]); err != nil {
+			f.add("Options %q %v", name, err)
+		}
+	}
+	s.checkEnvironment(&f)
+	s.Container.check(s, &f)
+	return errors.Join(f...)
+}
+
+func (s Script) checkSize(f *flaws) {
+	for _, field := range []struct {
 		name       string
 		value, min int
 	}{
 		{"Nodes", s.Nodes, 1}, {"TasksPerNode", s.TasksPerNode, 1}, {"CPUsPerTask", s.CPUsPerTask, 1},
 		{"GPUsPerNode", s.GPUsPerNode, 0}, {"MemoryPerNodeMB", s.MemoryPerNodeMB, 0},
 	} {
-		if f.value < f.min || f.value > 1<<30 {
-			bad("%s is %d; it must be at least %d", f.name, f.value, f.min)
+		if field.value < field.min || field.value > 1<<30 {
+			f.add("%s is %d; it must be at least %d", field.name, field.value, field.min)
 		}
 	}
-	if s.Time <= 0 {
-		bad("Time is %s; a job needs a limit above zero", s.Time)
-	} else if s.Time > 10*365*24*time.Hour {
-		bad("Time is %s; that is longer than ten years", s.Time)
+}
+
+func (s Script) checkTimes(f *flaws) {
+	switch {
+	case s.Time <= 0:
+		f.add("Time is %s; a job needs a limit above zero", s.Time)
+	case s.Time > 10*365*24*time.Hour:
+		f.add("Time is %s; that is longer than ten years", s.Time)
 	}
 	if s.SignalBefore < 0 || s.signalSeconds() > 65535 {
-		bad("SignalBefore is %s; Slurm takes 0 to 65535 seconds", s.SignalBefore)
+		f.add("SignalBefore is %s; Slurm takes 0 to 65535 seconds", s.SignalBefore)
 	}
-	if s.Hint != "" && s.CPUBind != "" {
-		bad("Hint %q and CPUBind %q: Slurm takes one or the other", s.Hint, s.CPUBind)
-	}
+}
+
+func (s Script) checkGPUs(f *flaws) {
 	if !gpuTypeForm.MatchString(s.GPUType) {
-		bad("GPUType is %q; it may hold letters, digits and _.-", s.GPUType)
+		f.add("GPUType is %q; it may hold letters, digits and _.-", s.GPUType)
 	}
 	if s.GPUType != "" && s.GPUsPerNode == 0 {
-		bad("GPUType is %q, but GPUsPerNode is 0", s.GPUType)
+		f.add("GPUType is %q, but GPUsPerNode is 0", s.GPUType)
 	}
+}
+
+func (s Script) checkTexts(f *flaws) {
 	if err := CheckOutput(s.Output); err != nil {
-		bad("Output is %q; %w", s.Output, err)
+		f.add("Output is %q; %w", s.Output, err)
 	}
-	for _, f := range []struct{ name, value string }{
+	for _, field := range []struct{ name, value string }{
 		{"Partition", s.Partition}, {"Account", s.Account}, {"QOS", s.QOS}, {"Hint", s.Hint},
 		{"CPUBind", s.CPUBind}, {"MPI", s.MPI}, {"Workdir", s.Workdir}, {"Interface", s.Interface},
 	} {
-		if strings.ContainsFunc(f.value, unicode.IsControl) {
-			bad("%s is %q; control characters cannot be in it", f.name, f.value)
+		if strings.ContainsFunc(field.value, unicode.IsControl) {
+			f.add("%s is %q; control characters cannot be in it", field.name, field.value)
 		}
 	}
-	for _, f := range []struct {
+}
+
+func (s Script) checkPaths(f *flaws) {
+	for _, field := range []struct {
 		name, value string
 		needed      bool
 	}{{"RunDir", s.RunDir, s.Pack == nil}, {"Worker", s.Worker, true}, {"Workdir", s.Workdir, false}} {
-		if (f.needed || f.value != "") && !filepath.IsAbs(f.value) {
-			bad("%s is %q; it must be an absolute path, because the job starts in a folder of its own", f.name, f.value)
+		if (field.needed || field.value != "") && !filepath.IsAbs(field.value) {
+			f.add("%s is %q; it must be an absolute path, because the job starts in another folder", field.name, field.value)
 		}
 	}
-	if p := s.Pack; p != nil {
-		if s.RunDir != "" || s.Inside {
-			bad("Pack serves the runs of its list; RunDir %q or Inside contradict it", s.RunDir)
-		}
-		if !filepath.IsAbs(p.Dir) || strings.ContainsFunc(p.Dir, unicode.IsControl) {
-			bad("Pack.Dir is %q; it must be an absolute path without control characters", p.Dir)
-		}
-		if p.Runs < 1 || p.Runs > maxArrayTasks || p.Limit < 0 {
-			bad("Pack of %d runs, %d at once; it needs at least one run, and a limit of 0 (none) or more", p.Runs, p.Limit)
-		}
+}
+
+// check reports what is wrong with a pack; nil is none and valid.
+func (p *Pack) check(s Script, f *flaws) {
+	if p == nil {
+		return
 	}
+	if s.RunDir != "" || s.Inside {
+		f.add("Pack serves the runs of its list; RunDir %q or Inside contradict it", s.RunDir)
+	}
+	if !filepath.IsAbs(p.Dir) || strings.ContainsFunc(p.Dir, unicode.IsControl) {
+		f.add("Pack.Dir is %q; it must be an absolute path without control characters", p.Dir)
+	}
+	if p.Runs < 1 || p.Runs > maxArrayTasks || p.Limit < 0 {
+		f.add("Pack of %d runs, %d at once; it needs at least one run, and a limit of 0 (none) or more", p.Runs, p.Limit)
+	}
+}
+
+func (s Script) checkCommands(f *flaws) {
 	if len(s.Command) == 0 || s.Command[0] == "" || strings.HasPrefix(s.Command[0], "-") {
-		bad("Command is %q; it must start with the program to run", s.Command)
+		f.add("Command is %q; it must start with the program to run", s.Command)
 	}
 	for i, line := range s.Setup {
 		if strings.ContainsAny(line, "\x00\r") {
-			bad("Setup line %d is %q; it holds a carriage return or NUL, which bash would stumble over", i+1, line)
+			f.add("Setup line %d is %q; it holds a carriage return or NUL, which bash cannot read", i+1, line)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
-		if err := notation.CheckOption(name, s.Options[name]); err != nil {
-			bad("Options %q %v", name, err)
-		}
-	}
+}
+
+func (s Script) checkEnvironment(f *flaws) {
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
 		switch {
 		case !envForm.MatchString(name):
-			bad("Environment has %q; a variable's name is letters, digits and _, and no digit first", name)
+			f.add("Environment has %q; a variable's name is letters, digits and _, and no digit first", name)
 		case slices.Contains(setByScript, name):
-			bad("Environment has %q, which the script sets itself", name)
+			f.add("Environment has %q, which the script sets itself", name)
 		case slurmsOwn.MatchString(name):
-			bad("Environment has %q, which Slurm sets for the job; srun and the worker would take it for the truth", name)
+			f.add("Environment has %q, which Slurm sets for the job; srun and the worker would read the wrong value", name)
 		}
 	}
-	problems = append(problems, s.Container.problems(s)...)
-	return errors.Join(problems...)
 }
 
-func (c Container) problems(s Script) []error {
-	var problems []error
-	bad := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("batch script: Container."+format, args...))
-	}
+func (c Container) check(s Script, f *flaws) {
+	bad := func(format string, args ...any) { f.add("Container."+format, args...) }
 	switch c.Runtime {
 	case "", "none":
 		if c.Image != "" {
 			bad("Image is %q, but Runtime is %q; use \"pyxis\" or \"apptainer\"", c.Image, c.Runtime)
 		}
-		return problems
+		return
 	case "pyxis", "apptainer":
 	default:
 		bad("Runtime is %q; valid: \"none\", \"pyxis\", \"apptainer\"", c.Runtime)
-		return problems
+		return
 	}
 	if c.Image == "" || strings.HasPrefix(c.Image, "-") {
 		bad("Image is %q; it must name the image for %s", c.Image, c.Runtime)
@@ -165,5 +200,4 @@ func (c Container) problems(s Script) []error {
 			bad("Runtime %s cannot mount %q: a mount's path holds no ':' or ','", c.Runtime, path)
 		}
 	}
-	return problems
 }

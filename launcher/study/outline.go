@@ -120,22 +120,28 @@ func (o *outliner) file() error {
 			return errLost
 		}
 		o.tables++
-		table, depth = "", len(names)
-		for i, name := range names {
-			table = join(table, name)
-			if list && i == len(names)-1 {
-				o.count[table]++
-				o.mark(table, line)
-			}
-			if n := o.count[table]; n > 0 {
-				table += "[" + strconv.Itoa(n-1) + "]"
-			}
+		table, depth = o.header(names, list, line), len(names)
+	}
+}
+
+// header notes the header of a table, or of an entry in a list of tables, and returns the
+// table's path.
+func (o *outliner) header(names []string, list bool, line int) (table string) {
+	for i, name := range names {
+		table = join(table, name)
+		if list && i == len(names)-1 {
+			o.count[table]++
 			o.mark(table, line)
 		}
-		if o.headers != nil && !list {
-			o.headers[table] = o.at
+		if n := o.count[table]; n > 0 {
+			table += "[" + strconv.Itoa(n-1) + "]"
 		}
+		o.mark(table, line)
 	}
+	if o.headers != nil && !list {
+		o.headers[table] = o.at
+	}
+	return table
 }
 
 func (o *outliner) mark(path string, line int) {
@@ -215,44 +221,15 @@ func (o *outliner) value(path string, depth int) error {
 	if depth > maxNested {
 		return o.tooDeep()
 	}
-	switch c := o.peek(); c {
-	case '[', '{':
-		o.within++
-		defer func() { o.within-- }()
-	}
-	switch c := o.peek(); c {
+	switch o.peek() {
 	case '[':
-		o.at++
-		for i := 0; ; i++ {
-			o.space(true)
-			if o.take(']') {
-				return nil
-			}
+		return o.items(']', func(i int) error {
 			entry := path + "[" + strconv.Itoa(i) + "]"
 			o.mark(entry, o.line)
-			if err := o.value(entry, depth+1); err != nil {
-				return err
-			}
-			o.space(true)
-			if !o.take(',') && o.peek() != ']' {
-				return errLost
-			}
-		}
+			return o.value(entry, depth+1)
+		})
 	case '{':
-		o.at++
-		for {
-			o.space(true)
-			if o.take('}') {
-				return nil
-			}
-			if err := o.pair(path, depth); err != nil {
-				return err
-			}
-			o.space(true)
-			if !o.take(',') && o.peek() != '}' {
-				return errLost
-			}
-		}
+		return o.items('}', func(int) error { return o.pair(path, depth) })
 	case '"', '\'':
 		_, err := o.quoted()
 		return err
@@ -265,6 +242,26 @@ func (o *outliner) value(path string, depth int) error {
 		return errLost
 	}
 	return nil
+}
+
+// items reads what is between a bracket and the one that closes it, separated by commas.
+func (o *outliner) items(closing byte, item func(i int) error) error {
+	o.within++
+	defer func() { o.within-- }()
+	o.at++
+	for i := 0; ; i++ {
+		o.space(true)
+		if o.take(closing) {
+			return nil
+		}
+		if err := item(i); err != nil {
+			return err
+		}
+		o.space(true)
+		if !o.take(',') && o.peek() != closing {
+			return errLost
+		}
+	}
 }
 
 // quoted reads a string of any of the four forms, with its quotes.

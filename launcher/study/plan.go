@@ -119,84 +119,101 @@ func (s *Study) Runs() int { return s.Repeats - s.First + 1 }
 // expand is Plan; of a study with flaws it only looks for problems that do not
 // follow from those.
 func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
-	runs, factors := float64(s.Runs())*s.combinations(), []string{}
-	for _, a := range s.axes {
-		if len(a.values) > 1 {
-			factors = append(factors, fmt.Sprintf("%s: %d", a.key, len(a.values)))
-		}
-	}
+	runs := float64(s.Runs()) * s.combinations()
 	if runs > maxPoints {
-		if s.Runs() > 1 {
-			factors = append(factors, fmt.Sprintf("repeats: %d", s.Runs()))
-		}
-		return nil, Problems{{File: s.File, Line: s.lines.of("sweep"), Path: "sweep",
-			Message: fmt.Sprintf("%.0f runs (%s), and a study may have up to %d; sweep fewer values, or divide it into several studies", runs, strings.Join(factors, " × "), maxPoints)}}
+		return nil, Problems{s.tooManyRuns(runs)}
 	}
 	x := expansion{study: s, site: site, flaws: known, variant: map[string]*Site{}, texts: map[string]string{}, seen: map[string]bool{}, said: map[string]bool{},
-		used: map[string]bool{}, idle: map[string]idle{}}
+		used: map[string]bool{}, idle: map[string]idle{}, chosen: newDesign(s), excluded: make([]bool, len(s.exclusions)), excluder: newExcluder(s.exclusions, s.axes),
+		plan: &Plan{Study: s.Name, Points: make([]Planned, 0, int(runs))}}
 	x.defaults = keyTexts(&Point{Workload: kinds()[s.Workload.Kind].defaults, Data: defaultData, Command: defaultCommand, Resources: defaultResources})
 	x.defaults["workload.kind"] = strconv.Quote(defaultKind)
 	if site != unread {
 		x.variants()
 	}
-	plan := &Plan{Study: s.Name, Points: make([]Planned, 0, int(runs))}
-	p := Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Own: s.Own, Command: s.Command, Resources: s.Resources}
-	used, leaves := make([]bool, len(s.exclusions)), newExcluder(s.exclusions, s.axes)
-	chosen, odd := newDesign(s), misfits{}
-	var walk func(axes []axis)
-	walk = func(axes []axis) {
-		if len(axes) > 0 {
-			for i, v := range axes[0].values {
-				axes[0].field.set(&p, v)
-				if chosen.enter(axes[0], i) {
-					walk(axes[1:])
-				}
-				chosen.leave(axes[0], i)
-			}
-			return
-		}
-		if !chosen.has(&p) {
-			return
-		}
-		if i, left := leaves.out(&p); left {
-			used[i] = true
-			return
-		}
-		odd.all++
-		if why := p.misfit(); why != "" && x.framework(p.Framework).Command {
-			if s.design == layouts {
-				plan.LeftOut++
-			} else {
-				odd.why = append(odd.why, why)
-			}
-			return
-		}
-		for _, planned := range x.point(p) {
-			planned.Unconstrained = chosen.unconstrained()
-			plan.Points = append(plan.Points, planned)
-		}
-	}
-	walk(s.axes)
-	odd.report(&x)
+	x.walk(&Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Own: s.Own, Command: s.Command, Resources: s.Resources}, s.axes)
+	x.misfits.report(&x)
 	x.unused()
-	for i, e := range s.exclusions {
-		if !used[i] {
-			var axes []string
-			for _, a := range s.axes {
-				if e.values[a.path] != nil {
-					axes = append(axes, a.path, "sweep."+a.key)
-				}
-			}
-			x.problem(e.path, "excludes no point of the sweep", axes...)
+	x.idleExclusions()
+	if len(x.plan.Points) == 0 && len(x.problems) == 0 {
+		if x.plan.LeftOut > 0 {
+			x.problem("workers", "the degrees of no combination fit its workers", degreeKeys...)
+		} else {
+			x.problem("exclude", "excludes every point", "sweep")
 		}
 	}
-	if plan.LeftOut > 0 && len(plan.Points) == 0 && len(x.problems) == 0 {
-		x.problem("workers", "the degrees of no combination fit its workers", degreeKeys...)
+	return x.plan, x.problems
+}
+
+// tooManyRuns reports a plan of more than maxPoints runs, with the axes that multiply them.
+func (s *Study) tooManyRuns(runs float64) Problem {
+	var factors []string
+	for _, a := range s.axes {
+		if len(a.values) > 1 {
+			factors = append(factors, fmt.Sprintf("%s: %d", a.key, len(a.values)))
+		}
 	}
-	if len(plan.Points) == 0 && len(x.problems) == 0 {
-		x.problem("exclude", "excludes every point", "sweep")
+	if s.Runs() > 1 {
+		factors = append(factors, fmt.Sprintf("repeats: %d", s.Runs()))
 	}
-	return plan, x.problems
+	return Problem{File: s.File, Line: s.lines.of("sweep"), Path: "sweep",
+		Message: fmt.Sprintf("%.0f runs (%s), and a study may have up to %d; sweep fewer values, or divide it into several studies", runs, strings.Join(factors, " × "), maxPoints)}
+}
+
+// walk visits every combination of the axes' values that the design chooses; p has those
+// of the axes before.
+func (x *expansion) walk(p *Point, axes []axis) {
+	if len(axes) == 0 {
+		x.visit(p)
+		return
+	}
+	for i, v := range axes[0].values {
+		axes[0].field.set(p, v)
+		if x.chosen.enter(axes[0], i) {
+			x.walk(p, axes[1:])
+		}
+		x.chosen.leave(axes[0], i)
+	}
+}
+
+// visit plans one combination, unless it is excluded or its layout does not fit.
+func (x *expansion) visit(p *Point) {
+	if !x.chosen.has(p) {
+		return
+	}
+	if i, left := x.excluder.out(p); left {
+		x.excluded[i] = true
+		return
+	}
+	x.misfits.all++
+	if why := p.misfit(); why != "" && x.framework(p.Framework).Command {
+		if x.study.design == layouts {
+			x.plan.LeftOut++
+		} else {
+			x.misfits.why = append(x.misfits.why, why)
+		}
+		return
+	}
+	for _, planned := range x.point(*p) {
+		planned.Unconstrained = x.chosen.unconstrained()
+		x.plan.Points = append(x.plan.Points, planned)
+	}
+}
+
+// idleExclusions reports exclusions that exclude nothing.
+func (x *expansion) idleExclusions() {
+	for i, e := range x.study.exclusions {
+		if x.excluded[i] {
+			continue
+		}
+		var axes []string
+		for _, a := range x.study.axes {
+			if e.values[a.path] != nil {
+				axes = append(axes, a.path, "sweep."+a.key)
+			}
+		}
+		x.problem(e.path, "excludes no point of the sweep", axes...)
+	}
 }
 
 // expansion is the state of one Plan.
@@ -212,6 +229,11 @@ type expansion struct {
 	used     map[string]bool   // keys that mean something to a point
 	idle     map[string]idle   // keys that mean nothing to one
 	problems Problems
+	plan     *Plan
+	misfits  misfits
+	chosen   *design
+	excluder *excluder
+	excluded []bool // exclusions that exclude a point, by index
 }
 
 // problem reports something wrong with a point, once; from are the keys of the
@@ -233,41 +255,10 @@ func (x *expansion) problem(path, message string, from ...string) {
 // point completes one point of the sweep and repeats it.
 func (x *expansion) point(p Point) []Planned {
 	s := x.study
-	f := x.framework(p.Framework)
-	if !f.Command {
-		p.Command = Command{}
-	}
-	if v := x.site.variant(p.Variant); v != nil {
-		p.Resources.Device = cmp.Or(v.Device, p.Resources.Device)
-		p.Resources.CPUsPerWorker = cmp.Or(v.CPUsPerWorker, p.Resources.CPUsPerWorker)
-	}
-	k := kinds()[p.Workload.Kind]
-	if !k.runBy(f) {
-		x.problem("framework", k.notRunBy(f, s.frameworks))
+	k, ok := x.complete(&p)
+	if !ok {
 		return nil
 	}
-	for path, wrong := range k.expand(&p) {
-		if !f.Command || !slices.Contains(k.brought, path) {
-			x.problem(path, wrong)
-		}
-	}
-	if f.Command && f.Uses != nil {
-		p.Command.Uses = f.Uses(p)
-		slices.Sort(p.Command.Uses)
-		p.Command.Uses = slices.Compact(p.Command.Uses)
-	}
-	if f.Check != nil {
-		for path, wrong := range f.Check(p) {
-			x.problem(path, wrong)
-		}
-	}
-	for _, a := range x.unheard(f, p) {
-		x.problem(a.path, fmt.Sprintf("is swept, and nothing in [command] depends on it with framework = %q: every value would run the same%s", p.Framework, a.remedy()))
-	}
-	if !f.Command {
-		x.untaken(p)
-	}
-	x.ignored(f, &p)
 	files, wrong := s.ownFiles(&p)
 	for path, wrong := range wrong {
 		x.problem(path, wrong)
@@ -314,6 +305,47 @@ func (x *expansion) point(p Point) []Planned {
 		planned[i] = Planned{Point: p, Command: command, Own: own, Partition: partition, Exclusive: exclusive, Files: files}
 	}
 	return planned
+}
+
+// complete fills in what a point's variant, kind of workload and framework decide, and
+// reports what they cannot do. It reports false if the framework does not run this kind.
+func (x *expansion) complete(p *Point) (kind, bool) {
+	f := x.framework(p.Framework)
+	if !f.Command {
+		p.Command = Command{}
+	}
+	if v := x.site.variant(p.Variant); v != nil {
+		p.Resources.Device = cmp.Or(v.Device, p.Resources.Device)
+		p.Resources.CPUsPerWorker = cmp.Or(v.CPUsPerWorker, p.Resources.CPUsPerWorker)
+	}
+	k := kinds()[p.Workload.Kind]
+	if !k.runBy(f) {
+		x.problem("framework", k.notRunBy(f, x.study.frameworks))
+		return k, false
+	}
+	for path, wrong := range k.expand(p) {
+		if !f.Command || !slices.Contains(k.brought, path) {
+			x.problem(path, wrong)
+		}
+	}
+	if f.Command && f.Uses != nil {
+		p.Command.Uses = f.Uses(*p)
+		slices.Sort(p.Command.Uses)
+		p.Command.Uses = slices.Compact(p.Command.Uses)
+	}
+	if f.Check != nil {
+		for path, wrong := range f.Check(*p) {
+			x.problem(path, wrong)
+		}
+	}
+	for _, a := range x.unheard(f, *p) {
+		x.problem(a.path, fmt.Sprintf("is swept, and nothing in [command] depends on it with framework = %q: every value would run the same%s", p.Framework, a.remedy()))
+	}
+	if !f.Command {
+		x.untaken(*p)
+	}
+	x.ignored(f, p)
+	return k, true
 }
 
 // framework returns the description of a point's framework.

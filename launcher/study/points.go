@@ -61,24 +61,7 @@ func (d *decoder) points(k kind, s Study) {
 	s.First = max(1, min(s.First, s.Repeats))
 	s.paths["."] = "."
 
-	var axes []axis
-	unknown := "" // framework
-	for _, a := range s.axes {
-		if a.path == "framework" && len(a.values) > 0 {
-			unknown = a.values[0].String()
-		}
-		var values []reflect.Value
-		for i, v := range a.values {
-			if !d.flaws.in("sweep." + a.key + "[" + strconv.Itoa(i) + "]") {
-				values = append(values, v)
-			}
-		}
-		if a.values = values; len(values) > 0 {
-			axes = append(axes, a)
-		} else {
-			flaws.add(a.path, flawed)
-		}
-	}
+	axes, framework := d.sound(s.axes, flaws)
 	s.axes = axes
 	flawed := func(e exclusion) bool { return e.open || d.flaws.in(e.path) }
 	s.exclusions = slices.DeleteFunc(slices.Clone(s.exclusions), flawed)
@@ -92,10 +75,10 @@ func (d *decoder) points(k kind, s Study) {
 		d.problems = append(d.problems, problems...)
 		return
 	}
-	// Whatever framework is meant: what none of them can do.
+	// Any of several frameworks may be meant: report what is wrong with all of them.
 	f := keyOf(defaultKind, "framework")
 	var common Problems
-	for i, framework := range d.meantFrameworks(k, s, unknown) {
+	for i, framework := range d.meantFrameworks(k, s, framework) {
 		one := s
 		one.axes = slices.Concat([]axis{{"framework", "framework", f, []reflect.Value{reflect.ValueOf(framework)}}}, s.axes)
 		_, problems := one.expand(unread, flaws)
@@ -107,6 +90,28 @@ func (d *decoder) points(k kind, s Study) {
 		})
 	}
 	d.problems = append(d.problems, common...)
+}
+
+// sound returns the axes with the values that have no problem, and the first value of the
+// framework's axis, or "". An axis without such a value is left out and added to flaws.
+func (d *decoder) sound(all []axis, flaws flaws) (axes []axis, framework string) {
+	for _, a := range all {
+		if a.path == "framework" && len(a.values) > 0 {
+			framework = a.values[0].String()
+		}
+		var values []reflect.Value
+		for i, v := range a.values {
+			if !d.flaws.in("sweep." + a.key + "[" + strconv.Itoa(i) + "]") {
+				values = append(values, v)
+			}
+		}
+		if a.values = values; len(values) > 0 {
+			axes = append(axes, a)
+		} else {
+			flaws.add(a.path, flawed)
+		}
+	}
+	return axes, framework
 }
 
 // unread is a site of which nothing is known, not even its variants.

@@ -32,14 +32,6 @@ func (s *Study) Swept() []string {
 	return paths
 }
 
-// exclusion is a table of [[exclude]], which leaves out the points on which all its
-// keys have one of the values named, or of [[include]].
-type exclusion struct {
-	path   string                     // "exclude[0]"
-	open   bool                       // names an axis that could not be read
-	values map[string]map[string]bool // by path of the axis, the valueKeys
-}
-
 // pointField is one key of a Point.
 type pointField struct {
 	path  string // "framework", "workload.batch"
@@ -187,14 +179,12 @@ const maxWorkers = 1 << 20
 
 var sweepRules = map[string]rule{"workers": {check: within(1, maxWorkers)}}
 
-// sweep decodes [sweep]: the frameworks come first, then the other axes in the
-// order of the file, workers last, so that the points of a curve stand
-// together.
+// sweep decodes [sweep]: frameworks first, then the other axes in the order of the file,
+// workers last, so that the points of a curve are next to each other.
 func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 	if t == nil && d.has("sweep") {
 		return nil // it is no table
 	}
-	var axes []axis
 	byName, valid := sweepable(s.Workload.Kind, s.Own)
 	if p, ok := t["design"]; ok && byName["design"].path == "" {
 		delete(t, "design")
@@ -203,41 +193,15 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 		}
 	}
 	valid = append(valid, "design")
-	entries := d.entries("sweep", t)
-	place := map[string]int{} // in the file
-	for i, key := range d.md.Keys() {
-		place[strings.Join(key, ".")] = i
-	}
-	slices.SortFunc(entries, func(a, b entry) int { return place["sweep."+a.name] - place["sweep."+b.name] })
-	for _, e := range entries {
-		path := "sweep." + e.name
-		f, ok := byName[e.name]
-		if name, own := strings.CutPrefix(e.name, parameterPrefix); !ok && own && parameterName.MatchString(name) && (shortKeys(pointFields()[s.Workload.Kind])[name] == nil || slices.Contains(yielding, name)) {
-			f, ok = parameterField(name), true
-		}
+	var axes []axis
+	for _, e := range d.sweepEntries(t) {
+		f, ok := sweptField(e.name, byName, s)
 		if !ok {
-			if slices.ContainsFunc(s.Command.Run, func(argument string) bool { return strings.Contains(argument, "{"+e.name+"}") }) {
-				d.problem(path, fmt.Sprintf("is a key of your own, which {%s} in command.run asks for: write %s%s here, or declare it in [parameters]", e.name, parameterPrefix, e.name))
-			} else if !slices.Contains(k.elsewhere(d), e.name) {
-				d.unknown("sweep", e.name, "cannot be swept", valid, func(meant string) bool {
-					return d.has("sweep."+meant) || d.has(byName[meant].path)
-				}, inner)
-			}
+			d.notSwept(e.name, k, s, byName, valid)
 			continue
 		}
-		if i := slices.IndexFunc(axes, func(a axis) bool { return a.path == f.path }); i >= 0 {
-			d.problem(path, fmt.Sprintf("is sweep.%s by another name; keep one", axes[i].key))
-			continue
-		}
-		if !slices.Contains([]string{"framework", "workers", "variant"}, f.path) && f.index != nil && d.has(f.path) {
-			d.problem(path, fmt.Sprintf("set both here and as %s; keep one", f.path))
-		}
-		values := d.values(path, e.value, f, s.Own)
-		if f.path == "data.path" || slices.Contains(k.files, f.path) {
-			d.files(k, f.path, path, values, s)
-		}
-		if values != nil {
-			axes = append(axes, axis{e.name, f.path, f, values})
+		if a, ok := d.axis(e, f, axes, k, s); ok {
+			axes = append(axes, a)
 		}
 	}
 	if !slices.ContainsFunc(axes, func(a axis) bool { return a.key == "framework" }) && !d.has("sweep.framework") {
@@ -246,23 +210,87 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 	if word := cmp.Or(k.workers, "workers"); !d.has("sweep.workers") && !d.has("sweep."+word) {
 		d.rule("sweep."+word, fmt.Sprintf("missing; list the %s counts to measure, like [1, 2, 4, 8]", strings.TrimSuffix(word, "s")))
 	}
-	var names []string // that can run the kind of workload; of others a point says more
-	known := map[string]bool{}
-	for _, f := range s.frameworks {
-		if known[f.Name] = true; k.runBy(f) {
-			names = append(names, f.Name)
-		}
-	}
 	rank := func(a axis) int { return map[string]int{"framework": -1, "workers": 1}[a.path] }
 	slices.SortStableFunc(axes, func(a, b axis) int { return rank(a) - rank(b) })
+	d.checkFrameworks(axes, k, s.frameworks)
+	return axes
+}
+
+// sweepEntries returns the entries of [sweep] in the order of the file.
+func (d *decoder) sweepEntries(t table) []entry {
+	place := map[string]int{}
+	for i, key := range d.md.Keys() {
+		place[strings.Join(key, ".")] = i
+	}
+	entries := d.entries("sweep", t)
+	slices.SortFunc(entries, func(a, b entry) int { return place["sweep."+a.name] - place["sweep."+b.name] })
+	return entries
+}
+
+// sweptField returns the key of a point that a key of [sweep] names. A name after
+// "parameters." that the workload does not use makes a new parameter.
+func sweptField(name string, byName map[string]pointField, s *Study) (pointField, bool) {
+	if f, ok := byName[name]; ok {
+		return f, true
+	}
+	own, ok := strings.CutPrefix(name, parameterPrefix)
+	if !ok || !parameterName.MatchString(own) {
+		return pointField{}, false
+	}
+	taken := shortKeys(pointFields()[s.Workload.Kind])[own] != nil && !slices.Contains(yielding, own)
+	return parameterField(own), !taken
+}
+
+// notSwept reports a key of [sweep] that names no key of a point.
+func (d *decoder) notSwept(name string, k kind, s *Study, byName map[string]pointField, valid []string) {
+	switch {
+	case slices.ContainsFunc(s.Command.Run, func(argument string) bool { return strings.Contains(argument, "{"+name+"}") }):
+		d.problem("sweep."+name, fmt.Sprintf("is a key of your own, which {%s} in command.run asks for: write %s%s here, or declare it in [parameters]", name, parameterPrefix, name))
+	case !slices.Contains(k.elsewhere(d), name):
+		d.unknown("sweep", name, "cannot be swept", valid, func(meant string) bool {
+			return d.has("sweep."+meant) || d.has(byName[meant].path)
+		}, inner)
+	}
+}
+
+// axis decodes one axis; it is no axis if its key is one of axes already, or its list cannot
+// be read.
+func (d *decoder) axis(e entry, f pointField, axes []axis, k kind, s *Study) (axis, bool) {
+	path := "sweep." + e.name
+	if i := slices.IndexFunc(axes, func(a axis) bool { return a.path == f.path }); i >= 0 {
+		d.problem(path, fmt.Sprintf("is sweep.%s by another name; keep one", axes[i].key))
+		return axis{}, false
+	}
+	if !slices.Contains([]string{"framework", "workers", "variant"}, f.path) && f.index != nil && d.has(f.path) {
+		d.problem(path, fmt.Sprintf("set both here and as %s; keep one", f.path))
+	}
+	values := d.values(path, e.value, f, s.Own)
+	if f.path == "data.path" || slices.Contains(k.files, f.path) {
+		d.files(k, f.path, path, values, s)
+	}
+	return axis{e.name, f.path, f, values}, values != nil
+}
+
+// checkFrameworks reports frameworks that do not exist. The plan reports those that cannot
+// run this kind of workload.
+func (d *decoder) checkFrameworks(axes []axis, k kind, frameworks []Framework) {
+	var valid []string
+	known := map[string]bool{}
+	for _, f := range frameworks {
+		if known[f.Name] = true; k.runBy(f) {
+			valid = append(valid, f.Name)
+		}
+	}
 	for _, a := range axes {
+		if a.key != "framework" {
+			continue
+		}
 		for i, v := range a.values {
-			if a.key == "framework" && !known[v.String()] {
-				d.rule(fmt.Sprintf("sweep.framework[%d]", i), oneOf(v.String(), names))
+			if !known[v.String()] {
+				d.rule(fmt.Sprintf("sweep.framework[%d]", i), oneOf(v.String(), valid))
 			}
 		}
 	}
-	return axes
 }
 
 // values decodes the list of one axis. A value that cannot be used is among
@@ -313,126 +341,3 @@ func (d *decoder) files(k kind, key, path string, values []reflect.Value, s *Stu
 
 // valueKey tells the values of one axis apart.
 func valueKey(v reflect.Value) string { return fmt.Sprintf("%#v", v.Interface()) }
-
-// exclusions decodes [[exclude]] or [[include]]. Its keys are axes of the sweep; a
-// value may be a list.
-func (d *decoder) exclusions(name string, axes []axis) []exclusion {
-	p, ok := d.top[name]
-	if !ok {
-		return nil
-	}
-	var tables []table
-	if !d.value(name, p, &tables) {
-		return nil
-	}
-	var list []exclusion
-	fields := make([]pointField, len(axes))
-	for i, a := range axes {
-		fields[i] = a.field
-	}
-	short := shortKeys(fields)
-	for i, t := range tables {
-		e := exclusion{path: fmt.Sprintf("%s[%d]", name, i), values: map[string]map[string]bool{}}
-		if len(t) == 0 {
-			d.problem(e.path, fmt.Sprintf("is empty and would %s every point", name))
-		}
-		for _, entry := range d.entries(e.path, t) {
-			key, p := entry.name, entry.value
-			path := e.path + "." + key
-			j := slices.IndexFunc(axes, func(a axis) bool { return a.key == key || a.path == key || a.field.key == key && len(short[key]) == 1 })
-			if j < 0 && (key == "workers" || d.has("sweep."+key) || d.flaws.in("sweep."+key)) {
-				e.open = true // what is wrong with the axis was said
-				continue
-			}
-			if j < 0 {
-				keys := make([]string, len(axes))
-				for k, a := range axes {
-					keys[k] = a.key
-				}
-				d.problem(path, "is not swept; keys of this study's sweep: "+strings.Join(keys, ", "))
-				continue
-			}
-			list := reflect.New(reflect.SliceOf(axes[j].field.in(&Point{}).Type()))
-			if d.md.PrimitiveDecode(p, list.Interface()) != nil {
-				one := reflect.New(list.Elem().Type().Elem())
-				if !d.value(path, p, one.Interface()) {
-					continue
-				}
-				list.Elem().Set(reflect.Append(list.Elem(), one.Elem()))
-			}
-			if scalars, ok := list.Interface().(*[]Scalar); ok && len(axes[j].values) > 0 {
-				if like, _ := axes[j].values[0].Interface().(Scalar); like.kind() == (Scalar{0.0}).kind() {
-					for k := range *scalars {
-						(*scalars)[k] = (*scalars)[k].real()
-					}
-				}
-			}
-			set := map[string]bool{}
-			for k := range list.Elem().Len() {
-				set[valueKey(list.Elem().Index(k))] = true
-			}
-			e.values[axes[j].path] = set
-		}
-		list = append(list, e)
-	}
-	return list
-}
-
-// excluder finds the exclusion that leaves a point out. Each is filed under its
-// values on the longest of its axes, so that thousands of them need not be held
-// against every point.
-type excluder struct {
-	axes  []axis
-	list  []exclusion
-	filed []map[string][]int // by axis and value: indexes of list, ascending
-	keys  []string           // of the point that is looked at, by axis
-}
-
-func newExcluder(list []exclusion, axes []axis) *excluder {
-	x := &excluder{axes: axes, list: list, filed: make([]map[string][]int, len(axes)), keys: make([]string, len(axes))}
-	for i, e := range list {
-		longest := -1
-		for j, a := range axes {
-			if e.values[a.path] != nil && (longest < 0 || len(a.values) > len(axes[longest].values)) {
-				longest = j
-			}
-		}
-		if longest < 0 {
-			continue // leaves out nothing
-		}
-		if x.filed[longest] == nil {
-			x.filed[longest] = map[string][]int{}
-		}
-		for key := range e.values[axes[longest].path] {
-			x.filed[longest][key] = append(x.filed[longest][key], i)
-		}
-	}
-	return x
-}
-
-// out is the first exclusion that leaves the point out, if any does.
-func (x *excluder) out(p *Point) (first int, found bool) {
-	for j, a := range x.axes {
-		x.keys[j] = valueKey(a.field.in(p))
-	}
-	for j, key := range x.keys {
-		for _, i := range x.filed[j][key] {
-			if found && i >= first {
-				break
-			}
-			if x.matches(x.list[i]) {
-				first, found = i, true
-			}
-		}
-	}
-	return first, found
-}
-
-func (x *excluder) matches(e exclusion) bool {
-	for j, a := range x.axes {
-		if values, named := e.values[a.path]; named && !values[x.keys[j]] {
-			return false
-		}
-	}
-	return true
-}

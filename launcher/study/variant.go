@@ -112,16 +112,7 @@ func (d *decoder) variants(s *Site) {
 		if !namePattern.MatchString(v.Name) {
 			d.rule(at+".name", fmt.Sprintf("%q cannot name a variant; use up to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit", v.Name))
 		}
-		for j, earlier := range s.Variants[:i] {
-			same := earlier
-			same.Name = v.Name
-			switch {
-			case earlier.Name == v.Name:
-				d.rule(at+".name", fmt.Sprintf("%q is also the name of variant[%d]", v.Name, j))
-			case reflect.DeepEqual(same, *v):
-				d.conflict(at, fmt.Sprintf("%q is the same as variant[%d], %q: both would run the same", v.Name, j, earlier.Name), fmt.Sprintf("variant[%d]", j))
-			}
-		}
+		d.distinct(s.Variants[:i], v, at)
 		var names []string
 		for _, p := range s.Partitions {
 			names = append(names, p.Name)
@@ -148,6 +139,20 @@ func (d *decoder) variants(s *Site) {
 			if v.Container.Image != "" && cmp.Or(v.Python, s.Stage.Python) == s.Stage.Python && s.Stage.Python != "" {
 				d.rule(at+".container", "the programs run in a container, which has its own Python, and stage.python brings another; set one of the two")
 			}
+		}
+	}
+}
+
+// distinct reports a variant that has the name or the content of one before it.
+func (d *decoder) distinct(before []Variant, v *Variant, at string) {
+	for j, earlier := range before {
+		same := earlier
+		same.Name = v.Name
+		switch {
+		case earlier.Name == v.Name:
+			d.rule(at+".name", fmt.Sprintf("%q is also the name of variant[%d]", v.Name, j))
+		case reflect.DeepEqual(same, *v):
+			d.conflict(at, fmt.Sprintf("%q is the same as variant[%d], %q: both would run the same", v.Name, j, earlier.Name), fmt.Sprintf("variant[%d]", j))
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -40,57 +42,74 @@ var (
 // shown with an exception.
 const longestPlace = 90
 
-// diagnose is why a program failed, by the end of its output: the last exception and
-// the line of the user's file that it came from, "KeyError: 'labels'
-// (train.py:31)", else the last line. "" when it printed nothing.
+// diagnose returns why a program failed, judging by the end of its output: the last exception
+// with the line of the user's file that raised it, "KeyError: 'labels' (train.py:31)", else
+// the last line; "" if it printed nothing.
 func diagnose(output string) string {
 	lines := plain(output)
-	found, at := "", ""
-	for i := 0; i < len(lines); i++ {
-		m := frame.FindStringSubmatch(lines[i])
-		if m == nil {
-			continue
+	if what, where := exception(lines); what != "" {
+		if where = bounded(where); len(where) > longestPlace { // a generated name
+			return bounded(what)
 		}
-		where, own := "", ""
-		for ; i < len(lines) && (lines[i] == "" || lines[i][0] == ' ' || lines[i][0] == '\t'); i++ {
-			if m := frame.FindStringSubmatch(lines[i]); m != nil {
-				where = path.Base(m[1]) + ":" + m[2]
-				if !library.MatchString(m[1]) {
-					own = where
-				}
-			}
-		}
-		if i < len(lines) && (found == "" || !summaries.MatchString(lines[i])) {
-			if found = lines[i]; own != "" {
-				where = own
-			}
-			at = where
-		}
-	}
-	if found != "" {
-		if at = bounded(at); len(at) > longestPlace { // no name that a person has given
-			return bounded(found)
-		}
-		return bounded(found) + " (" + at + ")"
+		return bounded(what) + " (" + where + ")"
 	}
 	lines, boxed := unboxed(lines)
 	if boxed.why != "" {
 		return bounded(boxed.why)
 	}
-	for i := len(lines) - 1; i >= 0; i-- {
-		last := strings.TrimSpace(lines[i])
-		if boxed.summary != "" && last != "" && !complaint.MatchString(last) {
-			continue // what the program said when all was well
+	return cmp.Or(lastWords(lines, boxed.summary != ""), bounded(boxed.summary))
+}
+
+// exception returns the last exception that is not a launcher's summary of another, and where
+// it was raised; "" if there is none.
+func exception(lines []string) (what, where string) {
+	for i := 0; i < len(lines); i++ {
+		if !frame.MatchString(lines[i]) {
+			continue
 		}
-		switch {
-		case last == "":
+		frames := 0
+		for i+frames < len(lines) && inTraceback(lines[i+frames]) {
+			frames++
+		}
+		place := raisedAt(lines[i : i+frames])
+		i += frames
+		if i < len(lines) && (what == "" || !summaries.MatchString(lines[i])) {
+			what, where = lines[i], place
+		}
+	}
+	return what, where
+}
+
+// inTraceback reports whether a line is between a traceback's first frame and its exception.
+func inTraceback(line string) bool { return line == "" || line[0] == ' ' || line[0] == '\t' }
+
+// raisedAt returns the last place in a traceback that is in a file of the user's, else the
+// last place.
+func raisedAt(traceback []string) string {
+	last, users := "", ""
+	for _, line := range traceback {
+		if m := frame.FindStringSubmatch(line); m != nil {
+			last = path.Base(m[1]) + ":" + m[2]
+			if !library.MatchString(m[1]) {
+				users = last
+			}
+		}
+	}
+	return cmp.Or(users, last)
+}
+
+// lastWords returns the last line that is not empty; with complaints, the last one that reports
+// an error. "" if there is none.
+func lastWords(lines []string, complaints bool) string {
+	for _, line := range slices.Backward(lines) {
+		switch last := strings.TrimSpace(line); {
 		case complaint.MatchString(last):
 			return bounded(last)
-		default: // it may be what the program said when all was well
+		case last != "" && !complaints: // it may be from before anything failed
 			return "its last output was: " + bounded(last)
 		}
 	}
-	return bounded(boxed.summary)
+	return ""
 }
 
 // boxes are the messages that MPI launchers print between two rules: why something cannot start,

@@ -176,58 +176,72 @@ func alive(mark string) bool {
 	return err == nil && p.start == fields[1] && !p.ended
 }
 
-// end ends what find finds until it finds nothing: first by SIGTERM, then by
-// SIGKILL, also what is started meanwhile. ours says of any process whether it
-// may be ended.
+// end ends the processes that find returns until it returns none: first by SIGTERM, then by
+// SIGKILL, including those that are started meanwhile. ours reports whether a process may be
+// ended.
 func end(find func() []process, ours, spare func(process) bool) ReapReport {
-	var r ReapReport
-	type key struct {
-		pid   int
-		start string
-	}
-	told, immune := map[key]bool{}, map[key]bool{}
+	r := reaper{ours: ours, told: map[processKey]bool{}, immune: map[processKey]bool{}}
 	begun := time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		// Who ends may have started another that was not to be seen yet.
+		// A process that ends may have started another that find could not see yet.
 		quiet := !reap(spare)
 		kill, late := time.Since(begun) >= grace, time.Since(begun) > grace+killing
 		for _, p := range find() {
-			k := key{p.pid, p.start}
-			if immune[k] {
-				continue
-			}
-			quiet = false
-			if p.ended {
-				continue
-			}
-			if !told[k] {
-				told[k] = true
-				r.Ended++
-				if len(r.Names) < named {
-					r.Names = append(r.Names, p.String())
-				}
-				if !kill {
-					_ = p.signal(syscall.SIGTERM)
-					_ = p.signal(syscall.SIGCONT) // a stopped process handles no signal before it continues
-				}
-			}
-			if kill {
-				p.killGroup(ours)
-			}
-			if kill && errors.Is(p.signal(syscall.SIGKILL), syscall.EPERM) || late {
-				immune[k] = true
-				r.Ended--
-				r.Names = slices.DeleteFunc(r.Names, func(name string) bool { return name == p.String() })
-				r.Alive = append(r.Alive, p.String())
+			if !r.immune[p.key()] {
+				quiet = false
+				r.end(p, kill, late)
 			}
 		}
 		if quiet || late {
 			reap(spare)
-			return r
+			return r.report
 		}
 		if kill {
-			pause = time.Millisecond // what forks again and again is caught between two forks
+			pause = time.Millisecond // to catch a process that forks all the time between two forks
 		}
 		time.Sleep(pause)
+	}
+}
+
+// A processKey identifies a process, as PIDs are used again.
+type processKey struct {
+	pid   int
+	start string
+}
+
+func (p process) key() processKey { return processKey{p.pid, p.start} }
+
+// A reaper ends processes and reports which.
+type reaper struct {
+	ours         func(process) bool
+	told, immune map[processKey]bool // signalled, and given up
+	report       ReapReport
+}
+
+// end signals one process, with SIGKILL if kill is set, and gives it up if it is late or
+// another user's.
+func (r *reaper) end(p process, kill, late bool) {
+	if p.ended {
+		return
+	}
+	if !r.told[p.key()] {
+		r.told[p.key()] = true
+		r.report.Ended++
+		if len(r.report.Names) < named {
+			r.report.Names = append(r.report.Names, p.String())
+		}
+		if !kill {
+			_ = p.signal(syscall.SIGTERM)
+			_ = p.signal(syscall.SIGCONT) // a stopped process handles no signal before it continues
+		}
+	}
+	if kill {
+		p.killGroup(r.ours)
+	}
+	if kill && errors.Is(p.signal(syscall.SIGKILL), syscall.EPERM) || late {
+		r.immune[p.key()] = true
+		r.report.Ended--
+		r.report.Names = slices.DeleteFunc(r.report.Names, func(name string) bool { return name == p.String() })
+		r.report.Alive = append(r.report.Alive, p.String())
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -164,222 +163,169 @@ func OpenEvents(run rundir.Folder, writer string, w world.World) (*os.File, erro
 // Supervise runs one program to its end and returns its exit code, or 128 + the number of the
 // signal that ended it. The error says why it could not be run.
 func Supervise(ctx context.Context, o Options) (int, error) {
-	point, err := LoadPoint(o.Run)
+	s, err := newSupervision(o)
 	if err != nil {
 		return 1, err
 	}
-	f, err := framework.Find(point.Framework)
-	if err != nil {
-		return 1, err
-	}
-	record, err := readRecord(o.Run)
-	if err != nil {
-		return 1, err
-	}
-	perNode := f.OncePerNode(point)
-	starts := !f.Once(point) || o.World.Node == 0 // else the first node's supervisor does
-	if perNode {
-		o.World = o.World.PerNode(point.WorkersPerNode)
-	}
-	file, err := OpenEvents(o.Run, "supervisor", o.World)
+	file, err := OpenEvents(s.Run, "supervisor", s.World)
 	if err != nil {
 		return 1, err
 	}
 	defer file.Close()
-	host, _ := os.Hostname()
-	start := metrics.Start{Writer: "supervisor", Framework: point.Framework, Rank: o.World.Rank,
-		WorldSize: o.World.Size, LocalRank: o.World.LocalRank, Restart: o.World.Restart, Host: host, PID: os.Getpid()}
-	if perNode {
-		start.Ranks = o.World.LocalSize
-	}
-	events, err := metrics.NewWriter(file, start)
-	if err != nil {
+	start := s.start()
+	if s.events, err = metrics.NewWriter(file, start); err != nil {
 		return 1, err
 	}
 	// Processes left on this host by a killed supervisor would compete with the program.
-	earlier := EndAbandoned(func(v map[string]string) bool { return sameWork(v, o.Run, os.Getenv) })
+	earlier := EndAbandoned(func(v map[string]string) bool { return sameWork(v, s.Run, os.Getenv) })
 	if text := earlier.Of("an earlier run"); text != "" {
 		Warn(os.Stderr, text)
 	}
-	program := framework.Rank{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: cmp.Or(o.Python, record.Python)}
-	program.Resume = record.Resume
-	environment := environmentOf(ctx, o.World)
-	environment.Files = ownFiles(f, program)
-	if environment.Interface != nil {
-		program.Interface = environment.Interface.Name
-	}
-	environment.GitCommit = o.Commit
-	environment.Setting = record.Setting
-	if environment.Setting != nil && environment.Setting.Python == "" {
-		environment.Setting.Python = f.Interpreter(program)
-	}
-	if err := events.Write(metrics.Event{Environment: environment}); err != nil {
+	if err := s.writeEnvironment(ctx); err != nil {
 		return 1, err
 	}
-	if record.Resume != "" {
-		if err := events.Write(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureResumed, Value: float64(record.ResumedAttempt), Note: "from " + filepath.Base(record.Resume)}}); err != nil {
-			return 1, err
-		}
-	}
-	code, why := 1, ""
-	if err := limited(point, perNode, runtime.NumCPU(), os.DirFS("/")); err != nil {
-		why = err.Error()
-	} else if hold, err := useStaged(&program); err != nil {
-		why = err.Error()
-	} else {
-		sampler := sample(o, start, record.SampleEvery)
-		begun, written := time.Now(), output{log: o.Run.RankLog(o.World.Rank)}
-		note := func(text string) { _ = events.Write(metrics.Event{Note: &metrics.Note{Text: text}}) }
-		// Catch signals until the program's end is recorded. Another rank that noticed it may have
-		// this one ended meanwhile, and then the record would not show which ended first.
-		signals := make(chan os.Signal, 8)
-		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGHUP)
-		defer signal.Stop(signals)
-		heard := func(s os.Signal) {
-			// At once: this process may be killed before the program has ended,
-			// and what it knew would be taken for a node's that failed.
-			note("signal " + s.String() + " came")
-		}
-		if starts {
-			code, why = run(f, program, &written, signals, heard)
-		} else {
-			code, why = await(o.Run, o.World.Restart, signals, heard)
-		}
-		if code == 0 && starts && f.StartsUsers(point) {
-			// A program that handles SIGTERM may exit with 0, and a shell continues after its child
-			// was killed: in both cases the measurement may be incomplete.
-			if by := toldToEnd(o.Run, signals, strings.TrimPrefix(why, "after ")); by != "" {
-				code, why = 128+int(syscall.SIGTERM), fmt.Sprintf("told to end (%s), it exited with 0; what it measured may be cut short", by)
-			}
-		}
-		if ran := time.Since(begun).Seconds(); starts && f.StartsUsers(point) && code == 0 {
-			_ = events.Write(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureRunSeconds, Value: ran, Unit: "s", Better: "lower"}})
-		}
-		sampler.end()
-		// Beside the end of the measurement, and before another one begins.
-		if left := endBelow(func(int) bool { return false }).String(); left != "" {
-			note(left)
-		}
-		if f.StartsUsers(point) && code == 0 && o.World.Rank == framework.Printer(point) {
-			if err := collect(program, written, begun); err != nil {
-				code, why = 1, err.Error()
-			}
-		}
-		for _, item := range hold {
-			item.Release()
-		}
-	}
-	// Nothing in what a killed program printed says which of several it was.
-	if strings.HasPrefix(why, "killed by ") && o.World.Size > 1 {
+	defer signal.Stop(s.signals)
+	code, why := s.measure(start)
+	// The output of a killed program does not show which of several it was.
+	if strings.HasPrefix(why, "killed by ") && s.World.Size > 1 {
 		of := "rank"
-		if perNode {
+		if s.perNode {
 			of = "node"
 		}
-		why = fmt.Sprintf("%s %d was %s", of, o.World.Rank, why)
+		why = fmt.Sprintf("%s %d was %s", of, s.World.Rank, why)
 	}
-	stop := metrics.Stop{Status: metrics.StopDone, Cause: redact.Known(slices.Concat(point.Secrets(), redact.Variables(os.Environ())))(why)}
+	stop := metrics.Stop{Status: metrics.StopDone, Cause: redact.Known(slices.Concat(s.program.Point.Secrets(), redact.Variables(os.Environ())))(why)}
 	if code != 0 {
 		stop.Status = metrics.StopFailed
 	}
-	return code, events.Write(metrics.Event{Stop: &stop})
+	return code, s.events.Write(metrics.Event{Stop: &stop})
 }
 
-// run starts the program and waits for it, passing signals on as they come; heard is
-// told of the first. It notes where in the log the program's own output begins.
-func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.Signal, heard func(os.Signal)) (code int, why string) {
-	w, arguments, users := s.World, f.Started(s), f.StartsUsers(s.Point)
-	log, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+// A supervision runs one program.
+type supervision struct {
+	Options
+	framework framework.Framework
+	program   framework.Rank
+	record    record
+	perNode   bool // the program starts the ranks of a node itself
+	starts    bool // false if the first node's supervisor starts the program
+	events    *metrics.Writer
+	signals   chan os.Signal // signals to this process while the program runs
+}
+
+func newSupervision(o Options) (*supervision, error) {
+	point, err := LoadPoint(o.Run)
+	if err != nil {
+		return nil, err
+	}
+	s := &supervision{Options: o, signals: make(chan os.Signal, 8)}
+	if s.framework, err = framework.Find(point.Framework); err != nil {
+		return nil, err
+	}
+	if s.record, err = readRecord(o.Run); err != nil {
+		return nil, err
+	}
+	s.starts = !s.framework.Once(point) || o.World.Node == 0
+	if s.perNode = s.framework.OncePerNode(point); s.perNode {
+		s.World = o.World.PerNode(point.WorkersPerNode)
+	}
+	s.program = framework.Rank{Point: point, Run: o.Run, World: s.World, Worker: o.Worker,
+		Python: cmp.Or(o.Python, s.record.Python), Resume: s.record.Resume}
+	return s, nil
+}
+
+// users reports whether the supervisor starts a program of the user's.
+func (s *supervision) users() bool { return s.framework.StartsUsers(s.program.Point) }
+
+// start returns the first event of the supervisor's file.
+func (s *supervision) start() metrics.Start {
+	host, _ := os.Hostname()
+	start := metrics.Start{Writer: "supervisor", Framework: s.program.Point.Framework, Rank: s.World.Rank,
+		WorldSize: s.World.Size, LocalRank: s.World.LocalRank, Restart: s.World.Restart, Host: host, PID: os.Getpid()}
+	if s.perNode {
+		start.Ranks = s.World.LocalSize
+	}
+	return start
+}
+
+// note records a text; the run continues if that fails.
+func (s *supervision) note(text string) {
+	_ = s.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
+}
+
+// writeEnvironment records where the program runs and which attempt it resumes.
+func (s *supervision) writeEnvironment(ctx context.Context) error {
+	environment := environmentOf(ctx, s.World)
+	environment.Files = ownFiles(s.framework, s.program)
+	if environment.Interface != nil {
+		s.program.Interface = environment.Interface.Name
+	}
+	environment.GitCommit = s.Commit
+	environment.Setting = s.record.Setting
+	if environment.Setting != nil && environment.Setting.Python == "" {
+		environment.Setting.Python = s.framework.Interpreter(s.program)
+	}
+	if err := s.events.Write(metrics.Event{Environment: environment}); err != nil || s.record.Resume == "" {
+		return err
+	}
+	return s.events.Write(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureResumed, Value: float64(s.record.ResumedAttempt), Note: "from " + filepath.Base(s.record.Resume)}})
+}
+
+// measure checks the node's limits, copies what the program reads, and runs the program.
+func (s *supervision) measure(start metrics.Start) (code int, why string) {
+	if err := limited(s.program.Point, s.perNode, runtime.NumCPU(), os.DirFS("/")); err != nil {
+		return 1, err.Error()
+	}
+	program := s.program
+	hold, err := useStaged(&program)
 	if err != nil {
 		return 1, err.Error()
 	}
-	defer log.Close()
-	// The log is often sent to others: its first line shows no secret.
-	shown := s
-	shown.Point.Seal(nil)
-	fmt.Fprintf(log, "# %s rank %d of %d, incarnation %d: %s\n", time.Now().Format(time.RFC3339), w.Rank, w.Size, w.Restart, strings.Join(redact.Key(nil).Arguments(f.Started(shown)), " "))
-	if info, err := log.Stat(); err == nil {
-		o.offset = info.Size()
+	sampler := sample(s.Options, start, s.record.SampleEvery)
+	begun, written := time.Now(), output{log: s.Run.RankLog(s.World.Rank)}
+	// Catch signals until the program's end is recorded. Another rank that noticed it may have
+	// this one ended meanwhile, and then the record would not show which ended first.
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGHUP)
+	code, why = s.run(program, &written)
+	if ran := time.Since(begun).Seconds(); s.starts && s.users() && code == 0 {
+		_ = s.events.Write(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureRunSeconds, Value: ran, Unit: "s", Better: "lower"}})
 	}
+	sampler.end()
+	// After the measurement has ended, and before another one begins.
+	if left := endBelow(func(int) bool { return false }).String(); left != "" {
+		s.note(left)
+	}
+	if s.users() && code == 0 && s.World.Rank == framework.Printer(s.program.Point) {
+		if err := collect(program, written, begun); err != nil {
+			code, why = 1, err.Error()
+		}
+	}
+	for _, item := range hold {
+		item.Release()
+	}
+	return code, why
+}
 
-	if err := AdoptOrphans(); err != nil {
-		return 1, fmt.Sprintf("cannot adopt the program's daemons: %v", err)
+// run runs the program to its end, or waits for the end of the one that the first node's
+// supervisor runs.
+func (s *supervision) run(program framework.Rank, written *output) (code int, why string) {
+	heard := func(by os.Signal) {
+		// At once: this process may be killed before the program has ended, and without
+		// the note its node would seem to have failed.
+		s.note("signal " + by.String() + " came")
 	}
-	cmd := exec.Command(arguments[0], arguments[1:]...)
-	cmd.Env = append(os.Environ(), w.Environ()...)
-	if f.OncePerNode(s.Point) {
-		cmd.Env = world.WithoutRank(cmd.Env)
+	if !s.starts {
+		return await(s.Run, s.World.Restart, s.signals, heard)
 	}
-	if f.Once(s.Point) && w.JobID != "" {
-		cmd.Env = w.WholeJob(cmd.Env, s.Point.Resources.CPUsPerWorker, s.Point.Resources.MPI)
-	}
-	cmd.Env = append(cmd.Env, supervisorMark(), framework.RunVariable+"="+s.Run.Path(), framework.DataVariable+"="+s.Point.Data.Path)
-	if s.Python != "" {
-		cmd.Env = append(cmd.Env, framework.PythonVariable+"="+s.Python)
-	}
-	if f.Environment != nil {
-		cmd.Env = append(cmd.Env, f.Environment(s)...)
-	}
-	if f.Directory != nil {
-		cmd.Dir = f.Directory(s)
-	}
-	if f.UserProgram {
-		if err := makeOutput(s.Run.Output(), cmd.Dir); err != nil {
-			return 1, err.Error()
-		}
-		if framework.Resumes(s.Point.Command) {
-			if err := os.MkdirAll(s.Run.Checkpoints(), 0o755); err != nil {
-				return 1, err.Error()
-			}
+	code, why = run(s.framework, program, written, s.signals, heard)
+	if code == 0 && s.users() {
+		// A program that handles SIGTERM may exit with 0, and a shell continues after its child
+		// was killed: in both cases the measurement may be incomplete.
+		if by := toldToEnd(s.Run, s.signals, strings.TrimPrefix(why, "after ")); by != "" {
+			return 128 + int(syscall.SIGTERM), fmt.Sprintf("told to end (%s), it exited with 0; what it measured may be cut short", by)
 		}
 	}
-	cmd.Stdout, cmd.Stderr = log, log
-	// Its own process group, so that a signal reaches what it starts; and it
-	// dies with us, so that a killed supervisor leaves no orphan on the node.
-	// Pdeathsig is the thread's death, hence the lock.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		return 127, notStarted(arguments[0], cmd.Dir, err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	ended := make(chan os.Signal, 1) // some child, the program or an orphan of its
-	signal.Notify(ended, syscall.SIGCHLD)
-	defer signal.Stop(ended)
-
-	var received os.Signal
-	var kill <-chan time.Time
-	for {
-		select {
-		case s := <-signals:
-			if users && s == syscall.SIGUSR1 {
-				continue // it would end a program that knows nothing of it, before its time
-			}
-			if received == nil {
-				kill = time.After(Grace)
-			}
-			// USR1 is the scheduler's early warning; the program hears of both
-			// as it came. A program that is gone needs no signal.
-			_ = syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal))
-			// A stopped process handles no signal before it continues.
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGCONT)
-			if received == nil {
-				received = s
-				heard(s)
-			}
-		case <-ended:
-			reapChildren(func(pid int) bool { return pid == cmd.Process.Pid }) // which Wait does
-		case <-kill:
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		case err := <-done:
-			code, why = outcome(err, *o)
-			if received != nil {
-				why = strings.TrimPrefix(why+"; after "+received.String(), "; ")
-			}
-			return code, why
-		}
-	}
+	return code, why
 }
 
 // sameWork reports whether a process with these variables was started for a run
@@ -387,16 +333,4 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 func sameWork(v map[string]string, run rundir.Folder, getenv func(string) string) bool {
 	job := getenv("SLURM_JOB_ID")
 	return job != "" && v["SLURM_JOB_ID"] == job || v[framework.RunVariable] != "" && filepath.Dir(v[framework.RunVariable]) == filepath.Dir(run.Path())
-}
-
-// makeOutput makes the run's output folder, and the folder in which the program
-// starts where that is below it.
-func makeOutput(output, start string) error {
-	if err := os.Mkdir(output, 0o755); err != nil && !errors.Is(err, os.ErrExist) { // the run folder is there, or gone
-		return err
-	}
-	if below, err := filepath.Rel(output, start); err == nil && filepath.IsLocal(below) {
-		return os.MkdirAll(start, 0o755)
-	}
-	return nil
 }
