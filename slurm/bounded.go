@@ -9,24 +9,22 @@ import (
 )
 
 const (
-	// maxScript bounds a rendered script. Most have 9 KiB; sbatch itself takes 4 MiB.
+	// maxScript bounds a rendered script. Most have 9 KiB; sbatch accepts up to 4 MiB.
 	maxScript = 1 << 20
-	// maxTurns bounds the turns of all loops and the calls of all templates together.
+	// maxTurns bounds loop iterations and template calls together.
 	maxTurns = 100_000
-	// maxVerbs bounds the verbs of one printf. Package fmt pads each to at most a million
-	// characters.
+	// maxVerbs bounds the verbs of one printf. Package fmt pads each to at most a million characters.
 	maxVerbs = 32
 )
 
-// A limitError is that a site's template does more than a script needs.
+// A limitError reports that a site's template exceeds a limit on text or loops.
 type limitError string
 
 func (e limitError) Error() string { return string(e) }
 
 func limitf(format string, args ...any) error { return limitError(fmt.Sprintf(format, args...)) }
 
-// boundedWriter is where a script is rendered to. A write beyond the limit is an error,
-// which ends the template.
+// A boundedWriter collects a rendered script. Exceeding the limit is an error, which stops the template.
 type boundedWriter struct{ bytes.Buffer }
 
 func (w *boundedWriter) Write(p []byte) (int, error) {
@@ -36,10 +34,10 @@ func (w *boundedWriter) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// turn is the function that bound puts into loops and templates.
+// turn is the name of the function that bound inserts into loops and templates.
 const turn = "scalebench_turn"
 
-// turns counts the work of one rendering.
+// turns counts the loop iterations and template calls of one rendering.
 type turns int
 
 func (n *turns) next() (string, error) {
@@ -49,7 +47,7 @@ func (n *turns) next() (string, error) {
 	return "", nil
 }
 
-// boundedFuncs are text/template's own functions that make text, with a limit, and turn.
+// boundedFuncs returns turn, and text/template's functions that produce text, with a limit.
 func boundedFuncs() template.FuncMap {
 	bounded := func(f func(...any) string) func(...any) (string, error) {
 		return func(args ...any) (string, error) {
@@ -87,8 +85,7 @@ func tooMuchText() error {
 	return limitf("a text of over %d KiB, the most that a script may have", maxScript>>10)
 }
 
-// bound makes every loop and every template of t count its turns, so that one that
-// writes nothing ends, too.
+// bound makes every loop and every template of t count its turns, so that even loops without output end.
 func bound(t *template.Template) error {
 	counter, err := template.New("").Funcs(template.FuncMap{turn: new(turns).next}).Parse("{{" + turn + "}}")
 	if err != nil {
@@ -97,14 +94,14 @@ func bound(t *template.Template) error {
 	count := counter.Root.Nodes[0]
 	for _, one := range t.Templates() {
 		if one.Tree != nil && one.Root != nil {
-			one.Tree = one.Copy() // a clone shares the built-in trees
+			one.Tree = one.Copy() // the built-in trees are shared between clones
 			boundList(one.Root, count, true)
 		}
 	}
 	return nil
 }
 
-// boundList adds count to a list that is repeated, and to the loops in it.
+// boundList adds count to a list that is repeated, and to the loops within it.
 func boundList(list *parse.ListNode, count parse.Node, repeated bool) {
 	if list == nil {
 		return

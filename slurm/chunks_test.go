@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Values with a comma each fill parts of 100,000 bytes: two of 49,999 fit one exactly. A
-// value that is longer is a part of its own.
+// Values and their commas fill parts of 100,000 bytes: two of 49,999 bytes fit exactly. A longer value gets a
+// part by itself.
 func TestChunksAtTheirEdges(t *testing.T) {
 	half, over := strings.Repeat("a", 49_999), strings.Repeat("b", 120_000)
 	for _, c := range []struct {

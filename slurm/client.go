@@ -1,13 +1,10 @@
-// Package slurm speaks to Slurm: it renders batch scripts, submits and cancels
-// them, and says what became of them. It knows Slurm, and nothing of what the
-// jobs do.
+// Package slurm renders batch scripts, submits and cancels jobs, and reports their states. It knows Slurm, but
+// not what the jobs do.
 //
-// Slurm is used through its commands (sbatch, squeue, sacct, scontrol,
-// scancel), in forms that every version since 20.11 has; the parsers are
-// functions of bytes, tested on what a real cluster printed. Clusters hang,
-// forget and reuse job ids: an answer that did not come is never taken for "no
-// such job", a state that is not understood is never taken for an end, and a
-// job is identified by Key, not by its id.
+// It runs Slurm's commands (sbatch, squeue, sacct, scontrol, scancel) with options that every version since
+// 20.11 has. The parsers take bytes and are tested on recorded output of a real cluster. Clusters hang, forget
+// jobs, and reuse job ids. So a missing answer never counts as "no such job", an unknown state never counts as
+// the end of a job, and Key identifies a job, not its id alone.
 package slurm
 
 import (
@@ -22,55 +19,54 @@ import (
 	"time"
 )
 
-// defaultTimeout is how long a command may take. Slurm's own give up on a
-// controller that is down after 9 to 18 s, and on one that hangs after 10.
+// defaultTimeout is the time limit of one command. Slurm's commands give up after 9 to 18 s if the controller
+// is down, and after 10 s if it hangs.
 const defaultTimeout = time.Minute
 
-// Client runs Slurm's commands. The zero Client runs those on PATH, with this
-// process's environment, for the default cluster.
+// A Client runs Slurm's commands. The zero Client runs the commands on PATH, with this process's environment,
+// for the default cluster.
 type Client struct {
-	Env     []string      // environment of the commands; nil: os.Environ()
-	Timeout time.Duration // of each command; 0: DefaultTimeout
-	Cluster string        // -M, where one installation serves several; "": the default
+	Env     []string      // environment of the commands; nil means os.Environ()
+	Timeout time.Duration // of each command; 0 means one minute
+	Cluster string        // -M, if one installation serves several clusters; "" means the default
 }
 
-// UnreachableError says that Slurm did not answer: its controller or database
-// is down or hangs, or its commands are not installed.
+// An UnreachableError reports that Slurm did not answer: its controller or database is down or hangs, or its
+// commands are not installed.
 type UnreachableError struct {
 	Command string // "sbatch"
-	Message string // what the command said, or why there was none
-	// MaybeQueued: it was a submission, and it may have been accepted all the
-	// same. Look for the job's name before submitting again, more than once: a
-	// submission inside a controller that hangs is seen by nobody.
+	Message string // the command's output, or why it has none
+	// MaybeQueued is set if a submission failed after Slurm may have accepted it. Look for the job's name
+	// several times before submitting again: a hanging controller does not list the submission at first.
 	MaybeQueued bool
 	Err         error
 }
 
-// What Slurm says where munged does not answer, among four lines of which the
-// first advises other options of a munged that runs.
+// The message of Slurm's commands if munged does not answer: the second of four lines. The first only advises
+// options for a running munged.
 var withoutMunge = regexp.MustCompile(`Munge encode failed: (.*?)(?: \(Did you start munged\?\))?(?:\n|$)`)
 
 func (e *UnreachableError) Error() string {
 	s := "Slurm cannot be reached: " + e.Command + ": " + strings.ReplaceAll(e.Message, "\n", "; ")
 	if m := withoutMunge.FindStringSubmatch(e.Message); m != nil {
-		s = "Slurm cannot be reached: munge, which signs every request, does not answer on this host: " + m[1] + "; start munged, or tell whoever runs the cluster"
+		s = "Slurm cannot be reached: munge, which signs every request, does not answer on this host: " + m[1] + "; start munged, or tell the cluster's administrators"
 	}
 	if e.MaybeQueued {
-		s += " (the job may have been queued all the same)"
+		s += " (the job may be queued nevertheless)"
 	}
 	return s
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// Queued is MaybeQueued, for those who speak to other schedulers too.
+// Queued returns MaybeQueued; other schedulers' errors have the same method.
 func (e *UnreachableError) Queued() bool { return e.MaybeQueued }
 
-// RefusedError says that Slurm answered, and the answer was no.
+// A RefusedError reports that Slurm answered and refused the request.
 type RefusedError struct {
 	Command string
-	Script  string // of a submission
-	Message string // Slurm's own words, every line of them
+	Script  string // path, if a submission was refused
+	Message string // all lines of Slurm's message
 	Exit    int
 }
 
@@ -84,11 +80,11 @@ func (e *RefusedError) Error() string {
 	return e.Command + ": " + e.Message
 }
 
-// Words is Message, for those who speak to other schedulers too.
+// Words returns Message; other schedulers' errors have the same method.
 func (e *RefusedError) Words() string { return e.Message }
 
-// unanswered is the error of a question: one that was refused, by a controller or
-// because there is no configuration, was not answered.
+// unanswered converts the refusal of a query to an *UnreachableError: if the controller refuses a query, or
+// there is no configuration, we do not know the answer.
 func unanswered(err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) {
@@ -97,21 +93,19 @@ func unanswered(err error) error {
 	return err
 }
 
-// ErrNoAccounting says that the cluster keeps no records of its jobs
-// (slurmdbd), so that sacct has nothing to say.
+// ErrNoAccounting reports that the cluster keeps no accounting records (slurmdbd), which sacct needs.
 var ErrNoAccounting = errors.New("the cluster has no accounting storage (slurmdbd), so sacct cannot say what became of a job")
 
-// kept are the variables of Slurm's that say which Slurm to speak to, and with
-// what right. All others describe an allocation that this process may stand
-// in, or change what the commands print; sbatch would take them over the lines
-// of the script.
+// kept holds Slurm's variables that select the installation and authenticate the user. All others describe the
+// allocation that this process may run in, or change the commands' output; sbatch would prefer them to the
+// lines of the script.
 var kept = map[string]bool{"SLURM_CONF": true, "SLURM_CONF_SERVER": true, "SLURM_JWT": true}
 
-// scrubbed are the beginnings of Slurm's variables.
+// scrubbed holds the prefixes of Slurm's variables.
 var scrubbed = []string{"SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "SQUEUE_", "SACCT_", "SCANCEL_", "SCONTROL_"}
 
-// Scrub is an environment without what Slurm set for an enclosing allocation
-// and without what would change the commands' answers.
+// Scrub returns env without the variables that an enclosing allocation sets or that change the commands'
+// output.
 func Scrub(env []string) []string {
 	var clean []string
 	for _, v := range env {
@@ -127,8 +121,8 @@ func Scrub(env []string) []string {
 	return clean
 }
 
-// unreachable are words of the commands when Slurm did not answer, and whether
-// a submission may have gone through.
+// unreachable lists messages of the commands that mean that Slurm did not answer; queued reports whether a
+// submission may have been accepted.
 var unreachable = []struct {
 	words  string
 	queued bool
@@ -139,11 +133,11 @@ var unreachable = []struct {
 	{"Zero Bytes were transmitted or received", true},
 	{"Message receive failure", true},
 	{"Unexpected message received", true},
-	// The controller died with the connection open, perhaps behind the request.
+	// The controller died with the connection open, perhaps after it received the request.
 	{"Connection reset by peer", true},
 	{"Broken pipe", true},
 	{"Connection refused", false},
-	// Without munge nobody can prove to the controller who asks.
+	// Without munge the controller cannot authenticate the user.
 	{"Munge encode failed", false},
 	{"Protocol authentication error", false},
 	{"If munged is up", false},
@@ -153,9 +147,8 @@ var unreachable = []struct {
 	{"Sending PersistInit msg", false},
 }
 
-// run runs one command and returns what it printed on standard output and
-// standard error. An exit status other than 0 is an *UnreachableError or a
-// *RefusedError.
+// run runs one command and returns its standard output and standard error. If it fails, the error is an
+// *UnreachableError or a *RefusedError.
 func (c *Client) run(ctx context.Context, name string, args ...string) (stdout, stderr []byte, err error) {
 	timeout := c.Timeout
 	if timeout == 0 {
@@ -169,8 +162,8 @@ func (c *Client) run(ctx context.Context, name string, args ...string) (stdout, 
 	}
 	env = Scrub(env)
 	submits := name == "sbatch"
-	if !submits { // the job would inherit it
-		// Lists of an array's tasks come whole, not cut after 64 characters.
+	if !submits { // the job would inherit these variables
+		// Print all indices of an array's tasks instead of the first 64 characters.
 		env = append(env, "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0")
 	}
 	if c.Cluster != "" {
@@ -183,9 +176,8 @@ func (c *Client) run(ctx context.Context, name string, args ...string) (stdout, 
 	var out, complaint bytes.Buffer
 	cmd := exec.CommandContext(limited, path, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &complaint
-	// A grandchild may hold the pipes. The delay begins with the command's end, when this
-	// process may not have read all of what it said: an answer that is cut short can
-	// look like another.
+	// A grandchild may keep the pipes open. WaitDelay counts from the command's exit, when this process may
+	// still be reading its output, so it must not be too short: a truncated answer can look like another one.
 	cmd.WaitDelay = 5 * time.Second
 	err = cmd.Run()
 	message := strings.TrimSpace(complaint.String())
@@ -216,12 +208,12 @@ func (c *Client) run(ctx context.Context, name string, args ...string) (stdout, 
 	return nil, nil, &RefusedError{Command: name, Message: message, Exit: exit.ExitCode()}
 }
 
-// lookPath finds a command on the PATH of env, which need not be ours.
+// lookPath finds a command on the PATH of env, which may differ from this process's.
 func lookPath(env []string, name string) (string, error) {
 	path := ""
 	for _, v := range env {
 		if value, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = value // the last one counts
+			path = value // the last assignment counts
 		}
 	}
 	for _, dir := range strings.Split(path, string(os.PathListSeparator)) {

@@ -46,8 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// runDir is a new folder that all nodes see, and a stand-in for the worker
-// binary: it prints the node's own address and a port.
+// runDir creates a folder that all nodes see, with a substitute for the worker binary that prints the node's
+// address and a port.
 func runDir(t *testing.T) (dir, worker string) {
 	t.Helper()
 	dir, err := os.MkdirTemp(cluster.Dir, "run")
@@ -66,7 +66,7 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// job is a script around a line of shell that every task runs.
+// job returns a script in which every task runs a line of shell.
 func job(t *testing.T, name string, nodes, tasks int, shell string) (slurm.Script, string) {
 	dir, worker := runDir(t)
 	return slurm.Script{
@@ -93,11 +93,10 @@ func submit(t *testing.T, s slurm.Script, args ...string) string {
 	return sub.ID
 }
 
-// longest is how long a test waits for what comes within seconds on a machine of
-// its own: only a failure, and no busy machine, takes so long.
+// longest is the timeout for events that take seconds on an idle machine.
 const longest = 3 * time.Minute
 
-// await asks until done is content with the job.
+// await polls the job until done accepts it.
 func await(t *testing.T, id string, done func(slurm.Job) bool) slurm.Job {
 	t.Helper()
 	var last slurm.Job
@@ -112,7 +111,7 @@ func await(t *testing.T, id string, done func(slurm.Job) bool) slurm.Job {
 			}
 		}
 	}
-	t.Fatalf("job %s did not come so far: %+v\n%s", id, last, logs(id))
+	t.Fatalf("job %s did not get there: %+v\n%s", id, last, logs(id))
 	return last
 }
 
@@ -211,9 +210,8 @@ echo "$SLURM_PROCID $(hostname) $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $MASTER_A
 	}
 }
 
-// grantedGPUs are the indices of the GPUs that a job has on a node, as `scontrol
-// --detail show job` says: other jobs of this cluster may hold the first ones, and
-// one that has the node to itself is given all.
+// grantedGPUs returns the indices of a job's GPUs on a node according to `scontrol --detail show job`. Other
+// jobs on the cluster may have the first ones, and a job with an exclusive node gets all of them.
 func grantedGPUs(t *testing.T, shown, node string) (indices []string) {
 	t.Helper()
 	// Nodes=node[1-2] CPU_IDs=0 Mem=1000 GRES=gpu:2(IDX:0-1), a line for nodes alike.
@@ -238,9 +236,8 @@ func grantedGPUs(t *testing.T, shown, node string) (indices []string) {
 }
 
 func TestOneFailingTaskEndsTheJob(t *testing.T) {
-	// A task that fails before another node has started its own is too early for
-	// srun (22.05): its one signal finds no step there, and the job lasts until its
-	// time limit. So task 1 waits until task 0 is up.
+	// If a task fails before the other node has started its task, srun (22.05) signals too early: its only
+	// signal finds no step there, and the job runs until its time limit. So task 1 waits until task 0 is up.
 	s, dir := job(t, "fails", 2, 1, `touch "$SCALEBENCH_RUN/up-$SLURM_PROCID"
 [ "$SLURM_PROCID" = 0 ] && exec sleep 600
 until [ -e "$SCALEBENCH_RUN/up-0" ]; do sleep 0.1; done; exit 3`)
@@ -254,7 +251,7 @@ until [ -e "$SCALEBENCH_RUN/up-0" ]; do sleep 0.1; done; exit 3`)
 	}
 }
 
-// catches is a task that notes the signals it gets and ends at TERM.
+// catches is the shell code of a task that records signals and exits on TERM.
 const catches = `trap 'echo USR1 >>$SCALEBENCH_RUN/got-$SLURM_PROCID' USR1
 trap 'echo TERM >>$SCALEBENCH_RUN/got-$SLURM_PROCID; exit 0' TERM
 touch "$SCALEBENCH_RUN/up-$SLURM_PROCID"; while :; do sleep 0.1; done`
@@ -263,7 +260,7 @@ func TestSignalsReachTheTasks(t *testing.T) {
 	s, dir := job(t, "signals", 2, 1, catches)
 	id := submit(t, s)
 	awaitFile(t, filepath.Join(dir, "up-*"), 2)
-	// To the batch script alone, as --signal=B:USR1@N does it.
+	// Signal only the batch script, as --signal=B:USR1@N does.
 	cmd := exec.Command(filepath.Join(cluster.Dir, "bin", "scancel"), "--batch", "--signal=USR1", id)
 	cmd.Env = cluster.Env()
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -295,7 +292,7 @@ func TestSignalsReachTheTasks(t *testing.T) {
 
 func TestSecondCopyOnTheCluster(t *testing.T) {
 	s, dir := job(t, "twice", 1, 1, `echo "$SLURM_JOB_ID" >>"$SCALEBENCH_RUN/trained"; sleep 1`)
-	s.Output = filepath.Join(dir, "%j.log") // literally: a % in a path is not a pattern
+	s.Output = filepath.Join(dir, "%j.log") // literal: a % in a path is not a pattern
 	a, b := submit(t, s), submit(t, s)
 	states := map[slurm.State]int{}
 	for _, id := range []string{a, b} {
@@ -339,7 +336,7 @@ func TestRequeueIsAnIncarnation(t *testing.T) {
 	}
 }
 
-// account asks sacct until it has caught up.
+// account polls sacct until done accepts the rows.
 func account(t *testing.T, done func([]slurm.Job) bool, f slurm.Filter) []slurm.Job {
 	t.Helper()
 	var rows []slurm.Job
@@ -352,7 +349,7 @@ func account(t *testing.T, done func([]slurm.Job) bool, f slurm.Filter) []slurm.
 			return rows
 		}
 	}
-	t.Fatalf("sacct did not come so far: %+v", rows)
+	t.Fatalf("sacct did not get there: %+v", rows)
 	return nil
 }
 
@@ -436,7 +433,7 @@ func TestControllerDown(t *testing.T) {
 	if err := c.Stop("slurmctld", "KILL"); err != nil {
 		t.Fatal(err)
 	}
-	// A connection that the kernel took for the controller just before is reset.
+	// The kernel resets connections that it accepted for the controller just before.
 	for range 10 {
 		if _, err = small.Submit(context.Background(), script); !errors.As(err, &gone) || !gone.MaybeQueued {
 			break

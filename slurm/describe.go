@@ -9,25 +9,24 @@ import (
 	"time"
 )
 
-// Description is what a cluster says of itself.
+// A Description is a cluster's configuration as it reports it.
 type Description struct {
 	Name       string // ClusterName
 	Version    string // of Slurm, "22.05.8"
-	Enforce    string // EnforcePartLimits: "NO" lets jobs that can never run wait for ever
+	Enforce    string // EnforcePartLimits; with "NO", jobs that can never run wait forever
 	Partitions []Partition
 	Nodes      []Node
-	// Accounts are those that the user may use. Empty is not "none": the
-	// cluster may keep no accounts, or not tell.
+	// Accounts lists the accounts that the user may use. If it is empty, the cluster may have no accounts or
+	// not report them.
 	Accounts        []Account
-	AccountsUnknown string // why nothing is known of accounts; "" when asked and answered
+	AccountsUnknown string // why accounts are unknown; "" if the query succeeded
 }
 
-// Partition is what `scontrol show partition` says. A limit that there is not
-// is nil, and so is a list that allows all.
+// A Partition is the output of `scontrol show partition`. nil means no limit, or a list that allows all.
 type Partition struct {
 	Name    string
 	Default bool
-	State   string // Slurm's word: UP, DOWN, DRAIN, INACTIVE
+	State   string // in Slurm's terms: UP, DOWN, DRAIN, INACTIVE
 	Nodes   []string
 
 	MaxTime         *time.Duration
@@ -41,14 +40,14 @@ type Partition struct {
 	AllowQOS        []string
 }
 
-// Node is what `scontrol show node` says.
+// A Node is the output of `scontrol show node`.
 type Node struct {
 	Name       string
-	State      string // Slurm's words, "IDLE+DRAIN"
-	Reason     string // why it is down or drained; ""
-	CPUs       int    // that jobs can have: hardware threads, where Slurm counts those
+	State      string // in Slurm's terms, "IDLE+DRAIN"
+	Reason     string // why it is down or drained; "" if it is not
+	CPUs       int    // available to jobs: hardware threads, if Slurm counts those
 	Threads    int    // per core
-	MemoryMB   int    // MiB that jobs can have
+	MemoryMB   int    // MiB available to jobs
 	GPUs       []GPUs
 	Features   []string
 	Partitions []string
@@ -56,32 +55,32 @@ type Node struct {
 
 // GPUs are the GPUs of one type in a node.
 type GPUs struct {
-	Type  string // "a100"; "" where the cluster does not tell types apart
+	Type  string // "a100"; "" if the cluster does not distinguish types
 	Count int
 }
 
-// Account is an account that the user may use.
+// An Account is an account that the user may use.
 type Account struct {
 	Name      string
-	Partition string // the only one where it holds; "": all
+	Partition string // the only one in which it is valid; "" means all
 	Default   bool
 }
 
-// Usable reports whether a node takes jobs, now or after those it runs.
+// Usable reports whether a node accepts jobs, now or after those that it runs.
 func (n Node) Usable() bool {
 	for _, word := range strings.Split(n.State, "+") {
 		switch strings.TrimRight(word, "*~#!%$@^-") {
 		case "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE", "NOT_RESPONDING", "INVALID_REG", "UNKNOWN":
 			return false
 		}
-		if strings.HasSuffix(word, "*") { // does not respond
+		if strings.HasSuffix(word, "*") { // not responding
 			return false
 		}
 	}
 	return n.State != ""
 }
 
-// Node finds a node by its name; nil when the cluster does not have it.
+// Node returns the node with the given name, or nil.
 func (d *Description) Node(name string) *Node {
 	i := slices.IndexFunc(d.Nodes, func(n Node) bool { return n.Name == name })
 	if i < 0 {
@@ -90,8 +89,8 @@ func (d *Description) Node(name string) *Node {
 	return &d.Nodes[i]
 }
 
-// Partition finds a partition by its name, the default one by "". It is nil
-// when there is none.
+// Partition returns the partition with the given name, or the default partition for "". It returns nil if the
+// partition does not exist.
 func (d *Description) Partition(name string) *Partition {
 	i := slices.IndexFunc(d.Partitions, func(p Partition) bool { return p.Name == name || name == "" && p.Default })
 	if i < 0 {
@@ -100,7 +99,7 @@ func (d *Description) Partition(name string) *Partition {
 	return &d.Partitions[i]
 }
 
-// NodesOf are the nodes of a partition.
+// NodesOf returns the nodes of a partition.
 func (d *Description) NodesOf(p *Partition) []Node {
 	in := map[string]bool{}
 	for _, name := range p.Nodes {
@@ -115,9 +114,8 @@ func (d *Description) NodesOf(p *Partition) []Node {
 	return list
 }
 
-// AccountsIn are the accounts that the user may use in a partition, the default
-// one first. known is false where the cluster keeps no accounts or does not
-// tell; then nothing follows from there being none.
+// AccountsIn returns the accounts that the user may use in a partition, the default one first. known is false
+// if the cluster has no accounts or does not report them; names is then meaningless.
 func (d *Description) AccountsIn(p *Partition) (names []string, known bool) {
 	for _, a := range d.Accounts {
 		allowed := (a.Partition == "" || a.Partition == p.Name) &&
@@ -133,9 +131,9 @@ func (d *Description) AccountsIn(p *Partition) (names []string, known bool) {
 	return names, len(d.Accounts) > 0
 }
 
-// Describe asks the cluster about itself, in five calls of scontrol and sacctmgr,
-// whatever its size. What sacctmgr does not tell is no error. Where lines could
-// not be read, the rest is returned beside the error.
+// Describe reads the cluster's configuration with five calls of scontrol and sacctmgr, regardless of its size.
+// A failing sacctmgr is not an error. If some lines cannot be parsed, Describe returns the rest together with
+// an error.
 func (c *Client) Describe(ctx context.Context) (*Description, error) {
 	var problems []error
 	config, _, err := c.run(ctx, "scontrol", "show", "config")
@@ -162,7 +160,7 @@ func (c *Client) Describe(ctx context.Context) (*Description, error) {
 	return d, errors.Join(problems...)
 }
 
-// Partitions asks the controller for its partitions alone, in one call.
+// Partitions reads only the partitions, in one call.
 func (c *Client) Partitions(ctx context.Context) ([]Partition, error) {
 	out, _, err := c.run(ctx, "scontrol", "show", "partition", "--oneliner")
 	if err != nil {
@@ -171,16 +169,16 @@ func (c *Client) Partitions(ctx context.Context) ([]Partition, error) {
 	return ParsePartitions(out)
 }
 
-// accounts asks sacctmgr what this user may use.
+// accounts asks sacctmgr for the accounts that this user may use.
 func (c *Client) accounts(ctx context.Context, cluster, storage string) ([]Account, error) {
 	if !strings.HasSuffix(storage, "/slurmdbd") {
-		return nil, errors.New("the cluster has no accounting storage (slurmdbd), which would know the accounts")
+		return nil, errors.New("the cluster has no accounting storage (slurmdbd), so its accounts are unknown")
 	}
 	self, err := user.Current()
 	if err != nil {
 		return nil, err
 	}
-	asked := Client{Env: c.Env, Timeout: c.Timeout} // sacctmgr has no --clusters
+	asked := Client{Env: c.Env, Timeout: c.Timeout} // sacctmgr does not accept --clusters
 	out, _, err := asked.run(ctx, "sacctmgr", "--noheader", "--parsable2", "--readonly", "show", "associations",
 		"user="+self.Username, "cluster="+cluster, "format=Account,Partition")
 	if err != nil {
@@ -194,9 +192,9 @@ func (c *Client) accounts(ctx context.Context, cluster, storage string) ([]Accou
 	return ParseAccounts(out, standard)
 }
 
-// TestOnly asks sbatch whether it would take a script, and submits nothing. It
-// returns Slurm's words, "Job 5 to start at … on nodes …"; a no is a
-// *RefusedError. Slurm says yes to a partition that is down.
+// TestOnly asks sbatch whether it would accept a script, without submitting it. It returns Slurm's message,
+// "Job 5 to start at … on nodes …"; a refusal is a *RefusedError. Slurm accepts jobs for a partition that is
+// down.
 func (c *Client) TestOnly(ctx context.Context, script string) (string, error) {
 	_, said, err := c.run(ctx, "sbatch", "--test-only", script)
 	var (

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// parseConfig reads `scontrol show config`: "Name = value" lines. Words for
-// nothing are left out.
+// parseConfig parses the "Name = value" lines of `scontrol show config`. It leaves out Slurm's words for
+// missing values.
 func parseConfig(out []byte) map[string]string {
 	settings := map[string]string{}
 	for _, line := range strings.Split(string(out), "\n") {
@@ -23,12 +23,12 @@ func parseConfig(out []byte) map[string]string {
 	return settings
 }
 
-// A key of `scontrol show partition` and `node`, "MCS_label=". A node's OS and
-// Reason hold spaces.
+// A key of `scontrol show partition` and `scontrol show node`, such as "MCS_label=". A node's OS and Reason may
+// contain spaces.
 var describedField = regexp.MustCompile(`(?:^| )([A-Z][A-Za-z_]*)=`)
 
-// described cuts a line of KEY=VALUE into its fields. The first counts: what a
-// person wrote (Reason, Comment) stands last and may look like a key.
+// described splits a line of KEY=VALUE into fields. The first value of a key counts: free text (Reason,
+// Comment) comes last and may look like a key.
 func described(line string) map[string]string {
 	values := map[string]string{}
 	at := describedField.FindAllStringSubmatchIndex(line, -1)
@@ -45,7 +45,7 @@ func described(line string) map[string]string {
 	return values
 }
 
-// describing reads the fields of one line and collects what is wrong in it.
+// A describing reads the fields of one line and collects the errors.
 type describing struct {
 	values map[string]string
 	reader
@@ -53,7 +53,7 @@ type describing struct {
 
 func (d *describing) text(key string) string { return known(d.values[key]) }
 
-// list is a list with commas; nil for ALL and for none.
+// list returns a comma-separated list; nil for ALL and for an empty value.
 func (d *describing) list(key string) []string {
 	switch text := d.text(key); text {
 	case "", "ALL":
@@ -63,7 +63,7 @@ func (d *describing) list(key string) []string {
 	}
 }
 
-// limit is a count, nil for UNLIMITED.
+// limit returns a count; nil for UNLIMITED.
 func (d *describing) limit(key string) *int {
 	switch text := d.text(key); text {
 	case "", "UNLIMITED", "INFINITE":
@@ -91,8 +91,7 @@ func (d *describing) number(key, text string) int {
 
 var spanForm = regexp.MustCompile(`^(?:(\d{1,5})-)?(\d{1,4}):(\d\d)(?::(\d\d))?$`)
 
-// span is a length of time, "1-00:00:00" or "05:00"; nil where there is no
-// limit.
+// span parses a duration, "1-00:00:00" or "05:00"; nil means unlimited.
 func (d *describing) span(key string) *time.Duration {
 	text := d.text(key)
 	switch text {
@@ -106,7 +105,7 @@ func (d *describing) span(key string) *time.Duration {
 	}
 	n := make([]time.Duration, 5)
 	for i, digits := range m[1:] {
-		v, _ := strconv.Atoi(digits) // at most five digits, or none at all
+		v, _ := strconv.Atoi(digits) // at most five digits, or empty
 		n[i] = time.Duration(v)
 	}
 	t := n[0]*24*time.Hour + n[1]*time.Hour + n[2]*time.Minute + n[3]*time.Second
@@ -116,8 +115,8 @@ func (d *describing) span(key string) *time.Duration {
 	return &t
 }
 
-// describedLines reads each line that begins with KEY= by read. Lines that
-// could not be read are left out and told of in the error.
+// describedLines parses each line that begins with KEY=. Lines that cannot be parsed are left out and reported
+// in the error.
 func describedLines[T any](out []byte, key string, read func(*describing) T) ([]T, error) {
 	var (
 		list     []T
@@ -144,8 +143,8 @@ func describedLines[T any](out []byte, key string, read func(*describing) T) ([]
 	return list, errors.Join(problems...)
 }
 
-// ParsePartitions reads `scontrol show partition --oneliner`. Partitions that
-// could not be read are left out and told of in the error.
+// ParsePartitions parses `scontrol show partition --oneliner`. Partitions that cannot be parsed are left out
+// and reported in the error.
 func ParsePartitions(out []byte) ([]Partition, error) {
 	return describedLines(out, "PartitionName", func(d *describing) Partition {
 		p := Partition{
@@ -162,8 +161,8 @@ func ParsePartitions(out []byte) ([]Partition, error) {
 	})
 }
 
-// ParseNodes reads `scontrol show node --oneliner`. Nodes that could not be
-// read are left out and told of in the error.
+// ParseNodes parses `scontrol show node --oneliner`. Nodes that cannot be parsed are left out and reported in
+// the error.
 func ParseNodes(out []byte) ([]Node, error) {
 	return describedLines(out, "NodeName", func(d *describing) Node {
 		n := Node{
@@ -171,7 +170,7 @@ func ParseNodes(out []byte) ([]Node, error) {
 			CPUs: d.count("CPUTot"), Threads: max(1, d.count("ThreadsPerCore")),
 			MemoryMB: d.count("RealMemory"), Features: d.list("AvailableFeatures"), Partitions: d.list("Partitions"),
 		}
-		// What the daemons keep for themselves is not for jobs.
+		// CPUs reserved for daemons are not available to jobs.
 		if effective := d.count("CPUEfctv"); effective > 0 {
 			n.CPUs = effective
 		}
@@ -186,11 +185,11 @@ func ParseNodes(out []byte) ([]Node, error) {
 	})
 }
 
-// gpuForm is one generic resource: "gpu:a100:4(S:0-1)", "gpu:4", "gpu:a100".
+// gpuForm matches one generic resource: "gpu:a100:4(S:0-1)", "gpu:4", "gpu:a100".
 var gpuForm = regexp.MustCompile(`^gpu(?::([^:()]*[^:()0-9][^:()]*))?(?::(?:no_consume:)?(\d{1,9}))?(?:\(.*\))?$`)
 
-// parseGRES reads the GPUs out of a node's generic resources; others are passed
-// over. Several entries of one type (by their sockets) are one.
+// parseGRES returns the GPUs among a node's generic resources. It adds up several entries of one type (one per
+// socket).
 func parseGRES(text string) ([]GPUs, error) {
 	var list []GPUs
 	for _, entry := range splitOutside(text) {
@@ -201,7 +200,7 @@ func parseGRES(text string) ([]GPUs, error) {
 		if m == nil {
 			return nil, fmt.Errorf("resource %.60q is not of the form gpu:TYPE:COUNT", entry)
 		}
-		count := 1 // as in slurm.conf, where a count left out is one
+		count := 1 // as in slurm.conf, where a missing count means one
 		if m[2] != "" {
 			count, _ = strconv.Atoi(m[2]) // at most nine digits
 		}
@@ -219,7 +218,7 @@ func parseGRES(text string) ([]GPUs, error) {
 	return list, nil
 }
 
-// splitOutside cuts at the commas that stand outside parentheses.
+// splitOutside splits at the commas outside parentheses.
 func splitOutside(text string) []string {
 	var list []string
 	depth, from := 0, 0
@@ -237,8 +236,8 @@ func splitOutside(text string) []string {
 	return append(list, text[from:])
 }
 
-// ParseAccounts reads sacctmgr's answers to Client.Describe: a line
-// "ACCOUNT|PARTITION" an association, and the user's default account.
+// ParseAccounts parses sacctmgr's answers to Client.Describe: one line "ACCOUNT|PARTITION" per association, and
+// the user's default account.
 func ParseAccounts(associations, standard []byte) ([]Account, error) {
 	favourite := strings.TrimSpace(string(standard))
 	var list []Account

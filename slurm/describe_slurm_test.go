@@ -16,16 +16,15 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// diverse is a cluster with what real ones have: nodes that differ, typed GPUs,
-// nodes that are down, memory kept for the system, partitions for some
-// accounts only and one that is drained.
+// diverse configures a cluster as heterogeneous as real ones: different nodes, typed GPUs, nodes that are down,
+// memory reserved for the system, partitions restricted to some accounts, and a drained one.
 const diverse = `NodeName=big[1-2] NodeAddr=10.213.0.[201-202] Port=21003 CPUs=8 Boards=1 SocketsPerBoard=1 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=16000 MemSpecLimit=1000 Gres=gpu:a100:2 Feature=a100,ib State=DOWN Reason="power supply"
 PartitionName=mixed Nodes=node1,big1 MaxTime=2-00:00:00 MaxNodes=2 AllowAccounts=bench,physics
 PartitionName=theirs Nodes=big[1-2] AllowAccounts=physics
 PartitionName=draining Nodes=node4 State=DRAIN`
 
-// TestDescribeRecorded holds what a real cluster says of itself against the
-// same facts as the recordings, so that they cannot drift.
+// TestDescribeRecorded checks a real cluster's description against the facts that the recordings are checked
+// against, so that the recordings stay up to date.
 func TestDescribeRecorded(t *testing.T) {
 	c := slurmtest.Start(t, slurmtest.Options{Conf: diverse})
 	dir := t.TempDir()
@@ -50,7 +49,7 @@ cat $log.stdout; cat $log.stderr >&2; exit "$(cat $log.exit)"
 	if !*record {
 		return
 	}
-	for i, command := range commands { // in the order of the calls
+	for i, command := range commands { // in the order of Describe's calls
 		a := &txtar.Archive{Comment: []byte(strings.ReplaceAll(read(t, command), c.Dir, "DIR"))}
 		for _, f := range []string{"stdout", "stderr", "exit"} {
 			text := read(t, strings.TrimSuffix(command, "command")+f)

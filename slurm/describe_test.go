@@ -14,11 +14,11 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// describing are the recordings of Client.Describe, in the order of its calls.
+// describing lists the recordings of Client.Describe, in the order of its calls.
 var describing = []string{"scontrol-config", "scontrol-partitions", "scontrol-nodes", "sacctmgr-associations", "sacctmgr-default"}
 
-// checkDescription holds a description against the configuration of the
-// cluster that was started for it (slurmtest's, and diverse).
+// checkDescription compares a description with the configuration of the cluster that was started for it
+// (slurmtest's, and diverse).
 func checkDescription(t *testing.T, d *slurm.Description) {
 	t.Helper()
 	if d.Name != "bench" || d.Enforce != "ALL" || !strings.Contains(d.Version, ".") || d.AccountsUnknown != "" {
@@ -36,7 +36,7 @@ func checkDescription(t *testing.T, d *slurm.Description) {
 		{Name: "theirs", State: "UP", Nodes: []string{"big1", "big2"}, AllowAccounts: []string{"physics"}},
 		{Name: "draining", State: "DRAIN", Nodes: []string{"node4"}},
 	}
-	byName := cmp.Transformer("sort", func(list []string) map[string]bool { // Slurm sorts nodes in its own way
+	byName := cmp.Transformer("sort", func(list []string) map[string]bool { // Slurm uses a sort order that differs from Go's
 		m := map[string]bool{}
 		for _, s := range list {
 			m[s] = true
@@ -62,7 +62,7 @@ func checkDescription(t *testing.T, d *slurm.Description) {
 	if len(d.NodesOf(d.Partition("mixed"))) != 2 || d.Partition("") == nil || d.Partition("").Name != "main" || d.Partition("none") != nil {
 		t.Error("partitions are not found by their names")
 	}
-	// Root has an account of its own beside bench, the default.
+	// Root has its own account in addition to bench, the default.
 	for partition, want := range map[string]string{"main": "bench", "mixed": "bench", "theirs": ""} {
 		got, known := d.AccountsIn(d.Partition(partition))
 		if !known || (len(got) > 0) != (want != "") || len(got) > 0 && got[0] != want {
@@ -71,7 +71,7 @@ func checkDescription(t *testing.T, d *slurm.Description) {
 	}
 }
 
-// replayed is a client whose commands say what Slurm said to Describe.
+// replayed returns a client whose commands print the recorded answers to Describe.
 func replayed(t *testing.T, but map[string]string) *slurm.Client {
 	t.Helper()
 	dir := t.TempDir()
@@ -124,7 +124,7 @@ func TestTestOnlyIsNoSubmission(t *testing.T) {
 	}
 }
 
-// Gres as slurm.conf(5) and real clusters write it.
+// Forms of Gres from slurm.conf(5) and real clusters.
 func TestNodeGPUs(t *testing.T) {
 	for gres, want := range map[string][]slurm.GPUs{
 		"(null)":                              nil,
@@ -158,7 +158,7 @@ func TestNodeUsable(t *testing.T) {
 	}
 }
 
-// What cannot be read is named, and the rest is kept.
+// Lines that cannot be parsed are reported, and the rest is returned.
 func TestDescribeBadLines(t *testing.T) {
 	parts, err := slurm.ParsePartitions([]byte("PartitionName=a State=UP MaxTime=tomorrow\nPartitionName=b State=UP MaxTime=30:00 MaxNodes=5\nPartitionName=c MaxNodes=1\nnonsense=1\n"))
 	if len(parts) != 1 || parts[0].Name != "b" || *parts[0].MaxTime != 30*time.Minute || *parts[0].MaxNodes != 5 {
@@ -174,8 +174,8 @@ func TestDescribeBadLines(t *testing.T) {
 	}
 }
 
-// Whatever scontrol prints: no panic, no partition or node without a name and a
-// state, no count below zero, and only as many as there are lines.
+// For any output of scontrol: no panic, no partition or node without a name and state, no negative count, and
+// at most as many entries as lines.
 func FuzzDescribe(f *testing.F) {
 	for _, name := range describing {
 		f.Add(readTranscript(f, name).stdout)

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// EnergyPlugin is how a cluster reads the energy of its nodes.
+// An EnergyPlugin describes how a cluster measures the energy of its nodes.
 type EnergyPlugin struct {
-	Name  string // "acct_gather_energy/rapl"; "" for none
-	Every string // how often a node is read, in Slurm's words, "30 sec"; "" where it does not say
+	Name  string // "acct_gather_energy/rapl"; "" if disabled
+	Every string // sampling interval in Slurm's format, "30 sec"; "" if not reported
 }
 
-// Energy asks the controller how energy is read.
+// Energy asks the controller for its energy plugin.
 func (c *Client) Energy(ctx context.Context) (EnergyPlugin, error) {
 	out, _, err := c.run(ctx, "scontrol", "show", "config")
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *Client) Energy(ctx context.Context) (EnergyPlugin, error) {
 
 var configLine = regexp.MustCompile(`(?m)^(AcctGatherEnergyType|AcctGatherNodeFreq)[ \t]*=[ \t]*(.*?)[ \t\r]*$`)
 
-// parseEnergyPlugin reads `scontrol show config`.
+// parseEnergyPlugin parses `scontrol show config`.
 func parseEnergyPlugin(out []byte) EnergyPlugin {
 	var p EnergyPlugin
 	for _, m := range configLine.FindAllSubmatch(out, -1) {
@@ -42,28 +42,28 @@ func parseEnergyPlugin(out []byte) EnergyPlugin {
 	return p
 }
 
-// Consumption is the energy that the database has of a job or one of its steps: of
-// whole nodes, whoever else used them.
+// A Consumption is the recorded energy of a job or one of its steps. It covers whole nodes, including what
+// other jobs there used.
 type Consumption struct {
 	ID      string // "7", "95_3", "7.0", "7.batch"
 	Name    string
 	Nodes   int
 	Elapsed time.Duration
-	Joules  *float64 // nil: not known
+	Joules  *float64 // nil if unknown
 }
 
-// mostWatts is more than a node draws. What is beyond it in accounting is a counter
-// that was misread, as when it began again at 0.
+// mostWatts is more than a node draws. Larger values in accounting are misread counters, for example after a
+// counter wrapped around to 0.
 const mostWatts = 100_000
 
-// errNoEnergy says that this Slurm's accounting has no field of energy.
-var errNoEnergy = errors.New("this version of sacct knows no ConsumedEnergyRaw")
+// errNoEnergy reports that this version of Slurm's accounting has no energy field.
+var errNoEnergy = errors.New("this version of sacct has no field ConsumedEnergyRaw")
 
 var energyFields = []string{"JobID", "JobName", "NNodes", "ElapsedRaw", "ConsumedEnergyRaw"}
 
-// Consumed asks the accounting database for the energy of jobs and of their steps. It
-// is a question of its own: a version without one of these fields refuses all of it.
-// With an *UnreadableError comes what can be read.
+// Consumed asks the accounting database for the energy of jobs and their steps. It uses a separate call because
+// versions without one of these fields refuse the whole query. With an *UnreadableError it also returns the
+// lines that could be parsed.
 func (c *Client) Consumed(ctx context.Context, jobs []string) ([]Consumption, error) {
 	f := Filter{IDs: jobs}
 	if len(jobs) == 0 {
@@ -96,8 +96,8 @@ func (c *Client) Consumed(ctx context.Context, jobs []string) ([]Consumption, er
 	return list, unreadable(bad)
 }
 
-// parseConsumed reads sacct's answer to Client.Consumed. Lines that cannot be read are
-// left out and in the error, an *UnreadableError.
+// parseConsumed parses sacct's answer to Client.Consumed. Lines that cannot be parsed are left out and reported
+// in an *UnreadableError.
 func parseConsumed(out []byte) ([]Consumption, error) {
 	lines, bad := records("sacct", out, len(energyFields))
 	var list []Consumption
@@ -111,7 +111,7 @@ func parseConsumed(out []byte) ([]Consumption, error) {
 			continue
 		}
 		c.Nodes, c.Elapsed = int(nodes), time.Duration(seconds)*time.Second
-		// A second more: times are whole seconds.
+		// Allow one more second: times are rounded to whole seconds.
 		if joules > 0 && joules <= mostWatts*float64(nodes)*float64(seconds+1) {
 			c.Joules = &joules
 		}
@@ -120,8 +120,8 @@ func parseConsumed(out []byte) ([]Consumption, error) {
 	return list, unreadable(bad)
 }
 
-// parseJoules reads an energy. Nothing, 0 and Slurm's number for nothing, 2^64-2, are
-// written where no sensor was read: 0, not known.
+// parseJoules parses an energy. An empty field, 0, and Slurm's 2^64-2 mean that no sensor was read; parseJoules
+// returns 0 for them.
 func parseJoules(field string) (float64, error) {
 	if field == "" {
 		return 0, nil

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What Slurm 22.05.8 said of two jobs of two nodes, each of 100 and 200 W by
-// acct_gather_energy/pm_counters: of the first the counters could not be read, and
-// its TRES had energy=18446744073709551614.
+// Output of Slurm 22.05.8 for two jobs on two nodes that drew 100 and 200 W according to
+// acct_gather_energy/pm_counters. The counters could not be read for the first job; its TRES had
+// energy=18446744073709551614.
 const consumed = `1|job.sh|2|22|
 1.batch|batch|1|22|
 1.0|first|2|11|
@@ -36,8 +36,7 @@ func TestParseConsumed(t *testing.T) {
 		t.Error(d)
 	}
 	for field, known := range map[string]bool{"0": false, "18446744073709551614": false, "18446744073709551615": false, "": false, "3.5": true,
-		// 100 kW for 11 s of two nodes is 2.2 MJ; lumi-userguide#181 tells of absurdly
-		// large values.
+		// 100 kW for 11 s on two nodes is 2.2 MJ; lumi-userguide#181 reports absurdly large values.
 		"2200000": true, "2200001": false, "99999999999": false} {
 		list, err := parseConsumed([]byte(strings.Join([]string{"1.0", "a", "2", "10", field}, separator) + "\n"))
 		if err != nil || len(list) != 1 || (list[0].Joules != nil) != known {
@@ -57,7 +56,7 @@ func TestParseEnergyPlugin(t *testing.T) {
 	for text, want := range map[string]EnergyPlugin{
 		"AcctGatherEnergyType    = acct_gather_energy/pm_counters\nAcctGatherNodeFreq      = 1 sec\n": {"acct_gather_energy/pm_counters", "1 sec"},
 		"AcctGatherEnergyType    = acct_gather_energy/none\nAcctGatherNodeFreq      = 0 sec\n":        {"", "0 sec"},
-		"AcctGatherEnergyType    = (null)\n":                                                          {}, // from 23.02 on
+		"AcctGatherEnergyType    = (null)\n":                                                          {}, // since 23.02
 		"MaxArraySize            = 1001\n":                                                            {},
 	} {
 		if got := parseEnergyPlugin([]byte(text)); got != want {
@@ -66,8 +65,7 @@ func TestParseEnergyPlugin(t *testing.T) {
 	}
 }
 
-// A version that does not know the field, and a cluster without a database, each in
-// the words of 22.05.
+// Messages of 22.05 for a version without the field, and for a cluster without a database.
 func TestConsumedRefused(t *testing.T) {
 	for words, want := range map[string]error{
 		`sacct: error: Invalid field requested: "ConsumedEnergyRaw"`: errNoEnergy,
@@ -85,7 +83,7 @@ func TestConsumedRefused(t *testing.T) {
 	}
 }
 
-// FuzzConsumed: whatever is read is a plausible energy.
+// FuzzConsumed checks that every energy is plausible.
 func FuzzConsumed(f *testing.F) {
 	f.Add(strings.ReplaceAll(consumed, "|", separator))
 	f.Fuzz(func(t *testing.T, text string) {

@@ -12,15 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hostile are values that a careless script would run, split or expand.
+// hostile lists values that a careless script would run, split or expand.
 var hostile = []string{
 	"$(touch pwned)", "`touch pwned`", "; touch pwned", "' ; touch pwned ; '", `" ; touch pwned ; "`,
 	"a\ntouch pwned\nb", "$HOME", "*", "~", "a  b", "", "\\", "!!", "-n", "A=b", "é€", "\xff", "\t", "#x", "&", "%s%n",
 }
 
-// runScript runs a rendered script under bash with a fake srun on PATH, which
-// keeps its arguments and the variables it sees, and gives back the folder in
-// which it ran and what it said.
+// runScript runs a rendered script under bash with a fake srun on PATH that records its arguments and
+// environment. It returns the folder in which the script ran, its output, and its exit code.
 func runScript(t *testing.T, s Script, env ...string) (dir, output string, code int) {
 	t.Helper()
 	dir = t.TempDir()
@@ -61,7 +60,7 @@ func runScript(t *testing.T, s Script, env ...string) (dir, output string, code 
 	}
 	filepath.WalkDir(dir, func(path string, _ os.DirEntry, _ error) error {
 		if filepath.Base(path) == "pwned" {
-			t.Errorf("a value was run as a command: %s exists", path)
+			t.Errorf("a value ran as a command: %s exists", path)
 		}
 		return nil
 	})
@@ -77,7 +76,7 @@ func readNulls(t *testing.T, path string) []string {
 	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }
 
-// free is a script whose run folder and worker runScript makes.
+// free returns a script whose run folder and worker runScript creates.
 func free() Script {
 	s := plainScript()
 	s.RunDir, s.Worker = "", ""
@@ -136,7 +135,7 @@ func TestHostileValuesStayValues(t *testing.T) {
 	}
 }
 
-// exitRecord is what a script leaves at its end.
+// An exitRecord is the record that a script writes at its end.
 type exitRecord struct {
 	ExitCode int     `json:"exit_code"`
 	Signal   string  `json:"signal"`
@@ -193,7 +192,7 @@ func TestExitRecord(t *testing.T) {
 }
 
 func TestScriptStopsWithItsReason(t *testing.T) {
-	const ran = "argv" // left by srun
+	const ran = "argv" // written by srun
 	tests := []struct {
 		name string
 		mod  func(*Script)
@@ -215,7 +214,7 @@ func TestScriptStopsWithItsReason(t *testing.T) {
 				t.Errorf("exit %d, want %q in:\n%s", code, tt.want, out)
 			}
 			if _, err := os.Stat(filepath.Join(dir, ran)); err == nil {
-				t.Error("srun was called all the same")
+				t.Error("srun ran nevertheless")
 			}
 			if s.RunDir == "" && s.Pack == nil {
 				if r := readExit(t, filepath.Join(dir, "it's $(touch pwned) a run", "exit-0.json")); r.ExitCode != code {
@@ -259,8 +258,7 @@ func TestSecondCopyEndsAtOnce(t *testing.T) {
 	}
 }
 
-// A site's template cannot take all of the memory, or all of the time: the error names
-// it, and what is the most.
+// A site's template cannot use up memory or time: the error names the template and the limit.
 func TestHostileTemplates(t *testing.T) {
 	const body = "#!/bin/bash\n{{template \"body\" .}}\n"
 	for name, c := range map[string]struct{ text, want string }{
@@ -282,7 +280,7 @@ func TestHostileTemplates(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	// The built-in template stays as it is, and an ordinary loop may turn.
+	// The built-in template is unaffected, and an ordinary loop is allowed.
 	if err := plainScript().Render(io.Discard); err != nil {
 		t.Error(err)
 	}

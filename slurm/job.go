@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Job is what Slurm says of one incarnation of a job. What the answering
-// command does not report, or Slurm does not know yet, is nil, empty or a zero
-// time, never a number.
+// A Job is Slurm's view of one incarnation of a job. Values that the answering command does not report, or that
+// Slurm does not know yet, are nil, empty, or a zero time.
 type Job struct {
 	ID        string // "41", "48+0", "95_3", "95_[4-9%2]"
 	Name      string
@@ -17,8 +16,8 @@ type Job struct {
 	Partition string
 
 	State  State
-	Word   string // Slurm's own word for State, "CANCELLED by 1000"
-	Reason string // why it waits or ended, as Slurm has it; "" for "None"
+	Word   string // State as Slurm printed it, "CANCELLED by 1000"
+	Reason string // why it waits or ended, as Slurm printed it; "" for "None"
 
 	ExitCode    *ExitCode // of the batch script
 	DerivedExit *ExitCode // highest of all steps; sacct only
@@ -28,31 +27,30 @@ type Job struct {
 	Start  time.Time // zero until started
 	End    time.Time // zero until ended
 
-	Restarts *int // requeues so far; scontrol only
+	Restarts *int // number of requeues so far; scontrol only
 	Comment  string
 }
 
-// Key tells a job from every other. The id alone does not: after a crash of
-// the controller it is given to another job.
+// A Key identifies a job uniquely. The id alone does not: after a crash of the controller another job may get
+// the same id.
 type Key struct {
 	ID     string
 	Submit time.Time // UTC, whole seconds
 	Name   string
 }
 
-// Key is the job's identity.
+// Key returns the job's identity.
 func (j Job) Key() Key { return Key{j.ID, j.Submit.UTC().Truncate(time.Second), j.Name} }
 
-// ExitCode is how a process ended: its exit status, or the signal that ended
-// it. Slurm writes it "3:0" and "0:15".
+// An ExitCode is a process's exit status, or the signal that ended it. Slurm prints it as "3:0" or "0:15".
 type ExitCode struct{ Status, Signal int }
 
 func (e ExitCode) String() string { return fmt.Sprintf("%d:%d", e.Status, e.Signal) }
 
-// Success reports whether neither is set.
+// Success reports whether both are zero.
 func (e ExitCode) Success() bool { return e == ExitCode{} }
 
-// parseExit reads "3:0"; an empty field is an exit code not known.
+// parseExit parses "3:0"; nil means that the exit code is unknown.
 func parseExit(s string) (*ExitCode, error) {
 	if s == "" {
 		return nil, nil
@@ -66,8 +64,8 @@ func parseExit(s string) (*ExitCode, error) {
 	return &ExitCode{a, b}, nil
 }
 
-// parseTime reads seconds since 1970, which is what the client asks Slurm to
-// write; its words for a time that there is not are a zero time.
+// parseTime parses seconds since 1970, the format that the client requests. Slurm's words for missing times
+// give a zero time.
 func parseTime(s string) (time.Time, error) {
 	switch s {
 	case "", "N/A", "NONE", "None", "Unknown", "(null)":
@@ -83,7 +81,7 @@ func parseTime(s string) (time.Time, error) {
 	return time.Unix(n, 0).UTC(), nil
 }
 
-// known is a field without Slurm's words for nothing.
+// known returns s, or "" if s is one of Slurm's words for a missing value.
 func known(s string) string {
 	switch s {
 	case "(null)", "None", "N/A":
@@ -92,8 +90,8 @@ func known(s string) string {
 	return s
 }
 
-// settle drops the times that the controller only expects: the start of a job
-// that waits and the end of one that runs.
+// settle removes times that are only predictions of the controller: the start of a waiting job and the end of a
+// running one.
 func (j *Job) settle() {
 	switch j.State {
 	case Pending, Configuring, Requeued, RequeueHold, RequeueFed, SpecialExit:

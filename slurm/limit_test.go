@@ -9,7 +9,7 @@ func TestForNow(t *testing.T) {
 		"sbatch: error: QOSMaxSubmitJobPerUserLimit" + failed + "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)": true,
 		"sbatch: error: AssocGrpSubmitJobsLimit" + failed + "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)":     true,
 		"sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying" + failed + "Resource temporarily unavailable":                    true,
-		// These stay as they are, however many jobs end.
+		// These remain refused even after other jobs have ended.
 		"sbatch: error: QOSMaxCpuPerJobLimit" + failed + "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)":     false,
 		"sbatch: error: AssocMaxWallDurationPerJobLimit" + failed + "Job violates accounting/QOS policy (job submit limit, user's size and/or time)": false,
 		"sbatch: error: Batch job submission failed: Invalid qos specification":                                                                      false,

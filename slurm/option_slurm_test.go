@@ -20,7 +20,7 @@ var (
 	wantsValue    = regexp.MustCompile(`option '--([a-z0-9-]+)' requires an argument`)
 )
 
-// sbatchSays is what sbatch prints when it is given an option and no script.
+// sbatchSays returns what sbatch prints for an option without a script.
 func sbatchSays(t *testing.T, arguments ...string) string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(cluster.Dir, "bin", "sbatch"), arguments...)
@@ -33,9 +33,9 @@ func sbatchSays(t *testing.T, arguments ...string) string {
 	return string(out)
 }
 
-// Whatever sbatch takes for an option that a script decides is refused.
+// Every option that sbatch accepts and a script decides is refused.
 func TestOwnedOptionsAsSbatchReadsThem(t *testing.T) {
-	var options []string // of this sbatch, by its own words
+	var options []string // all options of this sbatch, from its output
 	for letter := 'a'; letter <= 'z'; letter++ {
 		said := sbatchSays(t, "--"+string(letter))
 		if m := possibilities.FindStringSubmatch(said); m != nil {
@@ -54,8 +54,7 @@ func TestOwnedOptionsAsSbatchReadsThem(t *testing.T) {
 		var owned *notation.OwnedError
 		err := notation.CheckOption(name, "1")
 		if !errors.As(err, &owned) {
-			// Every name of sbatch's is one of ours: only then is a beginning
-			// of it known for what it is.
+			// The table must contain all of sbatch's names, or abbreviations could not be recognized.
 			if short := name[:len(name)-1]; !slices.Contains(options, short) && notation.CheckOption(short, "1") == nil {
 				t.Errorf("sbatch has %s, which the table lacks", name)
 			}
@@ -64,7 +63,7 @@ func TestOwnedOptionsAsSbatchReadsThem(t *testing.T) {
 		for n := 1; n <= len(name); n++ {
 			short := name[:n]
 			if n < len(name) && slices.Contains(options, short) {
-				continue // an option of its own
+				continue // another option's name
 			}
 			said := sbatchSays(t, "--"+short)
 			if strings.Contains(said, "is ambiguous") || strings.Contains(said, "unrecognized option") {

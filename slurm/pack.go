@@ -13,28 +13,26 @@ import (
 	"unicode"
 )
 
-// Pack makes one script serve several runs. They stand in a list, a file
-// beside the script, a Step a line. As an array each run is a task of its own;
-// else all are steps of one allocation, one after the other in the list's
-// order, each on the first nodes of it.
+// A Pack makes one script serve several runs. They are listed in a file next to the script, one Step per line.
+// In an array each run is a separate task. Otherwise all runs are steps of one allocation, in the list's order,
+// each on the first nodes of the allocation.
 type Pack struct {
-	Dir   string // absolute; holds the list, and the claim and the exit record of an allocation
+	Dir   string // absolute; holds the list, and an allocation's claim and exit record
 	Runs  int    // lines of the list
 	Array bool
-	Limit int // array tasks that may run at once; 0: as many as fit
+	Limit int // maximum of concurrent array tasks; 0 means no limit
 }
 
-// ListName is the list's name in Pack.Dir.
+// ListName is the name of the list in Pack.Dir.
 const ListName = "runs.list"
 
-// ListName is the constant, for the template.
+// ListName returns the constant, for the template.
 func (s Script) ListName() string { return ListName }
 
-// Step is one run of a Pack: its folder and the part of the allocation that it
-// takes.
+// A Step is one run of a Pack: its folder and the part of the allocation that it uses.
 type Step struct {
 	RunDir       string
-	Name         string // the step's, by which Steps finds it; "" for srun's own
+	Name         string // name of the step, by which Steps finds it; "" means srun's default
 	Nodes        int
 	TasksPerNode int
 	CPUsPerTask  int
@@ -42,10 +40,10 @@ type Step struct {
 	GPUType      string
 	CPUBind      string
 	MPI          string
-	Time         time.Duration // limit of its own within an allocation, rounded up to minutes; 0: none
+	Time         time.Duration // time limit within the allocation, rounded up to minutes; 0 means none
 }
 
-// options are srun's, as far as they differ between the runs of a pack.
+// options returns the srun options that may differ between the runs of a pack.
 func (s Step) options() []string {
 	list := []string{
 		fmt.Sprintf("--nodes=%d", s.Nodes),
@@ -71,9 +69,8 @@ func (s Step) options() []string {
 	return list
 }
 
-// List writes the list of a pack: a line a run, of CPUs per task, srun's
-// options and the run folder, separated by tabs. A Step without a RunDir
-// leaves its line empty: no run has that index.
+// List writes the list of a pack: one line per run with the CPUs per task, srun's options, and the run folder,
+// separated by tabs. A Step without a RunDir makes an empty line: that index has no run.
 func List(steps []Step) ([]byte, error) {
 	var b bytes.Buffer
 	for i, s := range steps {
@@ -84,7 +81,7 @@ func List(steps []Step) ([]byte, error) {
 		options := s.options()
 		for _, o := range options {
 			if strings.ContainsFunc(o, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-				return nil, fmt.Errorf("run %d of the list: %q holds a blank, which the list cannot", i, o)
+				return nil, fmt.Errorf("run %d of the list: %q contains a blank; the list uses blanks as separators", i, o)
 			}
 		}
 		if strings.ContainsFunc(s.RunDir, unicode.IsControl) || !filepath.IsAbs(s.RunDir) {
@@ -98,7 +95,7 @@ func List(steps []Step) ([]byte, error) {
 // Allocation reports whether the script runs its pack within one allocation.
 func (s Script) Allocation() bool { return s.Pack != nil && !s.Pack.Array }
 
-// indices are the array's, "0-5%2".
+// indices returns the array's index expression, "0-5%2".
 func (p Pack) indices() string {
 	s := fmt.Sprintf("0-%d", p.Runs-1)
 	if p.Limit > 0 {
@@ -107,8 +104,7 @@ func (p Pack) indices() string {
 	return s
 }
 
-// ArrayTask cuts the id of a task of a job array, "95_3", into the array's id
-// and the index.
+// ArrayTask splits the id of a task of a job array, "95_3", into the array's id and the index.
 func ArrayTask(id string) (array string, index int, ok bool) {
 	array, text, ok := strings.Cut(id, "_")
 	index, err := strconv.Atoi(text)
@@ -120,17 +116,15 @@ func ArrayTask(id string) (array string, index int, ok bool) {
 
 var pendingForm = regexp.MustCompile(`^([0-9]+)_\[([0-9,:-]+)(?:%[0-9]+)?\]$`)
 
-// maxArrayTasks is the most that Slurm's own MaxArraySize can be.
+// maxArrayTasks is the largest possible value of Slurm's MaxArraySize.
 const maxArrayTasks = 4_000_001
 
-// maxExpanded bounds what a list of indices is expanded to: more than a study has
-// runs. A longer array is somebody else's, and a Job for each of its tasks takes
-// a gigabyte.
+// maxExpanded bounds the expansion of an index list; a study has fewer runs. A longer array belongs to another
+// program, and a Job for each of its tasks could take a gigabyte.
 const maxExpanded = 1 << 17
 
-// ExpandArray is a Job a task where Slurm tells of several in one line, as of
-// those of an array that wait, "95_[4-9%2]". A list that Slurm has cut short
-// ("…") or that is not understood stays as it is: its tasks are unknown then.
+// ExpandArray returns one Job per task. Slurm prints waiting tasks of an array in one line, "95_[4-9%2]". A
+// list that Slurm has truncated ("…") or that cannot be parsed stays unexpanded.
 func ExpandArray(jobs []Job) []Job {
 	var all []Job
 	for _, j := range jobs {
@@ -153,7 +147,7 @@ func ExpandArray(jobs []Job) []Job {
 	return all
 }
 
-// expandIndices reads "0,4-9,12-20:4".
+// expandIndices parses "0,4-9,12-20:4".
 func expandIndices(text string) (list []int, ok bool) {
 	for _, part := range strings.Split(text, ",") {
 		bounds, stride, strided := strings.Cut(part, ":")
@@ -180,8 +174,7 @@ func expandIndices(text string) (list []int, ok bool) {
 
 var maxArraySize = regexp.MustCompile(`(?m)^MaxArraySize\s*=\s*(\d+)\s*$`)
 
-// MaxArraySize asks the controller how many tasks, with indices from 0, one job
-// array may have.
+// MaxArraySize asks the controller how many tasks, with indices from 0, a job array may have.
 func (c *Client) MaxArraySize(ctx context.Context) (int, error) {
 	out, _, err := c.run(ctx, "scontrol", "show", "config")
 	if err != nil {
@@ -195,7 +188,7 @@ func (c *Client) MaxArraySize(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// parseMaxArraySize reads `scontrol show config`.
+// parseMaxArraySize parses `scontrol show config`.
 func parseMaxArraySize(out []byte) (int, error) {
 	m := maxArraySize.FindSubmatch(out)
 	if m == nil {

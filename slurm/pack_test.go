@@ -43,16 +43,16 @@ func TestExpandArray(t *testing.T) {
 		{"95_[0]", []string{"95_0"}},
 		{"95_[0,3,5-6]", []string{"95_0", "95_3", "95_5", "95_6"}},
 		{"95_[0-8:4]", []string{"95_0", "95_4", "95_8"}},
-		// What cannot be read stays whole, to be known by its name alone.
+		// A list that cannot be parsed stays as it is; the job can then only be found by name.
 		{"95_[1,3,...]", []string{"95_[1,3,...]"}},
 		{"95_[6-4]", []string{"95_[6-4]"}},
-		{"95_[0-131072]", []string{"95_[0-131072]"}}, // more than a study has runs
+		{"95_[0-131072]", []string{"95_[0-131072]"}}, // more than a study can have
 		{"95_[0-4:0]", []string{"95_[0-4:0]"}},
 	} {
 		var got []string
 		for _, j := range ExpandArray([]Job{{ID: tt.id, Name: "n"}}) {
 			if j.Name != "n" {
-				t.Errorf("%s: the rest of the job is gone: %+v", tt.id, j)
+				t.Errorf("%s: other fields of the job were lost: %+v", tt.id, j)
 			}
 			got = append(got, j.ID)
 		}
@@ -68,14 +68,14 @@ func FuzzExpandArray(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, id string) {
 		if len(id) > 40 {
-			t.Skip("long lists of long ranges only take time")
+			t.Skip("long lists of long ranges would only take time")
 		}
 		jobs := ExpandArray([]Job{{ID: id}})
 		if len(jobs) == 0 {
 			t.Fatalf("%q vanished", id)
 		}
-		// Either it stays as it is, or every part is a task of the same array,
-		// and the tasks written as a list expand to themselves.
+		// Either the id stays unexpanded, or every part is a task of the same array. The tasks written as a
+		// list expand to themselves.
 		if len(jobs) == 1 && jobs[0].ID == id {
 			return
 		}
@@ -106,7 +106,7 @@ func TestParseMaxArraySize(t *testing.T) {
 	}
 }
 
-// packed makes run folders and a script that serves them.
+// packed creates run folders and a script that serves them.
 func packed(t *testing.T, runs int, array bool) (s Script, dirs []string) {
 	t.Helper()
 	study := filepath.Join(t.TempDir(), "it's $(touch pwned) a study")
@@ -168,7 +168,7 @@ func TestAllocationGoesOnAfterAFailure(t *testing.T) {
 	if code != 3 {
 		t.Fatalf("exit %d: %s", code, said)
 	}
-	// A run on 1 of the job's 2 nodes names that node.
+	// A run on 1 of the job's 2 nodes must name that node.
 	if argv := readNulls(t, filepath.Join(out, "argv")); !slices.Contains(argv, "--nodes=1") || !slices.Contains(argv, "--nodelist=node1") {
 		t.Errorf("srun %q does not pin its step to the first node", argv)
 	}
@@ -177,11 +177,11 @@ func TestAllocationGoesOnAfterAFailure(t *testing.T) {
 			t.Errorf("record %d: %+v", i, r)
 		}
 	}
-	// A second copy, under another id, touches nothing.
+	// A second copy with another id changes nothing.
 	if _, _, code := runScript(t, s, "SLURM_JOB_ID=42"); code != DuplicateExit {
 		t.Errorf("a second copy ended with %d", code)
 	}
-	// A requeue runs only what its predecessor did not bring to an end.
+	// A requeue runs only the runs that its predecessor did not finish.
 	if err := os.WriteFile(filepath.Join(dirs[1], "exit-0.json"), []byte(`{"exit_code":143,"signal":"TERM"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -190,12 +190,12 @@ func TestAllocationGoesOnAfterAFailure(t *testing.T) {
 	}
 	for i, want := range []bool{false, true, false} {
 		if _, err := os.Stat(filepath.Join(dirs[i], "claim-1")); (err == nil) != want {
-			t.Errorf("run %d begun again: %v, want %v", i, err == nil, want)
+			t.Errorf("run %d restarted: %v, want %v", i, err == nil, want)
 		}
 	}
 }
 
-// A run that was cancelled is left out of its job; the others are not.
+// A job skips cancelled runs and runs the others.
 func TestCancelledRunsAreLeftOut(t *testing.T) {
 	s, dirs := packed(t, 3, false)
 	if err := os.WriteFile(filepath.Join(dirs[1], "cancel.json"), []byte("{}\n"), 0o644); err != nil {
@@ -209,7 +209,7 @@ func TestCancelledRunsAreLeftOut(t *testing.T) {
 			t.Errorf("run %d was run: %v, want %v", i, err == nil, want)
 		}
 	}
-	// As a task of an array, and requeued by Slurm after it was claimed.
+	// The same for an array task that Slurm requeues after it claimed its run.
 	a, dirs := packed(t, 2, true)
 	if err := os.WriteFile(filepath.Join(dirs[1], "cancel.json"), []byte("{}\n"), 0o644); err != nil {
 		t.Fatal(err)

@@ -10,18 +10,17 @@ import (
 	"time"
 )
 
-// UnreadableError says that Slurm answered, and that some of its lines cannot be
-// read. The jobs of all other lines come with it.
+// An UnreadableError reports that Slurm answered, but some lines cannot be parsed. Functions return it together
+// with the jobs of all other lines.
 type UnreadableError struct{ Lines []Unreadable }
 
-// Unreadable is one line of an answer, or several where a job's name has line
-// breaks.
+// An Unreadable is one line of an answer, or several if a job's name contains line breaks.
 type Unreadable struct {
 	Text string
 	Err  error // why
 }
 
-// Error is what is wrong with the first line, and how many more there are.
+// Error describes the first line and gives the number of others.
 func (e *UnreadableError) Error() string {
 	text := e.Lines[0].Err.Error()
 	if n := len(e.Lines) - 1; n > 0 {
@@ -30,8 +29,7 @@ func (e *UnreadableError) Error() string {
 	return text
 }
 
-// Of is why an answer about a job cannot be read: a line that has its name or its id
-// as one of the fields; nil if there is none.
+// Of returns the error of a line that has the given name or id as one of its fields, or nil.
 func (e *UnreadableError) Of(name, id string) error {
 	if e == nil {
 		return nil
@@ -45,7 +43,7 @@ func (e *UnreadableError) Of(name, id string) error {
 	return nil
 }
 
-// unreadable is the error for such lines; nil for none.
+// unreadable returns an error for the lines, or nil without lines.
 func unreadable(lines []Unreadable) error {
 	if len(lines) == 0 {
 		return nil
@@ -53,9 +51,8 @@ func unreadable(lines []Unreadable) error {
 	return &UnreadableError{lines}
 }
 
-// records cuts an answer of a command into lines of n fields, the first a job's or
-// a step's id. A field may hold line breaks (a job's name can), so that a short
-// line goes on in the next one.
+// records splits an answer into lines of n fields; the first field is the id of a job or step. Since a job's
+// name can contain line breaks, a line with too few fields is joined with the next one.
 func records(command string, out []byte, n int) (list [][]string, bad []Unreadable) {
 	pending, from := "", 0
 	drop := func() {
@@ -66,11 +63,11 @@ func records(command string, out []byte, n int) (list [][]string, bad []Unreadab
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(string(out), "\n"), "\n") {
 		if strings.Count(pending, separator)+strings.Count(line, separator)+1 > n {
-			drop() // what came before was cut short
+			drop() // the previous line was truncated
 		}
 		if pending != "" {
 			pending += "\n" + line
-		} else if line != "" && (!strings.HasPrefix(line, "CLUSTER: ") || strings.Contains(line, separator)) { // squeue -M's headline
+		} else if line != "" && (!strings.HasPrefix(line, "CLUSTER: ") || strings.Contains(line, separator)) { // squeue -M's header
 			pending, from = line, i+1
 		}
 		switch fields := strings.Split(pending, separator); {
@@ -86,10 +83,10 @@ func records(command string, out []byte, n int) (list [][]string, bad []Unreadab
 	return list, bad
 }
 
-// idForm is that of an id: "7", "95_[4-9%2]", "48+0", "7.batch".
+// idForm matches the id of a job or step: "7", "95_[4-9%2]", "48+0", "7.batch".
 var idForm = regexp.MustCompile(`^[0-9]+([_+.][^\n]*)?$`)
 
-// reader collects the problems of one job's fields.
+// A reader collects the errors in one job's fields.
 type reader struct{ problems []error }
 
 func (r *reader) time(field string) time.Time {
@@ -116,7 +113,7 @@ func (r *reader) note(err error) {
 	}
 }
 
-// done names the job in what was wrong with it.
+// done sets the job's state and returns the errors with the job's id.
 func (r *reader) done(command string, j *Job) error {
 	j.State = ParseState(j.Word)
 	if command != "sacct" {
@@ -128,8 +125,8 @@ func (r *reader) done(command string, j *Job) error {
 	return fmt.Errorf("%s, job %.40q: %w", command, j.ID, errors.Join(r.problems...))
 }
 
-// ParseQueue reads squeue's answer to Client.Queue. Jobs that cannot be read are
-// left out and in the error, an *UnreadableError.
+// ParseQueue parses squeue's answer to Client.Queue. Jobs that cannot be parsed are left out and reported in an
+// *UnreadableError.
 func ParseQueue(out []byte) ([]Job, error) {
 	return parseTable("squeue", out, strings.Count(queueFormat, separator)+1, func(f []string, r *reader) Job {
 		return Job{ID: f[0], Name: f[1], Partition: f[2], Word: f[3], Reason: known(f[4]), Nodes: r.hosts(f[5]),
@@ -140,8 +137,8 @@ func ParseQueue(out []byte) ([]Job, error) {
 var accountingFields = []string{"JobID", "JobName", "Cluster", "Partition", "State", "Reason", "ExitCode",
 	"DerivedExitCode", "NodeList", "Submit", "Start", "End", "Comment"}
 
-// ParseAccounting reads sacct's answer to Client.Accounting. Jobs that cannot be
-// read are left out and in the error, an *UnreadableError.
+// ParseAccounting parses sacct's answer to Client.Accounting. Jobs that cannot be parsed are left out and
+// reported in an *UnreadableError.
 func ParseAccounting(out []byte) ([]Job, error) {
 	return parseTable("sacct", out, len(accountingFields), func(f []string, r *reader) Job {
 		return Job{ID: f[0], Name: f[1], Cluster: f[2], Partition: f[3], Word: f[4], Reason: known(f[5]),
@@ -163,7 +160,7 @@ func parseTable(command string, out []byte, fields int, read func([]string, *rea
 			bad = append(bad, Unreadable{strings.Join(f, separator), err})
 			continue
 		}
-		// sacct shows an exit code of 0:0 for a job that has none yet.
+		// sacct prints 0:0 for a job that has no exit code yet.
 		if !j.State.Terminal() {
 			j.ExitCode, j.DerivedExit = nil, nil
 		}
@@ -172,15 +169,14 @@ func parseTable(command string, out []byte, fields int, read func([]string, *rea
 	return jobs, unreadable(bad)
 }
 
-// A line of scontrol's is KEY=VALUE, separated by spaces, which values hold
-// too: the name runs up to UserId, other values up to the next word that looks
-// like a key.
+// A line of scontrol consists of KEY=VALUE separated by spaces, which values may also contain: the name ends at
+// UserId, other values end at the next word that looks like a key.
 var (
 	showHead  = regexp.MustCompile(`^JobId=(\S+) (?:ArrayJobId=(\S+) ArrayTaskId=(\S+) |HetJobId=(\S+) HetJobOffset=(\S+) (?:HetJobIdSet=\S+ )?)?JobName=(.*?) UserId=`)
 	showField = regexp.MustCompile(` ([A-Z][A-Za-z:/]*)=`)
 )
 
-// ParseShow reads `scontrol show job -o`.
+// ParseShow parses `scontrol show job -o`.
 func ParseShow(out []byte) ([]Job, error) {
 	var jobs []Job
 	var problems []error

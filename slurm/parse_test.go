@@ -35,7 +35,7 @@ func TestParseState(t *testing.T) {
 	}
 }
 
-// row makes a line of an answer from fields separated by bars.
+// row returns a line of an answer with the fields separated by bars in the text.
 func row(fields string) string { return strings.ReplaceAll(fields, "|", separator) + "\n" }
 
 func TestParseQueueKeepsWhatItCanRead(t *testing.T) {
@@ -69,7 +69,7 @@ func TestParseQueueKeepsWhatItCanRead(t *testing.T) {
 	}
 }
 
-// A line that is cut short, too long or no job's takes no other with it.
+// A line that is truncated, too long, or not about a job affects no other line.
 func TestParseQueueLosesOnlyTheBadLine(t *testing.T) {
 	good := func(id string) string { return row(id + "|n" + id + "|main|RUNNING|None|n1|100|110|200|") }
 	for name, bad := range map[string]string{
@@ -174,7 +174,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// fuzzJobs: whatever Slurm prints, a parser neither panics nor makes up a job.
+// fuzzJobs checks that a parser neither panics nor invents jobs.
 func fuzzJobs(f *testing.F, parse func([]byte) ([]Job, error)) {
 	f.Fuzz(func(t *testing.T, out []byte) {
 		jobs, err := parse(out)
@@ -213,8 +213,8 @@ func FuzzParseShow(f *testing.F) {
 	fuzzJobs(f, ParseShow)
 }
 
-// Wait statuses as squeue 22.05 prints them: exit 3, exit 139 of a script whose
-// program got SIGSEGV, a job that SIGKILL ended, one that runs.
+// Wait statuses as squeue 22.05 prints them: exit code 3, exit code 139 of a script whose program received
+// SIGSEGV, a job killed by SIGKILL, and a running job.
 func TestParseExitCodes(t *testing.T) {
 	got, err := parseExitCodes([]byte("8\x1f768\x1f\n13_4\x1f35584\x1f\n14\x1f9\x1f\n15\x1f0\x1f\n"))
 	want := map[string]ExitCode{"8": {Status: 3}, "13_4": {Status: 139}, "14": {Signal: 9}, "15": {}}
@@ -226,8 +226,7 @@ func TestParseExitCodes(t *testing.T) {
 	}
 }
 
-// Munge's death is no refusal: nothing was asked of anybody. The words are those
-// of sbatch 22.05.
+// A dead munged means unreachable, not refused: no request was sent. Messages of sbatch 22.05.
 func TestMungeIsUnreachable(t *testing.T) {
 	bin := t.TempDir()
 	text := "#!/bin/sh\necho 'sbatch: error: If munged is up, restart with --num-threads=10\nsbatch: error: Munge encode failed: Failed to access \"/run/munge/munge.socket.2\": No such file or directory\nsbatch: error: slurm_send_node_msg: g_slurm_auth_create: REQUEST_SUBMIT_BATCH_JOB has authentication error\nsbatch: error: Batch job submission failed: Protocol authentication error' >&2\nexit 1\n"
@@ -240,7 +239,7 @@ func TestMungeIsUnreachable(t *testing.T) {
 	if !errors.As(err, &gone) || gone.MaybeQueued {
 		t.Fatal(err)
 	}
-	want := `Slurm cannot be reached: munge, which signs every request, does not answer on this host: Failed to access "/run/munge/munge.socket.2": No such file or directory; start munged, or tell whoever runs the cluster`
+	want := `Slurm cannot be reached: munge, which signs every request, does not answer on this host: Failed to access "/run/munge/munge.socket.2": No such file or directory; start munged, or tell the cluster's administrators`
 	if gone.Error() != want {
 		t.Errorf("got  %s\nwant %s", gone, want)
 	}

@@ -13,10 +13,8 @@ import (
 	"github.com/scalebench/scalebench/slurm/notation"
 )
 
-// Filter says which jobs a question is about: those with one of the ids, else
-// one of the names, and of User if given. With none of these it asks for all
-// that Slurm shows to this user. Many ids or names are asked in several calls,
-// a User always in one.
+// A Filter selects jobs: by id or else by name, and by User if set. An empty Filter selects all jobs that Slurm
+// shows to this user. Many ids or names take several calls; a User takes one.
 type Filter struct {
 	IDs   []string
 	Names []string
@@ -25,18 +23,17 @@ type Filter struct {
 
 func (f Filter) validate() error {
 	if len(f.IDs) > 0 && len(f.Names) > 0 {
-		return fmt.Errorf("slurm: a filter by ids and names at once")
+		return fmt.Errorf("slurm: a filter cannot have both ids and names")
 	}
 	for _, v := range slices.Concat(f.IDs, f.Names, []string{f.User}) {
 		if strings.ContainsAny(v, ", \t\n") {
-			return fmt.Errorf("slurm: %q cannot be asked for: Slurm separates lists by commas", v)
+			return fmt.Errorf("slurm: %q contains a comma or blank, but Slurm separates lists by commas", v)
 		}
 	}
 	return nil
 }
 
-// options are the filter as options of squeue and sacct, one list for each
-// call that is needed.
+// options returns the filter as options of squeue and sacct, one list per call.
 func (f Filter) options() [][]string {
 	var user []string
 	if f.User != "" {
@@ -56,11 +53,10 @@ func (f Filter) options() [][]string {
 	return calls
 }
 
-// chunkBytes bounds the arguments of one call: Linux takes 128 KiB in a single
-// one.
+// chunkBytes bounds the arguments of one call: Linux allows 128 KiB for a single one.
 const chunkBytes = 100_000
 
-// chunks cuts a list into parts that fit a command line.
+// chunks splits a list into parts that fit a command line.
 func chunks(values []string) [][]string {
 	var parts [][]string
 	for start, size, i := 0, 0, 0; i < len(values); i++ {
@@ -75,28 +71,24 @@ func chunks(values []string) [][]string {
 	return parts
 }
 
-// separator stands between the fields of an answer: names and reasons hold
-// every printable character.
+// separator separates the fields of an answer: names and reasons may contain any printable character.
 const separator = "\x1f"
 
 var queueFormat = strings.Join([]string{"%i", "%j", "%P", "%T", "%r", "%N", "%V", "%S", "%e", "%k"}, separator)
 
-// Queue asks the controller about jobs: those that wait or run, and those that
-// ended within its MinJobAge (usually five minutes). Jobs it does not know are
-// missing from the answer. With an *UnreadableError come the jobs of the lines that
-// can be read.
+// Queue asks the controller about jobs that wait or run, or that ended within its MinJobAge (usually five
+// minutes). Unknown jobs are missing from the result. With an *UnreadableError it also returns the jobs that
+// could be parsed.
 func (c *Client) Queue(ctx context.Context, f Filter) ([]Job, error) {
 	return c.ask(ctx, f, ParseQueue, "squeue", "--noheader", "--states=all", "--format="+queueFormat)
 }
 
-// Accounting asks the accounting database about jobs, one Job for each
-// incarnation: those that were requeued are told of as REQUEUED (or NODE_FAIL,
-// PREEMPTED) with an End, the last as what it is. Only jobs that were eligible
-// to run since the given time are found by name or user: one that is held or
-// waits for its --begin is not, so ask Queue too. sacct lags behind Queue by
-// some seconds. Without a database it is ErrNoAccounting.
+// Accounting asks the accounting database about jobs. It returns one Job per incarnation: requeued incarnations
+// have the state REQUEUED (or NODE_FAIL, PREEMPTED) and an End; the last one has the current state. By name or
+// user it finds only jobs that became eligible to run after since; a held job, or one that waits for its --begin
+// is missing, so ask Queue too. sacct lags some seconds behind. Without a database it returns ErrNoAccounting.
 func (c *Client) Accounting(ctx context.Context, since time.Time, f Filter) ([]Job, error) {
-	// sacct takes no seconds since 1970 here; it reads local time.
+	// sacct does not accept seconds since 1970 here; it reads local time.
 	return c.ask(ctx, f, ParseAccounting, "sacct", "--noheader", "--allocations", "--duplicates", "--parsable2",
 		"--delimiter="+separator, "--starttime="+since.Local().Format("2006-01-02T15:04:05"),
 		"--format="+strings.Join(accountingFields, ","))
@@ -112,7 +104,7 @@ func (c *Client) ask(ctx context.Context, f Filter, parse func([]byte) ([]Job, e
 		out, _, err := c.run(ctx, name, append(slices.Clone(args), options...)...)
 		var refused *RefusedError
 		if errors.As(err, &refused) && strings.Contains(refused.Message, "Invalid job id specified") {
-			continue // squeue, of a single job that it has forgotten
+			continue // squeue's answer for a single job that it no longer knows
 		}
 		if refused != nil && strings.Contains(refused.Message, "accounting storage is disabled") {
 			return nil, ErrNoAccounting
@@ -130,8 +122,8 @@ func (c *Client) ask(ctx context.Context, f Filter, parse func([]byte) ([]Job, e
 	return jobs, unreadable(bad)
 }
 
-// ExitCodes are those of the user's jobs that the controller knows to have ended,
-// by id, which Queue's form of squeue cannot tell.
+// ExitCodes returns the exit codes of the user's ended jobs that the controller still knows, by id. The format
+// that Queue uses does not include them.
 func (c *Client) ExitCodes(ctx context.Context, user string) (map[string]ExitCode, error) {
 	out, _, err := c.run(ctx, "squeue", "--noheader", "--states=all", "--user="+user, "--Format=JobArrayID:"+separator+",exit_code:"+separator)
 	if err != nil {
@@ -140,9 +132,9 @@ func (c *Client) ExitCodes(ctx context.Context, user string) (map[string]ExitCod
 	return parseExitCodes(out)
 }
 
-// parseExitCodes reads squeue's answer to Client.ExitCodes: raw wait statuses.
+// parseExitCodes parses the raw wait statuses of Client.ExitCodes.
 func parseExitCodes(out []byte) (map[string]ExitCode, error) {
-	lines, bad := records("squeue", out, 3) // a separator after each field
+	lines, bad := records("squeue", out, 3) // every field ends with a separator
 	codes := map[string]ExitCode{}
 	for _, f := range lines {
 		raw, err := strconv.ParseUint(f[1], 10, 32)
@@ -160,7 +152,7 @@ func parseExitCodes(out []byte) (map[string]ExitCode, error) {
 	return codes, unreadable(bad)
 }
 
-// Steps are the ids of a job's steps that run, "7.0", by name.
+// Steps returns the ids of a job's running steps, "7.0", by name.
 func (c *Client) Steps(ctx context.Context, job string) (map[string]string, error) {
 	if err := (Filter{IDs: []string{job}}).validate(); err != nil {
 		return nil, err
@@ -181,17 +173,16 @@ func (c *Client) Steps(ctx context.Context, job string) (map[string]string, erro
 	return steps, unreadable(bad)
 }
 
-// ErrNoJob says that the controller does not know a job, or no longer does.
+// ErrNoJob reports that the controller does not know a job, or no longer does.
 var ErrNoJob = errors.New("no such job")
 
-// Show asks the controller about one job: what Queue and Accounting say
-// together, for clusters without accounting. Use it for few jobs; each costs a
-// call.
+// Show asks the controller about one job. It returns what Queue and Accounting return together, for clusters
+// without accounting. Each job takes one call.
 func (c *Client) Show(ctx context.Context, id string) (Job, error) {
 	out, _, err := c.run(ctx, "scontrol", "show", "job", "-o", id)
 	var refused *RefusedError
 	if errors.As(err, &refused) && strings.Contains(refused.Message, "Invalid job id specified") {
-		return Job{}, fmt.Errorf("%w: the controller knows no job %s", ErrNoJob, id)
+		return Job{}, fmt.Errorf("%w: the controller does not know job %s", ErrNoJob, id)
 	}
 	if err != nil {
 		return Job{}, unanswered(err)
@@ -206,5 +197,5 @@ func (c *Client) Show(ctx context.Context, id string) (Job, error) {
 	return jobs[0], nil
 }
 
-// hosts reads a node list of Slurm's.
+// hosts parses a node list in Slurm's format.
 func hosts(field string) ([]string, error) { return notation.ExpandHosts(known(field)) }

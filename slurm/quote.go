@@ -6,12 +6,11 @@ import (
 	"unicode"
 )
 
-// Quote writes a value as one word of bash, whatever is in it, newlines and
-// bytes that are no UTF-8 included. Only a NUL cannot be passed to a program.
-// A word that needs no quotes has none, so that scripts stay readable.
+// Quote returns a value as one word of bash, for any value including newlines and invalid UTF-8. Only NUL is an
+// error: programs cannot receive it. A word that needs no quotes gets none, so that scripts stay readable.
 func Quote(value string) (string, error) {
 	if i := strings.IndexByte(value, 0); i >= 0 {
-		return "", fmt.Errorf("%q holds a NUL byte, which no program can be given", value)
+		return "", fmt.Errorf("%q contains a NUL byte, which arguments cannot contain", value)
 	}
 	if plain(value) {
 		return value, nil
@@ -19,8 +18,8 @@ func Quote(value string) (string, error) {
 	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'", nil
 }
 
-// plain reports whether bash reads the word as it stands. An '=' could make it
-// an assignment, unless the word starts like an option.
+// plain reports whether bash reads the word unchanged. An '=' could make it an assignment, unless the word
+// starts like an option.
 func plain(word string) bool {
 	for _, c := range []byte(word) {
 		switch {
@@ -34,15 +33,13 @@ func plain(word string) bool {
 	return word != ""
 }
 
-// directive writes an #SBATCH line. sbatch cuts these lines into words itself:
-// inside double quotes it takes everything as it stands, dollar signs and
-// backquotes too, but for a backslash, which stands for the character after
-// it. (In single quotes a backslash vanishes as well, and an unquoted '#' ends
-// the line.) A line break would end the directive, and what follows it would
-// be run as a command, so that control characters are refused.
+// directive returns an #SBATCH line. sbatch splits these lines into words by its own rules. Inside double
+// quotes only a backslash is special: it quotes the next character; dollar signs and backquotes are literal.
+// (In single quotes a backslash disappears too, and an unquoted '#' ends the line.) Control characters are
+// refused: bash would run the text after a line break as a command.
 func directive(name, value string) (string, error) {
 	if i := strings.IndexFunc(value, unicode.IsControl); i >= 0 {
-		return "", fmt.Errorf("--%s=%q holds a control character, which an #SBATCH line cannot", name, value)
+		return "", fmt.Errorf("--%s=%q contains a control character, which an #SBATCH line cannot contain", name, value)
 	}
 	if value == "" {
 		return "#SBATCH --" + name, nil

@@ -18,76 +18,73 @@ import (
 	"github.com/scalebench/scalebench/templates"
 )
 
-// DuplicateExit is the exit status of a batch script that found its attempt
-// claimed by another copy of itself and ran nothing. It is not 0, so that
-// Slurm does not call the copy COMPLETED and no dependency is satisfied by it.
+// DuplicateExit is the exit status of a batch script that ran nothing because another copy of it had claimed
+// the attempt. It is not 0, so that Slurm does not mark the copy COMPLETED and it satisfies no dependency.
 const DuplicateExit = 75
 
-// Script is a batch job: what it asks Slurm for, and what it runs. Values are
-// passed on as they are, never expanded by a shell; only Setup is shell code.
-// A zero value leaves a choice to the cluster unless said otherwise.
+// A Script is a batch job: what it requests from Slurm and what it runs. Values are literal and never expanded
+// by a shell; only Setup is shell code. A zero value leaves the choice to the cluster, unless the field says
+// otherwise.
 type Script struct {
-	JobName   string // needed; unique per attempt, so that a lost submission can be found again
-	StepName  string // of the step that the programs are; "" for srun's own. A Pack has it in its list
+	JobName   string // required; unique per attempt, so that a lost submission can be found again
+	StepName  string // name of the step that runs Command; "" means srun's default. A Pack names steps in its list
 	Partition string
 	Account   string
 	QOS       string
 
-	Nodes           int           // needed
-	TasksPerNode    int           // needed
-	CPUsPerTask     int           // needed
-	GPUsPerNode     int           // 0: no GPUs
+	Nodes           int           // required
+	TasksPerNode    int           // required
+	CPUsPerTask     int           // required
+	GPUsPerNode     int           // 0 means none
 	GPUType         string        // "a100" in gpu:a100:4
 	MemoryPerNodeMB int           // MiB, Slurm's "M"
-	Time            time.Duration // needed; rounded up to whole minutes, which is how Slurm counts
+	Time            time.Duration // required; rounded up to whole minutes, Slurm's unit
 	Exclusive       bool          // whole nodes
 	Requeue         bool          // start again after a node failure or a preemption
-	SignalBefore    time.Duration // SIGUSR1 to the script so long before Time is over, in whole seconds; 0: none
-	Hint            string        // "nomultithread", …; excludes CPUBind
+	SignalBefore    time.Duration // when SIGUSR1 is sent to the script before Time is over, in whole seconds; 0 means never
+	Hint            string        // "nomultithread", …; cannot be combined with CPUBind
 	CPUBind         string        // srun --cpu-bind
 	MPI             string        // srun --mpi, such as "pmix"
-	Shared          bool          // the group may read what the job writes: umask 027, else 077
-	Output          string        // file of the script's own output; a plain path, no % patterns
+	Shared          bool          // the group may read the job's files: umask 027 instead of 077
+	Output          string        // file of the script's output; a literal path without % patterns
 
-	// Options are further sbatch options by long name without the dashes; an
-	// empty value is an option without one ("contiguous"). Those that a field
-	// of Script decides are refused.
+	// Options holds further sbatch options by long name without dashes; an empty value is an option without one
+	// ("contiguous"). Options that fields of Script decide are refused.
 	Options map[string]string
 
 	Modules     []string          // loaded in this order
-	Setup       []string          // lines of shell, run as they stand after the modules
+	Setup       []string          // lines of shell, run unchanged after the modules
 	Environment map[string]string // exported after Setup, not expanded
 	Container   Container
 
-	RunDir    string   // needed, unless Pack; absolute, on a file system that all nodes share
-	Worker    string   // needed; absolute path of the worker binary
-	Workdir   string   // where Command is started; absolute
-	Interface string   // network interface of the collectives
-	Command   []string // needed; what srun starts, once a task
+	RunDir    string   // required without Pack; absolute, on a file system that all nodes share
+	Worker    string   // required; absolute path of the worker binary
+	Workdir   string   // working directory of Command; absolute
+	Interface string   // network interface for the collectives
+	Command   []string // required; srun starts it once per task
 
-	// Stage is what srun starts before Command and waits for, one task a node of
-	// the run; Unstage the same when the script ends, for a short time. nil:
-	// nothing.
+	// Stage is a command that srun runs before Command, with one task per node of the run; Unstage likewise
+	// when the script ends, with a short timeout. nil means none.
 	Stage, Unstage []string
 
-	// Pack makes the script serve several runs; what they share stands here,
-	// what differs in the list. nil: it serves the one in RunDir.
+	// Pack makes the script serve several runs. The Script holds what they share, the list what differs. nil
+	// means that the script serves the run in RunDir.
 	Pack *Pack
-	// Inside is for a script that bash runs within an allocation that is there
-	// already, in place of sbatch. Time is then the limit of its step.
+	// Inside is set if bash runs the script within an existing allocation, without sbatch. Time is then the
+	// limit of its step.
 	Inside bool
 }
 
-// Container is the image that Command runs in. The batch script itself, its
-// setup lines and the search for an address stay outside.
+// A Container is the image that Command runs in. The batch script itself, its setup lines, and the search for
+// an address run outside.
 type Container struct {
 	Runtime string   // "" or "none", "pyxis", "apptainer"
-	Image   string   // as the runtime takes it
+	Image   string   // in the runtime's format
 	Mounts  []string // SOURCE:TARGET[:OPTIONS]; the run folder and the worker binary are always mounted
-	Workdir string   // inside; "": Script.Workdir
+	Workdir string   // working directory inside; "" means Script.Workdir
 }
 
-// Option is an option's or a variable's name and value.
+// An Option is the name and value of an option or a variable.
 type Option struct{ Name, Value string }
 
 // Render writes the batch script.
@@ -95,9 +92,9 @@ func (s Script) Render(w io.Writer) error {
 	return s.render(w, "", "")
 }
 
-// RenderWith writes the batch script by a site's own template. name, usually
-// the template's path, stands in errors beside the line. The template may call
-// the blocks of the built-in one, as its first comment says.
+// RenderWith writes the batch script from a site's template. name, usually the template's path, appears in
+// errors with the line. The template may call the blocks of the built-in one, as the comment at its top
+// describes.
 func (s Script) RenderWith(w io.Writer, name, text string) error {
 	return s.render(w, name, text)
 }
@@ -108,7 +105,7 @@ func (s Script) render(w io.Writer, name, text string) error {
 	}
 	t, err := builtin()
 	if err == nil && name != "" {
-		if t, err = t.Clone(); err == nil { // what it defines stays its own
+		if t, err = t.Clone(); err == nil { // its definitions must not change the shared template
 			t, err = t.New(name).Funcs(boundedFuncs()).Parse(text)
 		}
 		if err == nil {
@@ -118,8 +115,8 @@ func (s Script) render(w io.Writer, name, text string) error {
 	if err != nil {
 		return fmt.Errorf("script template: %w", err)
 	}
-	var b boundedWriter // so that a script is written whole or not at all
-	b.Grow(16 << 10)    // most are 9 KiB
+	var b boundedWriter // write a script completely or not at all
+	b.Grow(16 << 10)    // most scripts are 9 KiB
 	if err := t.Execute(&b, s); err != nil {
 		if limit := limitError(""); errors.As(err, &limit) {
 			return fmt.Errorf("%s: %w", name, limit)
@@ -128,7 +125,7 @@ func (s Script) render(w io.Writer, name, text string) error {
 	}
 	if name != "" {
 		var claim bytes.Buffer
-		ours, err := builtin() // not what the site's may have put in its place
+		ours, err := builtin() // not a block that the site's template redefines
 		if err == nil {
 			err = ours.ExecuteTemplate(&claim, "claim", s)
 		}
@@ -146,8 +143,7 @@ func (s Script) render(w io.Writer, name, text string) error {
 	return err
 }
 
-// checkDirectives refuses a site's template that writes, among its own #SBATCH
-// lines, one of an option that Script decides.
+// checkDirectives refuses a site's template whose own #SBATCH lines contain an option that Script decides.
 func (s Script) checkDirectives(name, text string) error {
 	var ours []string
 	for _, d := range s.Directives() {
@@ -163,7 +159,7 @@ func (s Script) checkDirectives(name, text string) error {
 	return nil
 }
 
-// builtin is the built-in template, parsed once.
+// builtin returns the built-in template, parsed once.
 var builtin = sync.OnceValues(func() (*template.Template, error) {
 	return template.New(templates.Job).
 		Option("missingkey=error").
@@ -171,13 +167,13 @@ var builtin = sync.OnceValues(func() (*template.Template, error) {
 		ParseFS(templates.Files, templates.Job)
 })
 
-// DuplicateExit is the constant, for the template.
+// DuplicateExit returns the constant, for the template.
 func (s Script) DuplicateExit() int { return DuplicateExit }
 
-// Tasks is how many tasks the job starts.
+// Tasks returns how many tasks the job starts.
 func (s Script) Tasks() int { return s.Nodes * s.TasksPerNode }
 
-// GRES is the generic resource of a node, "gpu:a100:4"; "" without GPUs.
+// GRES returns the generic resource of a node, "gpu:a100:4"; "" without GPUs.
 func (s Script) GRES() string { return gres(s.GPUsPerNode, s.GPUType) }
 
 func gres(gpus int, kind string) string {
@@ -190,7 +186,7 @@ func gres(gpus int, kind string) string {
 	return fmt.Sprintf("gpu:%s:%d", kind, gpus)
 }
 
-// TimeLimit is Time in Slurm's form, "1-02:03:00".
+// TimeLimit returns Time in Slurm's format, "1-02:03:00".
 func (s Script) TimeLimit() string {
 	n := minutes(s.Time)
 	limit := fmt.Sprintf("%02d:%02d:00", n/60%24, n%60)
@@ -203,10 +199,10 @@ func (s Script) TimeLimit() string {
 // minutes rounds up.
 func minutes(d time.Duration) int64 { return int64((d + time.Minute - 1) / time.Minute) }
 
-// Directives are the #SBATCH lines: those of the fields, then Options by name.
+// Directives returns the #SBATCH options: first those that fields set, then Options by name.
 func (s Script) Directives() []Option {
 	var list []Option
-	if s.Inside { // there is nothing to ask for
+	if s.Inside { // no job is requested
 		return nil
 	}
 	add := func(name, value string) { list = append(list, Option{name, value}) }
@@ -220,7 +216,7 @@ func (s Script) Directives() []Option {
 	some("account", s.Account)
 	some("qos", s.QOS)
 	add("nodes", strconv.Itoa(s.Nodes))
-	// Without a number per node Slurm may place tasks unevenly.
+	// Without a number per node Slurm may distribute tasks unevenly.
 	add("ntasks-per-node", strconv.Itoa(s.TasksPerNode))
 	add("cpus-per-task", strconv.Itoa(s.CPUsPerTask))
 	some("gres", s.GRES())
@@ -229,7 +225,7 @@ func (s Script) Directives() []Option {
 	}
 	if s.Pack != nil && s.Pack.Array {
 		add("array", s.Pack.indices())
-		add("open-mode", "append") // Output is of all tasks until each has found its run
+		add("open-mode", "append") // until each task has found its run, all write to Output
 	}
 	add("time", s.TimeLimit())
 	if s.Exclusive {
@@ -256,7 +252,7 @@ func (s Script) signalSeconds() int64 {
 	return int64((s.SignalBefore + time.Second - 1) / time.Second)
 }
 
-// Exports is Environment, by name.
+// Exports returns Environment, sorted by name.
 func (s Script) Exports() []Option {
 	var list []Option
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
@@ -265,9 +261,9 @@ func (s Script) Exports() []Option {
 	return list
 }
 
-// StepOptions are the arguments of srun before the command. They repeat what
-// the job asked for, because a step inherits it differently from one version
-// of Slurm to the next: CPUs per task not since 22.05, GPUs not when exclusive.
+// StepOptions returns the arguments of srun before the command. They repeat what the job requested, because
+// what a step inherits depends on Slurm's version: since 22.05 not the CPUs per task, and not the GPUs if
+// exclusive.
 func (s Script) StepOptions() []string {
 	var list []string
 	if s.Pack == nil {
@@ -279,10 +275,10 @@ func (s Script) StepOptions() []string {
 		list = step.options()
 	}
 	list = append(list,
-		"--kill-on-bad-exit=1", // else the others wait for a rank that is gone
-		"--export=ALL")         // a job submitted with --export=NONE has no PATH in its steps
+		"--kill-on-bad-exit=1", // otherwise the other ranks wait for one that is gone
+		"--export=ALL")         // in a job submitted with --export=NONE, steps have no PATH
 	if s.Inside {
-		list = append(list, "--overlap") // the shell that this runs in may be a step itself
+		list = append(list, "--overlap") // the shell that runs this may itself be a step
 	}
 	if s.Container.Runtime == "pyxis" {
 		list = append(list, "--container-image="+s.Container.Image,
@@ -294,12 +290,12 @@ func (s Script) StepOptions() []string {
 	return list
 }
 
-// Pinned reports whether the script's steps may be smaller than their job, so that
-// the script must name their nodes. --relative=0 does not: it skips busy nodes.
+// Pinned reports whether the script's steps may be smaller than their job, so that the script must name their
+// nodes. --relative=0 is not enough: it skips busy nodes.
 func (s Script) Pinned() bool { return s.Allocation() || s.Inside }
 
-// OncePerNode are the arguments of srun for a step of one task a node, but for
-// the number of nodes, which only the script of a pack knows.
+// OncePerNode returns the arguments of srun for a step with one task per node, without the number of nodes,
+// which only the script of a pack knows.
 func (s Script) OncePerNode() []string {
 	list := []string{"--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"}
 	if s.Inside {
@@ -308,7 +304,7 @@ func (s Script) OncePerNode() []string {
 	return list
 }
 
-// Wrapper is what stands between srun and Command: the container's start.
+// Wrapper returns the command that starts the container, between srun and Command.
 func (s Script) Wrapper() []string {
 	if s.Container.Runtime != "apptainer" {
 		return nil
@@ -331,8 +327,8 @@ func (s Script) mounts() []string {
 	return append([]string{folder + ":" + folder, s.Worker + ":" + s.Worker + ":ro"}, s.Container.Mounts...)
 }
 
-// folder is what holds all that the runs write: the run folder, or where those
-// of a pack stand beside it.
+// folder returns the folder that holds everything the runs write: the run folder, or the parent folder of a
+// pack.
 func (s Script) folder() string {
 	if s.Pack != nil {
 		return filepath.Dir(s.Pack.Dir)

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// plainScript is a small job on two nodes; the others differ from it.
+// plainScript returns a small job on two nodes; the other scripts are variants of it.
 func plainScript() Script {
 	return Script{
 		JobName: "cifar/mlp-2w-1f3c-r1-a1",
@@ -77,7 +77,7 @@ func goldenScripts() map[string]Script {
 	kept := inside
 	kept.Stage = append(slices.Clone(staged.Stage), "--keep")
 
-	// Environments as centres tell their users to set them up.
+	// Environments as computing centres document them.
 	modules := plainScript()
 	modules.Setup = []string{"module list"}
 	modules.Modules = []string{"gcc/12.2.0", "cuda/12.4.1", "openmpi/4.1.6-cuda"}
@@ -140,15 +140,15 @@ func render(t *testing.T, s Script) []byte {
 	return b.Bytes()
 }
 
-// shellcheck fails unless shellcheck has nothing to say of a script; with the build
-// tag slurm, since it is one of Debian's packages.
+// shellcheck fails the test if shellcheck reports anything. It needs the build tag slurm, since shellcheck is a
+// Debian package.
 var shellcheck = func(*testing.T, string) {}
 
-// checkShell fails unless bash and shellcheck have nothing to say.
+// checkShell fails the test if bash or shellcheck reports anything.
 func checkShell(t *testing.T, path string) {
 	t.Helper()
 	check := exec.Command("bash", "-n", path)
-	check.Env = append(os.Environ(), "LC_ALL=C") // bash complains of a locale that is not installed
+	check.Env = append(os.Environ(), "LC_ALL=C") // bash warns about locales that are not installed
 	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("bash -n %s: %v\n%s", path, err, out)
 	}
@@ -174,7 +174,7 @@ func TestTimeLimit(t *testing.T) {
 }
 
 func TestDirectiveQuoting(t *testing.T) {
-	// As sbatch 22.05 reads them back (the slurm-tagged TestDirectivesReachSlurm).
+	// As sbatch 22.05 parses them (see TestDirectivesReachSlurm, build tag slurm).
 	for _, tt := range []struct{ value, want string }{
 		{"", "#SBATCH --comment"},
 		{"a100", "#SBATCH --comment=a100"},
@@ -219,7 +219,7 @@ func TestValidateNamesEveryProblem(t *testing.T) {
 	}
 	var b bytes.Buffer
 	if s.Render(&b) == nil || b.Len() > 0 {
-		t.Errorf("rendered all the same: %q", b.String())
+		t.Errorf("rendered nevertheless: %q", b.String())
 	}
 }
 
@@ -264,7 +264,7 @@ func TestRenderWithSiteTemplate(t *testing.T) {
 		// A script that would let a second copy train.
 		{"#!/bin/bash\n{{template \"prepare\" .}}\n{{template \"step\" .}}", "does not claim its attempt"},
 		{"#!/bin/bash\n{{define \"claim\"}}true{{end}}{{template \"body\" .}}", "does not claim its attempt"},
-		// One that decides what the fields of the script do.
+		// A template that sets what the script's fields decide.
 		{"#!/bin/bash\n{{template \"directives\" .}}\n#SBATCH -J mine\n{{template \"body\" .}}", "-J means job-name, which is decided by JobName"},
 		{"#!/bin/bash\n#SBATCH --test-onl\n{{template \"directives\" .}}\n{{template \"body\" .}}", "line 2 of the script: --test-onl means test-only"},
 	} {

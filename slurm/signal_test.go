@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestSignalIsPassedOnAndWaitedFor sends the script signals while its fake
-// srun runs; srun notes them and ends a little later with a status of its own.
+// TestSignalIsPassedOnAndWaitedFor signals the script while its fake srun runs. srun records the signals and
+// exits a little later with its own status.
 func TestSignalIsPassedOnAndWaitedFor(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM} {
 		dir := t.TempDir()

@@ -2,10 +2,8 @@ package slurm
 
 import "strings"
 
-// State is a job's state by Slurm's name for it (squeue(1), "JOB STATE
-// CODES"). A word that is none of these is kept as it came; it is not
-// Terminal, because a job is finished only when Slurm says so in a word that
-// is understood.
+// A State is a job's state by Slurm's name (squeue(1), "JOB STATE CODES"). Unknown names are kept; they are not
+// Terminal, because a job has finished only if Slurm reports a known final state.
 type State string
 
 const (
@@ -34,8 +32,8 @@ const (
 	Timeout     State = "TIMEOUT"
 )
 
-// terminal says of every known state whether the job (this incarnation of it)
-// is over. PREEMPTED and NODE_FAIL are: a requeue is an incarnation of its own.
+// terminal maps every known state to whether this incarnation of the job is over. PREEMPTED and NODE_FAIL are:
+// a requeue makes a new incarnation.
 var terminal = map[State]bool{
 	BootFail: true, Cancelled: true, Completed: true, Deadline: true, Failed: true, NodeFail: true,
 	OutOfMemory: true, Preempted: true, Revoked: true, Timeout: true,
@@ -44,8 +42,8 @@ var terminal = map[State]bool{
 	StageOut: false, Stopped: false, Suspended: false,
 }
 
-// ParseState reads the state out of Slurm's word for it: sacct says who
-// cancelled ("CANCELLED by 1000") and marks what it had to cut ("CANCELLED+").
+// ParseState parses the state as Slurm prints it: sacct appends who cancelled the job ("CANCELLED by 1000") and
+// marks truncated names ("CANCELLED+").
 func ParseState(word string) State {
 	first, _, _ := strings.Cut(word, " ")
 	if s := State(strings.TrimSuffix(first, "+")); s.Known() {
@@ -54,9 +52,8 @@ func ParseState(word string) State {
 	return State(word)
 }
 
-// Known reports whether the state is one of those above.
+// Known reports whether the state is one of the constants above.
 func (s State) Known() bool { _, ok := terminal[s]; return ok }
 
-// Terminal reports whether this incarnation of the job is over. It is false
-// for a state that is not Known.
+// Terminal reports whether this incarnation of the job is over. It is false for a state that is not Known.
 func (s State) Terminal() bool { return terminal[s] }

@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// Submission is sbatch's answer.
+// A Submission is sbatch's answer.
 type Submission struct {
 	ID      string
-	Cluster string // "" unless several are served
-	Notice  string // what sbatch said beside it; often a site's advice
+	Cluster string // "" unless the installation serves several clusters
+	Notice  string // sbatch's other output; often a site's advice
 }
 
-// Submit hands a script to sbatch; args are further options, over those in the
-// script. A no is a *RefusedError with sbatch's own words and the script's
-// path. An *UnreachableError with MaybeQueued leaves open whether the job is
-// in the queue.
+// Submit passes a script to sbatch; args are further options that override those in the script. A refusal is a
+// *RefusedError with sbatch's message and the script's path. After an *UnreachableError with MaybeQueued, the
+// job may be in the queue.
 func (c *Client) Submit(ctx context.Context, script string, args ...string) (Submission, error) {
 	stdout, stderr, err := c.run(ctx, "sbatch", append(append([]string{"--parsable"}, args...), script)...)
 	var refused *RefusedError
@@ -31,7 +30,7 @@ func (c *Client) Submit(ctx context.Context, script string, args ...string) (Sub
 	}
 	s, err := parseSubmission(stdout)
 	s.Notice = strings.TrimSpace(string(stderr))
-	if err != nil { // sbatch says that it succeeded: it may have
+	if err != nil { // sbatch reported success, so the job may be queued
 		return s, &UnreachableError{"sbatch", err.Error(), true, err}
 	}
 	return s, nil
@@ -65,8 +64,7 @@ func parseSubmission(stdout []byte) (found Submission, err error) {
 	return found, nil
 }
 
-// Cancel ends jobs, in as few calls as the command line allows. A job that has
-// ended already is no error.
+// Cancel ends jobs, in as few calls as the command line allows. It ignores jobs that have already ended.
 func (c *Client) Cancel(ctx context.Context, ids ...string) error {
 	var problems []error
 	for _, part := range chunks(ids) {
@@ -80,8 +78,7 @@ func (c *Client) Cancel(ctx context.Context, ids ...string) error {
 	return errors.Join(problems...)
 }
 
-// Signal sends a job step, "7.0", a signal by its name. One that has ended
-// already is no error.
+// Signal sends a job step, "7.0", a signal by name. It ignores a step that has already ended.
 func (c *Client) Signal(ctx context.Context, step, signal string) error {
 	_, _, err := c.run(ctx, "scancel", "--signal="+signal, step)
 	var refused *RefusedError
@@ -91,8 +88,7 @@ func (c *Client) Signal(ctx context.Context, step, signal string) error {
 	return err
 }
 
-// endedAlready reports whether every line of scancel's is about a job that is
-// over.
+// endedAlready reports whether every line of scancel's message is about a job that has ended.
 func endedAlready(message string) bool {
 	for _, line := range strings.Split(message, "\n") {
 		if !strings.Contains(line, "Invalid job id specified") && !strings.Contains(line, "Job/step already completing or completed") {

@@ -17,9 +17,8 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// recorder is a client whose commands leave what they print in a folder. keep
-// makes that a recording with -record, and else holds it against the form of
-// the one that there is.
+// recorder returns a client whose commands save their output in a folder. keep makes that a recording if
+// -record is set; otherwise it compares its form with the existing recording.
 func recorder(t *testing.T) (recording *slurm.Client, keep func(name string)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,9 +55,8 @@ cat %[2]s/stdout; cat %[2]s/stderr >&2; exit "$(cat %[2]s/exit)"
 
 var transcriptRuns int
 
-// TestTranscripts brings jobs into many states and holds what Slurm says of
-// them against the same facts as the recorded transcripts are held against, so
-// that the recordings cannot drift from what real daemons say.
+// TestTranscripts brings jobs into many states and checks Slurm's answers against the facts that the recorded
+// transcripts are checked against, so that the recordings stay up to date.
 func TestTranscripts(t *testing.T) {
 	ctx := context.Background()
 	if transcriptRuns++; transcriptRuns > 1 {
@@ -79,8 +77,7 @@ func TestTranscripts(t *testing.T) {
 	again.Requeue = true
 	requeued := submit(t, again)
 	awaitFile(t, filepath.Join(againDir, "up-0"), 1)
-	// Where the accounting hears of the end before the start, the incarnation has no
-	// start for ever.
+	// If accounting learns of the end before the start, the incarnation never gets a start.
 	account(t, func(rows []slurm.Job) bool {
 		return len(rows) == 1 && rows[0].State == slurm.Running && !rows[0].Start.IsZero()
 	}, slurm.Filter{IDs: []string{requeued}})
@@ -126,11 +123,11 @@ func TestTranscripts(t *testing.T) {
 			if r.State.Terminal() {
 				over++
 			}
-			if r.State == slurm.Running { // its start may be told later than it ran
+			if r.State == slurm.Running { // its start may be reported late
 				running++
 			}
 		}
-		return len(rows) == len(accountingFacts)+1 && over == 4 && running == 1 // asked by id, the held job is there
+		return len(rows) == len(accountingFacts)+1 && over == 4 && running == 1 // sacct finds the held job by id
 	}, slurm.Filter{IDs: ids})
 	jobs, err := recording.Queue(ctx, slurm.Filter{Names: names})
 	if err != nil {

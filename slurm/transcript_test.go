@@ -14,8 +14,7 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// transcript is what a real command printed: testdata/transcripts/NAME.txtar,
-// recorded by `make record`.
+// A transcript is the output of a real command: testdata/transcripts/NAME.txtar, recorded by `make record`.
 type transcript struct{ comment, stdout, stderr, exit string }
 
 func readTranscript(t testing.TB, name string) transcript {
@@ -31,8 +30,8 @@ func readTranscript(t testing.TB, name string) transcript {
 	return transcript{string(a.Comment), files["stdout"], files["stderr"], strings.TrimSpace(files["exit"])}
 }
 
-// changing are what differs between two recordings of the same form: paths,
-// hosts, times and other numbers, and words that Slurm chooses.
+// changing lists what may differ between two recordings of the same form: paths, hosts, times and other
+// numbers, and names that Slurm chooses.
 var changing = []struct{ is, as string }{
 	{`'?/tmp/\S+`, "PATH"},
 	{`\b(node|head)\S*`, "HOST"},
@@ -44,9 +43,8 @@ var (
 	number = regexp.MustCompile(`^[\d:]+$`)
 )
 
-// form is what of a transcript must not change unnoticed, since a parser or the
-// client relies on it: how the command was called and ended, what it said on
-// standard error, and the fields of what it printed.
+// form returns the part of a transcript that a parser or the client relies on: the command line and exit
+// status, standard error, and the format of the output.
 func (tr transcript) form() string {
 	text := tr.comment + tr.stderr
 	for _, c := range changing {
@@ -77,14 +75,14 @@ func (tr transcript) form() string {
 	return text + strings.Join(lines, "\n")
 }
 
-// TestFormSeesChanges: what a later Slurm might print another way is seen.
+// TestFormSeesChanges checks that form detects changes that a later Slurm might make.
 func TestFormSeesChanges(t *testing.T) {
 	for _, tt := range []struct{ name, old, new string }{
-		{"squeue-mixed", "\x1fmain\x1f", "\x1f"},                       // a field less
-		{"squeue-mixed", "1795228262", "2026-11-21T02:31:02"},          // another form of time
-		{"sacct-mixed", "3:0", "exit 3"},                               // and of exit codes
+		{"squeue-mixed", "\x1fmain\x1f", "\x1f"},                       // one field fewer
+		{"squeue-mixed", "1795228262", "2026-11-21T02:31:02"},          // another time format
+		{"sacct-mixed", "3:0", "exit 3"},                               // another exit code format
 		{"scontrol-show-held", "Reason=", "StateReason="},              // another key
-		{"sbatch-refused", "Batch job submission failed: ", "Sorry: "}, // other words
+		{"sbatch-refused", "Batch job submission failed: ", "Sorry: "}, // another message
 		{"sbatch-accepted", "\n", " submitted\n"},
 	} {
 		was := readTranscript(t, tt.name)
@@ -96,20 +94,19 @@ func TestFormSeesChanges(t *testing.T) {
 	}
 }
 
-// fact is what can be told of a job beforehand, from what it does.
+// A fact states what the job must have done, which the test knows beforehand.
 type fact struct {
 	Name           string
 	State          slurm.State
-	Exit           string // "-": not known
-	Reason         string // "*": any
+	Exit           string // "-" means unknown
+	Reason         string // "*" means any
 	Nodes          int
 	Started, Ended bool
 	Comment        string
 }
 
-// The jobs of the transcripts, by name, as squeue and sacct are to tell of
-// them. Asked by name, sacct leaves out the job that is held; and this cluster
-// does not store comments.
+// The jobs of the transcripts by name, as squeue and sacct must report them. Asked by name, sacct leaves out
+// the held job; and this cluster does not store comments.
 var comment = `spaces, commas | bars and "quotes"`
 
 var queueFacts = []fact{
@@ -130,8 +127,8 @@ var accountingFacts = []fact{
 	{"t-running", slurm.Running, "-", "", 2, true, false, ""},
 }
 
-// mark ends the names of the jobs when TestTranscripts runs again in one process,
-// by -count: they are asked for by name, and the cluster still knows the first.
+// mark is a suffix for job names if TestTranscripts runs again in one process (-count): jobs are looked up by
+// name, and the cluster still knows the first ones.
 var mark string
 
 func checkFacts(t *testing.T, jobs []slurm.Job, want []fact) {
@@ -203,7 +200,7 @@ func TestParseTranscripts(t *testing.T) {
 	}
 }
 
-// TestTranscriptsReplayed runs the client on fakes that say what Slurm said.
+// TestTranscriptsReplayed runs the client on fakes that print the recorded output.
 func TestTranscriptsReplayed(t *testing.T) {
 	ctx := t.Context()
 	replay := func(name string) *slurm.Client {

@@ -20,16 +20,14 @@ var (
 	gpuTypeForm = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
 )
 
-// slurmsOwn are variables by which Slurm tells a job what it is and where its
-// tasks are. Those that only change how srun works, such as SLURM_MPI_TYPE, are
-// a site's to set.
+// slurmsOwn matches variables by which Slurm describes a job and the location of its tasks. A site may set
+// those that only change how srun works, such as SLURM_MPI_TYPE.
 var slurmsOwn = regexp.MustCompile(`^(SBATCH_|SLURM_(JOB|STEP|ARRAY|HET|SUBMIT|TASK|NNODES|NTASKS|NPROCS|NODE|PROCID|LOCALID|GTIDS|RESTART_COUNT|CPUS_PER_TASK|CPUS_ON_NODE|TEST_EXEC))`)
 
-// setByScript are the variables that the script itself exports.
+// setByScript lists the variables that the script exports.
 var setByScript = []string{"SCALEBENCH_RUN", "SCALEBENCH_RESTART", "SCALEBENCH_INTERFACE", "MASTER_ADDR", "MASTER_PORT"}
 
-// CheckOutput returns an error if sbatch cannot be given this path, or a folder of it,
-// for a job's log.
+// CheckOutput returns an error if sbatch cannot use this path, or a folder in it, for a job's log.
 func CheckOutput(path string) error {
 	switch {
 	case strings.ContainsFunc(path, unicode.IsControl):
@@ -47,8 +45,7 @@ func (f *flaws) add(format string, args ...any) {
 	*f = append(*f, fmt.Errorf("batch script: "+format, args...))
 }
 
-// Validate reports everything that keeps the script from being rendered, each
-// problem by the name of its field.
+// Validate reports everything that prevents the script from being rendered, each problem by field name.
 func (s Script) Validate() error {
 	var f flaws
 	if !jobNameForm.MatchString(s.JobName) {
@@ -134,7 +131,7 @@ func (s Script) checkPaths(f *flaws) {
 	}
 }
 
-// check reports what is wrong with a pack; nil is none and valid.
+// check reports problems of a pack; nil means that there is no pack, which is valid.
 func (p *Pack) check(s Script, f *flaws) {
 	if p == nil {
 		return
@@ -165,7 +162,7 @@ func (s Script) checkEnvironment(f *flaws) {
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
 		switch {
 		case !envForm.MatchString(name):
-			f.add("Environment has %q; a variable's name is letters, digits and _, and no digit first", name)
+			f.add("Environment has %q; a variable's name has letters, digits and _, and does not start with a digit", name)
 		case slices.Contains(setByScript, name):
 			f.add("Environment has %q, which the script sets itself", name)
 		case slurmsOwn.MatchString(name):

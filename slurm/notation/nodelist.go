@@ -1,5 +1,5 @@
-// Package notation reads and writes what Slurm's commands take: the options of sbatch
-// (option.go) and its short form of host names (nodelist.go).
+// Package notation parses and writes formats of Slurm's commands: the options of sbatch (option.go) and lists
+// of host names (nodelist.go).
 package notation
 
 import (
@@ -8,30 +8,24 @@ import (
 	"strings"
 )
 
-// This file reads and writes Slurm's short form of host names,
-// "node[1-3,07],gpu9" (the section on hostlist expressions in scontrol(1)).
+// This file reads and writes Slurm's short form of host names, "node[1-3,07],gpu9" (see hostlist expressions in
+// scontrol(1)).
 //
-// A short string can stand for more hosts than any machine can hold, so what
-// one expression expands to is bounded, and the bound is checked before
-// anything is made.
+// A short string can expand to more hosts than fit in memory, so the number is bounded and checked before
+// anything is allocated.
 
-// maxHosts is how many hosts one expression may stand for; Slurm's own limit on a
-// range is the same.
+// maxHosts is the maximum number of hosts of one expression; Slurm has the same limit for a range.
 const maxHosts = 1 << 16
 
-// maxLength is the longest expression that is read, in bytes: Max names of a
-// generous length each, written out in full.
+// maxLength is the maximum length of an expression in bytes: maxHosts long names, written out in full.
 const maxLength = maxHosts * 64
 
-// maxDigits is how many digits a number in a range may have: any such number
-// fits an int64.
+// maxDigits is the maximum number of digits in a range: any such number fits an int64.
 const maxDigits = 18
 
-// ExpandHosts lists the hosts of an expression in Slurm's order: the last bracket of
-// a name runs fastest, and a host named twice is listed twice. A number in a
-// range is padded with zeros to the width of the range's start: "[08-10]" is
-// 08, 09, 10. An empty expression has no hosts; Slurm's "(null)" and "None
-// assigned" stand for that too.
+// ExpandHosts lists the hosts of an expression in Slurm's order: the last bracket of a name varies fastest, and
+// a host named twice is listed twice. Numbers are padded with zeros to the width of the range's start:
+// "[08-10]" gives 08, 09, 10. An empty expression, "(null)" and "None assigned" have no hosts.
 func ExpandHosts(expression string) ([]string, error) {
 	s := strings.TrimSpace(expression)
 	if s == "" || s == "(null)" || s == "None assigned" {
@@ -66,7 +60,7 @@ func short(s string) string {
 	return strconv.Quote(s)
 }
 
-// split cuts an expression at the commas outside brackets.
+// split splits an expression at the commas outside brackets.
 func split(s string) ([]string, error) {
 	var terms []string
 	start, open := 0, false
@@ -93,20 +87,19 @@ func split(s string) ([]string, error) {
 	return append(terms, s[start:]), nil
 }
 
-// part is a literal piece of a name (ranges nil) or a bracket.
+// A part is a literal piece of a name (ranges is nil) or a bracket.
 type part struct {
 	text   string
 	ranges []span
 }
 
-// span is one range of a bracket, both ends inside, padded to width digits.
+// A span is one range of a bracket, both ends included, padded to width digits.
 type span struct {
 	low, high int64
 	width     int
 }
 
-// parse cuts one name into its parts and says for how many hosts it stands, at
-// most Max+1.
+// parse splits one name into parts and returns the number of its hosts, at most maxHosts+1.
 func parse(term string) (parts []part, count int, err error) {
 	if term == "" {
 		return nil, 0, fmt.Errorf("an empty name between two commas")

@@ -9,8 +9,8 @@ import (
 )
 
 func TestExpand(t *testing.T) {
-	// As `scontrol show hostnames` of Slurm 22.05 prints them; it refuses a name
-	// that goes on after its last bracket, which newer ones may not.
+	// As `scontrol show hostnames` of Slurm 22.05 prints them; it refuses names with text after the last
+	// bracket, which newer versions may accept.
 	tests := []struct {
 		in   string
 		want []string
@@ -72,8 +72,7 @@ func TestExpandUpToMax(t *testing.T) {
 	}
 }
 
-// FuzzExpand: the names that an expression expands to, written out with commas,
-// expand to the same names in the same order.
+// FuzzExpand checks that the expanded names, joined with commas, expand to themselves.
 func FuzzExpand(f *testing.F) {
 	for _, s := range []string{"node[1-3,07],gpu9", "r[1-2]n[01-02]", "a[08-11]-ib,b", "a[0-9][0-9][0-9][0-9]",
 		"x000000000000000000001", "a[999999999999999998-999999999999999999]", "None assigned", "[1-2],[2-3]", "a[1", "a]"} {
@@ -90,7 +89,7 @@ func FuzzExpand(f *testing.F) {
 		if len(hosts) > maxHosts {
 			t.Fatalf("%d hosts", len(hosts))
 		}
-		if slices.Contains(hosts, "(null)") { // can be spelt, but is not a host
+		if slices.Contains(hosts, "(null)") { // a valid expression can produce it, but it is not a host
 			return
 		}
 		again, err := ExpandHosts(strings.Join(hosts, ","))

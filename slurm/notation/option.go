@@ -9,44 +9,43 @@ import (
 	"unicode"
 )
 
-// This file knows the options of sbatch: their names, whether they take a
-// value, and which of them scalebench decides itself.
+// This file describes the options of sbatch: names, whether they take a value, and which ones scalebench
+// decides.
 //
-// sbatch reads a long option by getopt_long, which accepts every unambiguous
-// beginning of its name: job-nam is job-name. What is unambiguous differs from
-// one version to the next, so that here a name counts in full only. A name that
-// no version knows is left to sbatch: plugins of the site may bring it.
+// sbatch parses long options with getopt_long, which accepts every unambiguous prefix: job-nam means job-name.
+// Which prefixes are unambiguous depends on the version, so here only full names are valid. Names that no
+// version has are passed to sbatch: they may belong to a plugin of the site.
 
-// Option is a long option of sbatch.
+// An Option is a long option of sbatch.
 type Option struct {
 	Name  string
-	Short byte // its letter; 0 for none
+	Short byte // its one-letter form; 0 if it has none
 	Value OptionValue
-	Field string // of slurm.Script, "Submit" or "Cluster", that decides it; "": the site may
+	Field string // field of slurm.Script, "Submit" or "Cluster", that decides it; "" if the site may set it
 }
 
-// Options are the options, by name.
+// Options returns the options, sorted by name.
 func Options() []Option { return slices.Clone(table) }
 
-// OptionValue says whether an option takes a value.
+// An OptionValue tells whether an option takes a value.
 type OptionValue int
 
-// Whether an option takes a value.
+// Values of OptionValue.
 const (
 	none OptionValue = iota
 	required
-	optional // or none, depending on the version
+	optional // depends on the version
 )
 
-// OwnedError is an option that scalebench decides itself.
+// An OwnedError reports an option that scalebench decides.
 type OwnedError struct {
-	Given  string // as it was written
+	Given  string // as the user wrote it
 	Option Option
 }
 
 func (e *OwnedError) Error() string { return e.Means() + "is decided by " + e.Option.Field }
 
-// Means begins the sentence that says who decides the option.
+// Means returns the beginning of a sentence that names the field that decides the option.
 func (e *OwnedError) Means() string {
 	if e.Given == e.Option.Name {
 		return ""
@@ -56,9 +55,8 @@ func (e *OwnedError) Means() string {
 
 var form = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
-// CheckOption says why a long option, without its dashes, cannot go into a batch
-// script beside those that scalebench writes: *OwnedError where it decides the
-// option itself. An empty value stands for none. The error's text goes on from
+// CheckOption returns an error if a site may not add a long option, given without dashes, to a batch script;
+// *OwnedError if scalebench decides the option. An empty value means no value. The error's text continues after
 // the option's name.
 func CheckOption(name, value string) error {
 	if !form.MatchString(name) {
@@ -73,7 +71,7 @@ func CheckOption(name, value string) error {
 	case strings.ContainsFunc(value, unicode.IsControl):
 		return fmt.Errorf("is %q; control characters cannot be in an #SBATCH line", value)
 	case known && o.Value == required && value == "":
-		// sbatch would take the next line's first word for it.
+		// sbatch would take the first word of the next line as its value.
 		return errors.New("needs a value")
 	case known && o.Value == none && value != "":
 		return fmt.Errorf("is %q; the option takes no value, so leave it empty", value)
@@ -81,8 +79,7 @@ func CheckOption(name, value string) error {
 	return nil
 }
 
-// find looks a long option up; known is false for one that only a plugin of the
-// site can know.
+// find looks up a long option. known is false for a name that only a plugin of the site can have.
 func find(name string) (o Option, known bool, err error) {
 	var meant []Option
 	for _, o := range table {

@@ -12,7 +12,7 @@ func TestCheck(t *testing.T) {
 		{"contiguous", "", ""},
 		{"exclude", "n[1-3]", ""},
 		{"nice", "", ""}, {"nice", "100", ""},
-		{"tmpdir-size", "10G", ""}, // a plugin's: no version knows it
+		{"tmpdir-size", "10G", ""}, // of a plugin: unknown to every version
 		{"job-name", "x", "is decided by JobName"},
 		{"job-nam", "x", "means job-name, which is decided by JobName"},
 		{"j", "x", "means job-name, which is decided by JobName"},
@@ -36,8 +36,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// No beginning of an option that scalebench decides gets through, unless
-// another option has that very name.
+// No abbreviation of an option that scalebench decides is accepted, unless it is another option's full name.
 func TestNoAbbreviationOfAnOwnedOption(t *testing.T) {
 	exact := map[string]Option{}
 	for _, o := range table {
@@ -76,7 +75,7 @@ func TestCheckScript(t *testing.T) {
 		{"#SBATCH -C\n#SBATCH a100", 0, ""},
 		{"# --job-name=x\n\n#!SBATCH -J x", 0, ""},
 		{"#SBATCH --comment=--job-name=x", 0, ""},
-		{"#SBATCH --comment --job-name=x", 0, ""}, // its value, as sbatch has it
+		{"#SBATCH --comment --job-name=x", 0, ""}, // sbatch takes this as the option's value
 		{"true\n#SBATCH --job-name=x", 0, ""},     // sbatch has stopped reading
 		{"#SBATCH --job-name=x", 3, "--job-name is decided by JobName"},
 		{"\n#SBATCH --job-nam x", 4, "--job-nam means job-name"},
@@ -95,7 +94,7 @@ func TestCheckScript(t *testing.T) {
 		{"#SBATCH x --job-name=x", 3, "x is not an option"},
 		{"#SBATCH -$ x", 3, "does not know"},
 	} {
-		// What follows is ours, so that a value cannot be taken from it.
+		// The line after it belongs to scalebench, so that a value cannot be taken from it.
 		line, err := CheckScript("#!/bin/bash\n"+ours+"\n"+tt.lines+"\n"+ours+"\ntrue\n", []string{ours})
 		if line != tt.line || tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%q: line %d, %v; want %d, %q", tt.lines, line, err, tt.line, tt.want)

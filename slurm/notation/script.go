@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CheckScript reads a batch script as sbatch does, and says what is wrong with
-// the options of its lines that are not among ours. line is where, from 1.
+// CheckScript parses a batch script as sbatch does and returns an error about options in lines that are not
+// among ours, with the line number from 1.
 func CheckScript(script string, ours []string) (line int, err error) {
 	words, line, err := directives(script, ours)
 	if err != nil {
@@ -16,7 +16,7 @@ func CheckScript(script string, ours []string) (line int, err error) {
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		if w.ours {
-			continue // each has its value in the same word
+			continue // every option of ours has its value in the same word
 		}
 		takes, err := w.check()
 		if err == nil && takes {
@@ -32,15 +32,15 @@ func CheckScript(script string, ours []string) (line int, err error) {
 	return 0, nil
 }
 
-// word is one argument that sbatch finds in a script.
+// A word is one argument that sbatch finds in a script.
 type word struct {
 	text string
 	line int
 	ours bool
 }
 
-// check says why an option cannot stand in a script. next reports that the
-// word after it is its value.
+// check returns an error if an option is not allowed in a script. next reports whether the next word is its
+// value.
 func (w word) check() (next bool, err error) {
 	if long, ok := strings.CutPrefix(w.text, "--"); ok {
 		name, _, given := strings.Cut(long, "=")
@@ -57,7 +57,7 @@ func (w word) check() (next bool, err error) {
 	if !ok || letters == "" {
 		return false, errors.New("is not an option; sbatch ends there")
 	}
-	for i := range len(letters) { // -Hs is -H -s; -JX is -J X
+	for i := range len(letters) { // -Hs means -H -s; -JX means -J X
 		o, known := shortOption(letters[i])
 		switch {
 		case !known:
@@ -80,8 +80,8 @@ func shortOption(letter byte) (Option, bool) {
 	return Option{}, false
 }
 
-// directives are the words of the #SBATCH lines before the first command.
-// sbatch joins the lines to one list of arguments before it reads them.
+// directives returns the words of the #SBATCH lines before the first command. sbatch joins the lines into one
+// list of arguments.
 func directives(script string, ours []string) (words []word, line int, err error) {
 	own := map[string]bool{}
 	for _, text := range ours {
@@ -94,7 +94,7 @@ func directives(script string, ours []string) (words []word, line int, err error
 		switch {
 		case found:
 		case trimmed != "" && trimmed[0] != '#':
-			return words, 0, nil // sbatch reads no further
+			return words, 0, nil // sbatch stops reading here
 		case strings.HasPrefix(text, "#SLURM") || strings.HasPrefix(text, "#PBS") || strings.HasPrefix(text, "#BSUB"):
 			return nil, i + 1, fmt.Errorf("sbatch would follow %q; write it as an #SBATCH line", text)
 		default:
@@ -114,9 +114,8 @@ func directives(script string, ours []string) (words []word, line int, err error
 	return words, 0, nil
 }
 
-// splitWords cuts a line into words as sbatch does: quotes join, and vanish; a
-// backslash makes the next character an ordinary one; # outside of quotes
-// begins a comment.
+// splitWords splits a line into words as sbatch does: quotes join text and are removed, a backslash quotes the
+// next character, and # outside quotes starts a comment.
 func splitWords(line string) ([]string, error) {
 	var list []string
 	var b strings.Builder

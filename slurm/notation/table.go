@@ -1,8 +1,7 @@
 package notation
 
-// table has every long option of sbatch of the versions 20.11 to 25.11, with
-// its letter, whether it takes a value, and the field of slurm.Script, or the
-// function, that decides it; "" leaves it to the site.
+// table lists every long option of sbatch in versions 20.11 to 25.11, with its letter, whether it takes a
+// value, and the field of slurm.Script or the function that decides it; "" leaves it to the site.
 var table = []Option{
 	{"account", 'A', required, "Account"},
 	{"acctg-freq", 0, required, ""},

@@ -8,7 +8,7 @@
 #   bash cluster.sh signal DIR NAME SIG  send one daemon a signal, for example STOP and CONT
 #   bash cluster.sh start DIR NAME       start it again
 #   bash cluster.sh crash DIR NODE       kill everything on a node at once
-#   bash cluster.sh silence DIR NODE     likewise, off the network: nobody is told
+#   bash cluster.sh silence DIR NODE     likewise, as after a power cut: connections stay open
 #   bash cluster.sh boot DIR NODE        and bring the node back
 #
 # NAME is munged, mariadbd, slurmdbd, slurmctld or slurmd-NODE; nodes are node1, node2, ...
@@ -20,7 +20,7 @@
 # lets a 127.0.0.1 work between nodes that would fail on a cluster.
 #
 # Settings, from the environment:
-#   CLUSTER_NET         namespaces, plain, or auto (the default): namespaces where they can be had
+#   CLUSTER_NET         namespaces, plain, or auto (the default): namespaces if the machine allows them
 #   CLUSTER_ACCOUNTING  yes (slurmdbd on a private MariaDB) or no
 #   CLUSTER_GPUS        fake GPUs on each node (4)
 #   CLUSTER_WATTS       what nodeN draws, times N, by a counter like Cray's that Slurm reads; with namespaces only
@@ -155,7 +155,7 @@ start_mariadbd() {
   local me; me=$(id -un)
   # A server that starts removes from its folder of temporary files what others have there.
   local -x TMPDIR=$dir/tmp
-  # Over the socket the user who runs this may log in without a password, and nobody else.
+  # Over the socket only the user who runs this may log in, without a password.
   [ -d "$dir/db/mysql" ] || mariadb-install-db --no-defaults --user="$me" --datadir="$dir/db" --skip-test-db \
     --auth-root-authentication-method=socket --auth-root-socket-user="$me" --skip-name-resolve \
     >"$dir/log/mariadbd.out" 2>&1 || failed mariadbd
@@ -260,7 +260,7 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
-# without cgroups this is what ends a job over its memory
+# without cgroups only this ends a job that exceeds its memory
 JobAcctGatherParams=OverMemoryKill
 MpiDefault=none
 MailProg=/bin/true

@@ -1,14 +1,12 @@
-// Package slurmtest starts a real Slurm cluster on this machine for tests: the
-// daemons of the distribution's packages in a temporary folder, with nodes that
-// have host names, addresses and ports of their own where the machine lets
-// root make namespaces, fake GPUs, and accounting. What does it is cluster.sh,
-// which also works from a shell, for a demonstration:
+// Package slurmtest starts a real Slurm cluster on this machine for tests. It runs the daemons of the
+// distribution's packages in a temporary folder, with fake GPUs and accounting. If the machine lets root create
+// namespaces, each node has its own host name, address and ports. The script cluster.sh does the work and can
+// also be run from a shell:
 //
 //	bash slurm/slurmtest/cluster.sh up /tmp/demo && . /tmp/demo/env.sh
 //	bash slurm/slurmtest/cluster.sh down /tmp/demo
 //
-// Nothing is simulated. A daemon that is missing is an error that says what to
-// install, never a reason to skip.
+// Nothing is simulated. A missing daemon is an error that says what to install; tests never skip.
 package slurmtest
 
 import (
@@ -32,24 +30,23 @@ import (
 //go:embed cluster.sh
 var script []byte
 
-// Options say what cluster to start. The zero value is four nodes of four
-// CPUs, 4000 MB and four GPUs, with accounting.
+// Options configure a cluster. The zero value has four nodes with four CPUs, 4000 MB and four GPUs each, and
+// accounting.
 type Options struct {
 	Nodes        int    // 0: 4
-	Plain        bool   // no namespaces even where they can be had
-	NoAccounting bool   // neither slurmdbd nor a database
+	Plain        bool   // 0 means 4
+	NoAccounting bool   // no namespaces, even if the machine allows them
 	Watts        int    // what each node draws, times its number, by a counter that Slurm reads; 0: none. Needs namespaces
-	Conf         string // further lines of slurm.conf
-	Path         string // PATH on which Slurm's programs are found; "": this process's
+	Conf         string // power of each node, times its number, read by Slurm from a counter; 0 means no counter. Needs namespaces
+	Path         string // PATH of Slurm's programs; "" means this process's
 }
 
-// Cluster is a running cluster. Its partitions are main (the default), short
-// (5 minutes at most), scavenge (preempted by the others, requeued) and closed
-// (down); its account is bench.
+// A Cluster is a running cluster. Its partitions are main (the default), short (5 minutes at most), scavenge
+// (preempted by the others, requeued) and closed (down). Its account is bench.
 type Cluster struct {
-	Dir string // of everything the daemons write; log/ is where to look
-	// Namespaces: every node has its own host name and address. Else they
-	// share this machine's, and tests of what is between nodes prove nothing.
+	Dir string // holds everything the daemons write; logs are in log/
+	// Namespaces is set if every node has its own host name and address. Otherwise nodes share this machine's,
+	// and tests of communication between nodes prove nothing.
 	Namespaces bool
 
 	path   string // Options.Path
@@ -59,7 +56,7 @@ type Cluster struct {
 	stderr *bytes.Buffer
 }
 
-// Start starts a cluster that ends with the test.
+// Start starts a cluster that is shut down when the test ends.
 func Start(tb testing.TB, o Options) *Cluster {
 	tb.Helper()
 	c, err := Open(o)
@@ -74,15 +71,14 @@ func Start(tb testing.TB, o Options) *Cluster {
 	return c
 }
 
-// Open starts a cluster, which Close ends; so does the end of this process,
-// however it comes.
+// Open starts a cluster. Close shuts it down; so does the end of this process for any reason.
 func Open(o Options) (*Cluster, error) {
-	// Not below TMPDIR, which may be longer than a unix socket's path can be.
+	// TMPDIR may be longer than the limit for a unix socket's path.
 	dir, err := os.MkdirTemp("/tmp", "slurm")
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // munged insists that all can reach its socket
+	if err := os.Chmod(dir, 0o755); err != nil { // munged requires that all users can reach its socket
 		return nil, err
 	}
 	if o.Path == "" {
@@ -107,8 +103,8 @@ func Open(o Options) (*Cluster, error) {
 	if o.NoAccounting {
 		c.hold.Env = append(c.hold.Env, "CLUSTER_ACCOUNTING=no")
 	}
-	// An interrupt from the terminal must not end it before it has ended the
-	// daemons; it learns of our end by its standard input.
+	// An interrupt from the terminal must not end the script before it has shut down the daemons; it notices
+	// the end of this process by its standard input.
 	c.hold.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.hold.Stderr = c.stderr
 	stdout, err := c.hold.StdoutPipe()
@@ -150,8 +146,7 @@ func (c *Cluster) Close() error {
 	}
 }
 
-// Env is this process's environment, changed so that Slurm's commands speak to
-// the cluster.
+// Env returns this process's environment, changed so that Slurm's commands use the cluster.
 func (c *Cluster) Env() []string {
 	env := append(slurm.Scrub(os.Environ()), "SLURM_CONF="+filepath.Join(c.Dir, "etc", "slurm.conf"))
 	return append(env, "PATH="+filepath.Join(c.Dir, "bin")+":"+c.path)
@@ -161,20 +156,20 @@ func (c *Cluster) Env() []string {
 // signal is TERM, or KILL for a crash.
 func (c *Cluster) Stop(daemon, signal string) error { return c.verb("stop", daemon, signal) }
 
-// Signal sends a daemon a signal: STOP makes it hang, CONT ends that.
+// Signal sends a daemon a signal: STOP makes it hang, CONT resumes it.
 func (c *Cluster) Signal(daemon, signal string) error { return c.verb("signal", daemon, signal) }
 
 // Restart starts a daemon that was stopped.
 func (c *Cluster) Restart(daemon string) error { return c.verb("start", daemon) }
 
-// CrashNode kills everything on a node at once, as a kernel that gives up does.
+// CrashNode kills everything on a node at once, like a kernel panic.
 func (c *Cluster) CrashNode(node string) error { return c.verb("crash", node) }
 
-// SilenceNode is CrashNode of a node that takes its leave of nobody: its
-// connections stay open for those at their other ends, as after a power cut.
+// SilenceNode is CrashNode without closing the node's connections: they stay open at the other end, as after a
+// power cut.
 func (c *Cluster) SilenceNode(node string) error { return c.verb("silence", node) }
 
-// BootNode brings a crashed node back.
+// BootNode restarts a crashed node.
 func (c *Cluster) BootNode(node string) error { return c.verb("boot", node) }
 
 func (c *Cluster) verb(verb string, args ...string) error {

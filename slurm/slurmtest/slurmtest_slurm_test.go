@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestClusterStartsHealsAndEnds does so with and without namespaces.
+// TestClusterStartsHealsAndEnds runs with and without namespaces.
 func TestClusterStartsHealsAndEnds(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		c, err := Open(Options{Nodes: 2, Plain: plain, NoAccounting: true})
@@ -26,7 +26,7 @@ func TestClusterStartsHealsAndEnds(t *testing.T) {
 			t.Helper()
 			cmd := exec.Command(filepath.Join(c.Dir, "bin", "srun"), args...)
 			cmd.Env = c.Env()
-			var complaint strings.Builder // that it waits for the node, for one
+			var complaint strings.Builder // srun complains once that it waits for the node
 			cmd.Stderr = &complaint
 			out, err := cmd.Output()
 			if err != nil {
@@ -64,8 +64,7 @@ func TestClusterStartsHealsAndEnds(t *testing.T) {
 	}
 }
 
-// processes lists the living processes that were started for the cluster in
-// dir, by their environment or arguments.
+// processes lists the running processes of the cluster in dir, by environment or arguments.
 func processes(t *testing.T, dir string) []string {
 	var list []string
 	entries, err := filepath.Glob("/proc/[0-9]*")

@@ -24,16 +24,16 @@ func TestRecordsThatReachSlurm(t *testing.T) {
 		want      string
 	}{
 		"as it was":           {"attempt.json", "job_name", nil, ""},
-		"two names":           {"attempt.json", "job_name", "a,b", `job_name: "a,b" is not the name of a job`},
+		"two names":           {"attempt.json", "job_name", "a,b", `job_name: "a,b" is not a job name`},
 		"a blank":             {"attempt.json", "job_name", "a b", `job_name: "a b"`},
 		"a newline":           {"attempt.json", "job_name", "a\nb", `job_name: "a\nb"`},
 		"no name":             {"attempt.json", "job_name", "", `job_name: ""`},
 		"an escape":           {"attempt.json", "job_name", "a\x1b[2J", `job_name: "a\x1b[2J"`},
 		"a long name":         {"attempt.json", "job_name", strings.Repeat("a", 201), "job_name: "},
-		"two allocations":     {"attempt.json", "allocation", "1,2", `allocation: "1,2" is not the id of a job`},
+		"two allocations":     {"attempt.json", "allocation", "1,2", `allocation: "1,2" is not a job id`},
 		"an option":           {"attempt.json", "allocation", "--user=root", `allocation: "--user=root"`},
-		"two nodes in one":    {"attempt.json", "exclude", []string{"n1", "n2,n3"}, `exclude: "n2,n3" is not the name of a node`},
-		"two jobs":            {"job.json", "job_id", "1,2", `the job's id: "1,2" is not the id of a job`},
+		"two nodes in one":    {"attempt.json", "exclude", []string{"n1", "n2,n3"}, `exclude: "n2,n3" is not a node name`},
+		"two jobs":            {"job.json", "job_id", "1,2", `the job's id: "1,2" is not a job id`},
 		"an array's tasks":    {"job.json", "job_id", "7_[1-9]", `the job's id: "7_[1-9]"`},
 		"no job":              {"job.json", "job_id", "", "job_id is missing"},
 		"a huge id":           {"job.json", "job_id", long, "the job's id: "},
@@ -44,7 +44,7 @@ func TestRecordsThatReachSlurm(t *testing.T) {
 		"a task of an array":  {"job.json", "job_id", "7_3", ""},
 		"a verdict's job":     {"state.json", "job", map[string]any{"id": "7,8"}, `the job's id: "7,8"`},
 		"a verdict's cluster": {"state.json", "job", map[string]any{"id": "7", "cluster": "a b"}, `the job's cluster: "a b"`},
-		"failed nodes":        {"state.json", "failed_nodes", []string{"n[1-4]"}, `failed_nodes: "n[1-4]" is not the name of a node`},
+		"failed nodes":        {"state.json", "failed_nodes", []string{"n[1-4]"}, `failed_nodes: "n[1-4]" is not a node name`},
 	} {
 		folder := rundir.Study(filepath.Join(t.TempDir(), "s"))
 		for i, planned := range plan.Points {

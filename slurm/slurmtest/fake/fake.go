@@ -1,25 +1,23 @@
-// Package fake stands in for sbatch, squeue, sacct, scontrol and scancel where
-// a test of the command line needs Slurm's answers but no jobs. It has no
-// scheduler: a test says in files what Slurm would say, in the folder that the
-// environment variable SCALEBENCH_FAKE_SLURM names:
+// Package fake replaces sbatch, squeue, sacct, scontrol and scancel in tests of the command line that need
+// Slurm's answers but no jobs. It has no scheduler. Tests control the answers through files in the folder that
+// the environment variable SCALEBENCH_FAKE_SLURM names:
 //
-//	jobs      written by sbatch, a line a job or task of an array: ID, submit time,
+//	jobs      written by sbatch, one line per job or array task: ID, submit time,
 //	          name, partition
-//	log       every call, a line each
+//	log       every call, one per line
 //	states    NAME-PATTERN STATE [EXIT [REASON…]], the last match counts; without
 //	          one a job is PENDING for Priority
-//	partitions  names, a line each; without it the fake does not tell any
-//	steps     ID NAME of the job steps that run
-//	energy    PLUGIN, then lines NAME-PATTERN JOULES: what accounting has of the steps
-//	          named like a run, and of the whole cluster's plugin
-//	refuse    if there: sbatch says this and exits 1
-//	down      if there: no command reaches the controller
-//	no-accounting  if there: sacct has no database
-//	garble    if there, a seed: answers are cut short, have odd fields and lines
-//	          that are no job's, and one command in ten fails without a reason
+//	partitions  names, one per line; without it scontrol reports no partitions
+//	steps     ID NAME of the running job steps
+//	energy    PLUGIN, then lines NAME-PATTERN JOULES: the recorded energy of the steps
+//	          named like a run; PLUGIN is the whole cluster's
+//	refuse    if it exists: sbatch prints its text and exits 1
+//	down      if it exists: no command reaches the controller
+//	no-accounting  if it exists: sacct has no database
+//	garble    a seed, if it exists: answers are truncated, have odd fields and lines
+//	          that are not about jobs, and one command in ten fails without a reason
 //
-// Answers have the form of the real ones (slurm/testdata/transcripts); a test
-// holds them against each other.
+// Answers have the format of the real ones (slurm/testdata/transcripts); a test compares them.
 package fake
 
 import (
@@ -39,14 +37,13 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Variable names the folder of the fake's files.
+// Variable is the environment variable that names the folder of the fake's files.
 const Variable = "SCALEBENCH_FAKE_SLURM"
 
-// Commands are the names that Main goes by.
+// Commands lists the names of the fake commands.
 var Commands = []string{"sbatch", "squeue", "sacct", "scontrol", "scancel"}
 
-// Main is one of Commands, run with the arguments and the environment of this
-// process; it returns the exit status.
+// Main runs one of Commands with this process's arguments and environment, and returns the exit status.
 func Main(name string) int {
 	return run(os.Getenv(Variable), name, os.Args[1:], os.Stdout, os.Stderr)
 }
@@ -63,7 +60,7 @@ func run(dir, name string, args []string, stdout, stderr io.Writer) (status int)
 	if f.has("down") {
 		word := map[string]string{"sbatch": "sbatch: error: Batch job submission failed: ", "squeue": "slurm_load_jobs error: ",
 			"scontrol": "slurm_load_jobs error: ", "scancel": "scancel: error: Kill job error on job id 0: "}[name]
-		if name != "sacct" { // it asks the database
+		if name != "sacct" { // sacct asks the database instead
 			fmt.Fprintln(stderr, word+"Unable to contact slurm controller (connect failure)")
 			return 1
 		}
@@ -198,10 +195,10 @@ func (f *fake) sbatch(args []string) int {
 	return 0
 }
 
-// job is what Slurm knows of a job, by sacct's names of the fields.
+// A job holds the fields of a job by sacct's names.
 type job map[string]string
 
-// jobs lists those that the options ask for, --jobs= or --name=, else all.
+// jobs lists the jobs that the options --jobs= or --name= select, or else all.
 func (f *fake) jobs(args []string) ([]job, error) {
 	var list []job
 	for _, line := range f.lines("jobs") {
@@ -219,7 +216,7 @@ func (f *fake) jobs(args []string) ([]job, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A task that is cancelled while it waits leaves no trace.
+		// A task that is cancelled while it waits disappears.
 		if _, _, task := slurm.ArrayTask(v[0]); task && j["State"] == "CANCELLED" && j["Start"] == "Unknown" {
 			continue
 		}
@@ -277,7 +274,7 @@ func option(args []string, prefix string) (string, bool) {
 	return "", false
 }
 
-// queueFields are squeue's letters for sacct's fields.
+// queueFields maps squeue's format letters to sacct's fields.
 var queueFields = map[byte]string{'i': "JobID", 'j': "JobName", 'P': "Partition", 'T': "State", 'r': "Reason",
 	'N': "NodeList", 'V': "Submit", 'S': "Start", 'e': "End", 'k': "Comment"}
 
@@ -320,7 +317,7 @@ func (f *fake) squeue(args []string) error {
 }
 
 func queueLine(format string, j job) (string, error) {
-	// squeue's words for nothing differ from sacct's.
+	// squeue's words for missing values differ from sacct's.
 	nothing := map[string]string{"NodeList None assigned": "", "Start Unknown": "N/A", "End Unknown": "N/A", "Comment ": "(null)"}
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {
@@ -369,8 +366,8 @@ func (f *fake) sacct(args []string) error {
 	return nil
 }
 
-// withSteps are a job's line and those of its batch script and its run's step, 60 s
-// long, the job's energy being that of the step.
+// withSteps returns a job's line followed by lines for its batch script and the run's step, both 60 s long. The
+// job's energy is the step's.
 func (f *fake) withSteps(j job) []job {
 	end := strings.LastIndex(j["JobName"], "-") // STUDY/RUN-RANDOM
 	step := path.Base(j["JobName"][:max(end, 0)])

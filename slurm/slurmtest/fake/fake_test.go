@@ -16,8 +16,7 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// The fakes are real programs here, as in the tests that use them: links to
-// this test binary.
+// The fake commands are links to this test binary, as in the tests that use them.
 func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); slices.Contains(Commands, name) {
 		os.Exit(Main(name))
@@ -91,8 +90,7 @@ func TestClientOnFakes(t *testing.T) {
 	}
 }
 
-// TestSameFormAsRecorded takes recorded lines apart and has the fake write them
-// again.
+// TestSameFormAsRecorded parses recorded lines and has the fake write them again.
 func TestSameFormAsRecorded(t *testing.T) {
 	recorded := func(name string) (command string, lines []string) {
 		a, err := txtar.ParseFile("../../testdata/transcripts/" + name + ".txtar")

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// odd are fields that nobody expects.
+// odd lists unexpected field values.
 var odd = []string{
 	"", "-1", "9223372036854775808", "1e308", "NaN", "\x1b[31m", "\u202e", "\x00", "\xff", "%s%n", "Unknown", "INVALID", "1970-01-01T00:00:00",
 	"node[1-99999999]", "node[", strings.Repeat("a", 5000), "$(id)", "COMPLETED", "FAILED", "OUT_OF_MEMORY", "WHATEVER", "-1:-1", "999999999999:1",
 	"1_[0-99999999]", "1.batch", "\n", "\r\n", "|", "\x1f",
 }
 
-// garble keeps what a command prints until finish spoils it: another way at each
-// call, the same in each test with that seed.
+// garble buffers a command's output until finish corrupts it. Each call is corrupted differently, but the same
+// way in every test with that seed.
 func (f *fake) garble() (finish func(status int) int, err error) {
 	text, err := os.ReadFile(filepath.Join(f.dir, "garble"))
 	if err != nil {
