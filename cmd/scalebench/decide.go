@@ -170,7 +170,11 @@ func (s *session) untilDecided(ctx context.Context, d *decide.Study) error {
 		return err
 	}
 	if len(record.Looks) == 0 {
-		for _, line := range d.Forecast(0) {
+		forecast, err := d.Forecast(ctx)
+		if err != nil {
+			return err
+		}
+		for _, line := range forecast {
 			s.note("%s", line)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
@@ -324,45 +323,3 @@ func (o *ahead) batch() string {
 
 // counts lists the counts of a target.
 func counts(target map[int]int) []int { return slices.Sorted(maps.Keys(target)) }
-
-// Forecast is the plan of looks in words, before the first run: what each is expected to tell,
-// and the most that it costs. Scatter is the relative standard deviation of earlier runs; 0:
-// there are none.
-func (s *Study) Forecast(scatter float64) []string {
-	var hours []float64
-	seen := map[string]bool{}
-	var points []int
-	for _, p := range s.Plan.Points {
-		if !seen[p.Point.ID] {
-			seen[p.Point.ID] = true
-			points = append(points, len(hours))
-			hours = append(hours, p.NodeHours())
-		}
-	}
-	from := "as earlier runs scatter"
-	if scatter == 0 {
-		scatter, from = sequential.Assumed, "if runs scatter by "+number.ExactPercent(sequential.Assumed)
-	}
-	list := []string{fmt.Sprintf("plan of looks: up to %s of each of %s; an interval at each look has %s, so that all together hold with %s",
-		number.Count(s.most(), "run"), number.Count(len(points), "point"), number.ExactPercent(s.Design.Confidence), number.ExactPercent(sequential.Level))}
-	for _, f := range s.Design.Forecast(points, func(i int) float64 { return hours[i] }, scatter) {
-		tells := "no interval yet; what is far behind is left out from here on"
-		if f.Half > 0 {
-			tells = fmt.Sprintf("ratios to about ±%.1f %% %s", 100*f.Half, from)
-		}
-		list = append(list, fmt.Sprintf("  %s of each: %s; at most %s", number.Count(f.Repeats, "run"), tells, s.atMost(f)))
-	}
-	return list
-}
-
-// atMost writes the largest cost of the runs up to a look, by their time limits.
-func (s *Study) atMost(f sequential.Forecast) string {
-	text := number.Count(f.Runs, "run")
-	if f.Hours > 0 {
-		text += ", " + number.Significant(f.Hours) + " node-hours by their time limits"
-	}
-	if s.NodeHours > 0 && f.Hours > s.NodeHours {
-		text += fmt.Sprintf(", of which max_node_hours allows %s", number.Significant(s.NodeHours))
-	}
-	return text
-}

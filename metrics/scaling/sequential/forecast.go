@@ -53,9 +53,9 @@ func (d Design) half(n int) float64 {
 	return 0
 }
 
-// pooledScatter returns the relative standard deviation of the throughput of runs about their
+// Scatter returns the relative standard deviation of the throughput of runs about their
 // points, pooled; 0 without two runs of a point.
-func pooledScatter(curves []scaling.Curve) float64 {
+func Scatter(curves []scaling.Curve) float64 {
 	sum, free := 0.0, 0
 	for _, c := range curves {
 		for i := range c.Points {

@@ -156,7 +156,7 @@ func TestScatter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := pooledScatter(curves); math.Abs(got-math.Sqrt(0.001)) > 1e-9 {
+	if got := Scatter(curves); math.Abs(got-math.Sqrt(0.001)) > 1e-9 {
 		t.Errorf("%g", got)
 	}
 }
