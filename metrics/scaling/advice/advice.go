@@ -150,6 +150,7 @@ type Advice struct {
 	limited  bool
 	unit     string // of Measure
 	lower    bool   // Measure is better when lower
+	compared string // what decides without limits, in words: "the time to 75 % accuracy"; "" with limits
 	faster   func(x, y int) *scaling.Estimate
 }
 

@@ -150,11 +150,11 @@ func TestObjectives(t *testing.T) {
 func TestKnee(t *testing.T) {
 	flat := series{counts: octaves, runs: 6, x: func(n float64) float64 { return 1000 * math.Min(n, 4) }}
 	a := flat.advise(t, Options{})
-	if a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "Use 4 workers (over 99 % likely that doubling to 4 is worth it): doubling from 2 trains 2× as fast (at least 1.99×); 8 were no faster than 4 (at most 1×).") {
+	if a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "Use 4 workers (over 99 % likely that doubling to 4 is worth it): doubling from 2 brings 2× the throughput (at least 1.99×); 8 have no more throughput than 4 (at most 1×).") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}
 	falling := series{counts: octaves, runs: 6, x: func(n float64) float64 { return 1000 * math.Min(n, 16/n) }}
-	if a := falling.advise(t, Options{}); a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "; 8 workers are slower than 4 (at most 0.502×).") {
+	if a := falling.advise(t, Options{}); a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "; 8 workers have less throughput than 4 (at most 0.502×).") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}
 	if a.Next != nil {
@@ -627,14 +627,14 @@ func TestEfficientAndBeaten(t *testing.T) {
 	}
 	for _, runs := range []int{1, 6} {
 		a := series{counts: []int{1, 2, 4, 8}, runs: runs, x: linear, took: took}.advise(t, Options{MinEfficiency: 0.8})
-		if a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], "; 8 would be no faster.") || a.Next != nil && strings.Contains(a.Next.Why, "too wide") {
+		if a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], "; 8 would reach 75 % accuracy no faster.") || a.Next != nil && strings.Contains(a.Next.Why, "too wide") {
 			t.Errorf("%d runs: %v, %q; next %+v", runs, a.Workers, a.Reason, a.Next)
 		}
 	}
 	// Without a target, throughput: it peaks at 4 workers, and 8 have half of it.
 	peak := func(n float64) float64 { return 1000 * math.Min(n, 16/n) }
 	a := series{counts: []int{1, 2, 4, 8}, runs: 6, x: peak}.advise(t, Options{MinEfficiency: 0.1})
-	if a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "; 8 would be no faster.") {
+	if a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "; 8 would have no more throughput.") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}
 	// At 8 every run misses the target.

@@ -181,9 +181,22 @@ func (s *study) byLimits(limits []limit, words []string) {
 		odds = " (" + Likely(*chosen.Keeps) + " likely)"
 	}
 	if r.Passed >= 0 && better(&s.Candidates[r.Passed], chosen) { // it was the most workers that was asked for
-		best, more = "the fastest", fmt.Sprintf("; %d would be no faster", s.Candidates[r.Passed].Workers)
+		best, more = "the fastest", "; "+s.noFaster(chosen, &s.Candidates[r.Passed])
 	}
 	s.Reason = [2]string{fmt.Sprintf("%s%s, %s to %s %s%s: %s%s%s.%s", use, number.Count(chosen.Workers, "worker"), best, s.does(), list(words), odds, s.figures(chosen), more, farther, s.Uncertain()), s.Limits.sentence}
+}
+
+// noFaster says that a larger candidate is not faster than the answer, by what beats compares.
+func (s *study) noFaster(chosen, larger *Candidate) string {
+	switch {
+	case chosen.Seconds != nil && s.Goal != "":
+		return fmt.Sprintf("%d would reach %s no faster", larger.Workers, s.goal())
+	case chosen.Seconds != nil:
+		return fmt.Sprintf("%d would train %s samples no faster", larger.Workers, number.Exact(s.o.Samples))
+	case s.o.Figure != nil:
+		return fmt.Sprintf("%d would have no better %s", larger.Workers, s.rate())
+	}
+	return fmt.Sprintf("%d would have no more throughput", larger.Workers)
 }
 
 // mayBeFaster reports whether the intervals leave open that one candidate is faster than another.

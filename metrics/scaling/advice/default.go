@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
@@ -19,12 +20,14 @@ const kneeGain = 1.4
 // each doubling, so that the answer is the count that no other beats at that price, over
 // the whole range: a plateau is no series of doublings.
 func (s *study) byDefault() {
+	s.compared = s.rate()
 	what := "the " + s.rate()
 	if s.o.Figure != nil {
 		what = "improvement of " + s.rate()
 	}
 	if s.byTime() {
 		what = "the speed to " + s.goal()
+		s.compared = "the time to " + s.goal()
 	}
 	s.Objective = fmt.Sprintf("the most measured workers for which doubling from each smaller count brings more than %g× %s", kneeGain, what)
 	var points []*scaling.Point
@@ -195,11 +198,10 @@ func (s *study) gained(from, to int, p pair) string {
 	if s.o.Figure != nil {
 		return fmt.Sprintf("%s improves %s %.3g×%s%s", start, s.rate(), p.perDoubling(p.Estimate.Value), each, s.bounds(p, true))
 	}
-	does := "trains"
 	if s.byTime() {
-		does = "reaches " + s.goal()
+		return fmt.Sprintf("%s reaches %s %.3g× as fast%s%s%s", start, s.goal(), p.perDoubling(p.Estimate.Value), each, s.clocked(), s.bounds(p, true))
 	}
-	return fmt.Sprintf("%s %s %.3g× as fast%s%s%s", start, does, p.perDoubling(p.Estimate.Value), each, s.clocked(), s.bounds(p, true))
+	return fmt.Sprintf("%s brings %.3g× the throughput%s%s", start, p.perDoubling(p.Estimate.Value), each, s.bounds(p, true))
 }
 
 // refused says what the step from the answer to a larger count would bring, with the most that
@@ -214,22 +216,56 @@ func (s *study) refused(from, to int, p pair) string {
 	if b := p.comparison().Belief; b != nil && 1-b.AtMost(1) > 1-decision.Sure {
 		likely = ", " + Likely(1-b.AtMost(1)) + " likely to be worth it"
 	}
-	faster, slower, fast := "faster", "slower", "fast"
-	if s.o.Figure != nil {
-		faster, slower, fast = "better", "worse", "good"
-	}
 	if ratio <= 1 {
-		how := fmt.Sprintf("%d were no %s than %d", to, faster, from)
-		if p.speed != nil && p.speed.High < 1 {
-			how = fmt.Sprintf("%d workers are %s than %d", to, slower, from)
-		}
-		return how + s.clocked() + s.bounds(p, false) + likely
+		return s.noGain(from, to, p.speed != nil && p.speed.High < 1) + s.clocked() + s.bounds(p, false) + s.although(from, to) + likely
 	}
 	price := ""
 	if s.o.Figure == nil {
 		price = fmt.Sprintf(", for %.3g× the worker-hours", workers/ratio)
 	}
-	return fmt.Sprintf("%d would be %.3g× as %s%s%s%s%s%s", to, p.perDoubling(ratio), fast, each, s.clocked(), s.bounds(p, false), price, likely)
+	return s.smallGain(to, p.perDoubling(ratio)) + each + s.clocked() + s.bounds(p, false) + price + likely
+}
+
+// noGain says that a larger count does no better than a smaller one, or that it does worse.
+func (s *study) noGain(from, to int, worse bool) string {
+	switch {
+	case s.o.Figure != nil && worse:
+		return fmt.Sprintf("%d workers have a worse %s than %d", to, s.rate(), from)
+	case s.o.Figure != nil:
+		return fmt.Sprintf("%d have no better %s than %d", to, s.rate(), from)
+	case s.byTime() && worse:
+		return fmt.Sprintf("%d workers reach %s more slowly than %d", to, s.goal(), from)
+	case s.byTime():
+		return fmt.Sprintf("%d reach %s no faster than %d", to, s.goal(), from)
+	case worse:
+		return fmt.Sprintf("%d workers have less throughput than %d", to, from)
+	}
+	return fmt.Sprintf("%d have no more throughput than %d", to, from)
+}
+
+// smallGain says what a larger count would bring; ratio is that of each doubling.
+func (s *study) smallGain(to int, ratio float64) string {
+	switch {
+	case s.o.Figure != nil:
+		return fmt.Sprintf("%d would improve %s %.3g×", to, s.rate(), ratio)
+	case s.byTime():
+		return fmt.Sprintf("%d would reach %s %.3g× as fast", to, s.goal(), ratio)
+	}
+	return fmt.Sprintf("%d would have %.3g× the throughput", to, ratio)
+}
+
+// although names the throughput of a larger count that would pay by it, where the answer
+// goes by the time to the target; else "".
+func (s *study) although(from, to int) string {
+	a, b := s.point(to), s.point(from)
+	if !s.byTime() || a == nil || b == nil {
+		return ""
+	}
+	e := a.Of(measure.Throughput).Ratio(b.Of(measure.Throughput)).Estimate
+	if e == nil || e.Value < Price(from, to) {
+		return ""
+	}
+	return fmt.Sprintf(", although their throughput is %.3g× as high", e.Value)
 }
 
 // clocked says whether a ratio of times includes initialisation, where scaling shows one

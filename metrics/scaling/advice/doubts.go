@@ -184,6 +184,6 @@ func (a *Advice) contender(c Contender) string {
 	if a.Limited() {
 		return fmt.Sprintf("%s may be the better choice (%s likely to keep the limits)", workers, Likely(c.Probability))
 	}
-	return fmt.Sprintf("%s may be the better choice (%s likely to be better than %d by more than %s)",
-		workers, Likely(c.Probability), *a.Workers, number.ExactPercent(decision.Equivalent))
+	return fmt.Sprintf("%s may be the better choice by %s (%s likely to be better than %d by more than %s)",
+		workers, a.compared, Likely(c.Probability), *a.Workers, number.ExactPercent(decision.Equivalent))
 }

@@ -38,7 +38,7 @@ func TestFigure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], tt.says) || !strings.Contains(a.Reason[0], "4 would be 1.05× as good") {
+		if a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], tt.says) || !strings.Contains(a.Reason[0], fmt.Sprintf("4 would improve %s 1.05×", tt.m.Title)) {
 			t.Errorf("%s: %v workers: %s", tt.m.Name, a.Workers, a.Reason[0])
 		}
 		for _, c := range a.Candidates {
