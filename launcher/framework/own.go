@@ -100,7 +100,7 @@ func withDecoders() []string {
 // sgdOnly refuses optimizers that a framework's program does not have.
 func sgdOnly(name string, p study.Point, wrong map[string]string) map[string]string {
 	if o := p.Workload.Train.Optimizer; o != "" && o != "sgd" {
-		wrong["workload.optimizer"] = fmt.Sprintf("%s trains with \"sgd\" only; native, pytorch-ddp and pytorch-horovod have %q", name, o)
+		wrong["workload.optimizer"] = fmt.Sprintf("%s trains with \"sgd\" only; %q is for native, pytorch-ddp, pytorch-fsdp, pytorch-horovod, deepspeed and jax", name, o)
 	}
 	return wrong
 }
