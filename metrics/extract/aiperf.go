@@ -7,9 +7,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// aiperf reads profile_export_aiperf.json of NVIDIA's AIPerf, and the JSON of
-// GenAI-Perf before it, which has the same form but no load that is read.
-// Percentiles are interpolated, of answered requests alone, from the send.
+// aiperf reads profile_export_aiperf.json of NVIDIA's AIPerf, and the JSON of GenAI-Perf,
+// its predecessor, which has the same layout but no load that we read. Both interpolate
+// percentiles, count answered requests only, and time each request from its send.
 var aiperf = Extractor{
 	Name:  "aiperf",
 	Kind:  "serve",
@@ -17,7 +17,7 @@ var aiperf = Extractor{
 	read:  readAIPerf,
 }
 
-// aiperfFields are its statistics of metrics, each in the unit that the file states.
+// aiperfFields maps statistics of AIPerf to measures. The file states each unit.
 var aiperfFields = []loadField{
 	{"request_throughput.avg", measure.RequestsPerSecond, 1}, {"output_token_throughput.avg", measure.OutputThroughput, 1}, {"goodput.avg", measure.Goodput, 1},
 	{"request_latency.avg", measure.LatencyMean, 1}, {"request_latency.p50", measure.LatencyP50, 1}, {"request_latency.p95", measure.LatencyP95, 1}, {"request_latency.p99", measure.LatencyP99, 1},
@@ -26,7 +26,7 @@ var aiperfFields = []loadField{
 	{"inter_chunk_latency.p50", measure.ITLP50, 1}, {"inter_chunk_latency.p95", measure.ITLP95, 1}, {"inter_chunk_latency.p99", measure.ITLP99, 1},
 }
 
-// aiperfUnits are the units of metrics that are no times.
+// aiperfUnits are the expected units of metrics that are not times.
 var aiperfUnits = map[string]string{"request_throughput": "requests/sec", "goodput": "requests/sec", "output_token_throughput": "tokens/sec",
 	"request_count": "requests", "error_request_count": "requests"}
 
@@ -71,7 +71,7 @@ func readAIPerf(l *log, r io.Reader) error {
 	return s.fields(aiperfFields, m.statistic)
 }
 
-// statistic is a source of "metric.statistic", with the factor of the metric's unit.
+// statistic returns the value of "metric.statistic" and the factor of the metric's unit.
 func (m members) statistic(name string) (v Value, scale float64, ok bool, err error) {
 	metric, statistic, _ := strings.Cut(name, ".")
 	if m.of[metric].null() {
@@ -92,8 +92,8 @@ func (m members) statistic(name string) (v Value, scale float64, ok bool, err er
 	return v, 1, true, nil
 }
 
-// aiperfLoad is the load of the phase that is measured, and notes how it was made;
-// none where the file does not have it.
+// aiperfLoad returns the load of the profiling phase, nil if the file does not state it. It
+// adds a note on how the load was generated.
 func (m members) aiperfLoad() (map[string]float64, error) {
 	l := m.l
 	config := l.object(m.of["input_config"])
@@ -132,7 +132,7 @@ func (m members) aiperfLoad() (map[string]float64, error) {
 			l.note("requests are sent at a rate; latency does not count from the time at which one was to be sent")
 		}
 		if limited {
-			l.note("no more than %g requests were in flight; what waited for its turn in the client is not in the latencies", most.Number)
+			l.note("at most %g requests were in flight; latencies leave out the time that others waited in the client", most.Number)
 		}
 		return map[string]float64{measure.Rate: rate.Number}, nil
 	case limited:

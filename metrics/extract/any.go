@@ -9,22 +9,22 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Any reads what a training printed whose program is not named: in the one format whose
-// lines it has, if there is just one. A log of no known program holds nothing, and is no
+// Any reads the output of an unnamed training program. It tries every format and uses the
+// result if exactly one of them matches. If none does, the content is empty; that is not an
 // error.
 var Any = Extractor{Name: "any", Kind: "train", Reads: "the output of a training, in whichever format it is"}
 
-// mostOfAny is how many bytes are tried with every format.
+// mostOfAny is the largest output, in bytes, on which Any tries the formats.
 const mostOfAny = 64 << 20
 
-// anyFormat is Any's Extract.
+// anyFormat implements Any.
 func anyFormat(r io.Reader, o Options) (Content, error) {
 	data, err := io.ReadAll(io.LimitReader(r, mostOfAny+1))
 	if err != nil {
 		return Content{}, err
 	}
 	if len(data) > mostOfAny {
-		return Content{Notes: []string{fmt.Sprintf("the output has over %d MiB, and no format was tried on it; name its format in command.extract", mostOfAny>>20)}}, nil
+		return Content{Notes: []string{fmt.Sprintf("the output is larger than %d MiB, so its format was not guessed; name the format in command.extract", mostOfAny>>20)}}, nil
 	}
 	var found Content
 	var names []string

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The output of a program whose format is known is read as that format, or not at all,
-// and that of no training is not read.
+// Any reads the output of a known program as its format or not at all, and ignores output
+// that is not a training's.
 func TestAny(t *testing.T) {
 	read, of := 0, 0
 	for _, s := range samples {

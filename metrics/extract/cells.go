@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// cell returns a row's number for ours and the factor to the figure's unit, which includes
-// the number of devices or nodes for a rate of one. ok is false if the cell is empty.
+// cell returns a row's number for the key ours, and the factor to the figure's unit. For a
+// rate per device or node, the factor includes their number. ok is false if the cell is
+// empty.
 func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool, err error) {
 	r, mapped := t.reads[ours]
 	if !mapped {
@@ -39,7 +40,7 @@ func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool, err
 	return v, scale, true, nil
 }
 
-// times converts a number of the column to the figure.
+// times converts a number of the column to the figure's unit.
 func (r reading) times(x, scale float64) float64 {
 	if r.each {
 		return scaled(1/x, scale)
@@ -47,7 +48,7 @@ func (r reading) times(x, scale float64) float64 {
 	return scaled(x, scale)
 }
 
-// from describes the origin of a figure, for its note.
+// from returns the note that says which column a figure comes from.
 func (t *table) from(ours string) string {
 	r := t.reads[ours]
 	note := "from column " + r.Name
@@ -79,8 +80,8 @@ func (t *table) counts(row int, per string) (float64, error) {
 	return float64(t.l.o.Workers), nil
 }
 
-// countedBy returns the columns whose product is the number of devices or nodes; nil if
-// no column has it.
+// countedBy returns the columns whose product is the number of devices or nodes, nil if no
+// column states it.
 func (t *table) countedBy(per string) []string {
 	workers := t.reads["workers"].Name
 	if workers == "" {
@@ -112,7 +113,8 @@ func (t *table) countedBy(per string) []string {
 	return nil
 }
 
-// countsNodes reports whether a column counts nodes, by its name: "nodes", "# hosts".
+// countsNodes reports whether a column counts nodes, judging by its name: "nodes", "#
+// hosts".
 func countsNodes(name string) bool {
 	list := split(name)
 	return len(list) > 0 && !slices.Contains(list, "/") && slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perNode }) &&
@@ -123,7 +125,7 @@ func countsDevices(list []string) bool {
 	return slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perDevice })
 }
 
-// counted refuses a rate of one device or node if their number is unknown.
+// counted returns an error for a rate per device or node if their number is unknown.
 func (t *table) counted(ours string, r reading, columns map[string]Column) error {
 	per := r.per
 	if ours == tokensPerGPU || r.steps {
@@ -141,13 +143,13 @@ func (t *table) counted(ours string, r reading, columns map[string]Column) error
 	case t.countedBy(per) != nil, per == perDevice && t.l.o.Workers > 0 && columns["workers"].Name+columns["replicas"].Name == "", per == perNode && t.l.o.Nodes > 0:
 		return nil
 	case per == perNode:
-		return fmt.Errorf("column %s is of one node: say how many there are, --map nodes=COLUMN or --set nodes=N, or, if it is of all of them, %s", clip(r.Name), mapping(ours, r.Name, usual[baseOf(ours)]))
+		return fmt.Errorf("column %s is the rate of one node: give the number of nodes with --map nodes=COLUMN or --set nodes=N; if it is the rate of all nodes, use %s", clip(r.Name), mapping(ours, r.Name, usual[baseOf(ours)]))
 	}
 	if workers := columns["workers"].Name; workers != "" {
-		return fmt.Errorf("column %s is of one device, and column %s counts nodes by its name: map the number of devices, --map workers=COLUMN; or, if it is of one node, %s",
+		return fmt.Errorf("column %s is the rate of one device, but column %s counts nodes, judging by its name: map the number of devices with --map workers=COLUMN; or, if it is the rate of one node, use %s",
 			clip(r.Name), clip(workers), mapping(ours, r.Name, usual[baseOf(ours)]+"/node"))
 	}
-	return fmt.Errorf("column %s is of one device: say how many there are, --map workers=COLUMN or --set workers=N, or, if it is of all of them, %s", clip(r.Name), mapping(ours, r.Name, usual[baseOf(ours)]))
+	return fmt.Errorf("column %s is the rate of one device: give the number of devices with --map workers=COLUMN or --set workers=N; if it is the rate of all devices, use %s", clip(r.Name), mapping(ours, r.Name, usual[baseOf(ours)]))
 }
 
 func baseOf(ours string) string {

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// named adds what goes without a mapping, since the table's column has our name:
-// the study, the workers, the time and the figures of what the table is of, a
-// training or a service. What makes rows the times of one run is left to a mapping
-// once one names a figure.
+// named adds the columns that need no mapping because their name is one of our keys: the
+// study, the workers, the time, and the figures of this kind of table. It leaves out the
+// keys that make rows the epochs of one run if the user has already mapped a figure.
 func (t *table) named(columns map[string]Column) map[string]Column {
 	all := maps.Clone(columns)
 	if all == nil {
 		all = map[string]Column{}
 	}
-	other := map[string]bool{} // columns that the user has named for something
+	other := map[string]bool{} // columns that the user has mapped to a key
 	for _, c := range columns {
 		other[c.Name] = true
 	}
@@ -48,8 +47,8 @@ func (t *table) named(columns map[string]Column) map[string]Column {
 	return all
 }
 
-// ours is the column with one of our names, alone or with a unit in brackets behind it:
-// "latency_p95 (ms)". Of two such columns neither is meant.
+// ours returns the column with one of our names, optionally followed by a unit in brackets,
+// as in "latency_p95 (ms)". has is false if two columns match.
 func (t *table) ours(name string) (column string, has bool) {
 	if _, has := t.at[name]; has {
 		return name, true
@@ -66,15 +65,15 @@ func (t *table) ours(name string) (column string, has bool) {
 	return found[0], true
 }
 
-// rowsOfTime are the columns that make rows the epochs or steps of one run.
+// rowsOfTime are the keys that make each row an epoch or a step of one run.
 var rowsOfTime = []string{"epoch", "step", "elapsed", "epoch_seconds"}
 
-// hasFigure reports whether anything that is a result of a training is mapped.
+// hasFigure reports whether a column is mapped to a result of a training.
 func hasFigure(columns map[string]Column) bool {
 	return slices.ContainsFunc(TrainFigures, func(f string) bool { return f != "epoch" && f != "step" && columns[f].Name != "" })
 }
 
-// mapped decides how to read each column, and reports what is wrong with the mapping.
+// mapped decides how to read each column and reports every mistake in the mapping.
 func (t *table) mapped(columns map[string]Column) error {
 	var problems []error
 	file := t.l.o.File
@@ -100,7 +99,7 @@ func (t *table) mapped(columns map[string]Column) error {
 	if ofLoads(columns) {
 		for _, ours := range TrainFigures {
 			if _, both := columns[ours]; both {
-				return fmt.Errorf("%s: %s is a training's, and what else is mapped is of a service under load; import them apart", file, ours)
+				return fmt.Errorf("%s: %s belongs to a training, and the other mapped columns to a service under load; import them separately", file, ours)
 			}
 		}
 		return nil
@@ -111,14 +110,14 @@ func (t *table) mapped(columns map[string]Column) error {
 	if _, both := columns["elapsed"]; columns["epoch_seconds"].Name != "" {
 		switch {
 		case both:
-			return fmt.Errorf("%s: elapsed and epoch_seconds both tell the time; map one", file)
+			return fmt.Errorf("%s: elapsed and epoch_seconds both give the time; map only one", file)
 		case columns["epoch"].Name == "":
 			return fmt.Errorf("%s: epoch_seconds needs the number of the epoch; map its column as epoch. The file has %s", file, t.names())
 		}
 	}
 	for _, ours := range Coordinates {
 		if c, mapped := columns[ours]; mapped && !c.Label {
-			return fmt.Errorf("%s: %s is of a load, and no column is mapped to a figure of one: %s", file, ours, strings.Join(LoadFigures, ", "))
+			return fmt.Errorf("%s: %s describes the load of a service, but no column is mapped to one of its figures: %s", file, ours, strings.Join(LoadFigures, ", "))
 		}
 	}
 	if !hasFigure(columns) {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf16"
 )
 
-// Spreadsheets write UTF-16 as "Unicode text".
+// Spreadsheets' "Unicode text" files are UTF-16.
 func TestTableInUTF16(t *testing.T) {
 	for name, order := range map[string][2]int{"little-endian": {0, 8}, "big-endian": {8, 0}} {
 		var file strings.Builder
@@ -25,8 +25,8 @@ func TestTableInUTF16(t *testing.T) {
 	}
 }
 
-// A mapping of one figure leaves the other columns with our names in place, and
-// what makes rows the times of one run to the user.
+// Mapping one figure must not affect other columns with our names, except the columns that
+// would make rows epochs: those then need a mapping too.
 func TestMappingOneFigureKeepsTheOthers(t *testing.T) {
 	const file = "workers,throughput,train_seconds,accuracy,epoch,started\n2,1430,41.5,0.76,9,1795000000\n"
 	var runs []TableRun
@@ -53,8 +53,8 @@ func TestMappingOneFigureKeepsTheOthers(t *testing.T) {
 	}
 }
 
-// A unit in brackets behind one of our names is part of the heading, not of the name.
-// Two columns that differ in it alone are ambiguous, and neither is read.
+// A unit in brackets after one of our names is not part of the name. Two columns that
+// differ only in this unit are ambiguous, and both are ignored.
 func TestUnitBehindOurName(t *testing.T) {
 	for file, want := range map[string]string{
 		"replicas,threads,requests_per_second,latency_p95 (ms)\n1,4,80,36.5\n":                        "latency_p95 0.0365, requests_per_second 80, samples_per_second 80",

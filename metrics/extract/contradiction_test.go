@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// nanoLine is a line of nanoGPT; evaluated puts an evaluation before it.
+// nanoLine returns a line of nanoGPT, after an evaluation if evaluated is set.
 func nanoLine(step, ms, mfu string, evaluated bool) (text string) {
 	if evaluated {
 		text = "step " + step + ": train loss 3.0, val loss 3.1\n"
@@ -14,7 +14,7 @@ func nanoLine(step, ms, mfu string, evaluated bool) (text string) {
 	return text + "iter " + step + ": loss 3.0, time " + ms + "ms, mfu " + mfu + "%\n"
 }
 
-// A figure that the same log contradicts is kept under a name that makes no curve.
+// A figure that its own log contradicts is renamed, so that curves leave it out.
 func TestContradictions(t *testing.T) {
 	const loss, end = "{'loss': 1.0, 'epoch': ", "{'train_runtime': 50.0, 'train_samples_per_second': 40.0, 'train_steps_per_second': 5.0, 'train_loss': "
 	resumed := []string{"stated_train_seconds 50 s", "stated_end_to_end 40 samples/s", "stated_throughput 40 samples/s"}
@@ -35,24 +35,25 @@ func TestContradictions(t *testing.T) {
 		{"a Trainer from the start", "hf-trainer", loss + "0.5}\n" + loss + "1.0}\n" + loss + "1.5}\n" + loss + "2.0}\n" + end + "1.0, 'epoch': 2.0}\n", Options{},
 			[]string{" throughput 40 samples/s", " end_to_end 40 samples/s", " train_seconds 50 s"}, []string{"stated_"}, nil},
 		{"a Trainer that says so", "hf-trainer", "  Continuing training from global step 500\n" + loss + "1.5}\n" + end + "0.5, 'epoch': 2.0}\n", Options{},
-			resumed, own, []string{`"Continuing training from global step 500"`, "make no curve"}},
+			resumed, own, []string{`"Continuing training from global step 500"`, "are left out of curves"}},
 		{"a Trainer's first loss is late", "hf-trainer", loss + "1.5}\n" + loss + "1.75}\n" + loss + "2.0}\n" + end + "1.0, 'epoch': 2.0}\n", Options{},
 			resumed, own, []string{"its first loss is at epoch 1.5, and later ones are 0.25 apart"}},
 		{"a Trainer's epochs are rounded", "hf-trainer", loss + "0.02}\n" + loss + "0.03}\n" + loss + "0.05}\n" + loss + "0.06}\n" + end + "1.0, 'epoch': 0.07}\n", Options{},
 			[]string{" throughput 40 samples/s"}, []string{"stated_"}, nil},
 		{"a Trainer that goes back", "hf-trainer", loss + "0.5}\n" + loss + "1.0}\n" + loss + "1.5}\n" + loss + "1.0}\n" + loss + "1.5}\n" + end + "1.0, 'epoch': 2.0}\n", Options{},
 			resumed, own, []string{"training goes back to a checkpoint"}},
-		// The state keeps the losses of before; the mean of 2.0 that the summary divides by all
-		// steps is 1.0 if half of them were before.
+		// The state also has the losses from before the resume. The summary divides the sum
+		// of the later half by all steps, which gives 1.0 instead of 2.0.
 		{"a state with the losses of before", "hf-trainer-state", state(entry("0.5")+entry("1.0")+entry("1.5")+entry("2.0"), `{"train_runtime": 50.0, "train_samples_per_second": 40.0, "train_loss": 1.0, "epoch": 2.0}`), Options{},
 			resumed, own, []string{"its train_loss of 1 is not the mean of its losses, 2"}},
 		{"a state with more evaluation than time", "hf-trainer-state", state(`{"eval_loss": 1.0, "eval_runtime": 30.0, "epoch": 1.0},{"eval_loss": 1.0, "eval_runtime": 30.0, "epoch": 2.0},`, `{"train_runtime": 50.0, "train_samples_per_second": 40.0, "train_loss": 1.0, "epoch": 2.0}`), Options{},
 			resumed, own, []string{"its evaluations took 60 s, longer than its train_runtime of 50 s"}},
 		{"a state from the start", "hf-trainer-state", state(entry("0.5")+entry("1.0")+entry("1.5")+entry("2.0"), `{"train_runtime": 50.0, "train_samples_per_second": 40.0, "train_loss": 1.98, "epoch": 2.0}`), Options{},
 			[]string{" throughput 40 samples/s"}, []string{"stated_"}, nil},
-		// A mean of which each line keeps nine tenths has an evaluation in it for a long time.
+		// The running mean keeps nine tenths per line, so an evaluation affects it for a
+		// long time.
 		{"nanoGPT evaluates in every line", "nanogpt", "tokens per iteration will be: 1,000\n" + nanoLine("0", "9000.00", "-100.00", true) + nanoLine("10", "9000.00", "1.50", true) + nanoLine("20", "9000.00", "1.25", true), Options{Workers: 2},
-			[]string{"stated_reported_mfu 0.0125"}, []string{" reported_mfu", "step_seconds", "tokens_per"}, []string{"no rate is taken: an evaluation is in the time of every line"}},
+			[]string{"stated_reported_mfu 0.0125"}, []string{" reported_mfu", "step_seconds", "tokens_per"}, []string{"no rate is taken: the time of every line includes an evaluation"}},
 		{"nanoGPT evaluates later", "nanogpt", "tokens per iteration will be: 1,000\n" + nanoLine("0", "9000.00", "-100.00", true) + nanoLine("10", "500.00", "30.00", false) + nanoLine("20", "500.00", "32.00", false) + nanoLine("30", "9000.00", "28.00", true) + nanoLine("40", "500.00", "29.00", false), Options{Workers: 2},
 			[]string{" reported_mfu 0.31 ", " step_seconds 0.5 s", " tokens_per_second 2000 tokens/s"}, []string{"stated_"}, []string{"2 lines have no reported_mfu"}},
 		{"wrk2 as asked", "wrk", wrk2("10s", "10000", "10.00s", "1000.00"), Options{At: map[string]float64{"rate": 1000}},

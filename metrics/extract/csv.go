@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// largest is the most that is read of a file that must be read as a whole.
+// largest is the size limit, in bytes, of a file that must be read whole.
 const largest = 256 << 20
 
-// wholeFile reads a file that means nothing in part.
+// wholeFile reads a file whose parts are useless alone.
 func (l *log) wholeFile(r io.Reader) ([]byte, error) {
 	tooLarge := fmt.Errorf("%s: larger than %d MiB, the limit for a file of this format", l.o.File, largest>>20)
 	if l.o.Bytes > largest {
@@ -31,23 +31,24 @@ func (l *log) wholeFile(r io.Reader) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// table is a CSV file with a line of names.
+// table is a CSV file with a header line.
 type table struct {
 	l    *log
-	at   map[string]int // column by name
+	at   map[string]int // column index by name
 	rows [][]string
-	line []int       // of each row
-	more *csv.Reader // of the rows that were not read yet
-	// header is the first row; a row that is equal is that of a second table.
+	line []int       // line number of each row
+	more *csv.Reader // reads the remaining rows
+	// header is the first row. A later row equal to it starts a second table.
 	header []string
-	// reads are how the columns of a table of runs become figures, by our names.
+	// reads says how to turn each column of a table of runs into a figure; the keys are
+	// ours.
 	reads map[string]reading
 	data  []byte // the whole file
-	weak  bool   // the work of runs grows with their workers
+	weak  bool   // weak scaling: the work of runs grows with their workers
 }
 
-// table reads a CSV file. A last line without its end is an error: what is cut
-// off there may be half a number.
+// table reads a CSV file. A last line without a newline is an error, because its last
+// number may be cut off.
 func (l *log) table(r io.Reader, separators string) (*table, error) {
 	t, err := l.names(r, separators)
 	if err != nil {
@@ -65,7 +66,7 @@ func (l *log) table(r io.Reader, separators string) (*table, error) {
 	}
 }
 
-// names is table of the names alone, for next to read the rows.
+// names reads only the header; next then reads the rows.
 func (l *log) names(r io.Reader, separators string) (*table, error) {
 	data, err := l.wholeFile(r)
 	if err != nil {
@@ -102,7 +103,7 @@ func (l *log) names(r io.Reader, separators string) (*table, error) {
 	return t, err
 }
 
-// next reads a row and says in which line it begins; io.EOF after the last.
+// next returns the next row and the line where it begins; io.EOF after the last.
 func (t *table) next() (row []string, line int, err error) {
 	row, err = t.more.Read()
 	var p *csv.ParseError

@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// rank orders notes: first contradictions and rates that are missing.
+// rank sorts notes: contradictions and missing rates come first.
 func rank(note string) int {
 	if strings.HasPrefix(note, "figures named "+statedPrefix) || strings.HasPrefix(note, "no rate is taken") {
 		return 0
@@ -15,11 +15,11 @@ func rank(note string) int {
 	return 1
 }
 
-// Curveless returns why the run is on no curve, from what the log says; "" if it is on
-// one.
+// Curveless returns why the run is left out of every curve, according to its log; "" if it
+// is on one.
 func (r *Content) Curveless() string {
 	if r.Failed != "" {
-		return "the run failed, and is on no curve: " + r.Failed
+		return "the run failed, so curves leave it out: " + r.Failed
 	}
 	want := measure.KindOf(r.Kind).Main
 	if want == nil {

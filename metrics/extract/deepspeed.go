@@ -7,11 +7,10 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// deepSpeed reads the lines of DeepSpeed's ThroughputTimer and of its pipeline
-// engine. Rates are of all ranks: the global batch over the time of a step. The
-// timer's running average is over all steps from the third on, its current rate of
-// the step printed; the pipeline's is of the steps since the line before. Its GB are
-// of 1024³ bytes.
+// deepSpeed reads the lines of DeepSpeed's ThroughputTimer and of its pipeline engine.
+// Rates count all ranks: the global batch over the time of a step. The timer's running
+// average starts at the third step, and its current rate is that of the printed step. The
+// pipeline engine prints the rate since its previous line. A GB is 1024³ bytes.
 var deepSpeed = Extractor{
 	Name:  "deepspeed",
 	Kind:  "train",
@@ -33,8 +32,8 @@ var deepSpeedPipe = stepFormat{
 
 func readDeepSpeed(l *log, r io.Reader) error {
 	timer := newStepLog(l, "DeepSpeed", 1)
-	var average Value // the timer's latest
-	var rates []Value // the pipeline's
+	var average Value // the latest one of the timer
+	var rates []Value // those of the pipeline engine
 	f := deepSpeedPipe
 	f.more = func(s *stepLog, ln line, _ int, fields parts) error {
 		v, err := l.rateAbove0(ln.number, fields["rate"])
@@ -77,7 +76,7 @@ func readDeepSpeed(l *log, r io.Reader) error {
 	return pipe.finish()
 }
 
-// rateAbove0 reads a rate.
+// rateAbove0 parses a rate, which must be positive.
 func (l *log) rateAbove0(ln int, text string) (Value, error) {
 	v, err := l.parse(ln, text)
 	if err == nil && v.Number < metrics.MinRate {

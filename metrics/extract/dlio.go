@@ -8,9 +8,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// dlio reads summary.json of DLIO, which is also each run's of MLPerf Storage. Its
-// accelerators are sleeps, as long as a step of the real training takes; samples are
-// read and, but for their format, not decoded.
+// dlio reads summary.json of DLIO, which MLPerf Storage also writes for each run. DLIO
+// emulates an accelerator by sleeping for the time of a real training step. It reads
+// samples, but decodes only their container format.
 var dlio = Extractor{
 	Name:  "dlio",
 	Kind:  "preprocess",

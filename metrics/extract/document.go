@@ -8,16 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// value is a value in a JSON document that is known to be valid, with the line
-// that it stands in. Its parts are found by walking over it once, so that a
-// document of a million entries is read in proportion to its length, and each
-// number still has its line. encoding/json tells no lines.
+// A value is part of a valid JSON document, with the line that it begins on. Walking over
+// the text finds its members, so reading takes time proportional to the document's length.
+// encoding/json does not report lines.
 type value struct {
 	text []byte
-	line int // of its first byte, 1-based
+	line int // where it begins, 1-based
 }
 
-// json reads a whole JSON file; one that was cut off is not valid.
+// json reads a whole JSON file; a truncated file is an error.
 func (l *log) json(r io.Reader) (value, error) {
 	data, err := l.wholeFile(r)
 	if err != nil {
@@ -26,13 +25,13 @@ func (l *log) json(r io.Reader) (value, error) {
 	return l.document(data, 1)
 }
 
-// document is JSON that begins in that line.
+// document parses JSON that begins on the given line.
 func (l *log) document(data []byte, line int) (value, error) {
 	if json.Valid(data) {
 		blank := len(data) - len(bytes.TrimLeft(data, " \t\r\n"))
 		return value{bytes.TrimRight(data[blank:], " \t\r\n"), bytes.Count(data[:blank], []byte{'\n'}) + line}, nil
 	}
-	err := json.Unmarshal(data, new(any)) // says where
+	err := json.Unmarshal(data, new(any)) // returns the position of the mistake
 	offset := len(data)
 	if s, ok := err.(*json.SyntaxError); ok {
 		offset = min(max(int(s.Offset), 0), len(data))
@@ -40,8 +39,7 @@ func (l *log) document(data []byte, line int) (value, error) {
 	return value{}, l.errorAt(bytes.Count(data[:offset], []byte{'\n'})+line, "not JSON: %w", err)
 }
 
-// documents are a JSON file's one document, or those of its lines where each is one
-// of its own.
+// documents returns the values of a JSON or JSON Lines file.
 func (l *log) documents(r io.Reader) (list []value, err error) {
 	data, err := l.wholeFile(r)
 	if err != nil {
@@ -67,15 +65,15 @@ func (l *log) documents(r io.Reader) (list []value, err error) {
 	return list, nil
 }
 
-// is reports whether the value begins with that: '{' of an object, '[' of a
-// list, '"' of a text.
+// is reports whether the value begins with kind: '{' for an object, '[' for a list, '"' for
+// a string.
 func (v value) is(kind byte) bool { return len(v.text) > 0 && v.text[0] == kind }
 
-// null reports whether there is no value: no such member, or null.
+// null reports whether the value is missing or null.
 func (v value) null() bool { return len(v.text) == 0 || v.text[0] == 'n' }
 
-// members fills into with the members of an object by their names; of two with
-// one name, the last counts, as in encoding/json. Anything else has none.
+// members fills into with the members of an object by name. If a name occurs twice, the
+// last value wins, as in encoding/json. Other values have no members.
 func (v value) members(into map[string]value) {
 	clear(into)
 	if !v.is('{') {
@@ -95,7 +93,7 @@ func (v value) members(into map[string]value) {
 	})
 }
 
-// entries calls f with each entry of a list; anything else has none.
+// entries calls f with each entry of a list. Other values have no entries.
 func (v value) entries(f func(value) error) error {
 	if !v.is('[') {
 		return nil
@@ -103,8 +101,7 @@ func (v value) entries(f func(value) error) error {
 	return v.walk(f)
 }
 
-// walk calls f with each of the values that a list holds, or the names and
-// values of an object in turn.
+// walk calls f with each entry of a list, or with each name and value of an object in turn.
 func (v value) walk(f func(value) error) error {
 	line := v.line
 	for i := 1; i < len(v.text)-1; {
@@ -126,7 +123,7 @@ func (v value) walk(f func(value) error) error {
 	return nil
 }
 
-// end is where the value that begins at i ends.
+// end returns the index after the value that begins at i.
 func end(text []byte, i int) int {
 	depth := 0
 	for ; i < len(text); i++ {
@@ -147,7 +144,7 @@ func end(text []byte, i int) int {
 			case 0:
 				return i + 1
 			case -1:
-				return i // a number's, in the object or list that ends here
+				return i // a number that the enclosing list or object ends
 			}
 		case ',', ':', ' ', '\t', '\r', '\n':
 			if depth == 0 {

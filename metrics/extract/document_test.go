@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Walking over a document finds what encoding/json finds, in the lines where it
-// stands.
+// Walking over a document finds the same values as encoding/json, on the right lines.
 func FuzzDocument(f *testing.F) {
 	for _, seed := range []string{`{}`, ` {"a": [1, {"b":"}\"]"}, -2.5e3],` + "\n" + `"c\u0041" :null, "a":{"x":[]}}` + "\n", `[]`, `"x"`, `12 `, "[\n\n[1],\n2]", "{\"\xa3u\": 1}"} {
 		f.Add([]byte(seed))

@@ -1,12 +1,12 @@
 // Package extract reads other programs' logs into metrics' events.
 //
-// A log states figures; it does not say how they were made. So what comes out
-// of here is the log's statement, with the line that it stands in and a note on
-// what it really is (one rank's rate times N, a ± of 1.96 σ), and never passes
-// for a measurement of ours. A value is taken from a whole line of the exact
-// form that the program writes, or not at all: a log that was cut off, or holds
-// two runs, is an error or gives fewer values, never other ones. A log in which
-// nothing is found is an error.
+// A log states figures but not how they were measured. So each event carries the line that
+// it comes from, and a note on what the figure really is (one rank's rate times N, a ± of
+// 1.96 σ). Reports never present it as our own measurement.
+//
+// Values come only from complete lines in the exact form that the program writes. A log
+// that was cut off, or that holds two runs, gives an error or fewer values, but never wrong
+// ones. A log with no match is an error.
 package extract
 
 import (
@@ -26,14 +26,14 @@ import (
 // Extractor reads logs of one format.
 type Extractor struct {
 	Name  string // as users write it: "horovod-synthetic"
-	Kind  string // of workload that such a log is of, as studies name it; "" where any may be
-	Reads string // what it reads, in a line
-	// Apart: the format is of a file of its own, not of what a program prints.
+	Kind  string // kind of workload that writes such logs, as in a study; "" for any
+	Reads string // one line that describes what it reads
+	// Apart is true if the format is a file, and not what a program prints.
 	Apart bool
 	read  func(l *log, r io.Reader) error
 }
 
-// allFormats are the named formats, by name.
+// allFormats lists the formats, sorted by name.
 var allFormats = []Extractor{
 	aiperf,
 	deepSpeed,
@@ -62,7 +62,7 @@ var allFormats = []Extractor{
 	wrk,
 }
 
-// Find returns the extractor of that name.
+// Find returns the extractor with this name.
 func Find(name string) (Extractor, error) {
 	for _, e := range allFormats {
 		if e.Name == name {
@@ -72,7 +72,7 @@ func Find(name string) (Extractor, error) {
 	return Extractor{}, fmt.Errorf("unknown extractor %q; valid: %s", name, strings.Join(Names(), ", "))
 }
 
-// Names are those of All.
+// Names returns the names of all formats.
 func Names() []string {
 	var names []string
 	for _, e := range allFormats {
@@ -81,81 +81,78 @@ func Names() []string {
 	return names
 }
 
-// globalBatch is the samples of a step over all ranks; 0: not known.
+// globalBatch returns the samples per step of all ranks, 0 if unknown.
 func (o Options) globalBatch() float64 { return o.rankBatch() * float64(o.Workers) }
 
-// rankBatch is a rank's part of them.
+// rankBatch returns one rank's share of the global batch, 0 if unknown.
 func (o Options) rankBatch() float64 { return float64(o.WorkerBatch) / float64(max(1, o.Sharing)) }
 
-// Options are what a log may not say of itself.
+// Options supply what a log may not state.
 type Options struct {
 	File        string  // the log's name in errors and figures
-	Bytes       int64   // size of the log, which is refused unread where it is too much; 0: not known
-	Workers     int     // ranks of the run; 0: not known
-	Nodes       int     // that they are on; 0: not known
-	Decimal     Decimal // how a table writes its numbers; "": they must mean the same to everybody
-	Sum         string  // the column of a table in which the parts of one run differ, whose rates add up; "" for none
-	Scaling     string  // "weak" or "strong", as the user says; "": not known
-	WorkerBatch int     // samples a rank trains on in a step; 0: not known
-	Sharing     int     // ranks that share one WorkerBatch, since they hold one model together; 0: each has its own
-	// At are coordinates of the load that a log of a service may not state: how many
-	// requests were in flight, or the rate, and the samples in each.
+	Bytes       int64   // size of the log, to refuse a huge one before reading it; 0: unknown
+	Workers     int     // ranks of the run; 0: unknown
+	Nodes       int     // nodes of the run; 0: unknown
+	Decimal     Decimal // decimal separator of a table; "": numbers must be unambiguous
+	Sum         string  // column that tells the parts of one run apart, whose rates add up; "" for none
+	Scaling     string  // "weak" or "strong", as the user states; "": unknown
+	WorkerBatch int     // samples per rank and step; 0: unknown
+	Sharing     int     // ranks that hold one model together and share a WorkerBatch; 0: each has its own
+	// At are coordinates of the load that a service's log may not state: requests in flight
+	// or the request rate, and samples per request.
 	At map[string]float64
-	// Model is what was trained, and on which device, for an MFU by each convention;
-	// nil: not known.
+	// Model describes the model and the device, which the MFU needs; nil: unknown.
 	Model *measure.Transformer
-	// FirstEpoch is the number that the log gives to the first epoch; nil for
-	// what the format usually has.
+	// FirstEpoch is the number of the log's first epoch; nil for the format's usual one.
 	FirstEpoch *int
-	// Columns are the log's names for what it can name as it likes (CSV columns,
-	// TensorBoard tags), by ours: "accuracy" to "val_acc".
+	// Columns maps our names to the log's where the log is free to choose them (CSV
+	// columns, TensorBoard tags): "accuracy" to "val_acc".
 	Columns map[string]string
-	// AccuracyUnit is that of accuracies under such a name, "%" or "".
+	// AccuracyUnit is the unit of accuracies in such columns, "%" or "".
 	AccuracyUnit string
-	// Given are our names of what is known without the table that Runs reads: a
-	// column that happens to have one of these names is not taken for it.
+	// Given are our names of what the user states apart from the table. A table column that
+	// happens to have such a name is ignored.
 	Given []string
-	// Say is told what is worth knowing of a table as a whole; nil: it is not said.
+	// Say receives remarks on a table as a whole; nil drops them.
 	Say func(string)
 }
 
-// Value is a number as it stands in a log.
+// A Value is a number in a log.
 type Value struct {
 	Number float64 // in the log's unit
 	Line   int     // 1-based; 0 in formats without lines
 }
 
-// Content is what a log holds.
+// A Content is what a log contains.
 type Content struct {
-	Kind      string  // of workload that it is of, as studies name it; "" where it may be any
-	Workers   int     // ranks that the log speaks of; 0: it does not say
-	WorkersBy string  // what in the log states Workers; "" if nothing states it for sure
-	StartUnix float64 // when the log says it began, seconds since the Unix epoch; 0: it does not say
-	// Position is the run's place in the order in which a table says that its runs were
-	// made, from 1 on, and Block the block of runs that it is of; 0: it does not say.
+	Kind      string  // kind of workload, as in a study; "" if it may be any
+	Workers   int     // ranks that the log mentions; 0: none mentioned
+	WorkersBy string  // what in the log states Workers; "" if they are a guess
+	StartUnix float64 // start of the run in seconds since the Unix epoch, by the log; 0: not stated
+	// Position is the run's place, from 1, in the order in which the table says the runs
+	// were made. Block is its block of runs. Both are 0 if the table does not say.
 	Position float64
 	Block    int
-	Notes    []string // on the log as a whole
-	// Labels are what the log says of the training, by TOML path where a study
-	// has a key for it: "workload.model".
+	Notes    []string // remarks on the whole log
+	// Labels are what the log states about the training. A key that studies have, too, is
+	// written as its TOML path: "workload.model".
 	Labels map[string]any
-	Failed string // why the run failed, as the log says; "" where it does not say so
-	Lines  int    // that something was taken from
+	Failed string // why the run failed, by the log; "" if it states no failure
+	Lines  int    // number of lines that gave a value
 
 	findings findings
 }
 
-// Findings are in the order of their times; train, epoch, evaluation, figure and
-// stop events. Times count from the start of the run as the log has it, and are 0
-// where it states none; there is then no train event. Each is made when its turn
-// comes: a million take the memory of what they differ in. They are not to be changed.
+// Findings yields train, epoch, evaluation, figure and stop events in time order. Times
+// count from the start of the run; they are 0 if the log has no times, and there is no
+// train event then. Findings are built one at a time to save memory. Do not modify them.
 func (r *Content) Findings() iter.Seq[Finding] { return r.findings.all() }
 
-// Found is how many findings there are.
+// Found returns the number of findings.
 func (r *Content) Found() int { return r.findings.len() }
 
-// Events are the notes and findings as events, to follow a start event with
-// Ranks set to all ranks.
+// Events yields the notes and findings as events. They belong after a start event whose
+// Ranks covers all ranks.
 func (r *Content) Events() iter.Seq[metrics.Event] {
 	return func(yield func(metrics.Event) bool) {
 		for _, n := range r.Notes {
@@ -171,8 +168,8 @@ func (r *Content) Events() iter.Seq[metrics.Event] {
 	}
 }
 
-// Run are the events of a run that has nothing else: those of its log between a
-// start and a stop.
+// Run yields all events of a run that has only this log: a start, the log's events, and a
+// stop.
 func (r *Content) Run(run metrics.Run) iter.Seq[metrics.Event] {
 	return func(yield func(metrics.Event) bool) {
 		start := metrics.Start{Format: metrics.FormatVersion, Unix: run.CreatedUnix, Writer: "rank",
@@ -198,11 +195,10 @@ func (r *Content) Run(run metrics.Run) iter.Seq[metrics.Event] {
 	}
 }
 
-// ErrNothing: the log has none of the lines that were looked for.
+// ErrNothing reports that the log has no line of the format.
 var ErrNothing = errors.New("nothing found")
 
-// Extract reads a log. Errors begin with the file and, where there is one, the
-// line.
+// Extract reads a log. Errors begin with the file and, if known, the line.
 func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	if o.File == "" {
 		o.File = "log"
@@ -214,7 +210,7 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 		return Content{}, err
 	}
 	if len(o.At) > 0 && !measure.KindOf(e.Kind).Loads {
-		return Content{}, fmt.Errorf("%s: %s is no format of a load; --at is for those", o.File, e.Name)
+		return Content{}, fmt.Errorf("%s: --at needs the log of a load generator, and %s is not such a format", o.File, e.Name)
 	}
 	if e.Name == Any.Name {
 		return anyFormat(r, o)
@@ -250,20 +246,20 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	return l.res, nil
 }
 
-// log is one reading of one log.
+// log is the state of reading one log.
 type log struct {
 	o       Options
 	res     Content
-	lines   lineSet // that something was taken from
-	found   bool    // an evaluation or a figure
-	invalid error   // what the reader of events would refuse first
-	// sizes are those that were stated of each operation, a bit for out of place and
-	// one for in place.
+	lines   lineSet // that gave a value
+	found   bool    // whether there is an evaluation or a figure
+	invalid error   // the first event that metrics.Reader would refuse
+	// sizes records the message sizes of each collective: bit 0 for out of place, bit 1 for
+	// in place.
 	sizes  map[string]map[float64]uint8
-	unsaid int // notes beyond maxNotes
-	// utilised: an MFU was looked for, of which the notes say more.
+	unsaid int // number of notes beyond maxNotes
+	// utilised is true once the MFU was computed or a note says why not.
 	utilised bool
-	// loads are those that a service was under, by measure.Key, and their line.
+	// loads maps each load, by measure.Key, to its line.
 	loads map[string]int
 }
 
@@ -273,12 +269,12 @@ func newLog(o Options) *log {
 	return l
 }
 
-// workersAre takes the number of workers, which by states in a line of the log.
+// workersAre sets the number of workers; by names what states it on the line.
 func (l *log) workersAre(n int, by string, line int) {
 	l.res.Workers, l.res.WorkersBy = n, fmt.Sprintf("%s, line %d", by, line)
 }
 
-// lineSet is a set of line numbers, from 1 on.
+// lineSet is a set of 1-based line numbers.
 type lineSet struct {
 	bits map[int]uint64 // 64 lines each
 	n    int
@@ -294,12 +290,12 @@ func (s *lineSet) add(line int) {
 	}
 }
 
-// errorAt is an error in a line.
+// errorAt returns an error that names the file and the line.
 func (l *log) errorAt(line int, format string, args ...any) error {
 	return &metrics.LineError{File: l.o.File, Line: line, Err: fmt.Errorf(format, args...)}
 }
 
-// validate notes what the reader of events would refuse.
+// validate records the first event that metrics.Reader would refuse.
 func (l *log) validate(f *Finding) {
 	if l.invalid != nil {
 		return
@@ -313,8 +309,7 @@ func (l *log) validate(f *Finding) {
 	}
 }
 
-// maxNotes is how many notes are kept of a log: a benchmark of a million sizes
-// can have something to say of each.
+// maxNotes limits the notes on a log: a benchmark of a million sizes may cause one each.
 const maxNotes = 100
 
 func (l *log) note(format string, args ...any) {
@@ -328,7 +323,8 @@ func (l *log) note(format string, args ...any) {
 	}
 }
 
-// add appends an event made of values, whose numbers times scale are the event's.
+// add appends an event made from values. Multiplying their numbers by scale gives the
+// event's unit.
 func (l *log) add(e metrics.Event, scale float64, values ...Value) {
 	f := Finding{Event: e, Scale: scale, Values: values}
 	for _, v := range values {
@@ -348,7 +344,7 @@ func (l *log) add(e metrics.Event, scale float64, values ...Value) {
 	l.res.findings.add(f)
 }
 
-// label notes what the log says of the training.
+// label sets a label of the run.
 func (l *log) label(key string, value any) {
 	if l.res.Labels == nil {
 		l.res.Labels = map[string]any{}
@@ -356,8 +352,8 @@ func (l *log) label(key string, value any) {
 	l.res.Labels[key] = value
 }
 
-// scaled is x in another unit. A part of a unit divides by how many make one, so
-// that 20006 µs are 0.020006 s to the last digit.
+// scaled converts x to another unit. For a factor like 1e-6 it divides by 1e6, so that
+// 20006 µs give exactly 0.020006 s.
 func scaled(x, scale float64) float64 {
 	if parts := math.Round(1 / scale); scale < 1 && 1/parts == scale {
 		return x / parts
@@ -365,18 +361,18 @@ func scaled(x, scale float64) float64 {
 	return x * scale
 }
 
-// figure appends a figure that the log states as it is; at is what it is of, nil
-// for the run.
+// figure appends a figure exactly as the log states it; at locates it, nil for the whole
+// run.
 func (l *log) figure(name, unit string, at map[string]any, v Value, note string) {
 	l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: v.Number, Unit: unit, At: at, Note: note}}, 1, v)
 }
 
-// reduced appends a figure made of several values.
+// reduced appends a figure computed from several values.
 func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, note string) error {
 	return l.reduce(metrics.Figure{Name: name, Unit: unit, Reduce: reduce, Note: note}, scale, values)
 }
 
-// reduce appends a figure whose value is made of several, as its Reduce says.
+// reduce appends a figure whose value f.Reduce computes from several.
 func (l *log) reduce(f metrics.Figure, scale float64, values []Value) error {
 	x, err := reduceBy(f.Reduce, numbers(values))
 	if err != nil {
@@ -393,8 +389,7 @@ func (l *log) reduce(f metrics.Figure, scale float64, values []Value) error {
 	return nil
 }
 
-// namedAccuracy is accuracy of what the log names as it likes, and has in what unit the
-// user says.
+// namedAccuracy appends an accuracy of a column that the user named, in the user's unit.
 func (l *log) namedAccuracy(e metrics.Event, v Value, name string) error {
 	scale := units[l.o.AccuracyUnit].scale
 	err := l.accuracy(e, scale, v)
@@ -404,8 +399,8 @@ func (l *log) namedAccuracy(e metrics.Event, v Value, name string) error {
 	return err
 }
 
-// accuracy appends an evaluation; scale is 0.01 for percent. A value outside 0
-// to 1 is an error: it is then no accuracy.
+// accuracy appends an evaluation; scale is 0.01 for percent. A value outside 0 to 1 is an
+// error.
 func (l *log) accuracy(e metrics.Event, scale float64, v Value) error {
 	e.Evaluation.Accuracy = scaled(v.Number, scale)
 	if err := e.Validate(); err != nil {
@@ -419,10 +414,10 @@ func (l *log) accuracy(e metrics.Event, scale float64, v Value) error {
 	return nil
 }
 
-// reductions are the ways to make one number of several.
+// reductions are the supported ways to reduce values to one number.
 var reductions = []string{"last", "mean", "median", "max", "min", "sum"}
 
-// reduceBy makes one number of several, by one of Reductions.
+// reduceBy reduces values to one number; how is one of reductions.
 func reduceBy(how string, values []float64) (float64, error) {
 	if len(values) == 0 {
 		return 0, errors.New("no values to reduce")

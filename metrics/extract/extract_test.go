@@ -30,7 +30,7 @@ func TestStripPrefix(t *testing.T) {
 	}
 }
 
-// found are the findings, and the notes of figures and of the log.
+// found returns the findings, and the notes of the figures and of the log.
 func found(t *testing.T, e Extractor, text string, o Options) (lines []string, notes string) {
 	t.Helper()
 	o.File = "log"
@@ -47,7 +47,7 @@ func found(t *testing.T, e Extractor, text string, o Options) (lines []string, n
 	return lines, notes + strings.Join(r.Notes, "\n")
 }
 
-// Values by hand: of 10, 20 and 60 the median is 20 and the mean 30.
+// Expected values computed by hand: the median of 10, 20 and 60 is 20, the mean 30.
 func TestPatterns(t *testing.T) {
 	steps := "rate 10 x\nrate 20 x\nrate 60 x\n"
 	ranks := "0: rate 10 x\n1: rate 30 x\n0: rate 20 x\n1: rate 50 x\n"
@@ -102,8 +102,8 @@ func TestPatternAccuracies(t *testing.T) {
 	}
 }
 
-// What a line lacks is said of that line, whichever of the two comes first; and what
-// a rank's figure needs is said for what is not known.
+// Errors name the line that lacks something, in either order, and what a rank's figure
+// needs if it is unknown.
 func TestPatternRefusesText(t *testing.T) {
 	elapsed := Pattern{Name: "accuracy", Pattern: `^(?:after (?P<elapsed>[\d.]+) s: )?accuracy (?P<value>[\d.]+)`, Per: "epoch"}
 	percent := elapsed
@@ -120,9 +120,9 @@ func TestPatternRefusesText(t *testing.T) {
 		{elapsed, "after 2 s: accuracy 0.5\nafter 1 s: accuracy 0.6\n", 1, "log:2: elapsed goes back from 2 s to 1 s"},
 		{elapsed, "accuracy 72\n", 1, "log:1: accuracy 72; want a fraction from 0 to 1; for percent set unit = \"%\""},
 		{percent, "accuracy 172\n", 1, "log:1: accuracy 172; want 0 to 100 %"},
-		{rank, "rate 5\n", 0, "log: throughput is of each rank; give the number of workers, or set of"},
-		{rank, "0: rate 5\n1: rate 5\n", 4, "log: throughput is of each rank, but the log has it of 2 ranks and the run has 4 workers; log it"},
-		{rank, "rate 5\n1: rate 5\n", 2, "has it of 1 rank and of lines that name none and the run has 2 workers"},
+		{rank, "rate 5\n", 0, "log: throughput is one rank's; give the number of workers, or set of"},
+		{rank, "0: rate 5\n1: rate 5\n", 4, "log: throughput is one rank's, but the log has it for 2 ranks and the run has 4 workers; log it"},
+		{rank, "rate 5\n1: rate 5\n", 2, "has it for 1 rank and for lines without a rank and the run has 2 workers"},
 	} {
 		e, err := Patterns([]Pattern{test.p})
 		if err != nil {
@@ -151,7 +151,7 @@ func TestPatternRefused(t *testing.T) {
 	}
 }
 
-// What cannot be right names its line.
+// Errors name the line.
 func TestRefused(t *testing.T) {
 	horovod := "Img/sec per GPU: 10.0 +-1.0\nTotal img/sec on 2 GPU(s): 20.0 +-2.0\n"
 	for _, tt := range []struct{ format, text, want string }{
@@ -201,8 +201,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The keys are those that nccl-tests' src/util.cu writes; there is no real
-// sample (testdata/SOURCE.md).
+// The keys are those in nccl-tests' src/util.cu; there is no real sample (see
+// testdata/SOURCE.md).
 func TestNCCLJSON(t *testing.T) {
 	row := `{"size": %d, "count": 1, "type": "float", "redop": "sum", "root": "    -1",
   "out_of_place": {"time": 20.5, "alg_bw": 1.5, "bus_bw": 2.25, "nwrong": 0},

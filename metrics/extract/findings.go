@@ -8,55 +8,55 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Finding is one event and what it was made from.
+// A Finding is an event and the values that it was made from.
 type Finding struct {
 	Event  metrics.Event
-	Line   int     // of the last value; 0 in formats without lines
+	Line   int     // line of the last value; 0 in formats without lines
 	Scale  float64 // factor from the log's unit to the event's
-	Values []Value // that it was made of
+	Values []Value // the values that it was made from
 }
 
-// findings are those of a log. A log of a million entries has few kinds of them,
-// which differ in some numbers: these are kept, 48 bytes each in place of some 500,
-// and a Finding is made of them when it is asked for.
+// findings holds the findings of a log. In a log of a million entries most differ only in a
+// few numbers. So it stores these numbers, 48 bytes a finding instead of some 500, and
+// builds a Finding on demand.
 type findings struct {
 	file  string
-	found [][]packed // each block but the last is full
-	order []int32    // by time; nil where they are found in that order
+	found [][]packed // every block but the last is full
+	order []int32    // indices in time order; nil if they were found in that order
 	kinds []kind
-	whole []Finding // those that are of no kind
+	whole []Finding // findings that cannot be packed
 	last  float64   // the latest time so far
-	sort  bool      // an earlier one followed it
+	sort  bool      // whether an earlier time followed a later one
 }
 
-// packed is a finding of a kind, made of one value.
+// packed is a finding of a kind, made from one value.
 type packed struct {
 	time   float64
-	value  float64 // the figure's, or the accuracy
-	number float64 // as it stands in the log
-	first  float64 // of the numbers that say what a figure is of; an evaluation's epoch
-	second float64 // likewise; its step
-	line   int32   // of a whole finding, its index
-	kind   int32   // index; isWhole for none
+	value  float64 // the figure's value, or the accuracy
+	number float64 // the number in the log
+	first  float64 // first numeric coordinate of a figure, or the epoch of an evaluation
+	second float64 // second numeric coordinate, or the step of an evaluation
+	line   int32   // of a finding that is not packed: its index in whole
+	kind   int32   // index in kinds; isWhole if the finding is not packed
 }
 
 const (
 	isWhole  = -1
 	block    = 4096
-	maxKinds = 32 // which are looked through for each finding
-	few      = 16 // are not taken apart: a table's row has two
+	maxKinds = 32 // limits the search for each finding's kind
+	few      = 16 // findings that are stored whole first: a table's row has two
 )
 
 // kind is what findings have in common.
 type kind struct {
 	scale                     float64
 	evaluation                bool
-	samples                   int64 // of an evaluation; all below is of a figure
+	samples                   int64 // samples of an evaluation; the fields below describe figures
 	name, unit, better        string
 	reduce, note, plusMinusIs string
 	of                        int
-	keys                      [2]string // of the numbers that say what it is of, "" for none
-	key, text                 string    // of a text that does
+	keys                      [2]string // names of the numeric coordinates; "" for none
+	key, text                 string    // name and value of the text coordinate
 }
 
 func (l *findings) len() int {
@@ -67,7 +67,7 @@ func (l *findings) len() int {
 	return (n-1)*block + len(l.found[n-1])
 }
 
-// add keeps a finding.
+// add stores a finding.
 func (l *findings) add(f Finding) {
 	var p packed
 	var k kind
@@ -100,7 +100,7 @@ func (l *findings) add(f Finding) {
 	l.found[n-1] = append(l.found[n-1], p)
 }
 
-// pack takes a finding apart; ok is false for one that has more to it.
+// pack splits a finding into its kind and its numbers; ok is false if it does not fit.
 func pack(f Finding) (p packed, k kind, ok bool) {
 	if len(f.Values) != 1 || f.Values[0].Line != f.Line || f.Line != int(int32(f.Line)) {
 		return p, k, false
@@ -126,7 +126,7 @@ func pack(f Finding) (p packed, k kind, ok bool) {
 				return p, k, false
 			case k.keys[0] == "":
 				k.keys[0], p.first = key, v
-			case key < k.keys[0]: // always in one order
+			case key < k.keys[0]: // keep the keys sorted
 				k.keys[0], k.keys[1], p.first, p.second = key, k.keys[0], v, p.first
 			default:
 				k.keys[1], p.second = key, v
@@ -143,7 +143,7 @@ func pack(f Finding) (p packed, k kind, ok bool) {
 	return p, k, g.PlusMinus == nil && (g.At == nil || len(g.At) > 0)
 }
 
-// unpack undoes pack.
+// unpack reverses pack.
 func (l *findings) unpack(p *packed) Finding {
 	if p.kind == isWhole {
 		return l.whole[p.line]
@@ -174,8 +174,7 @@ func (l *findings) unpack(p *packed) Finding {
 
 func (l *findings) at(i int) *packed { return &l.found[i/block][i%block] }
 
-// arrange puts them in the order of their times; of equal ones, in that in which
-// they were found.
+// arrange sorts the findings by time, in the order found if equal.
 func (l *findings) arrange() {
 	if !l.sort {
 		return
@@ -187,7 +186,7 @@ func (l *findings) arrange() {
 	slices.SortStableFunc(l.order, func(a, b int32) int { return cmp.Compare(l.at(int(a)).time, l.at(int(b)).time) })
 }
 
-// all are the findings, in order.
+// all yields the findings in order.
 func (l *findings) all() iter.Seq[Finding] {
 	return func(yield func(Finding) bool) {
 		for i := range l.len() {

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// What is taken apart comes back as it was, by rising time.
+// Packing and unpacking preserves findings and sorts them by time.
 func TestFindingsComeBack(t *testing.T) {
 	one := []Value{{2.5, 7}}
 	figure := func(g metrics.Figure) metrics.Event { g.File, g.Line = "log", 7; return metrics.Event{Figure: &g} }
@@ -32,7 +32,7 @@ func TestFindingsComeBack(t *testing.T) {
 		{Event: figure(metrics.Figure{Name: "a", Value: 3, Reduce: "mean", Of: 2}), Line: 7, Scale: 2, Values: []Value{{1, 6}, {2, 7}}},
 	}
 	want = slices.Concat(slices.Repeat(want[:1], few), want)
-	for range block / 16 { // over the end of a block, with more kinds than are kept
+	for range block / 16 { // across a block's end, with more than maxKinds kinds
 		for i := range maxKinds + 2 {
 			want = append(want, Finding{Event: figure(metrics.Figure{Name: string(rune('A' + i)), Value: float64(i)}), Line: 7, Scale: 1, Values: one})
 		}
@@ -40,7 +40,7 @@ func TestFindingsComeBack(t *testing.T) {
 	for _, sorted := range []bool{true, false} {
 		l := findings{file: "log"}
 		list := slices.Clone(want)
-		if !sorted { // every other one is later; they keep their order otherwise
+		if !sorted { // every second one is later; otherwise the order is kept
 			for i := range list {
 				list[i].Event.Time = float64(i % 2)
 			}
@@ -56,7 +56,7 @@ func TestFindingsComeBack(t *testing.T) {
 	}
 }
 
-// What is held of a finding is less than a tenth of what a Finding takes.
+// A stored finding takes less than a tenth of the memory of a Finding.
 func TestFindingsTakeLittle(t *testing.T) {
 	for _, e := range everyFormat(t) {
 		t.Run(e.Name, func(t *testing.T) {
@@ -72,10 +72,10 @@ func TestFindingsTakeLittle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// 48 each, room in the last block, and once some lists
+			// 48 each, plus spare room in the last block and a few lists
 			held, most := live()-before, 56*r.Found()+1<<20
 			for f := range r.Findings() {
-				if n := len(f.Values); n > 1 { // 16 each, with the room that append leaves
+				if n := len(f.Values); n > 1 { // 16 each, plus spare capacity of append
 					most += 20 * n
 				}
 			}

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// variants of each format are tried by TestDamaged.
+// variants is the number of damaged files that TestDamaged tries per format.
 const variants = 10_000
 
-// tokens are the numbers of a line, each as long as it goes.
+// tokens matches the numbers of a line.
 var tokens = regexp.MustCompile(`[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?`)
 
-// stated reports whether a text states a number.
+// stated reports whether a text contains a number.
 func stated(text string, number float64) bool {
 	for _, token := range tokens.FindAllString(text, -1) {
 		for _, t := range []string{token, strings.TrimLeft(token, "+-")} {
@@ -31,16 +31,15 @@ func stated(text string, number float64) bool {
 	return false
 }
 
-// check holds what must be true of any result: every value stands as a whole
-// number in the line that it is said to be from.
+// check verifies an invariant of every result: each value is a complete number on its line.
 func check(t *testing.T, format string, data []byte, r Content) {
 	t.Helper()
 	checkEvents(t, r)
 	if format == tensorboard.Name {
-		return // values under a checksum; TestDamaged compares them
+		return // checksums protect these values; TestDamaged compares them
 	}
 	if format == "extract" {
-		return // values in the unit of the pattern, not of the line
+		return // these values are in the pattern's unit
 	}
 	lines := strings.Split(string(data), "\n")
 	for f := range r.Findings() {
@@ -55,7 +54,7 @@ func check(t *testing.T, format string, data []byte, r Content) {
 				}
 				where = lines[v.Line-1]
 			}
-			if format == torchtitan.Name || format == nanoGPT.Name { // 1,234 is a number there
+			if format == torchtitan.Name || format == nanoGPT.Name { // where 1,234 is one number
 				where = strings.ReplaceAll(where, ",", "")
 			}
 			if !stated(where, v.Number) {
@@ -65,7 +64,7 @@ func check(t *testing.T, format string, data []byte, r Content) {
 	}
 }
 
-// damage changes data at random, in the ways that files are damaged.
+// damage changes data at random, in ways that files get damaged.
 func damage(r *rand.Rand, data []byte) []byte {
 	out := bytes.Clone(data)
 	for range 1 + r.IntN(3) {
@@ -87,13 +86,13 @@ func damage(r *rand.Rand, data []byte) []byte {
 		case 4:
 			lines[i], lines[j] = lines[j], lines[i]
 			out = bytes.Join(lines, nil)
-		case 5: // a line twice
+		case 5: // repeat a line
 			lines[i] = append(bytes.Clone(lines[i]), lines[i]...)
 			out = bytes.Join(lines, nil)
 		case 6:
 			lines[i] = nil
 			out = bytes.Join(lines, nil)
-		case 7: // another number in place of one
+		case 7: // replace a number
 			all := tokens.FindAllIndex(out, -1)
 			if len(all) > 0 {
 				n := all[r.IntN(len(all))]
@@ -104,12 +103,12 @@ func damage(r *rand.Rand, data []byte) []byte {
 			out = bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
 		case 9:
 			out = append(append(bytes.Clone(out[:at]), 0xff, 0xfe, 0x80), out[at:]...)
-		case 10: // the middle is missing, as after a full disk
+		case 10: // cut out the middle, as after a full disk
 			to := at + r.IntN(len(out)-at)
 			out = append(bytes.Clone(out[:at]), out[to:]...)
-		case 11: // two files in one
+		case 11: // join two files
 			out = append(out, data...)
-		case 12: // rank prefixes
+		case 12: // add rank prefixes
 			prefix := []string{"0: ", "[default0]:", "[1,0]<stdout>:", "3: "}[r.IntN(4)]
 			for k := range lines {
 				if len(lines[k]) > 0 && (k == i || r.IntN(2) == 0) {
@@ -122,7 +121,7 @@ func damage(r *rand.Rand, data []byte) []byte {
 	return out
 }
 
-// A damaged file is an error, or gives values that it still states.
+// A damaged file gives an error, or only values that it still states.
 func TestDamaged(t *testing.T) {
 	per := map[string]int{}
 	for _, s := range samples {
@@ -138,7 +137,7 @@ func TestDamaged(t *testing.T) {
 			if _, err := s.extract(data); err != nil {
 				t.Fatal(err)
 			}
-			known := map[string]bool{} // values of tags, all of them
+			known := map[string]bool{} // all values of tags
 			for at := 0; s.format == tensorboard.Name && at < len(data); {
 				record, next, err := tfRecord(data, at)
 				if err != nil {
@@ -193,7 +192,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// tableColumns map the sample of Lightning as if it were anybody's.
+// tableColumns maps Lightning's sample as a generic table.
 var tableColumns = map[string]Column{"accuracy": {Name: "val_acc"}, "throughput": {Name: "train/device/samples_per_sec", Unit: "samples/s"}, "step": {Name: "step"},
 	"the_epoch": {Name: "epoch"}}
 
@@ -214,7 +213,7 @@ func checkTable(t *testing.T, data []byte, list []TableRun) {
 	}
 }
 
-// The table of anybody's CSV file, likewise.
+// TestDamagedTable does the same for a generic CSV table.
 func TestDamagedTable(t *testing.T) {
 	data := tableSample(t)
 	if _, err := readTable(data); err != nil {
@@ -242,7 +241,7 @@ func TestDamagedTable(t *testing.T) {
 	}
 }
 
-// tableSample is those rows of Lightning's file that have a rate.
+// tableSample returns the rows of Lightning's file that have a rate.
 func tableSample(t testing.TB) []byte {
 	t.Helper()
 	data, err := os.ReadFile("testdata/lightning-csv.csv")
@@ -310,7 +309,7 @@ func FuzzPatterns(f *testing.F) {
 	})
 }
 
-// The seeds of the fuzz functions are checked in.
+// The seeds of the fuzz functions exist.
 func TestFuzzSeeds(t *testing.T) {
 	for _, name := range []string{"FuzzExtract", "FuzzRuns", "FuzzPatterns"} {
 		if files, err := os.ReadDir(filepath.Join("testdata", "fuzz", name)); err != nil || len(files) == 0 {

@@ -9,29 +9,29 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A heading is the unit that a column's name states: SI prefix × quantity / time /
-// per-device. "tokens per sec per GPU", "kimg/s", "step time (ms)".
+// A heading is the unit in a column's name: SI prefix × quantity / time / per-device, as in
+// "tokens per sec per GPU", "kimg/s", "step time (ms)".
 type heading struct {
-	dims  []dimension // possible meanings, the likeliest first; empty if it states no known unit
-	said  string      // the part of the name that reads like a unit; "" if none does
-	total bool        // it names the total of all devices
-	of    string      // it names "steps" or "epochs"
+	dims  []dimension // possible meanings, most likely first; empty if the name has no known unit
+	said  string      // the part of the name that looks like a unit; "" if none does
+	total bool        // whether the name says "total" of all devices
+	of    string      // "steps" or "epochs" if the name has the word
 }
 
-// A dimension is a unit and the scope of numbers in it.
+// A dimension is a unit and the scope of its numbers.
 type dimension struct {
 	unit
-	per string // perDevice, perNode, or "" if the name states neither
+	per string // perDevice, perNode, or "" if not stated
 }
 
-// Scopes of a rate other than the whole run.
+// Scopes of a rate that does not cover the whole run.
 const (
 	perDevice = "device"
 	perNode   = "node"
 )
 
-// vocabulary maps words of column names, in lower case, to what they stand for. It has
-// those that number.ParseUnit does not know.
+// vocabulary maps words of column names, in lower case, to their meaning. It lists words
+// that number.ParseUnit does not know.
 var vocabulary = words(map[string]string{
 	"samples":  "record records item items frame frames sentence sentences utterance utterances video videos clip clips",
 	"steps":    "minibatch minibatches",
@@ -53,10 +53,10 @@ func words(list map[string]string) map[string]string {
 	return all
 }
 
-// spoken maps words to SI prefixes.
+// spoken maps spelled-out SI prefixes to their factors.
 var spoken = map[string]float64{"kilo": 1e3, "thousand": 1e3, "thousands": 1e3, "mega": 1e6, "million": 1e6, "millions": 1e6, "giga": 1e9, "billion": 1e9, "tera": 1e12, "peta": 1e15}
 
-// prefixOf returns the factor of a prefix; 0 for other words.
+// prefixOf returns the factor of an SI prefix, 0 for other words.
 func prefixOf(word string) float64 {
 	if u, known := number.ParseUnit(word); known && u.Bare && u.Base == "" {
 		return u.Scale
@@ -64,8 +64,8 @@ func prefixOf(word string) float64 {
 	return spoken[strings.ToLower(word)]
 }
 
-// initials expands abbreviated rates. Those with several meanings become unknown: ips may
-// count images, items, inferences or iterations.
+// initials expands abbreviated rates. Ambiguous ones become unknown: ips may count images,
+// items, inferences or iterations.
 var initials = map[string]string{"tps": "tokens/s", "tgs": "tokens/s/gpu", "fps": "frames/s", "rps": "requests/s", "qps": "queries/s", "ips": "?/s", "sps": "?/s", "wps": "?/s"}
 
 var (
@@ -75,7 +75,7 @@ var (
 	brackets  = regexp.MustCompile(`[(\[{]([^()\[\]{}]*)[)\]}]`)
 )
 
-// anyBase stands for the unit of a rate whose name states no quantity: throughput per GPU.
+// anyBase is the unit of a rate whose name states no quantity: throughput per GPU.
 const anyBase = "?"
 
 // headingOf parses a column's name.
@@ -117,12 +117,12 @@ func readHeading(text string) heading {
 			over[len(over)-1] = append(over[len(over)-1], word)
 		}
 	}
-	// Names of metrics are paths, too: "train/device/samples_per_sec".
+	// Names of metrics may be paths: "train/device/samples_per_sec".
 	per := ""
 	for from := range over {
 		tail := over[from:]
 		if from > 0 && len(tail[0]) == 1 && secondsOf(tail[0][0]) > 0 {
-			break // "Bilder/s" is no time
+			break // "Bilder/s" is not a time
 		}
 		if h.dims = dimensionsOf(tail, per); h.dims != nil {
 			break
@@ -142,7 +142,7 @@ func readHeading(text string) heading {
 	return h
 }
 
-// split returns the words and divisions of a name: "img_per_sec" gives the same as
+// split returns the words and division signs of a name: "img_per_sec" gives the same as
 // "img/sec".
 func split(text string) []string {
 	text = joined.ReplaceAllString(text, "$1 per $2")
@@ -172,7 +172,7 @@ func kindOf(word string) string {
 	return ""
 }
 
-// secondsOf returns the length of a unit of time; 0 for other words.
+// secondsOf returns the length of a unit of time, 0 for other words.
 func secondsOf(word string) float64 {
 	if u, known := number.ParseUnit(word); known && u.Base == "s" && !u.Inverse {
 		return u.Scale
@@ -180,8 +180,8 @@ func secondsOf(word string) float64 {
 	return 0
 }
 
-// dimensionsOf returns what words, divided by others, may mean; nil if they state no known
-// unit. per is the scope stated by the path in front of them.
+// dimensionsOf returns the possible meanings of words divided by other words, nil if they
+// state no known unit. per is the scope stated by the path before them.
 func dimensionsOf(over [][]string, per string) []dimension {
 	q := quantityOf(over[0])
 	per = cmp.Or(q.per, per)
@@ -233,17 +233,17 @@ func dimensionsOf(over [][]string, per string) []dimension {
 // perSecond maps quantities to the units of their rates.
 var perSecond = map[string]string{"samples": "samples/s", "tokens": "tokens/s", "steps": "steps/s", "requests": "requests/s", "B": "B/s", "FLOP": "FLOP/s", "epochs": "epochs/s"}
 
-// A quantity is the meaning of the words before a division.
+// A quantity is the meaning of the words before a division sign.
 type quantity struct {
 	kind    string  // "samples", …, "share"; "" if unknown
 	scale   float64 // its SI prefix
-	seconds float64 // length of the unit of time that it ends with; 0 without one
-	over    float64 // length of a unit of time without a division, as in img_s
-	times   string  // GPU-hours: "device"
-	per     string  // img_s_gpu
+	seconds float64 // length of the unit of time at its end; 0 without one
+	over    float64 // length of a unit of time that no division sign precedes, as in img_s
+	times   string  // "device" for GPU-hours
+	per     string  // scope, as in img_s_gpu
 }
 
-// quantityOf parses the words before a division. The last of them state the unit.
+// quantityOf parses the words before a division sign. The last of them state the unit.
 func quantityOf(list []string) quantity {
 	at := func(i int) string { return slices.Concat([]string{"", "", "", ""}, list)[len(list)+4-i] }
 	per := ""

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each name says what a reader of it would say.
+// Each name is parsed as a human reader would understand it.
 func TestHeadings(t *testing.T) {
 	const no = "-"
 	for name, want := range map[string]struct {
@@ -37,7 +37,7 @@ func TestHeadings(t *testing.T) {
 		"sec per iteration": {"samples/s+each", 1, ""}, "steps/s/GPU": {"samples/s+steps", 1, perDevice},
 		"GPU-hours": {"device-seconds", 3600, ""}, "node hours": {"node-seconds", 3600, ""},
 		"top1 %": {"", 0.01, ""}, "acc_pct": {"", 0.01, ""}, "failed (%)": {"", 0.01, ""}, "MFU (%)": {"", 0.01, ""}, "accuracy [percent]": {"", 0.01, ""},
-		// Reads like a unit, and is none that is known.
+		// They look like units but are unknown.
 		"Bilder/s": {"", 0, ""}, "Durchsatz (Bilder/s)": {"", 0, ""}, "ips": {"", 0, ""}, "words/s/GPU": {"", 0, ""}, "proteins per second": {"", 0, ""},
 	} {
 		h := headingOf(name)

@@ -13,9 +13,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// hey reads the summary of hey, and its -o csv, a row a request. Neither states how
-// many workers it had (-c). Its rate counts failed requests, its latencies those
-// with any status, of the first million.
+// hey reads hey's summary and its -o csv, which has a row per request. Neither states the
+// number of workers (-c). hey's rate counts failed requests, and its latencies are those of
+// the first million requests with any status.
 var hey = Extractor{
 	Name:  "hey",
 	Kind:  "serve",
@@ -36,7 +36,7 @@ var heySummary = textReport{
 		textLines("Error distribution:", `^  \[(?P<errors>\d+)\]\s(?P<key>.*)$`)),
 }
 
-// heyMost is how many requests hey keeps the latency and the status of.
+// heyMost is the number of requests whose latency and status hey stores.
 const heyMost = 1_000_000
 
 const heyColumns = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"
@@ -65,10 +65,10 @@ func readHey(l *log, r io.Reader) error {
 	return summary.finish()
 }
 
-// heyAnswers are the requests of a summary.
+// heyAnswers counts the requests of a summary.
 type heyAnswers struct {
 	right, answers, lost float64
-	last                 Value // the last of its numbers of requests
+	last                 Value // the last count that was read
 }
 
 func heyCounts(t *textResult) (a heyAnswers, err error) {
@@ -132,7 +132,7 @@ func (l *log) hey(t *textResult) error {
 	fields := heyFields
 	if a.answers >= heyMost {
 		l.note("hey keeps the latency and the status of only the first million requests")
-		fields = slices.DeleteFunc(slices.Clone(fields), func(f loadField) bool { return f.theirs == "average" }) // of all, divided by a million
+		fields = slices.DeleteFunc(slices.Clone(fields), func(f loadField) bool { return f.theirs == "average" }) // hey's average divides the sum over all requests by a million
 	}
 	s.right = a.right / (a.answers + a.lost)
 	if a.answers > 0 {
@@ -146,10 +146,10 @@ func (l *log) hey(t *textResult) error {
 
 var heyFields = slices.Concat([]loadField{{"rate", measure.RequestsPerSecond, 1}, {"average", measure.LatencyMean, 1}}, percentileFields)
 
-// heyRows are the requests of -o csv; those without an answer are not in it.
+// heyRows are the requests of -o csv, which leaves out requests without an answer.
 type heyRows struct {
 	line       int
-	times      []Value // of right answers
+	times      []Value // latencies of right answers
 	wrong      int
 	last       Value
 	begin, end float64

@@ -8,22 +8,22 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// hfParts is what a Trainer's log says of the part of the training that its summary times.
-// After a resume from a checkpoint, the Trainer divides the samples of all epochs by the
-// time since the resume.
+// hfParts collects evidence that the Trainer's summary covers a resumed training. After a
+// resume from a checkpoint, the Trainer divides the samples of all epochs by the time since
+// the resume.
 type hfParts struct {
 	epochs, losses []float64 // of the lines with a training loss
-	evaluating     float64   // seconds of all evaluations
-	why            string    // the log says that it was resumed; "": it does not
+	evaluating     float64   // total seconds of evaluations
+	why            string    // the log's statement that the training was resumed; "" if it has none
 }
 
-// loss takes a training loss, which is the mean since the line before.
+// loss records a training loss, which is the mean since the previous line.
 func (h *hfParts) loss(epoch, loss float64) {
 	h.epochs, h.losses = append(h.epochs, epoch), append(h.losses, loss)
 }
 
-// resumed returns what contradicts the summary; "" if nothing does. trainLoss is the loss
-// and runtime the seconds that the summary states; 0: it does not.
+// resumed returns what contradicts the summary, "" if nothing does. trainLoss and runtime
+// (in seconds) come from the summary; 0: missing.
 func (h *hfParts) resumed(trainLoss, runtime float64) string {
 	const all = "it was resumed, and divides the samples of all epochs by the time since then"
 	if h.why != "" {
@@ -40,12 +40,13 @@ func (h *hfParts) resumed(trainLoss, runtime float64) string {
 	for i := 1; i < n; i++ {
 		each = append(each, h.epochs[i]-h.epochs[i-1])
 	}
-	spacing, _ := reduceBy("median", each) // it has values
+	spacing, _ := reduceBy("median", each) // reduceBy fails only without values
 	// Epochs are rounded to hundredths.
 	if first := h.epochs[0]; spacing > 0 && first > 1.5*spacing+0.01 {
 		return fmt.Sprintf("its first loss is at epoch %.4g, and later ones are %.4g apart: %s", first, spacing, all)
 	}
-	// The Trainer divides the sum of the losses since the resume by the steps of all epochs.
+	// The Trainer divides the sum of the losses since the resume by the steps of all
+	// epochs.
 	sum, weight := 0.0, 0.0
 	for i, loss := range h.losses {
 		w := min(h.epochs[0], spacing)
@@ -60,19 +61,20 @@ func (h *hfParts) resumed(trainLoss, runtime float64) string {
 	return ""
 }
 
-// hfSummaries are the figures of the summary, by the Trainer's names. train_tokens_per_second
-// is of a GPU in some versions and of all in others, which the log does not say.
+// hfSummaries maps the Trainer's names to the figures of the summary.
+// train_tokens_per_second is the rate of one GPU in some versions and of all in others; the
+// log does not say which.
 var hfSummaries = []struct{ theirs, ours, unit, note string }{
 	{"train_runtime", metrics.FigureTrainSeconds, "s", "the Trainer's whole run time, evaluations and checkpoints included"},
 	{"train_samples_per_second", metrics.FigureEndToEnd, "samples/s", "the samples of all epochs over the Trainer's whole run time"},
 	{"train_samples_per_second", metrics.FigureThroughput, "samples/s", "over the Trainer's whole run time: warm-up, evaluations and checkpoints included"},
-	{"train_tokens_per_second", "train_tokens_per_second", "tokens/s", "over the Trainer's whole run time; of a GPU or of all, by the version of transformers"},
+	{"train_tokens_per_second", "train_tokens_per_second", "tokens/s", "over the Trainer's whole run time; of one GPU or of all, depending on the version of transformers"},
 }
 
-// summary adds the figures of the whole run. number reads one by the Trainer's name.
+// summary adds the figures of the whole run. number returns a field by the Trainer's name.
 func (h *hfParts) summary(l *log, line int, number func(name string) (v Value, ok bool, err error)) error {
 	loss, _, err := number("train_loss")
-	if err != nil && !strings.Contains(err.Error(), "finite") { // a training that diverged has NaN
+	if err != nil && !strings.Contains(err.Error(), "finite") { // a diverged training prints NaN
 		return err
 	}
 	runtime, _, err := number("train_runtime")

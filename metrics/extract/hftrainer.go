@@ -8,10 +8,10 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// hfTrainer reads the dictionaries that Hugging Face's Trainer prints, and axolotl,
-// TRL and others that are made of it: of a step's loss, of an evaluation, and of the
-// whole run. They name no step, so that losses are at epochs. axolotl's tokens/s are
-// those of a GPU that the loss is of: prompts that are masked do not count.
+// hfTrainer reads the dictionaries that Hugging Face's Trainer prints, as do axolotl, TRL
+// and others built on it: for the loss of a step, for an evaluation, and for the whole run.
+// They state no step, so losses are placed at epochs. axolotl's tokens/s are per GPU and
+// leave out masked tokens, such as prompts.
 var hfTrainer = Extractor{
 	Name:  "hf-trainer",
 	Kind:  "train",
@@ -20,30 +20,30 @@ var hfTrainer = Extractor{
 }
 
 var (
-	// A progress bar may stand before it.
+	// A progress bar may come before it.
 	hfLine = regexp.MustCompile(`(?:^|[\s\]])(\{'[^{}]*\})\s*$`)
-	// As the Trainer prints before the first step of a training that goes on.
+	// The Trainer prints this before the first step after a resume.
 	hfContinues = regexp.MustCompile(`Continuing training from (?:checkpoint|epoch [1-9]\d*|global step [1-9]\d*)`)
 	hfPair      = regexp.MustCompile(`'([^']+)': (?:'([^']*)'|([^',{}\s]+))(?:, |\}$)`)
 )
 
 const trainableTokensPerGPU = "trainable_tokens_per_second_per_gpu"
 
-// hfMemory are axolotl's names, newer and older ones, in GiB.
+// hfMemory lists axolotl's names of memory figures, new and old, in GiB.
 var hfMemory = []stepField{
 	{"memory/max_allocated (GiB)", allocatedMemory, 1 << 30, nil}, {"memory/max_mem_allocated(gib)", allocatedMemory, 1 << 30, nil},
 	{"memory/device_reserved (GiB)", reservedMemory, 1 << 30, nil}, {"memory/device_mem_reserved(gib)", reservedMemory, 1 << 30, nil},
 }
 
-// hfRun is what has been read of a log.
+// hfRun is the state of reading a log.
 type hfRun struct {
 	*stepLog
 	tokens  []Value
 	timed   hfParts
-	began   float64 // the log's first epoch
-	epoch   float64 // the latest, and its line
+	began   float64 // the first epoch in the log
+	epoch   float64 // the latest epoch; last is its line
 	last    int
-	runtime int // line of train_runtime; 0: not yet
+	runtime int // line of train_runtime; 0: not seen yet
 }
 
 func readHFTrainer(l *log, r io.Reader) error {
@@ -66,7 +66,7 @@ func readHFTrainer(l *log, r io.Reader) error {
 	return nil
 }
 
-// read takes a line.
+// read parses a line.
 func (s *hfRun) read(ln line) error {
 	if m := hfContinues.FindString(ln.text); m != "" {
 		s.timed.why = "the log says " + clip(m)
@@ -111,7 +111,7 @@ func (s *hfRun) read(ln line) error {
 	return s.ended(ln.number, fields)
 }
 
-// number returns a field; the zero Value if the line lacks it.
+// number returns a field, the zero Value if the line lacks it.
 func (s *hfRun) number(ln int, fields parts, name string) (v Value, err error) {
 	if x, ok := fields[name]; ok {
 		v, err = s.l.parse(ln, x)
@@ -119,7 +119,8 @@ func (s *hfRun) number(ln int, fields parts, name string) (v Value, err error) {
 	return v, err
 }
 
-// goes takes the epoch of a line, which rises unless training goes back to a checkpoint.
+// goes records the epoch of a line. Epochs rise unless the training goes back to a
+// checkpoint.
 func (s *hfRun) goes(ln int, at float64) error {
 	switch {
 	case at < 0 || at > 1e9:
@@ -135,7 +136,7 @@ func (s *hfRun) goes(ln int, at float64) error {
 	return nil
 }
 
-// trained takes the loss of a step.
+// trained records the loss of a step.
 func (s *hfRun) trained(ln int, at float64, fields parts) error {
 	s.lines++
 	if x, ok := fields["tokens/train_per_sec_per_gpu"]; ok && s.lines > s.starting {
@@ -162,7 +163,7 @@ func (s *hfRun) evaluation(ln int, at float64, fields parts) error {
 	return s.l.hfAccuracy(ln, at, fields)
 }
 
-// ended takes the summary of the run.
+// ended records the summary of the run.
 func (s *hfRun) ended(ln int, fields parts) error {
 	if s.runtime > 0 {
 		return s.l.errorAt(ln, "a second train_runtime; the first is on line %d. One log is one run: split it", s.runtime)
@@ -174,7 +175,7 @@ func (s *hfRun) ended(ln int, fields parts) error {
 	})
 }
 
-// hfAccuracy takes an evaluation's accuracy, as of trainer_state.json.
+// hfAccuracy adds an evaluation's accuracy, also for trainer_state.json.
 func (l *log) hfAccuracy(ln int, epoch float64, fields parts) error {
 	name := "eval_accuracy"
 	if own, ok := l.o.Columns["accuracy"]; ok {

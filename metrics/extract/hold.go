@@ -8,40 +8,40 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A rate that a log states is one of all workers in most programs, of one worker
-// in some, and says which in few. So it is held against what the same log says of
-// samples and time: near that, it is the run's; near a worker's share of it, it
-// is one worker's, and the run's is as many times that; else nobody can say what
-// it is of, and it makes no curve.
+// Most programs log the rate of all workers, some that of one worker, and few say which. So
+// a rate is compared with the rate that follows from the samples and times in the same log.
+// If the two are near, it is the rate of all workers. If it is near one worker's share, it
+// is multiplied by the workers. Otherwise its scope is unknown, and it is left out of
+// curves.
 
-// nearly is how far, as a factor, two rates of the same may lie apart: one leaves
-// out what the other counts (the first steps, a checkpoint), and half of it is
-// still told from the whole.
+// nearly is the largest ratio of two rates that measure the same thing. One may leave out
+// what the other counts (the first steps, a checkpoint), but half of the rate must still
+// differ.
 const nearly = 4.0 / 3
 
 func near(ratio float64) bool { return ratio >= 1/nearly && ratio <= nearly }
 
-// ownRate is what a log says of samples over time, in samples/s over all
-// workers; 0: it does not say.
+// ownRate is a rate computed from the samples and times in a log, in samples/s over all
+// workers; 0 if the log lacks them.
 type ownRate struct {
-	training float64 // while it trained
-	whole    float64 // from start to end, with what came between
+	training float64 // during training
+	whole    float64 // from start to end, pauses included
 }
 
-// held is what became of a stated rate.
+// held is the verdict on a stated rate.
 type held struct {
-	keep  bool    // it is the run's, times
-	times float64 // that: 1, or the workers
-	note  string  // what was found
+	keep  bool    // whether to use the rate
+	times float64 // factor to the rate of all workers: 1, or the workers
+	note  string  // the reason
 }
 
-// hold judges a rate, in samples/s.
+// hold judges a stated rate in samples/s.
 func (l *log) hold(stated float64, own ownRate) held {
 	if !(own.training > 0) {
 		return held{true, 1, "the log has nothing to check it against"}
 	}
 	n := float64(cmp.Or(l.o.Workers, l.res.Workers))
-	far := func(rate float64) float64 { // from what the log bears out; +Inf: too far
+	far := func(rate float64) float64 { // ratio to the log's own rate; +Inf: too far
 		closest := math.Inf(1)
 		for _, x := range []float64{own.training, own.whole} {
 			if near(rate / x) {
@@ -62,21 +62,21 @@ func (l *log) hold(stated float64, own ownRate) held {
 	return held{note: "the log's stated rate does not match its own samples over time; give the number of workers"}
 }
 
-// contradicted renames a figure that its own log contradicts. Under the name stated_… it
-// makes no curve. why says what contradicts it.
+// contradicted renames a figure that its own log contradicts, so that curves leave it out.
+// why says what contradicts it.
 func (l *log) contradicted(f metrics.Figure, why string) metrics.Figure {
 	f.Name, f.Better = statedPrefix+f.Name, ""
 	f.Note = strings.TrimPrefix(f.Note+"; "+why, "; ")
-	l.note("figures named %s… make no curve: %s", statedPrefix, why)
+	l.note("figures named %s… are left out of curves: %s", statedPrefix, why)
 	return f
 }
 
-// statedPrefix begins the names of figures that their own log contradicts.
+// statedPrefix starts the names of figures that their own log contradicts.
 const statedPrefix = "stated_"
 
-// rate adds the run's throughput, of rates in the log whose reduction times scale
-// is in samples/s; one that is neither of all workers nor of one makes way for
-// the log's own, which ownNote describes.
+// rate adds the throughput of the run: the rates in the log, reduced and times scale, in
+// samples/s. If they match neither all workers nor one, the log's own rate replaces them,
+// and ownNote describes that rate.
 func (l *log) rate(reduce string, scale float64, rates []Value, note string, own ownRate, ownNote string) error {
 	x, err := reduceBy(reduce, numbers(rates))
 	if err != nil {
@@ -90,11 +90,11 @@ func (l *log) rate(reduce string, scale float64, rates []Value, note string, own
 	return l.reduce(l.contradicted(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: reduce, Note: note}, h.note), scale, rates)
 }
 
-// ownCount is how many samples a log says it had trained on after how long.
+// ownCount is the number of samples that a log says were trained on by a time.
 type ownCount struct{ samples, seconds float64 }
 
-// ownOf is the rate from the first count to the last, and from the start, times
-// the ranks that each are the counts of.
+// ownOf returns the rate between the first and last counts, and the rate from the start. A
+// count covers one rank, so both are multiplied by ranks.
 func ownOf(counted []ownCount, ranks float64) ownRate {
 	if len(counted) == 0 {
 		return ownRate{}

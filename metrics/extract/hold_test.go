@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A stated rate is held against what the log has of samples and time.
+// A stated rate is compared with the samples and times in the log.
 func TestHold(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -35,8 +35,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// timm's mean time of a step and the batch of all ranks hold its rate: 4 ranks
-// with 8 samples each in 0.5 s are 64/s, in whatever rate it states.
+// timm's mean step time and the global batch give the rate: 4 ranks with 8 samples each in
+// 0.5 s make 64/s, whichever rate it states.
 func TestTimmHeld(t *testing.T) {
 	for _, tt := range []struct {
 		stated     string
@@ -63,8 +63,8 @@ func TestTimmHeld(t *testing.T) {
 	}
 }
 
-// Lightning counts rank 0's samples beside its rate: 1,000 in 10 s of one of 4
-// ranks are 400/s of all, of which a column of its own kind states a quarter.
+// Lightning counts rank 0's samples: 1,000 in 10 s on one of 4 ranks are 400/s in total.
+// The user's column states a quarter of that.
 func TestLightningHeld(t *testing.T) {
 	text := "epoch,step,train/samples,train/time,mine\n0,9,1000,10,100\n0,19,2000,20,100\n0,29,3000,30,100\n"
 	r, err := lightningCSV.Extract(strings.NewReader(text), Options{Workers: 4, Columns: map[string]string{"throughput": "mine"}})

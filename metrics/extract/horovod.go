@@ -10,11 +10,11 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// horovodSynthetic reads Horovod's examples/*_synthetic_benchmark.py, all of
-// which print alike. They measure on rank 0 alone: each iteration is a mean over
-// num_batches_per_iter batches, the mean of the iterations is printed with
-// 1.96 standard deviations (of iterations, not of their mean), and the total is
-// both times the number of ranks.
+// horovodSynthetic reads Horovod's examples/*_synthetic_benchmark.py, which all print the
+// same lines. They measure on rank 0 only. An iteration is the mean over
+// num_batches_per_iter batches. They print the mean of the iterations ± 1.96 standard
+// deviations of the iterations (not of the mean), and a total, which is both times the
+// number of ranks.
 var horovodSynthetic = Extractor{
 	Name:  "horovod-synthetic",
 	Kind:  "train",
@@ -29,11 +29,11 @@ var (
 	horovodTotal = regexp.MustCompile(`^Total img/sec on (\d+) [A-Za-z]+\(s\): (\d+\.\d+) \+-(\d+\.\d+)\s*$`)
 )
 
-// horovodRun is what has been read of a log.
+// horovodRun is the state of reading a log.
 type horovodRun struct {
 	l           *log
 	from        first
-	each, total []Value // value and ±
+	each, total []Value // the value and its ±
 }
 
 func readHorovod(l *log, r io.Reader) error {
@@ -84,8 +84,8 @@ func (h *horovodRun) line(ln line) error {
 	return l.parseAll(ln.number, &h.total, m[2:]...)
 }
 
-// figures adds the rates, which must agree. Both are printed to a decimal (or three), so
-// that they agree within N halves of it.
+// figures adds the rates. The total must equal the rate times the ranks, up to the rounding
+// of both to 0.1 or finer.
 func (h *horovodRun) figures() error {
 	l, each, total := h.l, h.each, h.total
 	n := float64(l.res.Workers)
@@ -106,7 +106,7 @@ func (h *horovodRun) figures() error {
 	return nil
 }
 
-// parseAll reads the numbers of a line.
+// parseAll parses the numbers of a line and appends them to into.
 func (l *log) parseAll(ln int, into *[]Value, texts ...string) error {
 	for _, t := range texts {
 		v, err := l.parse(ln, t)

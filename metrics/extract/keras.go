@@ -1,7 +1,7 @@
 package extract
 
-// kerasCSVLogger reads the file of Keras' CSVLogger callback: a row an epoch, epochs from
-// 0.
+// kerasCSVLogger reads the file of Keras' CSVLogger callback: one row per epoch; the first
+// epoch is 0.
 var kerasCSVLogger = Extractor{
 	Name:  "keras-csvlogger",
 	Kind:  "train",
@@ -19,6 +19,6 @@ var kerasTable = &tableFormat{
 	needs:      "no column with the validation accuracy; the file has %s",
 }
 
-// validation are the usual names of the accuracy on the validation set.
+// validation lists common names of the accuracy on the validation set.
 var validation = []string{"val_accuracy", "val_acc", "val_sparse_categorical_accuracy", "val_categorical_accuracy", "val_binary_accuracy",
 	"val/accuracy", "val/acc", "valid_acc", "valid_accuracy", "validation_accuracy", "test_acc", "test_accuracy"}

@@ -2,9 +2,9 @@ package extract
 
 import "slices"
 
-// lightningCSV reads metrics.csv of Lightning's CSVLogger, in which every log call is a row
-// and most cells are empty, with the rates of ThroughputMonitor if that was used: rank 0's
-// over a window, and that times the world size.
+// lightningCSV reads metrics.csv of Lightning's CSVLogger. Each log call adds a row with
+// mostly empty cells. ThroughputMonitor, if used, adds rank 0's rate over a window, and
+// that rate times the world size.
 var lightningCSV = Extractor{
 	Name:  "lightning-csv",
 	Kind:  "train",

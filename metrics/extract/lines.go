@@ -12,21 +12,21 @@ import (
 	"strings"
 )
 
-// longestLine is the longest line that is read, in bytes; a longer one is an
-// error, since what is not text has no lines.
+// longestLine is the longest valid line, in bytes. A longer one means that the file is not
+// text, which is an error.
 const longestLine = 4 << 20
 
-// line is a line of a log without its end, the prefix that a launcher put in
-// front, and terminal colours. A carriage return ends a line too (progress bars
-// write over themselves), without counting as one.
+// line is a line of a log without its newline, its launcher's prefix, and terminal colours.
+// A carriage return ends a line as well, since progress bars overwrite themselves, but does
+// not increase the line number.
 type line struct {
 	number int    // 1-based
-	source string // "0": the launcher's name for the rank that wrote it; "" without a prefix
+	source string // rank that wrote it, from the launcher's prefix: "0"; "" without a prefix
 	text   string
 }
 
-// scanner reads a log line by line. What stands behind the last line end is not
-// read: a number there may be cut off.
+// scanner reads a log line by line. It drops an unfinished last line, whose last number may
+// be cut off.
 type scanner struct {
 	l      *log
 	s      *bufio.Scanner
@@ -48,7 +48,7 @@ func (l *log) scan(r io.Reader) *scanner {
 	return s
 }
 
-// next returns the next line; io.EOF behind the last.
+// next returns the next line; io.EOF after the last.
 func (s *scanner) next() (line, error) {
 	for s.s.Scan() {
 		token := s.s.Bytes()
@@ -97,14 +97,13 @@ func (l *log) each(r io.Reader, f func(line) error) error {
 }
 
 var (
-	// prefixes are those of `srun -l` ("12: "), mpirun and horovodrun
-	// ("[1,0]<stdout>:") and torchrun ("[default0]:", "[0] ").
+	// prefixes matches the prefixes of `srun -l` ("12: "), mpirun and horovodrun
+	// ("[1,0]<stdout>:"), and torchrun ("[default0]:", "[0] ").
 	prefixes = regexp.MustCompile(`^(?: {0,5}(\d{1,6}): |\[(?:\d+,)?(\d{1,6})\]<std(?:out|err)>: ?|\[[A-Za-z_]*(\d{1,6})\]: ?|\[(\d{1,6})\] )`)
 	colours  = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 )
 
-// stripPrefix takes the launchers' prefixes off: at most two, as of a torchrun
-// under srun.
+// stripPrefix removes up to two launchers' prefixes, as with torchrun under srun.
 func stripPrefix(text string) (source, rest string) {
 	for range 2 {
 		m := prefixes.FindStringSubmatch(text)
@@ -117,8 +116,8 @@ func stripPrefix(text string) (source, rest string) {
 	return source, text
 }
 
-// first keeps to the lines of one process, the first that writes what is looked
-// for, where a launcher's prefixes tell processes apart.
+// first selects the lines of one process, the first that writes a matching line. Processes
+// are told apart by the launcher's prefix.
 type first struct {
 	source string
 	taken  bool
@@ -142,15 +141,15 @@ func (f *first) note(l *log) {
 	}
 }
 
-// decimal is a number as programs print it. Go's own syntax has more: hexadecimal
-// floats, and digits apart by underscores.
+// decimal matches a number as programs print it. Go's syntax also allows hexadecimal floats
+// and underscores.
 var decimal = regexp.MustCompile(`^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$`)
 
-// largestNumber is the most that a number in a log may be: beyond it sums and
-// changes of unit could overflow.
+// largestNumber is the largest valid number in a log. With larger ones, sums and unit
+// conversions could overflow.
 const largestNumber = 1e100
 
-// parse reads a number that a pattern has matched.
+// parse parses a number that a pattern has matched.
 func (l *log) parse(ln int, text string) (Value, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !decimal.MatchString(text) || !(math.Abs(x) <= largestNumber) {
@@ -159,18 +158,18 @@ func (l *log) parse(ln int, text string) (Value, error) {
 	return Value{Number: x, Line: ln}, nil
 }
 
-// unreadable says what is wrong with a number that parse refuses.
+// unreadable says why parse rejects a number.
 func unreadable(text string) string {
 	switch {
 	case decimal.MatchString(text):
-		return fmt.Sprintf("%s is beyond %g, the most that is read", clip(text), largestNumber)
+		return fmt.Sprintf("%s is larger than %g, the limit", clip(text), largestNumber)
 	case strings.ContainsAny(text, ",'_") && strings.ContainsAny(text, "0123456789"):
 		return clip(text) + " is not a finite number; write it with a decimal point and without separators"
 	}
 	return clip(text) + " is not a finite number"
 }
 
-// count reads a whole number from 1 on.
+// count parses a whole number of at least 1.
 func (l *log) count(ln int, what, text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 1<<30 {
@@ -179,7 +178,7 @@ func (l *log) count(ln int, what, text string) (int, error) {
 	return n, nil
 }
 
-// clip shows text of a log in an error.
+// clip quotes text of a log for an error, shortened to 60 bytes.
 func clip(text string) string {
 	if len(text) > 60 {
 		text = text[:60] + "…"

@@ -9,10 +9,11 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// llamaFactory reads trainer_log.jsonl of LLaMA-Factory. Its throughput is tokens of
-// all ranks, padding included, since the run began: start-up counts, and after a
-// restart the tokens of before. So rates are made of the tokens and the time between
-// its first and its last loss since the last start. It counts in whole seconds.
+// llamaFactory reads trainer_log.jsonl of LLaMA-Factory. Its throughput is the tokens of
+// all ranks, padding included, divided by the time since the start. That includes start-up,
+// and after a restart also the tokens from before it. So rates are computed from the tokens
+// and the time between the first and the last loss since the last start. The log's clock
+// counts whole seconds.
 var llamaFactory = Extractor{
 	Name:  "llama-factory",
 	Kind:  "train",
@@ -23,10 +24,10 @@ var llamaFactory = Extractor{
 
 var llamaElapsed = regexp.MustCompile(`^"(?:(\d{1,4}) days?, )?(\d{1,2}):(\d\d):(\d\d)"$`)
 
-// llamaMark is how far training had come.
+// llamaMark records the progress of a training.
 type llamaMark struct{ steps, tokens, seconds float64 }
 
-// llamaRun is what has been read of a log.
+// llamaRun is the state of reading a log.
 type llamaRun struct {
 	*stepLog
 	begin, end llamaMark
@@ -44,7 +45,7 @@ func readLLaMAFactory(l *log, r io.Reader) error {
 	return nil
 }
 
-// read takes a line.
+// read parses a line.
 func (s *llamaRun) read(ln line) error {
 	text := []byte(ln.text)
 	if !bytes.HasPrefix(text, []byte(`{"current_steps":`)) {
@@ -64,7 +65,7 @@ func (s *llamaRun) read(ln line) error {
 	}
 	loss := m.of["loss"]
 	if loss.null() {
-		return nil // the end, after the last checkpoint was written
+		return nil // the line at the end, written after the last checkpoint
 	}
 	if ok, err := s.takes(ln, int(steps.Number)); !ok {
 		return err
@@ -75,7 +76,7 @@ func (s *llamaRun) read(ln line) error {
 	return s.mark(m, steps.Number)
 }
 
-// mark takes how far training has come.
+// mark records the progress that a line states.
 func (s *llamaRun) mark(m members, steps float64) error {
 	at := llamaMark{steps: steps}
 	var ok bool
@@ -97,12 +98,12 @@ func (s *llamaRun) mark(m members, steps float64) error {
 	return nil
 }
 
-// means adds the mean time of a step and the mean rate since the last start.
+// means adds the mean step time and the mean rate since the last start.
 func (s *llamaRun) means() {
 	seconds := s.end.seconds - s.begin.seconds
 	rate := func(name, unit, better string, x, plusMinus float64, note string) {
 		s.l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: x, Unit: unit, Better: better, PlusMinus: &plusMinus,
-			PlusMinusIs: "a second of the log's clock, which counts whole ones", Note: note}}, 1)
+			PlusMinusIs: "one second, the resolution of the log's clock", Note: note}}, 1)
 	}
 	const between = "between the first and the last loss since the last start, evaluations and checkpoints included"
 	switch steps, tokens := s.end.steps-s.begin.steps, s.end.tokens-s.begin.tokens; {
@@ -118,7 +119,7 @@ func (s *llamaRun) means() {
 	}
 }
 
-// llamaSeconds reads elapsed_time; ok is false where there is none.
+// llamaSeconds parses elapsed_time; ok is false if it is missing.
 func (l *log) llamaSeconds(ln int, v value) (seconds float64, ok bool, err error) {
 	if v.null() {
 		return 0, false, nil

@@ -10,10 +10,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// mlperfLoadgen reads mlperf_log_summary.txt of MLPerf's LoadGen. What it measured
-// depends on the scenario: SingleStream and MultiStream keep one query in flight,
-// Server sends at random times (latency counts from the schedule), Offline sends
-// all samples at once. A result that LoadGen calls INVALID is a failed run.
+// mlperfLoadgen reads mlperf_log_summary.txt of MLPerf's LoadGen. The scenario decides what
+// was measured: SingleStream and MultiStream keep one query in flight, Server sends at
+// random times and counts latency from the scheduled time, Offline sends all samples at
+// once. A result that LoadGen calls INVALID is a failed run.
 var mlperfLoadgen = Extractor{
 	Name:  "mlperf-loadgen",
 	Kind:  "serve",
@@ -28,7 +28,7 @@ var loadgenSummary = textReport{
 	lines: textLines("", `^ {0,2}(?P<key>`+loadgenReads()+`)\s*: *(?P<of>.*?)\s*$`),
 }
 
-// loadgenTimes are LoadGen's latencies that are measures.
+// loadgenTimes maps LoadGen's latencies to measures.
 var loadgenTimes = []loadField{
 	{"of Mean latency (ns)", measure.LatencyMean, 1e-9},
 	{"of 50.00 percentile latency (ns)", measure.LatencyP50, 1e-9},
@@ -42,10 +42,10 @@ var loadgenTimes = []loadField{
 	{"of 99.00 percentile time to output token (ns)", measure.TPOTP99, 1e-9},
 }
 
-// loadgenChecks are what a valid result satisfies.
+// loadgenChecks lists the conditions of a valid result.
 var loadgenChecks = []string{"Performance constraints satisfied", "Min duration satisfied", "Min queries satisfied", "Early stopping satisfied"}
 
-// loadgenReads matches the names that are read.
+// loadgenReads returns a pattern for the names that the format reads.
 func loadgenReads() string {
 	names := append([]string{"Scenario", "Mode", "Result is", "samples_per_query", "target_qps",
 		"QPS w/ loadgen overhead", "Completed samples per second", "Samples per second",
@@ -59,7 +59,7 @@ func loadgenReads() string {
 	return strings.Join(names, "|")
 }
 
-// loadgenScenarios are what the scenarios measure.
+// loadgenScenarios maps each scenario to its rates and its note.
 var loadgenScenarios = map[string]struct{ rate, tokens, note string }{
 	"SingleStream": {"QPS w/ loadgen overhead", "TPS w/ loadgen overhead", "LoadGen's SingleStream: a query is sent when the one before it is answered"},
 	"MultiStream":  {"", "", "LoadGen's MultiStream: a query of several samples is sent when the one before it is answered; latency is the query's, and its rate is not stated"},
@@ -114,7 +114,7 @@ func (l *log) loadgen(t *textResult) error {
 			return err
 		}
 		fields = slices.Concat([]loadField{{"of " + scenario.tokens, measure.OutputThroughput, 1}}, fields)
-		if of.text == "Offline" { // of one query there is no rate
+		if of.text == "Offline" { // a single query has no rate
 			s.add(measure.SamplesPerSecond, "samples/s", v, 1, "")
 			fields = fields[:1]
 		} else if err := s.rate(v, 1/s.batch); err != nil {
@@ -124,7 +124,7 @@ func (l *log) loadgen(t *textResult) error {
 	return s.fields(fields, t.number)
 }
 
-// loadgenValid takes LoadGen's own verdict.
+// loadgenValid records LoadGen's own verdict.
 func (l *log) loadgenValid(t *textResult) error {
 	var why []string
 	for _, check := range loadgenChecks {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Decimal is the way a table writes numbers.
+// A Decimal is a table's number format.
 type Decimal string
 
 // The zero value accepts only numbers without separators.
@@ -15,7 +15,7 @@ const (
 	DecimalComma Decimal = "comma" // 1.598,5 and 1'598,5 and 1 598,5
 )
 
-// ParseDecimal reads --decimal.
+// ParseDecimal parses the value of --decimal.
 func ParseDecimal(text string) (Decimal, error) {
 	switch text {
 	case "":
@@ -25,13 +25,13 @@ func ParseDecimal(text string) (Decimal, error) {
 	case "comma", ",":
 		return DecimalComma, nil
 	}
-	return "", fmt.Errorf("%q is no decimal sign; write comma (1.598,5) or point (1,598.5)", text)
+	return "", fmt.Errorf("unknown decimal sign %q; valid: comma (1.598,5), point (1,598.5)", text)
 }
 
-// A locale collects evidence of how a table writes numbers.
+// A locale collects evidence of a table's number format.
 type locale struct {
 	comma, point string // a cell with a decimal comma, and one with a decimal point
-	ambiguous    string // a cell of a figure that may mean two numbers, and where it is
+	ambiguous    string // a figure's cell with two possible values; line and column locate it
 	line         int
 	column       string
 }
@@ -62,7 +62,7 @@ func (d *locale) see(cell string, line int, column string) {
 	}
 }
 
-// refuse returns an error if a number may be 1000 times as large.
+// refuse returns an error if a number could mean 1000 times as much.
 func (d *locale) refuse(t *table) error {
 	if t.l.o.Decimal != "" || d.ambiguous == "" {
 		return nil
@@ -80,7 +80,7 @@ func (d *locale) refuse(t *table) error {
 	return t.l.errorAt(d.line, "column %s: %s may be %s, since %s: write --decimal comma for %[3]s, or --decimal point for %[2]s", clip(d.column), d.ambiguous, whole, why)
 }
 
-// withGaps are numbers with gaps between thousands, by their decimal sign.
+// withGaps matches numbers with thousands separators, by decimal sign.
 var withGaps = map[Decimal]*regexp.Regexp{
 	DecimalPoint: regexp.MustCompile(`^([-+]?)(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:['’\x{a0}\x{202f}\x{2009} ]\d{3})+)?((?:\.\d*)?)((?:[eE][-+]?\d+)?)$`),
 	DecimalComma: regexp.MustCompile(`^([-+]?)(\d+|\d{1,3}(?:\.\d{3})+|\d{1,3}(?:['’\x{a0}\x{202f}\x{2009} ]\d{3})+)?((?:,\d*)?)((?:[eE][-+]?\d+)?)$`),
@@ -101,7 +101,7 @@ func (d Decimal) plain(text string) (plain string, ok bool) {
 	return m[1] + whole + strings.Replace(m[3], ",", ".", 1) + m[4], true
 }
 
-// separated returns the options that read a number with separators.
+// separated returns the options that give meaning to a number with separators.
 func separated(text string) string {
 	var ways []string
 	for _, d := range []Decimal{DecimalPoint, DecimalComma} {
@@ -120,8 +120,8 @@ var (
 	cellNumber = regexp.MustCompile(`^([^\d]*?)([-+]?\d[\d.,]*)(.*)$`)
 )
 
-// cellHint returns what to write instead of a cell that is not a number; "" if it has no
-// digits.
+// cellHint returns what to write instead of a cell that is not a number; "" if the cell has
+// no digits.
 func cellHint(text string) string {
 	m := cellNumber.FindStringSubmatch(text)
 	switch {

@@ -8,10 +8,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// maxText reads the lines of MaxText. Step 0 compiles; since the host runs ahead of
-// the device, step 1 seems to take no time, with a rate that no device has. The next
-// ones are measured. total_weights counts the tokens of a step over all devices,
-// padding left out.
+// maxText reads the lines of MaxText. Step 0 compiles. Since the host runs ahead of the
+// device, step 1 seems to take no time, and its rate is impossible. Later steps are
+// measured. total_weights counts the tokens of a step over all devices, without padding.
 var maxText = Extractor{
 	Name:  "maxtext",
 	Kind:  "train",
@@ -23,14 +22,14 @@ var maxTextLog = stepFormat{
 	program: "MaxText", starting: 2,
 	line:      regexp.MustCompile(`(?:^|[\s:\]])completed step: (?P<step>\d+), (?P<fields>.+)$`),
 	separator: ", ",
-	needs:     []string{"loss", "seconds"}, // others were cut, or are of a phase without rates
+	needs:     []string{"loss", "seconds"}, // a line without them was cut off or belongs to a phase without rates
 	losses:    []string{"loss"},
 	fields:    []stepField{{"seconds", stepSeconds, 1, nil}, {"TFLOP/s/device", flopsPerGPU, 1e12, nil}, {"Tokens/s/device", tokensPerGPU, 1, nil}},
 	others:    []stepLine{evaluationLine(regexp.MustCompile(`(?:^|[\s:\]])(?:eval metrics after step: |Completed eval after train step )(\d+), +loss=([^,\s]+),`))},
 }
 
 func readMaxText(l *log, r io.Reader) error {
-	var of []Value // the latest step's tokens, time and tokens/s of a device
+	var of []Value // the latest step's tokens, seconds, and tokens/s per device
 	f := maxTextLog
 	f.more = func(s *stepLog, ln line, step int, fields parts) error {
 		x, ok := fields["total_weights"]
@@ -44,8 +43,8 @@ func readMaxText(l *log, r io.Reader) error {
 	if err := l.each(r, s.read); err != nil {
 		return err
 	}
-	// A process of MaxText's drives all devices of its host, so that workers may be
-	// fewer than devices. Padding makes a step's tokens fewer, never more.
+	// One MaxText process drives all devices of its host, so there may be fewer workers
+	// than devices. Without padding, a step counts fewer tokens, never more.
 	if n := s.devices(); n > 0 && len(of) == 3 && of[0].Number > 1.01*n*of[1].Number*of[2].Number {
 		s.undivided = fmt.Sprintf("a step has %.0f tokens, more than those of %s. Give --workers the number of devices", of[0].Number, number.Count(int(n), "device"))
 	}

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// megatron reads the iteration lines of Megatron-LM, and of those that were made of
-// it: Megatron-DeepSpeed, GPT-NeoX, AMD's Primus and NVIDIA's Megatron-Bridge. The last
-// rank prints them; times are the mean since the line before. GPT-NeoX has its samples/s
-// before the iteration. Primus writes the current
-// value and an average in one field: the current one is read. Bridge has its
-// FLOP/s in a line of its own, before the iteration's.
+// megatron reads the iteration lines of Megatron-LM and its derivatives:
+// Megatron-DeepSpeed, GPT-NeoX, AMD's Primus and NVIDIA's Megatron-Bridge. The last rank
+// prints them; times are means since the previous line. GPT-NeoX prints samples/s before
+// the iteration. Primus puts the current value and an average into one field, of which we
+// read the current one. Bridge prints its FLOP/s on a separate line before the iteration.
 var megatron = Extractor{
 	Name:  "megatron",
 	Kind:  "train",
@@ -22,7 +21,7 @@ var megatron = Extractor{
 	read:  readMegatron,
 }
 
-// megatronValue is the current value of a field that may have an average behind it.
+// megatronValue matches the current value of a field, which an average may follow.
 var megatronValue = regexp.MustCompile(`^([^/]*?)(?:TFLOPS|GB)?(?: \(avg .*|/.*)?$`)
 
 var megatronLog = stepFormat{
@@ -40,7 +39,7 @@ var megatronLog = stepFormat{
 		{"tokens/sec/gpu", tokensPerGPU, 1, megatronValue},
 		{"tokens per gpu per second (tgs)", tokensPerGPU, 1, megatronValue},
 		{"approx flops per GPU", flopsPerGPU, 1e12, megatronValue},
-		{"hip mem usage/free/total/usage_ratio", usedMemory, 1 << 30, megatronValue}, // which it calls GB
+		{"hip mem usage/free/total/usage_ratio", usedMemory, 1 << 30, megatronValue}, // which Primus calls GB
 	},
 	ignored: regexp.MustCompile(`^(?:throughput per GPU \(TFLOP/s/GPU\)|global batch size|lm[ _]loss|samples/sec|samples per second|actual seqlen|consumed (?:samples|tokens)|.*(?:loss|norm|learning rate|lr|grad|scale|iterations|zeros|curriculum|percent|metrics|elapsed time per iteration).*)$`),
 	others: []stepLine{
@@ -51,12 +50,12 @@ var megatronLog = stepFormat{
 	},
 }
 
-// bridgeStep matches a line before the iteration's, with its FLOP/s.
+// bridgeStep matches the line with the FLOP/s, which precedes the iteration's line.
 var bridgeStep = regexp.MustCompile(`(?:^|\s)Step Time : \d+\.?\d*s GPU utilization: (\d+\.?\d*)MODEL_TFLOP/s/GPU\s*$`)
 
 func readMegatron(l *log, r io.Reader) error {
 	f := megatronLog
-	var bridge Value // TFLOP/s of the iteration whose line comes next; Line 0: not said
+	var bridge Value // TFLOP/s of the next iteration; Line 0: not seen
 	f.others = append(slices.Clone(f.others), stepLine{bridgeStep, func(_ *stepLog, ln line, m []string) (err error) {
 		bridge, err = l.parse(ln.number, m[1])
 		return err
@@ -79,7 +78,7 @@ func readMegatron(l *log, r io.Reader) error {
 	return f.read(l, r)
 }
 
-// megatronArgument takes an argument of the program.
+// megatronArgument records an argument of the program.
 func megatronArgument(s *stepLog, ln line, m []string) error {
 	n, err := s.l.count(ln.number, m[1]+" of", m[2])
 	if err != nil {
@@ -95,7 +94,7 @@ func megatronArgument(s *stepLog, ln line, m []string) error {
 	return s.tokensOf(Value{float64(n), ln.number})
 }
 
-// megatronMemory takes the memory of a rank, in what Megatron calls MB.
+// megatronMemory records the memory of a rank. Megatron's MB are 1024² bytes.
 func megatronMemory(s *stepLog, ln line, m []string) error {
 	if err := s.number(ln.number, allocatedMemory, m[1], 1<<20); err != nil {
 		return err
@@ -103,7 +102,7 @@ func megatronMemory(s *stepLog, ln line, m []string) error {
 	return s.number(ln.number, reservedMemory, m[2], 1<<20)
 }
 
-// megatronSamples takes samples/s of all devices.
+// megatronSamples records samples/s of all devices.
 func (s *stepLog) megatronSamples(ln int, fields parts) error {
 	for _, name := range []string{"samples/sec", "samples per second"} {
 		x, ok := fields[name]
@@ -121,8 +120,8 @@ func (s *stepLog) megatronSamples(ln int, fields parts) error {
 	return nil
 }
 
-// megatronTokens finds the tokens of a sample where the arguments were not printed:
-// Megatron-DeepSpeed states them, or counts both.
+// megatronTokens finds the tokens per sample if the arguments were not printed.
+// Megatron-DeepSpeed states them, or counts both tokens and samples.
 func (s *stepLog) megatronTokens(ln int, fields parts) error {
 	if x, ok := fields["actual seqlen"]; ok {
 		n, err := s.l.count(ln, "an actual seqlen of", x)
@@ -132,7 +131,7 @@ func (s *stepLog) megatronTokens(ln int, fields parts) error {
 		return s.tokensOf(Value{float64(n), ln})
 	}
 	tokens, err := strconv.ParseInt(fields["consumed tokens"], 10, 64)
-	if err != nil || s.tokens.Line > 0 { // some write 1.258B
+	if err != nil || s.tokens.Line > 0 { // some programs write 1.258B
 		return nil
 	}
 	samples, err := strconv.ParseInt(fields["consumed samples"], 10, 64)
@@ -142,8 +141,8 @@ func (s *stepLog) megatronTokens(ln int, fields parts) error {
 	return nil
 }
 
-// megatronEvaluation takes a loss on the validation set; that on the test set, after
-// training, is another figure.
+// megatronEvaluation records the loss on the validation set. The loss on the test set,
+// after training, is a different figure.
 func megatronEvaluation(s *stepLog, ln line, m []string) error {
 	if strings.TrimSpace(m[2]) == "on test set" {
 		return nil

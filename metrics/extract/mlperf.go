@@ -14,13 +14,12 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// mlperf reads the :::MLLOG lines of MLPerf Training. Its clock runs from
-// run_start to run_stop, evaluations included: the training clock as ours. A
-// run_stop with status success reached the benchmark's target, and the time to it
-// is MLPerf's result; what is judged is in some benchmarks a loss or a distance,
-// although all call it eval_accuracy. The order of lines is no order of times:
-// stable_diffusion evaluates its checkpoints after training, off the clock, and
-// writes run_stop behind that, dated back.
+// mlperf reads the :::MLLOG lines of MLPerf Training. Its clock runs from run_start to
+// run_stop and includes evaluations, like our training clock. A run_stop with status
+// success means that the run reached the benchmark's target; the time until then is
+// MLPerf's result. In some benchmarks, eval_accuracy is a loss or a distance. Lines are not
+// in time order: stable_diffusion evaluates its checkpoints after training, off the clock,
+// and then writes run_stop with an earlier time.
 var mlperf = Extractor{
 	Name:  "mlperf",
 	Kind:  "train",
@@ -28,8 +27,8 @@ var mlperf = Extractor{
 	read:  readMLPerf,
 }
 
-// mlperfAccuracy says what eval_accuracy is in the benchmarks where it is a
-// share of 1 that rises; in all others it is kept as a figure.
+// mlperfAccuracy names the metric of eval_accuracy in benchmarks where it is a fraction
+// that should rise. In other benchmarks, eval_accuracy is stored as a figure.
 var mlperfAccuracy = map[string]string{
 	"resnet": "top-1 accuracy", "bert": "masked-word accuracy", "rgat": "classification accuracy", "gnn": "classification accuracy",
 	"ssd": "mean average precision", "retinanet": "mean average precision", "maskrcnn": "mean average precision",
@@ -43,7 +42,7 @@ type mllogLine struct {
 	Value    json.RawMessage `json:"value"`
 	Metadata struct {
 		Status  string   `json:"status"`
-		Metric  string   `json:"metric"` // of an eval_accuracy that is one of several
+		Metric  string   `json:"metric"` // name of the metric if eval_accuracy is one of several
 		Epoch   *float64 `json:"epoch_num"`
 		Samples *float64 `json:"samples_count"`
 		Step    *float64 `json:"step_num"`
@@ -52,23 +51,23 @@ type mllogLine struct {
 
 var mllog = regexp.MustCompile(`:::MLLOG (\{.*\})\s*$`)
 
-// mllogRun is what has been read of a log. Times are in ms since the first line.
+// mllogRun is the state of reading a log. Times are in ms since the first line.
 type mllogRun struct {
 	l             *log
 	source        string // the launcher's name for the process that writes it
 	benchmark     string
-	began         int64 // the first line's, ms since 1970; -1: none yet
-	start, stop   Value // run_start, run_stop; Line 0: not yet
+	began         int64 // time of the first line, ms since 1970; -1: none yet
+	start, stop   Value // run_start and run_stop; Line 0: not seen yet
 	status        string
 	train         metrics.Train
-	batch, length int64 // samples of a step; tokens of a sample; 0: not said
+	batch, length int64 // samples per step and tokens per sample; 0: unknown
 	evaluations   []mllogEvaluation
 	marks         []mllogMark
-	rates         []Value // tracked_stats' throughput
-	stepSeconds   []Value // and train_step_time
-	wrong         error   // with a line of a process that does not train
+	rates         []Value // throughput of tracked_stats
+	stepSeconds   []Value // train_step_time of tracked_stats
+	wrong         error   // error in a line of a process that does not train
 	errors        []mllogEvaluation
-	ranks         Value    // number_of_ranks; Line 0: not said
+	ranks         Value    // number_of_ranks; Line 0: not stated
 	accelerators  [2]Value // number_of_nodes, accelerators_per_node
 }
 
@@ -77,17 +76,18 @@ type mllogEvaluation struct {
 	at     int64
 	metric string
 	epoch  float64
-	mark   int // its index
+	mark   int // index of its mark
 }
 
-// mllogProcesses are the processes of a log. Any process writes init_start, under a
-// launcher's prefix or not; the one that writes run_start has all the rest. If other ranks
-// evaluate during the training, one of these has the evaluations and run_stop.
+// mllogProcesses are the processes of a log. Any process may write init_start, with or
+// without a launcher's prefix. The process that writes run_start writes everything else
+// too, unless other ranks evaluate during the training: one of these then writes the
+// evaluations and run_stop.
 type mllogProcesses struct {
 	l          *log
-	began      int64 // the first line's, ms since 1970; -1: none yet
+	began      int64 // time of the first line, ms since 1970; -1: none yet
 	of         map[string]*mllogRun
-	run, judge *mllogRun // of that process, and of the first other one that writes run_stop
+	run, judge *mllogRun // the process that writes run_start, and the first other one that writes run_stop
 }
 
 func readMLPerf(l *log, r io.Reader) error {
@@ -133,7 +133,7 @@ func (p *mllogProcesses) line(ln line) error {
 	return own.line(ln.number, e)
 }
 
-// process returns the process that writes under that prefix.
+// process returns the process with this prefix.
 func (p *mllogProcesses) process(source string) *mllogRun {
 	if p.of[source] == nil {
 		p.of[source] = &mllogRun{l: p.l, began: p.began, source: source}
@@ -141,11 +141,11 @@ func (p *mllogProcesses) process(source string) *mllogRun {
 	return p.of[source]
 }
 
-// other takes a line of a process other than the one that trains.
+// other handles a line of a process that does not train.
 func (p *mllogProcesses) other(ln line, e mllogLine) {
 	switch e.Key {
 	case "run_start":
-		p.l.note("several ranks write the same; only rank %s is read", p.run.source)
+		p.l.note("several ranks write the same lines; only rank %s is read", p.run.source)
 		return
 	case "eval_start", "eval_accuracy", "eval_stop", "run_stop":
 	default:
@@ -161,11 +161,11 @@ func (p *mllogProcesses) other(ln line, e mllogLine) {
 	}
 }
 
-// take has the end of the run from another process, and the evaluations where
-// there are no others.
+// take copies the end of the run from another process, and the evaluations if this one has
+// none.
 func (m *mllogRun) take(judge *mllogRun) {
 	m.stop, m.status = judge.stop, judge.status
-	m.l.note("run_stop is that of rank %s, which evaluates beside the training", judge.source)
+	m.l.note("run_stop comes from rank %s, which evaluates during the training", judge.source)
 	if len(m.evaluations) > 0 {
 		return
 	}
@@ -176,8 +176,8 @@ func (m *mllogRun) take(judge *mllogRun) {
 	m.marks = append(m.marks, judge.marks...)
 }
 
-// unread says why a line cannot be read as JSON. What stands in it may be long,
-// and package json repeats it.
+// unread says why a line is not valid JSON, without quoting a long value as package json
+// does.
 func unread(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
@@ -199,7 +199,7 @@ func unread(err error) string {
 	return "is not JSON: " + err.Error()
 }
 
-// line takes a line of the process that trains, or judges.
+// line handles a line of the process that trains or evaluates.
 func (m *mllogRun) line(n int, e mllogLine) error {
 	at := *e.TimeMS - m.began
 	var count int64
@@ -237,7 +237,7 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 	return nil
 }
 
-// counter returns where the count of a key goes; nil if the key has none.
+// counter returns where to store the count of a key, nil if the key is not a count.
 func (m *mllogRun) counter(key string, other *int64) *int64 {
 	switch key {
 	case "global_batch_size":
@@ -254,7 +254,7 @@ func (m *mllogRun) counter(key string, other *int64) *int64 {
 	return nil
 }
 
-// begin takes run_start.
+// begin records run_start.
 func (m *mllogRun) begin(n int, at int64) error {
 	if m.start.Line > 0 {
 		return m.l.errorAt(n, "a second run_start; the first is on line %d. One log is one run: split it", m.start.Line)
@@ -266,7 +266,7 @@ func (m *mllogRun) begin(n int, at int64) error {
 	return nil
 }
 
-// end takes run_stop.
+// end records run_stop.
 func (m *mllogRun) end(n int, at int64, status string) error {
 	switch {
 	case m.stop.Line > 0:
@@ -280,7 +280,7 @@ func (m *mllogRun) end(n int, at int64, status string) error {
 	return nil
 }
 
-// evaluation takes eval_accuracy, or eval_error.
+// evaluation records eval_accuracy or eval_error.
 func (m *mllogRun) evaluation(n int, at int64, e mllogLine) error {
 	v, err := m.l.parse(n, string(e.Value))
 	if err != nil {
@@ -301,7 +301,7 @@ func (m *mllogRun) evaluation(n int, at int64, e mllogLine) error {
 	return nil
 }
 
-// stats takes tracked_stats.
+// stats records tracked_stats.
 func (m *mllogRun) stats(n int, text json.RawMessage) error {
 	var stats struct {
 		Throughput *json.Number `json:"throughput"`
@@ -334,7 +334,7 @@ func (m *mllogRun) finish() error {
 	l := m.l
 	l.res.StartUnix = float64(m.began) / 1000
 	train := m.train
-	if !m.setKnown() { // bert and gpt3 count what was trained on there, ssd batches
+	if !m.setKnown() { // train_samples of bert and gpt3 counts trained samples, that of ssd batches
 		train.TrainSamples = 0
 	}
 	l.add(metrics.Event{Time: m.start.Number / 1000, Train: &train}, 1e-3, m.start)
@@ -384,7 +384,8 @@ func (m *mllogRun) finish() error {
 	return nil
 }
 
-// workers takes the number of workers, of which MLPerf HPC's logs state one or both.
+// workers sets the number of workers. MLPerf HPC's logs state the ranks, the accelerators,
+// or both.
 func (m *mllogRun) workers() {
 	nodes, each := m.accelerators[0], m.accelerators[1]
 	devices := nodes.Number * each.Number
@@ -400,7 +401,7 @@ func (m *mllogRun) workers() {
 	}
 }
 
-// uncounted adds an evaluation that is on no clock, or no accuracy, as a figure.
+// uncounted adds an evaluation as a figure if it is off the clock or not an accuracy.
 func (m *mllogRun) uncounted(one mllogEvaluation) {
 	f := &metrics.Figure{Name: "eval_accuracy", Value: one.v.Number, At: map[string]any{}}
 	if one.epoch > 0 {
@@ -414,8 +415,8 @@ func (m *mllogRun) uncounted(one mllogEvaluation) {
 	m.l.add(metrics.Event{Time: max(0, float64(one.at)/1000), Figure: f}, 1, one.v)
 }
 
-// evaluate adds the evaluations. What is judged after training, of checkpoints,
-// is on no clock; what is no share of 1 is no accuracy. Both are figures.
+// evaluate adds the evaluations. Those of checkpoints after training, which are off the
+// clock, and those that are not fractions become figures.
 func (m *mllogRun) evaluate() error {
 	l := m.l
 	is, share := mlperfAccuracy[m.benchmark]
@@ -438,7 +439,7 @@ func (m *mllogRun) evaluate() error {
 			m.uncounted(one)
 			continue
 		}
-		// One of the two times is wrong, and which cannot be known.
+		// One of the two times is wrong, and the log does not tell which.
 		if float64(one.at) < last.Number {
 			return l.errorAt(one.v.Line, "eval_accuracy is %d ms earlier than line %d, which it follows", int64(last.Number)-one.at, last.Line)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// mllogText writes facts, "MS KEY [VALUE [METADATA]]" a line, as a log.
+// mllogText converts lines "MS KEY [VALUE [METADATA]]" into a log.
 func mllogText(t *testing.T, facts string) string {
 	t.Helper()
 	var b strings.Builder
@@ -38,7 +38,7 @@ func mllogText(t *testing.T, facts string) string {
 	return b.String()
 }
 
-// MLPerf HPC's logs state how many workers there are.
+// MLPerf HPC's logs state the number of workers.
 func TestMLPerfWorkers(t *testing.T) {
 	run := "0 run_start\n10000 run_stop null {\"status\": \"success\"}\n"
 	for _, tt := range []struct {
@@ -57,7 +57,7 @@ func TestMLPerfWorkers(t *testing.T) {
 			t.Errorf("%q: %d workers by %q, %v", tt.facts, r.Workers, r.WorkersBy, err)
 		}
 	}
-	// deepcam evaluates an IoU that rises, cosmoflow an error that falls.
+	// deepcam evaluates an IoU, which rises; cosmoflow an error, which falls.
 	lines, _ := found(t, mlperf, mllogText(t, "-9 submission_benchmark \"deepcam\"\n0 run_start\n5000 eval_accuracy 0.8\n6000 run_stop null {\"status\": \"success\"}\n"), Options{})
 	if !slices.Contains(lines, "3 accuracy 0.8 at 5.009 epoch 0") {
 		t.Error(strings.Join(lines, "\n"))
@@ -68,19 +68,19 @@ func TestMLPerfWorkers(t *testing.T) {
 	}
 }
 
-// The figures of logs of each kind that is published, cut down to a few lines;
-// times count from run_start, whatever the order of lines. All are results of
-// github.com/mlcommons/training_results_v4.0 and _v5.0, result_0.txt.
+// Figures of published logs of each kind, shortened to a few lines. Times count from
+// run_start, in any order of lines. All are from github.com/mlcommons/training_results_v4.0
+// and _v5.0, result_0.txt.
 func TestMLPerfFigures(t *testing.T) {
 	for _, tt := range []struct {
-		name    string // and where it is from
+		name    string // and source
 		workers int
 		facts   string
 		want    map[string]float64
-		says    string // in the note of the throughput, or those of the log
+		says    string // text in the note of the throughput, or in the log's notes
 	}{
-		// An epoch is 1,170,301 samples, from one evaluation to the next less the time
-		// between epoch_stop and epoch_start: 1,170,301/86.214 s = 13,574/s. Stated are
+		// An epoch is 1,170,301 samples. It takes the time between evaluations minus that
+		// between epoch_stop and epoch_start: 1,170,301/86.214 s = 13,574/s. The log states
 		// 212.1 and 212.5: 64 × 212.3.
 		{"ssd, one GPU's rate: v4.0 NVIDIA/results/eos_n8_ngc24.04_pytorch", 64, `
 			-59 submission_benchmark "ssd"
@@ -98,8 +98,8 @@ func TestMLPerfFigures(t *testing.T) {
 			177004 eval_start 2 {"epoch_num":2}
 			364375 run_stop null {"status":"success"}`,
 			map[string]float64{"throughput": 64 * 212.3, "to_target": 364.375, "train_seconds": 364.375}, "its figure is one worker's"},
-		// Checkpoints are judged after training; run_stop is dated back behind them.
-		// 204,800 samples in the first 9 s; the block after that ends behind run_stop.
+		// Checkpoints are evaluated after training; the later run_stop line has an earlier
+		// time. 204,800 samples in the first 9 s; the next block ends after run_stop.
 		{"stable_diffusion, no rate: v4.0 eos_n128_ngc24.04_nemo", 1024, `
 			0 submission_benchmark "stable_diffusion"
 			0 run_start
@@ -113,7 +113,7 @@ func TestMLPerfFigures(t *testing.T) {
 			287424 eval_accuracy 0.1415 {"samples_count":204800,"metric":"CLIP"}
 			11900 run_stop null {"status":"success","step_num":1750}`,
 			map[string]float64{"throughput": 204800 / 9.0, "to_target": 11.9, "train_seconds": 11.9}, "evaluations after run_stop"},
-		// block_stop says where the block began. 512,000 samples in 238.242 s.
+		// block_stop states the block's start. 512,000 samples in 238.242 s.
 		{"stable_diffusion, blocks by their start: v5.0 Oracle/results/1xBM.GPU.B200.8", 8, `
 			0 submission_benchmark "stable_diffusion"
 			0 global_batch_size 256
@@ -129,7 +129,7 @@ func TestMLPerfFigures(t *testing.T) {
 			714705 tracked_stats {"throughput":2133.2,"train_step_time":0.12}
 			714706 run_stop null {"status":"success","step_num":6000}`,
 			map[string]float64{"throughput": 2133.2, "step_seconds": 0.12, "to_target": 714.706, "train_seconds": 714.706}, "own samples over time agree"},
-		// 51,904,512 tokens of 2,048 are 25,344 samples; the second time they take the
+		// 51,904,512 tokens at 2,048 each are 25,344 samples. The second time they take the
 		// 119.950 s from eval_stop to block_stop.
 		{"gpt3, tokens and no rate: v4.0 NVIDIA/results/eos_n64_ngc24.04_nemo", 512, `
 			0 submission_benchmark "gpt3"
@@ -150,8 +150,8 @@ func TestMLPerfFigures(t *testing.T) {
 			263122 run_stop null {"status":"success"}
 			263123 train_samples 103809024`,
 			map[string]float64{"throughput": 25344 / 119.950, "end_to_end": 2 * 25344 / 263.122, "to_target": 263.122, "train_seconds": 263.122}, "the log's own samples"},
-		// 448 samples in 18.93 s are 23.67/s; 896 samples until the evaluation at
-		// 37.9 s are 23.6/s.
+		// 448 samples in 18.93 s are 23.67/s; 896 samples up to the evaluation at 37.9 s
+		// are 23.6/s.
 		{"llama31_405b, times of steps: v5.0 NVIDIA/results/tyche_ngpu256_ngc25.04_nemo", 256, `
 			0 submission_benchmark "llama31_405b"
 			0 global_batch_size 448
@@ -165,7 +165,7 @@ func TestMLPerfFigures(t *testing.T) {
 			60000 eval_stop null {"samples_count":896}
 			60000 run_stop null {"samples_count":896,"status":"success"}`,
 			map[string]float64{"throughput": 448 / 18.93, "step_seconds": 18.93, "end_to_end": 896 / 60.0, "to_target": 60, "train_seconds": 60}, "median train_step_time"},
-		// The only mark is the evaluation, which does not say when it began.
+		// The only mark is the evaluation, which does not state its start.
 		{"llama2_70b_lora, blocks that count otherwise: v4.0 Intel-HabanaLabs/results/HLS-Gaudi2-PT", 8, `
 			0 submission_benchmark "llama2_70b_lora"
 			0 global_batch_size 8
@@ -178,7 +178,8 @@ func TestMLPerfFigures(t *testing.T) {
 			1190000 eval_accuracy 0.92 {"samples_count":2688}
 			1190000 run_stop 0.92 {"samples_count":2688,"status":"success"}`,
 			map[string]float64{"throughput": 384 / 590.0, "to_target": 1190, "train_seconds": 1190}, "the log's own samples"},
-		// 100 samples/s by its own counts, 1,300 stated, of 8: neither.
+		// The log's counts give 100 samples/s and it states 1,300 on 8 workers: neither the
+		// total nor one worker's.
 		{"made up: a rate of nothing that is known", 8, `
 			0 submission_benchmark "llama2_70b_lora"
 			0 run_start
@@ -228,8 +229,8 @@ func TestMLPerfFigures(t *testing.T) {
 	}
 }
 
-// Any process writes the first lines, under a launcher's prefix or without; the
-// one that writes run_start has the rest.
+// Any process may write the first lines, with or without a launcher's prefix. The one that
+// writes run_start writes the rest.
 func TestMLPerfProcess(t *testing.T) {
 	text := mllogText(t, "0 init_start\n0 init_start") + strings.ReplaceAll(mllogText(t, strings.TrimSpace(`
 		5 init_start
@@ -245,9 +246,9 @@ func TestMLPerfProcess(t *testing.T) {
 	}
 }
 
-// Ranks of their own evaluate beside the training, and one of those says that the
-// target is reached: v4.0 Oracle/results/9xBM.GPU.H100.8/unet3d. A rank that says
-// the same as the one that trains has no part in it.
+// Separate ranks evaluate during the training, and one of them reports that the target is
+// reached: v4.0 Oracle/results/9xBM.GPU.H100.8/unet3d. A rank that repeats the lines of the
+// training rank is ignored.
 func TestMLPerfEvaluatesBeside(t *testing.T) {
 	training := func(end string) string {
 		return strings.ReplaceAll(mllogText(t, strings.TrimSpace(`
@@ -291,16 +292,16 @@ func TestMLPerfEvaluatesBeside(t *testing.T) {
 		}
 		checkEvents(t, r)
 	}
-	// A line of theirs that cannot be read is an error where it decides.
+	// An unreadable line of theirs is an error if it matters.
 	bad := strings.Replace(beside, "0.9084", `"much"`, 1)
 	if _, err := mlperf.Extract(strings.NewReader(training("110000 block_stop")+bad), Options{}); err == nil {
 		t.Error("an evaluation that is no number is left out")
 	}
 }
 
-// An evaluation says how many samples came before it: epoch_num times the
-// training set in rgat (0.05 and 0.85 of 94,605,581), and none of them where one
-// line says that training went backwards, or does not say.
+// An evaluation states how many samples preceded it: epoch_num times the training set in
+// rgat (0.05 and 0.85 of 94,605,581). If one line goes backwards or lacks the number, none
+// counts.
 func TestMLPerfTrained(t *testing.T) {
 	data, err := os.ReadFile("testdata/mlperf-rgat.log")
 	if err != nil {
@@ -337,7 +338,7 @@ func TestMLPerfTrained(t *testing.T) {
 			t.Errorf("with %s: %d samples, %d samples, %g samples/s", damage, first, last, endToEnd)
 		}
 	}
-	// Training that goes on behind the last count: the whole is not known.
+	// Training continues after the last count, so the overall rate is unknown.
 	at := strings.Index(text, `"run_stop"`)
 	line := strings.LastIndex(text[:at], "\n")
 	var e struct {

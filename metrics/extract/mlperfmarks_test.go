@@ -8,9 +8,9 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// What a log writes before run_start, such as the epochs of a warm-up, is not training:
-// neither as a count of samples nor as a pause. 3000 samples in the 30 s from run_start
-// are 100 samples/s, over three epochs of which the first is left out.
+// Lines before run_start, such as the epochs of a warm-up, count neither as samples nor as
+// pauses. 3000 samples in the 30 s from run_start are 100 samples/s, over three epochs of
+// which the first is left out.
 func TestMLPerfMarksBeforeTheStart(t *testing.T) {
 	const training = `
 		1000 run_start
@@ -51,7 +51,7 @@ func TestMLPerfMarksBeforeTheStart(t *testing.T) {
 				rate = g.Value
 			}
 		}
-		if !(math.Abs(rate-100) <= 1e-9) { // NaN: none
+		if !(math.Abs(rate-100) <= 1e-9) { // also fails for NaN
 			t.Errorf("%s: %g samples/s, want 100", name, rate)
 		}
 	}

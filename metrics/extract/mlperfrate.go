@@ -9,12 +9,12 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// mllogMark is a line of the log that says how far training had come.
+// mllogMark is a line of the log that states the progress of the training.
 type mllogMark struct {
 	key                  string
 	at                   int64 // ms since the first line
 	line                 int
-	epoch, samples, step float64 // NaN: not said
+	epoch, samples, step float64 // NaN: not stated
 }
 
 func (m *mllogRun) mark(n int, at int64, e mllogLine) mllogMark {
@@ -31,16 +31,16 @@ const (
 	// openImages is the size of the training set of ssd and retinanet, whose logs
 	// count their train_samples in batches.
 	openImages = 1170301
-	// largestEpoch is what no run trains for: a larger epoch_num counts samples,
-	// as in bert, or tokens, as in gpt3.
+	// largestEpoch is more epochs than any run trains for. A larger epoch_num counts
+	// samples, as in bert, or tokens, as in gpt3.
 	largestEpoch = 1e4
 )
 
-// set is the samples of an epoch; 0: the log does not say.
+// set returns the samples per epoch, 0 if unknown.
 func (m *mllogRun) set() float64 {
 	n := float64(m.train.TrainSamples)
 	switch m.benchmark {
-	case "bert", "gpt3": // what was trained on
+	case "bert", "gpt3": // here train_samples counts the samples trained on
 		return 0
 	case "ssd", "retinanet":
 		if near(n*float64(m.batch)/openImages) || near(n/openImages) {
@@ -54,7 +54,7 @@ func (m *mllogRun) set() float64 {
 // setKnown reports whether train_samples is the size of the training set.
 func (m *mllogRun) setKnown() bool { return m.set() == float64(m.train.TrainSamples) }
 
-// samples is how many were trained on by then, as the line says it.
+// samples returns how many samples were trained on up to a mark.
 func (m *mllogRun) samples(at mllogMark) (x float64, ok bool) {
 	switch {
 	case !math.IsNaN(at.samples):
@@ -73,13 +73,12 @@ func (m *mllogRun) samples(at mllogMark) (x float64, ok bool) {
 	return 0, false
 }
 
-// trained is how many samples were trained on by the last evaluation, and its
-// time in ms; ok is false where one of them does not say so, or they say that
-// training went backwards.
+// trained returns the samples trained on up to the last evaluation, and its time in ms. ok
+// is false if an evaluation does not state its samples, or if the counts fall.
 func (m *mllogRun) trained() (samples, at float64, ok bool) {
 	for _, one := range m.evaluations {
 		if m.stop.Line > 0 && float64(one.at) > m.stop.Number {
-			continue // of a checkpoint, after training
+			continue // evaluates a checkpoint after training
 		}
 		x, said := m.samples(m.marks[one.mark])
 		if !said || x < samples || x > metrics.MaxCount {
@@ -90,9 +89,9 @@ func (m *mllogRun) trained() (samples, at float64, ok bool) {
 	return samples, at, samples > 0
 }
 
-// endToEnd is the rate from run_start to run_stop in samples/s; ok is false where
-// training went on after the last count of samples, or where the whole would be
-// faster than the training in it: the counts are then of something else.
+// endToEnd returns the rate from run_start to run_stop in samples/s. ok is false if
+// training continued after the last count of samples. It is also false if the whole would
+// be faster than the training in it, since the counts then mean something else.
 func (m *mllogRun) endToEnd(own ownRate) (x float64, ok bool) {
 	samples, at, ok := m.trained()
 	took := m.stop.Number - m.start.Number
@@ -103,17 +102,17 @@ func (m *mllogRun) endToEnd(own ownRate) (x float64, ok bool) {
 	return x, finite(x) && (own.training == 0 || x <= 1.05*own.training)
 }
 
-// ownRate is the rate that the log's own counts of samples give, over the time
-// in which it trained: without evaluations and what lies between blocks. It is
-// the median from one count to the next, without the first, whose time has the
-// start of training in it.
+// ownRate returns the rate that follows from the counts of samples in the log and the time
+// spent training, without evaluations and the time between blocks. It is the median over
+// the intervals between counts, without the first one, which includes the start of
+// training.
 func (m *mllogRun) ownRate() ownRate {
 	marks := slices.DeleteFunc(slices.Clone(m.marks), func(one mllogMark) bool {
 		return float64(one.at) < m.start.Number || m.stop.Line > 0 && float64(one.at) > m.stop.Number
 	})
 	slices.SortStableFunc(marks, func(a, b mllogMark) int { return cmp.Compare(a.at, b.at) })
-	// The counts of evaluations are those that MLPerf's own checker goes by; those
-	// at the end of a block are of its start in some logs.
+	// MLPerf's own checker uses the counts of evaluations. In some logs, the count at the
+	// end of a block is that of its start.
 	for _, key := range []string{"eval_start", "eval_accuracy", "block_start", "block_stop", "epoch_stop"} {
 		rates, whole := m.between(marks, key)
 		if len(rates) > 1 {
@@ -126,13 +125,13 @@ func (m *mllogRun) ownRate() ownRate {
 	return ownRate{}
 }
 
-// trainedTime is the time for which a run has trained.
+// trainedTime measures how long a run has trained.
 type trainedTime struct {
-	before float64 // seconds, up to the latest pause
-	since  float64 // ms, that it trains again; NaN: it does not
+	before float64 // seconds until the latest pause
+	since  float64 // when training resumed, in ms; NaN: it is paused
 }
 
-// at returns the seconds up to a time.
+// at returns the seconds of training until a time.
 func (t trainedTime) at(ms float64) float64 {
 	if math.IsNaN(t.since) {
 		return t.before
@@ -140,7 +139,7 @@ func (t trainedTime) at(ms float64) float64 {
 	return t.before + (ms-t.since)/1000
 }
 
-// pass takes a line that says that training stops, or goes on.
+// pass handles a line that pauses or resumes training.
 func (t *trainedTime) pass(key string, ms float64) {
 	switch key {
 	case "block_stop", "epoch_stop", "eval_start":
@@ -152,16 +151,16 @@ func (t *trainedTime) pass(key string, ms float64) {
 	}
 }
 
-// counted begins anew at a count of samples.
+// counted resets the clock at a count of samples.
 func (t *trainedTime) counted(ms float64) {
 	if t.before = 0; !math.IsNaN(t.since) {
 		t.since = ms
 	}
 }
 
-// between returns the rates from one line of a key to the next, in the order of time, from
-// the start of training on, and that of the whole; none if the counts fall, or are of
-// checkpoints that training has left behind.
+// between returns the rates between consecutive lines of a key, in time order from the
+// start of training, and the overall rate. It returns none if the counts fall or belong to
+// earlier checkpoints.
 func (m *mllogRun) between(marks []mllogMark, key string) (rates []float64, whole float64) {
 	before, farthest := 0.0, 0.0 // samples; of any block
 	trained := trainedTime{since: m.start.Number}
@@ -188,8 +187,8 @@ func (m *mllogRun) between(marks []mllogMark, key string) (rates []float64, whol
 	return rates, whole
 }
 
-// throughput adds the run's: what the log states, held against its own counts,
-// or else what these give.
+// throughput adds the run's rate: the stated one, checked against the log's own counts, or
+// else the rate that follows from the counts.
 func (m *mllogRun) throughput(own ownRate) error {
 	ours := func(note string) {
 		m.l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: own.training, Unit: "samples/s", Note: note}}, 1)

@@ -4,8 +4,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// modelFigures are what a column of a table of trainings of language models can be
-// mapped to. Of the epochs of one run they are reduced as its throughput.
+// modelFigures lists the figures of language-model trainings that a table's column can be
+// mapped to. Over the epochs of a run they are reduced like its throughput.
 var modelFigures = []metrics.Figure{
 	{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher"},
 	{Name: tokensPerGPU, Unit: "tokens/s"},
@@ -13,8 +13,8 @@ var modelFigures = []metrics.Figure{
 	{Name: reportedMFU},
 }
 
-// models adds the figures of a language model. The rate of all devices is that of one
-// times the workers, where the table has only the latter.
+// models adds the figures of a language model. If the table has only the rate per device,
+// the total is that times the workers.
 func (t *table) models(columns map[string]Column, cell func(row int, ours string) (Value, float64, bool, error)) error {
 	_, epochs := columns["epoch"]
 	_, totals := columns[tokensPerSecond]
@@ -50,7 +50,7 @@ func (t *table) models(columns map[string]Column, cell func(row int, ours string
 	return nil
 }
 
-// modelValues returns the cells that the rows have of a figure, and the factor to its unit.
+// modelValues returns the cells of a figure and the factor to its unit.
 func (t *table) modelValues(name string, columns map[string]Column, cell func(row int, ours string) (Value, float64, bool, error)) (values []Value, scale float64, err error) {
 	for row := range t.rows {
 		v, by, ok, err := cell(row, name)
@@ -71,8 +71,8 @@ func (t *table) modelValues(name string, columns map[string]Column, cell func(ro
 	return values, scale, nil
 }
 
-// steadyEpochs are the rates of a run's epochs without the first, in which programs
-// compile and fill caches, where there are others.
+// steadyEpochs drops the first of several epochs, in which programs compile and fill
+// caches.
 func steadyEpochs(rates []Value, note string) ([]Value, string) {
 	if len(rates) > 1 {
 		return rates[1:], note + ", the median of the epochs without the first"

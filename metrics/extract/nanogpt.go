@@ -8,10 +8,11 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// nanoGPT reads the output of nanoGPT's train.py. The time is that of the iteration
-// printed, and of an evaluation where one came before it: such a line has no rate.
-// Its MFU is a running mean of rank 0's over the lines, those with an evaluation
-// included, over the peak of an A100 whatever the GPU, and -100 % until it has a value.
+// nanoGPT reads the output of nanoGPT's train.py. A line's time is that of the printed
+// iteration. If an evaluation preceded the iteration, the time includes it, and the line
+// gives no rate. The MFU is a running mean of rank 0 over all lines, those with an
+// evaluation included. It assumes the peak of an A100 on any GPU, and is -100 % until it
+// has a value.
 var nanoGPT = Extractor{
 	Name:  "nanogpt",
 	Kind:  "train",
@@ -19,8 +20,8 @@ var nanoGPT = Extractor{
 	read:  readNanoGPT,
 }
 
-// nanoForgets is after how many lines a running mean has less than 0.1 % of a line:
-// each keeps nine tenths.
+// nanoForgets is the number of lines after which a line contributes less than 0.1 % to the
+// running mean, which decays by 0.9 a line.
 const nanoForgets = 66
 
 var nanoLog = stepFormat{
@@ -34,12 +35,12 @@ var (
 	nanoTokens = regexp.MustCompile(`^tokens per iteration will be: (\S+)\s*$`)
 )
 
-// nanoRates are the rates of a log's lines. An evaluation is in the time of the next
-// iteration, and in the running MFU of many.
+// nanoRates collects the rates of a log. An evaluation affects the time of the next
+// iteration and the running MFU of many.
 type nanoRates struct {
-	evaluated bool    // since the latest iteration
-	since     int     // lines since the last one with an evaluation in its time
-	mixed     []Value // MFUs in which evaluations are
+	evaluated bool    // whether an evaluation followed the latest iteration
+	since     int     // lines since the last one whose time includes an evaluation
+	mixed     []Value // MFUs that include evaluations
 }
 
 func readNanoGPT(l *log, r io.Reader) error {
@@ -73,12 +74,12 @@ func nanoStepTokens(s *stepLog, ln line, m []string) error {
 	return err
 }
 
-// step takes the time and the MFU of an iteration.
+// step records the time and the MFU of an iteration.
 func (r *nanoRates) step(s *stepLog, ln line, _ int, fields parts) error {
 	r.since++
 	if r.evaluated {
 		r.since = 0
-		s.unrated = "an evaluation is in the time of every line"
+		s.unrated = "the time of every line includes an evaluation"
 	} else if err := s.number(ln.number, stepSeconds, fields["time"], 1e-3); err != nil {
 		return err
 	}

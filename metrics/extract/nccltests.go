@@ -13,10 +13,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// ncclTests reads the table that nccl-tests (and rccl-tests) print. Bus
-// bandwidth is algorithmic bandwidth times a factor of the collective and the
-// number of ranks (its doc/PERFORMANCE.md); the times are means over the
-// iterations of the slowest thread.
+// ncclTests reads the table that nccl-tests and rccl-tests print. Bus bandwidth is
+// algorithmic bandwidth times a factor that depends on the collective and the ranks (see
+// their doc/PERFORMANCE.md). Times are means over the iterations of the slowest thread.
 var ncclTests = Extractor{
 	Name:  "nccl-tests",
 	Kind:  "collective",
@@ -32,29 +31,29 @@ var (
 	ncclTest   = regexp.MustCompile(`^# Collective test starting: (\w+)\s*$`)
 )
 
-// ncclTable is what has been read of a table.
+// ncclTable is the state of reading a table.
 type ncclTable struct {
 	l       *log
 	from    first
 	ranks   map[string]bool
-	ended   bool // the line with the average was read
+	ended   bool // whether the line with the average was read
 	columns []string
-	op      string // the collective, where the log names it
+	op      string // the collective, if the log names it
 	rows    []ncclRow
-	empty   int // rows of 0 bytes
+	empty   int // number of rows of 0 bytes
 	wrong   ncclWrong
 }
 
-// ncclRow is a row as it is in the log, and what tells it from a row of the same size.
+// ncclRow is a row of the table, with what distinguishes it from rows of the same size.
 type ncclRow struct {
 	line  int
 	size  Value
-	kind  [3]string // of each of ncclKinds
+	kind  [3]string // the values of ncclKinds
 	cells []string  // the last eight
 }
 
-// ncclKinds are the columns in which rows of the same size may differ (-o all, -d all,
-// -r all).
+// ncclKinds are the columns that may differ in rows of the same size (-o all, -d all, -r
+// all).
 var ncclKinds = [3]string{"type", "redop", "root"}
 
 func readNCCL(l *log, r io.Reader) error {
@@ -95,7 +94,7 @@ func (t *ncclTable) line(ln line) error {
 	return nil
 }
 
-// header takes the line with the names of the columns.
+// header records the line with the column names.
 func (t *ncclTable) header(ln line) error {
 	if t.columns != nil {
 		return t.l.errorAt(ln.number, "a second table; one log is one benchmark (without MPI, every process runs its own): split it")
@@ -107,7 +106,7 @@ func (t *ncclTable) header(ln line) error {
 	return nil
 }
 
-// end takes the line with the average, which follows the table.
+// end records the line with the average, which follows the table.
 func (t *ncclTable) end(ln line) error {
 	v, err := t.l.parse(ln.number, ncclMean.FindStringSubmatch(ln.text)[1])
 	if err != nil {
@@ -126,8 +125,8 @@ func (l *log) averageBusBW(v Value) {
 		Note: "nccl-tests' mean over all sizes, small ones too"}}, 1e9, v)
 }
 
-// row takes a row of the table. Other lines between rows (NCCL's own messages) do not
-// begin with as many numbers.
+// row records a row of the table. Other lines between rows, such as NCCL's messages, do not
+// start with two numbers.
 func (t *ncclTable) row(ln line) error {
 	cells := strings.Fields(ln.text)
 	if len(cells) < 2 || !digits(cells[0]) || !digits(cells[1]) {
@@ -155,8 +154,8 @@ func (t *ncclTable) row(ln line) error {
 	return nil
 }
 
-// figures adds the figures of the rows. If the rows differ in data type, reduction or
-// root, the name of the operation says so.
+// figures adds the figures of the rows. If rows differ in data type, reduction or root,
+// these become part of the operation's name.
 func (t *ncclTable) figures() error {
 	l := t.l
 	if t.empty > 0 {
@@ -204,14 +203,14 @@ func (t *ncclTable) figure(row ncclRow, op string, cells []string, inPlace bool)
 	return err
 }
 
-// ncclWrong collects the wrong results that a benchmark found.
+// ncclWrong collects wrong results that the benchmark found.
 type ncclWrong struct {
 	sizes  []string
-	line   int    // of the first
+	line   int    // line of the first one
 	stated string // "Out of bounds values : N FAILED"
 }
 
-// add takes the number of wrong elements at a size.
+// add records the number of wrong elements at a size.
 func (w *ncclWrong) add(size float64, v Value) {
 	if v.Number == 0 {
 		return
@@ -224,7 +223,7 @@ func (w *ncclWrong) add(size float64, v Value) {
 	}
 }
 
-// judge fails the run if results were wrong.
+// judge marks the run as failed if results were wrong.
 func (w *ncclWrong) judge(l *log) {
 	failed := strings.HasSuffix(w.stated, "FAILED")
 	switch {
@@ -239,7 +238,7 @@ func (w *ncclWrong) judge(l *log) {
 	}
 }
 
-// collective adds time (µs), algbw and busbw (GB/s) of one size and placement.
+// collective adds time (µs), algbw and busbw (GB/s) for one size and placement.
 func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) (Value, error)) error {
 	at := busbw.At(op, bytes, inPlace)
 	for j, f := range []struct {
@@ -265,8 +264,7 @@ func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) 
 	return nil
 }
 
-// isNew notes that a benchmark has stated its numbers of one size and placement,
-// and reports whether it had not before.
+// isNew reports whether this is the first result for a size and placement, and records it.
 func (l *log) isNew(op string, bytes float64, inPlace bool) bool {
 	if l.sizes[op] == nil {
 		if l.sizes == nil {
@@ -327,7 +325,7 @@ func readNCCLJSON(l *log, r io.Reader) error {
 	return nil
 }
 
-// ncclResult takes one size's numbers. row and place are for its use.
+// ncclResult adds the results of one size. row and place are buffers.
 func (l *log) ncclResult(at value, row, place map[string]value, wrong *ncclWrong) error {
 	at.members(row)
 	read := func(of value, name string) (Value, error) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// ncclText is a table of nccl-tests on two ranks, with the rows and the line of the values
-// out of bounds.
+// ncclText returns a table of nccl-tests on two ranks, with the given rows and "out of
+// bounds" line.
 func ncclText(head string, rows []string, bounds string) string {
 	return "# Using devices\n#   Rank  0 Group  0 Pid  7 on  n1 device  0 [0x07] A100\n#   Rank  1 Group  0 Pid  8 on  n1 device  1 [0x0f] A100\n" +
 		head + strings.Join(rows, "\n") + "\n# Out of bounds values : " + bounds + "\n# Avg bus bandwidth    : 1.5\n"
@@ -18,7 +18,7 @@ const (
 	ncclOld  = "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
 )
 
-// ncclLine is a row: 65536 bytes in 64 µs are 1.02 GB/s.
+// ncclLine returns a row: 65536 bytes in 64 µs are 1.02 GB/s.
 func ncclLine(bytes int, kind string, us float64, wrong int) string {
 	gb := float64(bytes) / us / 1e3
 	return fmt.Sprintf("  %d  %d  %s  %.2f  %.2f  %.2f  %d  %.2f  %.2f  %.2f  0", bytes, bytes/4, kind, us, gb, gb, wrong, us, gb, gb)

@@ -10,9 +10,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Text next to a number that changes its meaning.
+// These patterns match text next to a number that changes its meaning.
 var (
-	// 12 345 and 12'345 with other spaces and marks between thousands
+	// 12 345 and 12'345, with other spaces and thousands separators
 	thousands = regexp.MustCompile("^(?:[\u00a0\u2009\u202f'’_]\\d|[\u00a0\u2009\u202f'’_ ]\\d{3}(?:\\D|$))")
 	power     = regexp.MustCompile(`^\s?(?:[x×*·]\s?10|\^)`)
 	// 5-7, 5..7, 5 to 7, 1/2
@@ -30,8 +30,9 @@ var (
 	bytesKey = regexp.MustCompile(`(?i)[_ (\[]([kmgt])(i?)b[)\]]?["']?\s*[=:]?\s*$`)
 )
 
-// neighbours refuses a number that the text around it makes a part of another one: a
-// power of ten, a range, thousands. It takes the unit after a spread, 1200 ± 30 K.
+// neighbours returns an error if the text around a number makes it part of another one: a
+// power of ten, a range, thousands. It moves a unit that follows a spread (1200 ± 30 K) to
+// the number.
 func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) error {
 	end := from + len(r.Number)
 	rest := text[end:]
@@ -54,7 +55,7 @@ func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) 
 	case whole && thousands.MatchString(rest) && rest[0] == ' ':
 		l.note("a space and three digits follow numbers of %s, which are read up to the space: if it separates thousands, let the program print none", c.Name)
 	case whole && thousands.MatchString(rest):
-		return fmt.Errorf("%q may be only part of a number in %q, with marks between thousands; let the program print it without them", r.Number, shown(text, from, end))
+		return fmt.Errorf("%q may be only part of a number in %q, with thousands separators; let the program print it without them", r.Number, shown(text, from, end))
 	case power.MatchString(rest):
 		return fmt.Errorf("a power of ten follows %s in %q; let the program print the number in full or as 1.2e6", r.Number, shown(text, from, end))
 	case interval.MatchString(rest):
@@ -68,8 +69,8 @@ func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) 
 	return nil
 }
 
-// scope refuses a rate whose name or unit says that it is of one device or node where
-// the run's is wanted, or of all where one rank's is.
+// scope returns an error for a rate of one device or node if the run's rate is wanted, or
+// for a total if one rank's rate is wanted, judging by its name and unit.
 func (c *compiled) scope(r number.Reading, before, rest string) error {
 	if c.Of == "rank" && strings.HasSuffix(c.unit.base, "/s") {
 		phrase := phraseOf.FindString(before)
@@ -102,7 +103,7 @@ func (c *compiled) scope(r number.Reading, before, rest string) error {
 	return nil
 }
 
-// keyUnit returns the unit that the name before a number states.
+// keyUnit returns the unit in the name before a number.
 func (c *compiled) keyUnit(before string) (u number.Unit, text string, ok bool) {
 	if u, text, ok = number.KeyUnit(before); ok && (u.Base == c.declared.Base || u.IsRate()) {
 		return u, text, true
@@ -122,7 +123,7 @@ func (c *compiled) keyUnit(before string) (u number.Unit, text string, ok bool) 
 
 var rankName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:rank|gpu|cuda|worker|device|proc(?:ess)?)[ :=_#-]{0,2}(\d{1,5})(?:\D|$)`)
 
-// namedRanks tells ranks apart by the names that programs print, where a launcher adds no
+// namedRanks tells ranks apart by the names that programs print, if no launcher adds a
 // prefix: "[GPU3] Epoch 1", "rank 0: ".
 func namedRanks(c *compiled, all []match) {
 	if !c.ofAll() && c.Of != "rank" {
@@ -143,10 +144,10 @@ func namedRanks(c *compiled, all []match) {
 	}
 }
 
-// unlike is the ratio of quartiles from which values are not of one training.
+// unlike is the smallest ratio of quartiles at which values seem to mix several trainings.
 const unlike = 1.5
 
-// mixed notes values of a rate that lie far apart.
+// mixed adds a note if the values of a rate are far apart.
 func (l *log) mixed(c *compiled, values []Value) {
 	if c.Per != "step" || c.Reduce != "median" && c.Reduce != "mean" || len(values) < 4 || !strings.HasSuffix(c.unit.base, "/s") {
 		return

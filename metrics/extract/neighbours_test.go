@@ -8,7 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Text around a number that makes it another one is converted or refused. Values by hand.
+// Text around a number that changes its value is taken into account or causes an error.
+// Values by hand.
 func TestPatternNeighbours(t *testing.T) {
 	rate := Pattern{Name: "tokens_per_second", Pattern: `tput:? (?P<value>[\d.]+)`, Unit: "tokens/s", Per: "step"}
 	images := Pattern{Name: "throughput", Pattern: `(?P<value>[\d.]+) img`, Unit: "img/s", Per: "step"}
@@ -19,19 +20,19 @@ func TestPatternNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		p    Pattern
 		log  string
-		want float64 // 0: refused
+		want float64 // 0: an error
 		says string
 	}{
-		{rate, "tput 12\u202f345.6", 0, "marks between thousands"},
-		{rate, "tput 12'345", 0, "marks between thousands"},
-		{rate, "tput 12_345", 0, "marks between thousands"},
+		{rate, "tput 12\u202f345.6", 0, "thousands separators"},
+		{rate, "tput 12'345", 0, "thousands separators"},
+		{rate, "tput 12_345", 0, "thousands separators"},
 		{rate, "tput 12 345.6", 12, "a space and three digits"},
 		{rate, "tput 12 3456", 12, ""},
 		{rate, "tput 1.2 × 10³", 0, "power of ten"},
 		{rate, "tput 5-7 tok/s", 0, "one end of a range"},
 		{rate, "tput 5 to 7 tok/s", 0, "one end of a range"},
 		{rate, "tput 1/2", 0, "part of a fraction"},
-		{with(rate, `tput (?P<value>\d+)/2`), "tput 1/2", 1, ""}, // said so
+		{with(rate, `tput (?P<value>\d+)/2`), "tput 1/2", 1, ""}, // the expression allows it
 		{rate, "tput 5 -3.2", 5, ""},
 		{rate, "tput 1200 ± 30K", 1.2e6, ""},
 		{rate, "tput: 100 tokens/s (per GPU)", 0, `set of = "rank"`},
@@ -83,7 +84,7 @@ func TestPatternNeighbours(t *testing.T) {
 	}
 }
 
-// A line that sums up a training is not an epoch.
+// A line that summarises a training is not an epoch.
 func TestPatternSummaryLine(t *testing.T) {
 	e, err := Patterns([]Pattern{{Name: "accuracy", Pattern: `acc=(?P<value>[\d.]+)`, Per: "epoch"}})
 	if err != nil {
@@ -92,7 +93,7 @@ func TestPatternSummaryLine(t *testing.T) {
 	for log, want := range map[string]int{
 		"val-acc=0.7\nval-acc=0.888\nDONE best val-acc=0.888\n":      2,
 		"val-acc=0.7\nval-acc=0.7\n":                                 2,
-		"best=0.7 val-acc=0.7\nbest=0.7 val-acc=0.7\n":               2, // every line says so
+		"best=0.7 val-acc=0.7\nbest=0.7 val-acc=0.7\n":               2, // every line contains the word
 		"val-acc=0.7\nnew best val-acc=0.8\nval-acc=0.75\nacc=0.8\n": 4,
 	} {
 		res, err := e.Extract(strings.NewReader(log), Options{File: "x.log"})
@@ -102,7 +103,8 @@ func TestPatternSummaryLine(t *testing.T) {
 	}
 }
 
-// A DeepSpeed that counts micro-batches under another name is refused with what to write.
+// An old DeepSpeed that counts micro-batches under another name gives an error with the
+// remedy.
 func TestOldDeepSpeed(t *testing.T) {
 	const log = "[2022-03-11 02:07:58,985] [INFO] [timer.py:189:stop] 0/10, SamplesPerSec=83.45, MemAllocated=0.26GB, MaxMemAllocated=9.02GB\n"
 	_, err := deepSpeed.Extract(strings.NewReader(log), Options{File: "x.log"})

@@ -5,9 +5,8 @@ import (
 	"regexp"
 )
 
-// nemo reads the progress lines of NeMo 2. Iterations count from 0; the time of a
-// step is that of the iteration printed. A val_loss is the latest evaluation's, and
-// stands in every line from then on.
+// nemo reads the progress lines of NeMo 2. Iterations count from 0. The step time is that
+// of the printed iteration. After an evaluation, every line repeats its val_loss.
 var nemo = Extractor{
 	Name:  "nemo",
 	Kind:  "train",
@@ -20,7 +19,7 @@ var nemoLog = stepFormat{
 	line:      regexp.MustCompile(`(?:^|[\s:\]])Training epoch \d+, iteration (?P<step>\d+)/\d+ \| (?P<fields>.+)$`),
 	separator: "|",
 	needs:     []string{"train_step_timing in s"},
-	step:      "global_step", // iterations begin again with each epoch
+	step:      "global_step", // the iteration restarts with each epoch
 	batch:     "global_batch_size",
 	losses:    []string{"reduced_train_loss"},
 	fields: []stepField{
@@ -34,7 +33,7 @@ var nemoLog = stepFormat{
 }
 
 func readNeMo(l *log, r io.Reader) error {
-	f, evaluated := nemoLog, "" // the val_loss in the lines so far
+	f, evaluated := nemoLog, "" // the latest val_loss
 	f.more = func(s *stepLog, ln line, step int, fields parts) error {
 		x, ok := fields["val_loss"]
 		if !ok || x == evaluated {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A log is of one run: what it may say once, it may not say again.
+// Lines that a run writes once must not occur twice in a log.
 func TestSecondStartAndStop(t *testing.T) {
 	for facts, want := range map[string]string{
 		"0 run_start\n5 run_start":                              "log:2: a second run_start; the first is on line 1",

@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// A role is what an unmapped column says about its rows, judged by its name.
+// A role is the meaning of an unmapped column, guessed from its name.
 type role string
 
 const (
-	roleSetting   role = "asked"      // a setting: rows that differ in it belong to different series
-	roleGround    role = "ranOn"      // what the run ran on, and when: a change causes a warning
+	roleSetting   role = "asked"      // a setting: rows with different values belong to different series
+	roleGround    role = "ranOn"      // the environment of a run, or its date: a change causes a warning
 	rolePart      role = "partOf"     // the part of a run that the row describes
-	roleID        role = "identifies" // names the run: repeats differ in it
+	roleID        role = "identifies" // names the run: repeats have different values
 	roleUnit      role = "unitOf"     // the unit of another column
-	roleStatistic role = "statistic"  // the kind of average that the row has
+	roleStatistic role = "statistic"  // the kind of average in the row
 	roleUnclear   role = ""
 )
 
@@ -77,7 +77,7 @@ type other struct {
 
 type use map[float64]bool
 
-// mostValues limits how many different cells of a column are kept.
+// mostValues limits the distinct cells stored per column.
 const mostValues = 200
 
 func (t *table) others(columns map[string]Column) (list []*other) {
@@ -143,7 +143,7 @@ func some(values map[string]bool) string {
 
 var notInLabel = regexp.MustCompile(`[^a-z0-9_.-]+`)
 
-// labelled returns the option that makes a label of the column.
+// labelled returns the option that turns the column into a label.
 func labelled(name string) string {
 	key := strings.Trim(notInLabel.ReplaceAllString(strings.ToLower(name), "_"), "_")
 	if slices.Contains(TableFigures, key) && !slices.Contains(Coordinates, key) || slices.Contains([]string{"", "study", "workers", "replicas", "nodes", "framework"}, key) {
@@ -152,19 +152,19 @@ func labelled(name string) string {
 	return "--label " + shellQuoted(key+"="+name)
 }
 
-// parts refuses rows that are parts or statistics of one run, since they would count as
-// repeats.
+// parts returns an error if rows are parts or statistics of one run, since they would count
+// as repeats.
 func (s *survey) parts() error {
 	var problems []error
 	for _, o := range s.others {
 		switch {
 		case !o.within:
 		case o.role == rolePart && s.differWithin(o):
-			problems = append(problems, fmt.Errorf("%s: rows that are alike otherwise differ in column %s (%s): they are parts of a run and no repeats of it; write --sum %s to add up their rates, or %s to keep them apart",
+			problems = append(problems, fmt.Errorf("%s: rows differ only in column %s (%s), so they are parts of one run and not repeats; write --sum %s to add up their rates, or %s to keep them apart",
 				s.l.o.File, clip(o.name), some(o.values), shellQuoted(o.name), labelled(o.name)))
 		case o.role == roleStatistic || !o.numeric && s.allSummarise(o):
 			if s.differWithin(o) {
-				problems = append(problems, fmt.Errorf("%s: rows that are alike otherwise differ in column %s (%s): they are statistics of the same runs and no repeats; write %s to keep them apart, or delete all but one of each",
+				problems = append(problems, fmt.Errorf("%s: rows differ only in column %s (%s), so they are statistics of the same runs and not repeats; write %s to keep them apart, or delete all but one of each",
 					s.l.o.File, clip(o.name), some(o.values), labelled(o.name)))
 			}
 		}
@@ -208,16 +208,16 @@ func (s *survey) allSummarise(o *other) bool {
 	return len(o.values) > 1
 }
 
-// countsTime are names of columns that number the epochs or steps of a run.
+// countsTime lists names of columns that number the epochs or steps of a run.
 var countsTime = map[string]bool{"epoch": true, "step": true, "iteration": true, "iter": true, "global_step": true}
 
-// settings refuses rows of one series with different settings, and records a doubt if
-// they ran on different things.
+// settings returns an error if rows of one series have different settings. If they ran in
+// different environments, it records a doubt.
 func (s *survey) settings() error {
 	var problems []error
 	for _, o := range s.others {
 		if !s.epochs && countsTime[strings.ToLower(o.name)] && o.numeric && o.whole && s.differWithin(o) {
-			problems = append(problems, fmt.Errorf("%s: rows of one run differ in column %s (%s), so they are its parts and no repeats of it; write %s, or %s if each row is a run",
+			problems = append(problems, fmt.Errorf("%s: rows of one run differ in column %s (%s), so they are its parts and not repeats; write %s, or %s if each row is a run",
 				s.l.o.File, clip(o.name), some(o.values), mapping("epoch", o.name, ""), labelled(o.name)))
 			continue
 		}
@@ -235,7 +235,7 @@ func (s *survey) settings() error {
 	return errors.Join(problems...)
 }
 
-// setting refuses rows of one series that differ in a setting.
+// setting returns an error if rows of one series differ in a setting.
 func (s *survey) setting(o *other) error {
 	s.weak = s.weak || strings.EqualFold(o.name, "scaling") && o.values["weak"]
 	differ := o.within && s.differWithin(o)
@@ -245,11 +245,11 @@ func (s *survey) setting(o *other) error {
 	if !differ || o.numeric && countsDevices(split(o.name)) || s.epochs {
 		return nil
 	}
-	return fmt.Errorf("%s: rows of one series differ in column %s (%s); write %s, so that each has a series of its own",
+	return fmt.Errorf("%s: rows of one series differ in column %s (%s); write %s to make each a separate series",
 		s.l.o.File, clip(o.name), some(o.values), labelled(o.name))
 }
 
-// unclear says so if rows that differ only in a column count as repeats.
+// unclear records a doubt if rows that differ in only one column count as repeats.
 func (s *survey) unclear(o *other) {
 	listsWords := !o.numeric || o.whole && 2*len(o.values) <= len(s.rows)
 	if s.epochs || !o.within || !listsWords || len(headingOf(o.name).dims) > 0 || !s.differWithin(o) {
@@ -259,7 +259,7 @@ func (s *survey) unclear(o *other) {
 	s.doubts = append(s.doubts, fmt.Sprintf("rows that differ in column %s (%s) count as repeats", clip(o.name), some(o.values)))
 }
 
-// changes records a doubt if a fact differs between worker counts.
+// changes records a doubt if the environment differs between worker counts.
 func (s *survey) changes(o *other, by map[string]use) {
 	if len(by) < 2 {
 		return
@@ -304,8 +304,8 @@ func (s *survey) changes(o *other, by map[string]use) {
 	s.doubts = append(s.doubts, fmt.Sprintf("%s changes with the number of workers (%s): what differs between these may come from that", o.name, strings.Join(texts, "; ")))
 }
 
-// unitColumns refuses a table with a column of units that differ from those it would be
-// read in.
+// unitColumns returns an error if a column of units contradicts the units that the table
+// would be read in.
 func (s *survey) unitColumns() error {
 	for _, o := range s.others {
 		if o.role != roleUnit {

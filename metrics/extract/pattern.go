@@ -15,46 +15,46 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Pattern is a user's own: a regular expression with the group (?P<value>…)
-// that a figure stands in. Matched are whole lines, without launchers' prefixes.
+// A Pattern is a user's regular expression. Its group (?P<value>…) matches a number. It is
+// applied to whole lines without launchers' prefixes.
 //
-// Three names mean more than a figure: throughput (the run's), accuracy with per
-// = "epoch" (evaluations), and end_to_end and train_seconds. The groups epoch
-// and elapsed (seconds since training began), where the expression has them, go
+// Some names have a meaning: throughput is the rate of the run; accuracy with per = "epoch"
+// gives evaluations; end_to_end and train_seconds cover the whole run. The optional groups
+// epoch and elapsed (seconds since training began) locate the value.
 // with the value.
 type Pattern struct {
 	Name    string
 	Pattern string
-	Unit    string // of the value; see Units
-	Reduce  string // one of Reductions; "" is median, for accuracy last
-	Per     string // what a match is of: "step", "epoch" or "run" (""): a run has one
-	// Of is whose the value is: "run" (""), or "rank": then the values of each
-	// rank that the launcher's prefixes tell are reduced, and summed if there
-	// are all ranks, or else rank's × N.
+	Unit    string // of the value, one of Units
+	Reduce  string // one of the reductions; "": median, or last for accuracy
+	Per     string // what a match belongs to: "step", "epoch" or "run"; "": run, which allows one match
+	// Of is the scope of the value: "run" (""), or "rank". With "rank", the values of each
+	// rank (told apart by the launcher's prefix) are reduced. The results are added up if
+	// all ranks printed some; if only one did, its result is multiplied by the ranks.
 	Of     string
-	Better string // which way the figure is better: "higher", "lower" or "" where nobody says
+	Better string // "higher" or "lower" is better; "" if undeclared
 }
 
 type compiled struct {
 	Pattern
 	re                            *regexp.Regexp
-	value, unitAt, epoch, elapsed int // groups; -1: none
+	value, unitAt, epoch, elapsed int // indices of groups; -1: none
 	unit                          unit
-	declared                      number.Unit // Unit, where it is known
+	declared                      number.Unit // Unit, parsed, if known
 	known                         bool
-	adopted                       string // text of the unit that is used if Unit is empty
-	loose                         *loose // nil: no unit follows the number in the expression
-	reduces, ofRun                bool   // the user says how, and that it is the run's
+	adopted                       string // the unit that the log states if Unit is empty
+	loose                         *loose // matches other units; nil: the expression names no unit after the number
+	reduces, ofRun                bool   // the user set reduce; the user set of = "run"
 }
 
-// Validate says what is wrong with a pattern, and what is valid.
+// Validate reports what is wrong with a pattern and what is valid.
 func (p Pattern) Validate() error {
 	_, err := p.compile()
 	return err
 }
 
-// NeedsBatch reports whether its values are of steps, and become samples only by
-// the batch (Options.WorkerBatch).
+// NeedsBatch reports whether the values count steps, so that samples need
+// Options.WorkerBatch.
 func (p Pattern) NeedsBatch() bool {
 	c, err := p.compile()
 	return err == nil && c.unit.steps
@@ -104,26 +104,26 @@ func (p Pattern) compile() (*compiled, error) {
 	return c, nil
 }
 
-// setUnit takes the pattern's unit, which must suit what its name means.
+// setUnit sets the pattern's unit, which must suit its name.
 func (c *compiled) setUnit() error {
 	p := c.Pattern
 	if c.unit, c.known = unitNamed(p.Unit); !c.known {
 		c.unit = unit{base: p.Unit, scale: 1}
 	}
 	if c.known && p.Unit != "" {
-		c.declared, _ = number.ParseUnit(p.Unit) // unitNamed did
+		c.declared, _ = number.ParseUnit(p.Unit) // unitNamed has checked it
 	}
 	if p.Name != metrics.FigureThroughput && p.Name != metrics.FigureEndToEnd && c.unit.steps {
 		c.unit = unit{base: p.Unit, scale: 1}
 	}
 	if c.declared.PerDevice && c.ofAll() {
-		return fmt.Errorf("unit of %s is %q, which is a part of the run's; set of = \"rank\" with unit = %q", p.Name, p.Unit, c.unit.base)
+		return fmt.Errorf("unit of %s is %q, which is one worker's share; set of = \"rank\" with unit = %q", p.Name, p.Unit, c.unit.base)
 	}
 	want := map[string]string{metrics.FigureThroughput: "samples/s", metrics.FigureEndToEnd: "samples/s", metrics.FigureTrainSeconds: "s", "accuracy": ""}
 	if base, named := want[p.Name]; named && c.unit.base != base {
 		return fmt.Errorf("unit of %s is %q; want one of %s", p.Name, p.Unit, strings.Join(unitsOf(base), ", "))
 	}
-	for _, m := range measure.Resources() { // what a sampler measures, where no log states it
+	for _, m := range measure.Resources() { // measured by a sampler; no log states them
 		if m.Name == p.Name && c.unit.base != m.Unit {
 			return fmt.Errorf("unit of %s is %q, and the measure of that name is in %q; choose another name, like own_%s", p.Name, p.Unit, m.Unit, p.Name)
 		}
@@ -141,7 +141,7 @@ func unitsOf(base string) []string {
 	return list
 }
 
-// Patterns makes an extractor of a user's patterns. Each must find something.
+// Patterns returns an extractor for a user's patterns. Each must match something.
 func Patterns(list []Pattern) (Extractor, error) {
 	var all []*compiled
 	var problems []error
@@ -187,13 +187,13 @@ func (l *log) matches(c *compiled, all []match) error {
 	all = l.settled(c, all, invert)
 	l.mixed(c, matchValues(all))
 	note := c.note(len(all))
-	if strings.HasSuffix(c.unit.base, "/s") && !c.unit.steps { // of = "rank" where it is one rank's
+	if strings.HasSuffix(c.unit.base, "/s") && !c.unit.steps { // a user who forgot of = "rank" may mean one rank's
 		note += ", for all workers together"
 	}
 	return l.reducedBy(c, matchValues(all), scale, invert, note)
 }
 
-// note says what a user's figure is.
+// note describes how a figure was computed.
 func (c *compiled) note(n int) string {
 	if n == 1 {
 		return "as the log states it"
@@ -209,8 +209,8 @@ func matchValues(all []match) []Value {
 	return values
 }
 
-// accuracies makes an evaluation of each match, numbered in their order where
-// the log has no number.
+// accuracies adds an evaluation for each match. Without a group epoch, they are numbered in
+// order.
 func (l *log) accuracies(c *compiled, all []match) error {
 	if all[0].elapsed != nil {
 		l.add(metrics.Event{Train: &metrics.Train{}}, 1)
@@ -248,11 +248,11 @@ func (l *log) accuracies(c *compiled, all []match) error {
 	return nil
 }
 
-// summary matches text before an accuracy that sums up a training.
+// summary matches text before an accuracy that summarises a training.
 var summary = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:best|final|finished|done|max|maximum|highest|overall)(?:[^a-z]|$)`)
 
-// evaluated leaves out matches that repeat the value of an evaluation: DONE best
-// val-acc=0.888 is not another epoch.
+// evaluated drops matches that repeat an earlier value as a summary: "DONE best
+// val-acc=0.888" is not another epoch.
 func (l *log) evaluated(all []match) []match {
 	seen := map[float64]bool{}
 	kept := make([]match, 0, len(all))
@@ -271,7 +271,7 @@ func (l *log) evaluated(all []match) []match {
 	return kept
 }
 
-// ofRanks makes the run's figure of values that are one rank's each.
+// ofRanks computes the run's figure from one rank's values each.
 func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 	sources := slices.Sorted(maps.Keys(bySource))
 	_, unnamed := bySource[""]
@@ -299,13 +299,13 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 	}
 	if len(sources) > 1 || l.o.Workers == 0 {
 		if l.o.Workers == 0 {
-			return fmt.Errorf("%s: %s is of each rank; give the number of workers, or set of = \"run\"", l.o.File, c.Name)
+			return fmt.Errorf("%s: %s is one rank's; give the number of workers, or set of = \"run\"", l.o.File, c.Name)
 		}
 		has := number.Count(len(sources), "rank")
 		if unnamed {
-			has = number.Count(len(sources)-1, "rank") + " and of lines that name none"
+			has = number.Count(len(sources)-1, "rank") + " and for lines without a rank"
 		}
-		return fmt.Errorf("%s: %s is of each rank, but the log has it of %s and the run has %s; log it on all ranks or on one, or set of = \"run\"",
+		return fmt.Errorf("%s: %s is one rank's, but the log has it for %s and the run has %s; log it on all ranks or on one, or set of = \"run\"",
 			l.o.File, c.Name, has, number.Count(l.o.Workers, "worker"))
 	}
 	scale, invert, err := l.scale(c, float64(l.o.Workers))
@@ -315,7 +315,7 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 	n, note := l.o.Workers, c.note(len(bySource[sources[0]]))
 	if n > 1 {
 		note = fmt.Sprintf("one rank's times %d, not a measured aggregate; %s", n, note)
-		// A measure of ours says what its figure is wherever it is shown.
+		// Our own measures carry this note in the figure.
 		if m, err := measure.Find(c.Name); err != nil || m.At != "" {
 			l.note("%s: one rank's times %d, not a measured aggregate", c.Name, n)
 		}
@@ -323,8 +323,8 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 	return l.reducedBy(c, matchValues(bySource[sources[0]]), scale, invert, note)
 }
 
-// scale is the factor from the log's unit to ours, for the values of ranks
-// times n.
+// scale returns the factor from the log's unit to ours; n multiplies the values of one
+// rank.
 func (l *log) scale(c *compiled, n float64) (scale float64, invert bool, err error) {
 	if !c.unit.steps {
 		return c.unit.scale * n, false, nil
@@ -342,7 +342,7 @@ func (l *log) scale(c *compiled, n float64) (scale float64, invert bool, err err
 	return batch * c.unit.scale * n, false, nil
 }
 
-// reducedBy is reduced for values that may be times of a step.
+// reducedBy is like reduced, also for values that are step times.
 func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool, note string) error {
 	x, err := reduceValues(c.Reduce, values, invert)
 	if err != nil {
@@ -365,8 +365,7 @@ func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool,
 	return nil
 }
 
-// reduceValues reduces values; times of a step are reduced as times, and then
-// inverted.
+// reduceValues reduces values. Step times are reduced as times and then inverted.
 func reduceValues(how string, values []Value, invert bool) (float64, error) {
 	numbers := make([]float64, len(values))
 	for i, v := range values {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A figure of the run stands in one line, unless the user says how to make one
-// of several.
+// A run's figure must be on one line, unless the user sets how to reduce several.
 func TestPatternOfTheRun(t *testing.T) {
 	read := func(log, reduce string) (Content, error) {
 		e, err := Patterns([]Pattern{{Name: "throughput", Pattern: `^rate (?P<value>\d+)$`, Unit: "img/s", Reduce: reduce}})
@@ -30,25 +29,25 @@ func TestPatternOfTheRun(t *testing.T) {
 	}
 }
 
-// A number of which the expression takes a part is refused: the rest would be
-// lost without a word.
+// An expression that matches only part of a number is an error, since the rest would be
+// lost silently.
 func TestPatternOfAPartOfANumber(t *testing.T) {
 	for _, c := range []struct {
 		pattern, line string
-		want          float64 // 0: refused
+		want          float64 // 0: an error
 	}{
 		{`(?P<value>\d+) img/s`, "123.45 img/s", 0},
 		{`(?P<value>\d+) img/s`, "at 123 img/s", 123},
 		{`rate (?P<value>[\d.]+)`, "rate 12.5e-3", 0},
 		{`rate (?P<value>[\d.]+)`, "rate 12.5 e", 12.5},
-		{`rate (?P<value>[\d.]+)`, "rate 12.5eq", 0}, // no unit
+		{`rate (?P<value>[\d.]+)`, "rate 12.5eq", 0}, // not a unit
 		{`rate (?P<value>[\d.]+)`, "rate 1,234.5", 0},
 		{`rate (?P<value>[\d.]+)`, "rate 1,234", 0},
 		{`rate (?P<value>[\d.]+)`, "rate 1,23", 0},
 		{`rate (?P<value>[\d.]+)`, "rate 1.5,234", 1.5},
 		{`rate (?P<value>\d+)`, "rate 12.5", 0},
 		{`rate (?P<value>\d+)`, "rate 12.", 12},
-		{`rate (?P<value>\d+)\.`, "rate 12.5", 12}, // said so
+		{`rate (?P<value>\d+)\.`, "rate 12.5", 12}, // the expression allows it
 		{`rate (?P<value>\d{2})`, "rate 1234", 0},
 		{`(?P<value>\d+) img`, "-5 img", 0},
 		{`(?P<value>\d+) img`, "rate=-5 img", 0},
@@ -62,8 +61,8 @@ func TestPatternOfAPartOfANumber(t *testing.T) {
 		}
 		r, err := e.Extract(strings.NewReader(c.line+"\n"), Options{File: "log", Workers: 1})
 		switch {
-		case c.want == 0 && (err == nil || !strings.Contains(err.Error(), "log:1: ") || !strings.Contains(err.Error(), "is only part of a number") && !strings.Contains(err.Error(), "no unit that is known")):
-			t.Errorf("%s of %q: %+v, %v; want that it is a part", c.pattern, c.line, slices.Collect(r.Findings()), err)
+		case c.want == 0 && (err == nil || !strings.Contains(err.Error(), "log:1: ") || !strings.Contains(err.Error(), "is only part of a number") && !strings.Contains(err.Error(), "is not a known unit")):
+			t.Errorf("%s of %q: %+v, %v; want an error about a part", c.pattern, c.line, slices.Collect(r.Findings()), err)
 		case c.want != 0 && (err != nil || slices.Collect(r.Findings())[0].Event.Figure.Value != c.want):
 			t.Errorf("%s of %q: %+v, %v; want %g", c.pattern, c.line, slices.Collect(r.Findings()), err, c.want)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// names reports whether the expression itself goes on with that character behind the
-// number, so that what follows is its own affair.
+// names reports whether the expression itself matches the character next after the number.
+// If so, the user has decided what follows the number.
 func (c *compiled) names(next byte) bool {
 	_, behind, ok := c.split()
 	if !ok || next == '.' {
@@ -20,7 +20,7 @@ func (c *compiled) names(next byte) bool {
 	return behind != "" && behind[0] == next
 }
 
-// split is the expression up to the end of the number's group, and the rest.
+// split returns the expression up to the end of the value group, and the rest.
 func (c *compiled) split() (up, behind string, ok bool) {
 	text := c.re.String()
 	name := c.re.SubexpNames()[c.value]
@@ -54,13 +54,13 @@ func (c *compiled) split() (up, behind string, ok bool) {
 	return "", "", false
 }
 
-// loose is an expression that names a unit behind the number, for any unit: programs
-// change it with the size of a number, as a progress bar does from s/it to it/s.
+// loose is a copy of an expression that accepts any unit after the number. Programs change
+// the unit with the size of a number; a progress bar switches from s/it to it/s.
 type loose struct {
 	re          *regexp.Regexp
 	value, unit int
-	named       string // the unit that the expression names
-	anchored    bool   // by a text before the number
+	named       string // the unit in the expression
+	anchored    bool   // whether the expression has text before the number
 }
 
 var namedUnit = regexp.MustCompile(`^((?: |\\s|\[ \\t\])[?*+]?)?((?:%|[A-Za-zµ]+)(?: ?/ ?[A-Za-zµ]+)*)`)
@@ -97,7 +97,7 @@ func (c *compiled) loosened() *loose {
 	return o
 }
 
-// find reads a line that has the number with another unit.
+// find finds the number with another unit in a line.
 func (o *loose) find(c *compiled, text string, one *match) bool {
 	for _, m := range o.re.FindAllStringSubmatchIndex(text, -1) {
 		if o.take(c, text, m, one) {
@@ -107,7 +107,7 @@ func (o *loose) find(c *compiled, text string, one *match) bool {
 	return false
 }
 
-// take reads one match of the expression for any unit.
+// take tries one match of the loose expression.
 func (o *loose) take(c *compiled, text string, m []int, one *match) bool {
 	if whole(text, m, o.value) != nil {
 		return false
@@ -125,7 +125,8 @@ func (o *loose) take(c *compiled, text string, m []int, one *match) bool {
 	return true
 }
 
-// place is what stands directly before a number, without what may change from line to line.
+// place returns the text directly before a number, without digits and other parts that may
+// change from line to line.
 func place(before string) string {
 	kept := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r == ' ' {
@@ -136,8 +137,9 @@ func place(before string) string {
 	return kept[max(0, len(kept)-2):]
 }
 
-// otherUnits leaves out matches with another unit than the expression names, unless they
-// stand where those with that unit do, or it has a text before the number.
+// otherUnits drops matches with a unit that the expression does not name. It keeps them if
+// they follow the same text as the matches with the right unit, or if the expression has
+// text before the number.
 func (l *log) otherUnits(c *compiled, all []match) []match {
 	if c.loose == nil {
 		return all

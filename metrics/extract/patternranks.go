@@ -10,13 +10,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// sameValue is how far, as a factor, the copies of one value may lie apart: ranks in step
-// time the same steps by their own clocks.
+// sameValue is the largest ratio between copies of one value: ranks in lockstep time the
+// same steps by different clocks.
 const sameValue = 1.05
 
-// copies refuses values of several ranks that are not one value: a rate that each rank
-// measures of itself is a part of the run's. Rates of all workers that ranks print with
-// their own digits are the run's only if the study says so.
+// copies returns an error if several ranks print different values: a rate that each rank
+// measures for itself is only part of the run's rate. If ranks print slightly different
+// rates of all workers, the study has to say that they are the run's.
 func (l *log) copies(c *compiled, bySource map[string][]match) error {
 	sources := slices.Sorted(maps.Keys(bySource))
 	low, high, at, to := math.Inf(1), math.Inf(-1), "", ""
@@ -34,7 +34,7 @@ func (l *log) copies(c *compiled, bySource map[string][]match) error {
 	}
 	rate := strings.HasSuffix(c.unit.base, "/s")
 	same := high <= low*sameValue || low < 0 && high-low <= (sameValue-1)*math.Abs(low)
-	if c.unit.base == "" && high-low <= 0.02 { // shares of 1
+	if c.unit.base == "" && high-low <= 0.02 { // fractions
 		same = true
 	}
 	switch {
@@ -51,11 +51,12 @@ func (l *log) copies(c *compiled, bySource map[string][]match) error {
 		l.o.File, c.Name, low, at, high, to)
 }
 
-// fewSettled is how many values tell the start of a log from the rest.
+// fewSettled is the smallest number of values in which to look for a start-up phase.
 const fewSettled = 6
 
-// settled leaves out the start of a log that a median would mix with the rest: a progress
-// bar counts the first steps, in which programs compile, for a long time.
+// settled drops the start-up phase from the values, so that it does not distort the median:
+// the rate in a progress bar includes the first steps, in which programs compile, for a
+// long time.
 func (l *log) settled(c *compiled, all []match, invert bool) []match {
 	if c.Per != "step" || c.Reduce != "median" && c.Reduce != "mean" || len(all) < fewSettled || !strings.HasSuffix(c.unit.base, "/s") && c.unit.base != "s" {
 		return all
@@ -80,10 +81,10 @@ func (l *log) settled(c *compiled, all []match, invert bool) []match {
 	return all[start:]
 }
 
-// within reports whether a value has come near the one that a log settles at.
+// within reports whether a value is near the settled one.
 func within(x, settled, factor float64) bool { return x <= factor*settled && settled <= factor*x }
 
-// oneWay reports whether values change in one direction, which noise does not.
+// oneWay reports whether values drift in one direction, which noise does not.
 func oneWay(values []Value) bool {
 	rises, falls := 0, 0
 	for i := 1; i < len(values); i++ {

@@ -9,21 +9,21 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// match is one match of one pattern.
+// match is a match of a pattern in a line.
 type match struct {
 	v              Value // in the pattern's unit
 	source         string
 	epoch, elapsed *Value
-	other          string // the unit's text, where the expression names another one
-	place          string // what stands before the number
-	rank           string // the rank that the text before the number names; "" for none
-	summary        bool   // the text before the number says best, final, ...
+	other          string // text of the unit, if it differs from the expression's
+	place          string // the text before the number, see place
+	rank           string // rank named by the text before the number; "" for none
+	summary        bool   // whether the text before the number says best, final, ...
 }
 
 func readPatterns(l *log, r io.Reader, patterns []*compiled) error {
 	list := make([]*compiled, len(patterns))
 	for i, c := range patterns {
-		own := *c // a unit that is adopted is of one log
+		own := *c // an adopted unit applies to one log
 		list[i] = &own
 	}
 	found := make([][]match, len(list))
@@ -55,7 +55,7 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) error {
 	return nil
 }
 
-// match reads a line by a pattern; ok is false where there is nothing to read.
+// match applies a pattern to a line; ok is false without a match.
 func (l *log) match(c *compiled, ln line) (one match, ok bool, err error) {
 	one.source = ln.source
 	m := c.re.FindStringSubmatchIndex(ln.text)
@@ -101,7 +101,7 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool, err error) {
 	return one, true, nil
 }
 
-// ofAll reports whether the figure is of all workers together.
+// ofAll reports whether the figure covers all workers.
 func (c *compiled) ofAll() bool {
 	switch c.Name {
 	case metrics.FigureThroughput, metrics.FigureEndToEnd, measure.TokensPerSecond:

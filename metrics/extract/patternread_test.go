@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What stands next to a number is in its unit. Values by hand.
+// The text next to a number gives its unit. Values by hand.
 func TestPatternUnits(t *testing.T) {
 	type pattern = Pattern
 	rate := pattern{Name: "tokens_per_second", Pattern: `speed: (?P<value>[\d.,]+)`, Unit: "tokens/s"}
@@ -34,9 +34,9 @@ func TestPatternUnits(t *testing.T) {
 		{rate, "speed: 90 tokens per second", 90, ""},
 		{rate, "speed: 90 tokens, loss 3", 90, ""},
 		{rate, "speed: 90 Ktokens", 90_000, ""},
-		{rate, "speed: 90 img/s", 0, `in img/s, and its unit is given as "tokens/s": write unit = "img/s"`},
+		{rate, "speed: 90 img/s", 0, `in img/s, but its unit is given as "tokens/s": write unit = "img/s"`},
 		{rate, "speed: 90ms", 0, "in ms"},
-		{rate, "speed: 90xy", 0, "no unit that is known"},
+		{rate, "speed: 90xy", 0, "is not a known unit"},
 		{rate, "speed: 15K tokens/s/GPU", 0, `for each device (K tokens/s/GPU); set of = "rank"`},
 		{with(rate, `per_gpu: (?P<value>[\d.]+)`), "tokens_per_sec_per_gpu: 15.5K", 0, `set of = "rank"`},
 		{with(rate, `speed: (?P<value>\S+)`), "speed: 2.5K, loss: 3", 2500, ""},
@@ -50,7 +50,7 @@ func TestPatternUnits(t *testing.T) {
 		{seconds, "took 250 µs", 0.00025, ""},
 		{seconds, "took 250", 250, ""},
 		{seconds, "took 2 min", 120, ""},
-		{seconds, "took 2 min 1 max 3", 2, ""}, // names of figures
+		{seconds, "took 2 min 1 max 3", 2, ""}, // min and max are names of figures here
 		{seconds, "took 0:01:02.5", 62.5, ""},
 		{seconds, "took 03:25<12:00, 2.31s/it", 205, ""},
 		{seconds, "took 1 day, 1:00:05", 90005, ""},
@@ -61,21 +61,21 @@ func TestPatternUnits(t *testing.T) {
 		{with(in(seconds, "ms"), `time_ms=(?P<value>\d+)`), "time_ms=12", 0.012, ""},
 		{with(in(seconds, "ms"), `time_ms: (?P<value>[\d.]+)`), "time_ms: 4.5K", 4.5, ""},
 		{with(seconds, `time \(ms\): (?P<value>\d+)`), "time (ms): 12", 0.012, ""},
-		{with(seconds, `time (?P<value>\d+) (?P<unit>)`), "time 12 ms", 12, ""}, // said to have none
+		{with(seconds, `time (?P<value>\d+) (?P<unit>)`), "time 12 ms", 12, ""}, // the empty group means no unit
 		{with(in(seconds, "B"), `mem: (?P<value>[\d.]+)`), "mem: 2.5 GiB(41%)", 2_684_354_560, ""},
-		{with(in(seconds, "GiB"), `mem: (?P<value>[\d.]+)`), "mem: 2.5GB", 2_684_354_560, ""}, // 1024³ to whom gives the unit
+		{with(in(seconds, "GiB"), `mem: (?P<value>[\d.]+)`), "mem: 2.5GB", 2_684_354_560, ""}, // a GB is 1024³ bytes if the user's unit is GiB
 		{with(in(seconds, "%"), `util (?P<value>[\d.]+)`), "util 98%", 0.98, ""},
 		{with(in(seconds, ""), `wait (?P<value>[\d.]+)`), "wait 250ms", 0.25, ""},
 		{with(in(seconds, ""), `wait (?P<value>[\d.]+)`), "wait 2.5K", 2500, ""},
 		{with(in(seconds, ""), `util (?P<value>[\d.]+)`), "util 98%", 0.98, ""},
 		{with(in(seconds, "widgets"), `made (?P<value>[\d.]+)`), "made 12 widgets", 12, ""},
 		{with(in(seconds, "widgets"), `made (?P<value>[\d.]+)`), "made 12K", 12_000, ""},
-		{with(in(seconds, "widgets"), `made (?P<value>[\d.]+)`), "made 12ms", 0, "which is not known"},
+		{with(in(seconds, "widgets"), `made (?P<value>[\d.]+)`), "made 12ms", 0, "which is unknown"},
 		{steps, "9/10, 4 it/s", 32, ""}, // 8 samples a step
 		{steps, "9/10, 4s/it]", 2, ""},
 		{steps, "9/10, 500ms/step", 16, ""},
 		{steps, "9/10, 4 img/s", 0, `write unit = "img/s"`},
-		{steps, "9/10, 4 it/fortnight", 0, "no unit that is known"},
+		{steps, "9/10, 4 it/fortnight", 0, "is not a known unit"},
 	} {
 		e, err := Patterns([]Pattern{c.p})
 		if err != nil {
@@ -98,8 +98,8 @@ func TestPatternUnits(t *testing.T) {
 	}
 }
 
-// A progress bar turns from s/it to it/s as steps get faster. Of 2, 0.5, 0.5, 0.5 and 0.5 s
-// the median is 0.5 s, in which 16 samples are 32/s.
+// A progress bar switches from s/it to it/s as steps get faster. The median of 2, 0.5, 0.5,
+// 0.5 and 0.5 s is 0.5 s; 16 samples in it are 32/s.
 func TestPatternOtherUnit(t *testing.T) {
 	bar := "  0%|    | 0/50 [00:00<?, ?it/s]\r 20%|##  | 10/50 [00:20<01:20, 2.00s/it]\r 40%|#   | 20/50 [00:30<00:15, 2.00it/s]\r 60%|    | 30/50 [00:35<00:10, 2.00it/s]\r 80%|    | 40/50 [00:40<00:05, 2.00it/s]\r\x1b[32m100%|    | 50/50 [01:00:45<00:00, 2.00it/s]\x1b[0m\n"
 	for _, unit := range []string{"s/it", "it/s"} {
@@ -113,7 +113,7 @@ func TestPatternOtherUnit(t *testing.T) {
 			t.Errorf("%s: %q, %s", unit, lines, notes)
 		}
 	}
-	// Another number at another place is none of the series.
+	// A number in another place does not belong to the series.
 	p := Pattern{Name: "wait", Pattern: `(?P<value>[\d.]+) ms`, Unit: "ms"}
 	p.Reduce = "sum"
 	e, err := Patterns([]Pattern{p})
@@ -125,8 +125,9 @@ func TestPatternOtherUnit(t *testing.T) {
 	}
 }
 
-// The first lines of a bar count the compilation: the median of 10, 20, 30, 40, 40, 40, 40
-// and 40 is 40; of 10, 20, 30, 35, 38, 40, 40, 40, whose median is 36.5, the first 5 are left out.
+// The first values of a progress bar include compilation. The median of 10, 20, 30, 40, 40,
+// 40, 40 and 40 is 40. Of 10, 20, 30, 35, 38, 40, 40, 40, with median 36.5, the first 5 are
+// left out.
 func TestPatternSettles(t *testing.T) {
 	read := func(values string) string {
 		e, err := Patterns([]Pattern{{Name: "throughput", Pattern: `^rate (?P<value>[\d.]+)$`, Unit: "img/s", Per: "step"}})
@@ -144,7 +145,7 @@ func TestPatternSettles(t *testing.T) {
 	}
 }
 
-// Ranks that print different values state no value of the run.
+// Ranks that print different values do not state a value of the run.
 func TestPatternCopies(t *testing.T) {
 	for _, c := range []struct{ unit, of, text, want string }{
 		{"img/s", "", "0: v 5\n1: v 5.1\n", `write of = "rank" to add them up, or of = "run" if each is of all workers`},

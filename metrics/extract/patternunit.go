@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// What stands before and after a number that is only a part of one: 123 of
-// 123.45, 45 of it, 1 of 1,234, 5 of 5e3, 5 of -5.
+// These patterns match text before or after a group that matched only part of a number: 123
+// of 123.45, 45 of it, 1 of 1,234, 5 of 5e3, 5 of -5.
 var (
 	goesOn    = regexp.MustCompile(`^(?:[0-9]|\.[0-9]|[eE][-+]?[0-9])`)
 	commas    = regexp.MustCompile(`^,[0-9]+(?:[^0-9.,]|\.[0-9]|$)`)
@@ -18,16 +18,16 @@ var (
 	beganBy   = regexp.MustCompile(`(?:[0-9]|[0-9][.,]|[0-9][eE][-+]?|(?:^|[\s:=(])-)$`)
 	inClock   = regexp.MustCompile(`[0-9]:$`)
 	twoDigits = regexp.MustCompile(`^[0-9]{2}(?:\.[0-9]+)?$`)
-	around    = 32 // bytes beside a number that are looked at, and shown
+	around    = 32 // bytes of context on each side
 )
 
-// shown is a number with the text around it.
+// shown returns a number with the text around it.
 func shown(text string, from, to int) string {
 	return text[max(0, from-around):from] + text[from:to] + text[to:min(len(text), to+around)]
 }
 
-// whole refuses a number whose rest the expression has left out, before or after
-// all that it matches. What it matches itself beside the number is its own affair.
+// whole returns an error if the group matched only part of a number. Text that the rest of
+// the expression matches is exempt.
 func whole(text string, m []int, group int) error {
 	from, to := m[2*group], m[2*group+1]
 	if from < 0 || from == to {
@@ -46,19 +46,19 @@ func partOf(text string, from, to int) error {
 	return fmt.Errorf("%q is only part of a number in %q; let the expression match all of it, like [-+0-9.eE]+, or [0-9:.]+ for H:MM:SS", text[from:to], shown(text, from, to))
 }
 
-// A numberAt is what a pattern's group has matched in a line, with its unit.
+// A numberAt is a number that a pattern's group matched, with its unit.
 type numberAt struct {
 	number.Reading
 	ln       line
-	from, to int // of the group, without spaces in front
+	from, to int // of the group, without leading spaces
 }
 
 func (w *numberAt) before() string { return w.ln.text[:w.from] }
 func (w *numberAt) after() string  { return w.ln.text[w.from+len(w.Number):] }
 func (w *numberAt) shown() string  { return shown(w.ln.text, w.from, w.to) }
 
-// quantity returns the number of a pattern in the unit of the pattern. The text next to
-// the number says in which unit the log has it.
+// quantity returns the number that a pattern matched, in the pattern's unit. The text next
+// to the number gives its unit in the log.
 func (l *log) quantity(c *compiled, ln line, m []int) (float64, error) {
 	text, group := ln.text, c.value
 	if err := whole(text, m, group); err != nil {
@@ -94,30 +94,30 @@ func (l *log) quantity(c *compiled, ln line, m []int) (float64, error) {
 	return x, nil
 }
 
-// plainly reports whether the group is the number as it is, without a unit. It refuses a
-// group that is only part of a number.
+// plainly reports whether the group is a bare number without a unit. It returns an error if
+// the group is only part of a number.
 func (c *compiled) plainly(w *numberAt) (bool, error) {
 	text := w.ln.text
 	switch end := w.from + len(w.Number); {
 	case w.Clock && c.known && c.Unit != "" && c.declared.Base != "s":
 		return false, fmt.Errorf("%q is a length of time, and %s is in %s", w.Number, c.Name, c.Unit)
-	case end > w.to && c.names(text[w.to]): // the expression says so
+	case end > w.to && c.names(text[w.to]): // the expression matches what follows
 		return true, nil
 	case end > w.to && !w.Clock:
 		return false, partOf(text, w.from, w.to)
 	case end < w.to:
 		rest := strings.TrimPrefix(strings.TrimLeft(text[end:w.to], " [("), w.Unit)
-		return strings.Trim(rest, " ,;.)]}") != "" && !strings.HasPrefix(w.Unit, strings.TrimSpace(text[end:w.to])), nil // an error
+		return strings.Trim(rest, " ,;.)]}") != "" && !strings.HasPrefix(w.Unit, strings.TrimSpace(text[end:w.to])), nil // otherwise an error
 	case !w.Clock && c.declared.Base == "s" && !c.declared.Inverse && twoDigits.MatchString(text[w.from:w.to]) && inClock.MatchString(w.before()):
 		return false, partOf(text, w.from, w.to)
 	}
 	return false, nil
 }
 
-// withUnit converts a number by the unit that its group or the text next to it has.
+// withUnit converts a number by the unit in its group or next to it.
 func (l *log) withUnit(c *compiled, w *numberAt, m []int) (float64, error) {
 	if w.Grouped {
-		l.note("numbers like %s are read with commas between thousands", w.Number)
+		l.note("commas in numbers like %s are read as thousands separators", w.Number)
 	}
 	if err := c.unitGroup(w.ln.text, m, &w.Reading); err != nil {
 		return 0, err
@@ -130,7 +130,7 @@ func (l *log) withUnit(c *compiled, w *numberAt, m []int) (float64, error) {
 	}
 	if end := w.from + len(w.Number); w.Unit != "" && !w.Known {
 		if w.Attached && w.Unit != c.Unit && c.loose == nil && !c.names(w.ln.text[end]) && end >= w.to {
-			return 0, fmt.Errorf("%q follows the number in %q, and is no unit that is known; let the expression match it, or a group (?P<unit>…)", w.Unit, w.shown())
+			return 0, fmt.Errorf("%q after the number in %q is not a known unit; let the expression match it, or a group (?P<unit>…)", w.Unit, w.shown())
 		}
 		w.Unit = ""
 	}
@@ -141,8 +141,8 @@ func (l *log) withUnit(c *compiled, w *numberAt, m []int) (float64, error) {
 	return x, nil
 }
 
-// unitGroup takes the unit from the group of that name, where the expression has one. An
-// empty one says that the number has none.
+// unitGroup takes the unit from the group "unit" if the expression has one. An empty match
+// means no unit.
 func (c *compiled) unitGroup(text string, m []int, r *number.Reading) error {
 	if c.unitAt < 0 || r.Clock {
 		return nil
@@ -154,12 +154,12 @@ func (c *compiled) unitGroup(text string, m []int, r *number.Reading) error {
 	}
 	r.Unit = strings.Trim(text[from:to], " ,;:.()[]{}|")
 	if r.Parsed, r.Known = number.ParseUnit(r.Unit); !r.Known {
-		return fmt.Errorf("the group unit has %q in %q, which is no unit that is known (%s)", r.Unit, shown(text, from, to), strings.Join(unitNames()[1:], ", "))
+		return fmt.Errorf("the group unit matched %q in %q, which is not a known unit (%s)", r.Unit, shown(text, from, to), strings.Join(unitNames()[1:], ", "))
 	}
 	return nil
 }
 
-// converted returns a number in the pattern's unit. before is the text before it.
+// converted returns a number in the pattern's unit. before is the text before the number.
 func (l *log) converted(c *compiled, r number.Reading, before string) (float64, error) {
 	own, name, keyed := c.keyUnit(before)
 	keyed = keyed && c.unitAt < 0
@@ -193,19 +193,19 @@ func (l *log) converted(c *compiled, r number.Reading, before string) (float64, 
 	return l.byName(c, x, own, name)
 }
 
-// inUnknown converts a number whose pattern has a unit that is not known.
+// inUnknown converts a number if the pattern's unit is not a known one.
 func (c *compiled) inUnknown(r number.Reading) (float64, error) {
 	switch u := r.Parsed; {
 	case r.Unit == "" || r.Unit == c.Unit:
 	case u.Bare && u.Base == "":
 		return r.Value * u.Scale, nil
 	case r.Attached || u.IsRate():
-		return 0, fmt.Errorf("the log has %s in %s, and its unit is given as %q, which is not known; write unit = %q", c.Name, r.Unit, c.Unit, r.Unit)
+		return 0, fmt.Errorf("the log has %s in %s, but its unit is given as %q, which is unknown; write unit = %q", c.Name, r.Unit, c.Unit, r.Unit)
 	}
 	return r.Value, nil
 }
 
-// inDeclared converts a number with a unit to the pattern's.
+// inDeclared converts a number with a unit to the pattern's unit.
 func (c *compiled) inDeclared(r number.Reading) (float64, error) {
 	u, d := r.Parsed, c.declared
 	if u.Base == d.Base && alike(u, d) {
@@ -220,10 +220,10 @@ func (c *compiled) inDeclared(r number.Reading) (float64, error) {
 	case !r.Attached && !u.IsRate() && u.Scale == 1 && u.Base != "s": // a word
 		return r.Value, nil
 	}
-	return 0, fmt.Errorf("the log has %s in %s, and its unit is given as %q: write unit = %q, or another pattern", c.Name, r.Unit, c.Unit, r.Unit)
+	return 0, fmt.Errorf("the log has %s in %s, but its unit is given as %q: write unit = %q, or another pattern", c.Name, r.Unit, c.Unit, r.Unit)
 }
 
-// byName converts a number without a unit whose name in the log states one.
+// byName converts a number without a unit by the unit that its name in the log states.
 func (l *log) byName(c *compiled, x float64, own number.Unit, name string) (float64, error) {
 	d := c.declared
 	switch {
@@ -231,19 +231,19 @@ func (l *log) byName(c *compiled, x float64, own number.Unit, name string) (floa
 		l.note("%s is in %s by its name in the log, and is read so, not in %s", c.Name, name, c.Unit)
 		x, _ = own.In(d, x)
 	case own.Base != d.Base && own.IsRate() && d.IsRate():
-		return 0, fmt.Errorf("the log has %s in %s by its name, and its unit is given as %q; write unit = %q", c.Name, name, c.Unit, name)
+		return 0, fmt.Errorf("the log has %s in %s by its name, but its unit is given as %q; write unit = %q", c.Name, name, c.Unit, name)
 	}
 	return x, nil
 }
 
-// alike reports whether two units of the same are one: many programs call 1024³ bytes GB,
-// and the user knows.
+// alike reports whether two units of the same base are interchangeable: many programs call
+// 1024³ bytes a GB, and the user's choice wins.
 func alike(a, b number.Unit) bool {
 	return a.Inverse == b.Inverse && (a.Scale == b.Scale || (a.Base == "B" || a.Base == "B/s") && max(a.Scale/b.Scale, b.Scale/a.Scale) < 1.13)
 }
 
-// adopt is a number whose pattern gives no unit: it is in the base unit of what stands
-// next to it, which must be of the same in all lines.
+// adopt converts a number whose pattern has no unit. Its unit is the base unit of the text
+// next to it, which must be the same in all lines.
 func (l *log) adopt(c *compiled, r number.Reading) (float64, error) {
 	u, x := r.Parsed, r.Value
 	if r.Unit == "" || !u.IsRate() && strings.HasSuffix(u.Base, "s") && u.Base != "s" { // a count
@@ -268,7 +268,7 @@ func (l *log) adopt(c *compiled, r number.Reading) (float64, error) {
 	}
 	y, ok := u.In(c.declared, x)
 	if !ok {
-		return 0, fmt.Errorf("%s is in %s here; write which with unit, or a group (?P<unit>…)", c.Name, r.Unit)
+		return 0, fmt.Errorf("%s is in %s here; state the unit with unit = \"…\" or a group (?P<unit>…)", c.Name, r.Unit)
 	}
 	return y, nil
 }

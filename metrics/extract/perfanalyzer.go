@@ -11,10 +11,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// perfAnalyzer reads Triton's perf_analyzer: the file of -f, or what it prints.
-// Latencies count from the send, in µs; the rate is of inferences, as many to a
-// request as the batch (-b) has, which only the print states. It ends at the first
-// failed request.
+// perfAnalyzer reads the CSV file (-f) or the output of Triton's perf_analyzer. Latencies
+// count from the send, in µs. The rate counts inferences: each request has as many as the
+// batch (-b), which only the output states. perf_analyzer stops at the first failed
+// request.
 var perfAnalyzer = Extractor{
 	Name:  "perf-analyzer",
 	Kind:  "serve",
@@ -50,10 +50,10 @@ func (l *log) perfTable(data []byte) error {
 	}
 	l.note("%s", note)
 	if l.o.At[measure.Batch] == 0 {
-		return l.errorAt(1, "perf_analyzer's CSV does not state the batch (-b), and its rate is of inferences; say it with --at batch=1")
+		return l.errorAt(1, "perf_analyzer's CSV does not state the batch (-b), and its rate counts inferences; give it with --at batch=1")
 	}
 	if _, decoupled := t.at["Response Throughput"]; decoupled {
-		l.note("the model is decoupled: latency is that of a request's first response")
+		l.note("the model is decoupled: latency counts until a request's first response")
 	}
 	t.unread()
 	for row := range t.rows {
@@ -79,17 +79,17 @@ func (l *log) perfTable(data []byte) error {
 	return nil
 }
 
-// perfColumns are the latencies that are measures, in µs. perf_client wrote percentiles
-// otherwise.
+// perfColumns maps latency columns, in µs, to measures. perf_client named percentiles
+// differently.
 var perfColumns = []loadField{
 	{"Avg latency", measure.LatencyMean, 1e-6}, {"p50 latency", measure.LatencyP50, 1e-6}, {"50-th Percentile", measure.LatencyP50, 1e-6},
 	{"p95 latency", measure.LatencyP95, 1e-6}, {"95-th Percentile", measure.LatencyP95, 1e-6}, {"p99 latency", measure.LatencyP99, 1e-6}, {"99-th Percentile", measure.LatencyP99, 1e-6},
 }
 
-// perfUnread matches columns of latencies and rates, of which some are not read.
+// perfUnread matches columns of latencies and rates, to note those that are ignored.
 var perfUnread = regexp.MustCompile(`(?i)percentile|latency|second|throughput|token`)
 
-// unread notes the columns of latencies and rates that are not read.
+// unread adds a note on the columns of latencies and rates that are ignored.
 func (t *table) unread() {
 	var names []string
 	for name := range t.at {
@@ -102,11 +102,11 @@ func (t *table) unread() {
 		}
 	}
 	if slices.Sort(names); len(names) > 0 {
-		t.l.note("columns that are not read: %s", strings.Join(names, ", "))
+		t.l.note("ignored columns: %s", strings.Join(names, ", "))
 	}
 }
 
-// source is a source of the numbers of a row.
+// source returns a source of the numbers in a row.
 func (t *table) source(row int) source {
 	return func(column string) (v Value, scale float64, ok bool, err error) {
 		v, ok, err = t.value(row, column)
@@ -114,7 +114,7 @@ func (t *table) source(row int) source {
 	}
 }
 
-// missing is the error of a cell that has no number.
+// missing returns the error of a cell without a number.
 func (t *table) missing(row int, column string, err error) error {
 	if err == nil {
 		err = t.l.errorAt(t.line[row], "no number in column %s", column)
@@ -132,22 +132,22 @@ var (
 	perfFields  = []loadField{{"latency Avg", measure.LatencyMean, 1}, {"latency p50", measure.LatencyP50, 1}, {"latency p95", measure.LatencyP95, 1}, {"latency p99", measure.LatencyP99, 1}}
 )
 
-// A perfReport is what is printed of one load.
+// A perfReport is the report of one load.
 type perfReport struct {
 	*textResult
 	key      string
-	at, rate Value  // rate without a line: no stable measurement
-	late     string // what perf_analyzer says of its own delay
-	stable   bool   // it is among the results at the end
+	at, rate Value  // rate.Line 0: no stable measurement
+	late     string // perf_analyzer's own warning of delays
+	stable   bool   // whether the results at the end include it
 }
 
-// perfPrint reads what perf_analyzer prints.
+// perfPrint reads the output of perf_analyzer.
 type perfPrint struct {
 	l       *log
 	from    first
 	batch   Value
 	reports []*perfReport
-	results int // reports that the results at the end have reached
+	results int // number of reports matched with the results at the end
 }
 
 func (l *log) perfPrint(data []byte) error {
@@ -211,7 +211,7 @@ func (p *perfPrint) line(ln line) (err error) {
 	return nil
 }
 
-// load begins the report of a load.
+// load starts the report of a load.
 func (p *perfPrint) load(ln line) error {
 	one := &perfReport{textResult: newTextResult(p.l, ln.number), key: measure.Threads}
 	p.reports = append(p.reports, one)
@@ -226,11 +226,11 @@ func (p *perfPrint) load(ln line) error {
 	return err
 }
 
-// result takes a line of the results at the end, which are of the reports in their order.
-// They are printed with six digits, one with two decimals after a warning.
+// result matches a line of the final results with the next report. Rates there have six
+// digits, or two decimals after a warning.
 func (p *perfPrint) result(line int, m []string) error {
 	for p.results < len(p.reports) && p.reports[p.results].rate.Line == 0 {
-		p.results++ // not stable: not reported
+		p.results++ // unstable measurements are missing in the results
 	}
 	var v []Value
 	if err := p.l.parseAll(line, &v, m[1], m[2]); err != nil {
@@ -238,7 +238,7 @@ func (p *perfPrint) result(line int, m []string) error {
 	}
 	at, rate := v[0].Number, v[1].Number
 	if p.results == len(p.reports) || p.reports[p.results].at.Number != at || math.Abs(p.reports[p.results].rate.Number-rate) > 1e-5*rate+0.01 {
-		return p.l.errorAt(line, "a result that is not that of a load above: lines are damaged or missing")
+		return p.l.errorAt(line, "the result matches no load above: lines are damaged or missing")
 	}
 	p.reports[p.results].stable = true
 	p.results++
@@ -249,7 +249,7 @@ func (p *perfPrint) result(line int, m []string) error {
 func (p *perfPrint) figures(one *perfReport) error {
 	l := p.l
 	if !one.stable {
-		return l.errorAt(one.line, "a load that is not among the results at the end: the log was cut off")
+		return l.errorAt(one.line, "the load is missing in the results at the end: the log was cut off")
 	}
 	note := perfClosed
 	if one.key == measure.Rate {

@@ -16,10 +16,10 @@ import (
 type reading struct {
 	Column
 	scale float64 // to the figure's unit
-	per   string  // perDevice or perNode: also times how many of these the row has
-	steps bool    // of steps: also times the global batch
-	each  bool    // the time of a step: what it is divided by
-	sure  bool    // the user gave the unit, or the name says that it is of all devices
+	per   string  // perDevice or perNode: multiply by their number in the row
+	steps bool    // a rate of steps: multiply by the global batch
+	each  bool    // a step time: divide by it
+	sure  bool    // the user gave the unit, or the name says that it covers all devices
 }
 
 // baseUnit returns the unit that a figure is stored in, and whether ours names a figure.
@@ -35,7 +35,7 @@ func baseUnit(ours string) (base string, is bool) {
 	return base, is
 }
 
-// figureIn returns the figure that fits a unit, for hints; "" if no figure does.
+// figureIn returns the figure that accepts a unit, for hints; "" if none does.
 func figureIn(d dimension) string {
 	switch {
 	case d.steps && d.each:
@@ -46,8 +46,7 @@ func figureIn(d dimension) string {
 	return map[string]string{"samples/s": "throughput", "tokens/s": tokensPerSecond, "requests/s": measure.RequestsPerSecond}[d.base]
 }
 
-// reading decides how to read a column: by the unit that the user gives, else by the
-// column's name.
+// reading decides how to read a column: by the user's unit, or else by the column's name.
 func (l *log) reading(ours string, c Column) (reading, error) {
 	r := reading{Column: c, scale: 1}
 	base, figure := baseUnit(ours)
@@ -71,20 +70,20 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 	d, fits := fitting(h.dims, base)
 	switch {
 	case base == "" && notAccuracy.MatchString(c.Name) && ours == "accuracy":
-		return r, fmt.Errorf("column %s is a loss or an error by its name, not an accuracy: write %s, or, if the name is wrong, %s",
+		return r, fmt.Errorf("column %s is a loss or an error, judging by its name, and not an accuracy: write %s, or, if the name is wrong, %s",
 			clip(c.Name), mapping("loss", c.Name, ""), mapping(ours, c.Name, "fraction"))
 	case h.said == "" && h.of != "" && (ours == "train_seconds" || ours == "elapsed"),
 		fits && d.base == "s" && h.of != "" && (ours == "train_seconds" || ours == "elapsed"):
 		of := map[string]string{"steps": stepSeconds, "epochs": "epoch_seconds"}[h.of]
-		return r, fmt.Errorf("column %s is the time of one of the %s by its name, and %s is of the whole training: write %s, or, if the name is wrong, %s",
+		return r, fmt.Errorf("column %s is the time of one of the %s, judging by its name, but %s covers the whole training: write %s, or, if the name is wrong, %s",
 			clip(c.Name), h.of, ours, mapping(of, c.Name, ""), mapping(ours, c.Name, "s"))
 	case h.said == "":
 		return r, nil
 	case fits && ours == tokensPerSecond && d.per == perDevice:
-		return r, fmt.Errorf("column %s is of one device by its name: write %s, which is multiplied by the workers, or, if it is of all of them, %s",
+		return r, fmt.Errorf("column %s covers one device, judging by its name: write %s, which is multiplied by the workers, or, if it covers all of them, %s",
 			clip(c.Name), mapping(tokensPerGPU, c.Name, ""), mapping(ours, c.Name, "tokens/s"))
 	case fits && ours == tokensPerGPU && h.total:
-		return r, fmt.Errorf("column %s is of all devices by its name: write %s, or, if it is of one of them, %s",
+		return r, fmt.Errorf("column %s covers all devices, judging by its name: write %s, or, if it covers one of them, %s",
 			clip(c.Name), mapping(tokensPerSecond, c.Name, ""), mapping(ours, c.Name, "tokens/s/GPU"))
 	case fits && !(d.steps && !slices.Contains(stepRated, ours)):
 		r.take(d, ours)
@@ -102,19 +101,19 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 		}
 	}
 	if h.dims == nil {
-		return r, fmt.Errorf("column %s is %s by its name, a unit that is not known; say which it is (%s), like %s", clip(c.Name), is, strings.Join(valid, ", "), mapping(ours, c.Name, cmp.Or(usual[base], usual[ours])))
+		return r, fmt.Errorf("column %s is %s, judging by its name, which is not a known unit; say which it is (%s), like %s", clip(c.Name), is, strings.Join(valid, ", "), mapping(ours, c.Name, cmp.Or(usual[base], usual[ours])))
 	}
-	return r, fmt.Errorf("column %s is %s by its name, and %s is in %s: %sif the name is wrong, give its unit (%s), like %s",
+	return r, fmt.Errorf("column %s is %s, judging by its name, but %s is in %s: %sif the name is wrong, give its unit (%s), like %s",
 		clip(c.Name), is, ours, base, instead, strings.Join(valid, ", "), mapping(ours, c.Name, cmp.Or(usual[base], usual[ours])))
 }
 
-// usual maps base units to the units that hints name.
+// usual maps base units to the units that hints suggest.
 var usual = map[string]string{"samples/s": "samples/s", "tokens/s": "tokens/s", "requests/s": "requests/s", "s": "s", "a share": "fraction"}
 
-// stepRated are the figures that accept a rate of steps, given the batch.
+// stepRated are the figures that accept a rate of steps if the batch is known.
 var stepRated = []string{"throughput", "end_to_end"}
 
-// notAccuracy matches names of values that fall as a model improves.
+// notAccuracy matches names of values that should fall during training.
 var notAccuracy = regexp.MustCompile(`(?i)(^|[^a-z])(loss|losses|nll|perplexity|ppl|err|error|errors|error_?rate|wer|cer|rmse|mse|mae|bpb|bpc|cross_?entropy)([^a-z]|$)`)
 
 // take sets the reading to a dimension.
@@ -125,15 +124,15 @@ func (r *reading) take(d dimension, ours string) {
 	}
 }
 
-// batched refuses a rate of steps if the batch is unknown.
+// batched returns an error for a rate of steps if the batch is unknown.
 func (l *log) batched(ours string, r reading) error {
 	if r.steps && l.o.WorkerBatch == 0 {
-		return fmt.Errorf("column %s is of steps: for samples/s say how many samples each worker has in a step, --worker-batch N; or write %s", clip(r.Name), mapping(stepSeconds, r.Name, ""))
+		return fmt.Errorf("column %s counts steps: for samples/s, give the samples per worker and step with --worker-batch N; or write %s", clip(r.Name), mapping(stepSeconds, r.Name, ""))
 	}
 	return nil
 }
 
-// fitting returns the first dimension in the base unit.
+// fitting returns the first dimension with the base unit.
 func fitting(dims []dimension, base string) (dimension, bool) {
 	for _, d := range dims {
 		if d.base == base || d.base == anyBase && strings.HasSuffix(base, "/s") {
@@ -143,7 +142,7 @@ func fitting(dims []dimension, base string) (dimension, bool) {
 	return dimension{}, false
 }
 
-// unitDimensions returns what a unit given by the user may mean; nil if it is unknown.
+// unitDimensions returns the possible meanings of a user's unit, nil if it is unknown.
 func unitDimensions(text string) []dimension {
 	if u, known := units[text]; known {
 		dims := []dimension{{unit: u}}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A column whose name says a unit is read in it, or refused with what to write.
+// The unit in a column's name applies, or the error says what to write.
 func TestUnitInAColumnsName(t *testing.T) {
 	for _, c := range []struct {
 		ours, name, unit string
@@ -18,10 +18,10 @@ func TestUnitInAColumnsName(t *testing.T) {
 		{"train_seconds", "time [min]", "", 60, "", ""},
 		{"train_seconds", "time", "", 1, "", ""},
 		{"train_seconds", "hours", "", 3600, "", ""},
-		{"train_seconds", "GPU-hours", "", 0, "", `column "GPU-hours" is in "GPU-hours" by its name, and train_seconds is in s`},
-		{"train_seconds", "step_time_ms", "", 0, "", "is the time of one of the steps by its name, and train_seconds is of the whole training: write --map step_seconds=step_time_ms, or, if the name is wrong, --map train_seconds=step_time_ms:s"},
+		{"train_seconds", "GPU-hours", "", 0, "", `column "GPU-hours" is in "GPU-hours", judging by its name, but train_seconds is in s`},
+		{"train_seconds", "step_time_ms", "", 0, "", "is the time of one of the steps, judging by its name, but train_seconds covers the whole training: write --map step_seconds=step_time_ms, or, if the name is wrong, --map train_seconds=step_time_ms:s"},
 		{"train_seconds", "epoch time (s)", "", 0, "", "--map 'epoch_seconds=epoch time (s)'"},
-		{"train_seconds", "img/s", "", 0, "", `is in "img/s" by its name, and train_seconds is in s: write --map throughput=img/s, or, if the name is wrong`},
+		{"train_seconds", "img/s", "", 0, "", `is in "img/s", judging by its name, but train_seconds is in s: write --map throughput=img/s, or, if the name is wrong`},
 		{"step_seconds", "ms/step", "", 1e-3, "", ""},
 		{"step_seconds", "iter_s", "", 1, "", ""},
 		{"epoch_seconds", "epoch time (min)", "", 60, "", ""},
@@ -33,25 +33,25 @@ func TestUnitInAColumnsName(t *testing.T) {
 		{"throughput", "img/sec/GPU", "img/s", 1, "", ""},
 		{"throughput", "img/sec/GPU", "samples/s/worker", 1, perDevice, ""},
 		{"throughput", "x", "kimg/s/node", 1e3, perNode, ""},
-		{"throughput", "Bilder/s", "", 0, "", `column "Bilder/s" is in "Bilder/s" by its name, a unit that is not known; say which it is`},
+		{"throughput", "Bilder/s", "", 0, "", `column "Bilder/s" is in "Bilder/s", judging by its name, which is not a known unit; say which it is`},
 		{"throughput", "Bilder/s", "images/s", 1, "", ""},
 		{"throughput", "ips", "", 0, "", "--map throughput=ips:samples/s"},
-		{"throughput", "rate[ms]", "", 0, "", `is in "ms" by its name, and throughput is in samples/s`},
+		{"throughput", "rate[ms]", "", 0, "", `is in "ms", judging by its name, but throughput is in samples/s`},
 		{"throughput", "tok/s", "", 0, "", "write --map tokens_per_second=tok/s, or, if the name is wrong"},
 		{"throughput", "MB/s", "", 0, "", "throughput is in samples/s"},
 		{"throughput", "ms/step", "", 0, "", "--worker-batch N; or write --map step_seconds=ms/step"},
 		{"tokens_per_second", "Throughput (T/s)", "", 1, "", ""},
 		{"tokens_per_second", "Mtok/s", "", 1e6, "", ""},
-		{"tokens_per_second", "Throughput (T/s/GPU)", "", 0, "", "write --map 'tokens_per_second_per_gpu=Throughput (T/s/GPU)', which is multiplied by the workers, or, if it is of all of them, --map 'tokens_per_second=Throughput (T/s/GPU):tokens/s'"},
+		{"tokens_per_second", "Throughput (T/s/GPU)", "", 0, "", "write --map 'tokens_per_second_per_gpu=Throughput (T/s/GPU)', which is multiplied by the workers, or, if it covers all of them, --map 'tokens_per_second=Throughput (T/s/GPU):tokens/s'"},
 		{"tokens_per_second", "samples/s", "", 0, "", "write --map throughput=samples/s"},
 		{"tokens_per_second_per_gpu", "Throughput (T/s/GPU)", "", 1, "", ""},
 		{"tokens_per_second_per_gpu", "total tokens/s", "", 0, "", "--map 'tokens_per_second=total tokens/s'"},
 		{"accuracy", "top1 %", "", 0.01, "", ""},
-		{"accuracy", "val_loss", "", 0, "", "column \"val_loss\" is a loss or an error by its name, not an accuracy: write --map loss=val_loss, or, if the name is wrong, --map accuracy=val_loss:fraction"},
+		{"accuracy", "val_loss", "", 0, "", "column \"val_loss\" is a loss or an error, judging by its name, and not an accuracy: write --map loss=val_loss, or, if the name is wrong, --map accuracy=val_loss:fraction"},
 		{"accuracy", "top1_error", "", 0, "", "--map loss=top1_error"},
 		{"accuracy", "img/s", "", 0, "", "accuracy is in a share"},
 		{"errors", "failed (%)", "", 0.01, "", ""},
-		{"errors", "Failures/s", "", 0, "", `column "Failures/s" is in "Failures/s" by its name, a unit that is not known`},
+		{"errors", "Failures/s", "", 0, "", `column "Failures/s" is in "Failures/s", judging by its name, which is not a known unit`},
 		{"errors", "failed requests/s", "", 0, "", "errors is in a share"},
 		{"errors", "failed requests/s", "req/s", 0, "", `errors cannot be in "req/s"`},
 		{"workers", "GPUs (h)", "", 1, "", ""},
@@ -67,7 +67,7 @@ func TestUnitInAColumnsName(t *testing.T) {
 	}
 }
 
-// A cell that is not a number is refused with the file's line, its column and what to write.
+// The error for a cell that is not a number names the line, the column and the remedy.
 func TestCellsRefused(t *testing.T) {
 	for cell, want := range map[string]string{
 		"5100-5200":             `"5100-5200" is not a finite number: it is a range; write one number, or leave the cell empty`,
@@ -91,7 +91,7 @@ func TestCellsRefused(t *testing.T) {
 	}
 }
 
-// Rows of epochs or steps are not repeats of a run, and a second header is of a second
+// Rows of epochs or steps are not repeats of a run, and a second header starts a second
 // table.
 func TestRowsOfTimeRefused(t *testing.T) {
 	for text, want := range map[string]string{

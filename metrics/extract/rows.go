@@ -6,14 +6,14 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// rowsOfRun reads the rows of one training, top down.
+// rowsOfRun reads the rows of one training from top to bottom.
 type rowsOfRun struct {
 	*table
 	columns map[string]Column
-	row     int // that is read
+	row     int // the current row
 
-	timed, summed  bool    // by elapsed, or by epoch_seconds
-	before         float64 // the epoch of the row before; -1: none
+	timed, summed  bool    // times come from elapsed, or from epoch_seconds
+	before         float64 // the previous row's epoch; -1: none
 	elapsed        Value
 	epochSeconds   []Value
 	secondsScale   float64
@@ -23,7 +23,7 @@ type rowsOfRun struct {
 	evaluationTime float64 // seconds since training began
 }
 
-// run makes events of the rows, which are one run's.
+// run adds the events of the rows, which belong to one run.
 func (t *table) run(columns map[string]Column) error {
 	r := &rowsOfRun{table: t, columns: columns, before: -1}
 	r.timed, r.summed = r.has("elapsed"), r.has("epoch_seconds")
@@ -48,7 +48,7 @@ func (t *table) run(columns map[string]Column) error {
 
 func (r *rowsOfRun) has(ours string) bool { _, ok := r.columns[ours]; return ok }
 
-// cell is the number of a column of ours in the row; ok is false where there is none.
+// cell returns the current row's number for the key ours; ok is false if it has none.
 func (r *rowsOfRun) cell(ours string) (v Value, scale float64, ok bool, err error) {
 	return r.at(r.row, ours)
 }
@@ -61,12 +61,12 @@ func (r *rowsOfRun) at(row int, ours string) (v Value, scale float64, ok bool, e
 	return v, scale, ok, err
 }
 
-// wrong is an error about the row.
+// wrong returns an error about the current row.
 func (r *rowsOfRun) wrong(format string, a ...any) error {
 	return r.l.errorAt(r.line[r.row], format, a...)
 }
 
-// needed is the number of a column that each row must have; what says of what it is.
+// needed is like cell for a number that each row must have; what describes it.
 func (r *rowsOfRun) needed(ours, what string) (v Value, scale float64, err error) {
 	v, scale, ok, err := r.cell(ours)
 	if err == nil && !ok {
@@ -75,7 +75,7 @@ func (r *rowsOfRun) needed(ours, what string) (v Value, scale float64, err error
 	return v, scale, err
 }
 
-// place reads which epoch and step the row is of.
+// place reads the epoch and the step of the row.
 func (r *rowsOfRun) place() (err error) {
 	if r.epoch, _, _, err = r.cell("epoch"); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (r *rowsOfRun) place() (err error) {
 	}
 	for _, v := range []Value{r.epoch, r.step} {
 		if v.Number != float64(int(v.Number)) || v.Number > 1<<40 {
-			return r.wrong("%g is not the number of an epoch or a step; want a whole number", v.Number)
+			return r.wrong("%g as the number of an epoch or a step; want a whole number", v.Number)
 		}
 	}
 	if !r.has("epoch") {
@@ -97,7 +97,8 @@ func (r *rowsOfRun) place() (err error) {
 		return r.wrong("no number in column %s, the epoch", r.columns["epoch"].Name)
 	case now <= before:
 		return r.wrong("epoch %g follows epoch %g of the same run; tell the runs apart by a column that differs between them: --label seed for repeats, any other label for runs of another series", now, before)
-	// A time that adds up has no gaps: what an epoch that is not there took is not known.
+	// A running total of epoch_seconds cannot have gaps: the time of a missing epoch is
+	// unknown.
 	case r.summed && before >= 0 && now != before+1:
 		return r.wrong("epoch %g follows epoch %g; epoch_seconds needs a row for every epoch", now, before)
 	}
@@ -108,7 +109,7 @@ func (r *rowsOfRun) place() (err error) {
 	return nil
 }
 
-// clock reads when the row's epoch ended.
+// clock reads the time at which the row's epoch ended.
 func (r *rowsOfRun) clock() error {
 	if r.timed {
 		v, scale, err := r.needed("elapsed", "the time elapsed")
@@ -170,7 +171,7 @@ func (r *rowsOfRun) throughput() error {
 	return err
 }
 
-// last takes from the last row what is of the whole run.
+// last adds the figures of the whole run, from the last row.
 func (r *rowsOfRun) last() error {
 	for _, name := range []string{"end_to_end", "train_seconds"} {
 		v, scale, ok, err := r.cell(name)
@@ -190,7 +191,7 @@ func (r *rowsOfRun) last() error {
 	return nil
 }
 
-// secondsName is the figure that the time of training is.
+// secondsName returns the name of the figure for the training time.
 func (r *rowsOfRun) secondsName() string {
 	if r.weak {
 		return weakSeconds
@@ -198,8 +199,8 @@ func (r *rowsOfRun) secondsName() string {
 	return metrics.FigureTrainSeconds
 }
 
-// trainSeconds is the time of training where no column states it: the last of the times
-// elapsed, or the sum of the epochs'.
+// trainSeconds adds the training time if no column states it: the last elapsed time, or the
+// sum of epoch_seconds.
 func (r *rowsOfRun) trainSeconds() error {
 	if r.has("train_seconds") {
 		return nil
@@ -215,7 +216,7 @@ func (r *rowsOfRun) trainSeconds() error {
 	return nil
 }
 
-// rate is the median throughput of the rows.
+// rate adds the median throughput of the rows.
 func (r *rowsOfRun) rate() error {
 	rates, note := r.throughputs, r.from("throughput")
 	if len(rates) == 0 {

@@ -15,27 +15,26 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Column is where one of ours stands in somebody's CSV file.
+// A Column is a column of a user's CSV file.
 type Column struct {
 	Name string
-	Unit string // of its numbers, one of Units; "" is the base unit
-	// Label: it is a label, though it goes by a coordinate's name, as the batch of
-	// trainings.
+	Unit string // unit of its numbers, one of Units; "": the base unit
+	// Label marks a column as a label even though its key is also a coordinate, such as the
+	// batch of trainings.
 	Label bool
 }
 
-// TrainFigures are what a column of a table of trainings can be mapped to, besides
-// labels.
+// TrainFigures are the keys for columns of a table of trainings, labels aside.
 var TrainFigures = append([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds", "epoch", "step"},
 	tokensPerSecond, tokensPerGPU, stepSeconds, reportedMFU)
 
-// TableFigures are those, and what a column of a table of loads can be mapped to.
+// TableFigures are TrainFigures plus the keys for columns of a table of loads.
 var TableFigures = slices.Concat(TrainFigures, LoadFigures, Coordinates)
 
-// LogFigures are what a column or tag of a log can be mapped to.
+// LogFigures are the keys for columns or tags of a log.
 var LogFigures = []string{"throughput", "accuracy", "elapsed"}
 
-// ParseColumn reads OURS=THEIRS, or OURS=THEIRS:UNIT where UNIT is known.
+// ParseColumn parses OURS=THEIRS, or OURS=THEIRS:UNIT if UNIT is known.
 func ParseColumn(text string) (ours string, c Column, err error) {
 	ours, c.Name, _ = strings.Cut(text, "=")
 	if ours == "" || c.Name == "" {
@@ -49,23 +48,22 @@ func ParseColumn(text string) (ours string, c Column, err error) {
 	return ours, c, nil
 }
 
-// TableRun is one run of a CSV file.
+// A TableRun is one run of a CSV file.
 type TableRun struct {
-	Part   string         // tells it from the other runs of the file
-	Rows   string         // bytes of a digest of its first row; rows that are equal have different ones
-	Labels map[string]any // by our names, from the mapped columns: string, int64, float64, bool or []any
+	Part   string         // distinguishes it from the other runs in the file
+	Rows   string         // prefix of a digest of its first row, made unique among equal rows
+	Labels map[string]any // values of the label columns, by our names: string, int64, float64, bool or []any
 	Result Content
 }
 
-// Runs reads a CSV file of runs, with columns mapped by our names. A column that
-// is mapped to none of TableFigures is a label. With epoch mapped, rows with
-// equal labels are the epochs of one run, in order; without, every row is a run.
-// elapsed counts from the start of training; epoch_seconds are what each epoch
-// took, and add up to it.
+// Runs reads a CSV file of runs, with columns mapped to our names. A mapped column outside
+// TableFigures is a label. Without a mapped epoch, every row is a run. With one, rows with
+// equal labels are the epochs of one run, in order; elapsed counts from the start of
+// training, and epoch_seconds are the durations that add up to it.
 //
-// The runs come one by one, so that a table of a million needs no memory for all
-// of them; the first error is the last that comes. Epochs of one run can be
-// anywhere in the table, whose rows are then held.
+// Runs are yielded one by one, so a table of a million runs needs little memory. An error
+// ends the sequence. Epochs of one run may be anywhere in the table, so tables with epochs
+// are held in memory.
 func Runs(r io.Reader, o Options, columns map[string]Column) iter.Seq2[TableRun, error] {
 	return func(yield func(TableRun, error) bool) {
 		if err := eachRun(r, o, columns, func(run TableRun) bool { return yield(run, nil) }); err != nil {
@@ -74,17 +72,17 @@ func Runs(r io.Reader, o Options, columns map[string]Column) iter.Seq2[TableRun,
 	}
 }
 
-// A tableReader makes runs of a table's rows.
+// A tableReader turns the rows of a table into runs.
 type tableReader struct {
 	*table
 	columns map[string]Column
 	survey  *survey
 	sum     *summing
-	epochs  bool   // rows are the epochs of runs, and are held
-	head    string // the names of all columns
+	epochs  bool   // rows are epochs, and are held in memory
+	head    string // the names of all columns, joined
 	known   blocks
-	equal   map[uint64]int32 // rows by the beginning of their digest
-	groups  []tableGroup     // that are held
+	equal   map[uint64]int32 // rows seen, by the start of their digest
+	groups  []tableGroup     // held in memory
 	by      map[string]int   // group by its labels
 }
 
@@ -123,7 +121,7 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 	}
 }
 
-// runsOf begins to read a table, and checks all of it.
+// runsOf opens a table and checks all of it.
 func (l *log) runsOf(r io.Reader, columns map[string]Column) (*tableReader, error) {
 	t, err := l.names(r, ",;\t")
 	if err != nil {
@@ -146,7 +144,8 @@ func (l *log) runsOf(r io.Reader, columns map[string]Column) (*tableReader, erro
 	return &tableReader{table: t, columns: columns, survey: s, sum: sum, epochs: epochs, head: t.names() + "\x00", known: blocks{}, equal: map[uint64]int32{}, by: map[string]int{}}, nil
 }
 
-// group returns the run of a row; nil if it is held, since other rows may be of it.
+// group returns the run of a row, nil if the run is held because other rows may belong to
+// it.
 func (t *tableReader) group(number, line int, row []string) (*tableGroup, error) {
 	labels := t.labels(row, t.columns)
 	if t.epochs {
@@ -179,7 +178,7 @@ func (t *tableReader) group(number, line int, row []string) (*tableGroup, error)
 	return &one, nil
 }
 
-// held hands over the runs that were held.
+// held yields the runs that were held.
 func (t *tableReader) held(yield func(TableRun) bool) error {
 	for i := range t.groups {
 		if t.sum != nil {
@@ -196,12 +195,12 @@ func (t *tableReader) held(yield func(TableRun) bool) error {
 	return nil
 }
 
-// tableGroup is a run and its rows.
+// A tableGroup is a run and its rows.
 type tableGroup struct {
 	TableRun
 	rows [][]string
 	line []int // of each row
-	// doubts are those of the table, which go with each of its runs.
+	// doubts are doubts about the table, which each of its runs carries.
 	doubts []string
 	blocks blocks
 }
@@ -211,7 +210,7 @@ func (g *tableGroup) take(row []string, line int) {
 	g.rows, g.line = append(g.rows, row), append(g.line, line)
 }
 
-// yield makes the run's result and hands it over.
+// yield builds the run's result and yields it.
 func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(TableRun) bool) (more bool, err error) {
 	one := newLog(t.l.o)
 	sub := &table{l: one, at: t.at, reads: t.reads, weak: t.weak, rows: g.rows, line: g.line}
@@ -230,7 +229,7 @@ func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(Table
 	return yield(g.TableRun), nil
 }
 
-// labels are what a row has in the columns that are mapped to no figure.
+// labels returns the values of a row in the label columns.
 func (t *table) labels(row []string, columns map[string]Column) map[string]any {
 	labels := map[string]any{}
 	for ours, c := range columns {
@@ -244,12 +243,12 @@ func (t *table) labels(row []string, columns map[string]Column) map[string]any {
 	return labels
 }
 
-// weakSeconds is the training time of a run whose work grows with its workers. It makes
+// weakSeconds names the training time of a run whose work grows with its workers. It gives
 // no speedup.
 const weakSeconds = statedPrefix + metrics.FigureTrainSeconds
 
-// ParseLabel reads a label's value: a whole number, a number, true or false, a
-// JSON list of these, or else a text.
+// ParseLabel parses the value of a label: an integer, a number, true or false, a JSON list
+// of these, or else a string.
 func ParseLabel(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n

@@ -14,12 +14,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// sample is output of a real program; testdata/SOURCE.md says of which.
+// sample is the output of a real program; testdata/SOURCE.md gives its origin.
 type sample struct {
 	file, format string
 	options      Options
 	want         []string // findings, written by hand from the file
-	notes        []string // parts of notes, on the whole or on a figure
+	notes        []string // parts of the notes of the log or of its figures
 	workers      int
 	failed       string // why the run failed
 }
@@ -59,16 +59,17 @@ var samples = []sample{
 	{file: "hf-trainer-state.json", format: "hf-trainer-state",
 		want:  []string{"accuracy 0.703125 at 0 epoch 1 step 16", "accuracy 0.765625 at 0 epoch 3 step 48", "throughput 217.666 samples/s", "train_seconds 3.5283 s"},
 		notes: []string{"evaluations and checkpoints included"}},
-	// 8 devices in the mesh. Of 5800, 5840, 5846, 5850, 5852, 5854 and 5856 tokens/s, step 1 and
-	// the first line after the restart left out, the median is 5850, times 8 is 46800.
+	// The mesh has 8 devices. Without step 1 and the first line after the restart, the
+	// median of 5800, 5840, 5846, 5850, 5852, 5854 and 5856 tokens/s is 5850, times 8 is
+	// 46800.
 	{file: "torchtitan.log", format: "torchtitan", workers: 8,
 		want: []string{"12 tokens_per_second_per_gpu 5850 tokens/s median of 7", "12 tokens_per_second 46800 tokens/s median of 7", "12 reported_flops_per_gpu 338800000000000 FLOP/s median of 7",
 			"12 reported_mfu 0.3425999", "12 reserved_memory 51539607552 B max of 9", // 48 GiB
 			"5 loss 9.25  step 20", "6 eval_loss 9.125  step 20", "12 final_loss 7.75 ", "6 final_eval_loss 9.125 "},
 		notes: []string{"only rank 0 is read", "goes back from step 60 to step 30 in line 11", "a device's rate times the number of devices, not a measured aggregate"}},
-	// The first line is left out; of 4.0, 4.1 and 3.9 s the median is 4 s, in which 64 samples
-	// of 4096 tokens are 16/s and 65536 tokens/s, 4096 on each of 16. Of the two ranks' memory
-	// the larger is 46 GiB reserved, 42 GiB of it in tensors.
+	// The first line is left out. The median of 4.0, 4.1 and 3.9 s is 4 s; 64 samples of
+	// 4096 tokens in it are 16/s and 65536 tokens/s, 4096 on each of 16. The larger memory
+	// of the two ranks is 46 GiB reserved, 42 GiB of it in tensors.
 	{file: "megatron.log", format: "megatron", workers: 16,
 		want: []string{"12 step_seconds 4 s median of 3", "12 throughput 16 samples/s median of 3", "12 tokens_per_second 65536 tokens/s median of 3", "12 tokens_per_second_per_gpu 4096 tokens/s median of 3",
 			"12 reported_flops_per_gpu 223700000000000 FLOP/s", "7 loss 10.8  step 10", "14 eval_loss 8.5  step 40", "9 reserved_memory 49392123904 B max of 2", "9 allocated_memory 45097156608 B max of 2", "12 final_loss 8.625 ", "14 final_eval_loss 8.5 "},
@@ -76,16 +77,16 @@ var samples = []sample{
 	// 768 samples of 625999872/152832 = 4096 tokens in 14.2875 s: 53.753/s and 220173 tokens/s.
 	{file: "megatron-deepspeed.log", format: "megatron",
 		want: []string{"step_seconds 14.2875 s median of 3", "throughput 53.753", "tokens_per_second 220173.", "reported_flops_per_gpu 141280000000000 FLOP/s", "4 final_loss 7 "}},
-	// The current values, not the averages behind them. 9801.4 tokens/s on each of 8 are 78411.2;
-	// 128 samples in 13.3728 s are 9.5717/s; 154 GiB.
+	// The current values count, not the averages after them. 9801.4 tokens/s on each of 8
+	// are 78411.2; 128 samples in 13.3728 s are 9.5717/s; 154 GiB.
 	{file: "megatron-primus.log", format: "megatron", options: Options{Workers: 8},
 		want: []string{"step_seconds 13.3728 s median of 3", "tokens_per_second_per_gpu 9801.4 tokens/s median of 3", "tokens_per_second 78411.2 tokens/s", "throughput 9.5716", "used_memory 165356240896 B max of 4",
 			"reported_flops_per_gpu 567600000000000 FLOP/s median of 3"}},
-	// 512 samples in 9.089 s are 56.332/s; FLOP/s stand in the line before the iteration's.
+	// 512 samples in 9.089 s are 56.332/s. FLOP/s are on the line before the iteration's.
 	{file: "megatron-bridge.log", format: "megatron",
 		want: []string{"8 step_seconds 9.089 s median of 3", "7 reported_flops_per_gpu 663500000000000 FLOP/s median of 3", "throughput 56.3318"}},
-	// Of 6.10, 6.08, 6.05 and 6.08 s, without iteration 0, the median is 6.08 s: 128 samples in it
-	// are 21.053/s. val_loss stands in the lines behind its evaluation too, and counts once.
+	// Without iteration 0, the median of 6.10, 6.08, 6.05 and 6.08 s is 6.08 s; 128 samples
+	// in it are 21.053/s. Lines after an evaluation repeat its val_loss, which counts once.
 	{file: "nemo.log", format: "nemo",
 		want: []string{"5 step_seconds 6.08 s median of 4", "throughput 21.0526", "reported_flops_per_gpu 1.249e+15 FLOP/s median of 4", "reserved_memory 127789957120 B max of 5", "allocated_memory 115792977920 B",
 			"4 eval_loss 12.01  step 3", "5 final_loss 11.96 ", "4 final_eval_loss 12.01 "}},
@@ -94,40 +95,44 @@ var samples = []sample{
 		notes: []string{"running average over all ranks"}},
 	{file: "deepspeed-pipeline.log", format: "deepspeed",
 		want: []string{"4 throughput 1024 samples/s median of 3", "4 step_seconds 0.125 s median of 3", "3 loss 4.75  step 30", "4 final_loss 4.5 "}},
-	// Steps 0 and 1 are left out. Of 8777.143, 8623.158 and 8673.372 tokens/s the median times 4 is 34693.488.
+	// Steps 0 and 1 are left out. The median of 8777.143, 8623.158 and 8673.372 tokens/s
+	// times 4 is 34693.488.
 	{file: "maxtext.log", format: "maxtext", options: Options{Workers: 4},
 		want: []string{"7 step_seconds 5.667 s median of 3", "7 tokens_per_second_per_gpu 8673.372 tokens/s median of 3", "7 tokens_per_second 34693.488 tokens/s median of 3", "7 reported_flops_per_gpu 134924000000000 FLOP/s",
 			"1 loss 12.038  step 0", "5 eval_loss 11.125  step 3", "7 final_loss 11 "}},
 	{file: "hf-trainer.log", format: "hf-trainer",
 		want: []string{"6 throughput 0.663 samples/s", "6 train_seconds 9117.7233 s", "2 accuracy 0.6875 at 0 epoch 1", "5 accuracy 0.75 at 0 epoch 3", "3 loss 0.5  epoch 2", "5 final_eval_loss 0.5 ", "4 final_loss 0.25 "}},
-	// Of 3049, 3101 and 3075, without the first line; the 0 behind the end is none. 4.5 GiB.
+	// The median of 3049, 3101 and 3075, without the first line; the 0 after the end does
+	// not count. 4.5 GiB.
 	{file: "hf-trainer-axolotl.log", format: "hf-trainer",
 		want: []string{"4 trainable_tokens_per_second_per_gpu 3075 tokens/s median of 3", "reserved_memory 4831838208 B max of 5", "1 loss 1.695  epoch 0.25", "5 throughput 8.921 samples/s", "4 final_loss 0.625 "}},
 	// 480000 tokens and 30 steps from 2:10 to 4:10: 4000 tokens/s ± 1 s of 120 s, and 4 s a step.
 	{file: "llama-factory.jsonl", format: "llama-factory",
 		want:  []string{"tokens_per_second 4000 tokens/s ±33.33", "step_seconds 4 s ±0.0333", "3 eval_loss 0.9375  step 20", "5 loss 0.8125  step 40", "5 final_loss 0.8125 "},
 		notes: []string{"between the first and the last loss"}},
-	// The iteration behind an evaluation has its time in it. Of 500, 512 and 480 ms the median
-	// is 0.5 s, in which 491520 tokens are 983040/s.
+	// The iteration after an evaluation includes its time. The median of 500, 512 and 480
+	// ms is 0.5 s; 491520 tokens in it are 983040/s.
 	{file: "nanogpt.log", format: "nanogpt",
 		want: []string{"8 step_seconds 0.5 s median of 3", "8 tokens_per_second 983040 tokens/s median of 3", "2 eval_loss 10.9896  step 0", "8 final_loss 8 ", "6 final_eval_loss 8.25 "}},
 	{file: "nccl-tests.log", format: "nccl-tests", workers: 1, // the log begins with the last rank's line
 		want: []string{"6 busbw 586060000000 B/s bytes 536870912 in_place 0", "10 busbw 846820000000 B/s bytes 8589934592 in_place 1",
 			"10 time 0.020006 s bytes 8589934592 in_place 1", "12 avg_busbw 745530000000 B/s"}},
-	// Two loads; the mean of the first is 18.13 ms at 602 requests/s, 10.9 in flight on 4 connections.
+	// Two loads. The first has a mean of 18.13 ms at 602 requests/s, that is 10.9 in flight
+	// on 4 connections.
 	{file: "wrk.log", format: "wrk",
 		want: []string{"12 requests_per_second 602.27 requests/s batch 1 threads 4", "4 latency_mean 0.01813 s batch 1 threads 4", "7 latency_p50 0.00286 s batch 1 threads 4",
 			"10 latency_p99 0.18188 s batch 1 threads 4", "11 errors 0  batch 1 threads 4", "25 requests_per_second 1398.2 requests/s batch 1 threads 8", "23 latency_p99 0.10368 s batch 1 threads 8"},
 		notes: []string{"wrk's loop is closed", "it did not measure", "at threads=4, answers/s times the mean latency are 10.9 requests in flight, not 4", "at threads=8, answers/s times the mean latency are 18.3 "}},
-	// 48 of 484 are wrong, so that 436/484 of 229.77/s are right, and the mean is not that of right answers.
+	// 48 of 484 are wrong, so 436/484 of 229.77/s are right, and the mean is not that of
+	// right answers.
 	{file: "wrk-failing.log", format: "wrk",
 		want:  []string{"6 errors 0.099173553719  batch 1 threads 2", "8 requests_per_second 206.98", "4 stated_latency_mean 0.01885 s"},
 		notes: []string{"at threads=2, 48 of 484 requests failed", "not the latency of right answers"}},
 	{file: "wrk2.log", format: "wrk", options: Options{At: map[string]float64{"rate": 2000}},
 		want:  []string{"29 requests_per_second 2000.28 requests/s batch 1 rate 2000", "9 latency_p50 0.00667 s batch 1 rate 2000", "12 latency_p99 0.01118 s"},
 		notes: []string{"the time at which each request was to be sent"}},
-	// 3158.04 MiB/s are 3.3114 GB/s: over 22.588 samples/s, 146,600,628 bytes, the size of
-	// UNet3D's sample in DLIO's own configuration.
+	// 3158.04 MiB/s are 3.3114 GB/s. Divided by 22.588 samples/s, that is 146,600,628
+	// bytes, the size of a UNet3D sample in DLIO's configuration.
 	{file: "dlio.json", format: "dlio", workers: 8,
 		want:  []string{"24 throughput 22.588179283661333 samples/s", "14 accelerator_utilisation 0.9967752041595843", "26 source_rate 3.31144"},
 		notes: []string{"accelerators are sleeps", "MiB/s, though the file calls them MB"}},
@@ -184,7 +189,7 @@ func (s sample) extract(data []byte) (Content, error) {
 	return e.Extract(bytes.NewReader(data), o)
 }
 
-// written is a finding in a line.
+// written formats a finding and its line.
 func written(f Finding) string {
 	line := fmt.Sprintf("%d ", f.Line)
 	switch e := f.Event; {
@@ -201,7 +206,7 @@ func written(f Finding) string {
 		if g.Value == math.Trunc(g.Value) || g.Value*1e6 == math.Trunc(g.Value*1e6) {
 			line = fmt.Sprintf("%d %s %.15g %s", f.Line, g.Name, g.Value, g.Unit)
 		}
-		if _, load := g.At[measure.Batch]; load { // in another unit than the log's
+		if _, load := g.At[measure.Batch]; load { // in another unit than in the log
 			line = fmt.Sprintf("%d %s %.12g %s", f.Line, g.Name, g.Value, g.Unit)
 		}
 		if g.PlusMinus != nil {
@@ -270,8 +275,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// checkEvents holds what every result keeps: events that the reader takes, in
-// the order of time, and figures that are what their values make.
+// checkEvents verifies invariants of every result: the reader accepts its events, they are
+// in time order, and each figure follows from its values.
 func checkEvents(t *testing.T, r Content) {
 	t.Helper()
 	for e := range r.Events() {
@@ -302,7 +307,7 @@ func checkEvents(t *testing.T, r Content) {
 			continue
 		}
 		if e := f.Event.Figure; e != nil && len(f.Values) == 0 && slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd, measure.RequestsPerSecond, measure.SamplesPerSecond, stepSeconds, tokensPerSecond}, e.Name) {
-			continue // of counts and times all over the log
+			continue // computed from counts and times throughout the log
 		}
 		how := "last"
 		if f.Event.Figure != nil && f.Event.Figure.Reduce != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/worktest"
 )
 
-// long is a log of n entries in each of the formats, and of a user's patterns.
+// long writes a log of n entries in each format, and for a user's patterns.
 var long = map[string]struct {
 	write   func(b *bytes.Buffer, n int)
 	options Options
@@ -193,7 +193,7 @@ var long = map[string]struct {
 	}, options: Options{Workers: 4, WorkerBatch: 32}},
 }
 
-// everyFormat are the named extractors, and one of patterns.
+// everyFormat returns the named extractors and one of patterns.
 func everyFormat(t testing.TB) []Extractor {
 	patterns, err := Patterns([]Pattern{
 		{Name: "throughput", Pattern: `(?P<value>[\d.]+) it/s`, Unit: "it/s", Per: "step", Of: "rank"},
@@ -216,7 +216,7 @@ func longLog(t testing.TB, e Extractor, n int) []byte {
 	return b.Bytes()
 }
 
-// Sixteen times the entries are about sixteen times the work.
+// Sixteen times the entries take about sixteen times the work.
 func TestLinear(t *testing.T) {
 	count := worktest.New(t)
 	for _, e := range everyFormat(t) {
@@ -253,8 +253,8 @@ func BenchmarkExtract(b *testing.B) {
 	}
 }
 
-// A table in which each row is a run is not held: the first run comes before the
-// second row is read. Of a table with epochs, all rows are read before.
+// A table with a run per row is streamed: the first run is yielded before the second row is
+// read. A table with epochs is read as a whole first.
 func TestRunsComeOneByOne(t *testing.T) {
 	text := "n,rate,ep\n1,100,1\n2,200,1\n3,\"\n"
 	for _, test := range []struct {

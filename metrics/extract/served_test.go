@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Of 40 requests 10 failed, which is a quarter; the failed are no more than all, and the
-// value that a log states is above 0.
+// 10 of 40 requests failed, a quarter. There cannot be more failures than requests, and the
+// stated value must be above 0.
 func TestErrorsOfALoad(t *testing.T) {
 	for _, c := range []struct {
 		v, failed, all float64
@@ -40,8 +40,8 @@ func TestErrorsOfALoad(t *testing.T) {
 	}
 }
 
-// A load has requests in flight or a rate, from the log or from the user, who may not
-// contradict it.
+// The log or the user states a load's requests in flight or its rate; they must not
+// contradict each other.
 func TestLoadOfALog(t *testing.T) {
 	at := func(pairs ...any) map[string]float64 {
 		m := map[string]float64{}
@@ -87,8 +87,8 @@ func TestLoadOfALog(t *testing.T) {
 	}
 }
 
-// 100 answers/s of 100 asked for may be 1.2 times as many where their number is not
-// known; of 400 requests 1.05 + 4/√400 = 1.25 times.
+// At a rate of 100, up to 1.2 times as many answers are possible if the number of requests
+// is unknown; with 400 requests, 1.05 + 4/√400 = 1.25 times.
 func TestAnswersAboveTheRate(t *testing.T) {
 	for _, c := range []struct {
 		requests, answers float64

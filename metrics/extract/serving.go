@@ -12,23 +12,23 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A load generator's result is of a load, as in studies of kind serve: requests in
-// flight or requests/s, and samples in each. Some programs state it, and of others
-// Options.At has to say it.
+// A result of a load generator belongs to a load, as in studies of kind serve: requests in
+// flight or requests/s, and samples per request. Some programs state the load; for others,
+// Options.At must.
 
-// Coordinates are those of a load, which Options.At can give.
+// Coordinates are the coordinates of a load that Options.At may set.
 var Coordinates = measure.Coordinates(measure.Batch + " " + measure.Rate + " " + measure.Threads).Keys()
 
-// LoadFigures are what a column of a table can be mapped to where a row is a load.
+// LoadFigures are the keys for columns of a table whose rows are loads.
 var LoadFigures = []string{measure.RequestsPerSecond, measure.LatencyMean, measure.LatencyP50, measure.LatencyP95, measure.LatencyP99, measure.Errors, measure.Timeouts,
 	measure.TTFTP50, measure.TTFTP95, measure.TTFTP99, measure.TPOTP50, measure.TPOTP95, measure.TPOTP99, measure.ITLP50, measure.ITLP95, measure.ITLP99,
 	measure.OutputThroughput, measure.Goodput, measure.RateWithinLimit}
 
-// mostErrors is the share of failed requests up to which percentiles that count
-// them too are those of right answers: a study's limit has it as its default.
+// mostErrors is the largest share of failed requests at which percentiles over all requests
+// still stand for those of right answers. It equals the default of a study's error limit.
 const mostErrors = 0.001
 
-// checkAt says what is wrong with Options.At.
+// checkAt validates Options.At.
 func checkAt(at map[string]float64) error {
 	for _, key := range slices.Sorted(maps.Keys(at)) {
 		x := at[key]
@@ -47,23 +47,23 @@ func checkAt(at map[string]float64) error {
 	return nil
 }
 
-// served is what a program says of a service under one load.
+// served collects what a program reports about a service under one load.
 type served struct {
 	l     *log
 	at    map[string]any
 	batch float64
-	// right is which share of the answers that its rate counts were right, and wrong
-	// which share of those that its latencies count were not, or are missing there.
+	// right is the share of right answers among those that the rate counts. wrong is the
+	// share of requests that the latencies should not count (wrong answers), or should but
+	// do not (missing answers).
 	right, wrong  float64
-	requests      float64 // that were sent; 0 where that is not known
-	answers       float64 // per second, wrong ones too; 0 where that is not known
-	contradiction string  // what in the log contradicts its rate and latencies; "": nothing does
-	above         Value   // the last percentile, and what of
+	requests      float64 // requests sent; 0 if unknown
+	answers       float64 // answers per second, right or wrong; 0 if unknown
+	contradiction string  // what in the log contradicts its rate and latencies; "" for nothing
+	above         Value   // the previous percentile, and what it is a percentile of
 	of            string
 }
 
-// under begins the figures of a load; what the log states of it is in stated, by
-// coordinate.
+// under starts the figures of a load; stated has the coordinates that the log states.
 func (l *log) under(line int, stated map[string]float64) (*served, error) {
 	if err := checkAt(stated); err != nil {
 		return nil, l.errorAt(line, "%w", err)
@@ -103,7 +103,7 @@ func (s *served) add(name, unit string, v Value, scale float64, note string) {
 	s.stated(name, unit, v, scale, note, "")
 }
 
-// stated is add for a figure that the log contradicts if why is not empty.
+// stated is like add, for a figure that the log contradicts unless why is empty.
 func (s *served) stated(name, unit string, v Value, scale float64, note, why string) {
 	f := metrics.Figure{Name: name, Value: scaled(v.Number, scale), Unit: unit, At: s.at, Note: note}
 	if why != "" {
@@ -112,9 +112,8 @@ func (s *served) stated(name, unit string, v Value, scale float64, note, why str
 	s.l.add(metrics.Event{Figure: &f}, scale, v)
 }
 
-// asked compares the answers with the rate that was asked for: a service cannot answer
-// more. Random arrivals of N requests may come faster by 1/√N; where N is unknown, by a
-// fifth.
+// asked compares the answers with the requested rate, which they cannot exceed. N random
+// arrivals may be faster by a share of 1/√N; if N is unknown, by a fifth.
 func (s *served) asked() {
 	most := 1.2
 	if s.requests > 0 {
@@ -125,8 +124,7 @@ func (s *served) asked() {
 	}
 }
 
-// rate takes a number of answers, wrong ones too, which times scale is in
-// requests/s.
+// rate adds the rate of answers, right or wrong. v times scale is in requests/s.
 func (s *served) rate(v Value, scale float64) error {
 	if v.Number < 0 || math.IsInf(v.Number*scale*s.batch, 0) {
 		return s.l.errorAt(v.Line, "a rate of %g; want 0 or more", v.Number)
@@ -134,7 +132,7 @@ func (s *served) rate(v Value, scale float64) error {
 	s.answers = v.Number * scale
 	scale *= s.right
 	if v.Number*scale == 0 {
-		s.l.note("at %s no request had a right answer: there is no rate", s)
+		s.l.note("at %s no request had a right answer, so the rate is unknown", s)
 		return nil
 	}
 	note := ""
@@ -147,8 +145,8 @@ func (s *served) rate(v Value, scale float64) error {
 	return nil
 }
 
-// errors takes failed of all requests. v is the number of them, or one that they
-// are a share of.
+// errors adds the share of failed requests. v is their number, or the number that they are
+// a share of.
 func (s *served) errors(v Value, failed, all float64) error {
 	if failed < 0 || all < failed || !(all > 0) || !(v.Number > 0) {
 		return s.l.errorAt(v.Line, "%g failed of %g requests", failed, all)
@@ -161,16 +159,16 @@ func (s *served) errors(v Value, failed, all float64) error {
 	return nil
 }
 
-// time takes a time that times scale is in seconds. Percentiles of one thing are to
-// come by rising rank. Where too many of the answers that it is made of were wrong,
-// it is kept under another name, which makes no curve.
+// time adds a time; v times scale is in seconds. Percentiles must come in rising order. If
+// too many of the answers behind it were wrong, it gets another name, so that curves leave
+// it out.
 func (s *served) time(name string, v Value, scale float64) error {
 	of, rank, percentile := strings.Cut(name, "_p")
 	switch {
 	case v.Number < 0:
 		return s.l.errorAt(v.Line, "%s is %g; want 0 or more", name, v.Number)
 	case v.Number == 0:
-		s.l.note("%s is stated as 0: it is shorter than the program's digits show, and left out", name)
+		s.l.note("%s is stated as 0, below the program's precision, and is left out", name)
 		return nil
 	case percentile && of == s.of && scaled(v.Number, scale) < s.above.Number:
 		return s.l.errorAt(v.Line, "P%s of %s is less than the percentile before it, on line %d: one of the two is damaged", rank, of, s.above.Line)
@@ -188,11 +186,11 @@ func (s *served) time(name string, v Value, scale float64) error {
 	return nil
 }
 
-// mostOff is how far rate times mean latency may be from the requests in flight, as
-// for loads of our own.
+// mostOff is the largest relative difference allowed between rate times mean latency and
+// the requests in flight. Our own load generator has the same limit.
 const mostOff = 0.05
 
-// little holds the mean latency of a closed loop against Little's law.
+// little checks the mean latency of a closed loop by Little's law.
 func (s *served) little(mean float64) {
 	threads, closed := s.at[measure.Threads].(float64)
 	if inFlight := s.answers * mean; closed && s.answers > 0 && math.Abs(inFlight-threads) > mostOff*threads {
@@ -200,7 +198,7 @@ func (s *served) little(mean float64) {
 	}
 }
 
-// String is the load for messages.
+// String formats the load for messages.
 func (s *served) String() string {
 	var parts []string
 	for _, key := range []string{measure.Threads, measure.Rate, measure.Batch} {
@@ -218,8 +216,8 @@ type loadField struct {
 	scale        float64
 }
 
-// percentileFields are the percentiles of a report that are measures, as textLines names
-// them.
+// percentileFields maps the percentiles of a report to measures, by the names that
+// textLines gives them.
 var percentileFields = []loadField{{"latency 50", measure.LatencyP50, 1}, {"latency 95", measure.LatencyP95, 1}, {"latency 99", measure.LatencyP99, 1}}
 
 // A source returns a number of a report by its name there, with the factor to the unit of
@@ -240,7 +238,7 @@ func (s *served) fields(list []loadField, read source) error {
 	return nil
 }
 
-// field adds a number that times scale is in the measure's unit.
+// field adds a number; v times scale is in the measure's unit.
 func (s *served) field(ours, theirs string, v Value, scale float64) error {
 	m, err := measure.Find(ours)
 	switch {
@@ -257,10 +255,10 @@ func (s *served) field(ours, theirs string, v Value, scale float64) error {
 	return nil
 }
 
-// timeUnits are the units of time that load generators print, in seconds.
+// timeUnits maps the time units of load generators to seconds.
 var timeUnits = map[string]float64{"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1, "secs": 1, "sec": 1, "m": 60, "h": 3600}
 
-// unit is a unit of time in seconds.
+// unit returns a unit of time in seconds.
 func (l *log) unit(ln int, name string) (float64, error) {
 	scale, known := timeUnits[name]
 	if !known {
@@ -274,8 +272,8 @@ func ofLoads(columns map[string]Column) bool {
 	return slices.ContainsFunc(LoadFigures, func(f string) bool { _, mapped := columns[f]; return mapped })
 }
 
-// load makes figures of the table's row, which is a load. What they are is the
-// table's word: its rate is of right answers, its latencies of these.
+// load adds the figures of a row, which describes a load. The table is trusted: its rate
+// and its latencies are those of right answers.
 func (t *table) load(columns map[string]Column) error {
 	l := t.l
 	cell := func(ours string) (v Value, scale float64, ok bool, err error) {
@@ -320,11 +318,11 @@ func (t *table) load(columns map[string]Column) error {
 	return nil
 }
 
-// within makes a figure of a row that is the largest rate within a limit, for a batch.
+// within adds the figure of a row that states the highest rate within a limit for a batch.
 func (t *table) within(columns map[string]Column, at map[string]float64, cell func(string) (Value, float64, bool, error)) error {
 	for _, other := range slices.Concat(LoadFigures, []string{measure.Rate, measure.Threads}) {
 		if _, mapped := columns[other]; mapped && other != measure.RateWithinLimit {
-			return t.l.errorAt(t.line[0], "%s is of a batch, and %s of a load: they are two tables", measure.RateWithinLimit, other)
+			return t.l.errorAt(t.line[0], "%s belongs to a batch, and %s to a load: put them into two tables", measure.RateWithinLimit, other)
 		}
 	}
 	v, scale, ok, err := cell(measure.RateWithinLimit)

@@ -19,7 +19,7 @@ func sampleText(t *testing.T, file string) string {
 	return string(text)
 }
 
-// What is not one clear result of a load is refused, with its line.
+// Input that is not one clear result of a load gives an error with its line.
 func TestLoadRefused(t *testing.T) {
 	threads, rate := map[string]float64{"threads": 4}, map[string]float64{"rate": 2000}
 	for _, tt := range []struct {
@@ -31,18 +31,18 @@ func TestLoadRefused(t *testing.T) {
 		{"wrk", "wrk.log", "2.86ms", "2.86fortnights", nil, `wrk.log:7: a time in "fortnights"; known units are h, m, ms, msec, ns, s, sec, secs, us, usec`},
 		{"wrk", "wrk.log", "602.27", "902.27", nil, "wrk.log:12: 902.27 requests/s, where 1861 requests in 3.09 s make 602.265"},
 		{"wrk", "wrk.log", "  2 threads and 8 connections\n", "", nil, "wrk.log:14: a test without its connections"},
-		{"wrk", "wrk.log", "Transfer/sec:     38.82KB\n", "", nil, "wrk.log:13: a test begins, and that on line 1 did not end"},
+		{"wrk", "wrk.log", "Transfer/sec:     38.82KB\n", "", nil, "wrk.log:13: a test begins, but the one on line 1 did not end"},
 		{"wrk", "wrk.log", "     99%  181.88ms\n", "     99%    1.88ms\n", nil, "wrk.log:10: P99 of latency is less than the percentile before it, on line 7"},
 		{"wrk", "wrk.log", "", "", threads, "wrk.log:14: the load has threads=8 here; --at says 4"},
 		{"wrk", "wrk.log", "", "", rate, "wrk.log:1: threads=4 and rate=2000: a load has either"},
-		{"wrk", "wrk2.log", "", "", nil, "wrk2.log:1: wrk2 does not print the rate that it was asked for; say it with --at rate=R"},
+		{"wrk", "wrk2.log", "", "", nil, "wrk2.log:1: wrk2 does not print its request rate (-R); give it with --at rate=R"},
 		{"hey", "hey.log", "", "", nil, "hey.log:2: the load is not stated here; say it with --at threads=N"},
 		{"hey", "hey.log", "2815 responses", "2715 responses", threads, "hey.log:7: 937.2507 requests/s over 3.0035 s are 2815.03 requests, the answers and errors 2715"},
 		{"hey", "hey.log", "0.0481 secs", "0.0481 msecs", threads, `hey.log:33: a time in "msecs"; hey prints secs`},
 		{"hey", "hey.csv", "0.0033,0.0000,200,0.0312", "200,0.0312", threads, "hey.csv:12: 6 cells; want response-time,"},
 		{"perf-analyzer", "perf-analyzer.csv", "", "", nil, "perf-analyzer.csv:1: perf_analyzer's CSV does not state the batch"},
-		{"perf-analyzer", "perf-analyzer.log", "1407.84 infer/sec, latency", "1507.84 infer/sec, latency", nil, "perf-analyzer.log:19: a result that is not that of a load above"},
-		{"perf-analyzer", "perf-analyzer.log", "Concurrency: 1, throughput", "Concurrency: 1 throughput", nil, "perf-analyzer.log:4: a load that is not among the results at the end"},
+		{"perf-analyzer", "perf-analyzer.log", "1407.84 infer/sec, latency", "1507.84 infer/sec, latency", nil, "perf-analyzer.log:19: the result matches no load above"},
+		{"perf-analyzer", "perf-analyzer.log", "Concurrency: 1, throughput", "Concurrency: 1 throughput", nil, "perf-analyzer.log:4: the load is missing in the results at the end"},
 		{"perf-analyzer", "perf-analyzer.log", "p95 latency: 926 usec", "p95 latency: 926 ticks", nil, `perf-analyzer.log:11: a time in "ticks"`},
 		{"vllm-bench", "vllm-bench.json", `"failed": 1`, `"failed": 0`, nil, "vllm-bench.json:1: 0 failed and 199 completed are not 200 prompts"},
 		{"vllm-bench", "vllm-bench.json", `"request_throughput": 0.97`, `"request_throughput": 9.97`, nil, "vllm-bench.json:1: 9.97332 requests/s over 204.454 s are 2039.09 requests, not 199"},
@@ -55,7 +55,7 @@ func TestLoadRefused(t *testing.T) {
 		{"mlperf-loadgen", "mlperf-loadgen-server.txt", "\nNo errors encountered during test.\n", "", nil, "mlperf-loadgen-server.txt:2: a summary without LoadGen's last lines"},
 		{"wrk", "wrk.log", "", "", map[string]float64{"threads": 1.5}, "threads=1.5; want a whole number"},
 		{"wrk", "wrk.log", "", "", map[string]float64{"bytes": 8}, "bytes is not a coordinate of a load; valid: batch, rate, threads"},
-		{"timm", "timm.log", "", "", threads, "timm is no format of a load"},
+		{"timm", "timm.log", "", "", threads, "timm is not such a format"},
 	} {
 		e, err := Find(tt.format)
 		if err != nil {
@@ -72,9 +72,8 @@ func TestLoadRefused(t *testing.T) {
 	}
 }
 
-// What other lines of the real programs say, in samples that have them not.
-// perf_client, as it was called, has other names for the percentiles: 6465 µs are
-// 6.465 ms.
+// Other lines of the real programs, added to samples that lack them. The older perf_client
+// names percentiles differently: 6465 µs are 6.465 ms.
 func TestPerfClient(t *testing.T) {
 	text := "Concurrency,Inferences/Second,Client Send,50-th Percentile,90-th Percentile,95-th Percentile,99-th Percentile\n3,205,318,6465,6546,6561,6587\n"
 	lines, notes := found(t, perfAnalyzer, text, Options{At: map[string]float64{"batch": 1}})
@@ -83,7 +82,7 @@ func TestPerfClient(t *testing.T) {
 			t.Errorf("%q is not among\n%s", want, strings.Join(lines, "\n"))
 		}
 	}
-	if !strings.Contains(notes, `columns that are not read: "90-th Percentile"`) {
+	if !strings.Contains(notes, `ignored columns: "90-th Percentile"`) {
 		t.Error(notes)
 	}
 }
@@ -96,15 +95,16 @@ func TestLoads(t *testing.T) {
 		want, not    []string
 		note         string
 	}{
-		// 1 % timed out: 0.99 of 602.27/s, and the slowest are missing in the percentiles.
+		// 1 % timed out: 0.99 of 602.27/s, and the slowest ones are missing in the
+		// percentiles.
 		{"wrk", "wrk.log", []string{"Requests/sec:    602.27", "  Socket errors: connect 0, read 100, write 0, timeout 18\nRequests/sec:    602.27"}, nil,
 			[]string{"requests_per_second 596.44", "errors 0.06017", "stated_latency_p99 0.18188"}, []string{" latency_p99 0.18188"}, "at threads=4, 118 of 1961 requests failed"},
 		// One in 1861 is wrong: its latency changes no percentile.
 		{"wrk", "wrk.log", []string{"Requests/sec:    602.27", "  Non-2xx or 3xx responses: 1\nRequests/sec:    602.27"}, nil,
 			[]string{" latency_p99 0.18188", "errors 0.0005373"}, nil, ""},
 		{"wrk", "wrk2.log", []string{"Requests/sec:   2000.28", "  Socket errors: connect 0, read 0, write 0, timeout 900\nRequests/sec:   2000.28"}, map[string]float64{"rate": 2000},
-			[]string{"stated_latency_p99", "requests_per_second 2000.28"}, []string{"errors"}, "the share that failed is not known"},
-		// -U prints what wrk would have: not the recorded latency.
+			[]string{"stated_latency_p99", "requests_per_second 2000.28"}, []string{"errors"}, "the share of failed requests is unknown"},
+		// -U adds wrk's own latencies, which are not the recorded ones.
 		{"wrk", "wrk2.log", []string{"----------------------------------------------------------\n", "  Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))\n 50.000%    1.00ms\n 99.000%    2.00ms\n-----\n"}, map[string]float64{"rate": 2000},
 			[]string{" latency_p50 0.00667", " latency_p99 0.01118"}, []string{"0.001 s", "0.002 s"}, ""},
 		{"hey", "hey.log", []string{"2815 responses\n", "2800 responses\n\nError distribution:\n  [15]\tGet x: refused\n"}, map[string]float64{"rate": 950},
@@ -120,7 +120,7 @@ func TestLoads(t *testing.T) {
 		{"vllm-bench", "vllm-bench.json", []string{`"burstiness": 1.0, "max_concurrency": null`, `"burstiness": 0.5, "max_concurrency": 8`, `"request_goodput": null`, `"request_goodput": 0.75`}, nil,
 			[]string{"goodput 0.75 requests/s batch 1 rate 1"}, nil, "burstiness 0.5"},
 		{"aiperf", "aiperf.json", []string{`"phases": [`, `"phases": [{"kind": "warmup", "concurrency": 9}, `}, nil, []string{"threads 2"}, nil, ""},
-		{"aiperf", "aiperf.json", []string{`"phases": [`, `"loadgen": {"request_rate": 5.5, "concurrency": 3}, "before": [`}, nil, []string{"rate 5.5"}, nil, "no more than 3 requests were in flight"},
+		{"aiperf", "aiperf.json", []string{`"phases": [`, `"loadgen": {"request_rate": 5.5, "concurrency": 3}, "before": [`}, nil, []string{"rate 5.5"}, nil, "at most 3 requests were in flight"},
 		{"mlperf-loadgen", "mlperf-loadgen-server.txt", []string{"Scheduled samples per second", "Completed tokens per second                 : 1234.5\n50.00 percentile first token latency (ns)   : 2000000\nScheduled samples per second"}, nil,
 			[]string{"output_throughput 1234.5", "ttft_p50 0.002 s"}, nil, ""},
 	} {
@@ -155,7 +155,7 @@ func TestLoads(t *testing.T) {
 	if _, notes := found(t, hey, sampleText(t, "hey.log"), Options{At: map[string]float64{"threads": 4}}); strings.Contains(notes, "Little") {
 		t.Error(notes)
 	}
-	// --append-result: a line for each result, and not the same load twice.
+	// --append-result: a line per result, and no load twice.
 	one := sampleText(t, "vllm-bench.json")
 	two := one + strings.Replace(one, `"request_rate": 1.0`, `"request_rate": 2.5`, 1)
 	if lines, _ := found(t, vllmBench, two, Options{}); !slices.Contains(lines, "2 output_throughput 124.585429944 tokens/s batch 1 rate 2.5") || len(lines) != 20 {
@@ -172,7 +172,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// A row of a table is a load. Of 50 ms and 0.5 % in 8 samples each.
+// A row of a table is a load: 50 ms, 0.5 %, 8 samples each.
 func TestTableOfLoads(t *testing.T) {
 	columns := map[string]Column{"threads": {Name: "conns"}, "requests_per_second": {Name: "rps"}, "latency_p95": {Name: "p95", Unit: "ms"}, "latency_p99": {Name: "p99", Unit: "ms"},
 		"errors": {Name: "bad", Unit: "%"}, "platform": {Name: "host"}}
@@ -219,9 +219,9 @@ func TestTableOfLoads(t *testing.T) {
 		{"4.5,100,50,60,0,a", columns, nil, "t.csv:2: threads=4.5; want a whole number"},
 		{"4,100,50,60,0,a", columns, map[string]float64{"threads": 8}, "t.csv:2: the load has threads=4 here; --at says 8"},
 		{"4,100,50,60,0,a", without("threads"), nil, "t.csv:2: the load is not stated here"},
-		{"4,100,50,60,0,a", without("threads", "accuracy", "bad"), nil, "accuracy is a training's"},
+		{"4,100,50,60,0,a", without("threads", "accuracy", "bad"), nil, "accuracy belongs to a training"},
 		{"4,100,50,60,0,a", map[string]Column{"throughput": {Name: "rps", Unit: "samples/s"}}, map[string]float64{"threads": 8}, "--at is for figures of a load"},
-		{"4,100,50,60,0,a", map[string]Column{"throughput": {Name: "rps", Unit: "samples/s"}, "threads": {Name: "conns"}}, nil, "threads is of a load, and no column is mapped to a figure of one"},
+		{"4,100,50,60,0,a", map[string]Column{"throughput": {Name: "rps", Unit: "samples/s"}, "threads": {Name: "conns"}}, nil, "threads describes the load of a service, but no column is mapped to one of its figures"},
 		{"4,100,50,60,0,a", map[string]Column{"threads": {Name: "conns"}, "latency_p95": {Name: "p95", Unit: "img/s"}}, nil, `latency_p95 cannot be in "img/s"; it may be in`},
 	} {
 		if lines, err := read(head+tt.row+"\n", tt.columns, tt.at); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -14,12 +14,12 @@ import (
 // write formats a number for a message.
 func write(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
-// flat is the gain over the smallest worker count up to which a rate looks like one
-// worker's, and a time like that of work that grew with the workers.
+// flat is the largest gain over the smallest worker count at which a rate looks like one
+// worker's, and a time like that of weak scaling.
 const flat = 1.1
 
-// apartBy is the factor between two values of a column, beyond what the worker counts
-// explain, from which they look like values in two units.
+// apartBy is the smallest factor between two values of a column, corrected for the worker
+// counts, at which they seem to be in different units.
 const apartBy = 50
 
 // shapes checks how each figure changes with the number of workers.
@@ -40,7 +40,7 @@ func (s *survey) shapes() error {
 	return errors.Join(problems...)
 }
 
-// mixed refuses a column that seems to mix two units.
+// mixed returns an error if a column seems to mix two units.
 func (s *survey) mixed(rows []surveyed, ours string) error {
 	r := s.reads[ours]
 	base, _ := baseUnit(ours)
@@ -54,7 +54,7 @@ func (s *survey) mixed(rows []surveyed, ours string) error {
 	}
 	i := slices.Index(s.figures, ours)
 	has := slices.DeleteFunc(slices.Clone(rows), func(r surveyed) bool { return !(r.values[i] > 0) || r.workers <= 0 })
-	if s.loads { // queues grow without a bound
+	if s.loads { // latency under growing queues has no upper limit
 		byPoint := map[int]surveyed{}
 		for _, r := range has {
 			if before, is := byPoint[r.point]; is && math.Abs(math.Log(r.values[i]/before.values[i])) > math.Log(10*apartBy) {
@@ -78,8 +78,8 @@ func (s *survey) mixed(rows []surveyed, ours string) error {
 	return nil
 }
 
-// flat refuses a rate that does not rise with the workers, which may be one worker's,
-// and a time that does not fall, which may be that of weak scaling.
+// flat returns an error for a rate that does not rise with the workers, which may be one
+// worker's, and for a time that does not fall, which may come from weak scaling.
 func (s *survey) flat(rows []surveyed, ours string) error {
 	r := s.reads[ours]
 	base, _ := baseUnit(ours)
@@ -111,10 +111,10 @@ func (s *survey) flat(rows []surveyed, ours string) error {
 			s.l.o.File, ours, at(first), at(last), mapping(tokensPerSecond, r.Name, unit), mapping(ours, r.Name, "tokens/s/GPU"))
 	case ours == tokensPerGPU || !rate && base != "s":
 	case rate && r.per != "" && rises && s.perRises(medians):
-		return fmt.Errorf("%s: column %s rises with the workers as the rate of all devices does, and is one %s's by its name: write %s if it is of all, or %s if it is not",
+		return fmt.Errorf("%s: column %s rises with the workers as the rate of all devices does, but its name says one %s: write %s if it covers all, or %s if it does not",
 			s.l.o.File, clip(r.Name), r.per, mapping(ours, r.Name, unit), mapping(ours, r.Name, unit+"/"+map[string]string{perDevice: "worker", perNode: "node"}[r.per]))
 	case rate && levels:
-		return fmt.Errorf("%s: %s does not rise with the workers (%s, %s), as one worker's rate does not: if column %s is of one worker, write %s; if it is of all together, %s",
+		return fmt.Errorf("%s: %s does not rise with the workers (%s, %s), as one worker's rate does not: if column %s covers one worker, write %s; if it covers all, %s",
 			s.l.o.File, ours, at(first), at(last), clip(r.Name), mapping(ours, r.Name, unit+"/worker"), mapping(ours, r.Name, unit))
 	}
 	if timed := ours == "train_seconds" || ours == "epoch_seconds" || ours == "elapsed"; timed && levels && s.scaling(rows) == "" {
@@ -131,7 +131,8 @@ func (s *survey) flat(rows []surveyed, ours string) error {
 	return nil
 }
 
-// perRises reports whether multiplied rates rise with the square of the workers.
+// perRises reports whether rates that were multiplied by the workers rise with their
+// square.
 func (s *survey) perRises(medians []countedMedian) bool {
 	first := medians[0]
 	return !slices.ContainsFunc(medians[1:], func(m countedMedian) bool {
@@ -140,8 +141,8 @@ func (s *survey) perRises(medians []countedMedian) bool {
 	})
 }
 
-// whole returns one row a run: for a table of epochs the mean of epoch_seconds, the last
-// elapsed time and the highest rate of each run.
+// whole returns one row per run. For a table of epochs it holds the mean of epoch_seconds,
+// the last elapsed time and the highest rate.
 func (s *survey) whole(rows []surveyed) []surveyed {
 	if !s.epochs {
 		return rows
@@ -161,7 +162,7 @@ func (s *survey) whole(rows []surveyed) []surveyed {
 		epochs[r.point]++
 		for i, ours := range s.figures {
 			if base, _ := baseUnit(ours); ours == "epoch_seconds" {
-				list[k].values[i] += (r.values[i] - list[k].values[i]) / float64(epochs[r.point]) // their mean
+				list[k].values[i] += (r.values[i] - list[k].values[i]) / float64(epochs[r.point]) // running mean
 			} else if base == "s" || !strings.HasSuffix(base, "/s") {
 				list[k].values[i] = r.values[i]
 			} else {
@@ -172,7 +173,8 @@ func (s *survey) whole(rows []surveyed) []surveyed {
 	return list
 }
 
-// scaling returns weak or strong as the user or the table says; "" if neither does.
+// scaling returns "weak" or "strong" as the user or the table states it, "" if neither
+// does.
 func (s *survey) scaling(rows []surveyed) string {
 	if s.l.o.Scaling != "" {
 		s.weak = s.weak || s.l.o.Scaling == "weak"
@@ -191,7 +193,7 @@ func (s *survey) scaling(rows []surveyed) string {
 	return ""
 }
 
-// growing reports whether rate times duration grows with the workers.
+// growing reports whether rate × duration grows with the workers.
 func (s *survey) growing(rows []surveyed, times string) bool {
 	for _, ours := range s.figures {
 		if base, _ := baseUnit(ours); !strings.HasSuffix(base, "/s") || ours == tokensPerGPU {
@@ -209,7 +211,7 @@ func (s *survey) growing(rows []surveyed, times string) bool {
 	return false
 }
 
-// falling refuses an accuracy that falls in every run, as a loss does.
+// falling returns an error if an accuracy falls in every run, as a loss does.
 func (s *survey) falling() error {
 	i := slices.Index(s.figures, "accuracy")
 	if i < 0 || s.reads["accuracy"].sure {
@@ -235,15 +237,15 @@ func (s *survey) falling() error {
 		s.l.o.File, clip(name), write(from), write(to), mapping("loss", name, ""), mapping("accuracy", name, "fraction"))
 }
 
-// A ratedColumn is a column with a rate of all devices, or of one.
+// A ratedColumn is a column with a rate of all devices or of one.
 type ratedColumn struct {
 	name, base string
 	scale      float64
-	mapped     string // our name; "": nothing is taken from it
-	one        bool   // of one device
+	mapped     string // our name; "": unmapped
+	one        bool   // whether it is the rate of one device
 }
 
-// figure returns the figure that the column is, or would be.
+// figure returns the figure that the column is mapped to or would fit.
 func (c ratedColumn) figure() string {
 	if c.mapped != "" {
 		return c.mapped
@@ -268,7 +270,7 @@ func (s *survey) rated() (list []ratedColumn) {
 				d.per = perDevice
 			}
 			if r.Unit != "" {
-				continue // the user says what it is
+				continue // the user has decided
 			}
 		} else if h := headingOf(name); len(h.dims) > 0 {
 			d = h.dims[0]
@@ -281,8 +283,8 @@ func (s *survey) rated() (list []ratedColumn) {
 	return list
 }
 
-// contradictions refuses a table whose total rate differs from its rate per device times
-// the number of devices.
+// contradictions returns an error if the table's total rate differs from its rate per
+// device times the devices.
 func (s *survey) contradictions() error {
 	if s.joined != nil {
 		return nil
@@ -319,8 +321,8 @@ func (s *survey) eachRow(f func(t *table, r surveyed) error) error {
 	return nil
 }
 
-// contradict refuses a row in which a rate of all devices is not that of one times their
-// number. What cannot be read is left to other checks.
+// contradict checks one row for contradictions. It ignores unreadable cells, which other
+// checks report.
 func (s *survey) contradict(t *table, r surveyed, all, one ratedColumn) error {
 	a, okA, errA := t.value(0, all.name)
 	b, okB, errB := t.value(0, one.name)
@@ -342,13 +344,13 @@ func (s *survey) contradict(t *table, r surveyed, all, one ratedColumn) error {
 		mapping(ours, all.name, usual[all.base]), mapping(ours, one.name, usual[one.base]+"/worker"))
 }
 
-// rounding returns the size of the last digit of a number.
+// rounding returns the value of one unit in the last digit of a number.
 func rounding(text string, scale float64) float64 {
 	_, fraction, _ := strings.Cut(strings.TrimSpace(text), ".")
 	return math.Pow(10, -float64(len(fraction))) * scale
 }
 
-// impossible refuses rows whose values contradict each other as mapped.
+// impossible returns an error if the values of a row contradict each other as mapped.
 func (s *survey) impossible() error {
 	if s.joined != nil {
 		return nil
@@ -369,20 +371,20 @@ func (s *survey) impossible() error {
 			return s.overload(t, r, threads, rate)
 		}
 		if v, ok, err := t.value(0, nodes); nodes != "" && err == nil && ok && r.workers > 0 && v.Number > r.workers {
-			return s.l.errorAt(r.line, "%g nodes and %g workers: a worker is a process, usually one a GPU, and none is on two nodes; map the column that counts them, --map workers=COLUMN (now %s), or the one that counts nodes, --map nodes=COLUMN (now %s)", v.Number, r.workers, clip(workers), clip(nodes))
+			return s.l.errorAt(r.line, "%g nodes and %g workers: a worker is a process on one node, usually one per GPU; map the column that counts them, --map workers=COLUMN (now %s), or the one that counts nodes, --map nodes=COLUMN (now %s)", v.Number, r.workers, clip(workers), clip(nodes))
 		}
 		return nil
 	})
 }
 
-// mostAnswers is the largest ratio of answers to the rate asked for that edge effects of
-// the measured time explain.
+// mostAnswers is the largest ratio of answers to the requested rate that the edges of the
+// measured interval explain.
 const mostAnswers = 1.05
 
-// overload refuses a load whose figures contradict each other: more answers than
-// requests, and latencies that so many answers leave no time for. Of N requests in
-// flight the mean latency is N over their rate, at most (Little's law); half of them
-// take no more than twice the mean, one in 20 no more than 20 times (Markov).
+// overload returns an error if the figures of a load contradict each other: more answers
+// than requests, or latencies too long for the rate. With N requests in flight, the mean
+// latency is at most N / rate (Little's law). Half of the requests take at most twice the
+// mean, and 19 of 20 at most 20 times the mean (Markov).
 func (s *survey) overload(t *table, r surveyed, threads, rate string) error {
 	answered := slices.Index(s.figures, measure.RequestsPerSecond)
 	if answered < 0 || !(r.values[answered] > 0) {
@@ -390,7 +392,7 @@ func (s *survey) overload(t *table, r surveyed, threads, rate string) error {
 	}
 	got := r.values[answered]
 	if v, _, ok, err := t.cell(0, measure.Rate); rate != "" && err == nil && ok && got > mostAnswers*v.Number*s.reads[measure.Rate].scale && v.Number > 0 {
-		return s.l.errorAt(r.line, "%s answers/s where %s requests/s were asked for: a service cannot answer more; if column %s is not the rate asked for, leave it out or write %s; if column %s is in another unit, say which, like %s",
+		return s.l.errorAt(r.line, "%s answers/s at %s requests/s: a service cannot answer more than it is sent; if column %s is not the request rate, leave it out or write %s; if column %s is in another unit, say which, like %s",
 			write(got), write(v.Number*s.reads[measure.Rate].scale), clip(rate), labelled(rate), clip(s.reads[measure.RequestsPerSecond].Name), mapping(measure.RequestsPerSecond, s.reads[measure.RequestsPerSecond].Name, "requests/min"))
 	}
 	v, ok, err := t.value(0, threads)

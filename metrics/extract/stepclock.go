@@ -9,22 +9,22 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// stepClock says when a training had which loss. It counts from where the first step
-// began: the time of day of its line, less the steps that it stands for, at the
-// median time of later ones. A log without times of day has only these.
+// stepClock computes when a training reached a loss. Time zero is the start of the first
+// step: the time of day of its line minus the time of the steps up to it, at the median
+// step time of later lines. In a log without times of day, only step times are available.
 type stepClock struct {
-	seen        bool      // a step
-	first, last int       // steps of the first and the latest line
-	began       float64   // time of day of the first line; 0: it has none
-	latest      float64   // of the latest
-	each        []float64 // seconds a step between lines
+	seen        bool      // whether a step was seen
+	first, last int       // steps of the first and the latest lines
+	began       float64   // time of day of the first line in seconds; 0: unknown
+	latest      float64   // time of day of the latest line
+	each        []float64 // seconds per step between lines
 	spacing     int       // steps between the first two lines
-	why         string    // there is no clock; "": there is
+	why         string    // why there is no clock; "": there is one
 }
 
 var timeOfDay = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?`)
 
-// stamp is a line's time of day, in seconds; 0 where it has none.
+// stamp returns a line's time of day in seconds, 0 without one.
 func stamp(text string) float64 {
 	text = timeOfDay.FindString(text)
 	t, err := time.Parse("2006-01-02 15:04:05.999999", strings.NewReplacer("T", " ", ",", ".").Replace(text))
@@ -34,7 +34,7 @@ func stamp(text string) float64 {
 	return metrics.Unix(t)
 }
 
-// step takes the line of a step.
+// step records the line of a step.
 func (c *stepClock) step(n int, at float64) {
 	switch {
 	case !c.seen:
@@ -52,9 +52,9 @@ func (c *stepClock) step(n int, at float64) {
 	c.last, c.latest = n, at
 }
 
-// seconds says how long after the start of the training a step was, of a line with
-// that time of day; median is that of a step's time as the log states it, 0 for none.
-// how says what the clock is.
+// seconds returns a function from a step and its line's time of day to the time since the
+// start of the training. median is the stated step time, 0 if unknown. how describes the
+// clock, and why says why there is none.
 func (c *stepClock) seconds(median float64) (of func(step, at float64) float64, how, why string) {
 	switch {
 	case c.why != "":
@@ -64,7 +64,7 @@ func (c *stepClock) seconds(median float64) (of func(step, at float64) float64, 
 	case c.first > c.spacing:
 		return nil, "", fmt.Sprintf("it begins at step %d", c.first)
 	case c.began == 0 && median == 0:
-		return nil, "", "it has neither times of day nor times of a step alone"
+		return nil, "", "it has neither times of day nor step times"
 	case c.began == 0:
 		before := 0.0
 		if c.first == 0 {

@@ -6,41 +6,41 @@ import (
 	"slices"
 )
 
-// A stepFormat declares the log of a program that prints a line for each step, or for every
-// few.
+// A stepFormat declares the log of a program that prints a line every step or every few
+// steps.
 type stepFormat struct {
 	program    string // in notes: "torchtitan"
-	starting   int    // lines of each start that are left out of the rates
-	convention string // of package mfu, by which the program counts; "" for none
+	starting   int    // lines after each start that rates ignore
+	convention string // the program's MFU convention; "" for none
 
-	// line matches the line of a step. Its group "step" is the number, and "fields" has the
-	// named fields, as does "before" in front of the number; without that group, the named
-	// groups are the fields.
+	// line matches the line of a step. Its group "step" is the step number. The groups
+	// "fields" and "before" (before the number) hold named fields; without "fields", the
+	// named groups are the fields.
 	line      *regexp.Regexp
-	separator string         // between fields, each "name: value"
-	pair      *regexp.Regexp // of a name and a value, if nothing separates fields
-	needs     []string       // fields without which a line was cut, or is another program's
-	step      string         // field with the number of the step, if the line begins anew with each epoch
-	batch     string         // field with the samples of a step over all ranks
-	losses    []string       // fields with the loss: the first that the line has
+	separator string         // separates fields of the form "name: value"
+	pair      *regexp.Regexp // matches a name and a value if nothing separates fields
+	needs     []string       // fields that a complete line has; others are cut off or from another program
+	step      string         // field with the step number, if the line's own restarts every epoch
+	batch     string         // field with the global batch
+	losses    []string       // fields with the loss; the first one present counts
 	fields    []stepField
-	ignored   *regexp.Regexp // fields that are no measure; nil: fields that are not read are not noted
+	ignored   *regexp.Regexp // fields that are not measures; nil: do not note unread fields
 	others    []stepLine     // tried before line
 
-	// more reads what fields cannot declare, of a line that is taken, before these.
+	// more handles what fields cannot declare. It runs before them on each accepted line.
 	more func(s *stepLog, ln line, step int, fields parts) error
 }
 
-// A stepField declares a field of a line: its name, our figure, and the factor to the
-// figure's unit. If number is set, its first group is the number, and a field that it does
-// not match has none.
+// A stepField maps a field of a line to our figure; scale is the factor to the figure's
+// unit. If number is set, its first group is the number; the field is ignored if it does
+// not match.
 type stepField struct {
 	theirs, ours string
 	scale        float64
 	number       *regexp.Regexp
 }
 
-// A stepLine is another line of a log of steps.
+// A stepLine is another kind of line in a log of steps.
 type stepLine struct {
 	re   *regexp.Regexp
 	take func(s *stepLog, ln line, m []string) error
@@ -66,7 +66,7 @@ func (f *stepFormat) log(l *log) *stepLog {
 	return s
 }
 
-// read reads a line by the log's declaration.
+// read parses a line as the format declares.
 func (s *stepLog) read(ln line) error {
 	f := s.format
 	for _, other := range f.others {
@@ -78,7 +78,7 @@ func (s *stepLog) read(ln line) error {
 	if m == nil {
 		return nil
 	}
-	if len(f.needs) == 0 && f.step == "" { // other ranks' fields are not looked at
+	if len(f.needs) == 0 && f.step == "" { // check other ranks' lines only if the format needs their fields
 		step, ok, err := s.takesText(ln, m[f.line.SubexpIndex("step")])
 		if !ok {
 			return err
@@ -104,7 +104,7 @@ func (s *stepLog) read(ln line) error {
 	return s.declared(ln, step, fields)
 }
 
-// takesText is takes with the step as the log writes it.
+// takesText is like takes, for a step as the log writes it.
 func (s *stepLog) takesText(ln line, text string) (step int, ok bool, err error) {
 	if step, err = s.l.whole(ln.number, text); err == nil {
 		ok, err = s.takes(ln, step)
@@ -140,7 +140,7 @@ func (f *stepFormat) split(l *log, ln int, m []string) (parts, error) {
 	return fields, nil
 }
 
-// declared adds the declared fields of a line that is taken.
+// declared adds the declared fields of an accepted line.
 func (s *stepLog) declared(ln line, step int, fields parts) error {
 	f := s.format
 	if x, ok := fields[f.batch]; ok {
@@ -182,7 +182,7 @@ func (s *stepLog) declared(ln line, step int, fields parts) error {
 	return nil
 }
 
-// reads reports whether a field is read, or is no measure.
+// reads reports whether a field is read or is known not to be a measure.
 func (f *stepFormat) reads(name string) bool {
 	return slices.ContainsFunc(f.fields, func(d stepField) bool { return d.theirs == name }) || f.ignored.MatchString(name)
 }

@@ -11,30 +11,30 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Figures of logs that have a line for each step, or for every few, as those of
-// language models do. None is a measure that is declared: each is the program's own
-// statement, and becomes a measure by its name. Only the rate over all devices says
-// which way it is better, and so has a speedup and an efficiency: what is of one
-// device, or of a step whose batch may grow with the devices, is not to be divided
-// by how many there are.
+// Figures of logs with a line every step or every few, as language-model trainings print.
+// They are the program's statements, not measurements of ours; names match our measures
+// where the meaning is the same. Only the rate over all devices states which direction is
+// better, so only it gets a speedup and an efficiency. Dividing a figure of one device, or
+// of a step whose batch may grow with the devices, by their number would be wrong.
 const (
 	tokensPerSecond = measure.TokensPerSecond
 	tokensPerGPU    = measure.TokensPerGPU
 	stepSeconds     = "step_seconds"
 	flopsPerGPU     = measure.ReportedFLOPS
 	reportedMFU     = measure.ReportedMFU
-	reservedMemory  = "reserved_memory"  // by the allocator, of a device, at the peak
-	allocatedMemory = "allocated_memory" // of it, in tensors
-	usedMemory      = "used_memory"      // as the device itself counts
-	mfuBy           = "mfu_"             // and a convention of package mfu
-	hfuBy           = "hfu_"             // the same, with what is computed again
+	reservedMemory  = "reserved_memory"  // peak reserved by the allocator, per device
+	allocatedMemory = "allocated_memory" // peak of it in tensors
+	usedMemory      = "used_memory"      // as the device reports it
+	mfuBy           = "mfu_"             // prefix of an MFU convention
+	hfuBy           = "hfu_"             // the same, with recomputed operations
 	lossAt          = metrics.FigureLoss
 	finalLoss       = "final_loss"
 	evalLossAt      = metrics.FigureEvalLoss
 	finalEvalLoss   = "final_eval_loss"
 )
 
-// steady are those of a step in the steady state: their median is the run's.
+// steady lists figures of a step in the steady state, of which the run's value is the
+// median.
 var steady = []metrics.Figure{
 	{Name: stepSeconds, Unit: "s"},
 	{Name: tokensPerGPU, Unit: "tokens/s"},
@@ -42,58 +42,58 @@ var steady = []metrics.Figure{
 	{Name: reportedMFU, Note: "by the program's own count of FLOPs and its own peak"},
 }
 
-// atPeak are those of which the largest is the run's, the first steps included.
+// atPeak lists figures of which the run's value is the largest, first steps included.
 var atPeak = []metrics.Figure{{Name: reservedMemory, Unit: "B"}, {Name: allocatedMemory, Unit: "B"}, {Name: usedMemory, Unit: "B"}}
 
-// stepLog is what a log says of steps. A line of a step counts once, whichever
-// ranks print it. A step number that goes back is a restart from a checkpoint;
-// back to where the log began, it is another run. What the first lines of each
-// start measure is no rate of the training: they compile, and fill caches.
+// stepLog collects what a log says about steps. A step counts once, even if several ranks
+// print it. A smaller step number means a restart from a checkpoint; if it is the log's
+// first step, it is another run. Rates leave out the first lines after each start, when
+// programs compile and fill caches.
 type stepLog struct {
 	l        *log
-	format   *stepFormat // nil: the format reads lines itself
+	format   *stepFormat // nil: the format parses lines itself
 	program  string      // in notes: "torchtitan"
-	starting int         // lines of each start that are left out of the rates
-	// convention is the one of package mfu by which the program counts; "" for none.
+	starting int         // lines after each start that rates ignore
+	// convention is the program's MFU convention; "" for none.
 	convention string
 
 	from         first
-	lines        int     // of this start so far
-	startAt      float64 // time of day of the first of these; 0: it has none
-	began        int     // the log's first step
-	last, before int     // the latest step, and the one that was printed before it
-	line         int     // that the latest step stands in
+	lines        int     // lines since the latest start
+	startAt      float64 // time of day of the first of them; 0: unknown
+	began        int     // first step in the log
+	last, before int     // the latest step, and the one before it
+	line         int     // line of the latest step
 	measured     map[string][]Value
 	scale        map[string]float64
 
 	clock          stepClock
-	at             float64      // time of day of the line that is read; 0: it has none
+	at             float64      // time of day of the current line; 0: unknown
 	stated         []statedLoss // in the log's order
 	loss, evalLoss Value        // the latest; Line 0: none
-	evaluated      int          // the step of evalLoss, where it is known
-	undefined      int          // line of the latest loss that is no number; 0: it is one
-	batch          Value        // samples of a step over all ranks; Line 0: not said
-	tokens         Value        // of a sample; Line 0: not said
-	stepTokens     Value        // of a step over all ranks; Line 0: not said
-	samples        []Value      // samples/s of all devices, as the log states them
-	named          bool         // its unread fields are noted
-	unrated        string       // why lines have no rate; "": they have
-	undivided      string       // why the workers are not the devices; "": they are
+	evaluated      int          // step of evalLoss, if known
+	undefined      int          // line of the latest loss if it is not a number, else 0
+	batch          Value        // samples per step over all ranks; Line 0: unknown
+	tokens         Value        // tokens per sample; Line 0: unknown
+	stepTokens     Value        // tokens per step over all ranks; Line 0: unknown
+	samples        []Value      // stated samples/s of all devices
+	named          bool         // whether unread fields were noted
+	unrated        string       // why lines have no rate; "" if they have
+	undivided      string       // why the number of devices is not that of workers; "" if it is
 }
 
-// statedLoss is a loss of a step, or of an evaluation.
+// statedLoss is the loss of a step or an evaluation.
 type statedLoss struct {
-	name, at string // figure, and what it is at: "step" or "epoch"
+	name, at string // the figure, and its coordinate: "step" or "epoch"
 	of       float64
 	v        Value
-	time     float64 // of day; 0: not known
+	time     float64 // time of day; 0: unknown
 }
 
 func newStepLog(l *log, program string, starting int) *stepLog {
 	return &stepLog{l: l, program: program, starting: starting, measured: map[string][]Value{}, scale: map[string]float64{}}
 }
 
-// takes reports whether the line is the one by which a step counts.
+// takes reports whether the line is the one that counts for its step.
 func (s *stepLog) takes(ln line, step int) (bool, error) {
 	if !s.from.takes(ln) {
 		return false, nil
@@ -126,22 +126,21 @@ func (s *stepLog) takes(ln line, step int) (bool, error) {
 	return true, nil
 }
 
-// earlier is by how much, in seconds, one rank's line may be earlier than the first line of
-// a start.
+// earlier is how many seconds before the first line of a start another rank's line may be.
 const earlier = 60
 
-// overlaps reports whether the line's time of day is within this start. A restart is later
-// than all lines before it; another process is not.
+// overlaps reports whether the line's time of day is within the current start. A line of a
+// restart is later than all lines before it; a line of another process is not.
 func (s *stepLog) overlaps() bool {
 	return s.dated() && s.at >= s.startAt-earlier && s.at <= s.clock.latest
 }
 
-// dated reports whether times of day tell the lines of this start apart.
+// dated reports whether the lines of this start have useful times of day.
 func (s *stepLog) dated() bool { return s.at > 0 && s.startAt > 0 && s.clock.latest > s.startAt }
 
-// unread notes the fields of a line, "name: number", that are not read.
+// unread adds a note on the fields of a line that are ignored.
 func (s *stepLog) unread(ln int, fields parts, read func(name string) bool) {
-	if s.named { // once, of the first line
+	if s.named { // only for the first line
 		return
 	}
 	s.named = true
@@ -156,7 +155,7 @@ func (s *stepLog) unread(ln int, fields parts, read func(name string) bool) {
 	}
 }
 
-// leftOut is what no rate is taken from, in words.
+// leftOut names the lines that rates leave out.
 func (s *stepLog) leftOut() string {
 	if s.starting == 1 {
 		return "the first line of each start"
@@ -164,14 +163,13 @@ func (s *stepLog) leftOut() string {
 	return fmt.Sprintf("the first %d lines of each start", s.starting)
 }
 
-// add adds a number of the step whose line was taken, which times scale is in the
-// figure's unit.
+// add records a number of the current step; v times scale is in the figure's unit.
 func (s *stepLog) add(name string, v Value, scale float64) error {
 	if s.scale[name] = scale; slices.ContainsFunc(atPeak, func(f metrics.Figure) bool { return f.Name == name }) {
 		switch {
 		case v.Number < 0:
 			return s.l.errorAt(v.Line, "%s of %g; want 0 or more", name, v.Number)
-		case v.Number == 0: // the program does not count it on this device
+		case v.Number == 0: // not counted on this device
 			return nil
 		}
 		s.measured[name] = append(s.measured[name], v)
@@ -182,7 +180,7 @@ func (s *stepLog) add(name string, v Value, scale float64) error {
 		return s.l.errorAt(v.Line, "%s of %g; want 0 or more", name, v.Number)
 	case s.lines <= s.starting:
 		return nil
-	case v.Number == 0: // less than the last digit that is printed, or not counted
+	case v.Number == 0: // below the printed precision, or not counted
 		s.l.note("%s states a %s of 0, which is left out", s.program, name)
 		return nil
 	case name == reportedMFU && v.Number*scale > 1:
@@ -193,7 +191,7 @@ func (s *stepLog) add(name string, v Value, scale float64) error {
 	return nil
 }
 
-// number adds a number as it is written.
+// number is like add, for a number in text form.
 func (s *stepLog) number(ln int, name, text string, scale float64) error {
 	v, err := s.l.parse(ln, text)
 	if err != nil {
@@ -202,10 +200,10 @@ func (s *stepLog) number(ln int, name, text string, scale float64) error {
 	return s.add(name, v, scale)
 }
 
-// undefinedLoss are the ways in which programs write a loss that is no number.
+// undefinedLoss lists the ways in which programs write a loss that is not finite.
 var undefinedLoss = []string{"nan", "inf", "-inf", "+inf", "-nan", "infinity", "-infinity"}
 
-// lossOf adds the loss of the step whose line was taken, at a step or an epoch.
+// lossOf adds the loss of the current step, at a step or an epoch.
 func (s *stepLog) lossOf(ln int, at string, step float64, text string) error {
 	if slices.Contains(undefinedLoss, strings.ToLower(text)) {
 		s.undefined = ln
@@ -235,7 +233,7 @@ func (s *stepLog) evaluationOf(ln int, at string, step float64, text string) err
 	return nil
 }
 
-// evaluationAt is evaluationOf at a step, by the first line that states it.
+// evaluationAt is like evaluationOf at a step; only the first line with that step counts.
 func (s *stepLog) evaluationAt(ln line, step, text string) error {
 	n, err := s.l.whole(ln.number, step)
 	if err != nil || !s.from.takes(ln) || s.evalLoss.Line > 0 && s.evaluated == n {
@@ -245,8 +243,8 @@ func (s *stepLog) evaluationAt(ln line, step, text string) error {
 	return s.evaluationOf(ln.number, "step", float64(n), text)
 }
 
-// batchOf says how many samples the step of the taken line has. While a batch is
-// ramped up, every step is another one: what came before is left out.
+// batchOf sets the samples per step. While the batch ramps up, steps are not comparable, so
+// earlier values are dropped.
 func (s *stepLog) batchOf(v Value) error {
 	switch {
 	case !(v.Number >= 1) || v.Number != math.Trunc(v.Number) || v.Number > metrics.MaxSamples:
@@ -259,7 +257,7 @@ func (s *stepLog) batchOf(v Value) error {
 	return nil
 }
 
-// tokensOf says how many tokens a sample of the taken line has; they may grow too.
+// tokensOf sets the tokens per sample, which may grow too.
 func (s *stepLog) tokensOf(v Value) error {
 	if s.tokens.Line > 0 && s.tokens.Number != v.Number {
 		s.l.note("a sample has %g tokens up to line %d, and %g from there on: rates are those of the last ones", s.tokens.Number, v.Line, v.Number)
@@ -269,7 +267,7 @@ func (s *stepLog) tokensOf(v Value) error {
 	return nil
 }
 
-// another leaves out what was measured so far, of steps of another size.
+// another drops the values of steps with another size.
 func (s *stepLog) another() {
 	for _, f := range steady {
 		delete(s.measured, f.Name)
@@ -277,8 +275,8 @@ func (s *stepLog) another() {
 	s.samples = nil
 }
 
-// devicesAre takes the number of devices from here on, which by states in a line: a
-// restart may have another.
+// devicesAre sets the number of devices from this line on, which a restart may change. by
+// names what states it.
 func (s *stepLog) devicesAre(n int, by string, line int) {
 	if before := s.l.res.Workers; before > 0 && before != n {
 		s.l.note("the log has runs on %d and then on %d devices: rates are those of the last", before, n)
@@ -288,8 +286,8 @@ func (s *stepLog) devicesAre(n int, by string, line int) {
 	s.l.workersAre(n, by, line)
 }
 
-// devices are how many the run had; 0: not known. What the log says of itself goes
-// first: workers may be hosts.
+// devices returns the number of devices, 0 if unknown. The log takes precedence, since the
+// workers may be hosts.
 func (s *stepLog) devices() float64 {
 	switch {
 	case s.undivided != "":
@@ -300,10 +298,10 @@ func (s *stepLog) devices() float64 {
 	return float64(s.l.o.Workers)
 }
 
-// parts are those of a line, by their names.
+// parts are the fields of a line by name.
 type parts map[string]string
 
-// put adds one. A name that comes twice is of a line made of two.
+// put adds a field. A repeated name means that two lines were mixed.
 func (f parts) put(l *log, ln int, name, value string) error {
 	name = strings.TrimSpace(name)
 	if _, twice := f[name]; twice {
@@ -313,7 +311,7 @@ func (f parts) put(l *log, ln int, name, value string) error {
 	return nil
 }
 
-// fieldsOf are the parts of a line between separators, each "name: value".
+// fieldsOf splits a line into fields of the form "name: value".
 func (l *log) fieldsOf(ln int, text, separator string) (parts, error) {
 	f := parts{}
 	for part := range strings.SplitSeq(text, separator) {

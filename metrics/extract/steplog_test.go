@@ -9,17 +9,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// titan is a line of torchtitan's.
+// titan returns a line of torchtitan.
 func titan(step int, loss, tps, mfu string) string {
 	return fmt.Sprintf("[titan] 2026-02-24 19:46:17,508 - root - INFO - step: %2d  loss: %7s  grad_norm: 26.6250  memory: 66.91GiB(37.51%%)  tps: %s  tflops: 314.71  mfu: %s\n", step, loss, tps, mfu)
 }
 
-// titanAt is the same at a time of day, in seconds.
+// titanAt is titan at a time of day in seconds.
 func titanAt(second, step int, loss, tps string) string {
 	return strings.Replace(titan(step, loss, tps, "20.00%"), "19:46:17,508", fmt.Sprintf("19:%02d:%02d,508", second/60, second%60), 1)
 }
 
-// neox are three lines of GPT-NeoX, of which the last two state the rates.
+// neox returns three lines of GPT-NeoX, of which the last two state rates.
 func neox(devices int, rates ...string) string {
 	text := fmt.Sprintf("NeoXArgs.configure_distributed_args() using world size: %d and model-parallel size: 1 \n  train_batch_size ................ 64\n  seq_length ...................... 1024\n", devices)
 	for i, rate := range append([]string{"5.333"}, rates...) {
@@ -28,7 +28,7 @@ func neox(devices int, rates ...string) string {
 	return text
 }
 
-// megatronLine is one of Megatron's, with that many ms and samples.
+// megatronLine returns a line of Megatron with a step time in ms and a batch.
 func megatronLine(step int, ms string, batch int, loss string) string {
 	return fmt.Sprintf(" iteration %8d/     500 | consumed samples: 4096 | elapsed time per iteration (ms): %s | global batch size: %5d | lm loss: %s | number of nan iterations:   0 |\n", step, ms, batch, loss)
 }
@@ -37,7 +37,7 @@ func maxTextLine(step int, seconds, tokens string) string {
 	return fmt.Sprintf("completed step: %d, seconds: %s, TFLOP/s/device: 134.924, Tokens/s/device: %s, total_weights: 196608, loss: 10.374\n", step, seconds, tokens)
 }
 
-// What lines of steps hold beside rates that can be taken as they are.
+// Lines of steps that need special treatment.
 func TestStepLogs(t *testing.T) {
 	for _, tt := range []struct {
 		name, format, text string
@@ -49,8 +49,8 @@ func TestStepLogs(t *testing.T) {
 			titan(1, "8.0", "100", "1.00%") + titan(1, "8.0", "110", "1.00%") + titan(10, "7.5", "5,000", "20.00%") + titan(10, "7.5", "9,000", "30.00%") + titan(20, "7.0", "6,000", "22.00%") + titan(10, "7.5", "9,500", "30.00%") + titan(20, "7.0", "9,900", "30.00%"),
 			Options{Workers: 2}, []string{"tokens_per_second_per_gpu 5500 tokens/s median of 2", "tokens_per_second 11000 tokens/s", "3 loss 7.5  step 10"}, []string{"4 loss"},
 			[]string{"some steps are stated more than once, by several ranks"}},
-		// Ranks print when their buffers are full: the times of the second are within those of
-		// the first. Of 5000, 6000 and 7000 the median is 6000, on each of 4.
+		// Ranks print when their buffers are full: the times of the second rank are within
+		// those of the first. The median of 5000, 6000 and 7000 is 6000, on each of 4.
 		{"ranks in blocks, without a prefix", "torchtitan",
 			titanAt(0, 1, "8.0", "100") + titanAt(30, 10, "7.5", "5,000") + titanAt(60, 20, "7.0", "6,000") + titanAt(0, 1, "8.0", "110") + titanAt(30, 10, "7.5", "5,000") + titanAt(60, 20, "7.0", "6,000") +
 				titanAt(90, 30, "6.5", "7,000") + titanAt(61, 20, "7.0", "6,000") + titanAt(91, 30, "6.5", "7,000"),
@@ -77,25 +77,27 @@ func TestStepLogs(t *testing.T) {
 		{"a pipeline stage without a loss", "torchtitan", titan(1, "-1.0", "100", "1.00%") + titan(10, "-1.0", "5,000", "20.00%"), Options{}, []string{"tokens_per_second_per_gpu 5000"}, []string{"loss"}, []string{"log the last stage's rank"}},
 		{"nothing but the step that compiles", "torchtitan", titan(1, "8.0", "100", "1.00%"), Options{Workers: 2}, []string{"1 final_loss 8"}, []string{"tokens"}, []string{"no rate is taken"}},
 		{"too slow for its digits", "torchtitan", titan(1, "8.0", "2", "0.00%") + titan(10, "7.5", "3", "0.00%"), Options{}, []string{"tokens_per_second_per_gpu 3 tokens/s"}, []string{"reported_mfu"}, []string{"states a reported_mfu of 0"}},
-		// The first line of the run alone is left out, and with the other batch the rest: 32/2 s.
+		// Only the run's first line is left out, and after the change of batch the earlier
+		// lines: 32/2 s.
 		{"a batch that is ramped up", "megatron", megatronLine(1, "9000.0", 16, "8.0") + megatronLine(2, "1000.0", 16, "7.5") + megatronLine(3, "2000.0", 32, "7.0"),
 			Options{Workers: 4}, []string{"3 throughput 16 samples/s", "3 step_seconds 2 s"}, []string{"tokens"}, []string{"changes in line 3 from 16 to 32 samples"}},
-		// FLOP/s of 0 are those of a model that Bridge does not count.
+		// Bridge prints 0 FLOP/s for a model whose operations it does not count.
 		{"FLOP/s that are not counted", "megatron", megatronLine(1, "9000.0", 16, "8.0") + "x Step Time : 1.00s GPU utilization: 0.0MODEL_TFLOP/s/GPU\n" + megatronLine(2, "1000.0", 16, "7.5"),
 			Options{}, []string{"throughput 16 samples/s"}, []string{"reported_flops"}, []string{"states a reported_flops_per_gpu of 0"}},
-		// Primus from 26.5 on, and how others write it: the current values are read.
+		// Primus from 26.5 on, and other spellings: the current values count.
 		{"other names", "megatron", megatronLine(1, "9000.0", 16, "8.0") + " iteration 2/ 20 | elapsed time per iteration (ms): 654.5/735.1 | compute per GPU (TFLOP/s/GPU): 496.5 (avg 496.1) | tokens/s/GPU inst/harmonic mean: 25032.5/22288.1 | lm loss: 7.5 |\n",
 			Options{Workers: 2}, []string{"2 step_seconds 0.6545 s", "tokens_per_second 50065 tokens/s", "reported_flops_per_gpu 496500000000000 FLOP/s"}, nil, nil},
 		{"counts that are cut short", "megatron", megatronLine(1, "9000.0", 16, "8.0") + " iteration 2/ 20 | consumed samples: 307200 | consumed tokens: 1.258B | tokens/sec/gpu: 8000.5 | lm loss: 7.5 |\n",
 			Options{}, []string{"2 tokens_per_second_per_gpu 8000.5 tokens/s"}, []string{"tokens_per_second "}, nil},
-		// 16 · 1024 tokens in 2 s; those of 512 before are left out.
+		// 16 · 1024 tokens in 2 s; lines with 512 are left out.
 		{"sequences that grow", "megatron", megatronLine(1, "9000.0", 16, "8.0") + " iteration 2/ 20 | elapsed time per iteration (ms): 1000.0 | global batch size: 16 | actual seqlen: 512 |\n iteration 3/ 20 | elapsed time per iteration (ms): 2000.0 | global batch size: 16 | actual seqlen: 1024 |\n",
 			Options{}, []string{"3 tokens_per_second 8192 tokens/s"}, nil, []string{"a sample has 512 tokens up to line 3, and 1024 from there on"}},
 		{"memory that is not counted", "megatron", megatronLine(1, "9000.0", 16, "8.0") + "[2024-06-21 10:50:42][INFO][utils:190] - [Rank 5] (after 1 iterations) memory (MB) | allocated: 0.0 | max allocated: 0.0 | reserved: 0.0 | max reserved: 0.0\n",
 			Options{}, []string{"1 final_loss 8"}, []string{"_memory"}, nil},
 		{"a restart", "megatron", megatronLine(10, "9000.0", 16, "8.0") + megatronLine(20, "1000.0", 16, "7.5") + megatronLine(30, "1000.0", 16, "7.0") + megatronLine(40, "1000.0", 16, "6.5") + megatronLine(20, "30000.0", 16, "7.5") + megatronLine(30, "2000.0", 16, "7.0") + megatronLine(40, "2000.0", 16, "7.0"),
 			Options{}, []string{"7 step_seconds 1 s median of 5", "7 throughput 16 samples/s median of 5"}, nil, []string{"goes back from step 40 to step 20 in line 5"}},
-		// A step has 196608 tokens, of which a device has 5.667 · 8672.758 = 49149: there are 4.
+		// A step has 196608 tokens, and a device 5.667 · 8672.758 = 49149, so there are 4
+		// devices.
 		{"hosts for workers", "maxtext", maxTextLine(0, "44.923", "1094.129") + maxTextLine(1, "0.319", "154316.608") + maxTextLine(2, "5.667", "8672.758"), Options{Workers: 1},
 			[]string{"3 tokens_per_second_per_gpu 8672.758"}, []string{"tokens_per_second "}, []string{"a step has 196608 tokens, more than those of 1 device. Give --workers the number of devices"}},
 		{"the impossible step alone", "maxtext", maxTextLine(0, "44.923", "1094.129") + maxTextLine(1, "0.319", "154316.608"), Options{Workers: 4}, []string{"2 final_loss 10.374"}, []string{"tokens", "flops", "seconds"}, []string{"no rate is taken"}},
@@ -163,7 +165,7 @@ func TestMFU(t *testing.T) {
 	}
 }
 
-// What cannot be one run's log is refused, with the line.
+// A log that cannot be that of one run gives an error with the line.
 func TestStepLogsRefused(t *testing.T) {
 	one := titan(1, "8.0", "100", "1.00%") + titan(10, "7.5", "5,000", "20.00%") + titan(20, "7.5", "5,000", "20.00%")
 	for _, tt := range []struct{ format, text, want string }{

@@ -47,7 +47,7 @@ func (s *stepLog) finish() error {
 	return nil
 }
 
-// peaks adds those of memory.
+// peaks adds the memory figures.
 func (s *stepLog) peaks() error {
 	for _, f := range atPeak {
 		values := s.measured[f.Name]
@@ -62,8 +62,8 @@ func (s *stepLog) peaks() error {
 	return nil
 }
 
-// rates adds those over all devices: samples/s if the log says how many samples a step
-// has, tokens/s if it says how many tokens.
+// rates adds the rates over all devices: samples/s if the samples per step are known,
+// tokens/s if the tokens are.
 func (s *stepLog) rates() error {
 	if err := s.samplesRate(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *stepLog) rates() error {
 	return s.stepTokensRate()
 }
 
-// over adds a rate: so many of something in a step, over the median time of a step.
+// over adds a rate: an amount per step over the median step time.
 func (s *stepLog) over(f metrics.Figure, each float64) error {
 	seconds := s.measured[stepSeconds]
 	median, err := reduceBy("median", numbers(seconds))
@@ -105,7 +105,7 @@ func (s *stepLog) samplesRate() error {
 	return nil
 }
 
-// deviceTokens adds the rate of all devices, of the rates of one that the log states.
+// deviceTokens adds the rate of all devices, computed from the stated rates of one.
 func (s *stepLog) deviceTokens() error {
 	l, n, each := s.l, s.devices(), s.measured[tokensPerGPU]
 	median, err := reduceBy("median", numbers(each))
@@ -134,7 +134,8 @@ func (s *stepLog) deviceTokens() error {
 	return l.reduce(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}, s.scale[tokensPerGPU]*n, each)
 }
 
-// stepTokensRate adds the rates of all devices and of one, of the tokens of a step.
+// stepTokensRate adds the rates of all devices and of one, computed from the tokens per
+// step.
 func (s *stepLog) stepTokensRate() error {
 	seconds, n := s.measured[stepSeconds], s.devices()
 	if len(seconds) == 0 || s.stepTokens.Line == 0 && (s.batch.Line == 0 || !(s.tokens.Number > 0)) {
@@ -157,8 +158,7 @@ func (s *stepLog) stepTokensRate() error {
 	return s.utilisation(tokens/n/scaled(median, s.scale[stepSeconds]), func(f metrics.Figure, scale float64) error { return s.over(f, tokens/n*scale) })
 }
 
-// statedSamples adds the samples/s that the log states, if its batch over the time of a
-// step does not contradict them.
+// statedSamples adds the stated samples/s, unless batch / step time contradicts them.
 func (s *stepLog) statedSamples(seconds []Value) error {
 	f := metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: "median", Note: "as the program states it, of all devices; a sample is a sequence"}
 	stated, err := reduceBy("median", numbers(s.samples))
@@ -173,7 +173,7 @@ func (s *stepLog) statedSamples(seconds []Value) error {
 	return s.l.reduce(f, 1, s.samples)
 }
 
-// sequence is the tokens of a sample as the model has them, where the log does not say.
+// sequence sets the tokens per sample to the model's if the log does not state them.
 func (s *stepLog) sequence() error {
 	m := s.l.o.Model
 	switch {
@@ -186,8 +186,8 @@ func (s *stepLog) sequence() error {
 	return nil
 }
 
-// utilisation adds the MFU by each convention, where it is known what was trained and
-// on which device: a device's tokens/s times scale, as add makes it of them.
+// utilisation adds the MFU by each convention if the model and the device are known. tokens
+// is one device's rate in tokens/s before add scales it.
 func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale float64) error) error {
 	l := s.l
 	if l.o.Model == nil {
@@ -221,7 +221,7 @@ func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale f
 	return nil
 }
 
-// hardware adds the HFU by a convention, where it is known what is computed again.
+// hardware adds the HFU by a convention if it is known which operations are recomputed.
 func (s *stepLog) hardware(c measure.Convention, tokens, peak float64, add func(f metrics.Figure, scale float64) error) error {
 	m := s.l.o.Model
 	if m.Recompute == "" {
@@ -238,13 +238,13 @@ func (s *stepLog) hardware(c measure.Convention, tokens, peak float64, add func(
 	return add(metrics.Figure{Name: hfuBy + c.Name, Note: fmt.Sprintf("%.4g FLOPs a token with what is computed again (%s); of a peak of %.4g TFLOP/s in %s", flops, m.Recompute, peak/1e12, m.Dtype)}, flops/peak)
 }
 
-// restated notes what of the program's own FLOP/s and MFU is not what its convention
+// restated adds a note if the program's own FLOP/s and MFU differ from what its convention
 // gives for the model.
 func (s *stepLog) restated(flops, tokens, share float64) {
 	median := func(name string) float64 {
 		x, err := reduceBy("median", numbers(s.measured[name]))
 		if err != nil {
-			return 0 // it states none
+			return 0 // not stated
 		}
 		return x * s.scale[name]
 	}
@@ -257,8 +257,8 @@ func (s *stepLog) restated(flops, tokens, share float64) {
 	}
 }
 
-// losses adds the last ones as figures of the run, and then all of them: a log has
-// many, and people read its first figures.
+// losses adds the last losses as figures of the run, and then all losses. The last ones
+// come first because a log has many.
 func (s *stepLog) losses() {
 	final := func(name string, v Value, note string) {
 		s.l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: v.Number, Note: note}}, 1, v)
@@ -275,9 +275,9 @@ func (s *stepLog) losses() {
 	if len(s.stated) == 0 {
 		return
 	}
-	median, _ := reduceBy("median", numbers(s.measured[stepSeconds])) // 0 without any
+	median, _ := reduceBy("median", numbers(s.measured[stepSeconds])) // 0 without step times
 	seconds, how, why := s.clock.seconds(scaled(median, s.scale[stepSeconds]))
-	for _, one := range s.stated { // before any is added: a clock is of all
+	for _, one := range s.stated { // a clock needs all lines
 		if why == "" && (one.at != "step" || s.clock.began > 0 && one.time < s.clock.began || !(seconds(one.of, one.time) <= metrics.MaxSeconds)) {
 			why = "a loss stands at no step, or before the first"
 		}

@@ -2,8 +2,8 @@ package extract
 
 import "testing"
 
-// A rate of steps becomes one of samples, by the batch, for the two figures that are in
-// samples/s. For any other name it keeps its unit, and needs no batch.
+// For the two figures in samples/s, a rate of steps is converted by the batch. Under any
+// other name it keeps its unit and needs no batch.
 func TestUnitOfStepRates(t *testing.T) {
 	for _, c := range []struct {
 		figure, unit string
@@ -39,8 +39,8 @@ func TestUnitOfStepRates(t *testing.T) {
 	}
 }
 
-// Units that the parser of numbers knows and values are not stored in: a prefix alone,
-// and the time of anything but a step.
+// Units that number.ParseUnit accepts but that are not stored: a prefix alone, and the time
+// of anything but a step.
 func TestUnitsThatAreNotStored(t *testing.T) {
 	for name, want := range map[string]bool{"s/step": true, "ms/it": true, "s/sample": false, "ms/token": false, "K": false, "M": false, "h": true, "steps/s": true} {
 		if _, known := parsedUnit(name); known != want {

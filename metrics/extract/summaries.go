@@ -9,13 +9,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A mark says how a row summarises others.
+// A mark says which kind of summary a row is.
 type mark string
 
 const (
-	ofParts  mark = "total"  // their sum, or the run that they are parts of
-	ofRuns   mark = "mean"   // their mean or median
-	ofSpread mark = "spread" // their spread
+	ofParts  mark = "total"  // the sum of its parts, or the run that they are parts of
+	ofRuns   mark = "mean"   // a mean or median
+	ofSpread mark = "spread" // a spread
 )
 
 // summaryWords maps the names of summary rows to marks.
@@ -25,12 +25,12 @@ var summaryWords = words(map[string]string{
 	string(ofSpread): "std stdev stddev min max minimum maximum stderr variance",
 })
 
-// summaryWord returns the mark of a cell; "" if the cell is no such word.
+// summaryWord returns the mark of a cell, "" for other cells.
 func summaryWord(cell string) mark {
 	return mark(summaryWords[strings.ToLower(strings.Trim(cell, " :.="))])
 }
 
-// marked returns the mark of a row. Cells of labels do not count.
+// marked returns the mark of a row, ignoring label columns.
 func (s *survey) marked(row []string) mark {
 	for i, cell := range row {
 		if m := summaryWord(strings.TrimSpace(cell)); m != "" && !s.labelAt[i] {
@@ -43,8 +43,8 @@ func (s *survey) marked(row []string) mark {
 // tolerance is the relative difference allowed between a total and its rounded parts.
 const tolerance = 0.05
 
-// summaries leaves out summary rows, or the other rows if the summary is the run and
-// they are its parts.
+// summaries drops summary rows. If the summary is the run and the other rows are its parts,
+// it drops the parts.
 func (s *survey) summaries() {
 	all := true
 	for _, r := range s.rows {
@@ -104,8 +104,8 @@ func (s *survey) lone(rows []surveyed) bool {
 	return !slices.ContainsFunc(rows, func(r surveyed) bool { return r.workers > 0 })
 }
 
-// adds reports whether the rates of the parts add up to those of the whole. Latencies
-// do not add up: a load without a rate is taken as the whole.
+// adds reports whether the rates of the parts add up to the whole. Latencies do not add up,
+// so a load without a rate counts as the whole.
 func (s *survey) adds(parts []surveyed, whole surveyed) bool {
 	rated := false
 	for i, ours := range s.figures {
@@ -124,8 +124,9 @@ func (s *survey) adds(parts []surveyed, whole surveyed) bool {
 	return rated || s.loads
 }
 
-// unmarkedMeans leaves out rows that equal the mean or the median of the other rows of
-// their point, and have more digits than these or an empty cell that these fill.
+// unmarkedMeans drops rows that equal the mean or the median of the other rows of their
+// point. To qualify, a row needs more digits than these, or an empty cell where these have
+// values.
 func (s *survey) unmarkedMeans(leave func(string, ...surveyed)) {
 	if len(s.figures) == 0 || s.epochs {
 		return
@@ -170,21 +171,21 @@ func (s *survey) middle(r surveyed, others []surveyed) bool {
 	return false
 }
 
-// Digits of all figures of a row together, from which an equal row is a copy: of any two
-// rows, and where all rows of a point are equal.
+// The number of significant digits of all figures of a row together at which an equal row
+// is a copy: for any two rows, and if all rows of a point are equal.
 const (
 	fullPrecision = 6
 	samePrecision = 4
 )
 
-// copies leaves out rows that were pasted again: single rows with many equal digits, and
-// whole tables.
+// copies drops rows that were pasted twice: single rows with many equal digits, and whole
+// tables.
 func (s *survey) copies() {
 	if s.epochs {
 		return
 	}
 	var rows []surveyed
-	of := map[int]int{} // rows of a point
+	of := map[int]int{} // rows per point
 	for _, r := range s.rows {
 		if _, left := s.left[r.number]; !left {
 			rows = append(rows, r)
@@ -209,13 +210,13 @@ func (s *survey) copies() {
 	s.leaveCopies(copies)
 }
 
-// repeated returns the number of rows after which a table repeats itself to its end; 0
+// repeated returns the number of rows after which the table repeats itself until its end, 0
 // if it does not.
 func repeated(rows []surveyed) int {
 	if len(rows) < 4 {
 		return 0
 	}
-	// The least period of a text, by the failure function of Knuth, Morris and Pratt.
+	// Knuth, Morris and Pratt's failure function gives the shortest period.
 	border := make([]int, len(rows))
 	for i, k := 1, 0; i < len(rows); i++ {
 		for k > 0 && rows[i].whole != rows[k].whole {
@@ -233,7 +234,7 @@ func repeated(rows []surveyed) int {
 	return period
 }
 
-// leaveCopies leaves out copies, which are in the order of the table.
+// leaveCopies drops copies, given in table order.
 func (s *survey) leaveCopies(copies []surveyed) {
 	if len(copies) == 0 {
 		return
@@ -241,5 +242,5 @@ func (s *survey) leaveCopies(copies []surveyed) {
 	for _, r := range copies {
 		s.left[r.number] = "a copy"
 	}
-	s.say("left out %s (lines %s): copies of others, digit by digit, and no repeats", number.Count(len(copies), "row"), lines(copies))
+	s.say("left out %s (lines %s): copies of others, digit for digit, and not repeats", number.Count(len(copies), "row"), lines(copies))
 }

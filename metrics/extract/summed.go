@@ -12,12 +12,12 @@ import (
 // A summing groups rows that are parts of one run, such as its ranks.
 type summing struct {
 	column  int
-	columns []string       // of rates, which add up
-	open    map[string]int // the run that takes parts, by its labels
+	columns []string       // columns with rates, which add up
+	open    map[string]int // the run that each set of labels adds to
 	seen    []map[string]bool
 }
 
-// summing returns the grouping that Options.Sum asks for; nil if it is unset.
+// summing returns the grouping that Options.Sum requests, nil if it is unset.
 func (t *table) summing(columns map[string]Column) (*summing, error) {
 	if t.l.o.Sum == "" {
 		return nil, nil
@@ -56,8 +56,8 @@ func figureOfAll(ours string) string {
 	return ours
 }
 
-// takes returns the run that a row is a part of. known is false if the row begins run
-// number next.
+// takes returns the run that a row belongs to. known is false if the row starts the run
+// numbered next.
 func (s *summing) takes(labels map[string]any, row []string, next int) (run int, known bool) {
 	text, err := json.Marshal(labels)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *summing) takes(labels map[string]any, row []string, next int) (run int,
 	return next, false
 }
 
-// add replaces the rows of a group by one with the sums of their rates.
+// add replaces the rows of a group by one row with the sums of their rates.
 func (s *summing) add(t *table, g *tableGroup) error {
 	all := &table{l: t.l, at: t.at, rows: g.rows, line: g.line}
 	one := slices.Clone(g.rows[0])

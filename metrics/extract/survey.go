@@ -14,27 +14,27 @@ import (
 	"strings"
 )
 
-// A survey checks all rows of a table together before any becomes a run. It finds what no
-// single row shows (mixed units, one device's rate, pasted rows, means), leaves out rows
-// that are not runs, and refuses what the user has to clarify.
+// A survey checks all rows of a table before any becomes a run. It finds what no single row
+// shows (mixed units, one device's rate, pasted rows, means), drops rows that are not runs,
+// and returns an error where the user has to decide.
 type survey struct {
 	*table
 	columns map[string]Column
-	figures []string // that are mapped, in order
-	loads   bool     // a row is a load
-	epochs  bool     // a row is an epoch
+	figures []string // mapped figures, in order
+	loads   bool     // each row is a load
+	epochs  bool     // each row is an epoch
 
-	joined  []surveyed // of rows that are parts of runs, the runs
+	joined  []surveyed // the runs, if rows are parts of them
 	rows    []surveyed
-	points  map[string]int // by the labels and the workers
+	points  map[string]int // by labels and workers
 	series  map[string]int // by the labels that separate series
-	others  []*other       // columns that nothing is taken from
+	others  []*other       // unmapped columns
 	locale  locale
-	labelAt map[int]bool // columns that the user has made labels of
+	labelAt map[int]bool // columns that the user made labels
 
-	left   map[int]string // rows that are not runs, by number, and why
-	weak   bool           // the work grows with the workers
-	doubts []string       // that go with every run
+	left   map[int]string // why rows are not runs, by row number
+	weak   bool           // weak scaling: the work grows with the workers
+	doubts []string       // carried by every run
 }
 
 // surveyed is a row.
@@ -42,17 +42,17 @@ type surveyed struct {
 	number, line  int
 	point, series int
 	workers       float64
-	values        []float64 // of figures, in their units; NaN: none
-	digits        int       // significant ones of these together
-	decimals      int       // of the first
-	hash          string    // of what is mapped
+	values        []float64 // figures in their base units; NaN: none
+	digits        int       // significant digits of all values together
+	decimals      int       // of the first value
+	hash          string    // digest of the mapped cells
 	whole         string    // a digest of the row
-	part          string    // of a run whose parts are summed
+	part          string    // part of a run whose parts are added up
 	mark          mark      // "" for a run
 	empty         []bool    // of others
 }
 
-// survey reads all rows. It ignores one that cannot be read: the next reader reports it.
+// survey reads all rows. It skips unreadable rows, which the next reader reports.
 func (t *table) survey(columns map[string]Column) (*survey, error) {
 	s := &survey{table: t, columns: columns, loads: ofLoads(columns), points: map[string]int{}, series: map[string]int{}, left: map[int]string{}, labelAt: map[int]bool{}}
 	_, s.epochs = columns["epoch"]
@@ -68,7 +68,7 @@ func (t *table) survey(columns map[string]Column) (*survey, error) {
 	again := t.again()
 	for number := 1; ; number++ {
 		row, err := again.Read()
-		if err != nil { // the end, or what the next reader says
+		if err != nil { // the end, or an error that the next reader reports
 			break
 		}
 		line, _ := again.FieldPos(0)
@@ -83,7 +83,7 @@ func (t *table) survey(columns map[string]Column) (*survey, error) {
 	return s, errors.Join(s.parts(), s.settings(), s.unitColumns(), s.contradictions(), s.shapes(), s.impossible())
 }
 
-// again returns a reader of all rows.
+// again returns a reader that starts at the first row.
 func (t *table) again() *csv.Reader {
 	r := csv.NewReader(bytes.NewReader(t.data))
 	r.Comma, r.ReuseRecord = t.more.Comma, true
@@ -154,7 +154,7 @@ func (s *survey) look(number, line int, row []string) {
 	s.rows = append(s.rows, r)
 }
 
-// placed returns the labels of a row together with its load.
+// placed returns a row's labels and the coordinates of its load.
 func (t *table) placed(row []string, labels map[string]any, columns map[string]Column) map[string]any {
 	labels = maps.Clone(labels)
 	for _, key := range coordinatesOf(columns) {
@@ -163,7 +163,7 @@ func (t *table) placed(row []string, labels map[string]any, columns map[string]C
 	return labels
 }
 
-// coordinatesOf returns the mapped coordinates of loads. Rows with different ones are not
+// coordinatesOf returns the mapped coordinates of loads. Rows that differ in them are not
 // repeats.
 func coordinatesOf(columns map[string]Column) (list []string) {
 	for _, key := range Coordinates {
@@ -174,7 +174,7 @@ func coordinatesOf(columns map[string]Column) (list []string) {
 	return list
 }
 
-// identify returns a number that equal labels share.
+// identify returns the same number for equal labels.
 func identify(known map[string]int, labels map[string]any) int {
 	text, err := json.Marshal(labels)
 	if err != nil {
@@ -199,7 +199,7 @@ func significantDigits(text string) int {
 	}, text), "0"), "0"))
 }
 
-// join adds up the parts of runs if Options.Sum asks for it.
+// join adds up the parts of runs if Options.Sum is set.
 func (s *survey) join() {
 	if s.l.o.Sum == "" {
 		return
@@ -246,7 +246,7 @@ func byPoint(r surveyed) int  { return r.point }
 // sorted returns the keys of groups in the order of the table.
 func sorted(groups map[int][]surveyed) []int { return slices.Sorted(maps.Keys(groups)) }
 
-// figure returns the values that rows have of a figure.
+// figure returns the rows' values of a figure.
 func (s *survey) figure(rows []surveyed, ours string) (list []float64) {
 	i := slices.Index(s.figures, ours)
 	for _, r := range rows {
@@ -260,7 +260,7 @@ func (s *survey) figure(rows []surveyed, ours string) (list []float64) {
 // countedMedian is a figure's median at one number of workers.
 type countedMedian struct{ workers, value float64 }
 
-// medians returns the medians of a figure by rising number of workers.
+// medians returns the medians of a figure, sorted by number of workers.
 func (s *survey) medians(rows []surveyed, ours string) (list []countedMedian) {
 	by := map[float64][]surveyed{}
 	for _, r := range rows {
@@ -276,7 +276,7 @@ func (s *survey) medians(rows []surveyed, ours string) (list []countedMedian) {
 	return list
 }
 
-// say tells the user about the table.
+// say passes a remark on the table to Options.Say.
 func (s *survey) say(format string, args ...any) {
 	if s.l.o.Say != nil {
 		s.l.o.Say(s.l.o.File + ": " + fmt.Sprintf(format, args...))

@@ -9,36 +9,36 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A tableFormat declares a CSV file with the epochs, the evaluations or the steps of one
-// training. The user may give other names of columns (Options.Columns).
+// A tableFormat declares a CSV file with the epochs, evaluations or steps of one training.
+// Options.Columns may replace the names of columns.
 type tableFormat struct {
 	separators string
-	// epoch and step are the columns with these numbers; first is the number of the first
-	// one.
+	// epoch and step name the columns with these numbers; firstEpoch and firstStep are the
+	// numbers of the first ones.
 	epoch, step           string
 	firstEpoch, firstStep int
-	// epochs says that each row is an epoch: none may be missing.
+	// epochs says that each row is an epoch and that none may be missing.
 	epochs   bool
-	accuracy []string // names that the column of the accuracy may have
+	accuracy []string // possible names of the accuracy column
 	losses   []string // columns with the loss of an evaluation
-	// rate are names that the column of samples/s may have. A name that ends with
-	// ofDevice is the rate of one device.
+	// rate lists possible names of the samples/s column. A name that ends with ofDevice is
+	// the rate of one device.
 	rate     []string
-	seconds  []string // names of the column with the time since training began
-	samples  []string // names of the column with the samples of one rank since then
-	rateNote string   // what the rate is
-	needs    string   // what a file without an accuracy and a rate lacks
+	seconds  []string // possible names of the column with the seconds since training began
+	samples  []string // possible names of the column with one rank's samples since then
+	rateNote string   // description of the rate
+	needs    string   // what a file without accuracy and rate lacks, for the error
 }
 
-// ofDevice ends the names of rates of one device.
+// ofDevice is the suffix of names of one device's rate.
 const ofDevice = "device/samples_per_sec"
 
-// A tableRun is what has been read of a file.
+// A tableRun is the state of reading a file.
 type tableRun struct {
 	*table
 	format                   *tableFormat
 	accuracy, rated, seconds string // columns; "": none
-	before                   int    // the epoch of the row before; -1: none
+	before                   int    // the previous row's epoch; -1: none
 	rates                    []Value
 	last                     Value // of seconds
 	counted                  []ownCount
@@ -128,7 +128,8 @@ func (t *tableRun) numbered(row int) (epoch, step int, err error) {
 	return epoch, step, err
 }
 
-// whole is value for counts. A cell must not be empty in the epochs of a run.
+// whole is like value for counts. If each row is an epoch, the epoch's cell must not be
+// empty.
 func (t *tableRun) whole(row int, column string) (n int, has bool, err error) {
 	if t.format.epochs && column == t.format.epoch {
 		n, err = t.l.whole(t.line[row], t.rows[row][t.at[column]])
@@ -141,7 +142,7 @@ func (t *tableRun) whole(row int, column string) (n int, has bool, err error) {
 	return int(v.Number), has && err == nil, err
 }
 
-// clock reads the time of a row, and the samples by then.
+// clock reads the time of a row and the samples up to it.
 func (t *tableRun) clock(row int) error {
 	v, ok, err := t.value(row, t.seconds)
 	if err != nil || !ok {
@@ -163,7 +164,7 @@ func (t *tableRun) clock(row int) error {
 	return nil
 }
 
-// rate adds the run's throughput, the median of the rates.
+// rate adds the run's throughput, the median of the rows.
 func (t *tableRun) rate() error {
 	l := t.l
 	if len(t.rates) == 0 {

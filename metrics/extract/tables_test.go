@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// readRuns reads a table and writes each run as "NAME VALUE" of its figures and
-// "acc VALUE at SECONDS" of its evaluations, then the doubts about it.
+// readRuns reads a table and formats each run as "NAME VALUE" for its figures and "acc
+// VALUE at SECONDS" for its evaluations, then its doubts.
 func readRuns(csv string, o Options, maps ...string) (runs, told []string, err error) {
 	columns := map[string]Column{}
 	for _, text := range maps {
@@ -37,8 +37,8 @@ func readRuns(csv string, o Options, maps ...string) (runs, told []string, err e
 	return runs, told, nil
 }
 
-// Rows that are parts of a run add up: 100 + 120, and then 90 + 110, where a part that
-// comes again begins the next run.
+// Rows that are parts of a run add up: 100 + 120, and then 90 + 110, since a repeated part
+// begins the next run.
 func TestSumOverParts(t *testing.T) {
 	const two = "workers,rank,speed\n2,0,100\n2,1,120\n2,0,90\n2,1,110\n"
 	rate := []string{"workers=workers", "throughput=speed:samples/s"}
@@ -48,7 +48,7 @@ func TestSumOverParts(t *testing.T) {
 		o    Options
 		maps []string
 		want []string // runs
-		why  string   // of the error
+		why  string   // text of the error
 	}{
 		{"two runs", two, Options{Sum: "rank"}, rate, []string{"throughput 220", "throughput 200"}, ""},
 		{"parts in any order", "workers,rank,speed\n1,0,7\n2,1,120\n2,0,100\n", Options{Sum: "rank"}, rate, []string{"throughput 7", "throughput 220"}, ""},
@@ -59,7 +59,7 @@ func TestSumOverParts(t *testing.T) {
 		{"of one worker", two, Options{Sum: "rank"}, []string{"workers=workers", "throughput=speed:samples/s/worker"}, nil, "the parts add up to all of them"},
 		{"epochs", "workers,rank,speed,epoch\n2,0,100,1\n2,1,120,1\n", Options{Sum: "rank"}, append(rate, "epoch=epoch"), nil, "rows are epochs, and cannot be summed"},
 		{"a part without a number", "workers,rank,speed\n2,0,100\n2,1,\n", Options{Sum: "rank"}, rate, nil, `no number in column "speed", and the run's is the sum over "rank"`},
-		{"not said to be parts", two, Options{}, rate, nil, "they are parts of a run and no repeats of it; write --sum rank"},
+		{"not said to be parts", two, Options{}, rate, nil, "so they are parts of one run and not repeats; write --sum rank"},
 	} {
 		runs, _, err := readRuns(c.csv, c.o, c.maps...)
 		checkRuns(t, c.name, runs, c.want, err, c.why)
@@ -78,7 +78,7 @@ func checkRuns(t *testing.T, name string, got, want []string, err error, why str
 	}
 }
 
-// Rows that are epochs: what each took adds up, or the time elapsed is that of the last.
+// Rows that are epochs: epoch_seconds adds up, or the last elapsed time counts.
 func TestRowsAreEpochs(t *testing.T) {
 	elapsed := []string{"epoch=epoch", "elapsed=s:s", "accuracy=acc:fraction"}
 	took := []string{"epoch=epoch", "epoch_seconds=s:s", "accuracy=acc:fraction"}
@@ -98,7 +98,7 @@ func TestRowsAreEpochs(t *testing.T) {
 		{"took from the third", "epoch,s,acc\n3,10,0.5\n4,12,0.75\n", took, nil, "the first epoch is 3; epoch_seconds needs a row for every epoch"},
 		{"twice", "epoch,s,acc\n1,10,0.5\n1,22,0.75\n", elapsed, nil, "epoch 1 follows epoch 1 of the same run"},
 		{"backwards", "epoch,s,acc\n2,10,0.5\n1,22,0.75\n", elapsed, nil, "epoch 1 follows epoch 2 of the same run"},
-		{"half an epoch", "epoch,s,acc\n1,10,0.5\n1.5,22,0.75\n", elapsed, nil, "1.5 is not the number of an epoch or a step"},
+		{"half an epoch", "epoch,s,acc\n1,10,0.5\n1.5,22,0.75\n", elapsed, nil, "1.5 as the number of an epoch or a step; want a whole number"},
 		{"a negative one", "epoch,s,acc\n-1,10,0.5\n", elapsed, nil, "epoch is -1; want 0 or more"},
 		{"no epoch", "epoch,s,acc\n1,10,0.5\n,22,0.75\n", elapsed, nil, "no number in column epoch, the epoch"},
 		{"no time", "epoch,s,acc\n1,10,0.5\n2,,0.75\n", elapsed, nil, "no number in column s, the time elapsed"},
@@ -122,9 +122,9 @@ func TestRowsAreEpochs(t *testing.T) {
 	}
 }
 
-// What numbers of workers do to a column whose unit nobody said. A rate that rises by no
-// more than a tenth may be one worker's; values that differ by more than 50 times beyond
-// the workers' ratio may be in two units.
+// How the worker counts reveal the unit of a column. A rate that rises by at most a tenth
+// may be one worker's. Values that differ by more than 50 times the workers' ratio may be
+// in two units.
 func TestShapesOfColumns(t *testing.T) {
 	rate, seconds := []string{"workers=w", "throughput=x"}, []string{"workers=w", "train_seconds=x"}
 	for _, c := range []struct {
@@ -175,7 +175,7 @@ func TestShapesOfColumns(t *testing.T) {
 	}
 }
 
-// Columns that are not mapped tell whether rows are repeats.
+// Unmapped columns tell whether rows are repeats.
 func TestWhatOtherColumnsSay(t *testing.T) {
 	rate := []string{"workers=w", "throughput=x:samples/s"}
 	for _, c := range []struct {
@@ -190,14 +190,14 @@ func TestWhatOtherColumnsSay(t *testing.T) {
 		{"the same precision", "w,precision,x\n1,bf16,100\n1,bf16,101\n", 2, "", ""},
 		{"another driver with the count", "w,driver,x\n1,535,100\n2,550,190\n", 2, "driver changes with the number of workers (535 at 1; 550 at 2)", ""},
 		{"both drivers at each count", "w,driver,x\n1,535,100\n1,550,101\n2,535,190\n2,550,191\n", 4, "", ""},
-		{"statistics", "w,stat,x\n1,mean,100\n1,median,101\n", 0, "", "they are statistics of the same runs and no repeats"},
-		{"ranks", "w,rank,x\n2,0,100\n2,1,101\n", 0, "", "they are parts of a run and no repeats of it"},
+		{"statistics", "w,stat,x\n1,mean,100\n1,median,101\n", 0, "", "they are statistics of the same runs and not repeats"},
+		{"ranks", "w,rank,x\n2,0,100\n2,1,101\n", 0, "", "so they are parts of one run and not repeats"},
 		{"an unknown word", "w,colour,x\n1,red,100\n1,blue,101\n", 2, `rows that differ in column "colour" ("blue", "red") count as repeats`, ""},
 		{"a mean among runs", "w,seed,x\n1,1,100\n1,2,104\n1,mean,102\n", 2, "they summarise others", ""},
 		{"a total without a count", "w,x\n1,100\n2,190\ntotal,290\n", 2, "they summarise others", ""},
 		{"an unmarked mean", "w,x\n1,100\n1,105\n1,107\n1,104.000\n", 3, "they are the mean of others", ""},
-		{"a table pasted twice", "w,x\n1,101.5\n2,190.25\n1,101.5\n2,190.25\n", 2, "copies of others, digit by digit", ""},
-		{"a row pasted twice", "w,x\n1,101.534\n1,101.534\n2,190.25\n", 2, "copies of others, digit by digit", ""},
+		{"a table pasted twice", "w,x\n1,101.5\n2,190.25\n1,101.5\n2,190.25\n", 2, "copies of others, digit for digit", ""},
+		{"a row pasted twice", "w,x\n1,101.534\n1,101.534\n2,190.25\n", 2, "copies of others, digit for digit", ""},
 		{"five equal digits", "w,x\n1,101.53\n1,101.53\n2,190.25\n", 3, "", ""},
 		{"few equal digits", "w,x\n1,100\n1,100\n2,190\n", 3, "", ""},
 	} {
@@ -215,7 +215,7 @@ func TestWhatOtherColumnsSay(t *testing.T) {
 	}
 }
 
-// A total of 400 from 4 workers of 100 each holds, within the digits and a twentieth.
+// A total of 400 from 4 workers at 100 each is consistent, within rounding and a twentieth.
 func TestTotalsAndParts(t *testing.T) {
 	maps := []string{"workers=w", "throughput=img/s"}
 	for each, valid := range map[string]bool{"100": true, "104": true, "96": true, "120": false, "80": false, "400": false} {
@@ -260,7 +260,7 @@ func TestParseLabelAndColumn(t *testing.T) {
 	}
 }
 
-// An SI prefix in words or letters; other words have none.
+// SI prefixes as words or letters; other words are not prefixes.
 func TestPrefixes(t *testing.T) {
 	for word, want := range map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "kilo": 1e3, "thousands": 1e3, "million": 1e6, "mega": 1e6, "giga": 1e9, "billion": 1e9, "tera": 1e12, "peta": 1e15, "s": 0, "samples": 0, "": 0} {
 		if got := prefixOf(word); got != want {
@@ -269,7 +269,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// An expression may begin with the number's group, or with the unit's.
+// An expression may begin with the value group or the unit group.
 func TestPatternsThatBeginWithAGroup(t *testing.T) {
 	for _, c := range []struct {
 		expression, line string

@@ -18,10 +18,10 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// tensorboard reads the scalars of a TensorBoard event file: TFRecords (length,
-// masked CRC-32C of the length, data, masked CRC-32C of the data) of Event
-// protocol buffers. Its clock is the wall clock of the host that wrote it, from
-// the file's first event on, which writers make when they are opened.
+// tensorboard reads the scalars of a TensorBoard event file. The file consists of TFRecords
+// (length, masked CRC-32C of the length, data, masked CRC-32C of the data) that hold Event
+// protocol buffers. Time zero is the wall-clock time of the file's first event, which a
+// writer creates when it opens the file.
 var tensorboard = Extractor{
 	Name:  "tensorboard",
 	Kind:  "train",
@@ -30,7 +30,7 @@ var tensorboard = Extractor{
 	read:  readTensorBoard,
 }
 
-// scalar is one value of one tag.
+// scalar is a value of a tag.
 type scalar struct {
 	tag  string
 	step int64
@@ -72,8 +72,8 @@ func readTensorBoard(l *log, r io.Reader) error {
 	return l.scalars(scalars, began)
 }
 
-// scalars makes an evaluation of each value of the accuracy's tag, and a figure
-// of the last value of every other.
+// scalars adds an evaluation for each value of the accuracy's tag, and a figure for the
+// last value of every other tag.
 func (l *log) scalars(list []scalar, began float64) error {
 	if len(list) == 0 {
 		return nil
@@ -87,7 +87,7 @@ func (l *log) scalars(list []scalar, began float64) error {
 		return err
 	}
 	if _, said := l.o.Columns["accuracy"]; !said && filepath.Base(filepath.Dir(l.o.File)) == "train" && perEpoch(accuracy) {
-		accuracy = "" // Keras writes train/ and validation/ with the same tags
+		accuracy = "" // Keras uses the same tags in train/ and validation/
 	}
 	rate, err := l.tag("throughput", byTag)
 	if err != nil {
@@ -119,7 +119,7 @@ func (l *log) scalars(list []scalar, began float64) error {
 func (l *log) tagAccuracy(tag string, values []scalar, began float64) error {
 	for _, s := range values {
 		e := metrics.Event{Time: s.wall - began, Evaluation: &metrics.Evaluation{Step: int(s.step)}}
-		if perEpoch(tag) { // Keras: the step is the epoch
+		if perEpoch(tag) { // with Keras, the step is the epoch
 			e.Evaluation.Step, e.Evaluation.Epoch = 0, l.epoch(int(min(s.step, math.MaxInt32)), 0)
 		}
 		if err := l.namedAccuracy(e, s.v, tag); err != nil {
@@ -130,7 +130,7 @@ func (l *log) tagAccuracy(tag string, values []scalar, began float64) error {
 	return nil
 }
 
-// tagRate adds the run's throughput, the median of the values of a tag.
+// tagRate adds the run's throughput, the median of the tag's values.
 func (l *log) tagRate(tag string, values []scalar, began float64) error {
 	var rates []Value
 	var counted []ownCount
@@ -147,10 +147,10 @@ func (l *log) tagRate(tag string, values []scalar, began float64) error {
 	return l.rate("median", 1, rates, "the median of the values of the tag "+tag, ownOf(counted, 1), "the batch of all ranks times the steps, over the time of the records")
 }
 
-// perEpoch reports whether the steps of a tag are epochs.
+// perEpoch reports whether a tag counts epochs as steps.
 func perEpoch(tag string) bool { return len(tag) > 5 && strings.HasPrefix(tag, "epoch") }
 
-// tag is table.column for tags.
+// tag finds the tag for a key, like table.column.
 func (l *log) tag(ours string, tags map[string][]scalar, usual ...string) (string, error) {
 	if theirs, ok := l.o.Columns[ours]; ok {
 		if _, ok := tags[theirs]; !ok {
@@ -168,14 +168,14 @@ func (l *log) tag(ours string, tags map[string][]scalar, usual ...string) (strin
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked is the CRC-32C as TFRecords store it.
+// masked returns the CRC-32C in the masked form that TFRecords store.
 func masked(data []byte) uint32 {
 	c := crc32.Checksum(data, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// tfRecord returns the record at an offset, and where the next begins.
-// io.ErrUnexpectedEOF: the file ends within it.
+// tfRecord returns the record at an offset, and the offset of the next one. The error is
+// io.ErrUnexpectedEOF if the file ends within the record.
 func tfRecord(data []byte, at int) (record []byte, next int, err error) {
 	rest := data[at:]
 	if len(rest) < 12 {
@@ -195,8 +195,8 @@ func tfRecord(data []byte, at int) (record []byte, next int, err error) {
 	return record, at + int(n) + 16, nil
 }
 
-// tfEvent reads the scalars of tensorflow.Event: wall_time = 1, step = 2,
-// summary = 5.
+// tfEvent reads the scalars of a tensorflow.Event. Field numbers: wall_time 1, step 2,
+// summary 5.
 func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 	var step int64
 	var summary []byte
@@ -218,7 +218,7 @@ func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 	if err := metrics.CheckUnix(wall); err != nil {
 		return 0, nil, fmt.Errorf("its wall time: %w", err)
 	}
-	// Summary: value = 1 {tag = 1, simple_value = 2, tensor = 8}.
+	// Field numbers of Summary: value 1, with tag 1, simple_value 2 and tensor 8.
 	err = fields(summary, func(f field) error {
 		if f.number != 1 || f.wire != protowire.BytesType {
 			return nil
@@ -247,19 +247,19 @@ func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 	return wall, list, err
 }
 
-// widen gives a float32 the shortest decimal that it stands for, so that 0.1
+// widen converts a float32 to the float64 with the same shortest decimal form, so that 0.1
 // stays 0.1.
 func widen(x float32) float64 {
 	y, err := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', -1, 32), 64)
 	if err != nil {
-		return float64(x) // NaN or infinite; left out by the caller
+		return float64(x) // NaN or infinite; the caller drops it
 	}
 	return y
 }
 
-// tfScalar reads a TensorProto of no dimensions: dtype = 1 (float = 1, double =
-// 2), tensor_shape = 2 {dim = 2}, tensor_content = 4, float_val = 5, double_val
-// = 6. Anything else is no scalar.
+// tfScalar reads a TensorProto without dimensions; ok is false for other tensors. Field
+// numbers: dtype 1 (1 is float, 2 is double), tensor_shape 2 with dim 2, tensor_content 4,
+// float_val 5, double_val 6.
 func tfScalar(data []byte) (x float64, ok bool, err error) {
 	var dtype uint64
 	var content []byte
@@ -295,10 +295,10 @@ func tfScalar(data []byte) (x float64, ok bool, err error) {
 
 var errNotScalar = errors.New("no scalar")
 
-// errProto refuses a damaged protocol buffer.
+// errProto reports a damaged protocol buffer.
 var errProto = errors.New("a damaged protocol buffer")
 
-// field is one field of a message: bits of a number, or data.
+// field is a field of a message: the bits of a number, or bytes.
 type field struct {
 	number protowire.Number
 	wire   protowire.Type
@@ -306,7 +306,7 @@ type field struct {
 	data   []byte
 }
 
-// fields calls f with each field of a message, in its order.
+// fields calls f with each field of a message in order.
 func fields(data []byte, f func(field) error) error {
 	for len(data) > 0 {
 		number, wire, n := protowire.ConsumeTag(data)
@@ -326,7 +326,7 @@ func fields(data []byte, f func(field) error) error {
 			one.bits = uint64(bits)
 		case protowire.BytesType:
 			one.data, n = protowire.ConsumeBytes(data)
-		default: // groups, which no program writes any more
+		default: // groups, which are obsolete
 			return errProto
 		}
 		if n < 0 {

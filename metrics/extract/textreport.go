@@ -11,16 +11,16 @@ import (
 // lines between them that state numbers.
 type textReport struct {
 	begin, end *regexp.Regexp // end nil: the report ends with the log
-	sections   *regexp.Regexp // lines that begin a section; nil: those that end with a colon
+	sections   *regexp.Regexp // matches the start of a section; nil: lines that end with a colon
 	lines      []textLine
-	again      string // refusal of a line that begins a report; "%d" is the line of the report before it
+	again      string // error for a report that begins before the previous one ended; "%d" is that one's line
 	several    bool   // a log may have several reports, each with its last line
-	cut        string // refusal of a report without its last line
+	cut        string // error for a report without its last line
 }
 
-// A textLine declares a line by an expression. Each named group is a value of that name. A
-// group "unit" is the unit of time of the group before it, and a group "key" the second
-// part of the names, as in "latency 99".
+// A textLine declares a line by an expression. Each named group is a value with that name.
+// The group "unit" is the time unit of the group before it. The group "key" becomes the
+// second word of the names, as in "latency 99".
 type textLine struct {
 	in string // section of the line; "": any
 	re *regexp.Regexp
@@ -36,7 +36,7 @@ func textLines(section string, expressions ...string) (list []textLine) {
 
 var afterColon = regexp.MustCompile(`^\S.*:\s*$`)
 
-// A textResult is what one report states.
+// A textResult holds the values of one report.
 type textResult struct {
 	l        *log
 	line     int      // of its first line
@@ -91,7 +91,7 @@ func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool, err error) {
 	return true, nil
 }
 
-// number is a source: scale is that of the time's unit, 1 if it has none.
+// number implements source; scale is the time unit, 1 without a unit.
 func (t *textResult) number(name string) (v Value, scale float64, ok bool, err error) {
 	s, ok := t.of[name]
 	if !ok {
@@ -107,7 +107,7 @@ func (t *textResult) number(name string) (v Value, scale float64, ok bool, err e
 	return v, scale, err == nil, err
 }
 
-// numbers returns numbers by their names; 0 for those that the report lacks.
+// numbers returns numbers by name, 0 for missing ones.
 func (t *textResult) numbers(names ...string) (map[string]Value, error) {
 	list := map[string]Value{}
 	for _, name := range names {
@@ -123,7 +123,7 @@ func (t *textResult) numbers(names ...string) (map[string]Value, error) {
 	return list, nil
 }
 
-// has reports whether the report states all these.
+// has reports whether the report states all names.
 func (t *textResult) has(names ...string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return t.of[name].line == 0 })
 }
@@ -132,10 +132,10 @@ func (t *textResult) has(names ...string) bool {
 type textReader struct {
 	textReport
 	l     *log
-	f     func(*textResult) error // of each report
+	f     func(*textResult) error // called for each report
 	from  first
-	one   *textResult // that is read
-	began int         // line of the latest
+	one   *textResult // the current report
+	began int         // first line of the latest report
 }
 
 func (d textReport) reader(l *log, f func(*textResult) error) *textReader {
@@ -145,7 +145,7 @@ func (d textReport) reader(l *log, f func(*textResult) error) *textReader {
 	return &textReader{textReport: d, l: l, f: f}
 }
 
-// read reads a log with nothing but reports.
+// read reads a log that contains only reports.
 func (d textReport) read(l *log, r io.Reader, f func(*textResult) error) error {
 	t := d.reader(l, f)
 	if err := l.each(r, t.line); err != nil {
@@ -154,7 +154,7 @@ func (d textReport) read(l *log, r io.Reader, f func(*textResult) error) error {
 	return t.finish()
 }
 
-// line takes a line of the log.
+// line handles a line of the log.
 func (t *textReader) line(ln line) error {
 	if t.begin.MatchString(ln.text) && t.from.takes(ln) {
 		if t.one != nil || t.began > 0 && !t.several {
@@ -189,7 +189,7 @@ func (t *textReader) line(ln line) error {
 	return nil
 }
 
-// finish ends the log.
+// finish handles the end of the log.
 func (t *textReader) finish() error {
 	switch {
 	case t.one == nil:

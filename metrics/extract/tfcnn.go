@@ -8,11 +8,10 @@ import (
 	"slices"
 )
 
-// tfCNNBenchmarks reads tf_cnn_benchmarks of tensorflow/benchmarks. Its total
-// is, on each worker, that worker's images over the wall time of the measured
-// steps, times the number of workers where they run in step (Horovod,
-// synchronous replicas); the warm-up steps are left out. Every worker prints
-// one.
+// tfCNNBenchmarks reads tf_cnn_benchmarks of tensorflow/benchmarks. Every worker prints a
+// total: its images over the wall time of the measured steps, without warm-up. If the
+// workers run in lockstep (Horovod, synchronous replicas), the total is multiplied by their
+// number.
 var tfCNNBenchmarks = Extractor{
 	Name:  "tf-cnn-benchmarks",
 	Kind:  "train",

@@ -7,9 +7,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// timm reads the output of timm's train.py. Its rate is already that of all
-// ranks together; the one in parentheses is the mean since the epoch began, the
-// time of the first batches included.
+// timm reads the output of timm's train.py. Its rate already covers all ranks. The rate in
+// parentheses is the mean since the start of the epoch, first batches included.
 var timm = Extractor{
 	Name:  "timm",
 	Kind:  "train",
@@ -22,13 +21,13 @@ var (
 	timmTest  = regexp.MustCompile(`^Test: \[ *(\d+)/(\d+)\]  Time: \d+\.\d+ \(\d+\.\d+\)  Loss: +\S+ \( *(\S+)\)  Acc@1: +\d+\.\d+ \( *(\d+\.\d{3})\)  Acc@5: +\d+\.\d+ \( *\d+\.\d{3}\)\s*$`)
 )
 
-// timmRun is what has been read of a log.
+// timmRun is the state of reading a log.
 type timmRun struct {
 	l            *log
 	from         first
 	rates, times []Value // of the last batch of each epoch
 	epoch        int
-	unrated      int // epochs since the last one with a last batch; 0: it had one
+	unrated      int // epochs since the last one with a last batch; 0: the latest has one
 }
 
 func readTimm(l *log, r io.Reader) error {
@@ -37,7 +36,7 @@ func readTimm(l *log, r io.Reader) error {
 		return err
 	}
 	t.from.note(l)
-	// A batch of all ranks takes the mean time next to the rate.
+	// The mean time next to the rate is that of a global batch.
 	var own ownRate
 	if batch := l.o.globalBatch(); batch > 0 && len(t.times) > 0 {
 		seconds, err := reduceBy("median", numbers(t.times[min(1, len(t.times)-1):]))
@@ -66,9 +65,9 @@ func (t *timmRun) line(ln line) error {
 	return t.l.accuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: t.l.epoch(t.epoch, 0)}}, 0.01, v)
 }
 
-// train takes a line of the training.
+// train handles a line of the training.
 func (t *timmRun) train(ln line, m []string) error {
-	var count [3]int // the epoch, the batch, and the batches of an epoch
+	var count [3]int // epoch, batch, and batches per epoch
 	for i := range count {
 		var err error
 		if count[i], err = t.l.whole(ln.number, m[i+1]); err != nil {
@@ -85,7 +84,7 @@ func (t *timmRun) train(ln line, m []string) error {
 	if i != n-1 && i != n { // the last batch, counted from 0 or from 1
 		return nil
 	}
-	if t.unrated == 0 { // both countings of one epoch's last batches
+	if t.unrated == 0 { // both ways to count matched in one epoch
 		t.rates, t.times = t.rates[:len(t.rates)-1], t.times[:len(t.times)-1]
 	}
 	t.unrated = 0
@@ -95,8 +94,8 @@ func (t *timmRun) train(ln line, m []string) error {
 	return t.l.parseAll(ln.number, &t.rates, m[5])
 }
 
-// epochRates makes the run's throughput of one rate an epoch: the first, in
-// which caches fill and clocks rise, is left out if there are others.
+// epochRates adds the run's throughput from one rate per epoch. It drops the first of
+// several, in which caches fill and clocks rise.
 func (l *log) epochRates(rates []Value, note string, own ownRate) error {
 	switch {
 	case len(rates) == 0:
@@ -115,7 +114,7 @@ func (l *log) epochRates(rates []Value, note string, own ownRate) error {
 	return l.rate("median", 1, rates, note, own, "the batch of all ranks over the mean time of a step")
 }
 
-// whole reads a whole number from 0 on.
+// whole parses a whole number of at least 0.
 func (l *log) whole(ln int, text string) (int, error) {
 	v, err := l.parse(ln, text)
 	if err != nil || v.Number != float64(int(v.Number)) || v.Number > 1<<40 || v.Number < 0 {
@@ -124,8 +123,8 @@ func (l *log) whole(ln int, text string) (int, error) {
 	return int(v.Number), nil
 }
 
-// epoch is the log's number of an epoch, counted from 1. usual is what the
-// format counts from.
+// epoch converts the log's epoch number to one that counts from 1. usual is the format's
+// usual first number.
 func (l *log) epoch(number, usual int) int {
 	if l.o.FirstEpoch != nil {
 		usual = *l.o.FirstEpoch

@@ -7,10 +7,10 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// torchtitan reads the lines of torchtitan's MetricsProcessor. Its tps are tokens/s
-// of a device: a rank's own tokens over the time and over the degrees of tensor,
-// context and pipeline parallelism. Memory is the peak that was reserved since the
-// line before. Each rank may print, by LOG_RANK.
+// torchtitan reads the lines of torchtitan's MetricsProcessor. Its tps is the rate of one
+// device in tokens/s: a rank's tokens over the time and over the degrees of tensor, context
+// and pipeline parallelism. Memory is the peak reserved since the previous line. LOG_RANK
+// decides which ranks print.
 var torchtitan = Extractor{
 	Name:  "torchtitan",
 	Kind:  "train",
@@ -18,8 +18,8 @@ var torchtitan = Extractor{
 	read:  titanLog.read,
 }
 
-// titanFields are those of a step and of a validation: a line without memory and a rate was
-// cut, or is another program's. tps was wps in 2024.
+// titanFields matches the fields of a step and of a validation. A line without memory and
+// rate is cut off or from another program. tps was called wps in 2024.
 const titanFields = `step: +(?P<step>\d+)  (?P<fields>loss: .*memory: +\d+\.\d+GiB\(\d+\.\d+%\)\s.*[tw]ps: *\S.*)$`
 
 var titanLog = &stepFormat{
@@ -31,13 +31,13 @@ var titanLog = &stepFormat{
 		{"tps", tokensPerGPU, 1, nil},
 		{"wps", tokensPerGPU, 1, nil},
 		{"tflops", flopsPerGPU, 1e12, nil},
-		{"mfu", reportedMFU, 0.01, regexp.MustCompile(`^(.*)%$`)}, // N/A, if a quantised model has no one peak
+		{"mfu", reportedMFU, 0.01, regexp.MustCompile(`^(.*)%$`)}, // N/A if a quantised model has no single peak
 	},
 	ignored: regexp.MustCompile(`^(?:.*loss.*|.*norm.*|lr)$`),
 	others: []stepLine{
 		{regexp.MustCompile(`Building \d+-D device mesh with \[[^\]]*\], \[(\d+(?:, \d+)*)\]\s*$`),
 			func(s *stepLog, ln line, m []string) error { return s.mesh(ln.number, strings.Split(m[1], ", ")) }},
-		// Degrees of expert parallelism are within those of the others.
+		// Expert parallelism subdivides the other dimensions.
 		{regexp.MustCompile(`Building device mesh with parallelism: pp=(\d+), dp_replicate=(\d+), dp_shard=(\d+), cp=(\d+), tp=(\d+)(?:,|\s*$)`),
 			func(s *stepLog, ln line, m []string) error { return s.mesh(ln.number, m[1:]) }},
 		evaluationLine(regexp.MustCompile(`(?:^|\s)validate step: +(\d+)  loss: +(\S+) .*memory: +\d+\.\d+GiB\(\d+\.\d+%\)\s.*[tw]ps: *\S`)),
@@ -47,10 +47,10 @@ var titanLog = &stepFormat{
 
 var titanPair = regexp.MustCompile(`([a-z_]+): +(\S+)`)
 
-// titanLoss adds the loss of a step. Stages of a pipeline other than the last have none.
+// titanLoss adds the loss of a step. Only the last stage of a pipeline has one.
 func titanLoss(s *stepLog, ln line, step int, fields parts) error {
 	if x := fields["loss"]; strings.HasPrefix(x, "-") && !strings.Contains(x, "n") {
-		s.l.note("the losses below 0 are those of a pipeline stage that has none, and are left out: log the last stage's rank (LOG_RANK; in a study, command.printed_by = \"last\")")
+		s.l.note("negative losses come from a pipeline stage without a loss and are left out: log the last stage's rank (LOG_RANK; in a study, command.printed_by = \"last\")")
 		return nil
 	}
 	return s.lossOf(ln.number, "step", float64(step), fields["loss"])
@@ -58,7 +58,7 @@ func titanLoss(s *stepLog, ln line, step int, fields parts) error {
 
 var grouped = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
 
-// ungrouped is a number without the commas between its thousands.
+// ungrouped removes thousands separators from a number.
 func ungrouped(text string) string {
 	if grouped.MatchString(text) {
 		return strings.ReplaceAll(text, ",", "")
@@ -66,7 +66,7 @@ func ungrouped(text string) string {
 	return text
 }
 
-// mesh takes the number of devices, which is the product of the mesh's dimensions.
+// mesh sets the number of devices, the product of the mesh's dimensions.
 func (s *stepLog) mesh(ln int, degrees []string) error {
 	devices := 1
 	for _, degree := range degrees {

@@ -10,8 +10,8 @@ import (
 )
 
 // hfTrainerState reads trainer_state.json of Hugging Face's Trainer. Its
-// train_samples_per_second is the samples of all epochs over the whole run time,
-// warm-up, evaluations and checkpoints included.
+// train_samples_per_second is the samples of all epochs over the whole run time, warm-up,
+// evaluations and checkpoints included.
 var hfTrainerState = Extractor{
 	Name:  "hf-trainer-state",
 	Kind:  "train",
@@ -20,12 +20,12 @@ var hfTrainerState = Extractor{
 	read:  readTrainerState,
 }
 
-// hfState is what has been read of a state.
+// hfState is the state of reading a file.
 type hfState struct {
 	l        *log
 	accuracy string // name of the accuracy
 	timed    hfParts
-	ended    bool // train_runtime was read
+	ended    bool // whether train_runtime was read
 }
 
 func readTrainerState(l *log, r io.Reader) error {
@@ -38,7 +38,7 @@ func readTrainerState(l *log, r io.Reader) error {
 	if !doc.is('{') || !history.is('[') && !history.null() {
 		return fmt.Errorf("%s: not a Trainer's state: want a JSON object with a list named log_history", l.o.File)
 	}
-	entry := map[string]value{} // of all, to be filled again
+	entry := map[string]value{} // reused for each entry
 	return history.entries(func(at value) error {
 		if !at.is('{') {
 			return fmt.Errorf("%s: not a Trainer's state: line %d: an entry of log_history is not an object", l.o.File, at.line)
@@ -48,7 +48,7 @@ func readTrainerState(l *log, r io.Reader) error {
 	})
 }
 
-// entry takes an entry of the history.
+// entry handles an entry of the history.
 func (s *hfState) entry(m members) error {
 	of := map[string]Value{}
 	for _, name := range []string{"step", "epoch", s.accuracy, "eval_runtime", "eval_loss", "loss", "train_runtime"} {

@@ -6,15 +6,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// unit is how a unit is stored.
+// unit says how to store numbers in a unit.
 type unit struct {
 	base  string
 	scale float64
-	steps bool // counts steps, not samples: needs the global batch
-	each  bool // of a step: the value is inverted
+	steps bool // counts steps instead of samples, so it needs the global batch
+	each  bool // seconds per step: invert the value
 }
 
-// units are those that messages list. Others are known too: number.ParseUnit reads any
+// units lists the units that messages suggest. number.ParseUnit accepts others with any
 // prefix, quantity and time.
 var units = func() map[string]unit {
 	all := map[string]unit{"": {scale: 1}}
@@ -26,7 +26,8 @@ var units = func() map[string]unit {
 	return all
 }()
 
-// unitNames are those that are listed; values in a unit that is not known are kept as they are.
+// unitNames returns the units that messages suggest. Values in unknown units are stored
+// unchanged.
 func unitNames() []string {
 	var names []string
 	for name := range units {
@@ -36,7 +37,7 @@ func unitNames() []string {
 	return names
 }
 
-// unitNamed is the unit of that name, listed or not.
+// unitNamed returns the unit with this name, listed or not.
 func unitNamed(name string) (unit, bool) {
 	if u, listed := units[name]; listed {
 		return u, true
@@ -44,8 +45,8 @@ func unitNamed(name string) (unit, bool) {
 	return parsedUnit(name)
 }
 
-// parsedUnit is a unit as it is stored. A prefix alone is none: K may be kelvin. Steps
-// become samples by the batch.
+// parsedUnit parses a unit. A prefix alone is not one: K may mean kelvin. Steps become
+// samples if the batch is known.
 func parsedUnit(name string) (unit, bool) {
 	u, ok := number.ParseUnit(name)
 	if !ok || u.Bare || u.Inverse && u.Base != "steps/s" {

@@ -8,12 +8,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// vllmBench reads the JSON file that `vllm bench serve` writes with --save-result, or
-// --append-result (and
-// benchmark_serving.py before it). Its arrivals are rescaled so that the last is at
-// their number over the rate, which hides how a Poisson process varies; latencies
-// count from the send, of answered requests alone; rates divide by the time until
-// the last answer.
+// vllmBench reads the JSON file that `vllm bench serve`, or benchmark_serving.py before it,
+// writes with --save-result or --append-result. It rescales random arrivals so that the
+// last one is at N / rate, which hides the variance of a Poisson process. Latencies count
+// from the send and only for answered requests. Rates divide by the time until the last
+// answer.
 var vllmBench = Extractor{
 	Name:  "vllm-bench",
 	Kind:  "serve",
@@ -42,7 +41,7 @@ func readVLLM(l *log, r io.Reader) error {
 	return nil
 }
 
-// vllmResult takes one load's; --append-result writes a line for each.
+// vllmResult adds the result of one load; --append-result writes one per line.
 func (l *log) vllmResult(doc value) error {
 	m := l.object(doc)
 	if m.of["request_throughput"].null() && m.of["completed"].null() {
@@ -87,17 +86,17 @@ func (l *log) vllmResult(doc value) error {
 	return s.fields(vllmFields, m.source)
 }
 
-// vllmLoad is the load, and notes how it was made.
+// vllmLoad returns the load, and adds a note on how it was generated.
 func (m members) vllmLoad(prompts float64) (map[string]float64, error) {
 	l := m.l
 	if ramp := m.of["ramp_up_strategy"]; !ramp.null() {
-		return nil, l.errorAt(ramp.line, "the rate rose during the run (ramp_up_strategy): its figures are not of one rate")
+		return nil, l.errorAt(ramp.line, "the rate rose during the run (ramp_up_strategy), so its figures belong to no single rate")
 	}
 	most, limited, err := m.number("max_concurrency")
 	if err != nil {
 		return nil, err
 	}
-	l.note("vLLM's latencies are of answered requests only and count from the send; its rates divide by the time until the last answer, while fewer and fewer requests are in flight")
+	l.note("vLLM's latencies cover answered requests only and count from the send; its rates divide by the time until the last answer, while fewer and fewer requests are in flight")
 	asked := m.of["request_rate"]
 	if asked.null() || string(asked.text) == `"inf"` || string(asked.text) == "Infinity" {
 		if limited {
@@ -119,9 +118,9 @@ func (m members) vllmLoad(prompts float64) (map[string]float64, error) {
 	if ok && burst.Number != 1 {
 		how = fmt.Sprintf("at gamma-distributed intervals (burstiness %g)", burst.Number)
 	}
-	l.note("requests are sent %s, rescaled so that the last is at their number over the rate: runs vary less than real arrivals do", how)
+	l.note("requests are sent %s, rescaled so that the last one is at N / rate: runs vary less than real arrivals do", how)
 	if limited {
-		l.note("no more than %g requests were in flight; what waited for its turn in the client is not in the latencies", most.Number)
+		l.note("at most %g requests were in flight; latencies leave out the time that others waited in the client", most.Number)
 	}
 	return map[string]float64{measure.Rate: rate.Number}, nil
 }

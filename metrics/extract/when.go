@@ -46,15 +46,15 @@ func (t *table) when(c *Content, columns map[string]Column, known blocks) error 
 	if text, has := cell("order"); has {
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(x >= 0) || x > 1e6 {
-			return t.l.errorAt(t.line[0], "column %s: %s is no place in an order; want a number from 0 to 1e6", clip(columns["order"].Name), clip(text))
+			return t.l.errorAt(t.line[0], "column %s: %s is not a place in an order; want a number from 0 to 1e6", clip(columns["order"].Name), clip(text))
 		}
 		c.Position = x + 1
 	}
 	return nil
 }
 
-// layouts are forms of ISO 8601. A time without a zone is taken as UTC, since only
-// differences count.
+// layouts are the accepted forms of ISO 8601. A time without a zone is taken as UTC, since
+// only differences count.
 var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999",
 	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02", "20060102T150405", "20060102T150405Z07:00", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02 15:04:05.999999999 -0700"}
 
@@ -76,7 +76,7 @@ func parseTime(text string) (unix float64, err error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%s is no time; write 2006-01-02T15:04:05 or seconds since 1970, or map the order of the runs, --map order=COLUMN", clip(text))
+	return 0, fmt.Errorf("%s is not a time; write 2006-01-02T15:04:05 or seconds since 1970, or map the order of the runs, --map order=COLUMN", clip(text))
 }
 
 // isWhen reports whether ours is one of WhenColumns.

@@ -12,12 +12,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// wrk reads the output of wrk and wrk2, of one or more loads. wrk's loop is closed. For
-// its statistics it adds latencies that it did not measure: if one is over twice a
-// connection's mean interval, those of the requests that an open loop would have sent
-// meanwhile (stats_correct in src/stats.c), so that the mean breaks Little's law. wrk2
-// sends by a schedule, and its recorded latency counts from it; it does not print its
-// rate.
+// wrk reads the output of wrk and wrk2, for one or more loads. wrk's loop is closed. Its
+// statistics include latencies that it did not measure: after a latency over twice a
+// connection's mean interval, it adds those of the requests that an open loop would have
+// sent meanwhile (stats_correct in src/stats.c). So the mean violates Little's law. wrk2
+// sends on a schedule and counts latency from it, but does not print its rate.
 var wrk = Extractor{
 	Name:  "wrk",
 	Kind:  "serve",
@@ -37,8 +36,8 @@ var wrkReport = textReport{
 	end:      regexp.MustCompile(`^Transfer/sec: +\S+B\s*$`),
 	sections: regexp.MustCompile(`^  (?:` + wrkCalibration + `|` + wrkDistribution + `)`),
 	several:  true,
-	again:    "a test begins, and that on line %d did not end: the log was cut off",
-	cut:      "a test that does not end: the log was cut off",
+	again:    "a test begins, but the one on line %d did not end: the log was cut off",
+	cut:      "the test has no end: the log was cut off",
 	lines: slices.Concat(textLines("",
 		`^  (?P<threads>\d+) threads and (?P<connections>\d+) connections\s*$`,
 		`^    Latency +(?P<mean>\d+\.\d+)(?P<unit>[^\s\d]*) +\d`,
@@ -92,27 +91,27 @@ func (l *log) wrk(t *textResult) error {
 	return s.fields(wrkFields, t.number)
 }
 
-// wrkLoad returns the load of a test, and notes how it was made.
+// wrkLoad returns the load of a test, and adds a note on how it was generated.
 func (l *log) wrkLoad(line int, connections float64, hdr bool) (map[string]float64, error) {
 	switch {
 	case !hdr:
-		l.note("wrk's loop is closed: a connection sends its next request when it has its answer, so when the service stalls, requests are missing. To its latencies wrk adds some for these, which it did not measure")
+		l.note("wrk's loop is closed: a connection sends its next request when it has its answer, so when the service stalls, requests are missing. For these, wrk adds latencies that it did not measure")
 		return map[string]float64{measure.Threads: connections}, nil
 	case l.o.At[measure.Rate] == 0:
-		return nil, l.errorAt(line, "wrk2 does not print the rate that it was asked for; say it with --at rate=R, its -R")
+		return nil, l.errorAt(line, "wrk2 does not print its request rate (-R); give it with --at rate=R")
 	}
 	l.note("wrk2 sends at a constant rate, over %g connections, and latency counts from the time at which each request was to be sent", connections)
 	return nil, nil
 }
 
-// wrkErrors takes the requests that failed, of count answers: those with another status,
-// those that timed out, and those that were lost.
+// wrkErrors adds the failed ones among count answers: those with another status, timeouts,
+// and lost requests.
 func (s *served) wrkErrors(count Value, status, timeouts, lost float64, hdr bool) error {
 	all := count.Number
 	switch {
-	case hdr && timeouts > 0: // it looks again and again at a connection that waits
+	case hdr && timeouts > 0: // it counts a waiting connection again and again
 		s.requests, s.wrong = all, 1
-		s.l.note("at %s, wrk2 counted %g timeouts, one request's more than once: the share that failed is not known", s, timeouts)
+		s.l.note("at %s, wrk2 counted %g timeouts, possibly several per request: the share of failed requests is unknown", s, timeouts)
 		return nil
 	case all == 0:
 		return nil
