@@ -2,8 +2,10 @@
 // one at a time, and counts those that make a test fail. `make mutants` runs it.
 //
 // No well-kept tool draws a random sample from chosen packages of a large module, and
-// trying every mutant of these takes days. The working tree is never changed: the go
-// command reads the mutated file through -overlay.
+// trying every mutant of these takes days. The mutants of a sample are compiled once, all
+// together: a function begins with switches to its mutated copies, and the environment
+// says which of them is called. The working tree is never changed: the go command reads
+// the mutated files through -overlay.
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -33,7 +36,7 @@ const usage = `mutants draws random mutants of packages and runs their short tes
 
 Without a package it draws from those that compute or parse figures. The same seed
 draws the same mutants of the same code. If a package's own tests pass on a mutant,
-those of the packages that import it and execute the mutated statement are run too,
+those of the packages that import it and call the mutated function are run too,
 except those of commands and of packages that start processes. A mutant that exceeds
 the limit of time or memory counts as killed. Mutants that are listed in equivalent.txt
 are counted apart.
@@ -142,49 +145,103 @@ func try(ctx context.Context, o options, packages []goPackage, candidates []muta
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	o.tests.scratch = scratch
+	t := o.tests
+	t.scratch, t.module = scratch, packages[0].Module
 	var dependents map[string][]string
 	if o.dependents {
 		if dependents, err = importers(ctx, packages); err != nil {
 			return err
 		}
 	}
-	if err := o.tests.pass(ctx, packages, dependents, stderr); err != nil {
-		return err
-	}
-	reasons, err := parseEquivalents(equivalents)
+	var score tally
+	chosen, err := choose(ctx, &t, o.count, packages, candidates, &score, stdout, stderr)
 	if err != nil {
 		return err
 	}
-	var score tally
-	for _, m := range candidates {
-		if score.tested() == o.count || ctx.Err() != nil {
-			break
+	var needed []string
+	for _, m := range chosen.mutants {
+		needed = append(append(needed, m.pkg), dependents[m.pkg]...)
+	}
+	slices.Sort(needed)
+	if err := t.prepare(ctx, chosen.overlay, slices.Compact(needed), stderr); err != nil {
+		return err
+	}
+	for i, m := range chosen.mutants {
+		fmt.Fprintf(stderr, "%d/%d %s\n", i+1, len(chosen.mutants), m)
+		var o outcome
+		if slices.Contains(chosen.outside, m) {
+			o, err = t.judgeAlone(ctx, m, dependents[m.pkg])
+		} else {
+			o, err = t.judge(ctx, chosen.overlay, m, dependents[m.pkg])
 		}
-		fmt.Fprintf(stderr, "%d/%d %s\n", score.tested()+1, o.count, m)
-		if reason := reasons[m.key()]; reason != "" {
-			score.equivalent++
-			fmt.Fprintf(stdout, "%-8s  %s  [%s]\n", "same", m, reason)
-			continue
-		}
-		outcome, err := o.tests.judge(ctx, m, dependents[m.pkg])
 		if ctx.Err() != nil {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		score.add(m.pkg, outcome)
-		if outcome.verdict != invalid {
-			fmt.Fprintf(stdout, "%-8s  %s%s\n", outcome.verdict, m, outcome.detail())
-		}
+		score.add(m.pkg, o)
+		fmt.Fprintf(stdout, "%-8s  %s%s\n", o.verdict, m, o.detail())
 	}
 	score.print(stdout)
-	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted after %d of %d mutants", score.tested(), o.count)
-	}
-	if o.at == "" && score.tested() < o.count {
-		return fmt.Errorf("%s have no more than %d mutants that compile, of the %d asked for", strings.Join(names(packages), ", "), score.tested(), o.count)
+	if tested := score.total().tested(); ctx.Err() != nil {
+		return fmt.Errorf("interrupted after %d of %d mutants", tested, o.count)
+	} else if o.at == "" && tested < o.count {
+		return fmt.Errorf("%s have no more than %d mutants that compile, of the %d asked for", strings.Join(names(packages), ", "), tested, o.count)
 	}
 	return nil
+}
+
+// A choice is the mutants that are tested.
+type choice struct {
+	mutants, outside []*mutant // in all; those in no function
+	overlay          string    // has the others
+}
+
+// choose takes the first candidates that compile and are not known as equivalent.
+func choose(ctx context.Context, t *tests, count int, packages []goPackage, candidates []mutant, score *tally, stdout, stderr io.Writer) (choice, error) {
+	reasons, err := parseEquivalents(equivalents)
+	if err != nil {
+		return choice{}, err
+	}
+	var c choice
+	checked := map[*mutant]bool{} // of those in no function
+	for next := 0; ; {
+		for ; len(c.mutants) < count && next < len(candidates); next++ {
+			m := &candidates[next]
+			m.number = next + 1
+			if reason := reasons[m.key()]; reason != "" {
+				score.equivalent++
+				fmt.Fprintf(stdout, "%-8s  %s  [%s]\n", "same", m, reason)
+				continue
+			}
+			c.mutants = append(c.mutants, m)
+		}
+		fmt.Fprintf(stderr, "compiling %d mutants\n", len(c.mutants))
+		var at map[place]*mutant
+		if c.overlay, c.outside, at, err = t.withAll(packages, c.mutants); err != nil {
+			return choice{}, err
+		}
+		wrong, err := t.doNotCompile(ctx, c.overlay, packages, at)
+		if err != nil {
+			return choice{}, err
+		}
+		for _, m := range c.outside {
+			if checked[m] {
+				continue
+			}
+			ok, err := t.compiles(ctx, m)
+			if err != nil {
+				return choice{}, err
+			}
+			if checked[m] = true; !ok {
+				wrong = append(wrong, m)
+			}
+		}
+		if len(wrong) == 0 {
+			return c, nil
+		}
+		score.invalid += len(wrong)
+		c.mutants = slices.DeleteFunc(c.mutants, func(m *mutant) bool { return slices.Contains(wrong, m) })
+	}
 }

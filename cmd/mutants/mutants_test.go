@@ -140,6 +140,52 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestSwitches(t *testing.T) {
+	for _, c := range []struct {
+		source, want string // the copy's text, after the function
+	}{
+		{
+			"func f(a, b int) int { return a + b }",
+			"func f(a, b int) int { if mutantIs(1) { return f__1(a, b) }; return a + b }\n\nfunc f__1(a, b int) int { return a - b }",
+		},
+		{
+			"func f(n ...int) { g(n[0] < 0) }",
+			"func f(n ...int) { if mutantIs(1) { f__1(n...); return }; g(n[0] < 0) }\n\nfunc f__1(n ...int) { g(n[0] <= 0) }",
+		},
+		{
+			"func (T) f(int, string) (n int) { return x / y }",
+			"func (mutantArgument1 T) f(mutantArgument2 int, mutantArgument3 string) (n int) { if mutantIs(1) { return mutantArgument1.f__1(mutantArgument2, mutantArgument3) }; return x / y }\n\n" +
+				"func (mutantArgument1 T) f__1(mutantArgument2 int, mutantArgument3 string) (n int) { return x * y }",
+		},
+		{
+			"func f[K comparable, V any](m map[K]V) bool { return !m }",
+			"func f[K comparable, V any](m map[K]V) bool { if mutantIs(1) { return f__1[K, V](m) }; return !m }\n\nfunc f__1[K comparable, V any](m map[K]V) bool { return m }",
+		},
+	} {
+		source := []byte("package p\n" + c.source + "\n")
+		mutants, err := mutantsOf("p.go", source)
+		if err != nil {
+			t.Fatalf("%s: %v", c.source, err)
+		}
+		slices.SortFunc(mutants, func(a, b mutant) int { return len(a.was) - len(b.was) })
+		m := &mutants[len(mutants)-1]
+		if i := slices.IndexFunc(mutants, func(m mutant) bool { return m.was == "n[0] < 0" }); i >= 0 {
+			m = &mutants[i]
+		}
+		m.number = 1
+		got, err := switches(source, []*mutant{m})
+		if err != nil {
+			t.Fatalf("%s: %v", c.source, err)
+		}
+		if text := strings.TrimSpace(strings.TrimPrefix(string(got.text), "package p")); text != c.want {
+			t.Errorf("got\n%s\nwant\n%s", text, c.want)
+		}
+		if want := (copied{m, 4, 4}); len(got.outside) != 0 || len(got.copies) != 1 || got.copies[0] != want {
+			t.Errorf("%s: copies %v and %v, want %v", c.source, got.copies, got.outside, want)
+		}
+	}
+}
+
 func TestParseEquivalents(t *testing.T) {
 	got, err := parseEquivalents("# comment\n\na.go: x < y  ->  x <= y\n\tboth branches return x\n")
 	if want := map[string]string{"a.go: x < y  ->  x <= y": "both branches return x"}; err != nil || !maps.Equal(got, want) {
@@ -156,35 +202,6 @@ func TestParseEquivalents(t *testing.T) {
 	}
 	if _, err := parseEquivalents(equivalents); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestExecutes(t *testing.T) {
-	first, second := block{3, 10, 5, 2}, block{5, 8, 6, 4}
-	blocks := func(list ...block) map[string]map[block]struct{} {
-		set := map[block]struct{}{}
-		for _, b := range list {
-			set[b] = struct{}{}
-		}
-		return map[string]map[block]struct{}{"m/a/a.go": set}
-	}
-	b := baseline{all: blocks(first, second), ran: blocks(first)}
-	for _, c := range []struct {
-		line, column int
-		want         bool
-	}{
-		{3, 9, true}, // no statement: the tests may depend on it
-		{3, 10, true},
-		{4, 1, true},
-		{5, 2, true},
-		{5, 3, true},
-		{5, 8, false},
-		{6, 4, false},
-		{6, 5, true},
-	} {
-		if got := b.executes(mutant{pkg: "m/a", file: "/src/a/a.go", line: c.line, column: c.column}); got != c.want {
-			t.Errorf("%d:%d: %v, want %v", c.line, c.column, got, c.want)
-		}
 	}
 }
 

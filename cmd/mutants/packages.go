@@ -16,7 +16,7 @@ import (
 
 // A goPackage is a package as `go list -json` describes it.
 type goPackage struct {
-	ImportPath, Dir                    string
+	ImportPath, Dir, Name              string
 	Module                             module
 	GoFiles                            []string
 	Imports, TestImports, XTestImports []string
@@ -31,7 +31,7 @@ func (m module) folder(pkg string) string {
 }
 
 func list(ctx context.Context, patterns []string) ([]goPackage, error) {
-	command := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,Module,GoFiles,Imports,TestImports,XTestImports,TestGoFiles,XTestGoFiles"}, patterns...)...)
+	command := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,Name,Module,GoFiles,Imports,TestImports,XTestImports,TestGoFiles,XTestGoFiles"}, patterns...)...)
 	var problems bytes.Buffer
 	command.Stderr = &problems
 	out, err := command.Output()

@@ -19,7 +19,7 @@ type mutant struct {
 	file       string // absolute path
 	name       string // path from the module's root
 	line       int
-	column     int    // in bytes
+	number     int    // in the sample, from 1
 	start, end int    // bytes of the file that are replaced
 	with       string // by this
 	was, now   string // the statement or expression before and after, for people
@@ -213,7 +213,7 @@ func (f *finder) replace(node ast.Node, from, to token.Pos, with string) {
 	first, last := f.offset(node.Pos()), f.offset(node.End())
 	at := f.files.Position(from)
 	f.found = append(f.found, mutant{
-		name: f.name, line: at.Line, column: at.Column, start: start, end: end, with: with,
+		name: f.name, line: at.Line, start: start, end: end, with: with,
 		was: oneLine(string(f.source[first:last])),
 		now: oneLine(string(f.source[first:start]) + with + string(f.source[end:last])),
 	})

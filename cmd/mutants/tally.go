@@ -12,10 +12,11 @@ import (
 // A tally counts outcomes by package.
 type tally struct {
 	by         map[string]*counts
-	equivalent int
+	equivalent int // drawn and not tested
+	invalid    int // drawn and not tested: they do not compile
 }
 
-type counts struct{ killed, survived, invalid int }
+type counts struct{ killed, survived int }
 
 func (t *tally) add(pkg string, o outcome) {
 	if t.by == nil {
@@ -29,8 +30,6 @@ func (t *tally) add(pkg string, o outcome) {
 		t.by[pkg].killed++
 	case survived:
 		t.by[pkg].survived++
-	case invalid:
-		t.by[pkg].invalid++
 	}
 }
 
@@ -39,25 +38,22 @@ func (t *tally) total() counts {
 	for _, c := range t.by {
 		sum.killed += c.killed
 		sum.survived += c.survived
-		sum.invalid += c.invalid
 	}
 	return sum
 }
 
-func (t *tally) tested() int { sum := t.total(); return sum.killed + sum.survived }
+func (c counts) tested() int { return c.killed + c.survived }
 
 func (t *tally) print(w io.Writer) {
 	fmt.Fprintln(w)
 	for _, pkg := range slices.Sorted(maps.Keys(t.by)) {
-		if c := t.by[pkg]; c.killed+c.survived > 0 {
-			fmt.Fprintf(w, "%3d of %3d killed  %s\n", c.killed, c.killed+c.survived, pkg)
-		}
+		fmt.Fprintf(w, "%3d of %3d killed  %s\n", t.by[pkg].killed, t.by[pkg].tested(), pkg)
 	}
 	sum := t.total()
-	if tested := sum.killed + sum.survived; tested > 0 {
+	if tested := sum.tested(); tested > 0 {
 		low, high := interval(sum.killed, tested)
 		fmt.Fprintf(w, "%3d of %3d killed: %.0f %%, 95 %% interval %.0f to %.0f %%; drawn as well: %d equivalent, %d that do not compile\n",
-			sum.killed, tested, 100*float64(sum.killed)/float64(tested), 100*low, 100*high, t.equivalent, sum.invalid)
+			sum.killed, tested, 100*float64(sum.killed)/float64(tested), 100*low, 100*high, t.equivalent, t.invalid)
 	}
 }
 

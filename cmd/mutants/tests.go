@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,11 +20,21 @@ type tests struct {
 	parallel int
 	skip     string        // regular expression of tests that are not run; "" runs all
 	limit    time.Duration // for each package
-	scratch  string        // folder for the overlay and the program of the tests
+	scratch  string        // folder for overlays and programs
 
-	module    module
-	baselines map[string]*baseline // of packages
+	module   module
+	programs map[string]*program // by package
 }
+
+// A program has the tests of a package.
+type program struct {
+	pkg, path string
+	reached   map[int]bool // mutants whose function the tests call
+	slow      []string     // tests that take longer than slowSeconds
+}
+
+// Mutants meet slower tests only after all others.
+const slowSeconds = 1
 
 // A verdict is what the tests made of a mutant.
 type verdict string
@@ -30,7 +42,6 @@ type verdict string
 const (
 	killed   verdict = "killed"
 	survived verdict = "survived"
-	invalid  verdict = "invalid" // it does not compile
 )
 
 type outcome struct {
@@ -45,84 +56,143 @@ func (o outcome) detail() string {
 	return "  [" + o.by + "]"
 }
 
-// judge runs the tests of a mutant's package, then those of its dependents that execute
-// the mutated statement, until one fails.
-func (t *tests) judge(ctx context.Context, m mutant, dependents []string) (outcome, error) {
-	source, err := os.ReadFile(m.file)
+// build compiles the tests of a package. It returns nil if it has none.
+func (t *tests) build(ctx context.Context, overlay, pkg, name string) (*program, error) {
+	p := &program{pkg: pkg, path: filepath.Join(t.scratch, name)}
+	command := t.command(ctx, overlay, "go", "test", "-c", "-vet=off", "-p", strconv.Itoa(t.parallel), "-o", p.path, pkg)
+	if out, err := command.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("the tests of %s do not compile: %w\n%s", pkg, err, tail(string(out)))
+	}
+	if _, err := os.Stat(p.path); err != nil {
+		return nil, nil
+	}
+	return p, nil
+}
+
+// prepare compiles the tests of packages, runs them without a mutant, and notes the
+// mutants they reach. It is an error if a test fails: it would kill every mutant.
+func (t *tests) prepare(ctx context.Context, overlay string, packages []string, stderr io.Writer) error {
+	t.programs = map[string]*program{}
+	for i, pkg := range packages {
+		fmt.Fprintf(stderr, "without a mutant: %d/%d %s\n", i+1, len(packages), pkg)
+		p, err := t.build(ctx, overlay, pkg, fmt.Sprintf("%d.test", i))
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			continue
+		}
+		reached := filepath.Join(t.scratch, "reached")
+		command := t.program(ctx, overlay, p, "-test.v", "-test.skip="+t.skip)
+		command.Env = append(command.Env, "MUTANTS_REACHED="+reached)
+		out, err := command.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("the tests of %s fail without any mutant; mend them first: %w\n%s", pkg, err, tail(string(out)))
+		}
+		for _, m := range passed.FindAllSubmatch(out, -1) {
+			if seconds, err := strconv.ParseFloat(string(m[2]), 64); err == nil && seconds > slowSeconds {
+				p.slow = append(p.slow, regexp.QuoteMeta(string(m[1])))
+			}
+		}
+		if p.reached, err = numbers(reached); err != nil {
+			return err
+		}
+		t.programs[pkg] = p
+	}
+	return nil
+}
+
+var passed = regexp.MustCompile(`(?m)^--- PASS: (\S+) \(([0-9.]+)s\)$`)
+
+// numbers reads a file of numbers, one a line, and removes it.
+func numbers(path string) (map[int]bool, error) {
+	set := map[int]bool{}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return set, nil
+	}
+	for _, line := range strings.Fields(string(text)) {
+		n, err := strconv.Atoi(line)
+		if err != nil {
+			return nil, err
+		}
+		set[n] = true
+	}
+	return set, errors.Join(err, os.Remove(path))
+}
+
+// judge runs the tests of a mutant's package and of its dependents, those that reach it,
+// until one fails. Slow tests of all follow the fast ones.
+func (t *tests) judge(ctx context.Context, overlay string, m *mutant, dependents []string) (outcome, error) {
+	var programs []*program
+	for _, pkg := range append([]string{m.pkg}, dependents...) {
+		if p := t.programs[pkg]; p != nil && p.reached[m.number] {
+			programs = append(programs, p)
+		}
+	}
+	return t.run(ctx, overlay, m, programs)
+}
+
+// judgeAlone compiles the tests for this mutant only, which is in no function.
+func (t *tests) judgeAlone(ctx context.Context, m *mutant, dependents []string) (outcome, error) {
+	overlay, err := t.overlayOf(m)
 	if err != nil {
-		return outcome{}, err
-	}
-	mutated := filepath.Join(t.scratch, "mutated.go")
-	if err := os.WriteFile(mutated, m.apply(source), 0o600); err != nil {
-		return outcome{}, err
-	}
-	overlay := filepath.Join(t.scratch, "overlay.json")
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {m.file: mutated}})
-	if err != nil {
-		return outcome{}, err
-	}
-	if err := os.WriteFile(overlay, text, 0o600); err != nil {
 		return outcome{}, err
 	}
 	for _, pkg := range append([]string{m.pkg}, dependents...) {
-		executes := t.baselines[pkg].executes(m)
-		if !executes && pkg != m.pkg {
+		p := t.programs[pkg]
+		if p == nil {
 			continue
 		}
-		program := filepath.Join(t.scratch, "tests")
-		if out, err := t.command(ctx, overlay, "go", "test", "-c", "-vet=off", "-p", strconv.Itoa(t.parallel), "-o", program, pkg).CombinedOutput(); err != nil {
-			if pkg == m.pkg {
-				return outcome{verdict: invalid}, nil
-			}
-			return outcome{}, fmt.Errorf("the tests of %s do not compile: %w\n%s", pkg, err, tail(string(out)))
+		alone, err := t.build(ctx, overlay, pkg, "alone.test")
+		if err != nil {
+			return outcome{}, err
 		}
-		if !executes {
-			continue
-		}
-		if by := t.fail(ctx, overlay, program, pkg); by != "" {
-			if pkg != m.pkg {
-				by = pkg + " " + by
-			}
-			return outcome{verdict: killed, by: by}, nil
+		alone.slow = p.slow
+		if o, err := t.run(ctx, overlay, m, []*program{alone}); err != nil || o.verdict == killed {
+			return o, err
 		}
 	}
 	return outcome{verdict: survived}, nil
 }
 
-// fail runs the fast tests of a program, then the slow ones, and returns the first that
-// fails, or "".
-func (t *tests) fail(ctx context.Context, overlay, program, pkg string) string {
-	run := func(args ...string) string {
-		args = append(args, "-test.short", "-test.failfast", "-test.timeout="+t.limit.String())
-		command := t.command(ctx, overlay, program, args...)
-		command.Dir = t.module.folder(pkg)
-		if out, err := command.CombinedOutput(); err != nil {
-			return cause(string(out))
+func (t *tests) run(ctx context.Context, overlay string, m *mutant, programs []*program) (outcome, error) {
+	for _, slow := range []bool{false, true} {
+		for _, p := range programs {
+			skip, only := t.skip, ""
+			if names := "^(" + strings.Join(p.slow, "|") + ")$"; slow {
+				only = names
+			} else if p.slow != nil && skip != "" {
+				skip += "|" + names
+			} else if p.slow != nil {
+				skip = names
+			}
+			if slow && p.slow == nil {
+				continue
+			}
+			command := t.program(ctx, overlay, p, "-test.failfast", "-test.skip="+skip, "-test.run="+only)
+			command.Env = append(command.Env, "MUTANT="+strconv.Itoa(m.number))
+			out, err := command.CombinedOutput()
+			if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+				return outcome{}, err
+			}
+			if err != nil {
+				by := cause(string(out))
+				if p.pkg != m.pkg {
+					by = p.pkg + " " + by
+				}
+				return outcome{verdict: killed, by: by}, nil
+			}
 		}
-		return ""
 	}
-	if _, err := os.Stat(program); err != nil {
-		return "" // no tests
-	}
-	defer os.Remove(program)
-	slow := t.baselines[pkg].slow
-	if len(slow) == 0 {
-		return run("-test.skip=" + t.skip)
-	}
-	names := "^(" + strings.Join(slow, "|") + ")$"
-	first := names
-	if t.skip != "" {
-		first = t.skip + "|" + names
-	}
-	if by := run("-test.skip=" + first); by != "" {
-		return by
-	}
-	return run("-test.run="+names, "-test.skip="+t.skip)
+	return outcome{verdict: survived}, nil
 }
 
-// flags are those of go test for short tests.
-func (t *tests) flags() []string {
-	return []string{"-short", "-vet=off", "-failfast", "-p", strconv.Itoa(t.parallel), "-timeout", t.limit.String(), "-skip", t.skip}
+// program runs tests where the go command would.
+func (t *tests) program(ctx context.Context, overlay string, p *program, args ...string) *exec.Cmd {
+	command := t.command(ctx, overlay, p.path, append(args, "-test.short", "-test.timeout="+t.limit.String())...)
+	command.Dir = t.module.folder(p.pkg)
+	return command
 }
 
 // command runs a program. Tests that call the go command themselves read the mutant
