@@ -43,20 +43,17 @@ func adviseCommand(s *session) *cli.Command {
 		Name:      "advise",
 		Usage:     "recommend a number of workers, with reasons",
 		ArgsUsage: "STUDY [STUDY...]",
-		Description: "By default the answer is the measured worker count that no other beats: each\n" +
-			"doubling must reach the target 1.4 times as fast or, without a target, bring 1.4\n" +
-			"times the throughput. The answer has its probability. It is provisional if more runs\n" +
-			"or a warning may change it. Without an answer the exit code is 5.\n" +
+		Description: "By default the answer is the measured worker count that no other beats: each doubling\n" +
+			"must reach the target 1.4 times as fast or, without a target, bring 1.4 times the\n" +
+			"throughput. Without an answer the exit code is 5.\n" +
 			"\n" +
-			"--deadline asks for the cheapest count that meets it, --budget alone for the\n" +
-			"fastest, --min-efficiency alone for the most workers. The table shows the measured\n" +
-			"worker counts, doublings and the answer; -v shows all. With several series it shows\n" +
-			"the answer of each, best first; --series NAME shows the candidates of one.\n" +
+			"The table shows the measured worker counts, doublings and the answer; -v shows all.\n" +
+			"With several series it shows the answer of each; --series NAME shows the candidates of\n" +
+			"one.\n" +
 			"\n" +
 			"--spec asks how much of each resource is enough, in a study that sweeps\n" +
-			"cpus_per_worker, memory, variant or data.path. With several studies, such as a\n" +
-			"training and a service, it prints a row for each and, with prices, the machine that\n" +
-			"is enough for all.",
+			"cpus_per_worker, memory, variant or data.path. With several studies it prints a row\n" +
+			"for each and, with prices, the machine that is enough for all.",
 		Flags: append(slices.Concat(o.wishFlags(), o.limitFlags(), o.flags()), siteFlag(&o.wish.Site),
 			&cli.StringFlag{Name: "currency", Destination: &o.wish.Currency, DefaultText: "the first price's", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.wish.Market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")}),
@@ -109,7 +106,7 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "spec", Destination: &o.spec, DisableDefaultText: true, Usage: "ask how much of each resource is enough"},
 		&cli.GenericFlag{Name: "loss", Value: &shareFlag{&o.wish.Loss}, DefaultText: "5%", Usage: "with --spec: enough means losing at most the share `E` of the throughput, such as 5% or 0.05"},
 		&cli.StringSliceFlag{Name: "resource", Destination: &o.resources, DefaultText: "those that differ", Usage: "with --spec: treat the parameter or label `KEY` as a resource; may be repeated"},
-		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "time or throughput, or what a service carries", Usage: "decide by the `MEASURE`, such as one that the program reports with a better direction; with --spec, keep this measure"},
+		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "time or throughput, or what a service carries", Usage: "decide by the `MEASURE`, or with --spec keep it"},
 	}
 }
 

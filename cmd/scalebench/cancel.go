@@ -16,14 +16,10 @@ func cancelCommand(s *session) *cli.Command {
 		Usage:     "cancel waiting or running runs: one, a study's, or all",
 		ArgsUsage: "[STUDY|RUN]",
 		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point; a unique\n" +
-			"prefix is enough. Slurm jobs are cancelled; a run on this machine is ended by the\n" +
-			"command that started it. Measurements so far are kept, and `status` says when a run\n" +
-			"has ended. A job that serves several runs (packing = \"allocation\") continues with\n" +
-			"the others.\n" +
+			"prefix is enough. Measurements so far are kept.\n" +
 			"\n" +
 			"`submit` leaves cancelled runs alone; `retry` starts them again. A `submit --wait`\n" +
-			"that is running elsewhere keeps submitting runs that it has not started yet; stop it\n" +
-			"first.",
+			"that is running elsewhere keeps submitting: stop it first.",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", DisableDefaultText: true, Usage: "every run of every study in the run folders", Destination: &all}, whereFlag(&where)},
 		Action: func(c *cli.Context) error {
 			return runCancel(c.Context, s, c.Args().First(), all, where)

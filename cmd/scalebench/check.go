@@ -18,16 +18,13 @@ func checkCommand(s *session) *cli.Command {
 		ArgsUsage: studyOrCommand,
 		Description: "Nothing is submitted, and nothing from the study is run.\n" +
 			"\n" +
-			"check refuses points that cannot succeed, as far as this host can tell: a missing\n" +
-			"data folder, script or interpreter, a package that the interpreter does not have, an\n" +
-			"unknown partition. It asks only an interpreter from your PATH or from a site file\n" +
-			"given with --site. Modules, setup lines and containers are checked by `doctor`, on\n" +
-			"the nodes. Commands that start runs also refuse missing files, unless you add\n" +
-			"--unchecked because the nodes have them.\n" +
+			"check refuses points that cannot succeed, as far as this host can tell: missing data,\n" +
+			"scripts, interpreters or packages, unknown partitions. It asks only an interpreter\n" +
+			"from your PATH or from a site file given with --site. Modules, setup lines and\n" +
+			"containers are checked by `doctor`, on the nodes.\n" +
 			"\n" +
-			"The plan shows which points have results in the run folders, and why others do not.\n" +
-			"Node-hours and cost are upper bounds for the runs that are left: nodes times the\n" +
-			"jobs' time limit.\n" +
+			"The plan shows which points have results, and why others do not. Node-hours and cost\n" +
+			"are upper bounds for the runs that are left.\n" +
 			"\n" +
 			overrideHelp + "\n" +
 			"\n" +

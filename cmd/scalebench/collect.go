@@ -15,13 +15,12 @@ func collectCommand(s *session) *cli.Command {
 		Name:      "collect",
 		Usage:     "read run folders into the database",
 		ArgsUsage: "[STUDY]",
-		Description: "You can repeat it at any time, even while jobs run: it continues where it stopped.\n" +
-			"Without STUDY it collects all studies in the run folders.\n" +
+		Description: "You can repeat it at any time, even while jobs run. Without STUDY it collects all\n" +
+			"studies in the run folders. Targets and [[extract]] patterns come from the study as\n" +
+			"last run or submitted, and apply to existing runs whose output is still there.\n" +
 			"\n" +
-			"Targets and [[extract]] patterns come from the study as last run or submitted, and\n" +
-			"apply to existing runs whose output is still there. Lines that are not events are\n" +
-			"reported with file and line. If a run or plan cannot be read, the command reports\n" +
-			"it, collects the others and exits with 3.",
+			"If a run or plan cannot be read, the command reports it, collects the others and exits\n" +
+			"with 3.",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "again", Destination: &o.Again, DisableDefaultText: true,
 			Usage: "read the output of your own programs again, even if the study's patterns have not changed"}},
 		Action: func(c *cli.Context) error {

@@ -25,18 +25,16 @@ func compareCommand(s *session) *cli.Command {
 		Usage:     "compare two sets of runs, point by point",
 		ArgsUsage: "A B",
 		Description: "A and B are each one of: a study (its name or file; study:NAME if a name is\n" +
-			"ambiguous), commit:HASH, files:DIGITS (first digits of the SHA-256 of your own\n" +
-			"file), date:FROM..TO (without TO itself; either may be left out) or a single day, or\n" +
+			"ambiguous), commit:HASH, files:DIGITS (first digits of the SHA-256 of your own file),\n" +
+			"date:FROM..TO (without TO itself; either may be left out) or a single day, or\n" +
 			"where:CONDITION. Options that select runs apply to both.\n" +
 			"\n" +
-			"Ratios are B over A, with their 95 % interval. The verdict is better or worse if p\n" +
-			"<= 0.05 over all points together (Mann-Whitney, Holm). That takes 4 runs a side for\n" +
-			"one point, 5 for 2 to 6 points, 6 for up to 23. The verdict same means that these\n" +
-			"runs show no difference. Runs of different programs (command.run) are only compared\n" +
-			"with --mix.",
+			"Ratios are B over A, with their 95 % interval. The verdict is better or worse if p <=\n" +
+			"0.05 over all points together; that takes 4 runs a side for one point, 5 for 2 to 6\n" +
+			"points, 6 for up to 23. Runs of different programs are only compared with --mix.",
 		Flags: append(selectionFlags(&o.Selection), mixFlag(&o.Mix), atFlag(&o.at),
 			metricFlag(&o.Metric),
-			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if a point's verdict is worse and B is worse by `PERCENT` or more, such as 5%, or if no point can be judged"}),
+			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "exit with 3 if a point's verdict is worse by `PERCENT` or more, such as 5%, or if no point can be judged"}),
 		Action: func(c *cli.Context) error {
 			o.A, o.B = c.Args().Get(0), c.Args().Get(1)
 			return runCompare(c.Context, s, o)

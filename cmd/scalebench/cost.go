@@ -24,13 +24,11 @@ func costCommand(s *session) *cli.Command {
 		Usage:     "print the time and cost of runs, relative to a baseline",
 		ArgsUsage: "[STUDY]",
 		Description: "Without STUDY it uses the runs of all studies. Prices come from the site file\n" +
-			"([[prices]]). Time and cost are medians over runs; from 6 runs on, brackets give\n" +
-			"their confidence interval. In CSV and JSON: seconds, and the currency in a separate\n" +
-			"column.",
+			"([[prices]]).",
 		Flags: append(append([]cli.Flag{siteFlag(&o.Site)}, selectionFlags(&o.Selection)...),
 			mixFlag(&o.Mix),
 			baselineFlag(&o.baseline),
-			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "the time", Usage: "cost against the `MEASURE`, such as throughput or one that runs report, with the Pareto front; for a service, the rate that prices its answers: rate_within_limit or requests_per_second"},
+			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "the time", Usage: "cost against the `MEASURE`, with the Pareto front; for a service, the rate that prices its answers: rate_within_limit or requests_per_second"},
 			&cli.StringFlag{Name: "per", Destination: &o.Per, Value: "run", Usage: "time and cost per `WORK`: run or epoch"},
 			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "no target", Usage: "time and cost until `TARGET` is reached, instead of --per: an accuracy such as 0.75, or loss=2"},
 			&cli.StringFlag{Name: "clock", Destination: &o.Clock, Value: "train", Usage: "`CLOCK` of the time: train (from the start of training) or job (from the scheduler)"},

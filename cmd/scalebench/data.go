@@ -155,9 +155,8 @@ func dataTokensCommand(s *session) *cli.Command {
 		Usage:     "encode a text by the tokenizer of a language model",
 		ArgsUsage: "TEXT DIR",
 		Description: "TEXT is a folder with train.txt and test.txt. Their tokens are written to DIR, for\n" +
-			"kind = \"tokens\" in [data]: train.bin and val.bin, ids of 2 bytes each (4 bytes if the\n" +
-			"vocabulary has more than 65536), and tokens.json, which gives that size. The tokenizer\n" +
-			"must be a byte-level BPE, like GPT-2's and Llama 3's. Existing files are never overwritten.",
+			"kind = \"tokens\" in [data]. The tokenizer must be a byte-level BPE, like GPT-2's and\n" +
+			"Llama 3's. Existing files are never overwritten.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "tokenizer", Usage: "tokenizer.json `FILE` of Hugging Face's tokenizers", Required: true, Destination: &o.tokenizer},
 		},

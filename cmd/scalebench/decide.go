@@ -30,9 +30,8 @@ func decideCommand(s *session) *cli.Command {
 		Usage:     "say what a study's runs decide, and what to measure next",
 		ArgsUsage: "STUDY",
 		Description: "Looks at the results as `run --until-decided` does and measures nothing: whether the\n" +
-			"question is decided, which runs may change the answer and what they take, and how the\n" +
-			"interval narrowed from look to look. Intervals are wider than those of a fixed number of\n" +
-			"runs, so that they hold however often one looks. Exit code 5: not decided.",
+			"question is decided, which runs may change the answer, and how the interval narrowed.\n" +
+			"Exit code 5: not decided.",
 		Flags: append(o.questionFlags(""), siteFlag(&o.wish.wish.Site)),
 		Action: func(c *cli.Context) error {
 			if err := wished(c); err != nil {

@@ -27,11 +27,10 @@ func doctorCommand(s *session) *cli.Command {
 		Name:      "doctor",
 		Usage:     "check this machine and a cluster before measuring on them",
 		ArgsUsage: "[STUDY]",
-		Description: "It checks this host. With Slurm it also checks the partitions of the site file, asks\n" +
+		Description: "It checks this host. With Slurm it also checks the site file's partitions, asks\n" +
 			"whether Slurm would accept the smallest and the largest point of STUDY, and submits\n" +
 			"one short job to each partition in use. The job checks the run folder, clocks, the\n" +
-			"network between two nodes, CPU sets, GPUs, the worker binary and the interpreter.\n" +
-			"Exit code 3 means that a check failed.",
+			"network, CPU sets, GPUs, the worker and the interpreter. Exit code 3: a check failed.",
 		Flags: []cli.Flag{
 			siteFlag(&o.site),
 			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, Destination: &o.timeout, Usage: "cancel the jobs if they have not ended after `TIME`"},

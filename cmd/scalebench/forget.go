@@ -21,14 +21,11 @@ func forgetCommand(s *session) *cli.Command {
 		Usage:     "take runs out of every table, figure and advice; --restore brings them back",
 		ArgsUsage: "STUDY|RUN",
 		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point; a unique\n" +
-			"prefix is enough. Cancel a waiting or running run first. Nothing is deleted: run\n" +
-			"folders move to the folder trash next to them, and the database no longer shows the\n" +
-			"runs. Colleagues who collect from the same folder no longer see them either.\n" +
-			"Imported runs, and runs whose folders no longer exist, are forgotten only in the\n" +
-			"database.\n" +
+			"prefix is enough. Nothing is deleted: run folders move to the folder trash next to\n" +
+			"them. Colleagues who collect from the same folder no longer see them either.\n" +
 			"\n" +
-			"`run` and `submit` then measure these points again, and say so. To leave a point\n" +
-			"out, remove it from the study file too.",
+			"`run` and `submit` then measure these points again, and say so. To leave a point out,\n" +
+			"remove it from the study file too.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "where", Destination: &o.where, Usage: "only collected runs that match the SQL `CONDITION`: \"workers > 8 AND throughput < 100\""},
 			&cli.BoolFlag{Name: "restore", Destination: &o.restore, DisableDefaultText: true, Usage: "bring forgotten runs back"},

@@ -22,16 +22,14 @@ func historyCommand(s *session) *cli.Command {
 		Name:      "history",
 		Usage:     "print a measure over time, and where it changed",
 		ArgsUsage: "[STUDY]",
-		Description: "Each line is a period in which a point's good runs did not change: its first run,\n" +
-			"the median and quartiles of its runs, and what changed before it. Changes are looked\n" +
-			"for only among runs on the same hardware and software (p < 0.001, and larger than\n" +
-			"the variation between changes). A line below the table raises an alarm if a point's\n" +
-			"newest 2 to 10 runs are worse than the 12 or more before them. Equal points of\n" +
-			"different studies count as one. In CSV and JSON: base units and fractions.",
+		Description: "Each line is a period in which a point's good runs did not change, and what changed\n" +
+			"before it. Changes are looked for only among runs on the same hardware and software. A\n" +
+			"line below the table raises an alarm if a point's newest 2 to 10 runs are worse than\n" +
+			"the 12 or more before them.",
 		Flags: append(selectionFlags(&o.Selection),
 			metricFlag(&o.Metric),
 			&cli.BoolFlag{Name: "changes", Destination: &o.Changed, DisableDefaultText: true, Usage: "only points that changed or raise an alarm"},
-			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if the newest runs of a point raise an alarm and are worse by `PERCENT` or more, such as 5%, or if no point has enough runs"}),
+			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "exit with 3 if a point has an alarm and is worse by `PERCENT` or more, such as 5%, or if no point has enough runs"}),
 		Action: func(c *cli.Context) error {
 			o.Study = c.Args().First()
 			return runHistory(c.Context, s, o)

@@ -29,22 +29,19 @@ func importCommand(s *session) *cli.Command {
 			"log format, one run a file. A file that was imported before changes nothing.\n" +
 			"\n" +
 			"--map names the columns of a table that have other names than these. All runs:\n" +
-			"study, workers (or replicas), nodes, framework. Trainings: " + strings.Join(extract.TrainFigures[:9], ", ") + ",\n" +
-			strings.Join(extract.TrainFigures[9:], ", ") + ". Services: " + strings.Join(extract.Coordinates, ", ") + ", " + strings.Join(extract.LoadFigures[:5], ", ") + ", " + strings.Join(extract.LoadFigures[5:], ", ") + ". When runs\n" +
-			"were made, so that drift can be told from scaling: started, order, block.\n" +
+			"study, workers (or replicas), nodes, framework, started, order, block. Trainings:\n" +
+			strings.Join(extract.TrainFigures[:9], ", ") + ",\n" +
+			strings.Join(extract.TrainFigures[9:], ", ") + ". Services: batch, rate,\n" +
+			"threads and the figures of docs/serving.md, such as latency_p95.\n" +
 			"\n" +
-			"--set gives all runs a study, workers (or replicas), framework, nodes or a label;\n" +
-			"--label makes a label of a table's column. Labels work like parameters in queries\n" +
-			"and curves.\n" +
-			"\n" +
-			"  scalebench import r*.log --format horovod-synthetic --set study=old --set platform=cpu8\n" +
-			"  scalebench import t.csv --format csv --set study=old --map workers=gpus \\\n" +
+			"  scalebench import r*.log --from horovod-synthetic --set study=old --set platform=cpu8\n" +
+			"  scalebench import t.csv --from csv --set study=old --map workers=gpus \\\n" +
 			"    --map throughput=img_s --map elapsed=seconds",
 		Flags: append(o.flags(table.FormatCSV),
 			&cli.StringSliceFlag{Name: "set", Destination: &o.sets, Usage: "`KEY=VALUE` for all runs: study, workers, framework, nodes, or a label; may be repeated"},
 			&cli.StringSliceFlag{Name: "label", Destination: &o.labels, Usage: "for CSV files: label each row by a column, `KEY=COLUMN`; may be repeated"},
 			&cli.StringFlag{Name: "decimal", Destination: &o.Decimal, Usage: "decimal `SIGN` of CSV files, comma or point; the other one may separate thousands"},
-			&cli.StringFlag{Name: "sum", Destination: &o.Sum, Usage: "add up the rates of CSV rows that differ only in `COLUMN`: they are parts of one run, such as its ranks"},
+			&cli.StringFlag{Name: "sum", Destination: &o.Sum, Usage: "add up the rates of CSV rows that differ only in `COLUMN`"},
 			&cli.BoolFlag{Name: "replace", Destination: &o.Replace, DisableDefaultText: true, Usage: "replace the runs of files that were imported before, with these settings"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print what would be stored, but store nothing"}),
 		Before: o.formatIsFrom(s, true),

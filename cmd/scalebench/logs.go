@@ -16,11 +16,10 @@ func logsCommand(s *session) *cli.Command {
 		Name:      "logs",
 		Usage:     "print the output of a run's program, or follow it",
 		ArgsUsage: "RUN",
-		Description: "RUN is a run as `status` lists it, or a unique prefix of it; without an attempt, the\n" +
-			"latest attempt. Without --rank it prints the log of the rank that failed first, else\n" +
-			"of rank 0, else of the job (job.log), and says on standard error which. -f waits for\n" +
-			"a run that has not started, and ends with the run. On a terminal colours are\n" +
-			"removed. Secrets that the program has printed are shown.",
+		Description: "RUN is a run as `status` lists it, or a unique prefix of it. Without --rank it prints\n" +
+			"the log of the rank that failed first, else of rank 0, else of the job (job.log). -f\n" +
+			"waits for a run that has not started, and ends with the run. Secrets that the program\n" +
+			"has printed are shown.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep printing what is added, until the run has ended", Destination: &o.Follow, DisableDefaultText: true},
 			&cli.IntFlag{Name: "rank", Usage: "print the log of rank `N`", Value: -1, Destination: &o.Rank, DefaultText: "the one that failed first, else 0"},

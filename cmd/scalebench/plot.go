@@ -29,18 +29,16 @@ func plotCommand(s *session) *cli.Command {
 			"FIGURE is one of\n" +
 			figureHelp() +
 			"or any measure, such as step_p95, to_0.75 or one that runs report: along workers, or\n" +
-			"along -x KEY. A measure with many values in a run, such as busbw, has its own axis.\n" +
-			"Measures of one unit may share a figure: latency_p50,latency_p95. KEY may be another\n" +
-			"measure: plot latency_p95 STUDY -x requests_per_second draws a line for each series.\n" +
-			"Numbers on the axis give lines, words give columns. --baseline shows how many times\n" +
-			"better each configuration is. Each run is a dot; medians have an interval from 6\n" +
-			"runs on.",
+			"along -x KEY, which may be another measure: plot latency_p95 STUDY -x\n" +
+			"requests_per_second. Measures of one unit may share a figure: latency_p50,latency_p95.\n" +
+			"--baseline shows how many times better each configuration is. Each run is a dot;\n" +
+			"medians have an interval from 6 runs on.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, DefaultText: "STUDY-FIGURE.svg",
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(figure.Formats(), ", ")},
 			siteFlag(&o.figure.Site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "along", Usage: "with a measure as -x: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.Along},
-			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.figure.By},
+			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework", Destination: &o.figure.By},
 			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "of speedup the program's own or the hardest, of tta all, else whole runs", Usage: "for " + query.Listed(targetFigures()) + ": time to `TARGET`, an accuracy such as 0.75 or loss=2"},
 			baselineFlag(&o.baseline),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.figure.Title},

@@ -24,10 +24,8 @@ func predictCommand(s *session) *cli.Command {
 		Usage:     "predict the step time on more workers, with an interval, or say what to measure",
 		ArgsUsage: "STUDY",
 		Description: "The step time is predicted from runs with the same layout (tp, pp, cp, ep, vp, zero,\n" +
-			"micro_batch, checkpointing), by microbatches, the pipeline's bubble, and the\n" +
-			"reduction of gradients over nodes and racks. It takes at least two worker counts. If\n" +
-			"they are not enough, the answer says what to measure. The global batch is assumed to\n" +
-			"continue as measured: fixed, or in proportion to the workers. `" + appName + " plot\n" +
+			"micro_batch, checkpointing) at two worker counts or more. The global batch is assumed\n" +
+			"to continue as measured: fixed, or in proportion to the workers. `" + appName + " plot\n" +
 			"prediction STUDY` draws it.",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "workers", Required: true, Destination: &o.prediction.Ask.Workers, DefaultText: "none", Usage: "predict for `N` workers"},
@@ -52,7 +50,7 @@ func predictCommand(s *session) *cli.Command {
 }
 
 func scalingFlag(to *string) cli.Flag {
-	return &cli.StringFlag{Name: "scaling", Destination: to, DefaultText: "as the runs record", Usage: "`weak|strong`: the global batch grows with the workers (weak) or is fixed (strong), for runs that do not record it"}
+	return &cli.StringFlag{Name: "scaling", Destination: to, DefaultText: "as the runs record", Usage: "`weak|strong`: the global batch grows with the workers or is fixed, for runs that do not record it"}
 }
 
 func rackFlag(to *int) cli.Flag {

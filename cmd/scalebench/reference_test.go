@@ -42,6 +42,9 @@ func TestCommandReference(t *testing.T) {
 	for text := range several {
 		shared[text] = "[Also](#options-of-several-commands)"
 	}
+	for _, f := range (&untilOptions{}).flags()[1:] {
+		shared[f.String()] = "As with `--until-decided`:"
+	}
 	fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n\n## Options of every command\n\n%s", strings.TrimPrefix(exitHelp, "Exit codes:\n"), optionTable(app.Flags))
 	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionTable(list))
 	fmt.Fprintf(&b, "\n## Keys and commands on the command line\n\nFor `check`, `render`, `run` and `submit`:\n\n```\n%s\n\n%s\n```\n\nWith `-- COMMAND`:\n\n%s", overrideHelp, typedHelp, optionTable(commandFlags(&workspace.Command{})))

@@ -20,9 +20,8 @@ func renderCommand(s *session) *cli.Command {
 		Name:      "render",
 		Usage:     "write the batch scripts of a study without submitting them",
 		ArgsUsage: overriddenStudy,
-		Description: "The scripts are the ones that submit would write. They are for reading: a job needs\n" +
-			"its run folder, which submit creates. A file that the study names but this host\n" +
-			"lacks is only a warning here; submit refuses it.\n" +
+		Description: "The scripts are the ones that submit would write, to be read: a job needs its run\n" +
+			"folder, which submit creates.\n" +
 			"\n" +
 			overrideHelp,
 		Flags: []cli.Flag{

@@ -15,9 +15,7 @@ func retryCommand(s *session) *cli.Command {
 		Name:      "retry",
 		Usage:     "submit a study's failed and cancelled runs again",
 		ArgsUsage: "STUDY [RUN...]",
-		Description: "STUDY is the study's file, or its name: the study is then as it was last submitted.\n" +
-			"\n" +
-			"Each run whose latest attempt failed, was lost or was cancelled gets a new attempt,\n" +
+		Description: "Each run whose latest attempt failed, was lost or was cancelled gets a new attempt,\n" +
 			"even beyond policy.retries. RUN, as `status` lists it, selects one run, and\n" +
 			"STUDY/POINT the runs of a point; a unique prefix is enough. Runs that never started\n" +
 			"are left to `submit`.",

@@ -30,12 +30,11 @@ func runCommand(s *session) *cli.Command {
 		Name:      "run",
 		Usage:     "run a study on this machine, or on the nodes of a Slurm allocation",
 		ArgsUsage: studyOrCommand,
-		Description: "Runs all points that have no good result yet, one run at a time, as processes on\n" +
-			"this machine, and collects the results. An interrupt ends the current run cleanly;\n" +
-			"repeat the command to continue.\n" +
+		Description: "Runs all points that have no good result yet, one run at a time, and collects the\n" +
+			"results. An interrupt ends the current run cleanly; repeat the command to continue.\n" +
 			"\n" +
-			"Within a Slurm allocation (salloc, or a script that sbatch runs) each run is a step\n" +
-			"on its nodes, through srun. Points that are larger than the allocation are refused.\n" +
+			"Within a Slurm allocation (salloc, or a script that sbatch runs) each run is a step on\n" +
+			"its nodes, through srun.\n" +
 			"\n" +
 			overrideHelp + "\n" +
 			"\n" +

@@ -29,9 +29,8 @@ func runsCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:  "runs",
 		Usage: "list runs, newest first",
-		Description: "Lists the runs that collect has read. Keys that differ among the runs of a study\n" +
-			"have a column each; if all runs are of one study, they are in the order of those\n" +
-			"keys. CSV and JSON have more columns, in base units: samples/s, seconds, fractions.",
+		Description: "Keys that differ among the runs of a study have a column each. CSV and JSON have more\n" +
+			"columns, in base units.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "study", Usage: "only of `STUDY`, a study's name or file", Destination: &o.Study},
 			&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.Framework},

@@ -21,10 +21,9 @@ func scalingCommand(s *session) *cli.Command {
 		Usage:     "print throughput, speedup, efficiency and time to accuracy",
 		ArgsUsage: "STUDY",
 		Description: "Figures are medians over runs; from 6 runs on, brackets give their confidence\n" +
-			"interval. A study that is not a training shows its own measures. In CSV and JSON:\n" +
-			"base units and fractions. -m " + measure.CostPerMillion + " prints what a million answers of a\n" +
-			"service cost by the site file's prices, -m " + measure.CostPerMillionSamples + " what a million samples\n" +
-			"cost.",
+			"interval. A study that is not a training shows its own measures. -m\n" +
+			measure.CostPerMillion + " prints what a million answers of a service cost by the site\n" +
+			"file's prices, -m " + measure.CostPerMillionSamples + " what a million samples cost.",
 		Flags: append(o.flags(), o.axisFlag(), atFlag(&o.at), siteFlag(o.Prices),
 			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.Measure, Usage: "only the `MEASURE`, such as step_p95 or one that runs report"}),
 		Action: func(c *cli.Context) error {

@@ -69,7 +69,7 @@ func (s *session) flags() []cli.Flag {
 		&cli.StringFlag{Name: "db", Category: category, Destination: &s.db,
 			Usage: "database `FILE` (default: $SCALEBENCH_DB, else " + appName + "/" + appName + ".db in the XDG data folder, ~/.local/share)"},
 		&cli.StringFlag{Name: "runs", Category: category, Destination: &s.runs,
-			Usage: "folder `DIR` of the run folders, on a file system that all nodes share (default: $SCALEBENCH_RUNS, else the site file's runs, else runs next to the study file)"},
+			Usage: "folder `DIR` of the run folders, which all nodes share (default: $SCALEBENCH_RUNS, else the site file's runs, else runs next to the study file)"},
 		&cli.StringFlag{Name: "format", Category: category, Destination: &s.format, Value: table.FormatTable, DefaultText: table.FormatTable,
 			Usage: "print tables as `FORMAT`: " + strings.Join(table.Formats, ", ")},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: category, Destination: &s.verbose, DisableDefaultText: true,

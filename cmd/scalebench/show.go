@@ -19,8 +19,7 @@ func showCommand(s *session) *cli.Command {
 		Usage:     "print everything about one run",
 		ArgsUsage: "RUN",
 		Description: "RUN is a run as `runs` lists it, or a unique prefix or suffix of it. For a point it\n" +
-			"prints the newest run, and the names of the others on standard error. JSON is one\n" +
-			"object with a member for each section.",
+			"prints the newest run.",
 		Action: func(c *cli.Context) error { return runShow(c.Context, s, c.Args().First()) },
 	}
 }

@@ -16,11 +16,11 @@ func statusCommand(s *session) *cli.Command {
 		Usage:     "show the state and progress of runs",
 		ArgsUsage: "[STUDY]",
 		Description: "State and reason come from the scheduler, progress from the runs' own events. The\n" +
-			"throughput so far is rank 0's rate over its last steps times the number of workers:\n" +
-			"use it for watching only. Results of all ranks come with collect.\n" +
+			"throughput so far is rank 0's rate times the number of workers: use it for watching\n" +
+			"only.\n" +
 			"\n" +
-			"Similar runs of a point share a row; --verbose lists each. The time left is\n" +
-			"estimated from finished runs, with as many at a time as run now.",
+			"Similar runs of a point share a row; --verbose lists each. The time left is estimated\n" +
+			"from finished runs.",
 		Flags: []cli.Flag{whereFlag(&where)},
 		Action: func(c *cli.Context) error {
 			return runStatus(c.Context, s, c.Args().First(), where)

@@ -54,17 +54,12 @@ func submitCommand(s *session) *cli.Command {
 		Name:      "submit",
 		Usage:     "submit the runs of a study that have no good result yet to Slurm",
 		ArgsUsage: studyOrCommand,
-		Description: "STUDY is the study's file or, once it was submitted or run, its name: the study is\n" +
-			"then as it was the last time.\n" +
+		Description: "You can repeat the command at any time, even while another one is running: it submits\n" +
+			"only what is missing.\n" +
 			"\n" +
-			"You can repeat the command at any time, even while another one is running: waiting\n" +
-			"and running runs are left alone, and a submission whose answer was lost is looked up\n" +
-			"before it is repeated.\n" +
-			"\n" +
-			"The study's [policy] sets the order and the rate. If max_in_flight or a limit of the\n" +
-			"cluster allows no more jobs, the command says how many runs are left and ends with\n" +
-			"exit code 0: repeat it to continue. With --wait it continues by itself, and retries\n" +
-			"runs as far as policy.retries allows.\n" +
+			"The study's [policy] sets the order and the rate. If a limit allows no more jobs, the\n" +
+			"command says how many runs are left and ends: repeat it to continue. With --wait it\n" +
+			"continues by itself, and retries runs as far as policy.retries allows.\n" +
 			"\n" +
 			overrideHelp + "\n" +
 			"\n" +

@@ -26,9 +26,7 @@ func watchCommand(s *session) *cli.Command {
 		Usage:     "show the state and progress of runs, live",
 		ArgsUsage: "[STUDY]",
 		Description: "On a terminal the table is redrawn in place; q quits. Elsewhere the command prints a\n" +
-			"line for each change, and ends when no run waits or runs. Slurm is queried once\n" +
-			"every --interval for all runs together; runs on this machine are checked every\n" +
-			"second. The command submits nothing.",
+			"line for each change, and ends when no run waits or runs.",
 		Flags: []cli.Flag{intervalFlag(&interval), whereFlag(&where)},
 		Action: func(c *cli.Context) error {
 			if err := checkInterval(interval); err != nil {
