@@ -48,7 +48,7 @@ func TestContradictions(t *testing.T) {
 			resumed, own, []string{"its train_loss of 1 is not the mean of its losses, 2"}},
 		{"a state with more evaluation than time", "hf-trainer-state", state(`{"eval_loss": 1.0, "eval_runtime": 30.0, "epoch": 1.0},{"eval_loss": 1.0, "eval_runtime": 30.0, "epoch": 2.0},`, `{"train_runtime": 50.0, "train_samples_per_second": 40.0, "train_loss": 1.0, "epoch": 2.0}`), Options{},
 			resumed, own, []string{"its evaluations took 60 s, longer than its train_runtime of 50 s"}},
-		{"a state from the start", "hf-trainer-state", state(entry("0.5")+entry("1.0")+entry("1.5")+entry("2.0"), `{"train_runtime": 50.0, "train_samples_per_second": 40.0, "train_loss": 1.98, "epoch": 2.0}`), Options{},
+		{"a state from the start", "hf-trainer-state", state(entry("0.5")+entry("1.0")+entry("1.5")+entry("2.0"), `{"train_runtime": 50.0, "train_samples_per_second": 40.0, "train_steps_per_second": 5.0, "train_loss": 1.98, "epoch": 2.0}`), Options{},
 			[]string{" throughput 40 samples/s"}, []string{"stated_"}, nil},
 		// The running mean keeps nine tenths per line, so an evaluation affects it for a
 		// long time.

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"fmt"
 	"io"
 	"regexp"
 
@@ -31,8 +32,7 @@ var deepSpeedPipe = stepFormat{
 }
 
 func readDeepSpeed(l *log, r io.Reader) error {
-	timer := newStepLog(l, "DeepSpeed", 1)
-	var average Value // the latest one of the timer
+	timer := &deepSpeedTimes{stepLog: newStepLog(l, "DeepSpeed", 1)}
 	var rates []Value // those of the pipeline engine
 	f := deepSpeedPipe
 	f.more = func(s *stepLog, ln line, _ int, fields parts) error {
@@ -43,14 +43,7 @@ func readDeepSpeed(l *log, r io.Reader) error {
 		return err
 	}
 	f.others = []stepLine{{deepSpeedTimer, func(_ *stepLog, ln line, m []string) error {
-		_, ok, err := timer.takesText(ln, m[1])
-		if !ok {
-			return err
-		}
-		if average, err = l.rateAbove0(ln.number, m[2]); err != nil {
-			return err
-		}
-		return timer.number(ln.number, allocatedMemory, m[5], 1<<30)
+		return timer.take(ln, m)
 	}}, {deepSpeedOld, func(*stepLog, line, []string) error {
 		l.note("SamplesPerSec= is of an older DeepSpeed, which counts micro-batches as steps; without gradient accumulation, read it with [[extract]] name = \"throughput\", pattern = ', SamplesPerSec=(?P<value>[\\d.]+)', unit = \"samples/s\", per = \"step\"")
 		return nil
@@ -65,8 +58,8 @@ func readDeepSpeed(l *log, r io.Reader) error {
 		if err := l.reduced(metrics.FigureThroughput, "samples/s", "median", 1, rates, "DeepSpeed's samples/sec "+sample+"; the median over the log's lines, without the first of each start"); err != nil {
 			return err
 		}
-	case average.Line > 0:
-		l.figure(metrics.FigureThroughput, "samples/s", nil, average, "DeepSpeed's running average "+sample+"; the last one, over all steps since the start but for the first two")
+	case len(timer.averages) > 0:
+		timer.rate(sample)
 	}
 	if pipe.line == 0 {
 		timer.from.note(l)
@@ -74,6 +67,62 @@ func readDeepSpeed(l *log, r io.Reader) error {
 	}
 	pipe.measured[allocatedMemory], pipe.scale[allocatedMemory] = timer.measured[allocatedMemory], 1<<30
 	return pipe.finish()
+}
+
+// deepSpeedTimes is the state of reading the timer's lines.
+type deepSpeedTimes struct {
+	*stepLog
+	averages []deepSpeedAverage
+	current  Value // the latest rate of a step
+}
+
+// deepSpeedAverage is a running average, up to a step.
+type deepSpeedAverage struct {
+	step float64
+	v    Value
+}
+
+// untimed is the number of first steps that the timer leaves out.
+const untimed = 2
+
+// sameAverage is the ratio up to which two averages of a training are the same.
+const sameAverage = 1.05
+
+// take reads a line of the timer. Up to step 2 its averages are infinite or negative.
+func (t *deepSpeedTimes) take(ln line, m []string) error {
+	step, ok, err := t.takesText(ln, m[1])
+	if !ok {
+		return err
+	}
+	if err := t.number(ln.number, allocatedMemory, m[5], 1<<30); err != nil || step <= untimed {
+		return err
+	}
+	v, err := t.l.rateAbove0(ln.number, m[2])
+	if err != nil {
+		return err
+	}
+	t.averages = append(t.averages, deepSpeedAverage{float64(step), v})
+	t.current, err = t.l.rateAbove0(ln.number, m[3])
+	return err
+}
+
+// rate adds the run's throughput. With gradient accumulation, older versions leave out the
+// time of two micro-steps and divide by the number of steps less two, so that their average
+// is too low. The time between two averages is that of whole steps.
+func (t *deepSpeedTimes) rate(sample string) {
+	f := metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s"}
+	begin, end := t.averages[0], t.averages[len(t.averages)-1]
+	f.Value, f.Note = end.v.Number, "DeepSpeed's running average "+sample+"; the last one, over all steps since the start but for the first two"
+	batches := func(a deepSpeedAverage) float64 { return (a.step - untimed) / a.v.Number } // seconds over the samples of a step
+	between := (end.step - begin.step) / (batches(end) - batches(begin))
+	switch {
+	case end.step > begin.step && between > 0 && finite(between) && (between > sameAverage*f.Value || f.Value > sameAverage*between):
+		f.Value, f.Note = between, "the steps between DeepSpeed's first running average and its last over their time; a sample is what the data loader calls one"
+		t.l.note("DeepSpeed's running average of %.4g samples/s is not that of the steps between its lines, %.4g: it counts the first micro-steps, or these were slow", end.v.Number, between)
+	case end.step == begin.step && (t.current.Number > nearly*f.Value || f.Value > nearly*t.current.Number):
+		f = t.l.contradicted(f, fmt.Sprintf("its only running average is %.4g samples/s, and the step that is printed has %.4g", f.Value, t.current.Number))
+	}
+	t.l.add(metrics.Event{Figure: &f}, f.Value/end.v.Number, end.v)
 }
 
 // rateAbove0 parses a rate, which must be positive.

@@ -1,7 +1,9 @@
 package extract
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -15,6 +17,57 @@ type hfParts struct {
 	epochs, losses []float64 // of the lines with a training loss
 	evaluating     float64   // total seconds of evaluations
 	why            string    // the log's statement that the training was resumed; "" if it has none
+	examples       float64   // samples of an epoch; 0: not stated
+	// planned is the number of epochs that all steps would take, by the steps done at an
+	// epoch; 0: unknown. Of several, it is the smallest.
+	planned float64
+}
+
+// progress records the steps done by an epoch, and the total. A bar may be older than the
+// epoch that follows it, which overestimates the planned epochs.
+func (h *hfParts) progress(done, total, epoch float64) {
+	if x := epoch * total / done; done > 0 && epoch >= roundedEpoch && (h.planned == 0 || x < h.planned) {
+		h.planned = x
+	}
+}
+
+// roundedEpoch is the smallest epoch for which two decimals are precise enough.
+const roundedEpoch = 0.2
+
+// hfTotals are figures of the Trainer's summary; 0 if it lacks one.
+type hfTotals struct{ loss, runtime, samples, steps, epoch float64 }
+
+// mostOfAll is the share of the planned epochs from which a training counts as complete.
+const mostOfAll = 0.97
+
+// stopped returns a reason if the training ended before its last epoch, since the summary
+// divides the samples of all planned epochs by its time; "" otherwise.
+func (h *hfParts) stopped(of hfTotals) string {
+	early := func(planned float64) string {
+		return fmt.Sprintf("it ended at epoch %.4g of %.4g: it stopped early, and divides the samples of all planned steps by its time", of.epoch, planned)
+	}
+	if of.epoch > 0 && of.epoch < mostOfAll*h.planned {
+		return early(h.planned)
+	}
+	if h.examples > 0 && of.epoch > 0 {
+		planned := of.samples * of.runtime / h.examples
+		if whole := math.Round(planned); whole > 0 && math.Abs(planned-whole) < 0.01*whole && of.epoch < mostOfAll*whole {
+			return early(whole)
+		}
+	}
+	return ""
+}
+
+// counts returns a reason if the summary's samples/s do not count samples; "" otherwise.
+// Before transformers 4.6 they counted optimizer steps, and steps/s were not printed.
+func (of hfTotals) counts(steps bool) string {
+	switch {
+	case !steps:
+		return "it has no train_steps_per_second, so it is of an older transformers, whose train_samples_per_second are steps per second: multiply them by the samples of a step, or read them with [[extract]] and unit = \"steps/s\""
+	case of.samples+0.0005 < of.steps-0.0005:
+		return fmt.Sprintf("its %.4g samples/s are fewer than its %.4g steps/s", of.samples, of.steps)
+	}
+	return ""
 }
 
 // loss records a training loss, which is the mean since the previous line.
@@ -33,7 +86,7 @@ func (h *hfParts) resumed(trainLoss, runtime float64) string {
 		return fmt.Sprintf("its evaluations took %.4g s, longer than its train_runtime of %.4g s: %s", h.evaluating, runtime, all)
 	}
 	n := len(h.epochs)
-	if n < 3 {
+	if n < 2 {
 		return ""
 	}
 	var each []float64
@@ -44,6 +97,9 @@ func (h *hfParts) resumed(trainLoss, runtime float64) string {
 	// Epochs are rounded to hundredths.
 	if first := h.epochs[0]; spacing > 0 && first > 1.5*spacing+0.01 {
 		return fmt.Sprintf("its first loss is at epoch %.4g, and later ones are %.4g apart: %s", first, spacing, all)
+	}
+	if n < 3 {
+		return ""
 	}
 	// The Trainer divides the sum of the losses since the resume by the steps of all
 	// epochs.
@@ -73,15 +129,21 @@ var hfSummaries = []struct{ theirs, ours, unit, note string }{
 
 // summary adds the figures of the whole run. number returns a field by the Trainer's name.
 func (h *hfParts) summary(l *log, line int, number func(name string) (v Value, ok bool, err error)) error {
-	loss, _, err := number("train_loss")
-	if err != nil && !strings.Contains(err.Error(), "finite") { // a diverged training prints NaN
-		return err
+	var of hfTotals
+	steps := false
+	for _, f := range []struct {
+		name string
+		into *float64
+	}{{"train_loss", &of.loss}, {"train_runtime", &of.runtime}, {"train_samples_per_second", &of.samples}, {"train_steps_per_second", &of.steps}, {"epoch", &of.epoch}} {
+		v, ok, err := number(f.name)
+		if err != nil && !(f.name == "train_loss" && strings.Contains(err.Error(), "finite")) { // a diverged training prints NaN
+			return err
+		}
+		*f.into = v.Number
+		steps = steps || ok && f.into == &of.steps
 	}
-	runtime, _, err := number("train_runtime")
-	if err != nil {
-		return err
-	}
-	why := h.resumed(loss.Number, runtime.Number)
+	why := h.resumed(of.loss, of.runtime)
+	rates := cmp.Or(why, of.counts(steps), h.stopped(of))
 	for _, s := range hfSummaries {
 		v, ok, err := number(s.theirs)
 		if err != nil {
@@ -98,7 +160,7 @@ func (h *hfParts) summary(l *log, line int, number func(name string) (v Value, o
 			continue
 		}
 		f := metrics.Figure{Name: s.ours, Value: v.Number, Unit: s.unit, Note: s.note}
-		if why != "" {
+		if why := map[bool]string{true: why, false: rates}[s.ours == metrics.FigureTrainSeconds]; why != "" {
 			f = l.contradicted(f, why)
 		}
 		l.add(metrics.Event{Figure: &f}, 1, v)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"strconv"
 
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -20,8 +21,11 @@ var hfTrainer = Extractor{
 }
 
 var (
-	// A progress bar may come before it.
-	hfLine = regexp.MustCompile(`(?:^|[\s\]])(\{'[^{}]*\})\s*$`)
+	// A progress bar may come before it or after it.
+	hfLine = regexp.MustCompile(`(?:^|[\s\]])(\{'[^{}]*\})\s*(?:\d+%\|.*)?$`)
+	// A progress bar, and a line that the Trainer prints before training.
+	hfBar      = regexp.MustCompile(`\d+%\|[^|]*\| (\d+)/(\d+) \[`)
+	hfExamples = regexp.MustCompile(`Num examples = ([\d,]+)`)
 	// The Trainer prints this before the first step after a resume.
 	hfContinues = regexp.MustCompile(`Continuing training from (?:checkpoint|epoch [1-9]\d*|global step [1-9]\d*)`)
 	hfPair      = regexp.MustCompile(`'([^']+)': (?:'([^']*)'|([^',{}\s]+))(?:, |\}$)`)
@@ -43,7 +47,14 @@ type hfRun struct {
 	began   float64 // the first epoch in the log
 	epoch   float64 // the latest epoch; last is its line
 	last    int
-	runtime int // line of train_runtime; 0: not seen yet
+	runtime int        // line of train_runtime; 0: not seen yet
+	bar     hfProgress // the latest
+}
+
+// hfProgress is what a progress bar shows.
+type hfProgress struct {
+	done, total string
+	line        int
 }
 
 func readHFTrainer(l *log, r io.Reader) error {
@@ -71,6 +82,12 @@ func (s *hfRun) read(ln line) error {
 	if m := hfContinues.FindString(ln.text); m != "" {
 		s.timed.why = "the log says " + clip(m)
 	}
+	for _, m := range hfBar.FindAllStringSubmatch(ln.text, -1) {
+		s.bar = hfProgress{m[1], m[2], ln.number}
+	}
+	if m := hfExamples.FindStringSubmatch(ln.text); m != nil && s.runtime == 0 && s.timed.examples == 0 { // of evaluations, later
+		s.timed.examples, _ = strconv.ParseFloat(ungrouped(m[1]), 64)
+	}
 	m := hfLine.FindStringSubmatch(ln.text)
 	if m == nil {
 		return nil
@@ -92,6 +109,11 @@ func (s *hfRun) read(ln line) error {
 		return nil // cut
 	}
 	at, err := s.number(ln.number, fields, "epoch")
+	if err == nil && !evaluated && s.bar.line == ln.number { // another line's may be much older
+		done, _ := strconv.ParseFloat(s.bar.done, 64)
+		total, _ := strconv.ParseFloat(s.bar.total, 64)
+		s.timed.progress(done, total, at.Number)
+	}
 	if err == nil {
 		err = s.goes(ln.number, at.Number)
 	}

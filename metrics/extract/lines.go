@@ -22,6 +22,7 @@ const longestLine = 4 << 20
 type line struct {
 	number int    // 1-based
 	source string // rank that wrote it, from the launcher's prefix: "0"; "" without a prefix
+	stamp  string // prefix of a log collector, with its time of day; "" without one
 	text   string
 }
 
@@ -31,6 +32,7 @@ type scanner struct {
 	l      *log
 	s      *bufio.Scanner
 	number int
+	whole  bool // keep the prefixes of log collectors
 }
 
 func (l *log) scan(r io.Reader) *scanner {
@@ -68,8 +70,13 @@ func (s *scanner) next() (line, error) {
 		if bytes.IndexByte(text, '\x1b') >= 0 {
 			text = colours.ReplaceAll(text, nil)
 		}
-		source, rest := stripPrefix(string(text))
-		return line{number: n, source: source, text: rest}, nil
+		ln := line{number: n, text: string(text)}
+		if !s.whole {
+			ln.collected()
+		}
+		source, rest := stripPrefix(ln.text)
+		ln.source, ln.text = strings.Trim(ln.source+"/"+source, "/"), rest
+		return ln, nil
 	}
 	switch err := s.s.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
@@ -81,8 +88,10 @@ func (s *scanner) next() (line, error) {
 }
 
 // each calls f with every line.
-func (l *log) each(r io.Reader, f func(line) error) error {
-	for s := l.scan(r); ; {
+func (l *log) each(r io.Reader, f func(line) error) error { return l.scan(r).each(f) }
+
+func (s *scanner) each(f func(line) error) error {
+	for {
 		ln, err := s.next()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -97,11 +106,32 @@ func (l *log) each(r io.Reader, f func(line) error) error {
 }
 
 var (
+	// stamps matches the prefixes of log collectors: kubectl and containerd, syslog and
+	// journald, mpirun, and Python's logging.
+	stamps = regexp.MustCompile(`^(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])?(?: +(?:- +)?(?:[\w.-]+ *[-:|] *)?\[? *(?:DEBUG|INFO|WARNING) *\]?(?: *[-|:])?| \S+ [^\s:\[]+\[\d+\]:)? |` +
+		`[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?:\S+ [^\s:\[]+\[\d+\]: )?|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(\[)|` +
+		`\[\d\d/\d\d \d\d:\d\d:\d\d [\w.-]+\]: )`)
+	// processes matches the names of processes that kubectl and Ray add.
+	processes = regexp.MustCompile(`^(?:\[(pod/[^\]\s]+)\]|\((?:\w+ )?(pid=\d+(?:, ip=[\d.:]+)?)\)) `)
 	// prefixes matches the prefixes of `srun -l` ("12: "), mpirun and horovodrun
 	// ("[1,0]<stdout>:"), and torchrun ("[default0]:", "[0] ").
 	prefixes = regexp.MustCompile(`^(?: {0,5}(\d{1,6}): |\[(?:\d+,)?(\d{1,6})\]<std(?:out|err)>: ?|\[[A-Za-z_]*(\d{1,6})\]: ?|\[(\d{1,6})\] )`)
 	colours  = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 )
+
+// collected removes the prefixes of log collectors.
+func (ln *line) collected() {
+	for again := true; again; {
+		again = false
+		if m := stamps.FindStringSubmatch(ln.text); m != nil && ln.stamp == "" {
+			rest := m[1] + ln.text[len(m[0]):]
+			ln.stamp, ln.text, again = ln.text[:len(ln.text)-len(rest)], rest, true
+		}
+		if m := processes.FindStringSubmatch(ln.text); m != nil && ln.source == "" {
+			ln.source, ln.text, again = m[1]+m[2], ln.text[len(m[0]):], true
+		}
+	}
+}
 
 // stripPrefix removes up to two launchers' prefixes, as with torchrun under srun.
 func stripPrefix(text string) (source, rest string) {

@@ -32,6 +32,7 @@ var megatronLog = stepFormat{
 	losses:    []string{"lm loss", "lm_loss"},
 	fields: []stepField{
 		{"elapsed time per iteration (ms)", stepSeconds, 1e-3, megatronValue},
+		{"elapsed time per iteration (s)", stepSeconds, 1, megatronValue},   // Megatron-DeepSpeed
 		{"compute per GPU (TFLOP/s/GPU)", flopsPerGPU, 1e12, megatronValue}, // Primus from 26.5 on
 		{"TFLOPs", flopsPerGPU, 1e12, megatronValue},
 		{"tokens per GPU (tokens/s/GPU)", tokensPerGPU, 1, megatronValue},

@@ -24,8 +24,9 @@ var ncclTests = Extractor{
 }
 
 var (
-	ncclRank   = regexp.MustCompile(`^#\s+Rank\s+(\d+) (?:Group\s+\d+ )?Pid\s+\d+ on `)
-	ncclMean   = regexp.MustCompile(`^# Avg bus bandwidth\s+: (\S+)\s*$`)
+	ncclRank   = regexp.MustCompile(`^#\s+Rank\s+(\d+) (?:Group\s+(\d+) )?Pid\s+\d+ on `)
+	ncclMean   = regexp.MustCompile(`^# Avg bus bandwidth\s+: (\S+)(?:\s+(OK|FAILED))?\s*$`)
+	ncclUnits  = regexp.MustCompile(`^#\s+\(B\)\s+\(elements\)\s`)
 	ncclBounds = regexp.MustCompile(`^# Out of bounds values : \S+ (?:OK|FAILED)\s*$`)
 	ncclStart  = regexp.MustCompile(`^#\s+size\s+count\s`)
 	ncclTest   = regexp.MustCompile(`^# Collective test starting: (\w+)\s*$`)
@@ -35,9 +36,10 @@ var (
 type ncclTable struct {
 	l       *log
 	from    first
-	ranks   map[string]bool
-	ended   bool // whether the line with the average was read
+	ranks   map[string]string // the group of each
+	ended   bool              // whether the line with the average was read
 	columns []string
+	places  [2]int // the columns in which the times are, out of place and in place
 	op      string // the collective, if the log names it
 	rows    []ncclRow
 	empty   int // number of rows of 0 bytes
@@ -49,7 +51,7 @@ type ncclRow struct {
 	line  int
 	size  Value
 	kind  [3]string // the values of ncclKinds
-	cells []string  // the last eight
+	cells []string
 }
 
 // ncclKinds are the columns that may differ in rows of the same size (-o all, -d all, -r
@@ -57,12 +59,12 @@ type ncclRow struct {
 var ncclKinds = [3]string{"type", "redop", "root"}
 
 func readNCCL(l *log, r io.Reader) error {
-	t := &ncclTable{l: l, ranks: map[string]bool{}}
+	t := &ncclTable{l: l, ranks: map[string]string{}}
 	if err := l.each(r, t.line); err != nil || t.columns == nil {
 		return err
 	}
 	t.from.note(l)
-	l.res.Workers = len(t.ranks)
+	t.workers()
 	if !t.ended {
 		l.note("the line with the average is missing: the benchmark did not end, or the log was cut off")
 		if err := t.figures(); err != nil {
@@ -75,7 +77,7 @@ func readNCCL(l *log, r io.Reader) error {
 
 func (t *ncclTable) line(ln line) error {
 	if m := ncclRank.FindStringSubmatch(ln.text); m != nil {
-		t.ranks[m[1]] = true
+		t.ranks[m[1]] = m[2]
 		return nil
 	}
 	switch {
@@ -88,6 +90,8 @@ func (t *ncclTable) line(ln line) error {
 		t.wrong.stated = strings.TrimSpace(strings.TrimPrefix(ln.text, "#"))
 	case ncclMean.MatchString(ln.text):
 		return t.end(ln)
+	case ncclUnits.MatchString(ln.text):
+		return t.units(ln)
 	case !t.ended && !strings.HasPrefix(ln.text, "#"):
 		return t.row(ln)
 	}
@@ -100,17 +104,60 @@ func (t *ncclTable) header(ln line) error {
 		return t.l.errorAt(ln.number, "a second table; one log is one benchmark (without MPI, every process runs its own): split it")
 	}
 	t.columns = strings.Fields(ln.text)[1:]
-	if n := len(t.columns); n < 12 || t.columns[n-8] != "time" || t.columns[n-4] != "time" {
+	found := 0
+	for i, name := range t.columns {
+		if strings.HasSuffix(name, "time") && i+3 < len(t.columns) && t.columns[i+1] == "algbw" && t.columns[i+2] == "busbw" && found < 2 {
+			if name != "time" {
+				return t.l.errorAt(ln.number, "column %s: the times are those of the CPU (-C 1), which returns before the collective ends; run it without -C", name)
+			}
+			t.places[found] = i
+			found++
+		}
+	}
+	if found < 2 {
 		return t.l.errorAt(ln.number, "columns %s; want time, algbw, busbw and errors, out of place and in place", strings.Join(t.columns, " "))
+	}
+	return nil
+}
+
+// workers records the number of ranks. If ranks form groups, each group runs a benchmark of
+// its own at the same time.
+func (t *ncclTable) workers() {
+	t.l.res.Workers = len(t.ranks)
+	groups := map[string]bool{}
+	for _, group := range t.ranks {
+		groups[group] = true
+	}
+	if n := len(groups); n > 1 {
+		t.l.note("%d groups of ranks ran collectives at the same time (NCCL_TESTS_SPLIT): bandwidths are those of one group, and the number of ranks in it is not taken from the log", n)
+		t.l.res.Workers = 0
+	}
+}
+
+// units checks the units of the times and bandwidths.
+func (t *ncclTable) units(ln line) error {
+	var have []string
+	for _, unit := range strings.Fields(ln.text) {
+		if unit == "(us)" || unit == "(GB/s)" || unit == "(%)" || unit == "#" || unit == "(B)" || unit == "(elements)" || !strings.HasPrefix(unit, "(") {
+			continue
+		}
+		have = append(have, unit)
+	}
+	if len(have) > 0 {
+		return t.l.errorAt(ln.number, "units %s; nccl-tests has (us) and (GB/s)", strings.Join(have, " "))
 	}
 	return nil
 }
 
 // end records the line with the average, which follows the table.
 func (t *ncclTable) end(ln line) error {
-	v, err := t.l.parse(ln.number, ncclMean.FindStringSubmatch(ln.text)[1])
+	m := ncclMean.FindStringSubmatch(ln.text)
+	v, err := t.l.parse(ln.number, m[1])
 	if err != nil {
 		return err
+	}
+	if m[2] == "FAILED" {
+		t.l.note("the average bus bandwidth is under nine tenths of what NCCL_TESTS_MIN_BW asked for")
 	}
 	t.ended = true
 	if err := t.figures(); err != nil {
@@ -133,6 +180,9 @@ func (t *ncclTable) row(ln line) error {
 		return nil
 	}
 	n := len(t.columns)
+	if stamped := t.columns[n-1] == "timestamp"; stamped && len(cells) == n+1 { // a date and a time
+		cells = cells[:n]
+	}
 	if len(cells) != n {
 		return t.l.errorAt(ln.number, "%d fields in a table of %d columns: a damaged row", len(cells), n)
 	}
@@ -144,9 +194,9 @@ func (t *ncclTable) row(ln line) error {
 		t.empty++
 		return nil
 	}
-	row := ncclRow{line: ln.number, size: size, cells: cells[n-8:]}
+	row := ncclRow{line: ln.number, size: size, cells: cells}
 	for i, name := range ncclKinds {
-		if at := slices.Index(t.columns[:n-8], name); at >= 0 {
+		if at := slices.Index(t.columns[:t.places[0]], name); at >= 0 {
 			row.kind[i] = cells[at]
 		}
 	}
@@ -177,7 +227,7 @@ func (t *ncclTable) figures() error {
 			op = strings.TrimSpace(op + " " + row.kind[i])
 		}
 		for i, inPlace := range []bool{false, true} {
-			if err := t.figure(row, op, row.cells[4*i:], inPlace); err != nil {
+			if err := t.figure(row, op, t.places[i], inPlace); err != nil {
 				return err
 			}
 		}
@@ -186,7 +236,8 @@ func (t *ncclTable) figures() error {
 }
 
 // figure adds the figures of a row, out of place or in place.
-func (t *ncclTable) figure(row ncclRow, op string, cells []string, inPlace bool) error {
+func (t *ncclTable) figure(row ncclRow, op string, from int, inPlace bool) error {
+	cells := row.cells[from : from+4]
 	if cells[0] == "N/A" {
 		return nil
 	}
@@ -197,7 +248,7 @@ func (t *ncclTable) figure(row ncclRow, op string, cells []string, inPlace bool)
 		return nil
 	}
 	v, err := t.l.parse(row.line, cells[3])
-	if err == nil && t.columns[len(t.columns)-5] == "#wrong" {
+	if err == nil && t.columns[from+3] == "#wrong" {
 		t.wrong.add(row.size.Number, v)
 	}
 	return err
@@ -238,9 +289,14 @@ func (w *ncclWrong) judge(l *log) {
 	}
 }
 
+// damaged is the ratio of a row's bytes to its time times its bandwidth from which one of
+// the three is wrong. Rounding, and collectives that leave out a rank, stay below it.
+const damaged = 3
+
 // collective adds time (µs), algbw and busbw (GB/s) for one size and placement.
 func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) (Value, error)) error {
 	at := busbw.At(op, bytes, inPlace)
+	var stated [3]float64
 	for j, f := range []struct {
 		name, unit string
 		scale      float64
@@ -251,6 +307,10 @@ func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) 
 		}
 		if v.Number < 0 {
 			return l.errorAt(v.Line, "%s is %g; want 0 or more", f.name, v.Number)
+		}
+		stated[j] = scaled(v.Number, f.scale)
+		if moved := stated[0] * stated[1]; j == 1 && moved > 0 && (moved > damaged*bytes || moved < bytes/damaged) {
+			l.note("line %d: %.4g s at %.4g B/s are not %.10g bytes: its time or its bandwidth is in another unit, or the row is damaged", v.Line, stated[0], stated[1], bytes)
 		}
 		if j == 0 && !l.isNew(op, bytes, inPlace) {
 			return l.errorAt(v.Line, "a second row for %.10g bytes; one log is one benchmark: split it", bytes)

@@ -27,7 +27,9 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) error {
 		list[i] = &own
 	}
 	found := make([][]match, len(list))
-	err := l.each(r, func(ln line) error {
+	lines := l.scan(r)
+	lines.whole = true // a pattern may match them
+	err := lines.each(func(ln line) error {
 		for i, c := range list {
 			one, ok, err := l.match(c, ln)
 			if err != nil {

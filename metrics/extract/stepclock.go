@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -24,9 +25,10 @@ type stepClock struct {
 
 var timeOfDay = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?`)
 
-// stamp returns a line's time of day in seconds, 0 without one.
-func stamp(text string) float64 {
-	text = timeOfDay.FindString(text)
+// time returns a line's time of day in seconds: the program's, else the log collector's; 0
+// without one.
+func (ln line) time() float64 {
+	text := cmp.Or(timeOfDay.FindString(ln.text), timeOfDay.FindString(ln.stamp))
 	t, err := time.Parse("2006-01-02 15:04:05.999999", strings.NewReplacer("T", " ", ",", ".").Replace(text))
 	if err != nil {
 		return 0

@@ -98,7 +98,7 @@ func (s *stepLog) takes(ln line, step int) (bool, error) {
 	if !s.from.takes(ln) {
 		return false, nil
 	}
-	s.at = stamp(ln.text)
+	s.at = ln.time()
 	switch {
 	case s.line == 0:
 		s.began, s.before = step, step
@@ -239,7 +239,7 @@ func (s *stepLog) evaluationAt(ln line, step, text string) error {
 	if err != nil || !s.from.takes(ln) || s.evalLoss.Line > 0 && s.evaluated == n {
 		return err
 	}
-	s.evaluated, s.at = n, stamp(ln.text)
+	s.evaluated, s.at = n, ln.time()
 	return s.evaluationOf(ln.number, "step", float64(n), text)
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // tfCNNBenchmarks reads tf_cnn_benchmarks of tensorflow/benchmarks. Every worker prints a
@@ -21,6 +22,7 @@ var tfCNNBenchmarks = Extractor{
 
 var (
 	tfcnnModel  = regexp.MustCompile(`^Model:\s+(\S+)\s*$`)
+	tfcnnMode   = regexp.MustCompile(`^Mode:\s+(?:BenchmarkMode\.)?(\S+)\s*$`)
 	tfcnnTotal  = regexp.MustCompile(`^total images/sec: (\d+\.\d\d)\s*$`)
 	tfcnnGlobal = regexp.MustCompile(`^Batch size:\s+(\d+)(?:\.0)? global\s*$`)
 	tfcnnDevice = regexp.MustCompile(`^\s+(\d+)(?:\.0)? per device\s*$`)
@@ -38,6 +40,9 @@ func readTFCNN(l *log, r io.Reader) error {
 		if m := tfcnnModel.FindStringSubmatch(ln.text); m != nil {
 			l.label("workload.model", m[1])
 			return nil
+		}
+		if m := tfcnnMode.FindStringSubmatch(ln.text); m != nil && !strings.HasPrefix(strings.ToLower(m[1]), "train") {
+			return l.errorAt(ln.number, "mode %s: its images/sec are those of an evaluation or of the forward pass alone; only training is read", m[1])
 		}
 		if m := tfcnnGlobal.FindStringSubmatch(ln.text); m != nil {
 			n, err := l.count(ln.number, "a global batch of", m[1])

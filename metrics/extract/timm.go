@@ -23,11 +23,18 @@ var (
 
 // timmRun is the state of reading a log.
 type timmRun struct {
-	l            *log
-	from         first
-	rates, times []Value // of the last batch of each epoch
-	epoch        int
-	unrated      int // epochs since the last one with a last batch; 0: the latest has one
+	l      *log
+	from   first
+	epoch  int
+	epochs []timmLine // the last line of each
+	short  bool       // the last update of an epoch had fewer samples
+}
+
+// timmLine is a line of the training. Means are those since the epoch began.
+type timmLine struct {
+	batch      int
+	time, rate Value   // means
+	samples    float64 // of an update
 }
 
 func readTimm(l *log, r io.Reader) error {
@@ -36,10 +43,11 @@ func readTimm(l *log, r io.Reader) error {
 		return err
 	}
 	t.from.note(l)
+	rates, times := t.whole()
 	// The mean time next to the rate is that of a global batch.
 	var own ownRate
-	if batch := l.o.globalBatch(); batch > 0 && len(t.times) > 0 {
-		seconds, err := reduceBy("median", numbers(t.times[min(1, len(t.times)-1):]))
+	if batch := l.o.globalBatch(); batch > 0 && len(times) > 0 {
+		seconds, err := reduceBy("median", numbers(times[min(1, len(times)-1):]))
 		if err != nil {
 			return err
 		}
@@ -47,7 +55,25 @@ func readTimm(l *log, r io.Reader) error {
 			own = ownRate{x, x}
 		}
 	}
-	return l.epochRates(t.rates, "timm's mean over an epoch, of all ranks together, input and logging included", own)
+	if t.short {
+		l.note("the last update of an epoch has fewer micro-batches, and timm's mean rate divides its samples by the mean time: the samples of the update before it are taken")
+	}
+	return l.epochRates(rates, "timm's mean over an epoch, of all ranks together, input and logging included", own)
+}
+
+// whole returns the rates and times of the epochs that got as far as the farthest one: some
+// versions do not print the last update of an epoch.
+func (t *timmRun) whole() (rates, times []Value) {
+	last := 0
+	for _, e := range t.epochs {
+		last = max(last, e.batch)
+	}
+	for _, e := range t.epochs {
+		if e.batch == last {
+			rates, times = append(rates, e.rate), append(times, e.time)
+		}
+	}
+	return rates, times
 }
 
 func (t *timmRun) line(ln line) error {
@@ -74,24 +100,27 @@ func (t *timmRun) train(ln line, m []string) error {
 			return err
 		}
 	}
-	e, i, n := count[0], count[1], count[2]
-	if e < t.epoch {
-		return t.l.errorAt(ln.number, "epoch %d follows epoch %d: two runs, or one that was restarted. One log is one run: split it", e, t.epoch)
-	}
-	if e > t.epoch {
-		t.epoch, t.unrated = e, t.unrated+1
-	}
-	if i != n-1 && i != n { // the last batch, counted from 0 or from 1
-		return nil
-	}
-	if t.unrated == 0 { // both ways to count matched in one epoch
-		t.rates, t.times = t.rates[:len(t.rates)-1], t.times[:len(t.times)-1]
-	}
-	t.unrated = 0
-	if err := t.l.parseAll(ln.number, &t.times, m[4]); err != nil {
+	var v []Value
+	if err := t.l.parseAll(ln.number, &v, m[4], m[5]); err != nil {
 		return err
 	}
-	return t.l.parseAll(ln.number, &t.rates, m[5])
+	one := timmLine{batch: min(count[1], count[2]-1), time: v[0], rate: v[1], samples: v[0].Number * v[1].Number}
+	if e := count[0]; e < t.epoch {
+		return t.l.errorAt(ln.number, "epoch %d follows epoch %d: two runs, or one that was restarted. One log is one run: split it", e, t.epoch)
+	} else if e > t.epoch || len(t.epochs) == 0 {
+		t.epoch = e
+		t.epochs = append(t.epochs, one)
+		return nil
+	}
+	before := &t.epochs[len(t.epochs)-1]
+	// Times have three decimals.
+	if few := 0.98 - 0.0005/max(one.time.Number, 0.001); one.batch == count[2]-1 && one.samples < few*before.samples {
+		one.samples = before.samples
+		one.rate.Number = before.samples / one.time.Number
+		t.short = true
+	}
+	*before = one
+	return nil
 }
 
 // epochRates adds the run's throughput from one rate per epoch. It drops the first of

@@ -34,9 +34,13 @@ func readTrainerState(l *log, r io.Reader) error {
 		return err
 	}
 	s := &hfState{l: l, accuracy: cmp.Or(l.o.Columns["accuracy"], "eval_accuracy")}
-	history := l.object(doc).of["log_history"]
+	top := l.object(doc)
+	history := top.of["log_history"]
 	if !doc.is('{') || !history.is('[') && !history.null() {
 		return fmt.Errorf("%s: not a Trainer's state: want a JSON object with a list named log_history", l.o.File)
+	}
+	if err := s.steps(top); err != nil {
+		return err
 	}
 	entry := map[string]value{} // reused for each entry
 	return history.entries(func(at value) error {
@@ -46,6 +50,23 @@ func readTrainerState(l *log, r io.Reader) error {
 		at.members(entry)
 		return s.entry(members{l, entry, at.line})
 	})
+}
+
+// steps records the steps done and planned.
+func (s *hfState) steps(top members) error {
+	done, ok, err := top.number("global_step")
+	if err != nil || !ok {
+		return err
+	}
+	total, ok, err := top.number("max_steps")
+	if err != nil || !ok {
+		return err
+	}
+	epoch, _, err := top.number("epoch")
+	if err == nil && total.Number >= 1 {
+		s.timed.progress(done.Number, total.Number, epoch.Number)
+	}
+	return err
 }
 
 // entry handles an entry of the history.

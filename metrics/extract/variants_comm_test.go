@@ -1,0 +1,70 @@
+package extract
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// 1048576 bytes in 60 µs are 17.476 GB/s; over 8 ranks, all_reduce's bus bandwidth is 7/4
+// of it, 30.58 GB/s.
+func TestNCCLVariants(t *testing.T) {
+	ranks := func(n int, form string) (text string) {
+		for i := range n {
+			text += fmt.Sprintf(form, i, 100+i) + "\n"
+		}
+		return text
+	}
+	const (
+		head  = "#\n#                                                              out-of-place                       in-place          \n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+		units = "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       \n"
+		row   = "     1048576        262144     float     sum      -1    60.00   17.48   30.58       0    60.00   17.48   30.58       0"
+		end   = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 30.58 \n#\n"
+		form  = "#  Rank %2d Group  0 Pid %6d on n01 device  0 [0x07] NVIDIA H100"
+	)
+	eight := ranks(8, form)
+	plain := eight + head + units + row + "\n" + end
+	right := []string{" time 6e-05 s ", " algbw 17480000000 B/s ", " busbw 30580000000 B/s "}
+	stamped := func(text string) string {
+		var list []string
+		for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+			list = append(list, "2024-05-01T10:00:00.123456Z "+l)
+		}
+		return strings.Join(list, "\n") + "\n"
+	}
+	cpu := strings.NewReplacer("    time ", " cputime ").Replace(plain)
+	runVariants(t, "nccl-tests", []variant{
+		{name: "as it is", text: plain, want: right},
+		{name: "timestamps of -S", text: eight + strings.Replace(head, "#wrong\n", "#wrong           timestamp\n", 1) + units + row + "  2024-05-01 10:00:00\n" + end, want: right},
+		{name: "statistics of iterations", text: eight + "#       size         count      type   redop    root     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%\n" +
+			"     1048576        262144     float     sum      -1    60.00   17.48   30.58       0    59.00    61.00    61.00     1.00    60.00   17.48   30.58       0    59.00    61.00    61.00     1.00\n" + end, want: right},
+		{name: "times of the CPU", text: cpu, refused: "cputime"},
+		{name: "times in ms", text: eight + head + strings.ReplaceAll(units, "(us)", "(ms)") + strings.ReplaceAll(row, "60.00", " 0.06") + "\n" + end, refused: "(us)"},
+		{name: "times in ms, without units", text: eight + head + strings.ReplaceAll(row, "60.00", " 0.06") + "\n" + end, says: "are not 1048576 bytes"},
+		{name: "two groups of four", text: ranks(4, form) + "#  Rank  4 Group  1 Pid 104 on n01 device  0 [0x07] NVIDIA H100\n#  Rank  5 Group  1 Pid 105 on n01 device  0 [0x07] NVIDIA H100\n#  Rank  6 Group  1 Pid 106 on n01 device  0 [0x07] NVIDIA H100\n#  Rank  7 Group  1 Pid 107 on n01 device  0 [0x07] NVIDIA H100\n" +
+			head + units + strings.ReplaceAll(row, "30.58", "26.22") + "\n" + end, says: "2 groups"},
+		{name: "every process by itself", text: stampedRanks(2, "#  Rank  0 Pid 1 on n01 device  0 [0x07] NVIDIA H100\n"+head+units+strings.ReplaceAll(row, "30.58", " 0.00")+"\n"+end), o: Options{Workers: 2}, says: "the log reports 1 rank, the run has 2 workers"},
+		{name: "under kubectl", text: stamped(plain), want: right},
+		{name: "mpirun's tags", text: stampedRanks(1, plain), want: right},
+		{name: "a row cut by another line", text: eight + head + units + row[:60] + "NCCL INFO x\n" + end, refused: "damaged"},
+		{name: "cut off", text: eight + head + units + row + "\n", want: right, says: "cut off"},
+		{name: "messages between the rows", text: eight + head + units + "n01:100:100 [0] NCCL INFO Channel 00\n" + row + "\n" + end, want: right},
+		{name: "wrong results", text: eight + head + units + strings.Replace(row, "       0 ", "      12 ", 1) + "\n# Out of bounds values : 12 FAILED\n# Avg bus bandwidth    : 30.58 \n", says: "wrong results"},
+		{name: "not checked", text: eight + head + units + strings.ReplaceAll(row, "       0", "     N/A") + "\n" + end, want: right},
+		{name: "twice in a log", text: plain + plain, refused: "a second table"},
+		{name: "bandwidth below what was asked for", text: eight + head + units + row + "\n# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 30.58 FAILED\n#\n", want: right, says: "nine tenths"},
+		{name: "only in place", text: eight + head + units + "     1048576        262144     float     sum      -1                                     60.00   17.48   30.58       0\n" + end, refused: "damaged"},
+		{name: "another number of ranks than given", text: plain, o: Options{Workers: 4}, want: right, says: "the log reports 8 ranks, the run has 4 workers"},
+		{name: "large times", text: eight + head + units + "  1073741824     268435456     float     sum      -1  1.2e+06    0.89    1.57       0  1.2e+06    0.89    1.57       0\n" + end, want: []string{" time 1.2 s "}},
+	})
+}
+
+func stampedRanks(n int, text string) string {
+	var b strings.Builder
+	for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		for i := range n {
+			fmt.Fprintf(&b, "[1,%d]<stdout>:%s\n", i, l)
+		}
+	}
+	return b.String()
+}
