@@ -97,12 +97,12 @@ var located = regexp.MustCompile(`^(\S+\.go):(\d+):`)
 // doNotCompile compiles packages and returns mutants that do not compile. Call it again
 // without these: the compiler stops at ten errors of a package, and compiles no package
 // that imports a broken one.
-func (t *tests) doNotCompile(ctx context.Context, overlay string, packages []goPackage, at map[place]*mutant) ([]*mutant, error) {
+func (t *tests) doNotCompile(ctx context.Context, packages []goPackage, at map[place]*mutant) ([]*mutant, error) {
 	args := []string{"build", "-p", strconv.Itoa(t.parallel)}
 	for _, p := range packages {
 		args = append(args, p.ImportPath)
 	}
-	out, err := t.command(ctx, overlay, "go", args...).CombinedOutput()
+	out, err := t.command(ctx, t.all, "go", args...).CombinedOutput()
 	if err == nil {
 		return nil, nil
 	}

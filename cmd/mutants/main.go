@@ -146,7 +146,7 @@ func try(ctx context.Context, o options, packages []goPackage, candidates []muta
 	}
 	defer os.RemoveAll(scratch)
 	t := o.tests
-	t.scratch, t.module = scratch, packages[0].Module
+	t.scratch, t.module, t.programs, t.progress = scratch, packages[0].Module, map[string]*program{}, stderr
 	var dependents map[string][]string
 	if o.dependents {
 		if dependents, err = importers(ctx, packages); err != nil {
@@ -154,34 +154,40 @@ func try(ctx context.Context, o options, packages []goPackage, candidates []muta
 		}
 	}
 	var score tally
-	chosen, err := choose(ctx, &t, o.count, packages, candidates, &score, stdout, stderr)
+	chosen, outside, err := choose(ctx, &t, o.count, packages, candidates, &score, stdout)
 	if err != nil {
 		return err
 	}
-	var needed []string
-	for _, m := range chosen.mutants {
-		needed = append(append(needed, m.pkg), dependents[m.pkg]...)
+	// round tests mutants and returns those that survive and may yet meet other tests.
+	round := func(what string, mutants []*mutant, by func(*mutant) []string, more func(*mutant) bool) (alive []*mutant, err error) {
+		for i, m := range mutants {
+			fmt.Fprintf(stderr, "%s %d/%d %s\n", what, i+1, len(mutants), m)
+			judge := t.judge
+			if slices.Contains(outside, m) {
+				judge = t.judgeAlone
+			}
+			result, err := judge(ctx, m, by(m))
+			if err != nil || ctx.Err() != nil {
+				return nil, err
+			}
+			if result.verdict == survived && more(m) {
+				alive = append(alive, m)
+				fmt.Fprintf(stderr, "%s: alive\n", what)
+				continue
+			}
+			score.add(m.pkg, result)
+			fmt.Fprintf(stdout, "%-8s  %s%s\n", result.verdict, m, result.detail())
+		}
+		return alive, nil
 	}
-	slices.Sort(needed)
-	if err := t.prepare(ctx, chosen.overlay, slices.Compact(needed), stderr); err != nil {
+	alive, err := round("own tests", chosen, func(m *mutant) []string { return []string{m.pkg} },
+		func(m *mutant) bool { return dependents[m.pkg] != nil })
+	if err == nil {
+		_, err = round("dependents", alive, func(m *mutant) []string { return dependents[m.pkg] },
+			func(*mutant) bool { return false })
+	}
+	if err != nil && ctx.Err() == nil {
 		return err
-	}
-	for i, m := range chosen.mutants {
-		fmt.Fprintf(stderr, "%d/%d %s\n", i+1, len(chosen.mutants), m)
-		var o outcome
-		if slices.Contains(chosen.outside, m) {
-			o, err = t.judgeAlone(ctx, m, dependents[m.pkg])
-		} else {
-			o, err = t.judge(ctx, chosen.overlay, m, dependents[m.pkg])
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		score.add(m.pkg, o)
-		fmt.Fprintf(stdout, "%-8s  %s%s\n", o.verdict, m, o.detail())
 	}
 	score.print(stdout)
 	if tested := score.total().tested(); ctx.Err() != nil {
@@ -192,22 +198,16 @@ func try(ctx context.Context, o options, packages []goPackage, candidates []muta
 	return nil
 }
 
-// A choice is the mutants that are tested.
-type choice struct {
-	mutants, outside []*mutant // in all; those in no function
-	overlay          string    // has the others
-}
-
-// choose takes the first candidates that compile and are not known as equivalent.
-func choose(ctx context.Context, t *tests, count int, packages []goPackage, candidates []mutant, score *tally, stdout, stderr io.Writer) (choice, error) {
+// choose takes the first candidates that compile and are not known as equivalent. It
+// also returns those of them that are in no function.
+func choose(ctx context.Context, t *tests, count int, packages []goPackage, candidates []mutant, score *tally, stdout io.Writer) (chosen, outside []*mutant, err error) {
 	reasons, err := parseEquivalents(equivalents)
 	if err != nil {
-		return choice{}, err
+		return nil, nil, err
 	}
-	var c choice
 	checked := map[*mutant]bool{} // of those in no function
 	for next := 0; ; {
-		for ; len(c.mutants) < count && next < len(candidates); next++ {
+		for ; len(chosen) < count && next < len(candidates); next++ {
 			m := &candidates[next]
 			m.number = next + 1
 			if reason := reasons[m.key()]; reason != "" {
@@ -215,33 +215,33 @@ func choose(ctx context.Context, t *tests, count int, packages []goPackage, cand
 				fmt.Fprintf(stdout, "%-8s  %s  [%s]\n", "same", m, reason)
 				continue
 			}
-			c.mutants = append(c.mutants, m)
+			chosen = append(chosen, m)
 		}
-		fmt.Fprintf(stderr, "compiling %d mutants\n", len(c.mutants))
+		fmt.Fprintf(t.progress, "compiling %d mutants\n", len(chosen))
 		var at map[place]*mutant
-		if c.overlay, c.outside, at, err = t.withAll(packages, c.mutants); err != nil {
-			return choice{}, err
+		if t.all, outside, at, err = t.withAll(packages, chosen); err != nil {
+			return nil, nil, err
 		}
-		wrong, err := t.doNotCompile(ctx, c.overlay, packages, at)
+		wrong, err := t.doNotCompile(ctx, packages, at)
 		if err != nil {
-			return choice{}, err
+			return nil, nil, err
 		}
-		for _, m := range c.outside {
+		for _, m := range outside {
 			if checked[m] {
 				continue
 			}
 			ok, err := t.compiles(ctx, m)
 			if err != nil {
-				return choice{}, err
+				return nil, nil, err
 			}
 			if checked[m] = true; !ok {
 				wrong = append(wrong, m)
 			}
 		}
 		if len(wrong) == 0 {
-			return c, nil
+			return chosen, outside, nil
 		}
 		score.invalid += len(wrong)
-		c.mutants = slices.DeleteFunc(c.mutants, func(m *mutant) bool { return slices.Contains(wrong, m) })
+		chosen = slices.DeleteFunc(chosen, func(m *mutant) bool { return slices.Contains(wrong, m) })
 	}
 }

@@ -24,6 +24,8 @@ type tests struct {
 
 	module   module
 	programs map[string]*program // by package
+	all      string              // overlay with all mutants that are in a function
+	progress io.Writer
 }
 
 // A program has the tests of a package.
@@ -59,7 +61,7 @@ func (o outcome) detail() string {
 // build compiles the tests of a package. It returns nil if it has none.
 func (t *tests) build(ctx context.Context, overlay, pkg, name string) (*program, error) {
 	p := &program{pkg: pkg, path: filepath.Join(t.scratch, name)}
-	command := t.command(ctx, overlay, "go", "test", "-c", "-vet=off", "-p", strconv.Itoa(t.parallel), "-o", p.path, pkg)
+	command := t.command(ctx, overlay, "go", "test", "-c=true", "-vet=off", "-p", strconv.Itoa(t.parallel), "-o", p.path, pkg)
 	if out, err := command.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("the tests of %s do not compile: %w\n%s", pkg, err, tail(string(out)))
 	}
@@ -69,37 +71,36 @@ func (t *tests) build(ctx context.Context, overlay, pkg, name string) (*program,
 	return p, nil
 }
 
-// prepare compiles the tests of packages, runs them without a mutant, and notes the
-// mutants they reach. It is an error if a test fails: it would kill every mutant.
-func (t *tests) prepare(ctx context.Context, overlay string, packages []string, stderr io.Writer) error {
-	t.programs = map[string]*program{}
-	for i, pkg := range packages {
-		fmt.Fprintf(stderr, "without a mutant: %d/%d %s\n", i+1, len(packages), pkg)
-		p, err := t.build(ctx, overlay, pkg, fmt.Sprintf("%d.test", i))
-		if err != nil {
-			return err
-		}
-		if p == nil {
-			continue
-		}
-		reached := filepath.Join(t.scratch, "reached")
-		command := t.program(ctx, overlay, p, "-test.v", "-test.skip="+t.skip)
-		command.Env = append(command.Env, "MUTANTS_REACHED="+reached)
-		out, err := command.CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("the tests of %s fail without any mutant; mend them first: %w\n%s", pkg, err, tail(string(out)))
-		}
-		for _, m := range passed.FindAllSubmatch(out, -1) {
-			if seconds, err := strconv.ParseFloat(string(m[2]), 64); err == nil && seconds > slowSeconds {
-				p.slow = append(p.slow, regexp.QuoteMeta(string(m[1])))
-			}
-		}
-		if p.reached, err = numbers(reached); err != nil {
-			return err
-		}
-		t.programs[pkg] = p
+// prepared returns the program of a package. At first it compiles it, runs it without a
+// mutant and notes which mutants it reaches. It is an error if a test fails: it would
+// kill every mutant. A package without tests has no program, nil.
+func (t *tests) prepared(ctx context.Context, pkg string) (*program, error) {
+	p, known := t.programs[pkg]
+	if known {
+		return p, nil
 	}
-	return nil
+	fmt.Fprintf(t.progress, "without a mutant: %s\n", pkg)
+	p, err := t.build(ctx, t.all, pkg, fmt.Sprintf("%d.test", len(t.programs)))
+	if err != nil {
+		return nil, err
+	}
+	if t.programs[pkg] = p; p == nil {
+		return nil, nil
+	}
+	reached := filepath.Join(t.scratch, "reached")
+	command := t.program(ctx, t.all, p, "-test.v", "-test.skip="+t.skip)
+	command.Env = append(command.Env, "MUTANTS_REACHED="+reached)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("the tests of %s fail without any mutant; mend them first: %w\n%s", pkg, err, tail(string(out)))
+	}
+	for _, m := range passed.FindAllSubmatch(out, -1) {
+		if seconds, err := strconv.ParseFloat(string(m[2]), 64); err == nil && seconds > slowSeconds {
+			p.slow = append(p.slow, regexp.QuoteMeta(string(m[1])))
+		}
+	}
+	p.reached, err = numbers(reached)
+	return p, err
 }
 
 var passed = regexp.MustCompile(`(?m)^--- PASS: (\S+) \(([0-9.]+)s\)$`)
@@ -121,26 +122,33 @@ func numbers(path string) (map[int]bool, error) {
 	return set, errors.Join(err, os.Remove(path))
 }
 
-// judge runs the tests of a mutant's package and of its dependents, those that reach it,
-// until one fails. Slow tests of all follow the fast ones.
-func (t *tests) judge(ctx context.Context, overlay string, m *mutant, dependents []string) (outcome, error) {
+// judge runs the tests of packages that reach a mutant, until one fails. Slow tests of
+// all follow the fast ones.
+func (t *tests) judge(ctx context.Context, m *mutant, packages []string) (outcome, error) {
 	var programs []*program
-	for _, pkg := range append([]string{m.pkg}, dependents...) {
-		if p := t.programs[pkg]; p != nil && p.reached[m.number] {
+	for _, pkg := range packages {
+		p, err := t.prepared(ctx, pkg)
+		if err != nil {
+			return outcome{}, err
+		}
+		if p != nil && p.reached[m.number] {
 			programs = append(programs, p)
 		}
 	}
-	return t.run(ctx, overlay, m, programs)
+	return t.run(ctx, t.all, m, programs)
 }
 
 // judgeAlone compiles the tests for this mutant only, which is in no function.
-func (t *tests) judgeAlone(ctx context.Context, m *mutant, dependents []string) (outcome, error) {
+func (t *tests) judgeAlone(ctx context.Context, m *mutant, packages []string) (outcome, error) {
 	overlay, err := t.overlayOf(m)
 	if err != nil {
 		return outcome{}, err
 	}
-	for _, pkg := range append([]string{m.pkg}, dependents...) {
-		p := t.programs[pkg]
+	for _, pkg := range packages {
+		p, err := t.prepared(ctx, pkg)
+		if err != nil {
+			return outcome{}, err
+		}
 		if p == nil {
 			continue
 		}

@@ -35,7 +35,7 @@ var starts = map[string]string{
 	"launcher/serve/target/server.go":          "a server",
 	"launcher/worker/source.go":                "conda-unpack of a staged environment",
 	"launcher/worker/environment.go":           "nvidia-smi",
-	"launcher/worker/supervise.go":             "a rank",
+	"launcher/worker/program.go":               "a rank",
 	"metrics/worktest/worktest.go":             "go, for tests",
 	"slurm/client.go":                          "Slurm's commands",
 	"slurm/slurmtest/slurmtest.go":             "bash, for tests",
