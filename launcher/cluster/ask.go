@@ -20,11 +20,11 @@ import (
 //go:embed asks.py
 var asks string
 
-// question is the standard input of asks.py.
+// A question is the standard input of asks.py.
 type question struct {
 	Modules []string `json:"modules"`
-	Source  string   `json:"source"`  // of the script, decoded here
-	Folders []string `json:"folders"` // where a rank also imports from: the script's, PYTHONPATH
+	Source  string   `json:"source"`  // text of the script, decoded here
+	Folders []string `json:"folders"` // folders that a rank also imports from: the script's, PYTHONPATH
 }
 
 type answer struct {
@@ -32,29 +32,29 @@ type answer struct {
 	Syntax  string   `json:"syntax"`
 }
 
-// interpreter is a Python that a look at a study could ask.
+// An interpreter is a Python that a check of a study may start.
 type interpreter struct {
-	name  string                             // as given: a name on the PATH or a path
-	path  string                             // the program that the name leads to, absolute
-	typed bool                               // it is on the command line
-	site  *study.Site                        // the site file that names it; nil: the study does
-	key   func(message string) study.Problem // a problem with the key that names it
+	name  string                             // as given: a name on the PATH, or a path
+	path  string                             // absolute path of the program
+	typed bool                               // given on the command line
+	site  *study.Site                        // the site file that names it; nil if the study does
+	key   func(message string) study.Problem // returns a problem about the key that names it
 }
 
-// mayStart returns why an interpreter is not started for a look at a study; "" if it is.
+// mayStart returns why an interpreter must not be started to check a study, or "" if it may.
 //
-// The author of a study chooses what it names and where its files lie, and files that
-// somebody unpacks belong to that user. So neither where an interpreter lies nor whose it
-// is shows that it did not come with the study. Somebody else must have chosen it:
+// The author of a study chooses what it names and where its files are, and unpacked files belong to the user
+// who unpacks them. So neither the location nor the owner of an interpreter proves that it did not come with
+// the study. Someone else must have chosen it:
 //
-//   - the user, by the PATH or on the command line;
-//   - root, whose files a study cannot bring;
-//   - the user, by a site file given with --site that has its absolute path without
-//     variables. Since a site file may have come along, too, the path must also lead away
-//     from both files: not below their folders, nor below a folder of this user above
-//     these. The home folder and those above it do not count.
+//   - the user, through the PATH or on the command line;
+//   - root, since a study cannot contain files of root;
+//   - the user, through a site file given with --site that contains the interpreter's absolute
+//     path without variables. Since the site file may have come with the study too, the path must
+//     also be away from both files: not below their folders, nor below a folder of this user that
+//     contains these. The home folder and its parents do not count.
 //
-// In any case nobody but this user and root may have written it (python.Trusted).
+// In all cases only this user and root may be able to write the file (python.Trusted).
 func (c *checker) mayStart(i interpreter) string {
 	switch {
 	case !strings.ContainsRune(i.name, '/'), i.typed, onPath(i.path), trust.System(i.path):
@@ -81,9 +81,9 @@ func (c *checker) mayStart(i interpreter) string {
 	return ""
 }
 
-// near reports whether a path lies below the folder of a file, or below a folder above
-// that which belongs to this user and contains neither the home folder nor this user's
-// other things: one that what was unpacked could have made.
+// near reports whether a path is below the folder of a file, or below a parent of that folder which unpacking
+// an archive could have created: one that belongs to this user and contains neither the home folder nor other
+// things of this user.
 func near(path, file string) bool {
 	file, err := filepath.Abs(file)
 	if err != nil {
@@ -120,21 +120,21 @@ func near(path, file string) bool {
 	return false
 }
 
-// below reports whether a path is a folder or lies below it.
+// below reports whether a path is a folder or is below it.
 func below(path, folder string) bool {
 	rest, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rest)
 }
 
-// onPath reports whether a path lies in a folder of the user's PATH.
+// onPath reports whether a path is in a folder of the user's PATH.
 func onPath(path string) bool {
 	return slices.ContainsFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
 		return filepath.IsAbs(dir) && filepath.Clean(dir) == filepath.Dir(path)
 	})
 }
 
-// ask asks an interpreter what it lacks. One that does not answer lacks nothing that is
-// known, and one that is not started is reported as unchecked.
+// ask asks an interpreter which modules it lacks. If it does not answer, none are reported; if it is not
+// started, it is reported as unchecked.
 func (c *checker) ask(i interpreter, q question) (a answer) {
 	path, err := filepath.Abs(i.path)
 	if err != nil || c.silent[path] {
@@ -155,7 +155,7 @@ func (c *checker) ask(i interpreter, q question) (a answer) {
 		q.Modules = []string{}
 	}
 	for _, dir := range filepath.SplitList(os.Getenv("PYTHONPATH")) {
-		if !filepath.IsAbs(dir) { // it means the folder that the program will start in
+		if !filepath.IsAbs(dir) { // relative folders mean the folder that the program will start in
 			return a
 		}
 		q.Folders = append(q.Folders, dir)

@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// The interpreter is asked, and imports nothing.
+// The interpreter only looks for modules and imports nothing.
 func TestAsks(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -26,7 +26,7 @@ from no_such_b import x
 raise SystemExit("it was run")
 `,
 		"beside.py": "",
-		// What need not be there is not asked for.
+		// An import that may fail is not required.
 		"maybe.py": `try:
     import no_such_c
 except ImportError:
@@ -68,7 +68,7 @@ func TestAsksForTorchrun(t *testing.T) {
 		"which is not on":      "python9.99",
 	} {
 		run := `["` + python + `", "-c", "pass"]`
-		if python == "python3 -I -S" { // an interpreter without packages
+		if python == "python3 -I -S" { // simulates an interpreter without packages
 			dir := t.TempDir()
 			if err := os.Symlink("/usr/bin/python3", filepath.Join(dir, "python3")); err != nil {
 				t.Fatal(err)

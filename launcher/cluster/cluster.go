@@ -22,18 +22,18 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Check tries the cluster out, as Examiner promises.
+// Check implements Examiner.
 func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 	d, err := c.Client.Describe(ctx)
 	if d == nil {
 		return nil, err
 	}
 	list := []Finding{{"scheduler", "", OK, fmt.Sprintf("Slurm %s, cluster %s", d.Version, d.Name), ""}}
-	if err != nil { // of lines that could not be read
+	if err != nil { // some lines could not be parsed
 		list = append(list, Finding{"scheduler", "", Warn, oneLine(err.Error()), "doctor does not test what these lines describe"})
 	}
 	if d.Enforce == "NO" {
-		list = append(list, Finding{"scheduler", "", Warn, "EnforcePartLimits is NO: Slurm accepts jobs over a limit, and they wait for ever", "see the \"limits\" rows"})
+		list = append(list, Finding{"scheduler", "", Warn, "EnforcePartLimits is NO: Slurm accepts jobs over a limit, and they wait forever", "see the \"limits\" rows"})
 	}
 	folder, err := c.folder()
 	if err != nil {
@@ -61,15 +61,15 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 	found, err = c.checkNodes(ctx, folder, open)
 	list = append(list, found...)
 	if err == nil && Count(found, Fail) == 0 && !slices.ContainsFunc(found, func(f Finding) bool { return f.Verdict == NotTested && f.Check == "probe job" }) {
-		c.remove(ctx, folder) // what went wrong can be looked into
+		c.remove(ctx, folder) // after a failure the files stay for inspection
 		return list, nil
 	}
 	c.Note("scripts and logs of the probe jobs: %s", folder)
 	return list, err
 }
 
-// imports are the Python modules that the frameworks of the plan need of the
-// site's interpreter; those with one of their own are not tried.
+// imports returns the Python modules that the plan's frameworks need in the site's interpreter. Frameworks with
+// a separate interpreter are not tried.
 func (c Cluster) imports() []string {
 	if c.Plan == nil {
 		return nil
@@ -89,8 +89,8 @@ func (c Cluster) imports() []string {
 	return list
 }
 
-// folder makes the folder of this command's jobs. It begins with the time, so
-// that a person finds the last one.
+// folder creates the folder for this command's jobs. Its name begins with the time, so that the newest is easy
+// to find.
 func (c Cluster) folder() (string, error) {
 	parent := rundir.ProbeFolder(c.Runs)
 	if err := trust.Check(c.Runs, parent); err != nil { // jobs run scripts from there
@@ -102,9 +102,9 @@ func (c Cluster) folder() (string, error) {
 	return os.MkdirTemp(parent, time.Now().Format("20060102-150405-"))
 }
 
-// remove takes the folder away. A job that has answered may still be writing its
-// log and exit record, and NFS keeps files that are open elsewhere: what cannot
-// be removed within removeWait is left, and said, since the answers are complete.
+// remove deletes the folder. A job that has answered may still be writing its log and exit record, and NFS
+// keeps files that are open elsewhere. What cannot be deleted within removeWait stays, with a note: the answers
+// are complete.
 func (c Cluster) remove(ctx context.Context, folder string) {
 	deadline := time.Now().Add(removeWait)
 	for {
@@ -120,11 +120,10 @@ func (c Cluster) remove(ctx context.Context, folder string) {
 	}
 }
 
-// removeWait is how long to wait for an ended job's last writes.
+// removeWait limits the wait for an ended job's last writes.
 const removeWait = 10 * time.Second
 
-// checkScripts asks sbatch whether it would take the scripts of the study's
-// smallest and largest point.
+// checkScripts asks sbatch whether it would accept the scripts of the study's smallest and largest point.
 func (c Cluster) checkScripts(ctx context.Context, folder string) ([]Finding, error) {
 	if c.Plan == nil {
 		return []Finding{{"sbatch --test-only", "", NotTested, "no study was named", "scalebench doctor STUDY asks about its smallest and largest point"}}, nil
@@ -210,8 +209,7 @@ func (c Cluster) checkNodes(ctx context.Context, folder string, open []use) ([]F
 	return list, err
 }
 
-// cancel cancels the jobs that have not ended, also after an interrupt, because their answers are
-// no longer needed.
+// cancel cancels the jobs that have not ended, even after an interrupt: their answers are no longer needed.
 func (c Cluster) cancel(ctx context.Context, jobs []*job) {
 	var ids []string
 	for _, j := range jobs {
@@ -229,8 +227,7 @@ func (c Cluster) cancel(ctx context.Context, jobs []*job) {
 	}
 }
 
-// exists reports whether a file is there; a network file system may show it
-// late.
+// exists reports whether a file exists. A network file system may show it late.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)

@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// data holds the folder of a data set that our own programs read.
+// data checks the folder of a data set that scalebench's own programs read.
 func (c *checker) data(p study.Point) {
 	files := p.Data.Files()
 	if p.Data.Kind != "cifar10" && files == nil || p.Framework == "command" {
@@ -42,7 +42,7 @@ func (c *checker) data(p study.Point) {
 	}
 }
 
-// model holds the file of a model that is served.
+// model checks the file of a served model.
 func (c *checker) model(p study.Point) {
 	file := p.ModelFile()
 	if file == "" {
@@ -60,7 +60,7 @@ func (c *checker) model(p study.Point) {
 	}
 }
 
-// samples holds the files that requests to a model are made of, and their answers.
+// samples checks the files with requests to a model and the expected answers.
 func (c *checker) samples(p study.Point) {
 	w := p.Workload.Serve
 	if w.Inputs == "" {

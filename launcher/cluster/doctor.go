@@ -1,10 +1,8 @@
-// Package cluster describes a cluster: it writes a site file from what Slurm reports
-// (sitefile.go), finds what of a plan must fail as seen from this host (precheck.go),
-// and tries the cluster out before a study is trusted to it: what the
-// scheduler says of the partitions, whether it would take the study's scripts,
-// and, by one short job for each partition, what a training would meet on the
-// compute nodes. Every check is a finding with what was found and what to do;
-// a check that could not be made says why, and is never "ok".
+// Package cluster examines a cluster. It writes a site file from what Slurm reports (sitefile.go), finds points
+// of a plan that must fail as seen from this host (precheck.go), and tests the cluster before a study:
+// partitions and limits, whether sbatch accepts the study's scripts, and, with one short job per partition,
+// what a training would find on the compute nodes. Every check gives a Finding with the result and advice. A
+// check that could not be made says why, and is never "ok".
 package cluster
 
 import (
@@ -28,16 +26,16 @@ const (
 	NotTested Verdict = "not tested"
 )
 
-// Finding is one check.
+// A Finding is the result of one check.
 type Finding struct {
 	Check   string // what was checked, "clock"
-	Subject string // partition, node or file that it is about; "" for the whole
+	Subject string // partition, node or file; "" for the whole cluster
 	Verdict Verdict
 	Found   string
-	Advice  string // what to do; "" where there is nothing
+	Advice  string // what to do; "" if nothing
 }
 
-// Count counts the findings with a result.
+// Count returns the number of findings with a verdict.
 func Count(list []Finding, r Verdict) int {
 	n := 0
 	for _, f := range list {
@@ -48,7 +46,7 @@ func Count(list []Finding, r Verdict) int {
 	return n
 }
 
-// Advice returns one line for each kind of advice, with its subjects in front: "GPU n1: …".
+// Advice returns one line per kind of advice, prefixed with its subjects: "GPU n1: …".
 func Advice(list []Finding) []string {
 	type kind struct{ check, advice string }
 	subjects := map[kind][]string{}
@@ -71,18 +69,18 @@ func Advice(list []Finding) []string {
 	return lines
 }
 
-// An Examiner is a backend that doctor can try out.
+// An Examiner is a backend that doctor can test.
 type Examiner interface {
-	// Examine reports what works. The error is that the scheduler could not be reached,
-	// or a folder not written; the findings so far are returned with it.
+	// Examine reports what works. It returns an error if the scheduler cannot be reached or a folder cannot be
+	// written, together with the findings so far.
 	Examine(context.Context, Examination) ([]Finding, error)
 }
 
-// An Examination says what doctor should try.
+// An Examination configures what doctor tests.
 type Examination struct {
 	Plan  *study.Plan   // of the study; nil without one
 	Runs  string        // runs folder, absolute
-	Wait  time.Duration // for the jobs, from submission to the end
+	Wait  time.Duration // timeout of the jobs, from submission to the end
 	NoJob bool          // submit nothing
 	Note  func(format string, a ...any)
 }
@@ -92,18 +90,18 @@ type Cluster struct {
 	Client *slurm.Client
 	Site   *study.Site
 	Script func(study.Planned) (slurm.Script, error) // of a run
-	Render func(io.Writer, slurm.Script) error       // writes a script as the site has it
+	Render func(io.Writer, slurm.Script) error       // writes a script with the site's template
 	Examination
 }
 
-// use is one partition that is to be tried, and what for.
+// A use is a partition to test and the job to test it with.
 type use struct {
 	partition study.Partition
-	shape     study.Planned // of the job: the largest point's, on few nodes
+	shape     study.Planned // shape of the job: the largest point's, on few nodes
 	known     *slurm.Partition
 }
 
-// subject is the partition's name for a person.
+// subject returns the partition's name for display.
 func (u use) subject() string {
 	if u.partition.Name != "" {
 		return u.partition.Name
@@ -114,8 +112,8 @@ func (u use) subject() string {
 	return "default partition"
 }
 
-// uses are the partitions that the plan's points go to; without a plan, those
-// of the site; without any, the cluster's default.
+// uses returns the partitions that the plan's points go to; without a plan the site's, and without those the
+// cluster's default.
 func (c Cluster) uses(d *slurm.Description) []use {
 	var list []use
 	add := func(p study.Partition, shape study.Planned) {
@@ -125,7 +123,7 @@ func (c Cluster) uses(d *slurm.Description) []use {
 	if c.Plan == nil {
 		for i, p := range site.Partitions {
 			same := func(q study.Partition) bool { return q.Name == p.Name }
-			if !slices.ContainsFunc(site.Partitions[:i], same) { // it may stand there for several sizes of point
+			if !slices.ContainsFunc(site.Partitions[:i], same) { // a partition may be listed several times, for points of different sizes
 				add(p, sample(p, d))
 			}
 		}
@@ -155,8 +153,8 @@ func (c Cluster) uses(d *slurm.Description) []use {
 	return list
 }
 
-// sample is a point for a partition that no study says more about: two nodes
-// where it has them, two tasks on each where a node has the CPUs.
+// sample returns a point to test a partition without a study: two nodes if the partition has them, with two
+// tasks each if the nodes have the CPUs.
 func sample(p study.Partition, d *slurm.Description) study.Planned {
 	point := study.Point{ID: "probe", Framework: "native", Repeat: 1, Nodes: 2, WorkersPerNode: 2,
 		Resources: study.Resources{Device: "cpu", CPUsPerWorker: 1}}
@@ -180,7 +178,7 @@ func sample(p study.Partition, d *slurm.Description) study.Planned {
 	return study.Planned{Point: point, Partition: p.Name}
 }
 
-// oneLine joins the lines of what a program said.
+// oneLine joins the lines of a program's output.
 func oneLine(s string) string {
 	var lines []string
 	for _, l := range strings.Split(s, "\n") {

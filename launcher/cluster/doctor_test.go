@@ -19,7 +19,7 @@ import (
 
 func pointer[T any](v T) *T { return &v }
 
-// healthy is a probe job over two nodes of two tasks, where all is well.
+// healthy returns a probe job on two nodes with two tasks each and no problems.
 func healthy(t *testing.T) *job {
 	t.Helper()
 	dir := rundir.Probe(t.TempDir())
@@ -49,7 +49,7 @@ func healthy(t *testing.T) *job {
 	return j
 }
 
-// of finds the findings of a check.
+// of returns the findings of one check.
 func of(list []Finding, check string) (found []Finding) {
 	for _, f := range list {
 		if f.Check == check {
@@ -79,8 +79,7 @@ func TestJudgeHealthy(t *testing.T) {
 	}
 }
 
-// Each fault, on a job that is otherwise healthy, is reported with its result, and no other check
-// fails.
+// Each fault in an otherwise healthy job is reported with its verdict, and no other check fails.
 func TestJudgeFaults(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -120,17 +119,17 @@ func TestJudgeFaults(t *testing.T) {
 				}
 				said = said || right
 				if f.Verdict == Fail && !right {
-					t.Errorf("blamed as well: %+v", f)
+					t.Errorf("another check failed too: %+v", f)
 				}
 			}
 			if !said {
-				t.Errorf("not said: %+v", of(j.judge(time.Minute), test.check))
+				t.Errorf("not reported: %+v", of(j.judge(time.Minute), test.check))
 			}
 		})
 	}
 }
 
-// A job that did not answer, or not wholly.
+// A job that gave no answers, or only some.
 func TestJudgeSilence(t *testing.T) {
 	bare := func(state *slurm.Job, begun bool) *job {
 		j := healthy(t)
@@ -150,7 +149,7 @@ func TestJudgeSilence(t *testing.T) {
 	}{
 		{"waits", bare(&slurm.Job{State: slurm.Pending, Word: "PENDING", Reason: "Priority"}, false), NotTested, "job 7 is still PENDING (Priority) after 1m0s"},
 		{"waits for ever", bare(&slurm.Job{State: slurm.Pending, Word: "PENDING", Reason: "PartitionTimeLimit"}, false), Fail, "PENDING (PartitionTimeLimit)"},
-		{"folder not shared", bare(&slurm.Job{State: slurm.Completed, Word: "COMPLETED"}, false), Fail, "nothing that it wrote is visible in"},
+		{"folder not shared", bare(&slurm.Job{State: slurm.Completed, Word: "COMPLETED"}, false), Fail, "but no file that it wrote is visible in"},
 		{"never queued", bare(nil, false), NotTested, "never appeared in the queue"},
 		{"hangs", bare(&slurm.Job{State: slurm.Running, Word: "RUNNING"}, true), Fail, "job 7 is RUNNING after 1m0s; task 0 never answered"},
 	} {
@@ -159,7 +158,7 @@ func TestJudgeSilence(t *testing.T) {
 			t.Errorf("%s: %+v", test.name, f)
 		}
 		if Count(list, OK) != 0 {
-			t.Errorf("%s: something is ok: %+v", test.name, list)
+			t.Errorf("%s: a finding is ok: %+v", test.name, list)
 		}
 	}
 
@@ -183,7 +182,7 @@ func TestJudgeSilence(t *testing.T) {
 	}
 }
 
-// A cluster of two nodes, of which one has more.
+// clusterOf describes a cluster of two nodes, one of them larger.
 func clusterOf(state string, accounts ...slurm.Account) *slurm.Description {
 	day := 24 * time.Hour
 	return &slurm.Description{Accounts: accounts,
@@ -271,7 +270,7 @@ func TestMountType(t *testing.T) {
 	}
 }
 
-// Whatever the kernel lists, a type is one of the words behind " - ".
+// The type is always one of the words after " - ", for any input.
 func FuzzMountType(f *testing.F) {
 	f.Add(mounts, "/home/u")
 	f.Add("1 2 3 4 / 6 - x", "/a")
@@ -295,7 +294,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// One line a kind of advice, in the order of the findings.
+// One line per kind of advice, in the order of the findings.
 func TestAdvice(t *testing.T) {
 	got := Advice([]Finding{
 		{Check: "worker", Subject: "/w", Advice: "build it"},

@@ -10,20 +10,20 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// figures are the figures of a partition's nodes: of the smallest where they
-// differ, so that a point which fits fits on every node.
+// figures holds the limits of a partition's nodes. If nodes differ, they are the smallest node's, so that a
+// point within them fits on every node.
 type figures struct {
 	nodes, usable int
-	reason        string // of the first node that takes no jobs, " (…)"
+	reason        string // why the first unusable node cannot take jobs, " (…)"
 
-	maxNodes    int // in one job
+	maxNodes    int // per job
 	nodesRemark string
 	cpus        int
 	cpusRemark  string
 	memoryMB    int
-	gpus        int          // of a node; 0 if a node has GPUs of several types
-	gpuType     string       // "" unless all are of one
-	kinds       []slurm.GPUs // the types of nodes that have several, and the fewest of each
+	gpus        int          // per node; 0 if a node has GPUs of several types
+	gpuType     string       // "" unless all GPUs have the same type
+	kinds       []slurm.GPUs // types of nodes with several, and the fewest GPUs of each
 	doubts      []string
 }
 
@@ -37,7 +37,7 @@ func figuresOf(p *slurm.Partition, nodes []slurm.Node) figures {
 	}
 	var cpus, memory, gpus, threads []int
 	var types []string
-	several := false // types in one node
+	several := false // GPU types in one node
 	least := map[string]int{}
 	for _, n := range nodes {
 		several = several || len(n.GPUs) > 1
@@ -70,7 +70,7 @@ func figuresOf(p *slurm.Partition, nodes []slurm.Node) figures {
 	}
 	for _, t := range types {
 		if slice.MatchString(strings.ToLower(t)) {
-			f.doubts = append(f.doubts, t+" are slices of a GPU (MIG): one worker each, and no whole GPU.")
+			f.doubts = append(f.doubts, t+" are slices of a GPU (MIG): one worker each, and not a whole GPU.")
 		}
 	}
 	if p.MaxNodes != nil && *p.MaxNodes < f.maxNodes {
@@ -99,8 +99,7 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// differences says what kinds of node a partition mixes; nothing where all are
-// alike.
+// differences describes the kinds of node in a partition; nil if all are alike.
 func differences(nodes []slurm.Node, types []string) []string {
 	var kinds []string
 	members := map[string][]slurm.Node{}
@@ -139,7 +138,7 @@ func differences(nodes []slurm.Node, types []string) []string {
 	return lines
 }
 
-// commonOf are the features that all of the nodes have.
+// commonOf returns the features that all nodes have.
 func commonOf(nodes []slurm.Node) []string {
 	features := slices.Clone(nodes[0].Features)
 	for _, n := range nodes[1:] {

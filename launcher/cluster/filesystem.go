@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// fileSystem is the type of the file system that a folder lies on, or will lie
-// on, in the kernel's word ("ext4", "nfs4", "lustre").
+// fileSystem returns the type of the file system of a folder that may not exist yet, in the kernel's terms
+// ("ext4", "nfs4", "lustre").
 func fileSystem(dir string) (string, error) {
-	for ; ; dir = filepath.Dir(dir) { // up to a folder that is there
+	for ; ; dir = filepath.Dir(dir) { // find the nearest existing folder
 		real, err := filepath.EvalSymlinks(dir)
 		if err == nil {
 			dir = real
@@ -28,8 +28,8 @@ func fileSystem(dir string) (string, error) {
 	return mountType(string(mounts), dir)
 }
 
-// mountType finds the mount of a path in /proc/self/mountinfo (proc(5)): the
-// deepest one, and of several at one place the last.
+// mountType finds the mount of a path in /proc/self/mountinfo (proc(5)): the deepest one, and the last of
+// several at the same place.
 func mountType(mounts, path string) (string, error) {
 	best, kind := -1, ""
 	for _, line := range strings.Split(mounts, "\n") {

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// stub is a Python of the test's, which notes that it was started and lacks torch.
+// stub writes a fake Python that records that it was started and lacks torch.
 func stub(t *testing.T, path, note string) {
 	t.Helper()
 	text := "#!/bin/sh\necho $0 >> " + note + "\necho '{\"missing\": [\"torch\"]}'\n"
@@ -20,10 +20,9 @@ func stub(t *testing.T, path, note string) {
 	}
 }
 
-// TestForeignInterpreter checks which interpreters may be started for a study: those the user chose
-// by the PATH or on the command line, wherever they are, and those of a site file given there only
-// if they are outside its folder and the study's. An interpreter that the study's author chose is
-// never started.
+// TestForeignInterpreter checks which interpreters may be started for a study. Those that the user chose by the
+// PATH or on the command line may be, regardless of their location; those of a given site file only if they are outside
+// its folder and the study's. One that the study's author chose is never started.
 func TestForeignInterpreter(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -47,20 +46,20 @@ func TestForeignInterpreter(t *testing.T) {
 	}
 	const studyNames, siteNamed, near, variables = "the study names it", "the study names the site file", "may have come with", "without variables"
 	for _, c := range []struct {
-		what, study, site string // site "": the study names the interpreter
-		written           string // in the site file; "": the interpreter's path
+		what, study, site string // if site is "", the study names the interpreter
+		written           string // text in the site file; "" means the interpreter's path
 		interpreter       string
-		given, typed      bool   // the site file, the command
-		want              string // part of the reason; "": it is started
+		given, typed      bool   // given: the site file; typed: the command
+		want              string // part of the reason; "" if it is started
 	}{
 		{"a name on the PATH", "got/tree/a/b/s.toml", "", "", "python3.77", false, false, ""},
 		{"a path in a folder of the PATH", "got/tree/a/b/s.toml", "", "", "bin/python3.77", false, false, ""},
 		{"typed", "got/tree/a/b/s.toml", "", "", "got/tree/a/b/python3", false, true, ""},
 		{"beside the study", "got/tree/a/b/s.toml", "", "", "got/tree/a/b/python3", false, false, studyNames},
-		{"in a folder beside the study", "got/tree/a/b/s.toml", "", "", "got/tree/a/b/venv/bin/python3", false, false, studyNames},
+		{"in a folder next to the study", "got/tree/a/b/s.toml", "", "", "got/tree/a/b/venv/bin/python3", false, false, studyNames},
 		{"two levels up, above a nested repository", "got/tree/a/b/s.toml", "", "", "got/tree/python3", false, false, studyNames},
 		{"three levels up", "got/tree/a/b/s.toml", "", "", "got/python3", false, false, studyNames},
-		{"anywhere of this user's", "got/tree/a/b/s.toml", "", "", "venv/bin/python3", false, false, studyNames},
+		{"elsewhere in this user's folders", "got/tree/a/b/s.toml", "", "", "venv/bin/python3", false, false, studyNames},
 		{"by the study's site file", "got/tree/a/b/s.toml", "got/tree/a/b/site.toml", "", "venv/bin/python3", false, false, siteNamed},
 		{"by the study's site file, by a variable", "got/tree/a/b/s.toml", "got/tree/a/b/site.toml", "$HOME/venv/bin/python3", "venv/bin/python3", false, false, siteNamed},
 		{"by the study's site file, elsewhere", "got/tree/a/b/s.toml", "sites/site.toml", "", "venv/bin/python3", false, false, siteNamed},
@@ -68,7 +67,7 @@ func TestForeignInterpreter(t *testing.T) {
 		{"by a given site file that came along", "got/tree/a/b/s.toml", "got/tree/a/b/site.toml", "", "venv/bin/python3", true, false, ""},
 		{"given, beside the study", "got/tree/a/b/s.toml", "sites/site.toml", "", "got/tree/a/b/python3", true, false, near},
 		{"given, two levels up", "got/tree/a/b/s.toml", "got/tree/a/b/site.toml", "", "got/tree/python3", true, false, near},
-		{"given, beside a folder above", "got/tree/a/b/s.toml", "got/tree/a/b/site.toml", "", "got/tree/venv/bin/python3", true, false, near},
+		{"given, next to a parent folder", "got/tree/a/b/s.toml", "got/tree/a/b/site.toml", "", "got/tree/venv/bin/python3", true, false, near},
 		{"given, through a link", "got/tree/a/b/s.toml", "sites/site.toml", "", "link/tree/python3", true, false, near},
 		{"given, the study through a link", "link/tree/a/b/s.toml", "sites/site.toml", "", "got/tree/python3", true, false, near},
 		{"given, a link that leads there", "got/tree/a/b/s.toml", "sites/site.toml", "", "elsewhere/outward", true, false, near},
@@ -115,7 +114,7 @@ func TestForeignInterpreter(t *testing.T) {
 	}
 }
 
-// What an interpreter is started with is this user's, not the site file's.
+// An interpreter starts with this user's environment, not the site file's.
 func TestVariablesThatRunCode(t *testing.T) {
 	for name, want := range map[string]bool{"LD_PRELOAD": true, "LD_LIBRARY_PATH": true, "PYTHONHOME": true, "PYTHONUSERBASE": true, "PATH": true, "OMP_NUM_THREADS": false} {
 		variables := map[string]string{name: "/x"}
@@ -147,7 +146,7 @@ func TestVariablesThatRunCode(t *testing.T) {
 	if a := ask("y"); len(a.Missing) != 0 {
 		t.Errorf("%+v, want no answer", a)
 	}
-	// An endless answer is no answer.
+	// An endless answer counts as no answer.
 	t.Setenv("PYTHONPATH", "")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nexec yes\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -157,7 +156,7 @@ func TestVariablesThatRunCode(t *testing.T) {
 	}
 }
 
-// A script's bytes become text here. What would need another decoder is not read.
+// Scripts are decoded here. Encodings that need another decoder are not read.
 func TestReadSource(t *testing.T) {
 	for name, c := range map[string]struct {
 		bytes, text, wrong, unread string

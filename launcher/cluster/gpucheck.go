@@ -13,11 +13,11 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// bundleName is the folder that make gpu-bundle leaves in dist.
+// bundleName is the folder that make gpu-bundle creates in dist.
 const bundleName = "gpu-check-linux-amd64"
 
-// bundle returns the folder of the GPU check's bundle, if there is one next to the
-// worker, or in the checkout that the worker was built in.
+// bundle returns the folder of the GPU check's bundle, if it exists next to the worker or in the checkout that
+// the worker was built in.
 func bundle(worker string) (folder string, found bool) {
 	near := filepath.Dir(worker)
 	for _, folder := range []string{near, filepath.Join(near, bundleName), filepath.Join(filepath.Dir(near), "dist", bundleName)} {
@@ -28,7 +28,7 @@ func bundle(worker string) (folder string, found bool) {
 	return "", false
 }
 
-// gpuCheck offers to run the GPU check as a job, on the first partition with GPUs.
+// gpuCheck offers to run the GPU check as a job on the first partition with GPUs.
 func (c Cluster) gpuCheck(d *slurm.Description, uses []use) []Finding {
 	for _, u := range uses {
 		if !hasGPUs(d, u.known) {
@@ -37,7 +37,7 @@ func (c Cluster) gpuCheck(d *slurm.Description, uses []use) []Finding {
 		f := Finding{Check: "GPU check", Subject: u.subject(), Verdict: NotTested, Found: gpucheck.Standing()}
 		s, err := c.Script(u.shape)
 		if err != nil {
-			return nil // of the site's options; the row "script" says so
+			return nil // the site's options are wrong: the row "script" reports it
 		}
 		if s.Partition == "" && u.known != nil {
 			s.Partition = u.known.Name
@@ -63,17 +63,16 @@ func hasGPUs(d *slurm.Description, p *slurm.Partition) bool {
 	return p != nil && slices.ContainsFunc(d.NodesOf(p), func(n slurm.Node) bool { return len(n.GPUs) > 0 })
 }
 
-// quote writes a value for a shell.
+// quote quotes a value for a shell.
 func quote(value string) string {
 	quoted, err := slurm.Quote(value)
-	if err != nil { // a NUL byte: the site file cannot have one
+	if err != nil { // a NUL byte, which a site file cannot contain
 		return fmt.Sprintf("%q", value)
 	}
 	return quoted
 }
 
-// bundleJob is the command that submits the bundle's check, as the site's jobs are
-// submitted.
+// bundleJob returns the command that submits the bundle's check with the options of the site's jobs.
 func bundleJob(s slurm.Script, folder string, limit time.Duration) string {
 	gpus := "1"
 	if s.GPUType != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// The GPU check is offered on the first partition with GPUs, in a command that a shell
-// reads back as it was meant; without GPUs it is not.
+// The GPU check is offered on the first partition with GPUs, with a command that a shell parses correctly.
+// Without GPUs it is not offered.
 func TestGPUCheck(t *testing.T) {
 	half := 30 * time.Minute / 2
 	d := &slurm.Description{

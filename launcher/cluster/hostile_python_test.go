@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/python/pythontest"
 )
 
-// Nothing that a study brings is run by a look at its script.
+// Checking a script runs no code that the study brings.
 func TestHostileScript(t *testing.T) {
 	dir, note := pythontest.Hostile(t)
 	none, one := answer{Missing: []string{}}, answer{Missing: []string{"no_such_a"}}
@@ -22,7 +22,7 @@ func TestHostileScript(t *testing.T) {
 		script   string
 		variable string // NAME=VALUE
 		want     *answer
-	}{ // nil: it is not read
+	}{ // nil if the script is not read
 		"coding idna":           {"# -*- coding: idna -*-\nimport no_such_a\n", "", nil},
 		"coding quopri":         {"#\n# coding: quopri\nimport no_such_a\n", "", nil},
 		"coding big5":           {"# coding=big5\n", "", nil},

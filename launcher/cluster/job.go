@@ -17,8 +17,7 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// A job is one probe job. Until watch returns, only its own goroutine may use its fields, except
-// state.
+// A job is a probe job. Until watch returns, only its goroutine may use the fields, except state.
 type job struct {
 	use    use
 	dir    rundir.Probe
@@ -30,23 +29,22 @@ type job struct {
 	clocks  []nodeClock     // by node
 
 	mu    sync.Mutex
-	state *slurm.Job // as the queue last had it; nil before
-	gone  bool       // the queue knew it once and no longer does
+	state *slurm.Job // from the last query of the queue; nil before the first
+	gone  bool       // the queue no longer lists the job
 }
 
 // A nodeClock is the result of exchanging files with one node.
 type nodeClock struct {
-	rounds int          // that came back
-	best   probe.Clocks // of the shortest round trip; the node's clock less ours
+	rounds int          // number of answered files
+	best   probe.Clocks // of the shortest round trip; the node's clock minus this host's
 	err    error
 }
 
-// probeTime is the jobs' time limit: what the phases may take together, and
-// short enough to be started in a gap.
+// probeTime is the jobs' time limit: enough for all phases, and short enough for the scheduler to backfill.
 const probeTime = 10 * time.Minute
 
-// submit writes a probe job's folder and hands its script to sbatch. The
-// script is the study's own in all that the site decides.
+// submit writes a probe job's folder and submits its script. The site's settings apply as in the study's
+// scripts.
 func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, error) {
 	if err := os.MkdirAll(dir.Path(), 0o700); err != nil {
 		return nil, err
@@ -72,10 +70,10 @@ func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, err
 	if u.known.MaxTime != nil {
 		s.Time = min(s.Time, *u.known.MaxTime)
 	}
-	// The tasks look for the interface themselves: if the script's own look failed, the probe would
-	// report nothing else.
+	// The tasks look for the interface themselves: if the script failed to find it, the probe would report
+	// nothing else.
 	s.Interface = ""
-	s.Stage, s.Unstage = nil, nil // no run is at stake
+	s.Stage, s.Unstage = nil, nil // there is no data to stage
 	s.Command = []string{s.Worker, "probe", "--dir", dir.Path()}
 	j.script = s
 	j.answers, j.clocks = make([]*probe.Answer, s.Tasks()), make([]nodeClock, s.Nodes)
@@ -99,26 +97,26 @@ func token() string {
 	return hex.EncodeToString(b)
 }
 
-// over reports whether Slurm said that the job has ended.
+// over reports whether Slurm has reported that the job has ended.
 func (j *job) over() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.gone || j.state != nil && j.state.State.Terminal()
 }
 
-// fileGrace is how long a job's files may arrive after Slurm reports its end: NFS may hide a new
-// file for a minute (acdirmax).
+// fileGrace limits how late a job's files may arrive after Slurm reports its end: NFS may hide a new file for a
+// minute (acdirmax).
 const fileGrace = 65 * time.Second
 
-// failed reports whether the batch script recorded that it failed; then no more answers follow.
+// failed reports whether the batch script recorded a failure, after which no more answers arrive.
 func (j *job) failed() bool {
 	text, err := rundir.ReadFile(rundir.Folder(j.dir).Exit(0))
 	var record launcher.Exit
 	return err == nil && json.Unmarshal(text, &record) == nil && record.ExitCode != 0
 }
 
-// watch exchanges files with the nodes and reads the answers until all have arrived, the job has
-// ended, or ctx is done.
+// watch exchanges files with the nodes and reads the answers until all have arrived, the job has ended, or ctx
+// is done.
 func (j *job) watch(ctx context.Context) {
 	var nodes sync.WaitGroup
 	exchanging, stop := context.WithCancel(ctx)
@@ -151,7 +149,7 @@ func (j *job) watch(ctx context.Context) {
 	}
 }
 
-// readAnswers reads what is there and reports whether it is all.
+// readAnswers reads the answers that exist, and reports whether they are complete.
 func (j *job) readAnswers() bool {
 	all := true
 	for rank, a := range j.answers {
@@ -168,7 +166,7 @@ func (j *job) readAnswers() bool {
 	return all
 }
 
-// exchangeFiles is the login node's part of the exchange with one node.
+// exchangeFiles is the login node's side of the exchange with one node.
 func exchangeFiles(ctx context.Context, dir rundir.Probe, node int) nodeClock {
 	var c nodeClock
 	if _, err := probe.AwaitFile(ctx, dir.Ready(node), 24*time.Hour); err != nil {
@@ -194,10 +192,10 @@ func exchangeFiles(ctx context.Context, dir rundir.Probe, node int) nodeClock {
 			return c
 		}
 		if p.Word != word {
-			c.err = errors.New("what the node read differs from what was written here")
+			c.err = errors.New("the node read something other than what was written here")
 			return c
 		}
-		// Relative to t0: seconds since 1970 leave too few digits.
+		// Times relative to t0: seconds since 1970 would leave too few digits.
 		begin := float64(t0.UnixNano()) / 1e9
 		m := probe.Midpoint(0, p.Seen-begin, p.Sent-begin, t3.Sub(t0).Seconds())
 		if c.rounds == 0 || m.RoundTrip < c.best.RoundTrip {
@@ -208,21 +206,21 @@ func exchangeFiles(ctx context.Context, dir rundir.Probe, node int) nodeClock {
 	return c
 }
 
-// queue asks Slurm about all jobs at once, ever more rarely.
+// A queue asks Slurm about all jobs at once, at growing intervals.
 type queue struct {
 	client *slurm.Client
 	jobs   []*job
 }
 
-// Intervals of the queue's questions, and how many may fail in a row.
+// Intervals between the queue's queries, and the number that may fail in a row.
 const (
 	firstLook  = time.Second
 	rarestLook = 15 * time.Second
 	failures   = 3
 )
 
-// poll keeps the jobs' states until the context ends. The error is that Slurm
-// did not answer several times in a row.
+// poll updates the jobs' states until the context ends. It returns an error if Slurm does not answer several
+// times in a row.
 func (q *queue) poll(ctx context.Context) error {
 	var names []string
 	for _, j := range q.jobs {
@@ -252,8 +250,7 @@ func (q *queue) poll(ctx context.Context) error {
 	}
 }
 
-// take notes the job's state. The name is this command's own, so that the id
-// alone needs no trust.
+// take records the job's state. It checks both id and name, since Slurm may reuse an id.
 func (j *job) take(jobs []slurm.Job) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

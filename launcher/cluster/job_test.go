@@ -25,9 +25,8 @@ func writeJSON(t *testing.T, path string, v any) {
 	}
 }
 
-// TestWatch is both sides of a probe job on one host, without Slurm: every
-// answer arrives, and a clock compared with itself differs by no more than the
-// uncertainty that is stated.
+// TestWatch runs both sides of a probe job on one host without Slurm. Every answer arrives, and a clock
+// compared with itself differs by no more than the reported uncertainty.
 func TestWatch(t *testing.T) {
 	j := &job{dir: rundir.Probe(t.TempDir()), script: slurm.Script{Nodes: 2, TasksPerNode: 2, CPUsPerTask: 1, Worker: "/w"}, id: "1",
 		answers: make([]*probe.Answer, 4), clocks: make([]nodeClock, 2)}
@@ -52,26 +51,25 @@ func TestWatch(t *testing.T) {
 	if list[0].Verdict != OK || of(list, "network")[0].Verdict != OK || len(of(list, "clock")) != 3 {
 		t.Errorf("%+v", list)
 	}
-	// The address is loopback's, which serves one host only, and that is said.
+	// A loopback address only reaches the same host, which is reported as a failure.
 	if f := of(list, "interface"); len(f) != 2 || f[0].Verdict != Fail {
 		t.Errorf("%+v", f)
 	}
 }
 
-// A node whose clock is 100 s ahead, and one that answers with another file's
-// content.
+// One node's clock is 100 s ahead; another node answers with the content of a different file.
 func TestExchangeFiles(t *testing.T) {
 	for _, test := range []struct {
 		word  func(string) string
 		wrong string
 	}{
 		{func(w string) string { return w }, ""},
-		{func(string) string { return "stale" }, "differs from what was written"},
+		{func(string) string { return "stale" }, "something other than what was written"},
 	} {
 		dir := rundir.Probe(t.TempDir())
 		go func() {
 			if rundir.WriteFile(dir.Ready(0), nil, 0o600) != nil {
-				return // the other side says that there was no answer
+				return // the other side reports that there was no answer
 			}
 			for round := range probe.Rounds {
 				word, err := probe.AwaitFile(t.Context(), dir.Ping(0, round), time.Minute)
@@ -79,7 +77,7 @@ func TestExchangeFiles(t *testing.T) {
 					return
 				}
 				seen := float64(time.Now().UnixNano())/1e9 + 100
-				time.Sleep(5 * time.Millisecond) // what the node takes is no part of the way
+				time.Sleep(5 * time.Millisecond) // the node's processing time does not count as transfer time
 				text, err := json.Marshal(probe.Pong{Word: test.word(string(word)), Seen: seen, Sent: float64(time.Now().UnixNano())/1e9 + 100})
 				if err != nil || rundir.WriteFile(dir.Pong(0, round), text, 0o600) != nil {
 					return
@@ -98,8 +96,7 @@ func TestExchangeFiles(t *testing.T) {
 	}
 }
 
-// A job that Slurm says has failed, and whose script said so as well, is not
-// waited for.
+// A job that failed according to both Slurm and its script is not waited for.
 func TestWatchFailedJob(t *testing.T) {
 	j := &job{dir: rundir.Probe(t.TempDir()), id: "1", answers: make([]*probe.Answer, 1), clocks: make([]nodeClock, 1),
 		state: &slurm.Job{State: slurm.Failed, Word: "FAILED"}}
@@ -116,7 +113,7 @@ func TestWatchFailedJob(t *testing.T) {
 	}
 }
 
-// The queue forgets ended jobs, and lists others of the same name never.
+// take ignores other jobs with the same id or the same name.
 func TestTake(t *testing.T) {
 	j := &job{id: "5", script: slurm.Script{JobName: "x"}}
 	j.take([]slurm.Job{{ID: "4", Name: "x", State: slurm.Failed}, {ID: "5", Name: "y", State: slurm.Failed}})

@@ -11,12 +11,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// neverStarts are Slurm's reasons for which a pending job stays pending until someone changes
-// something.
+// neverStarts lists Slurm's reasons for which a pending job stays pending until someone changes something.
 var neverStarts = []string{"PartitionDown", "PartitionInactive", "PartitionNodeLimit", "PartitionTimeLimit", "PartitionConfig",
 	"InvalidAccount", "InvalidQOS", "BadConstraints", "AssocMaxWallDurationPerJobLimit", "QOSMaxWallDurationPerJobLimit", "Licenses", "JobHeldUser", "JobHeldAdmin"}
 
-// judge turns what a probe job brought into findings.
+// judge turns the results of a probe job into findings.
 func (j *job) judge(waited time.Duration) []Finding {
 	first, ok := j.ran(waited)
 	list := []Finding{first}
@@ -36,7 +35,7 @@ func (j *job) judge(waited time.Duration) []Finding {
 	return append(list, j.interpreter()...)
 }
 
-// ran says whether the job started at all.
+// ran reports whether the job ran at all.
 func (j *job) ran(waited time.Duration) (Finding, bool) {
 	f := Finding{Check: "probe job", Subject: j.use.subject()}
 	answered := 0
@@ -65,10 +64,10 @@ func (j *job) ran(waited time.Duration) (Finding, bool) {
 	case j.state != nil && !j.state.State.Terminal():
 		f.Verdict, f.Found, f.Advice = NotTested, fmt.Sprintf("job %s is still %s after %v and was cancelled", j.id, state, waited), "try again when the queue is shorter, or give it longer with --timeout"
 		if slices.Contains(neverStarts, j.state.Reason) {
-			f.Verdict, f.Advice = Fail, "it would wait for ever: correct the site file; Slurm's reason says what is wrong"
+			f.Verdict, f.Advice = Fail, "it would wait forever: correct the site file; Slurm's reason says what is wrong"
 		}
 	case j.state != nil:
-		f.Verdict, f.Found = Fail, fmt.Sprintf("job %s is %s, and nothing that it wrote is visible in %s", j.id, state, j.dir.Path())
+		f.Verdict, f.Found = Fail, fmt.Sprintf("job %s is %s, but no file that it wrote is visible in %s", j.id, state, j.dir.Path())
 		f.Advice = "put the runs folder (--runs) on a file system that the compute nodes share, and make sure that they can write there"
 	default:
 		f.Verdict, f.Found, f.Advice = NotTested, fmt.Sprintf("job %s never appeared in the queue", j.id), "try again"
@@ -76,7 +75,7 @@ func (j *job) ran(waited time.Duration) (Finding, bool) {
 	return f, began
 }
 
-// unanswered names the tasks that did not come to their end.
+// unanswered names the tasks that did not finish.
 func (j *job) unanswered() string {
 	var parts []string
 	for rank, a := range j.answers {
@@ -94,8 +93,7 @@ func (j *job) unanswered() string {
 	return strings.Join(parts, ", ")
 }
 
-// silent is about a script that ran without any task of it answering: the
-// script's own words say why.
+// silent judges a script that ran although no task answered: the script's log says why.
 func (j *job) silent() Finding {
 	f := Finding{Check: "worker", Subject: j.use.subject(), Verdict: Fail, Found: "no task answered: " + tail(j.dir.JobLog()),
 		Advice: "see " + j.dir.JobLog()}
@@ -105,8 +103,8 @@ func (j *job) silent() Finding {
 	return f
 }
 
-// tail is the end of a log, as one line; what srun says of tasks that ended is
-// left out where anything else was said.
+// tail returns the end of a log as one line. It leaves out srun's messages about ended tasks if there are
+// others.
 func tail(path string) string {
 	text, err := rundir.ReadFile(path)
 	if err != nil {
@@ -128,7 +126,7 @@ func tail(path string) string {
 	return "its log is empty"
 }
 
-// host is a node's name where an answer told it.
+// host returns a node's name, if an answer contains it.
 func (j *job) host(node int) string {
 	for _, a := range j.answers {
 		if a != nil && a.Node == node {
@@ -138,7 +136,7 @@ func (j *job) host(node int) string {
 	return fmt.Sprintf("node %d of the job", node)
 }
 
-// leader returns the answer of a node's first task; nil if it is missing.
+// leader returns the answer of a node's first task, or nil if it is missing.
 func (j *job) leader(node int) *probe.Answer {
 	for _, a := range j.answers {
 		if a != nil && a.Node == node && a.LocalRank == 0 {
@@ -148,8 +146,7 @@ func (j *job) leader(node int) *probe.Answer {
 	return nil
 }
 
-// folder judges the run folder: a file of ours read there, and one of theirs
-// here.
+// folder judges the run folder: the nodes must see this host's files, and this host theirs.
 func (j *job) folder() []Finding {
 	var list []Finding
 	for node, c := range j.clocks {
@@ -161,7 +158,7 @@ func (j *job) folder() []Finding {
 		case c.rounds == 0 && leader == nil && node == 0 && exists(j.dir.Begun()):
 			f.Verdict, f.Found = NotTested, "the batch script wrote there, but no task answered"
 		case c.rounds == 0 && leader == nil && node > 0 && j.leader(0) != nil:
-			f.Verdict, f.Found = Fail, "nothing that this node's tasks wrote is visible here"
+			f.Verdict, f.Found = Fail, "no file that this node's tasks wrote is visible here"
 		case c.rounds == 0 && leader == nil:
 			f.Verdict, f.Found = NotTested, "no task answered"
 		case c.rounds == 0:
@@ -180,7 +177,7 @@ func (j *job) folder() []Finding {
 	return list
 }
 
-// worker judges whether the binary started, and is one and the same.
+// worker judges whether the worker started, and whether all nodes see the same binary.
 func (j *job) worker() Finding {
 	f := Finding{Check: "worker", Subject: j.use.subject(), Verdict: OK}
 	var versions []string
@@ -204,14 +201,14 @@ func (j *job) worker() Finding {
 	return f
 }
 
-// cpus judges the CPU sets: enough of them, and each task its own.
+// cpus judges the CPU sets: large enough, and not shared between tasks.
 func (j *job) cpus() Finding {
 	f := Finding{Check: "CPU set", Subject: j.use.subject(), Verdict: OK}
 	want := j.script.CPUsPerTask
 	var few, shared, seen []string
 	byNode := map[int][]*probe.Answer{}
 	for _, a := range j.answers {
-		if a == nil || len(a.CPUs) == 0 { // the kernel did not say
+		if a == nil || len(a.CPUs) == 0 { // the kernel did not report them
 			continue
 		}
 		if len(a.CPUs) < want {
@@ -241,7 +238,7 @@ func (j *job) cpus() Finding {
 	return f
 }
 
-// gpus judges what the tasks see of GPUs.
+// gpus judges which GPUs the tasks see.
 func (j *job) gpus() Finding {
 	f := Finding{Check: "GPU", Subject: j.use.subject(), Verdict: OK}
 	if j.script.GPUsPerNode == 0 {
@@ -249,7 +246,7 @@ func (j *job) gpus() Finding {
 		return f
 	}
 	var seen, none, silent []string
-	missing := "" // why nvidia-smi is missing on one of them
+	missing := "" // why nvidia-smi is missing in one of them
 	for _, a := range j.answers {
 		switch {
 		case a == nil:
@@ -277,7 +274,7 @@ func (j *job) gpus() Finding {
 	return f
 }
 
-// text is a variable's value; "(not set)" for nil.
+// text returns a variable's value, or "(not set)" for nil.
 func text(v *string) string {
 	if v == nil {
 		return "(not set)"

@@ -21,24 +21,24 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Place is a folder whose file system matters.
+// A Place is a folder whose file system matters.
 type Place struct {
 	Dir    string // absolute; need not exist yet
-	Shared bool   // by its type, other hosts can write to it as well
-	Err    error  // why that is not known
+	Shared bool   // other hosts can write to it as well, judging by its type
+	Err    error  // why the type is unknown
 }
 
-// A Host is what doctor checks on the host that it runs on.
+// A Host is the host that doctor runs on.
 type Host struct {
 	Site     *study.Site
 	Version  string // of scalebench
 	Runs     Place
 	Database Place
-	// Frameworks are the study's frameworks; nil: there is no study, try all.
+	// Frameworks lists the study's frameworks; nil means no study: try all.
 	Frameworks []string
 }
 
-// Check looks at this host, without any scheduler.
+// Check examines this host without a scheduler.
 func (h Host) Check(ctx context.Context) []Finding {
 	list := h.worker(ctx)
 	for _, p := range []struct {
@@ -78,8 +78,8 @@ func (h Host) Check(ctx context.Context) []Finding {
 	return list
 }
 
-// frameworks says of each what this host has of it. A study that needs one
-// which is missing fails at its probe job; without a study nothing is wrong.
+// frameworks reports what this host has of each framework. Missing packages are only noted here: a study that
+// needs them fails in the probe job.
 func (h Host) frameworks(ctx context.Context) []Finding {
 	all := framework.All
 	if h.Frameworks != nil {
@@ -87,7 +87,7 @@ func (h Host) frameworks(ctx context.Context) []Finding {
 	}
 	list := make([]Finding, len(all))
 	var wait sync.WaitGroup
-	two := make(chan struct{}, 2) // imports at a time: they are heavy
+	two := make(chan struct{}, 2) // concurrent imports, which are expensive
 	for i, f := range all {
 		list[i] = Finding{"framework", f.Name, OK, "needs only the worker", ""}
 		if f.Imports == nil {
@@ -108,7 +108,7 @@ func (h Host) frameworks(ctx context.Context) []Finding {
 	return list
 }
 
-// worker starts the worker binary here and judges what it sees of this host.
+// worker runs the worker binary on this host and judges its answer.
 func (h Host) worker(ctx context.Context) []Finding {
 	fail := func(path string, err error) []Finding {
 		return []Finding{{"worker", path, Fail, oneLine(err.Error()), "build it with make build, and put it next to scalebench or name it in the site file (worker = …)"}}

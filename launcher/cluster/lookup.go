@@ -11,15 +11,15 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// lookups is how often to look for a job whose submission got no answer, at growing intervals
-// (firstLook, then double the last): 15 s in total plus the time of Slurm's commands. By then a
-// controller that hung for a moment has queued it.
+// lookups limits how often to look for a job whose submission got no answer, at growing intervals (firstLook,
+// then double the last): 15 s in total plus the time of Slurm's commands. By then a controller that hung for a
+// moment has queued the job.
 const lookups = 4
 
-// submitted submits a job's script with sbatch and returns the job's ID. If the answer was lost, it
-// looks for the job by its name, which is unique. A job that it cannot find may still be queued by
-// a hanging controller, so it removes the job's claim: the job then ends at once if it ever starts.
-// If both an ID and an error are returned, the job is running.
+// submitted submits a job's script with sbatch and returns the job's id. If the answer is lost, it looks for
+// the job by its name, which is unique. A job that it cannot find may still be queued by a hanging controller,
+// so it takes the job's claim: the job then ends at once if it ever starts. If both an id and an error are
+// returned, the job is running.
 func (c Cluster) submitted(ctx context.Context, j *job) (id string, err error) {
 	answer, err := c.Client.Submit(ctx, j.dir.Script())
 	var gone *slurm.UnreachableError
@@ -46,7 +46,7 @@ func (c Cluster) submitted(ctx context.Context, j *job) (id string, err error) {
 	said := "if it still appears, it ends at once"
 	switch taken := rundir.Folder(j.dir).TakeClaim(0, ""); {
 	case errors.Is(taken, fs.ErrExist):
-		// It runs, and Slurm does not say so; its own word is as good.
+		// It runs although Slurm does not list it; its own record has the id.
 		id = rundir.Folder(j.dir).Owner()
 		if id != "" && ctx.Err() == nil {
 			return id, nil

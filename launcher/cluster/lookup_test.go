@@ -13,17 +13,16 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// timedOut is sbatch as it ends when the controller hangs.
+// timedOut is a fake sbatch that fails like the real one when the controller hangs.
 const timedOut = "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1"
 
-// queuedAs is a line of squeue's about one job, in the form that it is asked for.
+// queuedAs is a fake squeue that prints a line about one job.
 func queuedAs(id, name string) string {
 	return "printf '" + strings.Join([]string{id, name, "main", "PENDING", "None", "", "1700000000", "1700000100", "N/A", "(null)"}, `\037`) + `\n'`
 }
 
-// TestLostSubmission: sbatch's answer does not come, and the job is in the queue,
-// at once or later; or it has begun; or it is nowhere to be seen, and then it can
-// do nothing any more.
+// TestLostSubmission covers a lost answer of sbatch: the job is in the queue at once or later, or it has
+// started, or it is never seen and then cannot do anything.
 func TestLostSubmission(t *testing.T) {
 	const name = "scalebench-doctor-0"
 	for title, c := range map[string]struct {

@@ -12,11 +12,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// gpuVariant is the suffix that the GPU variant's name adds to the worker's.
+// gpuVariant is the suffix of the worker's GPU variant.
 const gpuVariant = "-gpu"
 
-// ownNCCL reports which NCCL this host's worker would use. The default worker cannot load NCCL; its
-// GPU variant may be installed next to it.
+// ownNCCL reports which NCCL this host's worker would use. The default worker cannot load NCCL; its GPU variant
+// may be next to it.
 func ownNCCL(ctx context.Context, worker string, seen probe.Facts) Finding {
 	f := Finding{Check: "NCCL", Subject: seen.Host, Verdict: NotTested}
 	if seen.NCCL == nil {
@@ -32,7 +32,7 @@ func ownNCCL(ctx context.Context, worker string, seen probe.Facts) Finding {
 		}
 	}
 	if seen.NCCL == nil {
-		f.Found = "the worker is the ordinary one, which loads no NCCL"
+		f.Found = "the worker is the default build, which cannot load NCCL"
 		f.Advice = "for collectives between GPUs, build the GPU worker (make worker-gpu) and name it in the site file (worker = …); the Python frameworks bring their own NCCL"
 		return f
 	}
@@ -40,7 +40,7 @@ func ownNCCL(ctx context.Context, worker string, seen probe.Facts) Finding {
 	return f
 }
 
-// judgeNCCL judges what one process found.
+// judgeNCCL judges what one process loaded.
 func judgeNCCL(n probe.NCCL) (found string, r Verdict, advice string) {
 	switch {
 	case n.Error != "":
@@ -64,9 +64,8 @@ func judgeNCCL(n probe.NCCL) (found string, r Verdict, advice string) {
 	return found, OK, ""
 }
 
-// nccl judges what the tasks of a job with GPUs loaded: all must have one
-// version. The ordinary worker loads none, and needs none for Python's
-// frameworks, which bring their own.
+// nccl judges what the tasks of a job with GPUs loaded: all must have the same version. The default worker
+// loads no NCCL and does not need it for the Python frameworks, which bring one.
 func (j *job) nccl() []Finding {
 	f := Finding{Check: "NCCL", Subject: j.use.subject()}
 	if j.script.GPUsPerNode == 0 {
@@ -82,7 +81,7 @@ func (j *job) nccl() []Finding {
 		found, r, advice := judgeNCCL(*a.NCCL)
 		i := 2 * slices.Index(rank, r)
 		if a.NCCL.CuBLASError != "" {
-			i++ // every task may warn that nothing was tested
+			i++ // every task may warn that it was not tested
 		}
 		if i > worst {
 			worst, f.Found, f.Verdict, f.Advice = i, fmt.Sprintf("task %d on %s: %s", a.Rank, a.Host, found), r, advice

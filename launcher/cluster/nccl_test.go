@@ -23,7 +23,7 @@ func TestJudgeNCCL(t *testing.T) {
 		result Verdict
 		found  []string
 	}{
-		{"an ordinary worker in one task", &well, nil, OK, []string{"NCCL 2.28.0"}},
+		{"a default worker in one task", &well, nil, OK, []string{"NCCL 2.28.0"}},
 		{"well", &well, &well, OK, []string{"NCCL 2.28.0, /lib/libnccl.so.2; CUDA 12.4, 2 GPUs"}},
 		{"cuBLAS", &multiplies, &multiplies, OK, []string{"2 GPUs; cuBLAS 12.9.3, /lib/libcublas.so.12"}},
 		{"no cuBLAS on a node", &multiplies, &cannot, Warn, []string{"libcublas.so.12: no such file"}},
@@ -51,7 +51,7 @@ func TestJudgeNCCL(t *testing.T) {
 	}
 	j := healthy(t)
 	if list := of(j.judge(0), "NCCL"); len(list) != 0 {
-		t.Errorf("ordinary workers are judged by NCCL: %+v", list)
+		t.Errorf("default workers are judged by NCCL: %+v", list)
 	}
 	j.answers[0].NCCL = &well
 	j.script.GPUsPerNode = 0
@@ -60,11 +60,11 @@ func TestJudgeNCCL(t *testing.T) {
 	}
 }
 
-// If the worker itself has no NCCL, its GPU variant next to it is queried.
+// If the worker itself has no NCCL, ownNCCL asks the GPU variant next to it.
 func TestOwnNCCL(t *testing.T) {
 	worker := filepath.Join(t.TempDir(), "worker")
 	f := ownNCCL(context.Background(), worker, probe.Facts{Host: "here"})
-	if f.Verdict != NotTested || f.Found != "the worker is the ordinary one, which loads no NCCL" || !strings.Contains(f.Advice, "make worker-gpu") {
+	if f.Verdict != NotTested || f.Found != "the worker is the default build, which cannot load NCCL" || !strings.Contains(f.Advice, "make worker-gpu") {
 		t.Errorf("%+v", f)
 	}
 	script := "#!/bin/sh\necho '{\"host\":\"here\",\"nccl\":{\"name\":\"NCCL 2.28.0\",\"path\":\"/x\",\"driver\":\"12.4\",\"devices\":1}}'\n"

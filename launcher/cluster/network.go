@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// links judges the interface of the collectives on each node.
+// links judges the network interface for collectives on each node.
 func (j *job) links() []Finding {
 	var list []Finding
 	for node := range j.clocks {
@@ -22,7 +22,7 @@ func (j *job) links() []Finding {
 		}
 		f := Finding{Check: "interface", Subject: j.use.subject() + "/" + a.Host, Verdict: OK}
 		ip := net.ParseIP(a.Link.Address)
-		speed := "the kernel does not know its speed"
+		speed := "speed unknown to the kernel"
 		if a.Link.BitPerSec != nil {
 			speed = scaled(float64(*a.Link.BitPerSec), "bit/s")
 		}
@@ -38,19 +38,18 @@ func (j *job) links() []Finding {
 	return list
 }
 
-// farOff is the clock difference, in seconds, from which times of different
-// hosts in one table mislead a reader. No figure is made of two hosts' clocks.
+// farOff is the clock difference in seconds from which times of different hosts in one table mislead readers.
+// No measurement combines the clocks of two hosts.
 const farOff = 1.0
 
-// clock judges each node's clock against this host's, by the files, and against
-// the first node's, by TCP.
+// clock judges each node's clock against this host's, by files, and against the first node's, by TCP.
 func (j *job) clock() []Finding {
 	var list []Finding
 	judged := func(subject, against string, offset, roundTrip float64) {
 		f := Finding{Check: "clock", Subject: subject, Verdict: OK,
 			Found: fmt.Sprintf("%s against %s, ± %s", signed(offset), against, number.ShortSeconds(roundTrip/2))}
 		if math.Abs(offset)-roundTrip/2 > farOff {
-			f.Verdict, f.Advice = Warn, "tell the cluster's staff; durations are not affected: each comes from one host's clock"
+			f.Verdict, f.Advice = Warn, "tell the cluster's administrators; durations are not affected: each comes from one host's clock"
 		}
 		list = append(list, f)
 	}
@@ -84,7 +83,7 @@ func (j *job) network() []Finding {
 			f.Verdict, f.Found, f.Advice = Fail, a.Exchange.Error, "correct interface in the site file; a firewall between compute nodes must let TCP through"
 		default:
 			f.Found = described(a.Exchange)
-			// Beside a link of known speed, a tenth of it is no fair share.
+			// If the link's speed is known, less than a tenth of it is suspicious.
 			if s := a.Link.BitPerSec; s != nil && math.Min(a.Exchange.Sent, a.Exchange.Received)*8 < float64(*s)/10 {
 				f.Verdict, f.Advice = Warn, fmt.Sprintf("less than a tenth of %s's %s: is this the interface meant for collectives?", a.Link.Name, scaled(float64(*s), "bit/s"))
 			}
@@ -99,7 +98,7 @@ func described(x *probe.Exchange) string {
 		number.ShortSeconds(x.RoundTrip), number.ShortSeconds(x.RoundTripMedian))
 }
 
-// scaled writes a quantity to three digits with a decimal prefix.
+// scaled formats a quantity with three digits and a decimal prefix.
 func scaled(v float64, unit string) string {
 	for _, p := range []struct {
 		factor float64
@@ -119,7 +118,7 @@ func signed(s float64) string {
 	return "+" + number.ShortSeconds(s)
 }
 
-// ranges writes CPU numbers as Linux does, "0-3,8".
+// ranges formats CPU numbers as Linux does, "0-3,8".
 func ranges(cpus []int) string {
 	if len(cpus) == 0 {
 		return "no known CPU"

@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// checkPartition holds a partition against what the cluster says of it. open
-// is whether a job can be sent there at all.
+// checkPartition compares a partition with the cluster's description. open reports whether jobs can be sent
+// there at all.
 func checkPartition(u use, d *slurm.Description, account string) (list []Finding, open bool) {
 	if u.known == nil {
 		var names []string
@@ -40,9 +40,9 @@ func checkPartition(u use, d *slurm.Description, account string) (list []Finding
 	open = true
 	switch {
 	case u.known.State != "UP":
-		f.Verdict, f.Advice, open = Fail, "take it out of the site file, or wait until the cluster's staff open it", false
+		f.Verdict, f.Advice, open = Fail, "take it out of the site file, or wait until the administrators open it", false
 	case usable == 0:
-		f.Verdict, f.Advice, open = Fail, "no job can start there now; ask the cluster's staff, or use another partition", false
+		f.Verdict, f.Advice, open = Fail, "no job can start there now; ask the administrators, or use another partition", false
 	case usable < u.shape.Point.Nodes:
 		f.Verdict, f.Advice = Warn, fmt.Sprintf("the largest point takes %s; it waits until they are back", number.Count(u.shape.Point.Nodes, "node"))
 	}
@@ -50,8 +50,8 @@ func checkPartition(u use, d *slurm.Description, account string) (list []Finding
 	return append(append(list, checkLimits(u, nodes)...), checkAccount(u, d, account)...), open
 }
 
-// checkLimits holds the site file's figures, and the largest point, against the
-// partition's. Slurm may take what exceeds them and let it wait for ever.
+// checkLimits compares the site file's figures and the largest point with the partition's limits. Slurm may
+// accept jobs that exceed them and let them wait forever.
 func checkLimits(u use, nodes []slurm.Node) []Finding {
 	var wrong, unequal []string
 	p, point := u.partition, u.shape.Point
@@ -127,7 +127,7 @@ func checkAccount(u use, d *slurm.Description, account string) []Finding {
 		return []Finding{{"account", u.subject(), OK, "the cluster's default; " + mine, ""}}
 	}
 	for _, name := range names {
-		if strings.EqualFold(name, account) { // slurmdbd keeps names in lower case
+		if strings.EqualFold(name, account) { // slurmdbd stores names in lower case
 			return []Finding{{"account", u.subject(), OK, account, ""}}
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// CheckPartitions reports partitions of the plan that the cluster does not have. It asks for
-// those known only if the plan names any. The error is that of the question.
+// CheckPartitions reports partitions in the plan that the cluster does not have. It calls known only if the
+// plan names partitions, and returns its error.
 func CheckPartitions(ctx context.Context, known func(context.Context, *study.Site) ([]string, error), site *study.Site, plan *study.Plan) (study.Problems, error) {
 	var used []string
 	for _, p := range plan.Points {
@@ -22,7 +22,7 @@ func CheckPartitions(ctx context.Context, known func(context.Context, *study.Sit
 		return nil, nil
 	}
 	names, err := known(ctx, site)
-	if err != nil || len(names) == 0 { // a cluster shows none to this user, or has none
+	if err != nil || len(names) == 0 { // the cluster has none, or shows none to this user
 		return nil, err
 	}
 	var problems study.Problems

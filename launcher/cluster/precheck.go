@@ -17,18 +17,17 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// This file says what of a plan must fail as this host sees it: folders,
-// scripts, interpreters and packages that are missing. What modules, setup lines
-// or a container may provide on the nodes is not judged here: doctor tries that
-// out there.
+// This file reports points of a plan that cannot succeed on this host because folders, scripts, interpreters or
+// packages are missing. What modules, setup lines or a container provide on the nodes is not checked here;
+// doctor tests that on the nodes.
 
-// NamedFile says what the user has given on the command line. All else came with the study.
+// A NamedFile says what the user gave on the command line. Everything else came with the study.
 type NamedFile struct {
 	Site    bool // the site file
 	Command bool // the command, or its program
 }
 
-// checker collects what is wrong, each once.
+// A checker collects problems without duplicates.
 type checker struct {
 	ctx       context.Context
 	study     *study.Study
@@ -37,11 +36,11 @@ type checker struct {
 	given     NamedFile
 	host      string
 	problems  study.Problems
-	unchecked study.Problems // what could not be looked at, and why
+	unchecked study.Problems // what could not be checked, and why
 	asked     map[string]answer
 	refused   map[string]string // why an interpreter is not started
-	sources   map[string]source // of scripts
-	silent    map[string]bool   // interpreters that gave no answer in time
+	sources   map[string]source // by script
+	silent    map[string]bool   // interpreters that did not answer in time
 }
 
 func newChecker(ctx context.Context, st *study.Study, site *study.Site, folder rundir.Study) *checker {
@@ -50,8 +49,8 @@ func newChecker(ctx context.Context, st *study.Study, site *study.Site, folder r
 	return c
 }
 
-// CheckPlan reports what in the plan must fail, by file, line and TOML path, and what was
-// left unchecked, since Check starts no interpreter that may have come with the study.
+// CheckPlan reports what must fail in the plan, by file, line and TOML path, and what was left unchecked: it
+// starts no interpreter that may have come with the study.
 func CheckPlan(ctx context.Context, st *study.Study, site *study.Site, plan *study.Plan, folder rundir.Study, given NamedFile) (problems, unchecked study.Problems) {
 	c := newChecker(ctx, st, site, folder)
 	c.given = given
@@ -65,8 +64,8 @@ func CheckPlan(ctx context.Context, st *study.Study, site *study.Site, plan *stu
 	return c.problems, c.unchecked
 }
 
-// CheckFiles is the part of Check that looks at files alone, by their paths: it starts
-// nothing, and says nothing of what the PATH leads to.
+// CheckFiles is the part of CheckPlan that only looks at files by their paths. It starts no program and does
+// not search the PATH.
 func CheckFiles(st *study.Study, site *study.Site, plan *study.Plan, folder rundir.Study) study.Problems {
 	c := newChecker(context.Background(), st, site, folder)
 	c.each(plan, func(f framework.Framework, p study.Planned, site *study.Site) {
@@ -84,20 +83,19 @@ func CheckFiles(st *study.Study, site *study.Site, plan *study.Plan, folder rund
 	return c.problems
 }
 
-// each holds the data of each point, and has more looked at, where this host's files
-// and programs are those of the nodes.
+// each checks the data of each point, and calls look if the nodes use the same files and programs as this host.
 func (c *checker) each(plan *study.Plan, look func(framework.Framework, study.Planned, *study.Site)) {
 	for _, p := range plan.Points {
 		if p.Point.Repeat > c.study.First {
 			continue
 		}
 		site := c.site.As(p.Point.Variant)
-		if site.Container.Runtime != "" { // has files and programs of its own
+		if site.Container.Runtime != "" { // the container has its own files and programs
 			continue
 		}
 		f, err := framework.Find(p.Point.Framework)
 		if err != nil {
-			continue // the plan would not be there
+			continue // the plan would have reported it
 		}
 		c.worker(p.Point, site)
 		c.data(p.Point)
@@ -119,21 +117,21 @@ func (c *checker) leaveOut(p study.Problem) {
 	}
 }
 
-// elsewhere ends a message about what the nodes may see differently.
+// elsewhere ends messages about things that may differ on the nodes.
 const elsewhere = "; if only the compute nodes have it, give --unchecked to submit, run or retry"
 
-// worker holds our own worker, whose ordinary build uses no GPU.
+// worker checks that scalebench's worker was built with GPU support, if the point needs it.
 func (c *checker) worker(p study.Point, site *study.Site) {
 	if p.Resources.Device != "gpu" || p.Framework != "native" || !p.Workload.OnGPUs() {
 		return
 	}
 	path, err := launcher.Worker(site.Worker)
 	if err != nil {
-		return // said by whoever is to start it
+		return // reported when the worker is started
 	}
 	built, err := buildinfo.ReadFile(path)
 	if err != nil {
-		return // a wrapper of the user's, say
+		return // for example a wrapper script
 	}
 	for _, s := range built.Settings {
 		if s.Key == "-tags" && slices.Contains(strings.Split(s.Value, ","), "gpu") {
@@ -144,11 +142,10 @@ func (c *checker) worker(p study.Point, site *study.Site) {
 	if slices.Contains(c.study.Swept(), where) {
 		where = "sweep." + where
 	}
-	c.add(c.study.Problem(where, fmt.Sprintf("%s is the ordinary worker, which uses no GPU; make worker-gpu builds one that does: name it in the site file (worker = \"PATH\")%s", path, elsewhere)))
+	c.add(c.study.Problem(where, fmt.Sprintf("%s is the default worker, built without GPU support; build the GPU worker (make worker-gpu) and name it in the site file (worker = \"PATH\")%s", path, elsewhere)))
 }
 
-// provides reports whether the nodes may have other programs on PATH, or other
-// packages, than this host.
+// provides reports whether the nodes may have other programs on the PATH, or other packages, than this host.
 func provides(site *study.Site, environment map[string]string) bool {
 	changes := func(m map[string]string) bool {
 		for name := range m {
@@ -161,7 +158,7 @@ func provides(site *study.Site, environment map[string]string) bool {
 	return len(site.Modules) > 0 || len(site.Setup) > 0 || changes(site.Environment) || changes(environment)
 }
 
-// program finds a program as exec would in a folder; "" with why it cannot.
+// find looks up a program as exec would in a folder. path is "" if it cannot be found; wrong says why.
 func (c *checker) find(name, directory string) (path, wrong string) {
 	if !strings.ContainsRune(name, '/') {
 		found, err := exec.LookPath(name)
@@ -183,7 +180,7 @@ func (c *checker) find(name, directory string) (path, wrong string) {
 	return path, ""
 }
 
-// framework asks the interpreter of one of ours for its package.
+// framework checks that the interpreter has the package of one of scalebench's frameworks.
 func (c *checker) framework(f framework.Framework, site *study.Site) {
 	name, given := site.Interpreter(f.Name), "python"
 	if site.Pythons[f.Name] != "" {
@@ -216,10 +213,10 @@ func (c *checker) framework(f framework.Framework, site *study.Site) {
 
 var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 
-// start is how a rank of a [command] is started: what of it can be looked at.
+// A start describes how a rank of a [command] starts, as far as it can be checked.
 type start struct {
 	framework.Rank
-	arguments []string // the command itself, not who starts it
+	arguments []string // of the command itself, without its launcher
 	directory string
 	provided  bool // the nodes may have other programs and packages
 }
@@ -231,11 +228,10 @@ func (c *checker) started(f framework.Framework, p study.Planned, site *study.Si
 	return start{rank, f.Command(plain), f.Directory(rank), provides(site, p.Point.Command.Environment)}
 }
 
-// made reports whether a path is made with the run.
+// made reports whether a path is only created with the run.
 func (s start) made(path string) bool { return strings.HasPrefix(path, s.Run.Path()+"/") }
 
-// directory holds the folder that a command starts in: false where no more can be
-// told of it.
+// directory checks the folder that a command starts in. It returns false if the command cannot be checked further.
 func (c *checker) directory(s start) bool {
 	if s.made(s.directory + "/") {
 		return false
@@ -247,8 +243,7 @@ func (c *checker) directory(s start) bool {
 	return true
 }
 
-// program holds the program that a command names, and returns its path; "" where
-// there is none.
+// program checks the program that a command names and returns its path, or "" if it does not exist.
 func (c *checker) program(s start) string {
 	name := s.arguments[0]
 	path, wrong := c.find(name, s.directory)
@@ -262,11 +257,10 @@ func (c *checker) program(s start) string {
 	return path
 }
 
-// script holds the script that a command names, and returns its path; "" where there
-// is none to look at.
+// script checks the script that a command names and returns its path, or "" if none can be checked.
 func (c *checker) script(s start) string {
 	for i, a := range s.arguments[1:] {
-		if a == "-c" || a == "-m" { // what follows is no file
+		if a == "-c" || a == "-m" { // code or a module name follows
 			return ""
 		}
 		if ext := filepath.Ext(a); strings.HasPrefix(a, "-") || ext != ".py" && ext != ".sh" || strings.ContainsAny(a, " \t\n=") {
@@ -288,7 +282,7 @@ func (c *checker) script(s start) string {
 	return ""
 }
 
-// command holds the program of [command] and its script.
+// command checks the program of [command] and its script.
 func (c *checker) command(f framework.Framework, p study.Planned, site *study.Site) {
 	s := c.started(f, p, site)
 	if !c.directory(s) {
@@ -328,8 +322,8 @@ func (c *checker) command(f framework.Framework, p study.Planned, site *study.Si
 	}
 }
 
-// ofCommand is the interpreter that a command starts. The study names it, unless it is
-// the site file's: {python}, and that of torchrun.
+// ofCommand returns the interpreter that a command starts. The study names it, except for {python} and
+// torchrun's interpreter, which the site file names.
 func (c *checker) ofCommand(p study.Planned, site *study.Site, name, path, key string) interpreter {
 	i := interpreter{name: name, path: path, typed: c.given.Command, key: func(message string) study.Problem { return c.study.Problem(key, message) }}
 	if run := p.Point.Command.Run; len(run) == 0 || run[0] != name {

@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// The ordinary worker is refused where a GPU is asked for, by the tags that it was
-// built with. What is no program of Go is not judged.
+// The default worker is refused if a GPU is requested; its build tags identify it. Files that are not Go
+// programs are not judged.
 func TestWorkerForGPUs(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")

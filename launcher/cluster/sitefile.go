@@ -15,17 +15,16 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// This file writes a site file from what a cluster says of itself. What
-// it writes is a start that works, not the last word: a person reads it, so
-// that each doubt stands as a comment beside the key that it is about, and a
-// partition that cannot be used is there, commented out, with the reason.
+// This file writes a site file from a cluster's description. The file works, but people are expected to edit
+// it: comments next to keys point out doubts, and partitions that cannot be used are commented out with the
+// reason.
 
 // An Interface is a network interface of the host that writes the file.
 type Interface struct {
 	Name, Address string
 }
 
-// An Origin is what the file says in addition to the scheduler's own words.
+// An Origin holds what the file contains besides the scheduler's description.
 type Origin struct {
 	Date       time.Time
 	Interfaces []Interface
@@ -33,13 +32,13 @@ type Origin struct {
 
 // A Describer is a backend whose scheduler describes its cluster.
 type Describer interface {
-	// Describe writes a site file. omitted is what of the scheduler's words could not
-	// be read and is not in the file.
+	// Describe writes a site file. omitted reports parts of the scheduler's output that could not be parsed and
+	// are not in the file.
 	Describe(ctx context.Context, w io.Writer, o Origin) (omitted, err error)
 }
 
-// WriteSiteFile writes the site file of a cluster: valid for study.ParseSite whatever
-// the cluster says, the default partition first.
+// WriteSiteFile writes the site file of a cluster, with the default partition first. The result is valid for
+// study.ParseSite for any description.
 func WriteSiteFile(w io.Writer, d *slurm.Description, o Origin) error {
 	var b builder
 	b.comment("As reported by the cluster on %s (Slurm %s). Name this file in the study", o.Date.Format(time.DateOnly), d.Version)
@@ -82,17 +81,17 @@ func rank(p slurm.Partition) int {
 	return 1
 }
 
-// builder writes lines of TOML.
+// A builder writes lines of TOML.
 type builder struct{ text strings.Builder }
 
 func (b *builder) line(text string) { b.text.WriteString(text + "\n") }
 
-// comment writes a comment of one line, whatever is in it.
+// comment writes a one-line comment, replacing line breaks and control characters.
 func (b *builder) comment(format string, a ...any) {
 	b.line("# " + clean.Line(fmt.Sprintf(format, a...)))
 }
 
-// key writes a key after prefix, "# " for one that is only shown.
+// key writes a key after prefix, which is "# " for keys that are only shown.
 func (b *builder) key(prefix, name string, value any, remark string) {
 	text := fmt.Sprint(value)
 	if s, ok := value.(string); ok {
@@ -105,7 +104,7 @@ func (b *builder) key(prefix, name string, value any, remark string) {
 	b.line(line)
 }
 
-// accounts shows what the user may charge. The cluster's default needs no key.
+// accounts lists the accounts that the user may use. The cluster's default needs no key.
 func (b *builder) accounts(d *slurm.Description) {
 	if len(d.Accounts) == 0 {
 		why := d.AccountsUnknown
@@ -134,8 +133,7 @@ func (b *builder) accounts(d *slurm.Description) {
 	b.comment("account = %s  # the default, also without this line", quoteTOML(standard))
 }
 
-// partition writes a [[partitions]] table, commented out when jobs cannot run
-// there.
+// partition writes a [[partitions]] table, commented out if jobs cannot run there.
 func (b *builder) partition(d *slurm.Description, p slurm.Partition) {
 	nodes := d.NodesOf(&p)
 	f := figuresOf(&p, nodes)
@@ -196,8 +194,8 @@ func (b *builder) partition(d *slurm.Description, p slurm.Partition) {
 	}
 }
 
-// obstacle says why a job of this user's cannot run in a partition, "" when it
-// can, and the account that it needs there when the default will not do.
+// obstacle returns why this user's jobs cannot run in a partition, or "" if they can. account is the account to
+// use there if the default does not work.
 func obstacle(d *slurm.Description, p *slurm.Partition, f figures) (account, why string) {
 	names, known := d.AccountsIn(p)
 	switch {
@@ -223,7 +221,7 @@ func obstacle(d *slurm.Description, p *slurm.Partition, f figures) (account, why
 	return "", ""
 }
 
-// quoteTOML writes a basic string of TOML, which every JSON string is but for DEL.
+// quoteTOML writes a basic TOML string. Every JSON string is one, except that DEL must be escaped.
 func quoteTOML(s string) string {
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite testdata/diverse.toml")
 
 var origin = cluster.Origin{Date: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), Interfaces: []cluster.Interface{{Name: "ib0", Address: "10.1.0.1"}}}
 
-// recorded is what a real cluster said of itself.
+// recorded returns the recorded output of a real cluster.
 func recorded(t testing.TB) (partitions, nodes string) {
 	t.Helper()
 	text := map[string]string{}
@@ -55,9 +55,9 @@ func write(t testing.TB, d *slurm.Description) (string, *study.Site) {
 	return b.String(), site
 }
 
-// The cluster of the recordings: four nodes of 4 CPUs, 4000 MB and 4 GPUs, and
-// two that are down, of 8 threads, 16000 MB less 1000 for the system and two
-// a100, in partitions as slurm/describe_slurm_test.go defines them.
+// The recorded cluster: four nodes with 4 CPUs, 4000 MB and 4 GPUs, and two that are down, with 8 threads,
+// 16000 MB (1000 of them for the system) and two a100, in partitions as slurm/describe_slurm_test.go defines
+// them.
 func TestWriteRecorded(t *testing.T) {
 	d := describe(recorded(t))
 	d.Accounts = []slurm.Account{{Name: "bench", Default: true}, {Name: "other"}}
@@ -125,8 +125,7 @@ func TestWriteAccounts(t *testing.T) {
 	}
 }
 
-// Whatever a cluster says, the file is valid and names no partition that the
-// cluster does not have up.
+// For any description the file is valid and names no partition that is not up in the cluster.
 func FuzzWrite(f *testing.F) {
 	partitions, nodes := recorded(f)
 	f.Add(partitions, nodes, "bench")
@@ -165,7 +164,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// Slices and whole GPUs of one node are not added up: 2 and 2 are not 4 of a kind.
+// Slices and whole GPUs of one node are not added up: 2 slices and 2 GPUs are not 4 devices of one type.
 func TestWriteUnlikeGPUs(t *testing.T) {
 	const partition = "PartitionName=%s AllowAccounts=ALL Default=NO MaxNodes=UNLIMITED MaxTime=1-00:00:00 State=UP TotalNodes=1 Nodes=%s\n"
 	const node = "NodeName=%s Arch=x86_64 CPUTot=64 Gres=%s NodeAddr=a NodeHostName=a OS=Linux RealMemory=500000 State=IDLE ThreadsPerCore=1 Partitions=%s\n"

@@ -11,25 +11,25 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// maxSource is the size in bytes of the largest script whose imports are looked at; a
-// parser needs hundreds of times that much memory.
+// maxSource is the maximum size in bytes of a script whose imports are checked; a parser needs hundreds of
+// times as much memory.
 const maxSource = 1 << 20
 
-// declared is the declaration of an encoding, as Python reads it (PEP 263).
+// declared matches the declaration of an encoding, as Python parses it (PEP 263).
 var declared = regexp.MustCompile(`^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)`)
 
-// blank is a first line after which the second may declare an encoding.
+// blank matches a first line after which the second line may declare an encoding.
 var blank = regexp.MustCompile(`^[ \t\f]*(#.*)?$`)
 
 // A source is the text of a Python script.
 type source struct {
 	text   string
 	wrong  string // why no interpreter can read it
-	unread string // why it was not looked at
+	unread string // why it was not checked
 }
 
-// readSource reads a Python script. Its bytes are decoded here, never by an interpreter:
-// to decode them it imports a module that the script's first lines name.
+// readSource reads a Python script. It decodes the bytes here, because an interpreter would import a codec
+// module that the script's first lines name.
 func readSource(script string) source {
 	text, err := sharedfs.ReadFile(script, maxSource)
 	if err != nil {
@@ -58,7 +58,7 @@ func readSource(script string) source {
 	return source{unread: fmt.Sprintf("it declares the encoding %q; UTF-8, Latin-1 and ASCII are read", encoding)}
 }
 
-// encodingOf is what a script's first two lines declare; "" for nothing.
+// encodingOf returns the encoding that a script's first two lines declare, or "".
 func encodingOf(source []byte) string {
 	lines := regexp.MustCompile(`\r\n|\r|\n`).Split(string(source[:min(len(source), 8<<10)]), 3)
 	for _, line := range lines[:min(2, len(lines))] {

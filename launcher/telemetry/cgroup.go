@@ -12,25 +12,24 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// groups are the cgroups of this process, by controller.
+// groups holds the cgroups of this process, by controller.
 type groups struct {
-	unified group            // version 2; dir is "" if there is none
-	by      map[string]group // of version 1
+	unified group            // version 2; dir is "" if not mounted
+	by      map[string]group // version 1
 }
 
-// group is a cgroup's folder.
+// A group is a cgroup's folder.
 type group struct {
-	dir   string // without the root; "" if there is none
-	own   bool   // it holds this run and nothing else
-	leaf  string // where this process is, at or below dir
+	dir   string // without the root; "" if the group does not exist
+	own   bool   // it contains this run only
+	leaf  string // cgroup of this process, at or below dir
 	mount string
 }
 
-// own is the part of a path that is the run's and nothing else's: a Slurm step,
-// "…/job_12/step_0/task_3" of version 1, "…/slurmstepd.scope/job_12/step_0/user/task_0"
-// of version 2, or a group that the local launcher has made to limit memory. Since
-// Slurm 26.05 the job's part is named by its SLUID; the step's is not. The batch step
-// is not taken: several runs may follow each other in it.
+// own matches the part of a path that belongs to the run alone: a Slurm step ("…/job_12/step_0/task_3" in
+// version 1, "…/slurmstepd.scope/job_12/step_0/user/task_0" in version 2), or a group that the local launcher
+// created to limit memory. Since Slurm 26.05 the job's part contains its SLUID; the step's part does not. The
+// batch step does not match: several runs may follow each other in it.
 var own = regexp.MustCompile(`^(.*slurm.*/step_\d+|(?:.*/)?scalebench-\d+)(?:/.*)?$`)
 
 // findGroups finds the cgroups of this process.
@@ -59,7 +58,7 @@ const (
 	unit2 = "cgroup of the run"
 )
 
-// cpu is the CPU time of the run, its CPUs, and how often a quota held it up.
+// cpu returns the CPU time of the run, the number of its CPUs, and how often a quota throttled it.
 func (n *node) cpu(mine usage) []Reading {
 	var list []Reading
 	usage := func() {
@@ -95,7 +94,7 @@ func (n *node) cpu(mine usage) []Reading {
 	return append(list, n.throttled()...)
 }
 
-// limit is the quota of CPU time of a cgroup, in hundredths of a CPU.
+// limit returns the CPU quota of a cgroup, in hundredths of a CPU.
 func (n *node) limit(dir string, unified bool) (quota int64, ok bool) {
 	var words []string
 	if unified {
@@ -111,14 +110,14 @@ func (n *node) limit(dir string, unified bool) (quota int64, ok bool) {
 	}
 	time, err1 := number(words[0])
 	period, err2 := number(words[1])
-	if err1 != nil || err2 != nil || time < 1 || period < 1 || time > 1<<40 { // "max" or -1: none
+	if err1 != nil || err2 != nil || time < 1 || period < 1 || time > 1<<40 { // "max" or -1 means unlimited
 		return 0, false
 	}
 	return time * 100 / period, true
 }
 
-// quotas calls each with the cgroups that hold this process up, from its own
-// upwards, and the quota of those that have one.
+// quotas calls each for every cgroup that limits this process, from the innermost outwards, with its quota if
+// it has one.
 func (n *node) quotas(each func(dir string, quota int64, limited bool)) {
 	for _, of := range []group{n.groups.unified, n.groups.by["cpu"]} {
 		for dir := of.leaf; dir != ""; dir = path.Dir(dir) {
@@ -131,8 +130,7 @@ func (n *node) quotas(each func(dir string, quota int64, limited bool)) {
 	}
 }
 
-// allowed returns how many CPUs a run allowed to use cpus really has, given its quotas, in
-// hundredths of a CPU.
+// allowed returns how many CPUs a run that may use cpus really has, given its quotas, in hundredths of a CPU.
 func (n *node) allowed(cpus int) int64 {
 	least := int64(cpus) * 100
 	n.quotas(func(_ string, quota int64, limited bool) {
@@ -143,8 +141,8 @@ func (n *node) allowed(cpus int) int64 {
 	return least
 }
 
-// throttled are the periods of the quota that is nearest to this process, and
-// those in which it was used up; without a quota nothing is ever throttled.
+// throttled returns the number of periods of the innermost quota, and of the periods in which it was used up.
+// Without a quota both are 0.
 func (n *node) throttled() []Reading {
 	var nearest, first string
 	n.quotas(func(dir string, _ int64, limited bool) {
@@ -181,8 +179,8 @@ func (n *node) throttled() []Reading {
 	return []Reading{Counter(metrics.TelemetryPeriods, "", source, "", 1, periods), Counter(metrics.TelemetryThrottled, "", source, "", 1, held)}
 }
 
-// memory returns the memory of the run. A cgroup reports the page cache separately; in the sum over
-// processes, pages that several of them share count once for each.
+// memory returns the memory of the run. A cgroup counts the page cache separately. In the sum over processes,
+// shared pages count once per process.
 func (n *node) memory(mine usage) []Reading {
 	const b = "B"
 	v1, v2 := n.groups.by["memory"], n.groups.unified
@@ -194,7 +192,7 @@ func (n *node) memory(mine usage) []Reading {
 		}
 		anon, has := stat[anonymous]
 		files, also := stat[cache]
-		shmem := stat[shared] // counted as cache, but no copy of a file
+		shmem := stat[shared] // counted as cache, but not file contents
 		if !has || !also || shmem > files {
 			return false
 		}
@@ -219,11 +217,11 @@ func (n *node) memory(mine usage) []Reading {
 	return list
 }
 
-// mostDevices bounds block devices and network interfaces, each.
+// mostDevices bounds the number of block devices, and of network interfaces.
 const mostDevices = 32
 
-// bytes are those that the run reads and writes: over its processes, and by block
-// device where its cgroup counts them.
+// bytes returns the bytes that the run reads and writes: over all of its processes, and per block device if its
+// cgroup counts them.
 func (n *node) bytes(mine usage) []Reading {
 	const source = "the run's processes, /proc/PID/io"
 	var list []Reading

@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// Devices reads devices that have no files, such as GPUs through their vendor's library. missing
-// says, by column name, why a value could not be read. It may hang.
+// Devices reads devices that have no files, such as GPUs through their vendor's library. missing holds, by
+// column name, why a value could not be read. It may hang.
 type Devices func() (list []Reading, missing map[string]string)
 
-// outside calls Devices on a separate thread, so that a call that hangs loses only its own
-// readings.
+// outside calls Devices on a separate thread, so that a hanging call only loses its own readings.
 type outside struct {
 	ask    chan struct{}
 	answer chan answer
-	asked  time.Time // the last question
-	open   bool      // it has not been answered
-	stale  bool      // it is of an earlier sample
+	asked  time.Time // time of the last request
+	open   bool      // the last request has not been answered
+	stale  bool      // the open request belongs to an earlier sample
 	cpu    time.Duration
 }
 
@@ -26,7 +25,7 @@ type answer struct {
 	cpu     time.Duration
 }
 
-// answerWithin is how long a sample waits. A later answer belongs to another moment and is dropped.
+// answerWithin limits how long a sample waits. A later answer belongs to another moment and is dropped.
 const answerWithin = time.Second
 
 func newOutside(read Devices) *outside {
@@ -45,14 +44,14 @@ func newOutside(read Devices) *outside {
 	return o
 }
 
-// end lets the thread go, once it has answered.
+// end stops the thread after its current call.
 func (o *outside) end() {
 	if o != nil {
 		close(o.ask)
 	}
 }
 
-// begin asks, unless the question before has not been answered.
+// begin requests readings, unless the last request has not been answered.
 func (o *outside) begin() {
 	if o == nil {
 		return
@@ -69,7 +68,7 @@ func (o *outside) begin() {
 	o.ask <- struct{}{}
 }
 
-// take is the answer to this sample's question; ok is false where none came in time.
+// take returns the readings of this sample; ok is false if none came in time.
 func (o *outside) take() (a answer, ok bool) {
 	if o.stale {
 		return a, false
@@ -83,7 +82,7 @@ func (o *outside) take() (a answer, ok bool) {
 	}
 }
 
-// time is the CPU time of its thread, as last known.
+// time returns the last known CPU time of the thread.
 func (o *outside) time() time.Duration {
 	if o == nil {
 		return 0

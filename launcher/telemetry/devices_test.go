@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A hanging call delays one sample by a second, once; its late answer is dropped because it belongs
-// to another moment; then readings continue.
+// A hanging call delays one sample by a second. Its late answer is dropped, because it belongs to another
+// moment; then readings continue.
 func TestOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		took := []time.Duration{time.Second / 2, 5 * time.Second, 0, 0}
@@ -31,7 +31,7 @@ func TestOutside(t *testing.T) {
 			{0, map[string]float64{"busy GPU 0": 4}},
 		} {
 			if i == 3 {
-				time.Sleep(5 * time.Second) // it has answered meanwhile
+				time.Sleep(5 * time.Second) // it has answered by now
 			}
 			before := time.Now()
 			got := values(n.sample())

@@ -10,27 +10,27 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// zone is a RAPL counter of the powercap tree. It counts microjoules up to its
-// range and starts again at 0: after 4 to 15 minutes on common servers.
+// A zone is a RAPL counter of the powercap tree. It counts microjoules up to its range and then wraps to 0, on
+// common servers after 4 to 15 minutes.
 type zone struct {
 	dir, name string
-	most      int64 // where it wraps
-	last      int64 // count; -1 before the first
-	total     int64 // microjoules since the first
+	most      int64 // value at which it wraps
+	last      int64 // last count; -1 before the first
+	total     int64 // microjoules since the first count
 }
 
 const powercap = "sys/class/powercap"
 
-// zoneName are the zones of packages and those within them. intel-rapl-mmio shows
-// a package a second time and is not read.
+// zoneName matches zones of packages and their subzones. intel-rapl-mmio lists a package a second time and is
+// ignored.
 var zoneName = regexp.MustCompile(`^intel-rapl:\d+(:\d+)?$`)
 
-// findZones finds the RAPL counters that are added up or shown: packages, memory
-// and platforms. Cores and uncore are within their package.
+// findZones finds the RAPL counters to read: packages, memory and platforms. Cores and uncore are part of their
+// package.
 func (n *node) findZones() []zone {
 	var list []zone
 	packages := map[string]string{}
-	for _, entry := range n.names(powercap) { // a package comes before what is within it
+	for _, entry := range n.names(powercap) { // packages come before their subzones
 		if !zoneName.MatchString(entry) || len(list) >= mostDevices {
 			continue
 		}
@@ -58,8 +58,8 @@ func (n *node) findZones() []zone {
 	return list
 }
 
-// energy are the counters of the CPUs' energy and of the whole node. Whether they
-// may be added up is for those who use them: psys holds the packages.
+// energy returns the energy counters of the CPUs and of the whole node. Callers decide which ones to add up:
+// psys includes the packages.
 func (n *node) energy() []Reading {
 	var list []Reading
 	if n.zones == nil {
@@ -87,19 +87,18 @@ func (n *node) energy() []Reading {
 
 const pmCounters = "sys/cray/pm_counters"
 
-// cray are the counters of a Cray node's own board, 10 times a second: "energy" is
-// the whole node's.
+// cray returns the counters of a Cray node's board, updated 10 times a second. "energy" covers the whole node.
 func (n *node) cray() []Reading {
 	var list []Reading
 	for _, file := range []struct{ name, column, unit string }{{"energy", metrics.TelemetryEnergy, "J"}, {"power", metrics.TelemetryPower, "W"}} {
 		text, err := n.text(pmCounters, file.name)
 		if err != nil {
-			continue // no such node
+			continue // the node has no such counter
 		}
 		// 12345678 J 1755000000000000 us
 		f := strings.Fields(text)
 		if len(f) < 2 || f[1] != file.unit {
-			n.lack(file.column, fmt.Errorf("/%s/%s has another form", pmCounters, file.name))
+			n.lack(file.column, fmt.Errorf("/%s/%s has an unknown format", pmCounters, file.name))
 			continue
 		}
 		v, err := number(f[0], pmCounters, file.name)

@@ -17,7 +17,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// tree makes files in a new temporary folder.
+// tree creates files in a new temporary folder.
 func tree(t *testing.T, files ...map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -40,7 +40,7 @@ func put(t *testing.T, root string, files map[string]string) {
 	}
 }
 
-// values are readings by name, with what they are of, in their unit.
+// values returns readings by name and object, in their unit.
 func values(list []Reading) map[string]float64 {
 	m := map[string]float64{}
 	for _, r := range list {
@@ -57,13 +57,13 @@ func sources(list []Reading) map[string]string {
 	return m
 }
 
-// near compares floats made of counts and decimal scales.
+// near compares floats with a tolerance for rounding.
 var near = cmp.Comparer(func(a, b float64) bool { d := a - b; return d < 1e-9*max(1, a) && d > -1e-9*max(1, a) })
 
-// marks are the marks of the run in these trees.
+// marks identifies the run in these trees.
 var marks = []Mark{{"SCALEBENCH_RUN", "/runs/s/p-r1-a1"}, {Name: "SCALEBENCH_SUPERVISOR"}}
 
-// process are the files of a process: times in hundredths of a second, sizes in kB.
+// process returns the files of a process: times in hundredths of a second, sizes in kB.
 func process(pid, parent int, start string, own, children, rss, peak, read, written int, environ string) map[string]string {
 	p := fmt.Sprintf("proc/%d/", pid)
 	return map[string]string{
@@ -76,8 +76,8 @@ func process(pid, parent int, start string, own, children, rss, peak, read, writ
 
 const ours = "A=1\x00SCALEBENCH_RUN=/runs/s/p-r1-a1\x00SCALEBENCH_SUPERVISOR=7\x00"
 
-// A step's own cgroup is found in each hierarchy that Slurm makes, also where the
-// job has another name than its number.
+// A step's cgroup is found in every hierarchy that Slurm creates, even if the job's part does not contain its
+// id.
 func TestStepCgroup(t *testing.T) {
 	v2 := func(step string) map[string]string {
 		at := "sys/fs/cgroup" + step + "/"
@@ -126,8 +126,8 @@ func TestStepCgroup(t *testing.T) {
 	}
 }
 
-// The batch step, and a cgroup that does not belong to a step, may hold other programs, so the
-// run's processes are added up instead.
+// The batch step, or a cgroup that does not belong to a step, may contain other programs, so the run's
+// processes are added up instead.
 func TestSharedCgroup(t *testing.T) {
 	for _, of := range []string{"/system.slice/slurmstepd.scope/job_12/step_batch/user/task_0", "/user.slice/user-1000.slice", "/"} {
 		at := filepath.Join("sys/fs/cgroup", of)
@@ -146,19 +146,19 @@ func TestSharedCgroup(t *testing.T) {
 			t.Errorf("the source is %q", s)
 		}
 		if why := n.missing[metrics.TelemetryThrottled]; why == "" {
-			t.Error("nothing says why it is not known whether the run was throttled")
+			t.Error("no reason is given for the missing throttling counters")
 		}
 	}
 }
 
-// What processes have used stays when they end: in their parent, which has waited
-// for them, or where that is not of the run, as last seen. Others never count.
+// The usage of ended processes is kept: in the parent that waited for them, or as last seen if the parent does
+// not belong to the run. Other processes never count.
 func TestProcesses(t *testing.T) {
 	root := tree(t,
 		process(100, 7, "5", 200, 0, 10, 20, 1000, 10, ours),                                                             // a rank
-		process(101, 100, "6", 100, 0, 1, 2, 100, 1, "B=2\x00"),                                                          // its child, which has cleared its variables
-		process(102, 7, "7", 50, 0, 4, 4, 50, 5, ours),                                                                   // a second rank, of another supervisor
-		process(103, 7, "8", 9999, 0, 99, 99, 9999, 99, "SCALEBENCH_RUN=/runs/s/p-r1-a2\x00SCALEBENCH_SUPERVISOR=7\x00"), // another run's
+		process(101, 100, "6", 100, 0, 1, 2, 100, 1, "B=2\x00"),                                                          // its child, which has cleared its environment
+		process(102, 7, "7", 50, 0, 4, 4, 50, 5, ours),                                                                   // a second rank, with another supervisor
+		process(103, 7, "8", 9999, 0, 99, 99, 9999, 99, "SCALEBENCH_RUN=/runs/s/p-r1-a2\x00SCALEBENCH_SUPERVISOR=7\x00"), // of another run
 		process(104, 1, "9", 9999, 0, 99, 99, 9999, 99, "SCALEBENCH_RUN=/runs/s/p-r1-a1\x00"),                            // a supervisor
 		map[string]string{"proc/105/stat": "105 (x", "proc/106/stat": "", "proc/meminfo": ""})
 	n := newNode(Options{Root: root, Marks: marks})
@@ -172,8 +172,8 @@ func TestProcesses(t *testing.T) {
 	}
 	check(map[string]float64{"cpu": 3.5, "memory": 15 * 1024, "memory_peak": 26 * 1024, "read": 1150, "written": 16, "read_calls": 11500})
 
-	// The child has ended and was waited for: its times are its parent's. The second
-	// rank has ended, and its supervisor has waited for it.
+	// The child has ended and was waited for, so its times are in its parent's. The second rank has ended, and
+	// its supervisor has waited for it.
 	for _, pid := range []string{"101", "102"} {
 		if err := os.RemoveAll(filepath.Join(root, "proc", pid)); err != nil {
 			t.Fatal(err)
@@ -182,15 +182,15 @@ func TestProcesses(t *testing.T) {
 	put(t, root, process(100, 7, "5", 260, 130, 10, 20, 1200, 11, ours))
 	check(map[string]float64{"cpu": 4.4, "memory": 10 * 1024, "read": 1250, "written": 16})
 
-	// Its number is given to another process, of the run too.
+	// Another process of the run gets the same process id.
 	put(t, root, process(102, 100, "70", 3, 0, 1, 1, 1, 0, ""))
 	check(map[string]float64{"cpu": 4.43, "read": 1251})
 
-	// A counter never goes back, also where a child was seen twice.
+	// A counter never decreases, even if a child was counted twice.
 	put(t, root, process(100, 7, "5", 200, 130, 10, 20, 1200, 11, ours))
 	check(map[string]float64{"cpu": 4.43})
 
-	// No process is left: there is no reading, instead of the last one repeated.
+	// Without processes nothing is read; the last reading is not repeated.
 	for _, pid := range []string{"100", "102"} {
 		if err := os.RemoveAll(filepath.Join(root, "proc", pid)); err != nil {
 			t.Fatal(err)
@@ -214,14 +214,14 @@ func TestManyProcesses(t *testing.T) {
 	}
 }
 
-// rapl are the files of one powercap zone.
+// rapl returns the files of one powercap zone.
 func rapl(entry, name, count, most string) map[string]string {
 	at := "sys/class/powercap/" + entry + "/"
 	return map[string]string{at + "name": name + "\n", at + "energy_uj": count + "\n", at + "max_energy_range_uj": most + "\n"}
 }
 
-// Energy counters continue when they wrap. Cores are part of their package, and the MMIO zone
-// repeats the package.
+// Energy counters continue when they wrap. Cores are part of their package, and the MMIO zone repeats the
+// package.
 func TestRAPL(t *testing.T) {
 	root := tree(t, rapl("intel-rapl:0", "package-0", "65532000000", "65532610987"), rapl("intel-rapl:0:0", "core", "5", "65532610987"),
 		rapl("intel-rapl:0:1", "dram", "1000000", "65712999613"), rapl("intel-rapl:1", "package-1", "0", "65532610987"),
@@ -232,7 +232,7 @@ func TestRAPL(t *testing.T) {
 	if diff := cmp.Diff(want, values(n.sample()), near); diff != "" {
 		t.Fatal(diff)
 	}
-	// 610,987 µJ up to the range, and 389,013 µJ behind it: 1 J.
+	// 610,987 µJ before the wrap and 389,013 µJ after it: 1 J.
 	put(t, root, rapl("intel-rapl:0", "package-0", "389013", "65532610987"))
 	put(t, root, rapl("intel-rapl:0:1", "dram", "3500000", "65712999613"))
 	want["energy package-0"], want["energy package-0 dram"] = 1, 2.5
@@ -241,7 +241,7 @@ func TestRAPL(t *testing.T) {
 	}
 }
 
-// Since Linux 5.10 only root may read the counters: none is 0 J.
+// Since Linux 5.10 only root may read the counters. An unreadable counter is not 0 J.
 func TestRAPLForbidden(t *testing.T) {
 	root := tree(t, rapl("intel-rapl:0", "package-0", "5", "65532610987"))
 	file := filepath.Join(root, "sys/class/powercap/intel-rapl:0/energy_uj")
@@ -249,7 +249,7 @@ func TestRAPLForbidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
-	go func() { // root can read it anyway, so read as another user, on a thread that ends with this goroutine
+	go func() { // root can always read it, so read as another user, on a thread that ends with this goroutine
 		defer close(done)
 		runtime.LockOSThread()
 		_ = unix.Setfsuid(65534)
@@ -290,8 +290,8 @@ func TestBoards(t *testing.T) {
 	}
 }
 
-// NVIDIA GPUs that cannot be read are still reported as present, because without them the packages'
-// energy is not the node's. Without the driver none are reported.
+// NVIDIA GPUs that cannot be read are still reported as present, because the energy of the packages alone is
+// not the node's. Without the driver no GPU is reported.
 func TestUnreadGPUs(t *testing.T) {
 	driver := map[string]string{"proc/driver/nvidia/gpus/0000:1b:00.0/information": "Model: x\n", "proc/driver/nvidia/gpus/0000:43:00.0/information": "Model: x\n"}
 	want := map[string]float64{"present GPU 0": 1, "present GPU 1": 1}
@@ -325,7 +325,7 @@ func TestHost(t *testing.T) {
 		"sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq":                        "2000000\n", // kHz
 		"sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq":                        "3000000\n",
 		"sys/devices/system/cpu/cpu4/cpufreq/scaling_cur_freq":                        "<unknown>\n",
-		"sys/devices/system/cpu/cpu5/cpufreq/scaling_cur_freq":                        "1\n", // not one that the run may use
+		"sys/devices/system/cpu/cpu5/cpufreq/scaling_cur_freq":                        "1\n", // a CPU that the run may not use
 		"proc/pressure/memory": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n",
 	})})
 	got := values(n.sample())
@@ -344,7 +344,7 @@ func TestHost(t *testing.T) {
 
 func alike(a, b float64) bool { return cmp.Equal(a, b, near) }
 
-// Whatever replaces a file, nothing hangs, no value is invented, and the rest is read.
+// For any file contents, reading never hangs, invents no values, and still reads the other files.
 func TestHostile(t *testing.T) {
 	const step = "/system.slice/slurmstepd.scope/job_1/step_0"
 	at := "sys/fs/cgroup" + step + "/"
@@ -380,7 +380,7 @@ func TestHostile(t *testing.T) {
 	}
 	if f, err := os.Create(filepath.Join(root, "proc/pressure/memory")); err != nil {
 		t.Fatal(err)
-	} else if err := f.Truncate(1 << 40); err != nil { // a hole of a TiB
+	} else if err := f.Truncate(1 << 40); err != nil { // a sparse file of 1 TiB
 		t.Fatal(err)
 	}
 	n := newNode(Options{Root: root, Marks: marks})
@@ -392,10 +392,10 @@ func TestHostile(t *testing.T) {
 	}
 	for _, name := range []string{metrics.TelemetryEnergy, metrics.TelemetryReceived, metrics.TelemetryPressure} {
 		if n.missing[name] == "" {
-			t.Errorf("nothing says why there is no %s", name)
+			t.Errorf("no reason is given for the missing %s", name)
 		}
 	}
 	if empty := newNode(Options{Root: t.TempDir(), Marks: marks}); len(empty.sample()) != 0 {
-		t.Error("something was read from nothing")
+		t.Error("an empty tree gave readings")
 	}
 }

@@ -11,7 +11,8 @@ import (
 
 var card = regexp.MustCompile(`^card\d+$`)
 
-// gpus reads AMD's GPUs from the driver's files: all of the node's, also those that other jobs use.
+// gpus reads AMD's GPUs from the driver's files. It covers all GPUs of the node, including those that other
+// jobs use.
 func (n *node) gpus() []Reading {
 	const drm, source = "sys/class/drm", "amdgpu, /sys/class/drm, of the node"
 	var list []Reading
@@ -25,7 +26,7 @@ func (n *node) gpus() []Reading {
 		}
 		list = append(list, Gauge(metrics.TelemetryPresent, name, source, "", 1, 1))
 		for _, sensor := range n.names(device, "hwmon") {
-			for _, file := range []string{"power1_average", "power1_input"} { // newer cards have only the second
+			for _, file := range []string{"power1_average", "power1_input"} { // newer cards only have the second
 				if v, err := n.integer(device, "hwmon", sensor, file); err == nil {
 					list = append(list, Gauge(metrics.TelemetryPower, name, source, "W", 1e-3, v/1000))
 					break
@@ -59,8 +60,8 @@ func (n *node) gpus() []Reading {
 
 const nvidiaDriver = "proc/driver/nvidia/gpus"
 
-// nvidia reads NVIDIA's GPUs; only the worker's GPU variant can. Otherwise it reports each GPU that
-// the driver lists as present, because the energy of a node without its GPUs is not the node's.
+// nvidia reads NVIDIA's GPUs, which only the worker's GPU variant can. Otherwise it reports each GPU that the
+// driver lists as present, because without the GPUs' energy the total is not the node's.
 func (n *node) nvidia() []Reading {
 	why := "this worker does not read NVIDIA's GPUs; make worker-gpu builds one that does"
 	if n.outside != nil {
@@ -84,7 +85,7 @@ func (n *node) nvidia() []Reading {
 	return list
 }
 
-// lacks notes several reasons.
+// lacks records several reasons.
 func (n *node) lacks(missing map[string]string) {
 	for name, why := range missing {
 		if n.missing[name] == "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// network returns the bytes of each of the node's interfaces, of all programs. They are not added
-// up: a bond and its members carry the same bytes.
+// network returns the bytes of each network interface of the node, for all programs. They cannot be added up: a
+// bond and its members carry the same bytes.
 func (n *node) network() []Reading {
 	text, err := n.text("proc/net/dev")
 	if err != nil {
@@ -31,7 +31,7 @@ func (n *node) network() []Reading {
 		}
 		received, err1 := number(f[0])
 		sent, err2 := number(f[8])
-		if err1 == nil && err2 == nil && received+sent > 0 { // of those that are in use
+		if err1 == nil && err2 == nil && received+sent > 0 { // interfaces in use
 			const source = "/proc/net/dev, of the node"
 			list = append(list, Counter(metrics.TelemetryReceived, name, source, "B", 1, received), Counter(metrics.TelemetrySent, name, source, "B", 1, sent))
 		}
@@ -39,8 +39,8 @@ func (n *node) network() []Reading {
 	return list
 }
 
-// pressure returns how long some task was stalled for lack of a resource: in the run, or in the
-// whole node if the run's cgroup does not say.
+// pressure returns how long tasks were stalled because a resource was short: in the run, or in the whole node
+// if the run's cgroup does not report it.
 func (n *node) pressure() []Reading {
 	var list []Reading
 	for _, of := range []string{"cpu", "memory", "io"} {
@@ -73,11 +73,11 @@ func (n *node) pressure() []Reading {
 	return list
 }
 
-// mostClocks is of how many CPUs the clock is read: each costs a call to another
-// core on some drivers.
+// mostClocks bounds the number of CPUs whose clock is read: with some drivers each read interrupts another
+// core.
 const mostClocks = 8
 
-// clock is the mean clock of the run's CPUs, or the first of them.
+// clock returns the mean clock of the run's CPUs, or of the first mostClocks of them.
 func (n *node) clock(mine usage) []Reading {
 	cpus := slices.Sorted(maps.Keys(mine.cpus))
 	cpus = cpus[:min(len(cpus), mostClocks)]
@@ -117,11 +117,11 @@ func (n *node) clock(mine usage) []Reading {
 	return []Reading{Gauge(metrics.TelemetryClock, "", "/proc/cpuinfo, mean of the run's first CPUs", "Hz", 1e6, int64(math.Round(mhz/float64(read))))}
 }
 
-// throttle is the counter of a package whose CPUs were held down because it was too
-// hot (Intel's, since Linux 5.7).
+// A throttle is a counter of the time in which a package was slowed down because of heat (Intel, since Linux
+// 5.7).
 type throttle struct{ file, name string }
 
-// findThrottles finds one of each package: all of its CPUs show the same.
+// findThrottles finds one counter per package: all CPUs of a package show the same.
 func (n *node) findThrottles() []throttle {
 	const cpus = "sys/devices/system/cpu"
 	seen := map[int64]bool{}
@@ -143,7 +143,7 @@ func (n *node) findThrottles() []throttle {
 	return list
 }
 
-// hot is for how long each package was too hot.
+// hot returns how long each package was too hot.
 func (n *node) hot() []Reading {
 	var list []Reading
 	for _, t := range n.throttles {

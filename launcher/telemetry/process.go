@@ -11,36 +11,35 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// usage is what the run's processes have used together.
+// usage is the total usage of the run's processes.
 type usage struct {
 	n              int
 	cpu            int64 // hundredths of a second
 	resident, peak int64 // bytes
-	read, written  int64 // bytes, of storage
-	calls          int64 // bytes, of read calls
+	read, written  int64 // bytes from and to storage
+	calls          int64 // bytes of read calls
 	counted        bool  // read, written and calls are known
 	cpus           map[int]bool
-	err            error // why nothing is known
+	err            error // why the usage is unknown
 }
 
-// processes finds the processes of the run and adds up what they use. Linux adds
-// the CPU time and the bytes of a process that has ended to its parent's, once
-// that has waited for it; of one whose parent is not of the run, what was last
-// seen of it is kept here.
+// processes finds the processes of the run and adds up their usage. When a process ends, Linux adds its CPU
+// time and bytes to its parent's once the parent has waited for it. If the parent does not belong to the run,
+// gone keeps the values last seen.
 type processes struct {
 	node    *node
 	marks   []Mark
 	self    int
 	members map[int]member
-	// others are processes of which it is known that they are not the run's. A
-	// number may be given away again, so they are forgotten from time to time.
+	// others holds ids of processes that are known not to belong to the run. Since ids are reused, the set is
+	// cleared from time to time.
 	others  map[int]bool
 	samples int
 	gone    account
 	last    account
 }
 
-// member is a process of the run, as last seen.
+// A member is a process of the run, as last seen.
 type member struct {
 	parent int
 	start  string
@@ -67,7 +66,7 @@ func newProcesses(n *node, marks []Mark) processes {
 
 const forgetAfter = 30 // samples
 
-// read looks at every process of the run.
+// read examines every process of the run.
 func (p *processes) read() usage {
 	u := usage{cpus: map[int]bool{}}
 	names := p.node.names("proc")
@@ -101,7 +100,7 @@ func (p *processes) read() usage {
 			p.others[pid] = true
 			continue
 		}
-		if known && !m.used.counted && was.used.counted { // a zombie shows no bytes
+		if known && !m.used.counted && was.used.counted { // a zombie's bytes cannot be read
 			m.used.read, m.used.written, m.used.calls, m.used.counted = was.used.read, was.used.written, was.used.calls, true
 		}
 		p.members[pid] = m
@@ -122,14 +121,14 @@ func (p *processes) read() usage {
 			total.add(m.used)
 		}
 	}
-	// A child that ends between two looks may be seen twice or not at all.
+	// A child that ends between two samples may be counted twice or not at all.
 	total.cpu = max(total.cpu, p.last.cpu)
 	total.read, total.written, total.calls = max(total.read, p.last.read), max(total.written, p.last.written), max(total.calls, p.last.calls)
 	p.last = total
 	u.cpu, u.read, u.written, u.calls = total.cpu, total.read, total.written, total.calls
 	u.counted = total.counted && u.n > 0
 	if u.n == 0 {
-		u.err = errors.New("no process of the run is there")
+		u.err = errors.New("no process of the run was found")
 	}
 	return u
 }
@@ -139,7 +138,7 @@ type sizes struct {
 	cpus           []int
 }
 
-// look reads what one process has used.
+// look reads one process's usage.
 func (p *processes) look(pid int, u *usage) (m member, s sizes, err error) {
 	folder := filepath.Join("proc", strconv.Itoa(pid))
 	text, err := p.node.text(folder, "stat")
@@ -149,13 +148,13 @@ func (p *processes) look(pid int, u *usage) (m member, s sizes, err error) {
 	// The name is in parentheses and may itself contain parentheses.
 	f := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(f) < 20 {
-		return m, s, errors.New("stat has another form")
+		return m, s, errors.New("stat has an unknown format")
 	}
 	m.start = f[19]
 	if m.parent, err = strconv.Atoi(f[1]); err != nil {
 		return m, s, err
 	}
-	for _, field := range []int{11, 12, 13, 14} { // utime, stime, and the same of children that were waited for
+	for _, field := range []int{11, 12, 13, 14} { // utime, stime, and the same for children that were waited for
 		v, err := number(f[field])
 		if err != nil {
 			return m, s, err
@@ -193,8 +192,8 @@ func (p *processes) look(pid int, u *usage) (m member, s sizes, err error) {
 	return m, s, nil
 }
 
-// belongs reports whether a process is of the run: its parent is, or it carries
-// the run's marks. The environment of others cannot be read.
+// belongs reports whether a process belongs to the run: its parent does, or its environment has the run's
+// marks. The environment of other users' processes cannot be read.
 func (p *processes) belongs(pid, parent int) bool {
 	if _, is := p.members[parent]; is {
 		return true
@@ -214,7 +213,7 @@ func (p *processes) belongs(pid, parent int) bool {
 	return true
 }
 
-// kilobytes is "1234 kB" in bytes; 0 where it is something else.
+// kilobytes parses "1234 kB" into bytes; 0 if the text has another form.
 func kilobytes(text string) int64 {
 	text, ok := strings.CutSuffix(strings.TrimSpace(text), " kB")
 	v, err := number(strings.TrimSpace(text))
@@ -226,7 +225,7 @@ func kilobytes(text string) int64 {
 
 const mostCPUs = 1 << 16
 
-// cpuList are the CPUs of "0-3,8"; nil where it is something else.
+// cpuList parses "0-3,8"; nil if the text has another form.
 func cpuList(text string) []int {
 	var list []int
 	for _, part := range strings.Split(strings.TrimSpace(text), ",") {

@@ -1,13 +1,13 @@
-// Package telemetry samples what a run's processes use on one node: CPU time, memory, bytes,
-// pressure, energy. It reads plain files of Linux and needs no root. A value that cannot be read is
-// absent, with the reason, and never 0.
+// Package telemetry samples what a run's processes use on one node: CPU time, memory, bytes, pressure, energy.
+// It reads Linux's files under /proc and /sys and does not need root. A value that cannot be read is missing,
+// with a reason, and never 0.
 //
-// Every value names its source, because the same quantity from another source means something else:
-// the CPU time of a Slurm step's cgroup is the run's, but a container's cgroup may include other
-// programs, so there the run's processes are added up instead.
+// Every value names its source, because its meaning depends on it. The CPU time of a Slurm step's cgroup is the
+// run's; a container's cgroup may include other programs, so there the sampler adds up the run's processes
+// instead.
 //
-// Each node has one sampler, in the supervisor of its first rank. It uses at most 1/200 of a core:
-// where a sample is expensive (a node with thousands of processes), it samples less often.
+// Each node has one sampler, in the supervisor of its first rank. It uses at most 1/200 of a core: if a sample
+// is expensive (on a node with thousands of processes), it samples less often.
 package telemetry
 
 import (
@@ -28,44 +28,44 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Options say what is sampled, and from where.
+// Options configure a sampler.
 type Options struct {
-	Root  string        // in which proc and sys are; "" is /
-	Every time.Duration // between samples, at the least
-	// Marks are NAME=VALUE of the environment, by all of which the run's processes
-	// are known, also those that another supervisor of the node has started.
+	Root  string        // folder that contains proc and sys; "" means /
+	Every time.Duration // minimum time between samples
+	// Marks are environment variables that identify the run's processes, including those that another
+	// supervisor on the node started. A process must have all of them.
 	Marks []Mark
-	// Devices reads what no file has; nil: nothing.
+	// Devices reads values that are not in files; nil means none.
 	Devices Devices
 }
 
-// Mark is a variable that a process of the run has; "" is any value.
+// A Mark is a variable in the environment of a run's process; an empty Value matches any value.
 type Mark struct{ Name, Value string }
 
 const (
-	perLine = 60 // samples to a line
-	// share of one core that the sampler takes at most.
+	perLine = 60 // samples per line
+	// share is the maximum share of one core that the sampler uses.
 	share = 1.0 / 200
 	tick  = time.Millisecond
-	// firstPause is before the second sample, and doubles: the programs start now.
+	// firstPause is the time before the second sample; later pauses double up to Options.Every. Programs change
+	// most at their start.
 	firstPause = 100 * time.Millisecond
-	// patience is how long the end of a run waits for a sample that hangs in the
-	// kernel.
+	// patience limits how long the end of a run waits for a sample that hangs in the kernel.
 	patience = 2 * time.Second
 )
 
-// Sampler is a sampling that goes on.
+// A Sampler is a running sampler.
 type Sampler struct {
 	stop, done chan struct{}
 }
 
-// Start begins to sample and to write to events, which is the sampler's alone.
+// Start starts sampling and writes to events, which no one else may use.
 func Start(events *metrics.Writer, o Options) *Sampler {
 	s := &Sampler{stop: make(chan struct{}), done: make(chan struct{})}
 	began := time.Now()
 	go func() {
 		defer close(s.done)
-		// CPU time is counted by thread.
+		// CPU time is measured per thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		n := newNode(o)
@@ -78,7 +78,7 @@ func Start(events *metrics.Writer, o Options) *Sampler {
 			b.add(int64(time.Since(began)/tick), append(n.sample(), Counter(metrics.TelemetrySampler, "", "this sampler's threads", "s", 1e-6, int64(before/time.Microsecond))))
 			if ended || len(b.at) >= perLine {
 				if events.Write(metrics.Event{Telemetry: b.take(n.missing)}) != nil {
-					return // a full disk is the supervisor's to report
+					return // the supervisor reports a full disk
 				}
 			}
 			if ended {
@@ -87,7 +87,7 @@ func Start(events *metrics.Writer, o Options) *Sampler {
 			}
 			cost := time.Duration(float64(spent()-before) / share)
 			if early == firstPause {
-				cost = min(cost, o.Every) // the first sample loads what the others need
+				cost = min(cost, o.Every) // the first sample is expensive because it loads files that later ones reuse
 			}
 			pause := max(min(o.Every, early), cost)
 			early = min(2*early, time.Hour)
@@ -101,8 +101,8 @@ func Start(events *metrics.Writer, o Options) *Sampler {
 	return s
 }
 
-// Stop takes a last sample and writes what is left. It reports whether that has
-// been done: a read that hangs is left behind.
+// Stop takes a last sample and writes the remaining ones. It returns false if a read hangs; the sampler is then
+// abandoned.
 func (s *Sampler) Stop() bool {
 	close(s.stop)
 	select {
@@ -113,7 +113,7 @@ func (s *Sampler) Stop() bool {
 	}
 }
 
-// threadTime is the CPU time of this thread.
+// threadTime returns the CPU time of this thread.
 func threadTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
@@ -122,8 +122,8 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Reading is one value at one moment: Count × Scale in Unit. The rest is as
-// metrics.TelemetryColumn has it.
+// A Reading is one value at one moment: Count × Scale in Unit. For the other fields see
+// metrics.TelemetryColumn.
 type Reading struct {
 	Name, Of, Source, Unit string
 	Counter                bool
@@ -131,30 +131,31 @@ type Reading struct {
 	Count                  int64
 }
 
-// Gauge is a value that goes up and down.
+// Gauge returns a reading of a value that rises and falls.
 func Gauge(name, of, source, unit string, scale float64, count int64) Reading {
 	return Reading{name, of, source, unit, false, scale, count}
 }
 
-// Counter is a value that only rises: what was used between two moments is the difference.
+// Counter returns a reading of a value that only rises; the difference of two readings is the usage between
+// them.
 func Counter(name, of, source, unit string, scale float64, count int64) Reading {
 	return Reading{name, of, source, unit, true, scale, count}
 }
 
-// batch collects samples as columns.
+// A batch collects samples as columns.
 type batch struct {
 	at      []int64
-	columns []Reading // without Count
+	columns []Reading // Count is unset
 	values  [][]*int64
 	index   map[Reading]int
 }
 
-// mostColumns bounds a batch: a node with hundreds of devices is cut off.
+// mostColumns bounds a batch; readings beyond it are dropped.
 const mostColumns = 512
 
 func (b *batch) add(at int64, sample []Reading) {
 	if n := len(b.at); n > 0 && at <= b.at[n-1] {
-		return // two within a tick: a run that ended at once
+		return // two samples within a tick: the run ended at once
 	}
 	if b.index == nil {
 		b.index = map[Reading]int{}
@@ -181,7 +182,7 @@ func (b *batch) add(at int64, sample []Reading) {
 	}
 }
 
-// take is the batch as an event's payload; it begins anew.
+// take returns the batch as an event's payload and starts a new one.
 func (b *batch) take(missing map[string]string) *metrics.Telemetry {
 	t := &metrics.Telemetry{Tick: tick.Seconds(), At: b.at, Missing: maps.Clone(missing)}
 	for i, r := range b.columns {
@@ -214,7 +215,7 @@ func (b *batch) take(missing map[string]string) *metrics.Telemetry {
 	return t
 }
 
-// node reads one node.
+// A node reads the files of one node.
 type node struct {
 	root      string
 	groups    groups
@@ -259,7 +260,7 @@ func (n *node) sample() []Reading {
 	return list
 }
 
-// lack notes why something could not be read; the first reason stays.
+// lack records why a value could not be read; the first reason is kept.
 func (n *node) lack(name string, err error) {
 	var at *fs.PathError
 	text := err.Error()
@@ -271,15 +272,15 @@ func (n *node) lack(name string, err error) {
 	}
 }
 
-const largest = 1 << 20 // bytes of a file of the kernel's that are read
+const largest = 1 << 20 // maximum size of a kernel file
 
-// text reads a file of the kernel's, by its path without the root.
+// text reads a kernel file; path is relative to the root.
 func (n *node) text(path ...string) (string, error) {
 	text, err := sharedfs.ReadFile(filepath.Join(append([]string{n.root, "/"}, path...)...), largest)
 	return string(text), err
 }
 
-// integer reads a file that is one whole number.
+// integer reads a file that contains one integer.
 func (n *node) integer(path ...string) (int64, error) {
 	text, err := n.text(path...)
 	if err != nil {
@@ -288,7 +289,7 @@ func (n *node) integer(path ...string) (int64, error) {
 	return number(strings.TrimSpace(text), path...)
 }
 
-// number is text as a whole number that is not negative.
+// number parses a non-negative integer.
 func number(text string, path ...string) (int64, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || v < 0 {
@@ -300,7 +301,7 @@ func number(text string, path ...string) (int64, error) {
 	return v, nil
 }
 
-// pairs are the lines "key number" of a file; others are left out.
+// pairs reads the "key number" lines of a file and ignores others.
 func (n *node) pairs(path ...string) (map[string]int64, error) {
 	text, err := n.text(path...)
 	if err != nil {
@@ -317,7 +318,7 @@ func (n *node) pairs(path ...string) (map[string]int64, error) {
 	return m, nil
 }
 
-// names are those of a folder, ascending; none where it cannot be read.
+// names returns the sorted names in a folder; nil if it cannot be read.
 func (n *node) names(path ...string) []string {
 	f, err := os.Open(filepath.Join(append([]string{n.root, "/"}, path...)...))
 	if err != nil {

@@ -17,15 +17,14 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A batch holds what was added: values, gaps, and one number for a column that
-// does not change.
+// A batch stores what was added: values, gaps, and a single number for a column that does not change.
 func TestBatch(t *testing.T) {
 	var b batch
 	same, rising := Gauge("cpus", "", "x", "", 1, 4), Counter("cpu", "", "y", "s", 0.01, 0)
 	with := func(count int64) Reading { r := rising; r.Count = count; return r }
 	b.add(0, []Reading{same})
 	b.add(10, []Reading{same, with(1500)})
-	b.add(10, []Reading{same, with(1600)}) // at one instant
+	b.add(10, []Reading{same, with(1600)}) // at the same time
 	b.add(20, []Reading{same, with(-1)})
 	b.add(30, []Reading{same, with(1700)})
 	got := b.take(map[string]string{"cpu": "late", "energy": "forbidden"})
@@ -45,12 +44,12 @@ func TestBatch(t *testing.T) {
 		t.Errorf("the last value is %g, want 17", v)
 	}
 	if len(b.at) != 0 {
-		t.Error("it does not begin anew")
+		t.Error("take did not start a new batch")
 	}
 }
 
-// The file of a sampler that was stopped can be read, ends in order, and has a
-// first and a last sample however short the run was.
+// The file of a stopped sampler can be read, is complete, and has a first and a last sample even if the run was
+// very short.
 func TestSampler(t *testing.T) {
 	var out bytes.Buffer
 	events, err := metrics.NewWriter(&out, metrics.Start{Writer: "telemetry", WorldSize: 1})
@@ -81,8 +80,7 @@ func TestSampler(t *testing.T) {
 	}
 }
 
-// BenchmarkSample is what one sample of this machine costs, beside a run of so many
-// processes.
+// BenchmarkSample measures one sample on this machine, with the given number of processes in the run.
 func BenchmarkSample(b *testing.B) {
 	for _, count := range []int{1, 100, 1000} {
 		b.Run(strconv.Itoa(count), func(b *testing.B) {

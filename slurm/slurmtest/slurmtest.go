@@ -33,11 +33,11 @@ var script []byte
 // Options configure a cluster. The zero value has four nodes with four CPUs, 4000 MB and four GPUs each, and
 // accounting.
 type Options struct {
-	Nodes        int    // 0: 4
-	Plain        bool   // 0 means 4
-	NoAccounting bool   // no namespaces, even if the machine allows them
-	Watts        int    // what each node draws, times its number, by a counter that Slurm reads; 0: none. Needs namespaces
-	Conf         string // power of each node, times its number, read by Slurm from a counter; 0 means no counter. Needs namespaces
+	Nodes        int    // 0 means 4
+	Plain        bool   // no namespaces, even if the machine allows them
+	NoAccounting bool   // neither slurmdbd nor a database
+	Watts        int    // node N draws N times this power, by a counter that Slurm reads; 0 means no counter. Needs namespaces
+	Conf         string // further lines of slurm.conf
 	Path         string // PATH of Slurm's programs; "" means this process's
 }
 

@@ -18,45 +18,45 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
-// An Exchange is a measurement of one TCP connection from this node to node 0. Sent and Received
-// are the rates of one stream each, with the operating system's default buffer sizes; a training
-// with several streams may reach more.
+// An Exchange is a measurement of one TCP connection from this node to node 0. Sent and Received are the rates
+// of one stream each, with the operating system's default buffer sizes; a training with several streams may
+// reach more.
 type Exchange struct {
 	RoundTrip       float64 `json:"round_trip"`        // seconds, the shortest of Trips
 	RoundTripMedian float64 `json:"round_trip_median"` // seconds
 	Trips           int     `json:"trips"`
-	// Offset is this node's clock less node 0's, in seconds, by the midpoint
-	// rule at the shortest round trip; the truth lies within RoundTrip/2.
+	// Offset is this node's clock minus node 0's, in seconds, by the midpoint rule at the shortest round trip.
+	// The true value is within RoundTrip/2.
 	Offset   float64 `json:"offset"`
 	Sent     float64 `json:"sent"`     // bytes/s from this node to node 0
 	Received float64 `json:"received"` // bytes/s from node 0 to this one
 	Error    string  `json:"error,omitempty"`
 }
 
-// Limits of an exchange: two streams of streamBytes or streamTime, whichever ends first, and trips
-// messages of a few bytes.
+// Limits of an exchange: two streams of streamBytes or streamTime, whichever ends first, and trips messages of
+// a few bytes.
 const (
 	trips       = 200
 	streamBytes = 128 << 20
 	streamTime  = 2 * time.Second
 	chunk       = 256 << 10
 
-	connectWait = 60 * time.Second       // for the other node, which may have begun later
-	turnWait    = FileWait + connectWait // for a node that is connected to have its turn
-	streamWait  = 30 * time.Second       // for all of the exchange
+	connectWait = 60 * time.Second       // for the other node, which may have started later
+	turnWait    = FileWait + connectWait // for a connected node until its turn
+	streamWait  = 30 * time.Second       // for the whole exchange
 )
 
-// purpose of the connection, as both nodes prove it to each other.
+// purpose identifies the connection in the handshake between the nodes.
 const purpose = "probe"
 
-// yourTurn is node 0's message that starts a node's measurement. The nodes take turns, so that they
-// do not share node 0's link.
+// yourTurn is node 0's message that starts a node's measurement. The nodes take turns, so that they do not
+// share node 0's link.
 const yourTurn = "y"
 
-// Requests of the client, a byte each.
+// Requests of the client, one byte each.
 const (
-	wantTime  = 't' // answered by two clocks of 8 bytes: when it came and when the answer left
-	willSend  = 's' // followed by chunks; answered by a byte
+	wantTime  = 't' // answered by two clocks of 8 bytes: when the request arrived and when the answer left
+	willSend  = 's' // followed by chunks; answered by one byte
 	wantBytes = 'r' // answered by chunks
 	goodbye   = 'q'
 )
@@ -65,8 +65,8 @@ type listening struct {
 	Address string `json:"address"`
 }
 
-// serve measures with each of the other nodes, one after the other. Other callers are rejected and
-// delay nothing.
+// serve measures with each of the other nodes, one after the other. Other callers are rejected and delay
+// nothing.
 func serve(ctx context.Context, dir rundir.Probe, token string, at Link, clients int) error {
 	if at.Error != "" {
 		return errors.Join(errors.New(at.Error), writeJSON(dir.Listen(), listening{})) // so that no node waits
@@ -136,7 +136,7 @@ func answer(c net.Conn) error {
 		case goodbye:
 			return nil
 		default:
-			err = fmt.Errorf("request %#x is not known; do both nodes run the same binary?", request)
+			err = fmt.Errorf("unknown request %#x; do both nodes run the same binary?", request)
 		}
 		if err != nil {
 			return err
@@ -214,7 +214,7 @@ func (x *Exchange) clocks(c net.Conn, r *bufio.Reader) error {
 		t2 := int64(binary.BigEndian.Uint64(clocks[8:]))
 		m := Midpoint(seconds(0), seconds(t1-t0.UnixNano()), seconds(t2-t0.UnixNano()), t3.Sub(t0).Seconds())
 		if len(all) == 0 || m.RoundTrip < x.RoundTrip {
-			x.RoundTrip, x.Offset = m.RoundTrip, -m.Offset // Midpoint's is node 0's against ours
+			x.RoundTrip, x.Offset = m.RoundTrip, -m.Offset // Midpoint's is node 0's clock minus ours
 		}
 		all = append(all, m.RoundTrip)
 	}
@@ -225,8 +225,8 @@ func (x *Exchange) clocks(c net.Conn, r *bufio.Reader) error {
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
-// streams measures the throughput of one stream each way: bytes over the time
-// from the request to the receiver's word that all of it is there.
+// streams measures the throughput of one stream each way: bytes divided by the time from the request to the
+// receiver's confirmation that all have arrived.
 func (x *Exchange) streams(c net.Conn, r *bufio.Reader) error {
 	begin := time.Now()
 	if _, err := c.Write([]byte{willSend}); err != nil {
@@ -252,7 +252,7 @@ func (x *Exchange) streams(c net.Conn, r *bufio.Reader) error {
 	return nil
 }
 
-// send writes chunks, each after a byte that says that there is one.
+// send writes chunks, each preceded by a byte with the value 1.
 func send(w io.Writer) (bytes int64, err error) {
 	buffer := make([]byte, 1+chunk)
 	buffer[0] = 1
@@ -281,15 +281,14 @@ func receive(r *bufio.Reader) (bytes int64, err error) {
 	}
 }
 
-// Clocks is one exchange's comparison of two clocks.
+// Clocks is the comparison of two clocks in one exchange.
 type Clocks struct {
-	Offset    float64 // the other clock less ours, in seconds; the truth lies within RoundTrip/2
-	RoundTrip float64 // seconds that were not spent at the other side
+	Offset    float64 // the other clock minus ours, in seconds; the true value is within RoundTrip/2
+	RoundTrip float64 // seconds spent in transit
 }
 
-// Midpoint compares two clocks by one exchange: sent at t0 and back at t3 by
-// ours, there from t1 to t2 by the other, all in seconds. The offset is
-// ½[(t1−t0)+(t2−t3)] (RFC 5905, section 8).
+// Midpoint compares two clocks by one exchange: sent at t0 and back at t3 by our clock, received at t1 and
+// answered at t2 by the other, all in seconds. The offset is ½[(t1−t0)+(t2−t3)] (RFC 5905, section 8).
 func Midpoint(t0, t1, t2, t3 float64) Clocks {
 	return Clocks{Offset: ((t1 - t0) + (t2 - t3)) / 2, RoundTrip: math.Max(0, (t3-t0)-(t2-t1))}
 }

@@ -25,8 +25,8 @@ const cpuWord = unsafe.Sizeof(unix.CPUSet{}[0])
 
 // GPUs describes the GPUs that a process sees.
 type GPUs struct {
-	Visible *string  `json:"visible"` // CUDA_VISIBLE_DEVICES; nil when it is not set
-	List    []string `json:"list"`    // nvidia-smi -L, a line each
+	Visible *string  `json:"visible"` // CUDA_VISIBLE_DEVICES; nil if it is not set
+	List    []string `json:"list"`    // the lines of nvidia-smi -L
 	Error   string   `json:"error,omitempty"`
 }
 
@@ -59,22 +59,22 @@ type NCCL struct {
 	Double bool   `json:"double,omitempty"`
 	Error  string `json:"error,omitempty"`
 
-	// CUDA's driver, which the device memory comes from.
-	Driver      string `json:"driver"` // the CUDA that it supports, "12.4"
+	// The CUDA driver, which provides the device memory.
+	Driver      string `json:"driver"` // the CUDA version that it supports, "12.4"
 	Devices     *int   `json:"devices"`
-	GPU         string `json:"gpu,omitempty"` // the first one's model
+	GPU         string `json:"gpu,omitempty"` // model of the first GPU
 	DriverError string `json:"driver_error,omitempty"`
 
-	// The matrix library of the native trainer, in addition to NCCL and the driver.
+	// The matrix library of the native trainer.
 	CuBLAS      string `json:"cublas,omitempty"` // with its version and path; the double's says that it is one
 	CuBLASError string `json:"cublas_error,omitempty"`
 }
 
-// Link is the network interface that the collectives would use.
+// A Link is the network interface that the collectives would use.
 type Link struct {
 	Name      string `json:"name"`
 	Address   string `json:"address"`
-	BitPerSec *int64 `json:"bit_per_s"` // nil where the kernel knows no speed
+	BitPerSec *int64 `json:"bit_per_s"` // nil if the kernel does not know the speed
 	Error     string `json:"error,omitempty"`
 }
 
@@ -121,12 +121,11 @@ func interfaceOf(ip net.IP) string {
 type Trial struct {
 	Name    string   `json:"name"` // the interpreter, or the module
 	Version string   `json:"version"`
-	Seconds *float64 `json:"seconds"` // from its start to its end, of the first time on this node; nil when it failed
+	Seconds *float64 `json:"seconds"` // from start to end, of the first try on this node; nil if it failed
 	Error   string   `json:"error,omitempty"`
 }
 
-// pythonWait bounds an import: a framework on a cold network file system may
-// take minutes.
+// pythonWait bounds an import: loading a framework from a cold network file system may take minutes.
 const pythonWait = 3 * time.Minute
 
 func startPython(ctx context.Context, interpreter string) *Trial {
@@ -156,7 +155,7 @@ func timed(ctx context.Context, name, interpreter, program string) Trial {
 	return s
 }
 
-// output runs a program; its error ends with the last line of what it said.
+// output runs a program. If it fails, the error ends with the last line of its output.
 func output(ctx context.Context, limit time.Duration, name string, args ...string) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

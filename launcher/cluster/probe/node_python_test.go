@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/python/pythontest"
 )
 
-// The working folder of a job is the one that it was submitted from, and may be anybody's.
+// A job's working directory is the one that it was submitted from, which others may be able to write.
 func TestTrialsFromHostileFolder(t *testing.T) {
 	dir, note := pythontest.Hostile(t)
 	t.Chdir(dir)

@@ -1,7 +1,7 @@
-// Package probe is the part of doctor that runs on compute nodes, inside a short job. It collects
-// what a training would find there and writes it to the job's folder. It judges nothing. A fact
-// that could not be determined is nil or has an error, never zero. It needs only the worker binary:
-// no database, no scheduler commands.
+// Package probe is the part of doctor that runs on compute nodes, inside a short job. It collects what a
+// training would find there and writes it to the job's folder, without judging it. A fact that could not be
+// determined is nil or has an error, never zero. The package needs only the worker binary: no database and no
+// scheduler commands.
 package probe
 
 import (
@@ -18,83 +18,80 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 )
 
-// A Question says what the tasks of a probe job should find out.
+// A Question configures what the tasks of a probe job find out.
 type Question struct {
-	Token     string   `json:"token"`     // the nonce by which nodes prove to each other that a connection belongs to this job
-	Interface string   `json:"interface"` // of the collectives; "": the one of the node's own name
-	Python    string   `json:"python"`    // interpreter; "": do not try one
+	Token     string   `json:"token"`     // nonce with which nodes prove to each other that a connection belongs to this job
+	Interface string   `json:"interface"` // for the collectives; "" means the one that the node's name resolves to
+	Python    string   `json:"python"`    // interpreter; "" means none
 	Imports   []string `json:"imports"`   // modules to import with it
 }
 
-// An Answer holds what one task found out. It is rewritten after every phase, so that the last
-// phase of a hanging task is known.
+// An Answer holds the facts that one task found. The task rewrites it after every phase, so that the last phase of a
+// hanging task is known.
 type Answer struct {
 	Facts
 	Rank      int   `json:"rank"`
 	Node      int   `json:"node"` // 0-based
 	LocalRank int   `json:"local_rank"`
-	Phase     Phase `json:"phase"` // the last one that is over
+	Phase     Phase `json:"phase"` // last completed phase
 
 	Link     Link      `json:"link"`
 	Files    *Files    `json:"files"`    // of the first task of each node
-	Exchange *Exchange `json:"exchange"` // of the first task of each node but node 0
-	Python   *Trial    `json:"python"`   // of the first task of each node, where an interpreter is asked about
+	Exchange *Exchange `json:"exchange"` // of the first task of each node except node 0
+	Python   *Trial    `json:"python"`   // of the first task of each node, if the question names an interpreter
 	Imports  []Trial   `json:"imports"`
 }
 
-// A Phase is how far a task has come.
+// A Phase is the progress of a task.
 type Phase string
 
 const (
-	FactsKnown Phase = "facts"   // what the task sees of its node
-	FilesDone  Phase = "files"   // the exchange of files with the login node
-	Networked  Phase = "network" // the exchange between the nodes
-	Done       Phase = "done"    // interpreter and imports
+	FactsKnown Phase = "facts"   // the task has examined its node
+	FilesDone  Phase = "files"   // files were exchanged with the login node
+	Networked  Phase = "network" // data was exchanged between the nodes
+	Done       Phase = "done"    // the interpreter and the imports were tried
 )
 
 // Facts describe the environment of a process.
 type Facts struct {
 	Host    string `json:"host"`
 	Version string `json:"version"` // of the worker binary
-	CPUs    []int  `json:"cpus"`    // numbers of the CPUs that it may run on
+	CPUs    []int  `json:"cpus"`    // CPUs that the process may run on
 	GPUs    GPUs   `json:"gpus"`
-	NCCL    *NCCL  `json:"nccl,omitempty"` // nil: this worker is not the GPU variant and cannot load it
+	NCCL    *NCCL  `json:"nccl,omitempty"` // nil if this worker is not the GPU variant
 }
 
-// Files is the exchange of files with the login node, as the node saw it.
+// Files is the exchange of files with the login node, seen from the node.
 type Files struct {
-	Rounds int    `json:"rounds"` // that it answered
+	Rounds int    `json:"rounds"` // number of files that it answered
 	Error  string `json:"error,omitempty"`
 }
 
-// Pong is a node's answer in a file to a file of the login node's.
+// A Pong is a node's answer to a file from the login node.
 type Pong struct {
-	Word string  `json:"word"` // what it read
-	Seen float64 `json:"seen"` // the node's clock when it had read it, seconds since 1970
-	Sent float64 `json:"sent"` // and just before it wrote this
+	Word string  `json:"word"` // content of the file
+	Seen float64 `json:"seen"` // the node's clock after reading it, in seconds since 1970
+	Sent float64 `json:"sent"` // the node's clock before writing the answer
 }
 
-// Limits of the exchange of files. The login node has Rounds files for each
-// node, and as long to answer as the node waits.
+// Limits of the exchange of files. The login node sends each node Rounds files; both sides wait equally long.
 const (
 	Rounds   = 5
 	FileWait = 90 * time.Second // a network file system may hide a new file for a minute
 )
 
-// Look finds out what this process, of a binary of that version, sees.
+// Look returns what this process sees; version is the version of its binary.
 func Look(ctx context.Context, version string) Facts {
 	f := Facts{Version: version, CPUs: allowedCPUs(), GPUs: lookForGPUs(ctx)}
 	f.Host, _ = os.Hostname()
 	return f
 }
 
-// Run answers the question in dir for the task that w says this is, of which f
-// is known.
+// Run answers the question in dir for the task that w describes; f holds its facts.
 func Run(ctx context.Context, dir rundir.Probe, w world.World, f Facts) error {
 	var q Question
-	// A node that sees the folder late may; and one that never does leaves the
-	// others, whom Slurm ends with the first task that fails, time to say what
-	// they see.
+	// Wait, since a node may see the folder late. If it never does, the wait gives the other tasks time to
+	// answer: Slurm ends them with the first task that fails.
 	text, err := AwaitFile(ctx, dir.Question(), FileWait)
 	if err != nil {
 		host, _ := os.Hostname()
@@ -120,7 +117,7 @@ func Run(ctx context.Context, dir rundir.Probe, w world.World, f Facts) error {
 		case w.Nodes < 2:
 		case w.Node == 0:
 			if err := serve(ctx, dir, q.Token, a.Link, w.Nodes-1); err != nil {
-				fmt.Fprintln(os.Stderr, "scalebench-worker probe:", clean.Lines(err.Error())) // the other node tells of it
+				fmt.Fprintln(os.Stderr, "scalebench-worker probe:", clean.Lines(err.Error())) // the other node's answer contains it
 			}
 		default:
 			a.Exchange = exchange(ctx, dir, q.Token, a.Link)
@@ -138,7 +135,7 @@ func Run(ctx context.Context, dir rundir.Probe, w world.World, f Facts) error {
 	return over(Done)
 }
 
-// exchangeFiles answers the login node's files, as NTP answers packets.
+// exchangeFiles answers the login node's files like NTP.
 func exchangeFiles(ctx context.Context, dir rundir.Probe, node int) *Files {
 	f := &Files{}
 	if err := rundir.WriteFile(dir.Ready(node), nil, 0o600); err != nil {
@@ -160,7 +157,7 @@ func exchangeFiles(ctx context.Context, dir rundir.Probe, node int) *Files {
 	return f
 }
 
-// AwaitFile reads a file as soon as it is there.
+// AwaitFile waits for a file and reads it.
 func AwaitFile(ctx context.Context, path string, limit time.Duration) ([]byte, error) {
 	pause := time.Millisecond
 	for end := time.Now().Add(limit); ; pause = min(2*pause, 20*time.Millisecond) {
@@ -180,8 +177,7 @@ func AwaitFile(ctx context.Context, path string, limit time.Duration) ([]byte, e
 	}
 }
 
-// clock is the wall clock in seconds since 1970. Of its 53 bits, 0.2 µs are
-// left.
+// clock returns the wall clock in seconds since 1970, with a resolution of 0.2 µs.
 func clock() float64 { return float64(time.Now().UnixNano()) / 1e9 }
 
 func writeJSON(path string, v any) error {
@@ -192,8 +188,7 @@ func writeJSON(path string, v any) error {
 	return rundir.WriteFile(path, append(text, '\n'), 0o600)
 }
 
-// allowedCPUs are the CPUs that this process may run on; nil when the kernel
-// does not say.
+// allowedCPUs returns the CPUs that this process may run on; nil if the kernel does not report them.
 func allowedCPUs() []int {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) != nil {

@@ -19,16 +19,16 @@ import (
 )
 
 func TestMidpoint(t *testing.T) {
-	// The other clock is 100 s ahead; 0.3 s there, 0.2 s of holding, 0.1 s back:
-	// the midpoint is wrong by half the difference of the ways, 0.1 s, which is
-	// within half the round trip of 0.4 s.
+	// The other clock is 100 s ahead. The way there takes 0.3 s, processing 0.2 s, and the way back 0.1 s. The
+	// midpoint is wrong by half the difference of the ways, 0.1 s, which is within half the round trip of 0.4
+	// s.
 	c := Midpoint(10, 110.3, 110.5, 10.6)
 	if math.Abs(c.Offset-100.1) > 1e-9 || math.Abs(c.RoundTrip-0.4) > 1e-9 {
 		t.Errorf("%+v", c)
 	}
 }
 
-// login plays the login node for a node until done.
+// login acts as the login node for one node.
 func login(ctx context.Context, dir rundir.Probe, node int) error {
 	if _, err := AwaitFile(ctx, dir.Ready(node), time.Minute); err != nil {
 		return err
@@ -52,8 +52,7 @@ func login(ctx context.Context, dir rundir.Probe, node int) error {
 	return nil
 }
 
-// Two nodes that are both this host, with an interpreter that is a shell
-// script: every phase is gone through and its facts are there.
+// Two nodes on this host, with a shell script as interpreter, complete every phase and record its facts.
 func TestRunTwoNodes(t *testing.T) {
 	dir := rundir.Probe(t.TempDir())
 	python := filepath.Join(dir.Path(), "python")
@@ -99,7 +98,7 @@ func TestRunTwoNodes(t *testing.T) {
 	if a[0].Exchange != nil || x == nil || x.Error != "" {
 		t.Fatalf("%+v, %+v", a[0].Exchange, x)
 	}
-	// One clock: its offset against itself is nothing but the uncertainty.
+	// There is only one clock, so its offset against itself is within the uncertainty.
 	if x.Trips != trips || x.RoundTrip <= 0 || x.RoundTripMedian < x.RoundTrip || math.Abs(x.Offset) > x.RoundTrip/2+1e-6 || x.Sent < 1e6 || x.Received < 1e6 {
 		t.Errorf("%+v", x)
 	}
@@ -128,9 +127,8 @@ func TestRunWithoutInterface(t *testing.T) {
 	}
 }
 
-// Strangers, however many, who say nothing or something wrong are not served,
-// are not counted, and keep no node from being measured with; nor does a node
-// that breaks off.
+// Connections from other programs that send nothing or something wrong are not served or counted, and do not
+// keep the nodes from being measured. Neither does a node that disconnects.
 func TestServeAmongStrangers(t *testing.T) {
 	for _, strangers := range []int{8, 200} {
 		dir := rundir.Probe(t.TempDir())
@@ -185,7 +183,7 @@ func TestServeAmongStrangers(t *testing.T) {
 	}
 }
 
-// A program on the port that node 0 gave up is not measured with, and is named.
+// If another program listens on the port that node 0 released, it is not measured with, and the error names it.
 func TestExchangeWithSquatter(t *testing.T) {
 	dir := rundir.Probe(t.TempDir())
 	l, err := net.Listen("tcp", "127.0.0.1:0")

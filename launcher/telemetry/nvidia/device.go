@@ -3,41 +3,40 @@ package nvidia
 // #include "table.h"
 import "C"
 
-// A Device is one GPU. Its methods may be called from one goroutine at a time.
+// A Device is one GPU. Only one goroutine may call its methods at a time.
 type Device struct {
 	library *Library
 	handle  C.uintptr_t
 }
 
-// Device is the GPU at an index, by its place on the bus: CUDA's order may be
-// another one.
+// Device returns the GPU with an index in bus order. CUDA may use another order.
 func (l *Library) Device(index int) (*Device, error) {
 	d := &Device{library: l}
 	return d, l.check("nvmlDeviceGetHandleByIndex", C.nvml_handle(l.table, C.uint(index), &d.handle))
 }
 
-// UUID returns the GPU's globally unique name: "GPU-5fd7f1d7-…".
+// UUID returns the GPU's globally unique identifier: "GPU-5fd7f1d7-…".
 func (d *Device) UUID() (string, error) {
 	var text [96]C.char
 	err := d.library.check("nvmlDeviceGetUUID", C.nvml_uuid(d.library.table, d.handle, &text[0], C.uint(len(text))))
 	return C.GoString(&text[0]), err
 }
 
-// Name is its model, "NVIDIA H100 80GB HBM3".
+// Name returns the model, "NVIDIA H100 80GB HBM3".
 func (d *Device) Name() (string, error) {
 	var text [96]C.char
 	err := d.library.check("nvmlDeviceGetName", C.nvml_name(d.library.table, d.handle, &text[0], C.uint(len(text))))
 	return C.GoString(&text[0]), err
 }
 
-// Energy is its counter, in millijoules since the driver was loaded; from Volta on.
+// Energy returns the energy counter in millijoules since the driver was loaded. Supported since Volta.
 func (d *Device) Energy() (int64, error) {
 	var v C.ulonglong
 	err := d.library.check("nvmlDeviceGetTotalEnergyConsumption", C.nvml_energy(d.library.table, d.handle, &v))
 	return int64(v), err
 }
 
-// AveragePower is its mean power over a second, in milliwatts.
+// AveragePower returns the mean power over a second, in milliwatts.
 func (d *Device) AveragePower() (int64, error) {
 	var v C.uint
 	err := d.library.check("nvmlDeviceGetFieldValues", C.nvml_average(d.library.table, d.handle, &v))
@@ -52,8 +51,7 @@ func (d *Device) Power() (int64, error) {
 	return int64(v), err
 }
 
-// Busy is the percentage of the last period, up to a second, in which some kernel
-// ran.
+// Busy returns the percentage of the last sampling period, at most a second, in which a kernel was running.
 func (d *Device) Busy() (int64, error) {
 	var v C.uint
 	err := d.library.check("nvmlDeviceGetUtilizationRates", C.nvml_busy(d.library.table, d.handle, &v))
@@ -67,7 +65,7 @@ func (d *Device) Memory() (int64, error) {
 	return int64(v), err
 }
 
-// Temperature is the chip's, in °C.
+// Temperature returns the chip's temperature in °C.
 func (d *Device) Temperature() (int64, error) {
 	var v C.uint
 	err := d.library.check("nvmlDeviceGetTemperature", C.nvml_temperature(d.library.table, d.handle, &v))
@@ -86,11 +84,11 @@ func (d *Device) clock(which C.int) (int64, error) {
 	return int64(v), err
 }
 
-// Policy is nvmlPerfPolicyType_t: what holds clocks down.
+// A Policy is a reason for which clocks are reduced (nvmlPerfPolicyType_t).
 type Policy int
 
-// policies are those that keep a GPU below its normal clock, in the library's order. Low
-// utilisation is not one of them.
+// policies lists the policies that keep a GPU below its normal clock, in the library's order, without low
+// utilisation.
 var policies = []Policy{Power, Thermal, SyncBoost, BoardLimit, Reliability}
 
 const (
@@ -105,8 +103,8 @@ func (p Policy) String() string {
 	return map[Policy]string{Power: "power cap", Thermal: "heat", SyncBoost: "sync boost", BoardLimit: "board limit", Reliability: "reliability limit"}[p]
 }
 
-// Throttled is for how long a policy has held the clocks down, in nanoseconds since
-// the driver was loaded. Policies overlap: their times do not add up.
+// Throttled returns how long a policy has reduced the clocks, in nanoseconds since the driver was loaded.
+// Policies overlap, so their times do not add up.
 func (d *Device) Throttled(p Policy) (int64, error) {
 	var v C.ulonglong
 	err := d.library.check("nvmlDeviceGetViolationStatus", C.nvml_violation(d.library.table, d.handle, C.int(p), &v))
@@ -124,8 +122,7 @@ func (d *Device) Errors(uncorrected bool) (int64, error) {
 	return int64(v), err
 }
 
-// MIG reports whether the GPU is divided into instances. Its values then cover all instances, of
-// all users.
+// MIG reports whether the GPU is divided into instances. Its values then cover all instances of all users.
 func (d *Device) MIG() (bool, error) {
 	var v C.uint
 	err := d.library.check("nvmlDeviceGetMigMode", C.nvml_mig(d.library.table, d.handle, &v))

@@ -1,9 +1,9 @@
-// Package nvidia reads NVIDIA's GPUs for the sampler through NVML (the binding is nvml.go). It
-// needs cgo and is only in the worker's GPU variant.
+// Package nvidia reads NVIDIA's GPUs for the sampler through NVML (the binding is nvml.go). It needs cgo and is only in
+// the worker's GPU variant.
 //
-// Each value has its own call and its own reason if it fails: a GPU that does not report
-// utilisation may still report energy. A GPU that reports nothing is still listed as present, so
-// that the energy of the others is not taken for the total.
+// Each value has a separate call and a separate reason if it fails: a GPU that does not report utilisation may still
+// report energy. A GPU that reports nothing is still listed as present, so that the energy of the others is not
+// mistaken for the total.
 package nvidia
 
 import (
@@ -14,14 +14,13 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// mostGPUs bounds what a library is believed.
+// mostGPUs bounds the number of GPUs that are read.
 const mostGPUs = 64
 
-// New returns the Devices of a sampler. Its first call loads NVML, which can take seconds; getenv
-// is os.Getenv.
+// New returns the Devices of a sampler. The first call loads NVML, which can take seconds; getenv is os.Getenv.
 func New(getenv func(string) string) telemetry.Devices {
 	var library *Library
-	uuids := map[int]string{} // a GPU that is lost keeps the name it had
+	uuids := map[int]string{} // a lost GPU keeps its identifier
 	return func() ([]telemetry.Reading, map[string]string) {
 		s := sample{missing: map[string]string{}}
 		if library == nil {
@@ -78,8 +77,8 @@ func (s *sample) gpu(library *Library, index int, uuids map[int]string) {
 		}
 		s.list = append(s.list, telemetry.Counter(column, of, source, unit, scale, v))
 	}
-	// Read the counter and the power first, close together, so that they differ by method and not
-	// by time.
+	// Read the energy counter and the power first and close together, so that differences come from the method
+	// and not from time.
 	counter(metrics.TelemetryEnergy, name, "J", 1e-3, d.Energy)
 	watts, err := d.AveragePower()
 	how := "mean power over 1 s"
@@ -92,7 +91,7 @@ func (s *sample) gpu(library *Library, index int, uuids map[int]string) {
 	} else {
 		s.lack(metrics.TelemetryPower, name, err)
 	}
-	// A GPU that is lost still has the handle that was made before.
+	// The handle of a lost GPU is still valid.
 	present := int64(1)
 	var refused *Error
 	if _, err := d.Temperature(); errors.As(err, &refused) && refused.Return == GPUIsLost {
@@ -119,7 +118,7 @@ func (s *sample) gpu(library *Library, index int, uuids map[int]string) {
 	}
 }
 
-// lack notes why something of a GPU is missing; of several GPUs, the first.
+// lack records why a value of a GPU is missing, for the first GPU only.
 func (s *sample) lack(column, of string, err error) {
 	if s.missing[column] == "" {
 		s.missing[column] = of + ": " + err.Error()

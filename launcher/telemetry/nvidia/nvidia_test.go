@@ -21,7 +21,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// rig is a double with a sampler's reader over it.
+// A rig is a fake NVML and a reader of it.
 type rig struct {
 	t      *testing.T
 	script string
@@ -70,7 +70,7 @@ func TestRead(t *testing.T) {
 		"device_clock GPU 0": 1.98e9, "memory_clock GPU 0": 2.619e9, "memory_errors GPU 0: corrected": 3, "memory_errors GPU 0: uncorrected": 0,
 		"clock_throttled GPU 0: power cap": 25, "clock_throttled GPU 0: heat": 0, "clock_throttled GPU 0: sync boost": 0,
 		"clock_throttled GPU 0: board limit": 0, "clock_throttled GPU 0: reliability limit": 0,
-		// In MIG mode no utilisation, and this one has no ECC.
+		// A GPU in MIG mode reports no utilisation, and this one lacks ECC.
 		"energy GPU 1": 10_000, "power GPU 1": 100, "present GPU 1": 1, "divided GPU 1": 1, "device_memory GPU 1": 1000, "temperature GPU 1": 40,
 		"device_clock GPU 1": 3.45e8, "memory_clock GPU 1": 2.619e9,
 		"clock_throttled GPU 1: power cap": 0, "clock_throttled GPU 1: heat": 0, "clock_throttled GPU 1: sync boost": 0,
@@ -94,7 +94,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// play samples a second apart, as a sampler does, and puts it on a node's timeline.
+// play samples once per second, as a sampler does, and returns the node's timeline.
 func (r *rig) play(seconds int, script func(second int) string) *summary.SampledNode {
 	n := &summary.SampledNode{Host: "n1"}
 	for at := range seconds + 1 {
@@ -109,9 +109,8 @@ func (r *rig) play(seconds int, script func(second int) string) *summary.Sampled
 	return n
 }
 
-// A power curve of 6000 J: counter and area agree where the curve is slow; where
-// work comes in pulses that the power's window always or never sees, the area is of
-// the window, and the counter is the figure.
+// A power curve of 6000 J. For slow changes the counter and the integrated power agree. For pulses that the
+// power's averaging window always or never sees, the integral is wrong, and the counter's value is used.
 func TestEnergy(t *testing.T) {
 	r := newRig(t)
 	slow := r.play(30, func(int) string { return "gpu\npower 0:100 10:100 20:300 30:300\n" })
@@ -120,15 +119,13 @@ func TestEnergy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The power shown is of the tenth of a second before: on the ramp of 20 W/s up to
-	// 1 W less, for 10 s, 10 J.
+	// The reported power is the mean of the last 0.1 s: on the ramp of 20 W/s it is 1 W too low for 10 s, 10 J.
 	if p := e.Parts[0]; e.Joules != 6000 || *p.Counter != 6000 || math.Abs(*p.Area-5990) > 1 {
 		t.Errorf("%g J, counter %g, area %g; want 6000, 6000, 5990", e.Joules, *p.Counter, *p.Area)
 	}
 
-	// 400 W in the last quarter of each tenth of a second, 100 W else: 175 W. Only
-	// the 6 periods that fit a line of the double are played, so the samples are 0.1 s
-	// apart: its time is 0.1 of ours.
+	// 400 W in the last quarter of each tenth of a second and 100 W otherwise are 175 W on average. A line of
+	// the fake holds only 6 periods, so its time runs at a tenth of real time and the samples are 0.1 s apart.
 	pulses := func(window string) func(int) string {
 		return func(at int) string {
 			var s strings.Builder
@@ -146,8 +143,8 @@ func TestEnergy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The counter, 17.5 J in a second of the double's, is in joules whatever our clock
-		// says. The first sample shows the 100 W of before: half a period less.
+		// The counter, 17.5 J in a second of the fake's time, is in joules regardless of our clock. The first
+		// sample still shows the 100 W from before: half a period less.
 		want := area + 100*0.5
 		if p := e.Parts[0]; math.Abs(*p.Counter-175) > 0.1 || math.Abs(*p.Area-want) > 0.01*want || e.Joules != *p.Counter {
 			t.Errorf("window %s: %g J, counter %g, area %g; want the counter, 175, %g", window, e.Joules, *p.Counter, *p.Area, want)
@@ -155,8 +152,8 @@ func TestEnergy(t *testing.T) {
 	}
 }
 
-// A GPU without counter and power is there: without it, the others' energy is not
-// the node's. One that was lost on the way has none either.
+// A GPU without counter and power is still present: without its energy the total is not the node's. The same
+// applies to a GPU that is lost during the run.
 func TestNoPartOfTheEnergy(t *testing.T) {
 	r := newRig(t)
 	w := summary.Window{From: 0, To: 10}
@@ -168,7 +165,7 @@ func TestNoPartOfTheEnergy(t *testing.T) {
 			return "gpu\npower 0:100\ngpu\npower 0:100\nfail nvmlDeviceGetTotalEnergyConsumption 1 3\nfail nvmlDeviceGetPowerUsage 1 3\n"
 		}, "GPU 1"},
 		"lost before it was seen": {func(int) string { return "gpu\npower 0:100\ngpu\nlost\n" }, "GPU 1"},
-		"lost on the way": {func(at int) string {
+		"lost during the run": {func(at int) string {
 			if at < 5 {
 				return "gpu\npower 0:100\ngpu\npower 0:100\n"
 			}
@@ -179,7 +176,7 @@ func TestNoPartOfTheEnergy(t *testing.T) {
 			t.Errorf("%s: %g J, %v; want an error about %s", name, e.Joules, err, c.want)
 		}
 	}
-	// By the power where there is no counter, which is not supported before Volta.
+	// Without the counter, which is not supported before Volta, the power is integrated.
 	e, err := r.play(10, func(int) string { return "gpu\npower 0:100\nfail nvmlDeviceGetTotalEnergyConsumption -1 3\n" }).Energy(w)
 	if err != nil || math.Abs(e.Joules-1000) > 1e-9 || e.Parts[0].Counter != nil {
 		t.Errorf("%+v, %v; want 1000 J by the area", e, err)
@@ -193,8 +190,7 @@ func TestNoNVML(t *testing.T) {
 	}
 }
 
-// A call that hangs holds up neither the sampler nor its end, and what it would have
-// read is missing.
+// A hanging call delays neither the sampler nor its end; its readings are missing.
 func TestHang(t *testing.T) {
 	r := newRig(t)
 	r.set("gpu\npower 0:100\nhang nvmlDeviceGetPowerUsage 0\n")
@@ -207,7 +203,7 @@ func TestHang(t *testing.T) {
 	if !s.Stop() {
 		t.Fatal("it did not stop")
 	}
-	r.set("gpu\n") // the thread may go
+	r.set("gpu\n") // let the thread end
 	samples := 0
 	for reader := metrics.NewReader(&out, "x", 0, 0); ; {
 		e, err := reader.Next()

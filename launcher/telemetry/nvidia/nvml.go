@@ -11,32 +11,28 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
 )
 
-// This file reads NVIDIA's GPUs through the driver's management library
-// (libnvidia-ml.so.1), which every machine with NVIDIA's driver has. It is looked
-// for when the program runs; nothing of it is needed to build.
+// This file reads NVIDIA's GPUs through the driver's management library NVML (libnvidia-ml.so.1), which every
+// machine with NVIDIA's driver has. The library is loaded at run time and not needed to build.
 //
-// Each value is a call of its own, and each call can fail by itself: a GPU may
-// have no energy counter, and a GPU in MIG mode no utilisation. A call can also
-// hang, where a GPU has fallen off the bus: call from a goroutine that may be left
-// behind.
+// Each value has a separate call, and each call can fail alone: a GPU may have no energy counter, and a GPU in
+// MIG mode no utilisation. A call can also hang if a GPU has fallen off the bus, so call from a goroutine that
+// may be abandoned.
 //
-// The package only reads, and knows nothing of scalebench. Its tests use a fake of NVML
-// (launcher/gpu/fake); docs/gpu-check.md has its readings of a real GPU.
+// The package only reads and is independent of scalebench. Its tests use a fake of NVML (launcher/gpu/fake);
+// docs/gpu-check.md has readings of a real GPU.
 
-// Variable names an environment variable with the library's file, instead of the
-// system's.
+// Variable names the environment variable with the path of the library. It replaces the system's library.
 const Variable = "SCALEBENCH_NVML"
 
-// A Library is the loaded NVML, initialised.
+// A Library is a loaded and initialised NVML.
 type Library struct {
 	table   *C.struct_nvml_table
 	library *dl.Library
 	driver  string
 }
 
-// Open loads and initialises the library of Variable, if getenv (os.Getenv) has it,
-// else the driver's. The first call on a machine can take seconds: a driver whose
-// GPUs nobody uses loads them anew.
+// Open loads and initialises the library that Variable names in getenv (os.Getenv), or else the driver's. The
+// first call on a machine can take seconds: an idle driver initialises its GPUs first.
 func Open(getenv func(string) string) (*Library, error) {
 	candidates := []string{"libnvidia-ml.so.1"}
 	if own := getenv(Variable); own != "" {
@@ -84,10 +80,10 @@ func (l *Library) symbols() []dl.Symbol {
 	}
 }
 
-// Path is the library's file.
+// Path returns the library's file.
 func (l *Library) Path() string { return l.library.Path() }
 
-// String names the library with the driver's version, and the double as what it is.
+// String returns the library's name with the driver's version, or says that it is the test fake.
 func (l *Library) String() string {
 	if l.table.double_notice != nil {
 		return "DOUBLE of NVML (not a GPU)"
@@ -95,18 +91,18 @@ func (l *Library) String() string {
 	return "NVML " + l.driver
 }
 
-// Devices is how many GPUs the library shows: those of the node that the job's
-// cgroup lets through, whatever CUDA_VISIBLE_DEVICES says.
+// Devices returns the number of GPUs that the library shows: all GPUs of the node that the job's cgroup allows,
+// regardless of CUDA_VISIBLE_DEVICES.
 func (l *Library) Devices() (int, error) {
 	var n C.uint
 	err := l.check("nvmlDeviceGetCount", C.nvml_count(l.table, &n))
 	return int(n), err
 }
 
-// Return is nvmlReturn_t.
+// A Return is an nvmlReturn_t.
 type Return int
 
-// Those that a caller tells apart.
+// Return codes that callers distinguish.
 const (
 	NotSupported  Return = 3
 	NoPermission  Return = 4
@@ -115,11 +111,11 @@ const (
 	Uninitialized Return = 1
 )
 
-// Error is a return code other than success.
+// An Error is a return code other than success.
 type Error struct {
 	Call   string // "nvmlDeviceGetPowerUsage"
 	Return Return
-	Words  string // the library's own
+	Words  string // the library's message
 }
 
 func (e *Error) Error() string {

@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/telemetry/nvidia"
 )
 
-// open loads a double of its own, whose GPUs are the text; set replaces it.
+// open loads a separate copy of the fake with the GPUs that text describes; set replaces the text.
 func open(t *testing.T, text string, without ...string) (l *nvidia.Library, set func(string), err error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,7 +25,7 @@ func open(t *testing.T, text string, without ...string) (l *nvidia.Library, set 
 		if err := os.WriteFile(script+".new", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(script+".new", script); err != nil { // a call sees one or the other
+		if err := os.Rename(script+".new", script); err != nil { // a call sees either the old or the new text
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ ecc 3 1
 	}
 }
 
-// A call fails by itself, of one GPU or all, and says what the library said.
+// A call can fail for one GPU or for all, and returns the library's message.
 func TestFailures(t *testing.T) {
 	l, set, err := open(t, "time 1\ngpu\npower 0:100\ngpu\nmig\npower 0:100\nfail nvmlDeviceGetTotalEnergyConsumption 0 3\nfail nvmlDeviceGetMemoryInfo -1 4\n")
 	if err != nil {
@@ -131,7 +131,7 @@ func TestFailures(t *testing.T) {
 	expect(err, nvidia.GPUIsLost, "nvmlDeviceGetHandleByIndex: GPU is lost")
 }
 
-// An older driver lacks functions; what it has is used.
+// Functions that an older driver lacks fail; the others work.
 func TestOldDriver(t *testing.T) {
 	l, _, err := open(t, "time 1\ngpu\npower 0:100\n", "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetFieldValues", "nvmlDeviceGetMigMode")
 	if err != nil {
@@ -169,10 +169,10 @@ func TestNoLibrary(t *testing.T) {
 	}
 }
 
-// The double's counter is the area under its curve, and a power of a quarter of the
-// time is not: worked out by hand.
+// The fake's counter is the integral of its power curve. The power of a window that covers a quarter of the
+// time is not its mean. Values worked out by hand.
 func TestPowerCurve(t *testing.T) {
-	// 100 W up to 10 s, a ramp to 300 W at 20 s, 300 W until 30 s: 1000 + 2000 + 3000 J.
+	// 100 W until 10 s, a ramp to 300 W at 20 s, 300 W until 30 s: 1000 + 2000 + 3000 J.
 	const curve = "gpu\npower 0:100 10:100 20:300 30:300\n"
 	l, set, err := open(t, "time 0\n"+curve)
 	if err != nil {
@@ -188,8 +188,8 @@ func TestPowerCurve(t *testing.T) {
 			t.Errorf("after %s s: %d mJ (%v), want %d", at, v, err, want)
 		}
 	}
-	// A kernel of 25 ms in each tenth of a second, at its end: 400 W in it and 100 W
-	// else are 175 W, and the window of the last quarter shows 400 W.
+	// A kernel runs 25 ms at the end of each tenth of a second: 400 W during it and 100 W otherwise are 175 W
+	// on average, and a window over the last quarter shows 400 W.
 	const pulses = "gpu\nwindow 0.25\npower 0:100 0.075:100 0.075001:400 0.1:400 0.100001:100 0.175:100 0.175001:400 0.2:400\n"
 	set("time 0.2\n" + pulses)
 	power, err1 := d.Power()
