@@ -205,6 +205,20 @@ func TestParseEquivalents(t *testing.T) {
 	}
 }
 
+// Every package of metrics/scaling that has tests is drawn from.
+func TestNumeric(t *testing.T) {
+	packages, err := list(context.Background(), []string{"../../metrics/scaling/..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages {
+		tested := len(p.TestGoFiles)+len(p.XTestGoFiles) > 0
+		if got := slices.Contains(numeric, "./"+p.short()); got != tested {
+			t.Errorf("%s: drawn from: %v, has tests: %v", p.short(), got, tested)
+		}
+	}
+}
+
 func TestLengthy(t *testing.T) {
 	for pkg, want := range map[string]bool{
 		"/cmd/scalebench": true, "/launcher": true, "/launcher/backend/slurm": true, "/launcher/workspace": true,

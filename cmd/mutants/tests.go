@@ -88,7 +88,7 @@ func (t *tests) prepared(ctx context.Context, pkg string) (*program, error) {
 		return nil, nil
 	}
 	reached := filepath.Join(t.scratch, "reached")
-	command := t.program(ctx, t.all, p, "-test.v", "-test.skip="+t.skip)
+	command := t.program(ctx, p, "-test.v", "-test.skip="+t.skip)
 	command.Env = append(command.Env, "MUTANTS_REACHED="+reached)
 	out, err := command.CombinedOutput()
 	if err != nil {
@@ -135,7 +135,7 @@ func (t *tests) judge(ctx context.Context, m *mutant, packages []string) (outcom
 			programs = append(programs, p)
 		}
 	}
-	return t.run(ctx, t.all, m, programs)
+	return t.run(ctx, m, programs)
 }
 
 // judgeAlone compiles the tests for this mutant only, which is in no function.
@@ -157,14 +157,14 @@ func (t *tests) judgeAlone(ctx context.Context, m *mutant, packages []string) (o
 			return outcome{}, err
 		}
 		alone.slow = p.slow
-		if o, err := t.run(ctx, overlay, m, []*program{alone}); err != nil || o.verdict == killed {
+		if o, err := t.run(ctx, m, []*program{alone}); err != nil || o.verdict == killed {
 			return o, err
 		}
 	}
 	return outcome{verdict: survived}, nil
 }
 
-func (t *tests) run(ctx context.Context, overlay string, m *mutant, programs []*program) (outcome, error) {
+func (t *tests) run(ctx context.Context, m *mutant, programs []*program) (outcome, error) {
 	for _, slow := range []bool{false, true} {
 		for _, p := range programs {
 			skip, only := t.skip, ""
@@ -178,7 +178,7 @@ func (t *tests) run(ctx context.Context, overlay string, m *mutant, programs []*
 			if slow && p.slow == nil {
 				continue
 			}
-			command := t.program(ctx, overlay, p, "-test.failfast", "-test.skip="+skip, "-test.run="+only)
+			command := t.program(ctx, p, "-test.failfast", "-test.skip="+skip, "-test.run="+only)
 			command.Env = append(command.Env, "MUTANT="+strconv.Itoa(m.number))
 			out, err := command.CombinedOutput()
 			if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
@@ -196,15 +196,15 @@ func (t *tests) run(ctx context.Context, overlay string, m *mutant, programs []*
 	return outcome{verdict: survived}, nil
 }
 
-// program runs tests where the go command would.
-func (t *tests) program(ctx context.Context, overlay string, p *program, args ...string) *exec.Cmd {
-	command := t.command(ctx, overlay, p.path, append(args, "-test.short", "-test.timeout="+t.limit.String())...)
+// program runs tests where the go command would. Tests that call the go command read the
+// code without a mutant.
+func (t *tests) program(ctx context.Context, p *program, args ...string) *exec.Cmd {
+	command := t.command(ctx, "", p.path, append(args, "-test.short", "-test.timeout="+t.limit.String())...)
 	command.Dir = t.module.folder(p.pkg)
 	return command
 }
 
-// command runs a program. Tests that call the go command themselves read the mutant
-// too, through GOFLAGS.
+// command runs a program. The go command reads the files of an overlay, "" for none.
 func (t *tests) command(ctx context.Context, overlay, program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
