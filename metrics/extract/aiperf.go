@@ -114,13 +114,24 @@ func (m members) aiperfLoad() (map[string]float64, error) {
 	if found == 0 {
 		of, rateName = l.object(config.of["loadgen"]), "request_rate"
 	}
+	if err := m.aiperfSchedule(config, of); err != nil || of.scheduled(config) {
+		return nil, err
+	}
 	rate, open, err := of.number(rateName)
+	if err == nil && !open { // of all users together
+		rate, open, err = of.number("user_centric_rate")
+	}
 	if err != nil {
 		return nil, err
 	}
 	most, limited, err := of.number("concurrency")
 	if err != nil {
 		return nil, err
+	}
+	for _, name := range []string{"request_rate_ramp_duration", "concurrency_ramp_duration", "rate_ramp", "concurrency_ramp"} {
+		if x := of.of[name]; !x.null() {
+			l.note("the load rose at first (%s): the figures are also those of smaller loads", name)
+		}
 	}
 	switch {
 	case open:
@@ -140,4 +151,23 @@ func (m members) aiperfLoad() (map[string]float64, error) {
 		return map[string]float64{measure.Threads: most.Number}, nil
 	}
 	return nil, nil
+}
+
+// scheduled reports whether requests were sent at the times of a trace.
+func (m members) scheduled(config members) bool {
+	input := m.l.object(config.of["input"])
+	return string(input.of["fixed_schedule"].text) == "true" || string(m.of["type"].text) == `"fixed_schedule"`
+}
+
+// aiperfSchedule refuses requests that were sent at the times of a trace, unless the user
+// states the load: the concurrency is then only a limit.
+func (m members) aiperfSchedule(config, of members) error {
+	switch {
+	case !of.scheduled(config):
+		return nil
+	case len(m.l.o.At) == 0:
+		return m.l.errorAt(max(of.line, 1), "requests were sent by a schedule (fixed_schedule), so its concurrency is a limit and not the load; write --at rate=R with the mean rate of the schedule")
+	}
+	m.l.note("requests were sent by a schedule: the load is the one of --at")
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // hey reads hey's summary and its -o csv, which has a row per request. Neither states the
@@ -114,13 +115,17 @@ func (l *log) hey(t *textResult) error {
 		return err
 	}
 	total, rate := of["total"], of["rate"]
-	requests := rate.Number * total.Number
+	requests, rounded := rate.Number*total.Number, 0.5+6e-5*(rate.Number+total.Number)
+	counted := a.answers + a.lost
+	if math.Abs(requests-a.answers) <= rounded { // older versions leave lost requests out of the rate
+		counted = a.answers
+	}
 	switch last := t.section(); {
 	case total.Line == 0 || rate.Line == 0 || last != "Status code distribution:" && last != "Error distribution:":
 		return l.errorAt(t.line, "a summary without its time, its rate or its status codes: the log was cut off")
 	case a.last.Line == 0:
 		return l.errorAt(t.line, "a summary without requests")
-	case a.answers < heyMost && math.Abs(requests-a.answers-a.lost) > 0.5+6e-5*(rate.Number+total.Number):
+	case a.answers < heyMost && math.Abs(requests-counted) > rounded:
 		return l.errorAt(rate.Line, "%g requests/s over %g s are %.6g requests, the answers and errors %g: a line is damaged or missing",
 			rate.Number, total.Number, requests, a.answers+a.lost)
 	}
@@ -134,7 +139,10 @@ func (l *log) hey(t *textResult) error {
 		l.note("hey keeps the latency and the status of only the first million requests")
 		fields = slices.DeleteFunc(slices.Clone(fields), func(f loadField) bool { return f.theirs == "average" }) // hey's average divides the sum over all requests by a million
 	}
-	s.right = a.right / (a.answers + a.lost)
+	if a.answers > heyMost && math.Abs(requests-heyMost) <= rounded {
+		s.contradiction = fmt.Sprintf("%.10g answers in %g s are %s/s: an older hey divides the first million by the time", a.answers, total.Number, number.Significant(a.answers/total.Number))
+	}
+	s.right = a.right / counted
 	if a.answers > 0 {
 		s.wrong = (a.answers - a.right) / a.answers
 	}

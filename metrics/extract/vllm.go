@@ -69,6 +69,9 @@ func (l *log) vllmResult(doc value) error {
 	if math.Abs(rate.Number*duration.Number-completed.Number) > 0.01*completed.Number+0.01 {
 		return l.errorAt(rate.Line, "%.6g requests/s over %.6g s are %.6g requests, not %g: one of the three is damaged", rate.Number, duration.Number, rate.Number*duration.Number, completed.Number)
 	}
+	if err := m.vllmTokens(duration.Number); err != nil {
+		return err
+	}
 	load, err := m.vllmLoad(prompts.Number)
 	if err != nil {
 		return err
@@ -84,6 +87,22 @@ func (l *log) vllmResult(doc value) error {
 		return err
 	}
 	return s.fields(vllmFields, m.source)
+}
+
+// vllmTokens checks the rate of output tokens against their number.
+func (m members) vllmTokens(seconds float64) error {
+	rate, stated, err := m.number("output_throughput")
+	if err != nil || !stated {
+		return err
+	}
+	tokens, stated, err := m.number("total_output_tokens")
+	if err != nil || !stated {
+		return err
+	}
+	if math.Abs(rate.Number*seconds-tokens.Number) > 0.01*tokens.Number+0.01 {
+		return m.l.errorAt(rate.Line, "%.6g output tokens/s over %.6g s are %.6g tokens, not %.10g: one of the three is damaged", rate.Number, seconds, rate.Number*seconds, tokens.Number)
+	}
+	return nil
 }
 
 // vllmLoad returns the load, and adds a note on how it was generated.
