@@ -164,12 +164,14 @@ func (t *table) column(ours string, usual ...string) (string, error) {
 		}
 		return theirs, nil
 	}
-	for _, name := range usual {
-		if _, ok := t.at[name]; ok {
-			return name, nil
-		}
+	usual = slices.DeleteFunc(slices.Clone(usual), func(name string) bool { _, has := t.at[name]; return !has })
+	if len(usual) == 0 {
+		return "", nil
 	}
-	return "", nil
+	if len(usual) > 1 {
+		t.l.note("%s is read from column %s; %s may be it too: for that write %s", ours, clip(usual[0]), listed(slices.Clone(usual[1:])), mapping(ours, usual[1], ""))
+	}
+	return usual[0], nil
 }
 
 // maxNamed is how many columns or tags a message names.

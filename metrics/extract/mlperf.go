@@ -116,6 +116,9 @@ func (p *mllogProcesses) line(ln line) error {
 	if e.TimeMS == nil || *e.TimeMS <= 0 || *e.TimeMS > 1e14 {
 		return p.l.errorAt(ln.number, "a :::MLLOG line without a time_ms in milliseconds since 1970")
 	}
+	if *e.TimeMS >= 1e8 && *e.TimeMS < 1e11 { // 2001 to 2286 in seconds
+		return p.l.errorAt(ln.number, "time_ms is %d, a day of 1970 in milliseconds: it seems to be in seconds. MLPerf logs milliseconds", *e.TimeMS)
+	}
 	if p.began < 0 {
 		p.began = *e.TimeMS
 	}

@@ -67,18 +67,18 @@ type stepLog struct {
 	scale        map[string]float64
 
 	clock          stepClock
-	at             float64      // time of day of the current line; 0: unknown
-	stated         []statedLoss // in the log's order
-	loss, evalLoss Value        // the latest; Line 0: none
-	evaluated      int          // step of evalLoss, if known
-	undefined      int          // line of the latest loss if it is not a number, else 0
-	batch          Value        // samples per step over all ranks; Line 0: unknown
-	tokens         Value        // tokens per sample; Line 0: unknown
-	stepTokens     Value        // tokens per step over all ranks; Line 0: unknown
-	samples        []Value      // stated samples/s of all devices
-	named          bool         // whether unread fields were noted
-	unrated        string       // why lines have no rate; "" if they have
-	undivided      string       // why the number of devices is not that of workers; "" if it is
+	at             float64         // time of day of the current line; 0: unknown
+	stated         []statedLoss    // in the log's order
+	loss, evalLoss Value           // the latest; Line 0: none
+	evaluated      int             // step of evalLoss, if known
+	undefined      int             // line of the latest loss if it is not a number, else 0
+	batch          Value           // samples per step over all ranks; Line 0: unknown
+	tokens         Value           // tokens per sample; Line 0: unknown
+	stepTokens     Value           // tokens per step over all ranks; Line 0: unknown
+	samples        []Value         // stated samples/s of all devices
+	named          map[string]bool // unread fields that were noted
+	unrated        string          // why lines have no rate; "" if they have
+	undivided      string          // why the number of devices is not that of workers; "" if it is
 }
 
 // statedLoss is the loss of a step or an evaluation.
@@ -138,16 +138,16 @@ func (s *stepLog) overlaps() bool {
 // dated reports whether the lines of this start have useful times of day.
 func (s *stepLog) dated() bool { return s.at > 0 && s.startAt > 0 && s.clock.latest > s.startAt }
 
-// unread adds a note on the fields of a line that are ignored.
+// unread adds a note on the fields of a line that are ignored, once for each.
 func (s *stepLog) unread(ln int, fields parts, read func(name string) bool) {
-	if s.named { // only for the first line
-		return
-	}
-	s.named = true
 	var names []string
 	for name, value := range fields {
-		if !read(name) && decimal.MatchString(strings.TrimRight(value, "%")) {
+		if !s.named[name] && !read(name) && decimal.MatchString(strings.TrimRight(value, "%")) {
 			names = append(names, strconv.Quote(name))
+			if s.named == nil {
+				s.named = map[string]bool{}
+			}
+			s.named[name] = true
 		}
 	}
 	if slices.Sort(names); len(names) > 0 {
