@@ -88,8 +88,7 @@ func (k *Work) Local(ctx context.Context, name string, nodes *launcher.Allocatio
 	return backend, nil
 }
 
-// Begin makes the work's folder the home of its runs, and records what the study is from
-// now on.
+// Begin makes the work's folder the home of its runs, and records the study for later commands.
 func (k *Work) Begin(ctx context.Context) error {
 	k.w.Hold()
 	if err := k.w.Claim(ctx, k.Study, k.Plan, k.Folder); err != nil {
@@ -98,15 +97,14 @@ func (k *Work) Begin(ctx context.Context) error {
 	return k.freeze()
 }
 
-// freeze records what the study is from now on: its file, with the runs that keys from
-// the command line add to it. If there is no such file, or none of its runs was ever
-// asked for, the study is what was asked for now.
+// freeze records the study for later commands: its file, plus runs that keys on the command line add. If the
+// file does not exist, or none of its runs was ever requested, it records the study as given now.
 func (k *Work) freeze() error {
 	plan, st := *k.Plan, k.Study
 	plan.Overridden = k.overridden || len(k.Study.Overrides) > 0
 	if k.file != nil && !k.overridden {
 		file := k.filePlan
-		if k.file.UntilDecided { // which of its runs are made, the looks say
+		if k.file.UntilDecided { // the looks decide which of its runs are made
 			first := *file
 			first.Points = slices.DeleteFunc(slices.Clone(file.Points), func(p study.Planned) bool { return p.Point.Repeat > k.file.First })
 			file = &first
@@ -147,7 +145,7 @@ func (k *Work) CheckFiles(choice launcher.Choice) error {
 	return nil
 }
 
-// Check refuses a plan that must fail, and warns of what it cannot check.
+// Check refuses a plan that cannot succeed, and warns of what it cannot check.
 func (k *Work) Check(ctx context.Context) error {
 	problems, unchecked := cluster.CheckPlan(ctx, k.Study, k.Site, k.Plan, k.Folder, k.given)
 	for _, left := range unchecked {
@@ -157,7 +155,7 @@ func (k *Work) Check(ctx context.Context) error {
 	if err != nil {
 		k.w.Warn("the partitions were not checked: %v", err)
 	}
-	if ctx.Err() != nil { // an interrupted check proves nothing
+	if ctx.Err() != nil { // results of an interrupted check are incomplete
 		return context.Cause(ctx)
 	}
 	if problems = append(problems, more...); len(problems) > 0 {
@@ -183,7 +181,7 @@ func (k *Work) CheckTemplate() error {
 	return nil
 }
 
-// NoteNothingToRun says why there is nothing to run.
+// NoteNothingToRun notes why no run is left to make.
 func (k *Work) NoteNothingToRun() {
 	elsewhere := ""
 	attempts, _ := launcher.Attempts(k.Folder) // collecting them reports the error
@@ -202,7 +200,7 @@ func (k *Work) NoteNothingToRun() {
 	k.w.Note("every run of %s has %s%s; nothing to run", k.Study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
 }
 
-// NoteNothingToSubmit says why there is nothing to submit.
+// NoteNothingToSubmit notes why no run is left to submit.
 func (k *Work) NoteNothingToSubmit(left launcher.Outcome) {
 	elsewhere := ""
 	if left.Unread > 0 {

@@ -40,8 +40,7 @@ func (k *Work) Choice(ctx context.Context, again bool) (launcher.Choice, error) 
 	return choice, nil
 }
 
-// noteForgotten says which of the plan's runs are measured again because their results
-// are forgotten.
+// noteForgotten notes which of the plan's runs are measured again because their results were forgotten.
 func (k *Work) noteForgotten(stored Results) error {
 	if len(stored.Forgotten) == 0 {
 		return nil
@@ -80,8 +79,8 @@ func versions(stored Results) *launcher.Versions {
 	return &launcher.Versions{Stored: func(point string, repeat int) map[string]string { return stored.Made[Repeat{point, repeat}] }}
 }
 
-// NoteOutdated says which results are of other versions: they are not measured again
-// unless asked for, and are not results of what is there now.
+// NoteOutdated notes which results were measured with other versions of the files. They are not measured again
+// unless the user asks for it.
 func (k *Work) NoteOutdated(ctx context.Context) error {
 	stored, err := k.w.Results(ctx, k.Study.Name, k.Folder)
 	if err != nil {
@@ -97,7 +96,7 @@ func (k *Work) NoteOutdated(ctx context.Context) error {
 	return nil
 }
 
-// outdatedLines say how many results are of which other versions.
+// outdatedLines returns how many results come from which other versions.
 func outdatedLines(list []launcher.Outdated) []string {
 	runs := map[string]int{}
 	var order []string
@@ -120,7 +119,7 @@ func outdatedLines(list []launcher.Outdated) []string {
 	return lines
 }
 
-// shortest returns the first digits of two digests, as many as tell them apart.
+// shortest returns the shortest prefixes that distinguish two digests.
 func shortest(a, b string) (string, string) {
 	n := 4
 	for n < min(len(a), len(b)) && a[:n] == b[:n] {
@@ -129,20 +128,19 @@ func shortest(a, b string) (string, string) {
 	return a[:min(n, len(a))], b[:min(n, len(b))]
 }
 
-// An Inventory is what already exists of a plan.
+// An Inventory lists what exists of a plan and what is left to do.
 type Inventory struct {
 	Good map[string]int      // point: how many of its repeats have a result
-	Why  map[string][]string // point: why the others have none, as in "2 failed"
-	Left map[string]int      // point: how many runs are to be made
-	// Over all points: those with a result for every repeat, and results of other
-	// versions, in words.
+	Why  map[string][]string // point: reasons for missing results, such as "2 failed"
+	Left map[string]int      // point: how many runs are left to make
+	// Over all points: the number that are complete, and a text about results of other versions.
 	Whole    int
 	Make     *study.Plan // the runs to be made
 	Outdated []string
 }
 
-// Inventory looks for results in the run folders, and in the database for runs whose
-// folders were removed. It asks no scheduler: a run that has no recorded end is under way.
+// Inventory looks for results in the run folders, and in the database for runs whose folders were removed. It
+// does not ask the scheduler: a run without a recorded end counts as under way.
 func (k *Work) Inventory(ctx context.Context) (Inventory, error) {
 	in := Inventory{Good: map[string]int{}, Why: map[string][]string{}, Make: &study.Plan{Study: k.Study.Name}, Left: map[string]int{}}
 	attempts, err := launcher.Attempts(k.Folder)

@@ -29,7 +29,7 @@ func (w *Workspace) Claim(ctx context.Context, st *study.Study, plan *study.Plan
 		return &Error{Err: err}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		// Without identity.json, the plan still says whose runs the folder has.
+		// Without identity.json, the plan still names the study that the folder belongs to.
 		if plan, err := launcher.ReadPlan(folder); err == nil && plan.StudyFile != "" && !rundir.SameFile(plan.StudyFile, file) && exists(plan.StudyFile) {
 			return &Error{Err: fmt.Errorf("%s has no identity.json, and its plan.json belongs to another study %s, from %s", folder.Path(), st.Name, plan.StudyFile),
 				Hint: fmt.Sprintf("`scalebench run %s` writes identity.json again. Or give this study another name (study.name) or another folder (--runs).", plan.StudyFile)}

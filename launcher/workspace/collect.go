@@ -22,12 +22,12 @@ import (
 // CollectOptions configure Collect.
 type CollectOptions struct {
 	Again bool // read the output of the user's programs again, even if the patterns are the same
-	// Progress receives how many of all runs are read: first 0, at last all. nil: nobody asks.
+	// Progress receives the number of runs read and their total, from 0 to all. nil disables it.
 	Progress func(done, total int)
 }
 
-// CollectAll collects several studies. If skip is set, it warns of a folder that does not
-// say whose runs it has, and continues with the others.
+// CollectAll collects several studies. If skip is set, it warns about folders that belong to an unknown study,
+// and continues with the others.
 func (w *Workspace) CollectAll(ctx context.Context, folders []rundir.Study, o CollectOptions, skip bool) error {
 	var problems []error
 	for _, folder := range folders {
@@ -99,10 +99,10 @@ func (w *Workspace) Collect(ctx context.Context, folder rundir.Study, o CollectO
 	return errors.Join(unreachable, Unread(c.unread), unplanned)
 }
 
-// unidentified is the error of a folder that does not say which study's runs it has.
+// unidentified is the error of a folder that belongs to an unknown study.
 type unidentified struct{ error }
 
-// identify returns the study whose runs are in a folder.
+// identify returns the study that a folder belongs to.
 func identify(folder rundir.Study) (rundir.Identity, error) {
 	its, err := folder.Identity()
 	if err == nil {
@@ -115,8 +115,8 @@ func identify(folder rundir.Study) (rundir.Identity, error) {
 	return its, &Error{Err: &unidentified{err}, Hint: hint}
 }
 
-// keyed reads attempts with plain secrets again, once the folder has a key for their
-// digests: then each collect makes the same digests. Another user's folder gets no key.
+// keyed reads attempts with plain secrets again once the folder has a key for their digests, so that every
+// collect computes the same digests. Another user's folder gets no key.
 func (w *Workspace) keyed(folder rundir.Study, attempts []*launcher.Attempt) ([]*launcher.Attempt, error) {
 	database, err := w.Database()
 	if err != nil {
@@ -129,8 +129,8 @@ func (w *Workspace) keyed(folder rundir.Study, attempts []*launcher.Attempt) ([]
 	return launcher.Attempts(folder)
 }
 
-// recordEnergy records the energy of runs under Slurm. Without an answer the runs are
-// collected all the same.
+// recordEnergy records the energy of runs under Slurm. If Slurm does not answer, the runs are collected without
+// it.
 func (w *Workspace) recordEnergy(ctx context.Context, states []launcher.State) {
 	a, err := launcher.RecordEnergy(ctx, states)
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *collection) all(ctx context.Context, states []launcher.State) error {
 	return nil
 }
 
-// one stores a run and counts what was read.
+// one stores a run and counts it.
 func (c *collection) one(ctx context.Context, state launcher.State) error {
 	report, err := c.ingest(ctx, state)
 	var run *store.RunError
@@ -230,8 +230,8 @@ func (c *collection) one(ctx context.Context, state launcher.State) error {
 	return nil
 }
 
-// arrange updates what the database derives: results of earlier versions, what is planned
-// (a nil plan leaves that), and the series.
+// arrange updates what the database derives from runs: which results are outdated, the planned points (unless
+// plan is nil), and the series.
 func (c *collection) arrange(ctx context.Context, folder rundir.Study, plan *study.Plan) error {
 	if c.read > 0 {
 		why := ", because the study now reads it differently"
@@ -262,8 +262,7 @@ func (c *collection) arrange(ctx context.Context, folder rundir.Study, plan *stu
 	return c.db.Arrange(ctx)
 }
 
-// String returns how many runs there are by status, and what was read:
-// "12 done (2 updated, 52 events)".
+// String returns the number of runs by status, and how many were read: "12 done (2 updated, 52 events)".
 func (c *collection) String() string {
 	var statuses []string
 	for _, status := range metrics.Statuses {

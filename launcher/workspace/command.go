@@ -85,7 +85,7 @@ func (o *Command) Request(site string, words []string) (Request, error) {
 	return r, nil
 }
 
-// unused refuses what is set if there is no command.
+// unused returns an error if options are set without a command.
 func (o *Command) unused() error {
 	var given []string
 	for _, option := range []struct {

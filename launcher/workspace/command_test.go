@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// A study is named after the program or its script, and its arguments; the name can
-// be a folder's whatever these are.
+// A study is named after the program or script and its arguments; the name is always a valid folder name.
 func TestNameOf(t *testing.T) {
 	for command, want := range map[string]string{
 		"python train.py --lr 0.1":            "train-lr-0.1",

@@ -53,7 +53,7 @@ func (w *Workspace) Doctor(ctx context.Context, arg, site string) (*Doctor, erro
 	return d, err
 }
 
-// HasSite reports whether a site file says that there is a cluster.
+// HasSite reports whether a site file describes a cluster.
 func (d *Doctor) HasSite() bool { return d.work.Site.File != "" }
 
 // CheckHost checks this host.

@@ -13,8 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// An Error is a request that cannot be carried out as given. Hint says what to do; it is
-// empty if the error says so.
+// An Error is a request that cannot be carried out as given. Hint says what to do; it may be empty.
 type Error struct {
 	Err  error
 	Hint string
@@ -26,8 +25,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Errorf returns an Error without a hint.
 func Errorf(format string, a ...any) error { return &Error{Err: fmt.Errorf(format, a...)} }
 
-// A PartialError says that the request was carried out except for a part, which a
-// warning named.
+// A PartialError reports that a part of the request was not carried out; a warning named it.
 type PartialError struct {
 	Err  error
 	Hint string

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Who may not read a path is told whose it is, whatever the error is wrapped in; of an
-// own path there is nobody to ask.
+// A user who may not read a path is told who owns it, even if the error is wrapped. Errors about
+// the user's own path lack this hint.
 func TestAskOwner(t *testing.T) {
 	dir := t.TempDir()
 	mine := &fs.PathError{Op: "open", Path: filepath.Join(dir, "gone", "plan.json"), Err: fs.ErrPermission}

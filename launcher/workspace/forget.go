@@ -23,10 +23,10 @@ type Selection struct {
 	Folder rundir.Study
 
 	w         *Workspace
-	run       string                 // "": all of the study's
-	matches   func(name string) bool // reports whether run means the run of that name
+	run       string                 // "" means all runs of the study
+	matches   func(name string) bool // reports whether run selects the run with that name
 	stored    []string               // names of the study's runs in the database
-	forgotten []string               // of those forgotten there
+	forgotten []string               // already forgotten
 }
 
 // Select returns the runs that an argument means: a study, one of its points or a run.
@@ -110,7 +110,7 @@ func (s *Selection) lease(ctx context.Context) (release func(), err error) {
 	return func() { l.Release() }, nil
 }
 
-// Lease takes a study's lease, and says so if it has to wait for another command.
+// Lease takes a study's lease. If it must wait for another command, it notes that.
 func (w *Workspace) Lease(ctx context.Context, folder rundir.Study) (*sharedfs.Lease, error) {
 	l, err := sharedfs.TakeLease(ctx, folder.Lease(), 0)
 	var held *sharedfs.LeaseHeldError
@@ -121,8 +121,8 @@ func (w *Workspace) Lease(ctx context.Context, folder rundir.Study) (*sharedfs.L
 	return l, err
 }
 
-// Forget moves the selected runs that match a condition to the trash, and has the
-// database forget them. It returns their names; with an error, none.
+// Forget moves the selected runs that match a condition to the trash and removes them from the database. It
+// returns their names, or none with an error.
 func (s *Selection) Forget(ctx context.Context, where string) ([]string, error) {
 	release, err := s.lease(ctx)
 	if err != nil {
@@ -265,8 +265,8 @@ func ended(states []launcher.State, unreachable error, study string) error {
 		Hint: fmt.Sprintf("Cancel first: `scalebench cancel %s`.", what)}
 }
 
-// record has the database forget runs and what is in the trash, which an interrupted
-// command may not have recorded.
+// record removes runs from the database, and everything else in the trash, since an interrupted command may not
+// have done so.
 func (s *Selection) record(ctx context.Context, names []string) error {
 	file, err := s.w.Database()
 	if err != nil || !exists(file) { // collect will read the trash
@@ -299,8 +299,8 @@ func (w *Workspace) change(ctx context.Context, change func(*store.Store) error)
 	return StoreError(db.Arrange(ctx))
 }
 
-// Restore takes the selected runs out of the trash and restores them in the database. It
-// returns their names; with an error, none.
+// Restore moves the selected runs out of the trash and restores them in the database. It returns their names,
+// or none with an error.
 func (s *Selection) Restore(ctx context.Context) ([]string, error) {
 	release, err := s.lease(ctx)
 	if err != nil {
@@ -349,7 +349,7 @@ func (s *Selection) Restore(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// nothing returns the error that no run is concerned.
+// nothing returns the error that no run is selected.
 func (s *Selection) nothing(what string) error {
 	asked := "study " + s.Study
 	if s.run != "" {
@@ -377,7 +377,7 @@ func (s *Selection) Forgotten() ([]string, error) {
 	return names, nil
 }
 
-// Path returns where a run's folder is now; "" if it has none.
+// Path returns the current folder of a run, or "" if it does not exist.
 func (s *Selection) Path(id string) string {
 	_, name, _ := strings.Cut(id, "/")
 	for _, in := range []rundir.Study{s.Folder.Trash(), s.Folder} {

@@ -17,8 +17,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// RunsHere returns the folder of run folders if no study says which: Runs, else
-// $SCALEBENCH_RUNS, else ./runs. It is absolute because batch scripts name it.
+// RunsHere returns the folder for run folders if a study does not set one: Runs, else $SCALEBENCH_RUNS, else
+// ./runs. It is absolute because batch scripts contain it.
 func (w *Workspace) RunsHere() (string, error) {
 	return filepath.Abs(cmp.Or(w.Runs, os.Getenv("SCALEBENCH_RUNS"), "runs"))
 }
@@ -35,7 +35,7 @@ func (w *Workspace) FolderOf(ctx context.Context, st *study.Study, site *study.S
 		return "", err
 	}
 	folder := rundir.OpenStudy(runs, st.Name)
-	// A study given as a command has no file that tells it from another of that name.
+	// Studies given as commands have no file that distinguishes them from others with the same name.
 	another := func(its string) error {
 		if exists(file) || its == "" || its == file {
 			return nil
@@ -128,7 +128,7 @@ func (w *Workspace) SiteOf(ctx context.Context, arg, named string) (*study.Site,
 	}
 	plan, err := launcher.ReadPlan(folder)
 	if err != nil {
-		plan = &study.Plan{} // never run; or unreadable, as the command says that asks for it
+		plan = &study.Plan{} // never run, or unreadable, which the command will report
 	}
 	file := arg
 	if filepath.Ext(arg) != ".toml" {
@@ -150,8 +150,7 @@ func (w *Workspace) SiteOf(ctx context.Context, arg, named string) (*study.Site,
 	return site, nil
 }
 
-// Recorded returns what the database knows of a study; nothing if there is no readable
-// database.
+// Recorded returns the database's record of a study; it is empty without a readable database.
 func (w *Workspace) Recorded(ctx context.Context, name string) store.Study {
 	db, err := w.Open()
 	if err != nil {
@@ -170,7 +169,7 @@ func exists(path string) bool {
 	return path != "" && err == nil
 }
 
-// holds reports whether a folder has the runs of the study of that id.
+// holds reports whether a folder belongs to the study with that id.
 func holds(folder rundir.Study, id string) bool {
 	if folder == "" {
 		return false

@@ -124,7 +124,7 @@ func TestCollectForgetRestore(t *testing.T) {
 	}
 }
 
-// The inventory, the choice and a retry agree on what is left of a plan.
+// The inventory, the choice and a retry agree on the runs left in a plan.
 func TestInventoryChoiceRetry(t *testing.T) {
 	w, k, _ := measured(t)
 	in, err := k.Inventory(t.Context())

@@ -19,18 +19,17 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// A Request says which study is meant: a file or a name, with keys that replace the
-// file's, or a command that is the study.
+// A Request selects a study: a file or a name, with keys that replace the file's, or a command.
 type Request struct {
 	Study     string // path of the file, or name
 	Site      string // site file; "" for the study's own
 	Overrides []string
-	Typed     bool                 // there is no file: the overrides are the whole study
-	Nodes     *launcher.Allocation // whose nodes the study is planned for; nil: the site's
-	Write     string               // file to write the study to; "" for none
+	Typed     bool                 // there is no file: Overrides is the whole study
+	Nodes     *launcher.Allocation // nodes to plan for; nil means the site's
+	Write     string               // file to write the study to; "" writes none
 }
 
-// A Work is a study as it is to be carried out.
+// A Work is a study to carry out.
 type Work struct {
 	Study  *study.Study
 	Site   *study.Site
@@ -44,15 +43,15 @@ type Work struct {
 	// overridden: the frozen study is not the file's, but one that keys from the command
 	// line defined.
 	overridden bool
-	// The study without the command line's keys, and its plan; nil if there is no file or it
-	// cannot be planned.
+	// The study without keys from the command line, and its plan; nil if there is no file or it cannot be
+	// planned.
 	file     *study.Study
 	filePlan *study.Plan
 	given    cluster.NamedFile
 }
 
-// Load reads a study and its site, and plans it. A study that is given by its name is as
-// it last ran, whatever its file says now.
+// Load reads a study and its site and plans it. A study given by name is loaded as it last ran, even if its
+// file has changed.
 func (w *Workspace) Load(ctx context.Context, r Request) (*Work, error) {
 	k, err := w.read(ctx, r)
 	if err != nil {
@@ -115,7 +114,7 @@ func (w *Workspace) read(ctx context.Context, r Request) (*Work, error) {
 	if r.Typed {
 		k.Study, err = study.Parse(r.Study, nil, framework.ForStudy(), r.Overrides...)
 	} else {
-		k.file, _ = study.Load(r.Study, framework.ForStudy()) // the overrides may correct what is wrong
+		k.file, _ = study.Load(r.Study, framework.ForStudy()) // the overrides may correct its errors
 		k.Study, err = study.Load(r.Study, framework.ForStudy(), r.Overrides...)
 	}
 	if err != nil {
@@ -140,8 +139,8 @@ func (w *Workspace) read(ctx context.Context, r Request) (*Work, error) {
 	return k, nil
 }
 
-// lastRun returns the study of that name and its site as they last ran, from the run
-// folder; nil if arg is the path of a file.
+// lastRun returns the named study and its site as they last ran, from the run folder; nil if arg is the path of
+// a file.
 func (w *Workspace) lastRun(ctx context.Context, arg string) (*Work, error) {
 	if filepath.Ext(arg) == ".toml" {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
-// LogOptions say which log of a run to open.
+// LogOptions selects which log of a run to open.
 type LogOptions struct {
 	Rank   int    // -1 for the log to read first
 	Follow bool   // wait for the log of a run that has not started
@@ -24,7 +24,7 @@ type LogOptions struct {
 type Log struct {
 	Path  string
 	State launcher.State // of the run, as last seen
-	// Unreachable is the error of the scheduler; the folder says what it can.
+	// Unreachable is the scheduler's error. The rest comes from the run folder.
 	Unreachable error
 
 	options  LogOptions
@@ -50,7 +50,7 @@ func (w *Workspace) OpenLog(ctx context.Context, name string, o LogOptions) (*Lo
 		return nil, l.Unreachable
 	}
 	l.seen = time.Now()
-	if !l.State.Attached() { // ask a scheduler rarely; the script's own record says more at once
+	if !l.State.Attached() { // ask the scheduler rarely: the script's exit record is faster
 		l.pause = 30 * time.Second
 	}
 	if err := l.find(); err != nil {
@@ -90,7 +90,7 @@ func (l *Log) await(ctx context.Context) error {
 	return nil
 }
 
-// find sets the path of the log; "" if there is none to read yet.
+// find sets the path of the log, or "" if none exists yet.
 func (l *Log) find() error {
 	if l.options.Rank >= 0 {
 		path, err := l.State.LogOf(l.options.Rank)
@@ -102,7 +102,7 @@ func (l *Log) find() error {
 	}
 	l.Path = l.State.Log()
 	if l.options.Follow && !l.State.Status.Terminal() && l.Path == l.State.Run.JobLog() {
-		l.Path = "" // the ranks have not started; theirs is the log to follow
+		l.Path = "" // the ranks have not started; wait for their log
 	}
 	return nil
 }

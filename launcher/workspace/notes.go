@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Notes say how large a plan is, what is left of it and what that costs at most. points is
-// the number of rows of its table.
+// Notes describes the size of a plan, what is left of it, and its maximum cost. points is the number of rows of
+// its table.
 func (k *Work) Notes(in Inventory, points int) ([]string, error) {
 	most, err := atMost(in.Make, k.Site)
 	if err != nil {
@@ -46,7 +46,7 @@ func (k *Work) Notes(in Inventory, points int) ([]string, error) {
 	return notes, nil
 }
 
-// Overridden says which keys are not as the study's file has them.
+// Overridden lists the keys that differ from the study's file.
 func (k *Work) Overridden() (lines []string) {
 	for _, o := range k.Study.Overrides {
 		lines = append(lines, "set on the command line: "+o.String())
@@ -60,7 +60,7 @@ func (k *Work) Doubts() study.Problems {
 	return slices.Concat(k.Study.Doubts(k.Plan), k.Study.Timeless(k.Plan), k.Study.Tails(k.Plan), short, k.Site.Doubts())
 }
 
-// atMost says what the runs of a plan take and cost at most.
+// atMost describes the maximum time and cost of a plan's runs.
 func atMost(plan *study.Plan, site *study.Site) (string, error) {
 	totals, err := pricing.Planned(plan, site)
 	if err != nil {

@@ -35,7 +35,7 @@ func (w *Workspace) Remark(ctx context.Context, arg string, change func(*metrics
 	if err != nil {
 		return 0, err
 	}
-	var db *store.Store // nil if there is none yet; collect will read the folders
+	var db *store.Store // nil without a database; collect will read the folders
 	if exists(file) {
 		if db, err = OpenForWriting(file); err != nil {
 			return 0, StoreError(err)
@@ -50,7 +50,7 @@ func (w *Workspace) Remark(ctx context.Context, arg string, change func(*metrics
 	return len(names), nil
 }
 
-// remarkable returns the names of the selected runs, and the folders of those that have one.
+// remarkable returns the names of the selected runs, and the folders of those whose folder exists.
 func (s *Selection) remarkable() (names []string, folders map[string]rundir.Folder, err error) {
 	folders = map[string]rundir.Folder{}
 	if exists(s.Folder.Path()) {
@@ -73,8 +73,7 @@ func (s *Selection) remarkable() (names []string, folders map[string]rundir.Fold
 	return names, folders, nil
 }
 
-// remark changes one run's tags and note. folder is "" if the run has none, and db is nil
-// if there is no database.
+// remark changes one run's tags and note. folder may be "", and db may be nil.
 func (w *Workspace) remark(ctx context.Context, db *store.Store, id string, folder rundir.Folder, change func(*metrics.Remarks)) error {
 	var said metrics.Remarks
 	known := false

@@ -13,8 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// A question is what the study asks of a point's runs now; they may have begun with
-// another one.
+// A question holds what the study now asks of a point's runs, which may differ from when they started.
 type question struct {
 	asked   map[string]any // the point's questions, by key
 	reading framework.Reading
@@ -107,7 +106,7 @@ func (c *collection) reread(ctx context.Context, fact metrics.Run, files []metri
 	return report, err
 }
 
-// withoutFirst returns the event files except that of rank 0 of one incarnation.
+// withoutFirst returns all event files but rank 0's of one incarnation.
 func withoutFirst(files []metrics.EventFile, restart int) []metrics.EventFile {
 	return slices.DeleteFunc(slices.Clone(files), func(f metrics.EventFile) bool {
 		return f.Writer == "rank" && f.Rank == 0 && f.Restart == restart

@@ -15,9 +15,8 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Rerun says what to do for more good runs of a study, by how far its runs have got.
-// Commands that start runs take the study's file, which the database knows if arg is the
-// study's name.
+// Rerun says how to get more good runs of a study, depending on the state of its runs. Commands that start runs
+// take the study's file, which the database knows if arg is the study's name.
 func (w *Workspace) Rerun(ctx context.Context, db *store.Store, arg, name string) string {
 	file := arg
 	if file == name {
@@ -72,7 +71,7 @@ func asUsed(file string, plan *study.Plan) string {
 	return words + " --site " + Word(Near(plan.SiteFile))
 }
 
-// next says what to do about a study's runs that have got this far.
+// next says what to do about a study's runs in that state.
 func next(name, file string, p launcher.Progress) string {
 	var todo []string
 	if p.Underway > 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 )
 
-// What to do next depends on what became of the runs: `run` would not begin again
-// what was cancelled under Slurm, nor `retry` what never started.
+// The advice depends on the state of the runs: `run` does not restart runs that were cancelled under Slurm, and
+// `retry` does not start runs that never started.
 func TestNext(t *testing.T) {
 	for _, tt := range []struct {
 		progress launcher.Progress

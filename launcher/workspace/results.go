@@ -16,8 +16,7 @@ type Repeat struct {
 	Repeat int
 }
 
-// Results are a study's good runs in the database, those included whose run folders
-// were removed.
+// Results are a study's good runs in the database, including runs whose folders were removed.
 type Results struct {
 	Done map[Repeat]bool
 	Last map[Repeat]int               // number of the last attempt, whether good or not
@@ -26,8 +25,8 @@ type Results struct {
 	Forgotten map[Repeat]bool // have a forgotten attempt
 }
 
-// Results reads a study's results. Without a database there are none. Runs in the
-// folder's trash count as forgotten even if the database does not know yet.
+// Results reads a study's results; they are empty without a database. Runs in the folder's trash count as
+// forgotten even if the database is not up to date.
 func (w *Workspace) Results(ctx context.Context, study string, folder rundir.Study) (Results, error) {
 	r := Results{map[Repeat]bool{}, map[Repeat]int{}, map[Repeat]map[string]string{}, map[Repeat]bool{}}
 	trash, err := folder.Forgotten()
@@ -54,7 +53,7 @@ func (w *Workspace) Results(ctx context.Context, study string, folder rundir.Stu
 	return r, StoreError(r.read(ctx, db, study, gone))
 }
 
-// read adds what the database has of a study; gone are the names of runs in the trash.
+// read adds the database's runs of a study; gone contains the names of runs in the trash.
 func (r *Results) read(ctx context.Context, db *store.Store, study string, gone map[string]bool) error {
 	rows, err := db.Runs(ctx, store.Filter{Study: study})
 	if err != nil {

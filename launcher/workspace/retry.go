@@ -12,10 +12,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// Retry returns the choice of failed and cancelled runs that are to be submitted again:
-// those that the names mean (all without names) and whose latest attempts match a
-// condition. Without such runs the choice is nil and a note says so; unread counts runs
-// that cannot be read.
+// Retry returns the choice of failed and cancelled runs to submit again: those that the names select (all
+// without names) and whose latest attempts match a condition. If there are none, it notes that and returns nil.
+// unread counts runs that cannot be read.
 func (k *Work) Retry(ctx context.Context, runs []string, where string) (retry *launcher.Choice, unread int, err error) {
 	choice, err := k.Choice(ctx, false)
 	if err != nil {
@@ -114,7 +113,7 @@ func namedRuns(bad []launcher.BadEnd, states []launcher.State, runs []string) ([
 	return slices.DeleteFunc(slices.Clone(bad), func(b launcher.BadEnd) bool { return !chosen[b.Last.Run] }), nil
 }
 
-// notBad explains why none of the runs that a name means can be retried.
+// notBad explains why none of the runs that a name selects can be retried.
 func notBad(name string, means func(string) bool, bad []launcher.BadEnd, states []launcher.State) error {
 	hint := "No run of the study has failed or been cancelled."
 	if len(bad) > 0 {

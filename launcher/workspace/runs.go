@@ -47,9 +47,8 @@ func splitRun(arg string) (name, run string, err error) {
 	return name, run, nil
 }
 
-// matchingNames returns which run names, POINT-r1-a1, the argument means: those that it names
-// in full or without repeat and attempt, else those that begin with it if all are of
-// one point.
+// matchingNames returns a function that reports whether the argument selects a run name (POINT-r1-a1): by full
+// name, by name without repeat and attempt, or else by a prefix if all matches belong to one point.
 func matchingNames(arg string, names []string) (func(name string) bool, error) {
 	exact := func(name string) bool { return launcher.Means(arg, name) }
 	if slices.ContainsFunc(names, exact) {
@@ -68,7 +67,7 @@ func matchingNames(arg string, names []string) (func(name string) bool, error) {
 	return func(name string) bool { return strings.HasPrefix(name, arg) }, nil
 }
 
-// fewOf lists the first names and says how many there are more.
+// fewOf lists the first names and the number of others.
 func fewOf(names []string) string {
 	const most = 5
 	more := ""
@@ -78,8 +77,7 @@ func fewOf(names []string) string {
 	return strings.Join(names[:min(most, len(names))], ", ") + more
 }
 
-// Folders returns the run folders that a request concerns: those of the named study, or
-// all if the argument is empty.
+// Folders returns the run folders of the named study, or all if the argument is empty.
 func (w *Workspace) Folders(ctx context.Context, arg string) ([]rundir.Study, error) {
 	if arg != "" {
 		folder, err := w.Find(ctx, arg)
@@ -143,14 +141,14 @@ func (w *Workspace) Survey(ctx context.Context, attempts []*launcher.Attempt) (s
 	return states, len(list), err
 }
 
-// Runs are runs of run folders: attempts, and what is planned and has not begun.
+// Runs are runs of run folders: attempts, and planned runs that have not started.
 type Runs struct {
 	States  []launcher.State
 	Planned []launcher.Unbegun
 }
 
-// Where returns the runs that match a condition; "" matches all. No condition matches
-// an attempt whose folder cannot be read.
+// Where returns the runs that match a condition; "" matches all. A condition never matches an attempt whose
+// folder cannot be read.
 func (r Runs) Where(ctx context.Context, where string) (Runs, error) {
 	if where == "" {
 		return r, nil
@@ -183,8 +181,8 @@ func (r Runs) Where(ctx context.Context, where string) (Runs, error) {
 	return chosen, nil
 }
 
-// Status returns the runs of several studies that match a condition. partial says what
-// of them cannot be read or asked.
+// Status returns the runs of several studies that match a condition. partial reports runs that cannot be read
+// and schedulers that do not answer.
 func (w *Workspace) Status(ctx context.Context, folders []rundir.Study, where string) (runs Runs, partial, err error) {
 	var all Runs
 	var problems []error
@@ -205,8 +203,8 @@ func (w *Workspace) Status(ctx context.Context, folders []rundir.Study, where st
 	return runs, errors.Join(problems...), err
 }
 
-// Missing explains a store's error about a study that it does not have: this user may
-// not be allowed to read the run folders of that name.
+// Missing explains a store's error about a study that the database does not have: this user may not be allowed
+// to read its run folders.
 func (w *Workspace) Missing(ctx context.Context, study string, err error) error {
 	if !errors.Is(err, store.ErrNotFound) {
 		return StoreError(err)

@@ -44,7 +44,7 @@ func TestSplitRun(t *testing.T) {
 	}
 }
 
-// The error counts unread runs, so that a command can tell them from other parts.
+// The error counts unread runs, so that a command can tell them from other failures.
 func TestUnread(t *testing.T) {
 	var partial *PartialError
 	if err := Unread(0); err != nil {

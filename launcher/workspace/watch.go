@@ -20,7 +20,7 @@ type Watcher struct {
 	Interval time.Duration // between queries of Slurm
 	Where    string        // condition on runs; "" for all
 
-	Planned []launcher.Unbegun // what is planned, has not begun, and matches the condition
+	Planned []launcher.Unbegun // planned runs that have not started and match the condition
 	Trouble error              // of the last query
 	Unread  error              // a run folder that cannot be read
 
@@ -32,10 +32,10 @@ type Watcher struct {
 	failures int                    // queries in a row without an answer
 }
 
-// NextQuery returns how long it takes until Slurm is asked again.
+// NextQuery returns the time until the next query of Slurm.
 func (v *Watcher) NextQuery() time.Duration { return max(0, time.Until(v.asked.Add(v.pause()))) }
 
-// pause returns how long Slurm is not asked after a look: longer while it does not answer.
+// pause returns the time between two queries of Slurm; it grows while Slurm does not answer.
 func (v *Watcher) pause() time.Duration {
 	return v.Interval * time.Duration(min(1<<min(v.failures, 3), 8))
 }
@@ -102,13 +102,13 @@ func (v *Watcher) choose(ctx context.Context) error {
 	return nil
 }
 
-// list reads the folders: which attempts there are, and what is still planned.
+// list reads which attempts exist and what is still planned.
 func (v *Watcher) list() error {
 	before := v.attempts
 	v.attempts, v.unbegun = map[rundir.Study][]*launcher.Attempt{}, nil
 	for _, folder := range v.Folders {
 		plan, err := launcher.ReadPlan(folder)
-		if err != nil { // the runs say themselves what they are of
+		if err != nil { // attempts contain their study's name
 			plan = &study.Plan{}
 		}
 		if !errors.Is(err, fs.ErrNotExist) { // not purged meanwhile

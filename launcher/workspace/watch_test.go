@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// While Slurm does not answer it is asked less and less often.
+// While Slurm does not answer, queries become less frequent.
 func TestWatcherBacksOff(t *testing.T) {
 	v := Watcher{Interval: 30 * time.Second}
 	for failures, want := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 4 * time.Minute} {

@@ -1,7 +1,6 @@
-// Package workspace finds where a user's studies are kept: the folder of a study's
-// runs, which it claims for one study, and the database that has the results. It reads
-// runs into the database and forgets them there. It prints nothing: a caller passes
-// the functions that receive notes and warnings.
+// Package workspace finds where a user's studies are kept: the folder of a study's runs, which it claims for
+// one study, and the database with the results. It collects runs into the database and forgets them. It prints
+// nothing: callers pass functions that receive notes and warnings.
 package workspace
 
 import (
@@ -24,11 +23,11 @@ type Workspace struct {
 
 	Version string // of scalebench, for the records of attempts
 
-	Note func(format string, a ...any) // receives what a person may want to know
-	Warn func(format string, a ...any) // receives what is wrong and stops nothing
+	Note func(format string, a ...any) // receives information for the user
+	Warn func(format string, a ...any) // receives problems that do not stop the command
 	// WarnOf receives warnings of kinds that can have many.
 	WarnOf func([]Warning)
-	// Detail receives what only a verbose command says.
+	// Detail receives what only a verbose command prints.
 	Detail func(format string, a ...any)
 	// Whole calls a function that an interrupt waits for.
 	Whole func(func())
@@ -42,7 +41,7 @@ type Workspace struct {
 type Warning struct {
 	Kind string // a noun in the plural: "runs that cannot be read"
 	Text string
-	Ask  string // what to ask the owner of the path that it is about; "" for none
+	Ask  string // what to ask the owner of the path; "" if nothing
 }
 
 // Database returns the file of the database: DB, else $SCALEBENCH_DB, else a file in the
@@ -103,8 +102,8 @@ func OpenForWriting(file string) (*store.Store, error) {
 	return store.Open(file, store.Options{})
 }
 
-// StoreError marks with Error what the user can correct: a name that is not stored, an
-// expression that cannot be used, a file that is not the database.
+// StoreError wraps in an Error what the user can correct: an unknown name, an invalid expression, a file that
+// is not the database.
 func StoreError(err error) error {
 	var where *store.WhereError
 	if errors.As(err, &where) {

@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// open returns a workspace with its own database, and the notes that it gives.
+// open returns a workspace with a separate database, and the notes that it gives.
 func open(t *testing.T) (*Workspace, *[]string) {
 	t.Helper()
 	t.Setenv("SCALEBENCH_RUNS", "")
@@ -130,7 +130,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// Without a database there are no results, and no error.
+// Without a database the results are empty, and there is no error.
 func TestResultsWithoutDatabase(t *testing.T) {
 	w, _ := open(t)
 	r, err := w.Results(t.Context(), "demo", rundir.OpenStudy(t.TempDir(), "demo"))

@@ -11,16 +11,15 @@ import (
 	linux "golang.org/x/sys/unix"
 )
 
-// Ranks on this machine are bound to CPUs of their own, as Slurm binds tasks.
-// Left to itself the kernel often keeps processes that wake each other on one
-// CPU, beside another that idles, and two ranks are then as fast as one.
+// Ranks on this machine are bound to separate CPUs, as Slurm binds tasks. Without binding the kernel often
+// keeps processes that wake each other on one CPU while another idles, and two ranks are then as fast as one.
 
-// cpuSet is CPUs that a process may use.
+// A cpuSet holds the CPUs that a process may use.
 type cpuSet = linux.CPUSet
 
-// bindings are the CPUs of each of so many ranks: so many for each, none twice,
-// of those that this process may use, and the hardware threads of a core apart
-// for as long as there are cores. nil: there are too few.
+// bindings returns the CPUs of each rank: each CPUs per rank, none used twice, out of those that this process
+// may use. Hardware threads of one core are only used once every core is. It returns nil if there are too few
+// CPUs.
 func bindings(ranks, each int) []*cpuSet {
 	allowed := cpusByCore("/sys/devices/system/cpu")
 	if ranks*each > len(allowed) {
@@ -36,9 +35,9 @@ func bindings(ranks, each int) []*cpuSet {
 	return list
 }
 
-// cpusByCore are the CPUs that this process may use: a first one of every core,
-// then a second one. topology is where the kernel describes them; what is not
-// described is a core of its own.
+// cpusByCore returns the CPUs that this process may use: the first thread of every core, then the second
+// threads. topology is the folder in which the kernel describes them; a CPU without a description counts as a
+// core.
 func cpusByCore(topology string) []int {
 	var set cpuSet
 	if linux.SchedGetaffinity(0, &set) != nil {
@@ -72,12 +71,12 @@ func spread(cpus []int, topology string) []int {
 	return cpus
 }
 
-// startOn starts a program on those CPUs, nil for any. The calling goroutine is
-// locked to its thread, whose affinity the program inherits.
+// startOn starts a program on the given CPUs, or on any for nil. The calling goroutine is locked to its thread,
+// whose affinity the program inherits.
 func startOn(cpus *cpuSet, cmd *exec.Cmd) error {
 	var own cpuSet
 	if cpus == nil || linux.SchedGetaffinity(0, &own) != nil || linux.SchedSetaffinity(0, cpus) != nil {
-		return cmd.Start() // not bound, which its own record shows
+		return cmd.Start() // not bound; the program's record shows it
 	}
 	defer func() { _ = linux.SchedSetaffinity(0, &own) }()
 	return cmd.Start()

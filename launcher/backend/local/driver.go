@@ -13,13 +13,11 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A local attempt is driven by the command that began it, and ends with it.
-// Whether that command still lives is seen on its own host; from another one
-// only its heartbeat is.
+// A local attempt is driven by the command that started it, and ends with it. On the same host its process
+// shows whether it is alive; on another host only its heartbeat does.
 
-// processStart is when a process began, in the kernel's clock ticks since boot,
-// together with the boot's id; "" when there is no such process. Pid and start
-// name a process for good, which the pid alone does not.
+// processStart returns when a process started, in clock ticks since boot, together with the boot's id; "" if it
+// does not exist. Together with the pid this identifies a process uniquely; pids are reused.
 func processStart(pid int) string {
 	_, start := processStat(pid)
 	if start == "" {
@@ -32,9 +30,8 @@ func processStart(pid int) string {
 	return strings.TrimSpace(string(boot)) + " " + start
 }
 
-// processStat is a process's state as ps prints it, "T" where a signal has
-// stopped it, and its start in ticks since boot; "" when there is no such
-// process.
+// processStat returns a process's state as ps prints it ("T" if a signal stopped it) and its start in ticks
+// since boot, or "" if it does not exist.
 func processStat(pid int) (state, start string) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -49,9 +46,8 @@ func processStat(pid int) (state, start string) {
 	return fields[0], fields[19]
 }
 
-// sharesPIDs reports whether the attempt was created where this process is, so that
-// its pid can be looked up. Where the kernel does not tell, the host's name is
-// all there is.
+// sharesPIDs reports whether the attempt was created in this process's pid namespace, so that its pid can be
+// looked up. If the kernel does not report the namespace, it compares host names.
 func sharesPIDs(r launcher.Record) bool {
 	if now := worker.PIDSpace(); r.PIDSpace != "" || now != "" {
 		return r.PIDSpace == now
@@ -69,9 +65,8 @@ func drives(r launcher.Record) (alive, known bool) {
 	return r.PIDStart != "" && processStart(r.PID) == r.PIDStart, true
 }
 
-// asleep says that a command on this host which drives an attempt was stopped,
-// by Ctrl-Z for example, and what to do; "" when it was not. It still holds what
-// it holds: nothing else is begun in its place.
+// asleep returns a message if a command on this host that drives an attempt was stopped, for example by Ctrl-Z,
+// and what to do; otherwise "". A stopped command keeps its attempts: they are not restarted.
 func asleep(r launcher.Record) string {
 	if state, _ := processStat(r.PID); state != "T" && state != "t" {
 		return ""
@@ -79,25 +74,23 @@ func asleep(r launcher.Record) string {
 	return fmt.Sprintf("the command that drives it (process %d) is stopped; `kill -CONT %d` resumes it, `scalebench cancel` ends it", r.PID, r.PID)
 }
 
-// driverGrace is how long a command on another host may give no sign of life (it
-// does every 15 s) before the attempt that it drives counts as lost: longer than
-// FileGrace, within which its record of the end may be under way, and than a
-// busy file server makes a write wait.
+// driverGrace is the time without a heartbeat (one every 15 s) after which an attempt driven from another host
+// counts as lost. It is longer than FileGrace, within which the record of the end may still arrive, and longer
+// than a busy file server delays a write.
 const driverGrace = 5 * time.Minute
 
-// drivenEvidence is all that is known of a local attempt at one moment.
+// drivenEvidence is everything known about a local attempt at one moment.
 type drivenEvidence struct {
 	launcher.Evidence
-	// Whether the command that drives it still lives; where that cannot be seen,
-	// since it is on another host, how long ago it last gave a sign of life, nil
-	// when that is not known either.
+	// Driven and DrivenKnown tell whether the command that drives it is alive. If that is unknown because it is
+	// on another host, Silence is the time since its last heartbeat; nil if that is unknown too.
 	Driven, DrivenKnown bool
 	Silence             *time.Duration
-	Asleep              string // as asleep has it
-	Unwritten           error  // that kept this command from recording the end of it; nil: it has not ended, or did
+	Asleep              string // message of asleep
+	Unwritten           error  // error that prevented this command from recording the end; nil if there was none
 }
 
-// judgeDriven says how far a local attempt came, like judgeJob.
+// judgeDriven returns the status of a local attempt, like judgeJob.
 func judgeDriven(e drivenEvidence) (metrics.Status, string) {
 	switch {
 	case e.Traces.Exit != nil && e.Traces.Exit.Signal != "":
@@ -118,9 +111,8 @@ func judgeDriven(e drivenEvidence) (metrics.Status, string) {
 	return metrics.Lost, "the command that drove it is gone and left no record of its end"
 }
 
-// endDriver sends SIGTERM to the command that drives a local attempt. The
-// process is held by its handle before it is recognised, so that a pid that
-// goes to another program meanwhile is not signalled.
+// endDriver sends SIGTERM to the command that drives a local attempt. It opens a handle to the process before
+// it checks its identity, so that a program that reuses the pid is not signalled.
 func endDriver(r launcher.Record) error {
 	if !sharesPIDs(r) {
 		if host, err := os.Hostname(); err == nil && host == r.Host {
@@ -136,7 +128,7 @@ func endDriver(r launcher.Record) error {
 	if alive, known := drives(r); !known || !alive {
 		return fmt.Errorf("the command that drove it (process %d) is gone", r.PID)
 	}
-	// One that is stopped hears of its end when it goes on.
+	// A stopped process only receives SIGTERM after SIGCONT.
 	if err := errors.Join(process.Signal(syscall.SIGTERM), process.Signal(syscall.SIGCONT)); err != nil {
 		return fmt.Errorf("the command that drives it (process %d) cannot be ended: %w", r.PID, err)
 	}

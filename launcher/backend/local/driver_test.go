@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// So for what a command drives itself.
+// The same for an attempt that a command drives.
 func TestJudgeDriven(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	exit := func(code int, signal string) *launcher.Exit {
@@ -60,7 +60,7 @@ func TestProcessStart(t *testing.T) {
 	}
 }
 
-// A pid is looked up where it holds, which the host's name alone does not say.
+// A pid is looked up only in its namespace, which the host name alone does not identify.
 func TestDrives(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -113,7 +113,7 @@ func TestCancelSpares(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("PATH", ".") // whose scancel must not be called
+	t.Setenv("PATH", ".") // scancel must not be called
 	for _, s := range []launcher.State{unanswered, forgotten} {
 		if err := os.MkdirAll(s.Run.Path(), 0o755); err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func TestCancelSpares(t *testing.T) {
 		t.Fatalf("%d endings, want 5: %v", len(endings), err)
 	}
 	for _, e := range endings {
-		// What has not begun is withdrawn, and nobody else is asked.
+		// Attempts that have not started are withdrawn without asking Slurm.
 		if e.Asked != (e.Run == unanswered.Run) || e.What == "" {
 			t.Errorf("%s: asked %v (%q)", e.Run.Name(), e.Asked, e.What)
 		}

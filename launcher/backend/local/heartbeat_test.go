@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A command on another host drives the attempt: from here only its heartbeat is
-// seen. What the clock of this host says of it is not asked.
+// If a command on another host drives the attempt, only its heartbeat is visible. The clock of this host is not
+// used to judge it.
 func TestSurveyOfADriverElsewhere(t *testing.T) {
 	plan := launchtest.SmallPlan(t, "[1]")
 	creator := launcher.Creator{Folder: rundir.OpenStudy(t.TempDir(), "s")}

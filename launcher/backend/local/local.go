@@ -20,18 +20,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Name is what records call this backend.
+// Name is the name of this backend in records.
 const Name = "local"
 
 func init() {
 	launcher.Register(Name, func(o launcher.Options) (launcher.Backend, error) { return New(o) })
 }
 
-// Backend runs attempts beside the command that begins them, one at a time,
-// and ends them with it.
+// A Backend runs attempts as child processes of the command, one at a time, and ends them with it.
 type Backend struct {
 	launcher.Creator
-	allocation    string // id of the job whose nodes attempts take; "": they run on this machine
+	allocation    string // id of the job whose nodes attempts use; "" means this machine
 	oversubscribe bool
 	carrier       launcher.Carrier
 
@@ -40,8 +39,8 @@ type Backend struct {
 	ends    sync.Map // rundir.Folder to the error that kept the record of its end from being written
 }
 
-// New is a backend for this machine, or for the allocation that the command
-// stands in; the site is then the one that the plan was made for.
+// New returns a backend for this machine, or for the allocation that the command runs in; the site is then the
+// one that the plan was made for.
 func New(o launcher.Options) (*Backend, error) {
 	b := &Backend{Creator: o.Creator, oversubscribe: o.Oversubscribe,
 		carrier: &processes{creator: o.Creator}}
@@ -61,17 +60,17 @@ func (b *Backend) Name() string { return Name }
 // Attached: attempts end with the command that began them.
 func (b *Backend) Attached() bool { return true }
 
-// Limits: runs beside each other would disturb each other's measurements.
+// Limits allows one run at a time: concurrent runs would disturb each other's measurements.
 func (b *Backend) Limits() launcher.Limits { return launcher.Limits{InFlight: 1} }
 
-// Occupies: one that a command on this machine drives.
+// Occupies reports whether a live command on this machine drives the attempt.
 func (b *Backend) Occupies(s launcher.State) bool {
 	alive, known := drives(s.Record)
 	return alive && known
 }
 
-// OnOneNode is a plan for this machine, on which all ranks of a point share a
-// node, whatever the partitions of a cluster made of it.
+// OnOneNode returns the plan for this machine, on which all ranks of a point share a node, regardless of the
+// cluster's partitions.
 func OnOneNode(plan *study.Plan) *study.Plan {
 	one := *plan
 	one.Points = slices.Clone(plan.Points)
@@ -80,15 +79,14 @@ func OnOneNode(plan *study.Plan) *study.Plan {
 		p.Partition, p.Exclusive = "", false
 		p.Point.Gather()
 		if !p.Point.Enforces(study.MemoryKey) {
-			p.Point.Resources.Memory = 0 // nothing limits it here, and a record of it would be taken for a limit
+			p.Point.Resources.Memory = 0 // memory is not limited here, and a recorded value would look like a limit
 		}
 	}
 	return &one
 }
 
-// Unused are the keys that a study sets and that mean nothing to runs on this
-// machine, outside of an allocation: they are asked of a scheduler. Memory that is
-// swept is limited here, too.
+// Unused returns the keys that a study sets and that have no effect on this machine without an allocation,
+// because they are requests to a scheduler. Swept memory is limited here too, so it is not among them.
 func Unused(s *study.Study) []string {
 	return slices.DeleteFunc([]string{"resources.workers_per_node", "resources.memory", "resources.time", "resources.exclusive", "resources.cpu_bind", "resources.mpi"},
 		func(path string) bool {
@@ -96,7 +94,7 @@ func Unused(s *study.Study) []string {
 		})
 }
 
-// Fits says why a point cannot be measured here; nil when it can.
+// Fits returns why a point cannot be measured here, or nil.
 func (b *Backend) Fits(p study.Point) error {
 	if why := b.Site.Unfit(p.Variant, b.allocation != ""); why != "" {
 		return fmt.Errorf("variant %q cannot run here: %s; use submit", p.Variant, why)
@@ -125,7 +123,7 @@ func (b *Backend) Fits(p study.Point) error {
 	return nil
 }
 
-// Begin creates the attempt and begins it; it goes on until it ends or End.
+// Begin creates the attempt and runs it until it ends or End is called.
 func (b *Backend) Begin(ctx context.Context, load []launcher.Todo) ([]*launcher.Attempt, error) {
 	t := load[0]
 	r := launcher.Record{Backend: Name, Allocation: b.allocation, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: worker.PIDSpace()}
@@ -148,9 +146,9 @@ func (b *Backend) Begin(ctx context.Context, load []launcher.Todo) ([]*launcher.
 		defer still() // after the record of the end
 		defer stop(nil)
 		exit := b.carrier.Carry(ctx, a)
-		// A batch script leaves a record of its own, unless it could not. Without
-		// one the attempt reads as lost, which is what a full disk makes of it: to
-		// this command at once, to others when this one is gone.
+		// A batch script writes its exit record itself, unless it could not. Without a record the attempt reads
+		// as lost, for example after the disk was full: to this command at once, to others when this one has
+		// ended.
 		if _, err := os.Stat(a.Run.Exit(0)); err != nil {
 			_ = a.Run.TakeClaim(0, "")
 			if err := rundir.WriteJSON(a.Run.Exit(0), exit, sharedfs.ModeOpen); err != nil {
@@ -161,8 +159,7 @@ func (b *Backend) Begin(ctx context.Context, load []launcher.Todo) ([]*launcher.
 	return []*launcher.Attempt{a}, nil
 }
 
-// End has the attempts of this command ended as a scheduler would: SIGTERM, and
-// what is then still there is killed.
+// End ends the attempts of this command as a scheduler would: with SIGTERM, then SIGKILL.
 func (b *Backend) End() {
 	b.stops.Range(func(_, stop any) bool {
 		stop.(context.CancelCauseFunc)(errors.New("cancelled"))

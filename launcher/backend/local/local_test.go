@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// What run cannot set up it refuses, and says why.
+// Run refuses points that it cannot set up, with a reason.
 func TestFitsVariants(t *testing.T) {
 	site, err := study.ParseSite("site.toml", []byte(`[[variant]]
 name = "modules"

@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// TestOnlooker: who may read a run folder and not write to it, such as somebody of
-// the support team, is told how the run ended, and of no error.
+// TestOnlooker checks that a user who may read a run folder but not write to it, such as support staff, sees
+// how the run ended and no error.
 func TestOnlooker(t *testing.T) {
 	plan := launchtest.SmallPlan(t, "[1]")
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func TestOnlooker(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(a.Run.Path(), 0o755) })
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // testing makes it for its own user
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // the testing package creates it for the owner only
 		t.Fatal(err)
 	}
 	type answer struct {

@@ -94,8 +94,8 @@ func (p *processes) Carry(ctx context.Context, a *launcher.Attempt) (exit launch
 	return exit
 }
 
-// fenced is the group with the memory that the ranks of a point may have together,
-// as those of a node have in a job; nil for any.
+// fenced returns a cgroup that limits the memory of a point's ranks together, as a job does on a node; nil
+// without a limit.
 func fenced(point study.Point) (*world.Fence, error) {
 	if !point.Enforces(study.MemoryKey) || point.Resources.Memory == 0 {
 		return nil, nil
@@ -116,9 +116,8 @@ func (p *processes) ranks(ctx context.Context, a *launcher.Attempt, f framework.
 		ranks = 1
 	}
 	w.Size, w.LocalSize = a.Point.Ranks(), a.Point.Ranks()
-	// Who starts ranks itself, or brings programs that we know nothing of,
-	// places them itself; beside a GPU the CPUs are seldom what is scarce. Where CPUs
-	// are what is measured, each has its own and no more.
+	// Frameworks that start ranks themselves, and users' programs, bind them themselves. With a GPU, CPUs are
+	// seldom scarce. If CPUs are what the study measures, each rank gets exactly its CPUs.
 	bound, measured := make([]*cpuSet, ranks), a.Point.Enforces(study.CPUsKey)
 	each := a.Point.Resources.CPUsPerWorker * a.Point.Ranks() / ranks
 	if own := bindings(ranks, each); own != nil && (measured || ranks == a.Point.Ranks() && !f.StartsUsers(a.Point) && a.Point.Resources.Device == "cpu") {
@@ -142,8 +141,8 @@ func (p *processes) ranks(ctx context.Context, a *launcher.Attempt, f framework.
 	return slices.Max(codes)
 }
 
-// clear ends what a supervisor that was killed has left of its program, before
-// another run begins. What the others leave they have ended themselves.
+// clear ends processes that a killed supervisor has left, before another run starts. Other supervisors have
+// ended their processes themselves.
 func (p *processes) clear(a *launcher.Attempt, log *os.File) {
 	left := worker.EndAbandoned(func(v map[string]string) bool { return v[framework.RunVariable] == a.Run.Path() })
 	orphans := worker.EndOrphans(func(pid int) bool { _, ours := p.supervisors.Load(pid); return ours })
@@ -164,8 +163,7 @@ func (p *processes) process(ctx context.Context, site *study.Site, w world.World
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
-	// A group of its own keeps the terminal's Ctrl-C from reaching the
-	// ranks beside our own, orderly signal.
+	// A separate process group keeps the terminal's Ctrl-C from the ranks: they receive only the signal below.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = worker.Grace + 5*time.Second

@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// tried is the state of an attempt at repeat r of the point "p" in a Slurm job.
+// tried returns the state of an attempt at repeat r of the point "p" in a Slurm job.
 func tried(repeat, number int, status metrics.Status) launcher.State {
 	p := study.Point{ID: "p", Repeat: repeat}
 	a := &launcher.Attempt{Run: rundir.OpenStudy("runs", "s").Run(p.ID, repeat, number), Number: number, Point: p,

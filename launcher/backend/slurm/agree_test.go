@@ -16,9 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// The plan that is frozen says of each run what the run's own records say,
-// wherever it goes: key by key as they are written, nodes and partition
-// included.
+// The frozen plan and the run's records agree on every key, including nodes and partition.
 func TestPlanAndRunFoldersAgree(t *testing.T) {
 	const text = `
 [study]

@@ -16,19 +16,17 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// maxNames is how many jobs sacct is asked for by name. Names of more fill
-// several command lines, and one call for all of the user's jobs costs the
-// database less.
+// maxNames is the maximum number of jobs in one query of sacct by name. More names fill several command
+// lines, and one query for all of the user's jobs is cheaper for the database.
 const maxNames = 500
 
-// answer is what Slurm says of attempts.
+// An answer is what Slurm reports about attempts.
 type answer struct {
 	jobs map[rundir.Folder]*slurm.Job
-	odd  map[rundir.Folder]error // of whose jobs it says something that cannot be read
+	odd  map[rundir.Folder]error // attempts with lines that cannot be parsed
 }
 
-// askSlurm returns what Slurm knows of attempts, each job with the id that submit
-// printed.
+// askSlurm returns the jobs of attempts, each with the id that submit printed.
 func askSlurm(ctx context.Context, client *slurm.Client, attempts []*launcher.Attempt) (answer, error) {
 	known, err := askJobs(ctx, client, attempts)
 	for _, a := range attempts {
@@ -39,10 +37,9 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*launcher.At
 	return known, err
 }
 
-// askJobs returns what Slurm knows of attempts, as it says it. It takes one squeue
-// for all of them, another one where some have ended, and one sacct for those that
-// squeue has forgotten; where there is no accounting, those are missing and the
-// folder has the say.
+// askJobs returns the jobs of attempts as Slurm reports them. It runs squeue once for all, again if some have
+// ended, and sacct once for those that squeue no longer lists. Without accounting those are missing, and the
+// run folder decides.
 func askJobs(ctx context.Context, client *slurm.Client, attempts []*launcher.Attempt) (answer, error) {
 	// By number: a static binary knows only the names in /etc/passwd, and most
 	// clusters keep their users elsewhere.
@@ -80,16 +77,15 @@ func askJobs(ctx context.Context, client *slurm.Client, attempts []*launcher.Att
 	if err := known.read(attempts, err); err != nil && !errors.Is(err, slurm.ErrNoAccounting) {
 		return known, err
 	}
-	// Of what is under way the controller alone has the word. In the database a
-	// job that the controller has lost stays RUNNING for ever, and what a
-	// requeue ended stays REQUEUED beside what came of it.
+	// The controller alone knows about active jobs. In the database a job that the controller has lost stays
+	// RUNNING forever, and requeued incarnations stay REQUEUED next to later ones.
 	history = slices.DeleteFunc(history, func(j slurm.Job) bool { return j.State.Known() && !j.State.Terminal() })
 	known.add(pick(attempts, history))
 	return known, nil
 }
 
-// add takes the jobs of attempts of which nothing is known yet. Of one of which a
-// line cannot be read another line may not be the last word.
+// add stores jobs of attempts whose job is unknown so far. If one line about an attempt cannot be parsed, no other line
+// about it is used: it may be outdated.
 func (k *answer) add(jobs map[rundir.Folder]*slurm.Job) {
 	for run, job := range jobs {
 		if k.jobs[run] == nil && k.odd[run] == nil {
@@ -98,8 +94,8 @@ func (k *answer) add(jobs map[rundir.Folder]*slurm.Job) {
 	}
 }
 
-// read notes of which attempts a line cannot be read; lines of other jobs of the
-// same user do not matter. Any other error comes back.
+// read records the attempts whose lines cannot be parsed; other jobs of the user do not matter. It returns any
+// other error.
 func (k *answer) read(attempts []*launcher.Attempt, err error) error {
 	var odd *slurm.UnreadableError
 	if !errors.As(err, &odd) {
@@ -117,9 +113,8 @@ func (k *answer) read(attempts []*launcher.Attempt, err error) error {
 	return nil
 }
 
-// addExitCodes asks for the exit codes of those jobs that have ended, once for
-// all: a look that finds none costs no question. A Slurm that does not know the
-// question leaves them to the batch script's own record.
+// addExitCodes asks for the exit codes of ended jobs, with one query for all, or none if no job needs it. If
+// this Slurm does not support the query, the batch script's exit record has to do.
 func addExitCodes(ctx context.Context, client *slurm.Client, user string, known map[rundir.Folder]*slurm.Job) error {
 	lacks := func(j *slurm.Job) bool { return j.State.Terminal() && j.ExitCode == nil }
 	if !slices.ContainsFunc(slices.Collect(maps.Values(known)), lacks) {
@@ -138,10 +133,10 @@ func addExitCodes(ctx context.Context, client *slurm.Client, user string, known 
 	return nil
 }
 
-// queuePlace is where an attempt is found among the scheduler's jobs.
+// A queuePlace identifies an attempt's job in the queue.
 type queuePlace struct {
 	name string
-	task int // of a job array; -1 outside of one, or where Slurm does not say which
+	task int // index in a job array; -1 if there is no array or Slurm does not report it
 }
 
 // pick finds each attempt's job among those with its name, and, in an array,
@@ -180,10 +175,9 @@ func pick(attempts []*launcher.Attempt, jobs []slurm.Job) map[rundir.Folder]*slu
 	return picked
 }
 
-// taskOf is an array's job as that of one of its tasks, where Slurm does not say
-// which one it is: it shortens long lists of tasks, "99_[1,3,...]", and names an
-// array that was cancelled while it waited by its number alone, "32". The id is the
-// task's own, as submit printed it: the array's would mean all of them.
+// taskOf turns an array's job into the job of one task. Slurm does not always name the task: it shortens long
+// lists, "99_[1,3,...]", and lists an array cancelled while waiting by its number only, "32". The id becomes
+// the task's, as submit printed it: the array's id would mean all tasks.
 func taskOf(job *slurm.Job, task int) *slurm.Job {
 	if task < 0 {
 		return job
@@ -194,9 +188,8 @@ func taskOf(job *slurm.Job, task int) *slurm.Job {
 	return &one
 }
 
-// adopt writes down the jobs of attempts whose submission was not recorded: the
-// command that submitted them died before it could write the answer down. One
-// task of an array that is found says that all of them are there.
+// adopt records the jobs of attempts whose submission was not recorded because the submitting command died
+// first. If one task of an array is found, all of them were submitted.
 func adopt(open []*launcher.Attempt, jobs map[rundir.Folder]*slurm.Job) (wrong map[rundir.Folder]error) {
 	wrong = map[rundir.Folder]error{}
 	packs := map[rundir.Pack]*launcher.Submission{}

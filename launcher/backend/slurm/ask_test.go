@@ -19,7 +19,7 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// answering is a Slurm whose squeue and sacct print these texts.
+// answering returns a client whose squeue and sacct print the given texts.
 func answering(t *testing.T, dir, queue, history string) *slurm.Client {
 	t.Helper()
 	for name, answer := range map[string]string{"squeue": queue, "sacct": history} {
@@ -33,12 +33,12 @@ func answering(t *testing.T, dir, queue, history string) *slurm.Client {
 	return &slurm.Client{Env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}
 }
 
-// TestAskSlurmOfTheForgotten: what the controller has forgotten is taken from
-// the database only as far as it has ended.
+// TestAskSlurmOfTheForgotten checks that jobs that the controller no longer knows are taken from the database
+// only if they have ended.
 func TestAskSlurmOfTheForgotten(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		states []string // of the job's incarnations, as sacct tells of them
+		states []string // of the job's incarnations, in sacct's order
 		want   slurm.State
 	}{
 		{"ended", []string{"COMPLETED"}, slurm.Completed},
@@ -111,8 +111,8 @@ func TestAskSlurmIsTwoCalls(t *testing.T) {
 	}
 }
 
-// TestAskSlurmOfWhatCannotBeRead: a line that cannot be read keeps nothing from
-// other jobs; of its own nothing is concluded, from no other answer either.
+// TestAskSlurmOfWhatCannotBeRead checks that a line that cannot be parsed does not affect other jobs, and that
+// nothing is concluded about its job, even from other answers.
 func TestAskSlurmOfWhatCannotBeRead(t *testing.T) {
 	line := func(fields string) string { return strings.ReplaceAll(fields, "|", "\x1f") + "\n" }
 	for _, tt := range []struct {
@@ -159,7 +159,7 @@ func TestAskSlurmOfWhatCannotBeRead(t *testing.T) {
 
 func TestPartitionNames(t *testing.T) {
 	for name, c := range map[string]struct {
-		scontrol string // "": there is no Slurm
+		scontrol string // "" means that Slurm is not installed
 		want     []string
 		err      string
 	}{

@@ -13,16 +13,15 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// warning is how long before its time limit a job is told (SIGUSR1), so that
-// it can end in order and keep its numbers.
+// warning is the time before its limit at which a job gets SIGUSR1, so that it can end properly and keep its
+// results.
 const warning = 90 * time.Second
 
-// shortJob is the time limit below which a job gets no warning: Slurm may send
-// it up to a minute early, and the SIGTERM at the limit leaves time enough to
-// end in order.
+// shortJob is the time limit below which a job gets no warning: Slurm may send it up to a minute early, and
+// SIGTERM at the limit leaves enough time to end.
 const shortJob = 5 * time.Minute
 
-// Script is the batch script of an attempt.
+// Script returns the batch script of an attempt.
 func (b *Backend) Script(p study.Planned, a *launcher.Attempt) (slurm.Script, error) {
 	f, err := framework.Find(p.Point.Framework)
 	if err != nil {
@@ -43,7 +42,7 @@ func (b *Backend) Script(p study.Planned, a *launcher.Attempt) (slurm.Script, er
 		RunDir: a.Run.Path(), Worker: b.Worker, Shared: b.Shared, Interface: site.Interface,
 		Command: append([]string{b.Worker}, launcher.Supervise(a.Run, a.Record)...),
 	}
-	if len(a.Record.Exclude) > 0 { // beside those that the site file names
+	if len(a.Record.Exclude) > 0 { // in addition to the site file's
 		nodes := strings.Join(a.Record.Exclude, ",")
 		if more := s.Options["exclude"]; more != "" {
 			nodes = more + "," + nodes
@@ -87,7 +86,7 @@ func (b *Backend) render(w io.Writer, s slurm.Script) error {
 	return s.Render(w)
 }
 
-// Draft is what an attempt would be, for a script that is only looked at.
+// Draft returns what an attempt would be, to render a script without running it.
 func (b *Backend) Draft(p study.Planned) *launcher.Attempt {
 	run := b.Folder.Run(p.Point.ID, p.Point.Repeat, 1)
 	return &launcher.Attempt{Run: run, Number: 1, Point: p.Point, Record: launcher.Record{ID: run.ID(), JobName: run.ID() + "-draft", Partition: p.Partition, Exclusive: p.Exclusive, Requeue: b.requeue, Python: b.SiteOf(p.Point).Interpreter(p.Point.Framework), Commit: b.Commit}}
@@ -105,7 +104,7 @@ func partition(site *study.Site, name string) study.Partition {
 // megabytes rounds up: a job that asks for less than it needs is killed.
 func megabytes(b study.Bytes) int { return int((b + 1<<20 - 1) >> 20) }
 
-// over is base with the entries of top over it.
+// over returns base with the entries of top replacing its own.
 func over(base, top map[string]string) map[string]string {
 	m := map[string]string{}
 	maps.Copy(m, base)

@@ -16,8 +16,8 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// The record is there before the scheduler is asked, and also when it does not
-// answer; what has not begun is withdrawn, what has is not.
+// The cancellation is recorded before the scheduler is asked, even if the scheduler does not answer. Attempts
+// that have not started are withdrawn; others are not.
 func TestCancelIsWrittenDownFirst(t *testing.T) {
 	for name, squeue := range map[string]string{
 		"asked":       "exit 0",

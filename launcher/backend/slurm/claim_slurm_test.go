@@ -22,8 +22,8 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// batchScript writes the real batch script of a run folder, whose srun adds a
-// line to a ledger that is on no network file system.
+// batchScript writes the real batch script of a run folder. Its srun appends a line to a ledger on a local file
+// system.
 func batchScript(t *testing.T, run, ledger string) (script string, env []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,10 +48,9 @@ func batchScript(t *testing.T, run, ledger string) (script string, env []string)
 	return script, []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "SLURM_JOB_NODELIST=n1"}
 }
 
-// Copies of one attempt start at once on two hosts, under ids of their own, the
-// same one twice, and a command takes the claim for itself: one has it, and a
-// script that has it runs. The others say so and touch nothing. A requeue of the
-// one that ran is run once again.
+// Copies of one attempt start at once on two hosts: under different ids, the same one twice, and a command that
+// takes the claim. Exactly one gets the claim, and a script that gets it runs. The others report it and change
+// nothing. A requeue of the one that ran runs again.
 func TestNFSClaim(t *testing.T) {
 	began, lost := 0, int64(0)
 	for seed := range uint64(12) {
@@ -79,7 +78,7 @@ func TestNFSClaim(t *testing.T) {
 			for i, job := range jobs {
 				all.Go(func() {
 					list[i].job = job
-					if job == "" { // a command that takes the claim from a job that nobody sees
+					if job == "" { // a command that takes the claim from a job that is not visible
 						err := rundir.Folder(filepath.Join(hosts[i%2].Path, "run")).TakeClaim(0, "")
 						if list[i].said = fmt.Sprint(err); errors.Is(err, fs.ErrExist) {
 							list[i].code = slurm.DuplicateExit
@@ -111,7 +110,7 @@ func TestNFSClaim(t *testing.T) {
 					t.Errorf("seed %d: job %q ended with %d: %s", seed, r.job, r.code, r.said)
 				}
 			}
-			text, _ := os.ReadFile(ledger) // none, if nothing ran
+			text, _ := os.ReadFile(ledger) // missing if no script ran
 			os.Remove(ledger)
 			want := first
 			if owner == "" && first == 1 {
@@ -148,8 +147,8 @@ func TestNFSClaim(t *testing.T) {
 	}
 }
 
-// A full disk is no claim, and no second copy: the script says what is wrong, and
-// the next submission runs.
+// On a full disk there is no claim and no second copy: the script reports the error, and the next submission
+// runs.
 func TestNFSClaimOnAFullDisk(t *testing.T) {
 	folder, ledger, full := t.TempDir(), filepath.Join(t.TempDir(), "ledger"), true
 	if err := os.Mkdir(filepath.Join(folder, "run"), 0o755); err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// The clock was set by a year between the record and the look at it, or is
-// another host's: how long ago something was is told by the file server's.
+// The clock was changed by a year between the record and the survey, or differs between hosts: ages are
+// computed with the file server's clock.
 func TestSurveyWhenClocksJump(t *testing.T) {
 	plan := launchtest.SmallPlan(t, "[1]")
-	bin := t.TempDir() // of a Name that knows nothing
+	bin := t.TempDir() // Slurm commands that know no job
 	for _, name := range []string{"squeue", "sacct"} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)

@@ -20,15 +20,12 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// accountingWriter writes what the scheduler's accounting says of a run, once it has
-// ended, into an event file of its own.
+// accountingWriter writes what accounting reports about an ended run into a separate event file.
 const accountingWriter = "accounting"
 
-// RecordEnergy asks Slurm's accounting, once for all, for the energy of the good runs
-// whose folders do not say it yet, and writes it down. Each is of the run's own step,
-// not its job: what the job's number holds differs (in Slurm 22.05 it leaves the batch
-// script out), and a job may be of several runs. A folder that is not ours to write to
-// is left alone.
+// RecordEnergy asks Slurm's accounting once for the energy of all good runs whose folders lack it, and records
+// it. It uses the run's step instead of the job: what a job's energy includes differs (Slurm 22.05 leaves out
+// the batch script), and a job may serve several runs. Folders that this user cannot write to are skipped.
 func (b *Backend) RecordEnergy(ctx context.Context, states []launcher.State) (launcher.EnergyQuery, error) {
 	var a launcher.EnergyQuery
 	var open []launcher.State

@@ -21,8 +21,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Enclosing reads the allocation of the salloc or sbatch that this process runs under;
-// nil if there is none.
+// Enclosing returns the allocation of the salloc or sbatch that this process runs under, or nil.
 func (b *Backend) Enclosing(getenv func(string) string) (*launcher.Allocation, error) {
 	id := getenv("SLURM_JOB_ID")
 	if id == "" {
@@ -69,9 +68,8 @@ func fewest(text string) (int, error) {
 // Inside returns what runs attempts as steps of the allocation.
 func (b *Backend) Inside() launcher.Carrier { return steps{b} }
 
-// steps carry attempts out as steps of the allocation that this command stands
-// in: bash runs the batch scripts here, and their srun takes the allocation's
-// nodes.
+// steps runs attempts as steps of the enclosing allocation: bash runs the batch scripts here, and their srun
+// uses the allocation's nodes.
 type steps struct {
 	batch *Backend // writes the scripts
 }
@@ -89,7 +87,7 @@ func (b steps) Write(t launcher.Todo, at rundir.Folder, a *launcher.Attempt) err
 	return rundir.WriteFile(at.Script(), text.Bytes(), sharedfs.ModeScript)
 }
 
-// Ready has nothing to do: the script claims its attempt.
+// Ready does nothing: the script claims its attempt.
 func (b steps) Ready(*launcher.Attempt) error { return nil }
 
 // Carry runs an attempt's batch script with bash, in the environment of the
@@ -97,7 +95,7 @@ func (b steps) Ready(*launcher.Attempt) error { return nil }
 func (b steps) Carry(ctx context.Context, a *launcher.Attempt) launcher.Exit {
 	started := time.Now()
 	exit := launcher.Exit{ExitCode: 1, StartUnix: metrics.Unix(started)}
-	// The script names the line of the site's setup that fails, whatever is in it.
+	// If the site's setup fails, the log shows the failing line.
 	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, sharedfs.ModePrivate)
 	if err == nil {
 		defer log.Close()

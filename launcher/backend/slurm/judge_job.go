@@ -11,36 +11,35 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// jobEvidence is all that is known of an attempt by Slurm at one moment.
+// jobEvidence is everything known about an attempt under Slurm at one moment.
 type jobEvidence struct {
 	launcher.Evidence
 	Created   time.Time
 	Submitted bool       // sbatch's answer is recorded
 	Asked     bool       // the scheduler could be asked
-	Requeue   bool       // it may start the job again by itself
+	Requeue   bool       // Slurm may requeue the job
 	Shared    bool       // the job serves other attempts too, one after the other
 	Withdrawn bool       // no copy of the script runs it any more, nor has one
-	Job       *slurm.Job // what it says; nil when it knows of no such job
-	Dropped   bool       // it knows of none, but of other tasks of the same array that wait
+	Job       *slurm.Job // Slurm's report; nil if it does not know the job
+	Dropped   bool       // Slurm does not list it, but lists waiting tasks of the same array
 }
 
-// How long a view of the scheduler may lag behind the truth.
+// How much the scheduler's view may lag.
 const (
-	// jobGrace is how long after its submission a job may be unknown to the
-	// scheduler before it counts as lost.
+	// jobGrace is the time after submission during which a job may be unknown to the scheduler before it counts
+	// as lost.
 	jobGrace = 5 * time.Minute
-	// requeueGrace is how long after a node failure or a preemption a job that
-	// may be requeued can still say that it has ended.
+	// requeueGrace is the time after a node failure or a preemption during which a requeueable job may still
+	// show as ended.
 	requeueGrace = 2 * time.Minute
 )
 
-// judgeJob says how far an attempt by Slurm came. It is the only place that
-// does, and a pure function of the evidence. Detail is in words, "" when there
-// is nothing to add.
+// judgeJob returns the status of an attempt under Slurm. It is a pure function of the evidence, and the only
+// place that decides. detail is a text for users; it may be "".
 func judgeJob(e jobEvidence) (status metrics.Status, detail string) {
 	switch {
 	case e.Withdrawn && (e.Job == nil && e.Asked || e.Job != nil && (e.Shared || e.Job.State.Terminal())):
-		// A job of its own that is still in the queue is to leave it first.
+		// If the attempt has a separate job that is still queued, wait until it leaves the queue.
 		return metrics.Cancelled, ""
 	case e.Job != nil && e.Shared:
 		return judgeTurn(e)
@@ -66,10 +65,9 @@ func judgeJob(e jobEvidence) (status metrics.Status, detail string) {
 	return metrics.Lost, "the scheduler no longer knows the job and it left no record of its end"
 }
 
-// judgeTurn judges one of the attempts that share a job. Its own record says
-// when it has ended, if it was not cut short in a job that goes on, or is
-// requeued and takes it up again; what the job says is of the one whose turn
-// it is.
+// judgeTurn judges one of the attempts that share a job. An attempt has ended if its exit record says so,
+// unless it was cut short in a job that continues or is requeued and will repeat it. The state of the job
+// applies to the attempt that is running.
 func judgeTurn(e jobEvidence) (metrics.Status, string) {
 	exit := e.Traces.Exit
 	switch {
@@ -89,16 +87,15 @@ func judgeTurn(e jobEvidence) (metrics.Status, string) {
 	return status, detail
 }
 
-// judgeKnown judges an attempt by what Slurm says of its job.
+// judgeKnown judges an attempt by the job that Slurm reports.
 func judgeKnown(e jobEvidence) (metrics.Status, string) {
 	j := e.Job
 	if exit := e.Traces.Exit; j.State.Terminal() && exit != nil && exit.ExitCode == 0 {
-		// The script ended well, and so did the job. What Slurm says of another
-		// end is about a copy that found the attempt claimed, or that never
-		// started: a controller that was killed forgets what it has started and
-		// starts it again, or cancels it because a node has it already.
-		// Only where not every rank says so, and Slurm names a cause from outside,
-		// that is the cause: srun may end with 0 when it is ended with its job.
+		// The script ended successfully, and so did the attempt. If Slurm reports another end, that is about a
+		// copy that found the attempt claimed or never started: a controller that was killed forgets jobs that
+		// it has started and starts them again, or cancels them because a node already runs them.
+		// The exception is an attempt with missing ranks for which Slurm names an external cause: srun may exit
+		// with 0 if it is ended with its job.
 		status, detail := e.Completed(j.End)
 		if status != metrics.Incomplete || j.State == slurm.Completed || j.State == slurm.Failed {
 			return status, detail
@@ -141,9 +138,8 @@ func judgeKnown(e jobEvidence) (metrics.Status, string) {
 	return metrics.Unknown, fmt.Sprintf("unknown Slurm state %q, taken as not finished", j.Word)
 }
 
-// waits is why a job waits: Slurm's reason, and for one that is held what lets it
-// start, which it never does by itself. Slurm holds a job, for example, that it
-// requeued because a node failed to launch it.
+// waits returns why a job waits: Slurm's reason, and for a held job, which never starts by itself, how to
+// release it. Slurm holds a job, for example, that it requeued because a node failed to launch it.
 func waits(j *slurm.Job) string {
 	switch reason := strings.ToLower(strings.ReplaceAll(j.Reason, "_", " ")); {
 	case reason == "jobheldadmin":
@@ -154,7 +150,7 @@ func waits(j *slurm.Job) string {
 	return j.Reason
 }
 
-// exitCode is how the batch script ended, by the scheduler or its own record.
+// exitCode describes how the batch script ended, according to the scheduler or the exit record.
 func (e jobEvidence) exitCode() string {
 	switch {
 	case e.Job.ExitCode != nil:

@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Each case is one piece of Evidence and what a careful person would say.
+// Each case is one piece of evidence with the verdict of a careful person.
 func TestJudgeJob(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	job := func(state slurm.State) *slurm.Job { return &slurm.Job{State: state, Word: string(state), End: now} }
@@ -43,7 +43,7 @@ func TestJudgeJob(t *testing.T) {
 		"events on their way": {with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), metrics.Running, "not appeared"},
 		"events never came": {later(with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), 2*launcher.FileGrace),
 			metrics.Incomplete, "1 of 4 ranks wrote no stop event"},
-		// srun that is ended while it starts its tasks says 0, and nothing was run.
+		// An srun that is ended while it starts its tasks exits with 0, although nothing ran.
 		"cancelled as it began": {with(seen(slurm.Cancelled), func(e *jobEvidence) {
 			e.Cancelled, e.Traces = true, launcher.Traces{Begun: true, Exit: exit(0, "TERM")}
 		}), metrics.Cancelled, ""},
@@ -61,7 +61,7 @@ func TestJudgeJob(t *testing.T) {
 			metrics.Incomplete, "signal USR1"},
 		"failed": {with(seen(slurm.Failed), func(e *jobEvidence) { e.Traces.Cause, e.Job.ExitCode = "data: gone", &slurm.ExitCode{Status: 3} }),
 			metrics.Failed, "data: gone; exit code 3"},
-		// Where no cgroup enforces a memory limit, Slurm's words alone tell of it.
+		// Without a cgroup that enforces the memory limit, only Slurm's message reports it.
 		"over its memory": {with(seen(slurm.Failed), func(e *jobEvidence) {
 			e.Traces.Slurm, e.Job.ExitCode = "node1: StepId=10.0 exceeded memory limit (9 > 3), being killed", &slurm.ExitCode{Status: 137}
 		}), metrics.OutOfMemory, "node1: StepId=10.0 exceeded memory limit"},
@@ -71,7 +71,7 @@ func TestJudgeJob(t *testing.T) {
 		"killed": {with(seen(slurm.Failed), func(e *jobEvidence) {
 			e.Traces.Slurm, e.Job.ExitCode = "node2: task 3: Segmentation fault", &slurm.ExitCode{Signal: 11}
 		}), metrics.Failed, "node2: task 3: Segmentation fault; exit code 0:11"},
-		// That Slurm ended the other ranks with the one that failed is no news.
+		// It is irrelevant that Slurm ended the other ranks after one failed.
 		"a rank failed, the step with it": {with(seen(slurm.Failed), func(e *jobEvidence) {
 			e.Traces.Cause, e.Traces.Slurm = "KeyError: 'labels' (fit.py:27)", "STEP 19.0 ON node2 CANCELLED AT 2026-11-23T03:30:24"
 			e.Job.ExitCode = &slurm.ExitCode{Status: 143}
@@ -123,8 +123,7 @@ func TestJudgeJob(t *testing.T) {
 	}
 }
 
-// No state of Slurm's may be taken for an end that is none, or the other way
-// round.
+// Judge and Slurm agree on which states end a job.
 func TestJudgeAgreesWithSlurmOnWhatIsOver(t *testing.T) {
 	for _, state := range []slurm.State{slurm.BootFail, slurm.Cancelled, slurm.Completed, slurm.Completing, slurm.Configuring, slurm.Deadline,
 		slurm.Failed, slurm.NodeFail, slurm.OutOfMemory, slurm.Pending, slurm.Preempted, slurm.Requeued, slurm.RequeueFed, slurm.RequeueHold,
@@ -163,7 +162,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// runIn is a run folder that a job has claimed.
+// runIn creates a run folder that a job has claimed.
 func runIn(t *testing.T, dir, job string) rundir.Folder {
 	t.Helper()
 	run := rundir.Folder(dir)

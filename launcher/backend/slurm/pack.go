@@ -21,11 +21,9 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Loads divides what is to do into what is handed over together. Points in an
-// array ask Slurm for the same; points in an allocation go to the same
-// partition. Within a load the order stays the policy's, since runs that follow
-// one another are compared with one another. One script sets up one variant of
-// the site. What is alone is a job like any other.
+// Loads divides runs into groups that are submitted together. Runs in an array have equal requests to Slurm;
+// runs in an allocation go to the same partition. Within a load the policy's order is kept, since consecutive
+// runs are compared. A script sets up one variant of the site. A single run becomes an ordinary job.
 func (b *Backend) Loads(ctx context.Context, todo []launcher.Todo) ([][]launcher.Todo, error) {
 	var loads [][]launcher.Todo
 	open := map[string]int{} // the load that takes more with this key
@@ -57,7 +55,7 @@ func (b *Backend) Loads(ctx context.Context, todo []launcher.Todo) ([][]launcher
 	return loads, nil
 }
 
-// maxArray is how many tasks an array may have, asked once a command.
+// maxArray returns how many tasks an array may have. It asks Slurm once per command.
 func (b *Backend) maxArray(ctx context.Context) (int, error) {
 	if b.arraySize == 0 {
 		var err error
@@ -68,8 +66,8 @@ func (b *Backend) maxArray(ctx context.Context) (int, error) {
 	return b.arraySize, nil
 }
 
-// shape is what a run asks Slurm for, in words; equal for runs that can be
-// tasks of one array.
+// shape returns a text that describes a run's request to Slurm. Runs with equal texts can be tasks of one
+// array.
 func (b *Backend) shape(t launcher.Todo) (string, error) {
 	a := b.Draft(t.Planned)
 	a.Record.Exclude = t.Exclude
@@ -123,8 +121,8 @@ func (b *Backend) beginPack(ctx context.Context, load []launcher.Todo) ([]*launc
 	return attempts, rundir.WriteJSON(pack.Job(), answer, sharedfs.ModeOpen)
 }
 
-// members are the attempts of a load's pack: new ones, or all that an earlier
-// command wrote down for it, whatever became of the plan since.
+// members returns the attempts of a load's pack: new ones, or all that an earlier command recorded for it, even
+// if the plan has changed since.
 func (b *Backend) members(load []launcher.Todo) ([]*launcher.Attempt, error) {
 	var attempts []*launcher.Attempt
 	if again := load[0].Again; again != nil {
@@ -134,7 +132,7 @@ func (b *Backend) members(load []launcher.Todo) ([]*launcher.Attempt, error) {
 				attempts = append(attempts, a)
 			}
 		}
-		if len(attempts) == 0 { // what cannot be read says why
+		if len(attempts) == 0 { // unreadable records explain why
 			return nil, errors.Join(fmt.Errorf("the attempts of %s are gone", again.Record.Pack.Name), err)
 		}
 		return attempts, nil
@@ -142,7 +140,7 @@ func (b *Backend) members(load []launcher.Todo) ([]*launcher.Attempt, error) {
 	name := b.packing + "-" + launcher.Token(4)
 	exclusive := slices.ContainsFunc(load, func(t launcher.Todo) bool { return t.Exclusive })
 	for _, t := range load {
-		t.Exclusive = exclusive // one job, whose nodes are shared for all of its runs or for none
+		t.Exclusive = exclusive // one job: nodes are shared for all of its runs or for none
 		r := b.record(t, name)
 		r.Pack = &launcher.Member{Name: name, Packing: b.packing, Index: len(attempts)}
 		a, err := b.Create(t, r, nil)
@@ -160,9 +158,9 @@ func (b *Backend) members(load []launcher.Todo) ([]*launcher.Attempt, error) {
 	return attempts, nil
 }
 
-// packed is the script of a pack and its list. It asks for what the largest
-// run needs; within an allocation for as long as all need one after the other,
-// as far as the partition allows. What then finds no time stays outstanding.
+// packed returns the script of a pack and its list. An array requests what the largest run needs. An allocation
+// also requests enough time for all runs one after the other, up to the partition's limit; runs that do not fit
+// stay outstanding.
 func (b *Backend) packed(m launcher.Member, attempts []*launcher.Attempt) (slurm.Script, []byte, error) {
 	var whole slurm.Script
 	var exclude []string
@@ -174,7 +172,7 @@ func (b *Backend) packed(m launcher.Member, attempts []*launcher.Attempt) (slurm
 
 	last := slices.MaxFunc(attempts, func(a, b *launcher.Attempt) int { return a.Record.Pack.Index - b.Record.Pack.Index })
 	steps := make([]slurm.Step, last.Record.Pack.Index+1)
-	cpus, total := 0, warning // so that the last run is not warned within its own time
+	cpus, total := 0, warning // so that the last run gets no warning within its time
 	for _, a := range attempts {
 		one := *a
 		one.Record.Exclude = exclude
@@ -198,7 +196,7 @@ func (b *Backend) packed(m launcher.Member, attempts []*launcher.Attempt) (slurm
 		whole.GPUsPerNode, whole.MemoryPerNodeMB = max(whole.GPUsPerNode, s.GPUsPerNode), max(whole.MemoryPerNodeMB, s.MemoryPerNodeMB)
 		whole.GPUType = cmp.Or(whole.GPUType, s.GPUType)
 		whole.Exclusive = whole.Exclusive || s.Exclusive
-		if whole.Stage == nil { // what a run needs it finds out itself
+		if whole.Stage == nil { // the step determines what each run needs
 			whole.Stage, whole.Container = s.Stage, s.Container
 		}
 	}
@@ -279,12 +277,12 @@ func (b *Backend) Drafts(plan *study.Plan, write func(name string, text []byte) 
 	return nil
 }
 
-// packName is a pack's job name, which no other job has.
+// packName returns a pack's job name, which is unique.
 func (b *Backend) packName(name string) string {
 	return filepath.Base(b.Folder.Path()) + "/" + name
 }
 
-// afterJob is what a dependency names: the whole of a job array.
+// afterJob returns the id that a dependency names: of the whole job array.
 func afterJob(id string) string {
 	array, _, _ := strings.Cut(id, "_")
 	return array

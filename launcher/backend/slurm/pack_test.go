@@ -21,8 +21,7 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// packer is a backend whose sbatch is a script that notes its calls and prints
-// what answer says.
+// packer returns a backend whose sbatch records its calls and prints answer.
 func packer(t *testing.T, packing, answer string) *Backend {
 	t.Helper()
 	bin := t.TempDir()
@@ -52,7 +51,7 @@ func calls(t *testing.T, b *Backend) int {
 	return bytes.Count(text, []byte("\n"))
 }
 
-// planned is a run of so many workers, two a node at most.
+// planned returns a run of the given number of workers, at most two per node.
 func planned(partition string, workers, repeat, cpus int) launcher.Todo {
 	p := study.Point{ID: fmt.Sprintf("native-w%d", workers), Study: "packed", Framework: "native", Workers: workers, Repeat: repeat,
 		Nodes: (workers + 1) / 2, WorkersPerNode: min(workers, 2)}
@@ -134,8 +133,8 @@ func TestPackIsWrittenDownBeforeItIsSubmitted(t *testing.T) {
 	}
 }
 
-// A pack whose answer was lost, or that never came to sbatch, is handed over
-// again whole and under the same name.
+// If the answer to a pack's submission was lost, or sbatch never got it, the pack is submitted again completely
+// and under the same name.
 func TestPackIsHandedOverAgain(t *testing.T) {
 	b := packer(t, study.PackArray, "kill -9 $$")
 	load := []launcher.Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 4, 3, 1)}
@@ -287,7 +286,7 @@ func TestPickInArrays(t *testing.T) {
 	}
 }
 
-// One task that is found says that the whole array went through.
+// Finding one task means that the whole array was submitted.
 func TestAdoptArray(t *testing.T) {
 	b := packer(t, study.PackArray, "kill -9 $$")
 	if _, err := launcher.Begin(t.Context(), b, []launcher.Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1)}); err == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Whatever stands in a record of a run folder, the attempt is listed once, under its
-// folder's name, and is unreadable or says only what can be stored.
+// For any content of a run folder's record, the attempt is listed once under its folder's name, and is either
+// unreadable or has only values that can be stored.
 func FuzzRecords(f *testing.F) {
 	plan := launchtest.SmallPlan(f, "[2]")
 	point := plan.Points[0].Point

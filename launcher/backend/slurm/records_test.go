@@ -20,7 +20,7 @@ func TestRecordsThatReachSlurm(t *testing.T) {
 	long := strings.Repeat("9", 19)
 	for name, c := range map[string]struct {
 		file, key string
-		value     any // in the place of key's; nil: as it was
+		value     any // replaces key's value; nil keeps it
 		want      string
 	}{
 		"as it was":           {"attempt.json", "job_name", nil, ""},

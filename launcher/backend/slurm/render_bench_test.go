@@ -12,9 +12,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// BenchmarkPlanAndRender is a study from its text to its batch scripts, which
-// are not written anywhere: 10,000 points are to take less than a second, and
-// every point as much at any size.
+// BenchmarkPlanAndRender goes from a study's text to its batch scripts without writing them. 10,000 points
+// should take less than a second, and the time per point should not depend on their number.
 func BenchmarkPlanAndRender(b *testing.B) {
 	for _, points := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("points=%d", points), func(b *testing.B) {

@@ -1,5 +1,5 @@
-// Package slurm runs attempts as batch jobs of Slurm: it writes their scripts, submits them
-// singly or packed, and judges their ends by what Slurm says.
+// Package slurm runs attempts as batch jobs of Slurm: it writes their scripts, submits them singly or packed,
+// and judges their ends by Slurm's answers and the run folders.
 package slurm
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// backendName is what records and site files call this backend.
+// backendName is the name of this backend in records and site files.
 const backendName = "slurm"
 
 func init() {
@@ -42,8 +42,7 @@ type Backend struct {
 	arraySize int    // the cluster's MaxArraySize, once asked for
 }
 
-// maxTemplate is how many bytes a site's template may have; the built-in one has some
-// thousand.
+// maxTemplate is the maximum size of a site's template in bytes; the built-in one has some thousand.
 const maxTemplate = 1 << 20
 
 // open reads the site's template, if it names one.
@@ -75,17 +74,17 @@ func open(o launcher.Options) (*Backend, error) {
 // Name returns the name.
 func (b *Backend) Name() string { return backendName }
 
-// Attached: jobs go on by themselves.
+// Attached returns false: jobs outlive the command.
 func (b *Backend) Attached() bool { return false }
 
-// Limits are the policy's.
+// Limits returns the policy's limits.
 func (b *Backend) Limits() launcher.Limits { return b.limits }
 
-// Occupies: what Slurm has taken is in its hands; the rest in nobody's.
+// Occupies reports whether Slurm has accepted the attempt.
 func (b *Backend) Occupies(s launcher.State) bool { return s.Submission != nil }
 
-// record is what is known of an attempt's job before it is submitted; pack is
-// the name of what it is packed into, "" for a job of its own.
+// record returns what is known about an attempt's job before submission. pack is the name of its pack; "" means
+// a separate job.
 func (b *Backend) record(t launcher.Todo, pack string) launcher.Record {
 	name := b.packName(pack)
 	if pack == "" {
@@ -154,8 +153,7 @@ func (b *Backend) sbatch(ctx context.Context, script, name, after string) (*laun
 	return &launcher.Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: metrics.Unix(time.Now())}, nil
 }
 
-// queued returns the id of the job with that name in the queue; "" if none or several
-// have it.
+// queued returns the id of the job with that name in the queue, or "" unless exactly one has it.
 func (b *Backend) queued(ctx context.Context, name string) (id string) {
 	jobs, err := b.Client.Queue(ctx, slurm.Filter{Names: []string{name}})
 	if err != nil {
@@ -174,17 +172,16 @@ func (b *Backend) queued(ctx context.Context, name string) (id string) {
 // CheckJobName returns an error for a name that scalebench gives no job.
 func (b *Backend) CheckJobName(name string) error { return slurm.CheckJobName(name) }
 
-// CheckJobID returns an error for what is not the id of one job.
+// CheckJobID returns an error unless id is the id of one job.
 func (b *Backend) CheckJobID(id string) error { return slurm.CheckJobID(id) }
 
-// CheckCluster returns an error for what cannot name a cluster.
+// CheckCluster returns an error unless name can be the name of a cluster.
 func (b *Backend) CheckCluster(name string) error { return slurm.CheckCluster(name) }
 
 // CheckNode returns an error for what cannot name one node.
 func (b *Backend) CheckNode(name string) error { return slurm.CheckNode(name) }
 
-// Partitions asks Slurm for the names of its partitions. A host without Slurm's commands
-// knows none.
+// Partitions returns the names of Slurm's partitions; nil on a host without Slurm's commands.
 func (b *Backend) Partitions(ctx context.Context) ([]string, error) {
 	known, err := b.Client.Partitions(ctx)
 	if errors.Is(err, exec.ErrNotFound) {
@@ -215,7 +212,7 @@ func (b *Backend) Survey(ctx context.Context, open []*launcher.Attempt) ([]launc
 	return findings, unreachable
 }
 
-// waitingArrays are the job arrays of which a task waits.
+// waitingArrays returns the job arrays of which a task is waiting.
 func waitingArrays(jobs map[rundir.Folder]*slurm.Job) map[string]bool {
 	waiting := map[string]bool{}
 	for _, job := range jobs {
@@ -226,7 +223,7 @@ func waitingArrays(jobs map[rundir.Folder]*slurm.Job) map[string]bool {
 	return waiting
 }
 
-// arrayOf is the id of the array that a job is a task of; "" for none.
+// arrayOf returns the id of the array that a job is a task of, or "".
 func arrayOf(job string) string {
 	array, _, ok := slurm.ArrayTask(job)
 	if !ok {
@@ -235,8 +232,8 @@ func arrayOf(job string) string {
 	return array
 }
 
-// jobEvidenceOf returns the evidence about an attempt whose job Slurm describes; nil if
-// Slurm knows none.
+// jobEvidenceOf returns the evidence about an attempt; job is Slurm's report, or nil if Slurm does not know the
+// job.
 func jobEvidenceOf(a *launcher.Attempt, job *slurm.Job, t launcher.Traces, asked bool) jobEvidence {
 	e := jobEvidence{Evidence: a.Evidence(t), Created: metrics.Time(a.Record.CreatedUnix),
 		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.SharesJob(),
@@ -247,8 +244,8 @@ func jobEvidenceOf(a *launcher.Attempt, job *slurm.Job, t launcher.Traces, asked
 	return e
 }
 
-// jobFacts are the scheduler's facts for the store; what it has forgotten comes
-// from our own records.
+// jobFacts returns the scheduler's facts for the database. If the scheduler no longer knows the job, they come
+// from the records.
 func jobFacts(a *launcher.Attempt, job *slurm.Job) *metrics.Job {
 	if job == nil {
 		return a.RecordedJob()
@@ -260,8 +257,7 @@ func jobFacts(a *launcher.Attempt, job *slurm.Job) *metrics.Job {
 		fact.ExitCode = job.ExitCode.String()
 	}
 	if a.Record.SharesJob() {
-		// The job's state and end are those of all its runs; each one takes
-		// the first of the nodes.
+		// The job's state and end apply to all of its runs; each run uses the first nodes.
 		fact.State, fact.Reason, fact.ExitCode, fact.EndUnix = "", "", "", 0
 		nodes, _ := a.Point.Shape()
 		fact.Nodes = fact.Nodes[:min(len(fact.Nodes), max(nodes, 0))]
@@ -269,8 +265,8 @@ func jobFacts(a *launcher.Attempt, job *slurm.Job) *metrics.Job {
 	return fact
 }
 
-// Cancel asks Slurm, in one call for all of the jobs. One that serves several
-// attempts is ended when all of them are to be; else it goes on without those.
+// Cancel ends the jobs in one call of scancel. A job that serves several attempts is only ended if all of them
+// are to be cancelled; otherwise it continues without those.
 func (b *Backend) Cancel(ctx context.Context, states []launcher.State) ([]launcher.Ending, error) {
 	list := make([]launcher.Ending, len(states))
 	attempts, meant := make([]*launcher.Attempt, len(states)), map[rundir.Folder]bool{}
@@ -280,8 +276,7 @@ func (b *Backend) Cancel(ctx context.Context, states []launcher.State) ([]launch
 			list[i].What += "; whenever its job starts, it runs nothing"
 		}
 	}
-	// What is said of an attempt that shares a job says nothing of the job, so
-	// that Slurm is asked once more.
+	// The status of an attempt that shares a job says nothing about the job, so ask Slurm again.
 	said, err := askSlurm(ctx, b.Client, attempts)
 	if err != nil {
 		return list, err
@@ -356,8 +351,8 @@ func otherRuns(n int) string {
 	return fmt.Sprintf("%d other runs", n)
 }
 
-// endStep asks Slurm to end the step of a job that has that name; "" when there
-// is none. It ends in order: the supervisors kill what does not end itself.
+// endStep asks Slurm to end the job step with that name and returns its id, or "" if it does not exist.
+// Supervisors kill processes that do not end.
 func (b *Backend) endStep(ctx context.Context, job, name string) (id string, err error) {
 	steps, err := b.Client.Steps(ctx, job)
 	if err != nil || steps[name] == "" {
@@ -366,8 +361,8 @@ func (b *Backend) endStep(ctx context.Context, job, name string) (id string, err
 	return steps[name], b.Client.Signal(ctx, steps[name], "TERM")
 }
 
-// othersServed are how many attempts of each pack of these have not ended, and
-// are not meant, nor cancelled before.
+// othersServed counts, for each pack, the attempts that have not ended, are not among meant, and were not
+// cancelled before.
 func othersServed(list []*launcher.Attempt, meant map[rundir.Folder]bool) (map[rundir.Pack]int, error) {
 	var shared []*launcher.Attempt
 	for _, a := range list {
@@ -393,7 +388,7 @@ func othersServed(list []*launcher.Attempt, meant map[rundir.Folder]bool) (map[r
 	return others, nil
 }
 
-// studiesOf are the studies of attempts, each once.
+// studiesOf returns the studies of attempts without duplicates.
 func studiesOf(attempts []*launcher.Attempt) (list []rundir.Study) {
 	for _, a := range attempts {
 		if s := a.Run.Study(); !slices.Contains(list, s) {

@@ -12,9 +12,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/trust"
 )
 
-// What an earlier command wrote down is handed to sbatch again only if nobody
-// else could have changed it since. Scripts are the owner's alone to begin
-// with.
+// The script of an earlier command is submitted again only if no other user could have changed it since.
+// Scripts are writable by their owner only.
 func TestChangedScriptIsNotHandedOverAgain(t *testing.T) {
 	const lost = "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1"
 	for _, packing := range []string{study.PackJob, study.PackArray, study.PackAllocation} {
@@ -66,8 +65,7 @@ func TestChangedScriptIsNotHandedOverAgain(t *testing.T) {
 	}
 }
 
-// A frozen study is thawed by whoever froze it alone; its secrets and its
-// site's stay with their files' owner.
+// Only the user who froze a study can load it; its secrets and the site's stay with their files' owner.
 func TestFrozenModes(t *testing.T) {
 	for _, test := range []struct {
 		mode        fs.FileMode // of the files given

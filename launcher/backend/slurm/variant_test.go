@@ -17,8 +17,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// A variant has its own script: its modules, variables, container and interpreter,
-// and they are in the attempt's record. No pack serves two.
+// A variant has a separate script with its modules, variables, container and interpreter, which are also in the
+// attempt's record. A pack serves one variant.
 func TestVariantsHaveScriptsOfTheirOwn(t *testing.T) {
 	of := func(todo launcher.Todo, framework, variant string) launcher.Todo {
 		todo.Point.Variant, todo.Point.Framework, todo.Point.Workload.Kind = variant, framework, "train"

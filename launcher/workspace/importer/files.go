@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// each makes runs of the files, one by one. After a mistake in one file it only reads the
-// others for theirs.
+// each makes runs of the files, one by one. After an error in one file it reads the others only to report their
+// errors.
 func (o *Options) each(files []string, sets map[string]any) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		var problems []error

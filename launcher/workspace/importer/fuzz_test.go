@@ -17,10 +17,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// importedFormats are all that import reads.
+// importedFormats lists all formats that import reads.
 func importedFormats() []string { return append([]string{"csv"}, extract.Names()...) }
 
-// importSeeds are logs and tables as they are, by format.
+// importSeeds returns valid logs and tables by format.
 func importSeeds(t testing.TB) map[string][][]byte {
 	t.Helper()
 	seeds := map[string][][]byte{"csv": {
@@ -53,8 +53,8 @@ func importSeeds(t testing.TB) map[string][][]byte {
 	return seeds
 }
 
-// Whatever stands in a file, importing it stores all of its runs or none. What is
-// stored are numbers, no time is below 0, and the same file again changes nothing.
+// For any file, import stores all of its runs or none. Stored values are numbers, no time is negative, and
+// importing the file again changes nothing.
 func FuzzImport(f *testing.F) {
 	formats := importedFormats()
 	seeds := importSeeds(f)
@@ -137,8 +137,8 @@ func FuzzImport(f *testing.F) {
 // times are the columns that are never below 0.
 var times = []string{"time", "seconds", "created", "ingested", "started", "steps", "epochs", "epoch", "step", "samples", "world", "workers"}
 
-// checkStored holds what is true of every database: so many runs, each with its
-// source and its result, and finite numbers alone.
+// checkStored checks the invariants of a database: the number of runs, a source and a result for each, and only
+// finite numbers.
 func checkStored(t *testing.T, path string, runs int) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", path)

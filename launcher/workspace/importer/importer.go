@@ -18,27 +18,27 @@ import (
 // csvFormat is the format of tables. All others are extractors of logs.
 const csvFormat = "csv"
 
-// Options say how files become runs.
+// Options configure how files become runs.
 type Options struct {
 	Log
 	Sets    []string // KEY=VALUE for all runs
 	Labels  []string // KEY=COLUMN of a CSV file
 	Decimal string   // sign before the decimals in a CSV file; "" to find out
-	Sum     string   // column of a CSV file that tells the parts of one run apart
+	Sum     string   // column of a CSV file that distinguishes the parts of one run
 	Replace bool     // replace runs of files that were imported with other settings
 
 	say    func(string)        // receives notes about a file
 	digest func(string) string // of a secret
 }
 
-// A Run is ready to be stored, with what it was made of.
+// A Run is a run to be stored, with its origin.
 type Run struct {
 	store.Imported
 	Result extract.Content
 }
 
-// Import makes runs of files and stores them. done receives each run with its id and
-// whether it is new or changed. A mistake in one file stores nothing.
+// Import makes runs of files and stores them. It calls done for each run with its id and whether it is new or
+// changed. An error in one file means that nothing is stored.
 func Import(ctx context.Context, w *workspace.Workspace, o Options, files []string, done func(r Run, id string, changed bool)) error {
 	sets, err := o.check(w)
 	if err != nil {
@@ -56,7 +56,7 @@ func Import(ctx context.Context, w *workspace.Workspace, o Options, files []stri
 		}
 		return key.Hide(secret)
 	}
-	// The first run is made before the database: an unreadable file makes none.
+	// Make the first run before opening the database, so that an unreadable file creates none.
 	next, stop := iter.Pull2(o.each(files, sets))
 	defer stop()
 	r, err, more := next()
@@ -102,7 +102,7 @@ func Import(ctx context.Context, w *workspace.Workspace, o Options, files []stri
 	return workspace.StoreError(db.Arrange(ctx))
 }
 
-// DryRun makes runs of files and stores nothing.
+// DryRun makes runs of files without storing them.
 func DryRun(w *workspace.Workspace, o Options, files []string, done func(Run)) error {
 	sets, err := o.check(w)
 	if err != nil {

@@ -31,7 +31,7 @@ func (o *Options) mapped() (map[string]extract.Column, error) {
 		if !ok || !labelKey(key) || column == "" {
 			return nil, workspace.Errorf("--label %q: write KEY=COLUMN, like platform=host", text)
 		}
-		// The batch of a training is a label; of a load it is where its figures are.
+		// For a training the batch size is a label; for a load it is the coordinate of figures.
 		coordinate := measure.OfLoad(key) && !loads
 		if _, twice := columns[key]; twice || slices.Contains(slices.Concat(extract.TableFigures, extract.WhenColumns), key) && !coordinate {
 			return nil, workspace.Errorf("--label %s: a figure or a mapped column has that name; give the label another", text)

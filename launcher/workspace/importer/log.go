@@ -15,11 +15,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Log says what logs do not say of themselves.
+// A Log holds information that logs lack.
 type Log struct {
 	From           string   // format
 	Workers, Batch int      // 0 if unknown
-	FirstEpoch     *int     // number of the first epoch; nil for that of the format
+	FirstEpoch     *int     // number of the first epoch; nil means the format's default
 	Model          string   // file that describes a model and device
 	Maps           []string // OURS=THEIRS, names of columns and tags
 	At             []string // KEY=VALUE, the load

@@ -47,7 +47,7 @@ func (o *Options) read(file string, sets map[string]any, yield func(Run) bool) e
 		if err != nil {
 			return err
 		}
-		if source == nil { // the first run comes after its format has read what it needs
+		if source == nil { // the format has now read what its first run needs
 			if _, err := io.Copy(io.Discard, text); err != nil {
 				return err
 			}
@@ -104,7 +104,7 @@ func (o *Options) item(file string, source store.Source, modified time.Time, set
 // of a long log, are made each time.
 const fewFindings = 1000
 
-// byteCount counts what is written to it.
+// byteCount counts bytes written to it.
 type byteCount int64
 
 func (n *byteCount) Write(b []byte) (int, error) {
@@ -155,7 +155,7 @@ func (o *Options) extract(file string, text io.Reader, bytes int64, sets map[str
 	}
 	options.Bytes = bytes
 	r, err := e.Extract(text, options)
-	labels := maps.Clone(r.Labels) // what is set by hand replaces what the log says
+	labels := maps.Clone(r.Labels) // labels set by hand replace the log's
 	maps.DeleteFunc(labels, func(key string, _ any) bool { _, set := sets[key]; return set })
 	return only(extract.TableRun{Labels: labels, Result: r}, err)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// run returns what the labels and the log say of a run.
+// run returns the run that the labels and the log describe.
 func (o *Options) run(file string, labels map[string]any, r extract.Content) (metrics.Run, error) {
 	run := metrics.Run{Kind: r.Kind, Framework: o.From, Status: metrics.Done, Parameters: map[string]any{"import.format": o.From}}
 	if r.Failed != "" {
@@ -76,7 +76,7 @@ func (o *Options) run(file string, labels map[string]any, r extract.Content) (me
 	return run, o.name(&run)
 }
 
-// countOf returns a label as a count; 0 if it is none.
+// countOf returns a label as a count, or 0 if it is not one.
 func countOf(label any) int {
 	switch n := label.(type) {
 	case int64:
@@ -91,8 +91,8 @@ func countOf(label any) int {
 	return 0
 }
 
-// name sets the run's point by what was measured. Secrets count by their digests, since
-// everyone sees the point's name.
+// name derives the run's point from what was measured. Secrets enter as digests, since the point's name is
+// public.
 func (o *Options) name(run *metrics.Run) error {
 	labelled := map[string]any{}
 	for key, v := range run.Parameters {

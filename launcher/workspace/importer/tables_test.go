@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/extract"
 )
 
-// readTable is what import makes of a table: for each run its workers, then each figure
-// of figures that it has; and what it tells the user.
+// readTable imports a table and returns, for each run, its workers and the given figures that it has, and the
+// messages to the user.
 func readTable(t *testing.T, csv string, args []string) (runs, told []string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "t.csv")
@@ -79,7 +79,7 @@ func readTable(t *testing.T, csv string, args []string) (runs, told []string, er
 	return runs, told, nil
 }
 
-// hints are what an error says to write, as arguments.
+// hints returns the arguments that an error suggests.
 func hints(err error) (list [][]string) {
 	for _, m := range regexp.MustCompile(`--(map|label|set|decimal|sum|worker-batch) ('(?:[^']|'\\'')*'|[^\s,;]+)`).FindAllStringSubmatch(err.Error(), -1) {
 		value := strings.ReplaceAll(strings.Trim(m[2], "'"), `'\''`, "'")
@@ -88,15 +88,15 @@ func hints(err error) (list [][]string) {
 	return list
 }
 
-// tableCase is a table of somebody's.
+// A tableCase is a table from a user.
 type tableCase struct {
 	name string
 	args string // separated by "|"
 	csv  string
-	runs []string // what is right; nil: it is refused
-	told string   // part of what the user is told; "" for nothing
-	// refused is part of the error. follow is which of the options that the error names
-	// is the right one here, and then is what comes of following it.
+	runs []string // expected runs; nil if the table must be refused
+	told string   // part of the messages; "" for none
+	// refused is part of the error. follow is the index of the right suggestion in the error; then is the
+	// result of following it.
 	refused string
 	follow  int
 	then    []string
@@ -137,8 +137,7 @@ func testTables(t *testing.T, list []tableCase) {
 	}
 }
 
-// Tables that say something else than they seem to: the right figure, or a refusal that
-// names what to write, and then the right figure.
+// Misleading tables give the right figures, or an error with a suggestion that leads to them.
 func TestTablesThatMislead(t *testing.T) {
 	const w = "--map|workers=gpus|--map|"
 	testTables(t, []tableCase{
@@ -192,7 +191,7 @@ func TestTablesThatMislead(t *testing.T) {
 		{name: "thousands", args: w + "throughput=rate", csv: "gpus,rate\n1,\"412\"\n4,\"1,598\"\n8,\"3,104\"\n", refused: "has separators: write --decimal point for 1598", follow: 0, then: []string{"1 throughput 412", "4 throughput 1598", "8 throughput 3104"}},
 		{name: "apostrophes", args: w + "throughput=rate", csv: "gpus,rate\n1,412.5\n4,1'598.2\n", refused: "--decimal point", follow: 0, then: []string{"1 throughput 412.5", "4 throughput 1598.2"}},
 		{name: "no-break spaces", args: w + "throughput=rate", csv: "gpus;rate\n1;412,5\n4;1\u202f598,2\n", refused: "--decimal comma", follow: 0, then: []string{"1 throughput 412.5", "4 throughput 1598.2"}},
-		// Rows that are no runs.
+		// Rows that are not runs.
 		{name: "pasted rows", args: w + "throughput=rate", csv: "gpus,rate\n1,349\n2,601\n1,349\n2,601\n1,349\n2,601\n", told: "left out 4 rows (lines 4–7): copies", runs: []string{"1 throughput 349", "2 throughput 601"}},
 		{name: "one pasted row", args: w + "throughput=rate", csv: "gpus,rate\n1,349.127\n1,349.127\n1,351.9\n2,601.5\n", told: "copies of others", runs: []string{"1 throughput 349.127", "1 throughput 351.9", "2 throughput 601.5"}},
 		{name: "a mean row", args: w + "throughput=rate", csv: "run,gpus,rate\n1,1,100\n2,1,104\nmean,1,102\n1,2,190\n2,2,196\nmean,2,193\n", told: "left out 2 rows (lines 4, 7)", runs: []string{"1 throughput 100", "1 throughput 104", "2 throughput 190", "2 throughput 196"}},
@@ -233,7 +232,7 @@ func TestTablesThatMislead(t *testing.T) {
 			then: []string{"1 stated_train_seconds 119", "4 stated_train_seconds 123"}},
 		{name: "weak by its own rates", args: w + "train_seconds=seconds|--map|throughput=img/s", csv: "gpus,seconds,img/s\n1,120,100\n2,121,198\n8,123,780\n",
 			runs: []string{"1 stated_train_seconds 120 throughput 100", "2 stated_train_seconds 121 throughput 198", "8 stated_train_seconds 123 throughput 780"}},
-		// Accuracies that are none.
+		// Values that are not accuracies.
 		{name: "val_loss as accuracy", args: w + "epoch=ep|--map|accuracy=val_loss", csv: "gpus,ep,val_loss\n1,1,0.9\n1,2,0.5\n1,3,0.3\n", refused: "is a loss or an error, judging by its name", follow: 0, then: []string{"1 loss 0.9 loss 0.5 loss 0.3"}},
 		{name: "a falling metric as accuracy", args: w + "epoch=ep|--map|accuracy=metric", csv: "gpus,ep,metric\n1,1,0.9\n1,2,0.5\n1,3,0.3\n", refused: "falls over the epochs of every run", follow: 0, then: []string{"1 loss 0.9 loss 0.5 loss 0.3"}},
 		// What cannot be.

@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 )
 
-// A Wish says what a recommendation must keep.
+// A Wish holds the requirements for a recommendation.
 type Wish struct {
 	Question
 	Site, Currency, Market string
@@ -24,14 +24,14 @@ type Wish struct {
 	Limit *measure.Limit // of a service's latencies; nil for the study's
 
 	Loss      float64  // share of the measure that fewer resources may cost
-	Resources []string // keys; none for those that differ
+	Resources []string // keys; empty means those that differ
 }
 
-// Advised is the advice on each series of a study.
+// Advised holds the advice on each series of a study.
 type Advised struct {
 	*Analysis
 	Advice []*advice.Advice
-	Wish   advice.Options // with what the study adds to it
+	Wish   advice.Options // the requirements, with the study's defaults
 }
 
 // Advise recommends a number of workers for each series of a study.
@@ -48,7 +48,7 @@ func (r *Reader) Advise(ctx context.Context, o Wish) (*Advised, error) {
 	return &Advised{Analysis: a, Advice: list, Wish: v.wish}, err
 }
 
-// adviser is what was wished, with the prices for it.
+// An adviser holds the requirements and the prices for them.
 type adviser struct {
 	r      *Reader
 	wish   advice.Options
@@ -67,7 +67,7 @@ func (r *Reader) adviser(ctx context.Context, o Wish) (*adviser, error) {
 	}
 	if v.tariff != nil {
 		v.wish.Currency = v.tariff.Currency
-		v.wish.Cost = func(int, int, float64) (float64, error) { return 0, nil } // says that there are prices; each series gets its own
+		v.wish.Cost = func(int, int, float64) (float64, error) { return 0, nil } // marks that prices exist; each series gets its own function
 	}
 	if err := v.wish.Check(); err != nil {
 		return nil, &workspace.Error{Err: err, Hint: "`scalebench advise --help` shows what is valid."}
@@ -82,7 +82,7 @@ func checkMarket(market string) error {
 	return nil
 }
 
-// currency returns that of the prices; "" without prices.
+// currency returns the currency of the prices, or "".
 func (v *adviser) currency() string {
 	if v.tariff == nil {
 		return ""
@@ -90,8 +90,8 @@ func (v *adviser) currency() string {
 	return v.tariff.Currency
 }
 
-// ask reads the curves that the advice is based on: those of the measure that was asked
-// for, or of the measure by which the kind of workload is advised.
+// ask reads the curves for the advice: of the requested measure, or of the default measure of the kind of
+// workload.
 func (v *adviser) ask(ctx context.Context, o Question) (*Analysis, error) {
 	if o.Measure == "" {
 		a, err := v.r.Curves(ctx, o)
@@ -159,8 +159,8 @@ func (a *Advised) Whole() []*advice.Advice {
 	return all
 }
 
-// lines returns all warnings on a series: on the study, the series and its points, never
-// nil. For a series without a curve it returns those of all series.
+// lines returns all warnings about a series: on the study, the series and its points. It never returns nil. For
+// a series without a curve it returns the warnings on all series.
 func (a *Analysis) lines(series string, more ...scaling.Remark) []string {
 	var remarks []scaling.Remark
 	for _, w := range a.Warnings {

@@ -25,7 +25,7 @@ type Comparison struct {
 	Metric    string
 	At        []string // KEY=VALUE, a place within the runs
 	Mix       bool
-	Judge     bool // a verdict is asked for, so the measure needs a better direction
+	Judge     bool // a verdict is requested, so the measure needs a better direction
 }
 
 // Compared is a comparison of two sets of runs.
@@ -33,11 +33,11 @@ type Compared struct {
 	*compare.Comparison
 	Measure  measure.Measure
 	Warnings []string
-	Lines    []string // for a shell: they measure both sets again; none if they cannot
+	Lines    []string // shell commands that measure both sets again; nil if that is impossible
 }
 
-// MoreRepeats is how many new runs of each point a comparison proposes: enough for a verdict
-// on up to 23 points, and for an interval.
+// MoreRepeats is the number of new runs per point that a comparison proposes: enough for a verdict on up to 23
+// points, and for an interval.
 const MoreRepeats = 6
 
 // Compare compares two sets of runs, point by point.
@@ -96,9 +96,9 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 	return c, err
 }
 
-// inTurns returns the lines for a shell that measure both studies again and compare the
-// new runs: A, B, B, A and so on, so that a steady change affects both alike. A single
-// study has both sets in each of its blocks. There are no lines if a study has no file.
+// inTurns returns shell commands that measure both studies again in the order A, B, B, A and so on, so that a
+// steady drift affects both equally, and compare the new runs. A single study has both sets in each of its
+// blocks. It returns none if a study has no file.
 func (o *Comparison) inTurns(ctx context.Context, db *store.Store, studies []string, scheduled bool) ([]string, error) {
 	begin := make([]string, len(studies)) // starts a study, up to the number of repeats
 	last := make([]int, len(studies))     // repeats that it has

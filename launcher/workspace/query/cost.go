@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 )
 
-// Costs asks what the selected runs cost.
+// Costs selects runs and asks for their cost.
 type Costs struct {
 	Selection
 	Mix                    bool
@@ -28,7 +28,7 @@ type Costs struct {
 	Target                 *measure.Target
 }
 
-// Bill is what runs cost.
+// A Bill is the cost of runs.
 type Bill struct {
 	Rows     []cost.Row
 	Options  cost.Options
@@ -133,7 +133,7 @@ func (o *Costs) million(compare cost.Options, runs []scaling.Observation) (cost.
 	return compare, err
 }
 
-// compare checks the options and returns those of package cost.
+// compare checks the options and returns package cost's options.
 func (o *Costs) compare() (cost.Options, error) {
 	var t cost.Options
 	switch {

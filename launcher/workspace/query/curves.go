@@ -19,9 +19,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// Curves reads a study's good runs from the database and answers a question about them.
-// Planned runs are those of the run folder, or of the last collect, so that a base that
-// never ran is reported.
+// Curves reads a study's good runs from the database and computes their curves. It takes planned runs from the
+// run folder or the last collect, so that a base that never ran is reported.
 func (r *Reader) Curves(ctx context.Context, o Question) (*Analysis, error) {
 	name, err := workspace.StudyName(o.Study)
 	if err != nil {
@@ -77,7 +76,7 @@ func (r *Reader) Curves(ctx context.Context, o Question) (*Analysis, error) {
 	return a, nil
 }
 
-// input is what a question is asked of.
+// An input holds the data of a question.
 type input struct {
 	obs      []scaling.Observation
 	planned  []scaling.Planned
@@ -106,7 +105,7 @@ func (r *Reader) measured(ctx context.Context, db *store.Store, name string, o *
 	if in.unfit, err = unfitPoints(ctx, db, store.Filter{Study: name, Where: o.Where}, in.obs); err != nil {
 		return in, err
 	}
-	in.planned = slices.DeleteFunc(in.planned, func(p scaling.Planned) bool { // nothing can be measured there
+	in.planned = slices.DeleteFunc(in.planned, func(p scaling.Planned) bool { // such points cannot be measured
 		return slices.ContainsFunc(in.unfit, func(u scaling.Planned) bool { return u.Point == p.Point })
 	})
 	switch {
@@ -147,8 +146,8 @@ func unanswered(err error) error {
 	return err
 }
 
-// perMillion adds to runs of a service what a million answers and samples cost, by the
-// site file's prices, unless they report a figure of that name.
+// perMillion adds the cost of a million answers and samples to runs of a service, by the site file's prices,
+// unless they report a figure with that name.
 func (r *Reader) perMillion(ctx context.Context, obs []scaling.Observation, o Question, name string) ([]scaling.Observation, []string, error) {
 	if _, err := inquiry.Find(obs, o.Measure); err == nil {
 		return obs, nil, nil
@@ -168,9 +167,8 @@ func (r *Reader) perMillion(ctx context.Context, obs []scaling.Observation, o Qu
 	return obs, unpriced, nil
 }
 
-// planned returns the study's planned points that match a condition: of its plan if that
-// is there, else of the database. If the condition is about more than a plan has, such as
-// a figure, there are none.
+// planned returns the study's planned points that match a condition: from its plan if it exists, else from the
+// database. If the condition refers to something that plans lack, such as a figure, it returns none.
 func (r *Reader) planned(ctx context.Context, db *store.Store, arg, name, where string) ([]scaling.Planned, error) {
 	folder, err := r.Find(ctx, arg)
 	if err != nil {
@@ -198,7 +196,7 @@ func (r *Reader) planned(ctx context.Context, db *store.Store, arg, name, where 
 	return list, workspace.StoreError(err)
 }
 
-// basing says what to do for series that have no base.
+// basing returns advice for series without a base.
 func (a *Analysis) basing(what string) string {
 	if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Resumed }) {
 		what = "Runs that were not interrupted have one: raise study.repeats, and run the study again"
@@ -217,8 +215,7 @@ func (a *Analysis) basing(what string) string {
 	return what
 }
 
-// nothing is an error where none of the runs is a training, for what only trainings
-// have; nil where one may be.
+// Trainings returns an error if none of the runs is a training.
 func (a *Analysis) Trainings() error {
 	if a.Kind.Trains {
 		return nil
@@ -226,8 +223,8 @@ func (a *Analysis) Trainings() error {
 	return noTraining(a.Study, a.Kind)
 }
 
-// noTraining returns the error of a request for trainings, and says what can be asked of
-// other kinds of runs.
+// noTraining returns the error of a request about trainings. Its hint names what can be asked about other kinds
+// of runs.
 func noTraining(study string, kind measure.Kind) error {
 	hint := fmt.Sprintf("`scalebench scaling %s` prints what was measured", study)
 	for _, m := range measure.Of(kind.Name) {

@@ -47,7 +47,7 @@ func unfitPoints(ctx context.Context, db *store.Store, filter store.Filter, obs 
 	}), err
 }
 
-// doNotFit says in one sentence that these points have no figures.
+// doNotFit returns a sentence with the points that have no figures because memory ran out.
 func doNotFit(unfit []scaling.Planned) string {
 	var list []string
 	for _, p := range unfit {

@@ -18,10 +18,10 @@ type History struct {
 	Selection
 	Metric  string
 	Changed bool // only points that changed or raise an alarm
-	Judge   bool // alarms are asked about, so the measure needs a better direction
+	Judge   bool // alarms are requested, so the measure needs a better direction
 }
 
-// Past is a measure over time.
+// Past holds a measure over time.
 type Past struct {
 	Measure      measure.Measure
 	Traces       []tables.Trace
@@ -86,7 +86,7 @@ func (r *Reader) Past(ctx context.Context, o History) (*Past, error) {
 	return past, workspace.StoreError(err)
 }
 
-// directed refuses a measure without a better direction if it is to be judged.
+// directed returns an error if a measure without a better direction is to be judged.
 func directed(judge bool, m measure.Measure) error {
 	if judge && m.Better == measure.Neither {
 		return workspace.Errorf("--fail-if-worse: %s has no better direction; set better = \"higher\" or \"lower\" where it is defined", m.Name)
@@ -101,7 +101,7 @@ func (p *Past) Alarm(limit float64) error {
 		return errors.New("--fail-if-worse: no point has enough runs; an alarm needs 14 on the same hardware and software since the last change")
 	}
 	for _, trace := range p.Traces {
-		if a := trace.Alarm; a != nil && !(float64(p.Measure.Worse())*(a.Ratio-1) < limit) { // also if there is no ratio
+		if a := trace.Alarm; a != nil && !(float64(p.Measure.Worse())*(a.Ratio-1) < limit) { // also if there is no ratio (NaN)
 			return errors.New(tables.AlarmText(trace, p.Marks, p.Measure))
 		}
 	}

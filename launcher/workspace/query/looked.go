@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// lookedAt returns the confidence of a test of runs, some of whose studies were looked at while they
-// grew, and warnings that say so; 0: none was.
+// lookedAt returns the confidence level for a test of runs if some of their studies were analysed while they
+// grew, with warnings about it; 0 if none was.
 func lookedAt(ctx context.Context, db *store.Store, runs []scaling.Observation) (confidence float64, warnings []string, err error) {
 	seen := map[string]bool{}
 	for _, o := range runs {
@@ -45,7 +45,7 @@ func lookedAt(ctx context.Context, db *store.Store, runs []scaling.Observation) 
 type lookCounts struct {
 	db   *store.Store
 	most map[string]int // of the designs of studies that have looks
-	used map[string]int // studies whose runs were asked for, and their number of looks
+	used map[string]int // selected studies whose runs were analysed while they grew, with the number of looks
 }
 
 func newLookCounts(ctx context.Context, db *store.Store) (*lookCounts, error) {

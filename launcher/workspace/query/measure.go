@@ -13,9 +13,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// findMeasure finds a measure by its name: a declared one, the time to a target,
-// or one that a stored run's program or log reports. A value of a whole run that a
-// program reports comes before a declared measure of places within runs.
+// FindMeasure finds a measure by name: a declared one, the time to a target, or one that a stored run's program
+// or log reports. A value of a whole run that a program reports takes precedence over a declared measure within
+// runs.
 func FindMeasure(ctx context.Context, db *store.Store, name string) (measure.Measure, error) {
 	m, unknown := measure.Find(name)
 	if unknown == nil && m.At == "" {
@@ -41,8 +41,8 @@ func FindMeasure(ctx context.Context, db *store.Store, name string) (measure.Mea
 	return m, &workspace.Error{Err: unknown, Hint: study.SpellingHint(name, known)}
 }
 
-// figure finds the measure that a question about numbers of workers is asked of: any
-// with one value per run and a better direction.
+// figure finds the measure for a question about numbers of workers: any with one value per run and a better
+// direction.
 func (r *Reader) figure(ctx context.Context, o Question) (*measure.Measure, error) {
 	a, err := r.Curves(ctx, o)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *Reader) figure(ctx context.Context, o Question) (*measure.Measure, erro
 	return &m, nil
 }
 
-// asThroughput asks about a measure in place of the throughput.
+// asThroughput asks about a measure as if it were the throughput.
 func (o *Question) asThroughput(m measure.Measure) {
 	o.Measure = measure.Throughput
 	o.Prepare = func(obs []scaling.Observation, _ []scaling.Planned) { scaling.AsThroughput(obs, m) }

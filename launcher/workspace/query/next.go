@@ -20,13 +20,13 @@ import (
 type measuring struct {
 	r     *Reader
 	study string   // file, or name
-	site  string   // "": as the study has it
+	site  string   // "" means the study's
 	words []string // the command up to the study's keys
 	last  int      // repeat of the runs so far
 	local bool     // they ran on this machine
 }
 
-// measuring returns nil where runs were imported, or the study's file is not known.
+// measuring returns nil if runs were imported or the study's file is unknown.
 func (r *Reader) measuring(ctx context.Context, arg string, obs []scaling.Observation) (*measuring, error) {
 	name, err := workspace.StudyName(arg)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *Reader) measuring(ctx context.Context, arg string, obs []scaling.Observ
 	return m, nil
 }
 
-// command measures so many more runs of what the keys say, in blocks of their own.
+// command returns the command that measures more runs, with the given keys, in separate blocks.
 func (m *measuring) command(runs int, keys ...string) string {
 	words := append(slices.Clone(m.words), fmt.Sprintf("study.first_repeat=%d", m.last+1), fmt.Sprintf("study.repeats=%d", m.last+runs))
 	for _, key := range keys {
@@ -84,7 +84,7 @@ func (m *measuring) command(runs int, keys ...string) string {
 // plain is a key and value that no shell changes.
 var plain = regexp.MustCompile(`^[-A-Za-z0-9_.,/+]+(=[-A-Za-z0-9_.,/+]+)?$`)
 
-// counts is the key that sweeps the workers.
+// counts returns the key that sweeps the workers.
 func counts(list ...int) string {
 	slices.Sort(list)
 	words := make([]string, len(list))
@@ -94,8 +94,8 @@ func counts(list ...int) string {
 	return "sweep.workers=[" + strings.Join(words, ", ") + "]"
 }
 
-// fits reports whether the study can be planned with so many workers, as on its site, and
-// whether the machine that it would run on has the CPUs.
+// fits reports whether the study can be planned with that number of workers on its site, and whether the
+// machine has enough CPUs.
 func (m *measuring) fits(ctx context.Context, workers int) (planned, roomy bool) {
 	w, err := m.r.Load(ctx, workspace.Request{Study: m.study, Site: m.site, Overrides: []string{counts(workers)}})
 	if err != nil {
@@ -104,8 +104,8 @@ func (m *measuring) fits(ctx context.Context, workers int) (planned, roomy bool)
 	return true, !m.local || !slices.ContainsFunc(w.Plan.Points, func(p study.Planned) bool { return p.Point.Ranks()*p.Point.Resources.CPUsPerWorker > world.CPUs() })
 }
 
-// most returns the largest number of workers, up to twice as many as were measured, that can
-// be measured; 0: not known.
+// most returns the largest number of workers, up to twice the largest measured, that can be measured; 0 if
+// unknown.
 func (m *measuring) most(ctx context.Context, largest int) int {
 	if m == nil || largest == 0 {
 		return 0
@@ -118,8 +118,8 @@ func (m *measuring) most(ctx context.Context, largest int) int {
 	return largest
 }
 
-// upTo returns the largest number of workers from known up to wanted that the study can be
-// planned with; known was measured.
+// upTo returns the largest number of workers from known (which was measured) up to wanted with which the study
+// can be planned.
 func (m *measuring) upTo(ctx context.Context, known, wanted int) int {
 	if planned, _ := m.fits(ctx, wanted); planned || wanted <= known {
 		return wanted
@@ -130,8 +130,8 @@ func (m *measuring) upTo(ctx context.Context, known, wanted int) int {
 	})
 }
 
-// untilDecided completes what the advice asks to be measured next of a study that is measured until
-// its question is decided: nothing where it is, else what the looks choose.
+// untilDecided completes the suggested measurement for a study that is measured until its question is decided:
+// none if it is decided, else the one that the looks choose.
 func (m *measuring) untilDecided(list []*advice.Advice) {
 	for _, a := range list {
 		switch {
@@ -148,7 +148,7 @@ func measured(a *advice.Advice, workers int) bool {
 	return slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Workers == workers && c.Basis == advice.Measured })
 }
 
-// commands completes what the advice asks to be measured next.
+// commands adds commands to the measurements that the advice suggests.
 func (m *measuring) commands(ctx context.Context, list []*advice.Advice, curves []scaling.Curve) {
 	if m == nil {
 		return
@@ -164,7 +164,7 @@ func (m *measuring) commands(ctx context.Context, list []*advice.Advice, curves 
 			keys = append(keys, distinguishing(curves, i)...)
 		}
 		planned, roomy := m.fits(ctx, slices.Max(all))
-		if !planned { // the file is not what it was
+		if !planned { // the file has changed
 			continue
 		}
 		if !roomy { // as the runs before
@@ -174,7 +174,7 @@ func (m *measuring) commands(ctx context.Context, list []*advice.Advice, curves 
 	}
 }
 
-// distinguishing are the keys in which a series differs from others, as the study takes them.
+// distinguishing returns the keys in which a series differs from others, in the study's syntax.
 func distinguishing(curves []scaling.Curve, i int) (keys []string) {
 	for key, v := range curves[i].Parameters {
 		if strings.HasPrefix(key, "fingerprint.") {

@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
 
-// Phased says what each of several studies needs.
+// Phased holds the requirements of several studies.
 type Phased struct {
 	Names    []string // of the studies
 	Phases   []tables.Phase
@@ -25,8 +25,8 @@ type Phased struct {
 	Answered bool // there is an answer for each study
 }
 
-// Phases says what each of several studies needs: usually training, inference and
-// preprocessing of one piece of work.
+// Phases returns the requirements of several studies, usually training, inference and preprocessing of one
+// project.
 func (r *Reader) Phases(ctx context.Context, o Wish, studies []string) (*Phased, error) {
 	if err := o.checkSpec(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (r *Reader) Phases(ctx context.Context, o Wish, studies []string) (*Phased,
 		}
 		names[i] = name
 	}
-	p := &Phased{Names: names, Currency: o.Currency, Answered: true} // the currency of the first price is that of all
+	p := &Phased{Names: names, Currency: o.Currency, Answered: true} // all prices must use the first one's currency
 	for i, name := range names {
 		one := o
 		one.Study, one.Currency = studies[i], p.Currency
@@ -108,7 +108,7 @@ func about(name string, err error) error {
 	return err
 }
 
-// Enough says how much of each resource is enough for each series of a study.
+// Enough returns how much of each resource is enough for each series of a study.
 func (r *Reader) Enough(ctx context.Context, o Wish) (*Needed, error) {
 	o.Edited = true // combinations that were tried by hand count, too
 	obs, exhausted, warnings, err := r.resources(ctx, o.Question)

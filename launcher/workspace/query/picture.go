@@ -26,8 +26,8 @@ type Figure struct {
 	Target            *measure.Target // nil for the figure's own
 }
 
-// Picture reads the data of a figure. With an error it returns what was read until then,
-// or nil; its warnings apply.
+// Picture reads the data of a figure. With an error it returns what was read so far, or nil; its warnings
+// apply.
 func (r *Reader) Picture(ctx context.Context, input figure.Input, o Figure) (*Picture, error) {
 	return inputs[input](r, ctx, o)
 }
@@ -115,7 +115,7 @@ func (a *Analysis) drawable(k figure.Preset, asked string) error {
 	return a.Trainings()
 }
 
-// options are those of a figure of the curves.
+// options returns the options of a figure of the curves.
 func (a *Analysis) options(k figure.Preset, o Figure) (figure.Options, error) {
 	options := figure.Options{Title: o.Title}
 	if k.Target == figure.ShowsGoal {

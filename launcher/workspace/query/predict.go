@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
-// A Prediction says what to predict, and from which runs.
+// A Prediction configures what to predict and from which runs.
 type Prediction struct {
 	Question
 	Layout  string // KEY=VALUE,... of the runs; "" for every measured one
@@ -42,7 +42,7 @@ func (o *Prediction) check() error {
 	return nil
 }
 
-// Predict predicts the step time of each series, or says what to measure.
+// Predict predicts the step time of each series, or returns what to measure first.
 func (r *Reader) Predict(ctx context.Context, o Prediction) (*Analysis, []*predict.Answer, error) {
 	if err := o.check(); err != nil {
 		return nil, nil, err
@@ -85,7 +85,7 @@ func (r *Reader) Predict(ctx context.Context, o Prediction) (*Analysis, []*predi
 	return a, answers, nil
 }
 
-// laidOut is a series, or the reason why its runs carry no prediction.
+// laidOut holds a series, or why its runs allow no prediction.
 type laidOut struct {
 	*predict.Series
 	refusal *predict.Refusal

@@ -32,7 +32,7 @@ func (r *Reader) Tariff(ctx context.Context, studyArg, siteFile, currency, marke
 	return tariff, nil
 }
 
-// Prices is Tariff with an error of one sentence, for reports and figures.
+// Prices is Tariff with a one-sentence error, for reports and figures.
 func (r *Reader) Prices(ctx context.Context, studyArg, siteFile string) (*pricing.Tariff, error) {
 	tariff, err := r.Tariff(ctx, studyArg, siteFile, "", cost.OnDemand)
 	if use := (*workspace.Error)(nil); errors.Is(err, pricing.ErrNone) && errors.As(err, &use) {

@@ -16,14 +16,14 @@ import (
 // A Reader answers questions from a workspace.
 type Reader struct {
 	*workspace.Workspace
-	// Doubt receives warnings about a study's data if there is no answer that has them.
+	// Doubt receives warnings about a study's data that no answer contains.
 	Doubt func(study string, warnings ...string)
 }
 
-// A Question says which runs of a study become which curves.
+// A Question selects runs of a study and how they become curves.
 type Question struct {
 	Study   string // file or name
-	Measure string // "" for that of the kind of workload
+	Measure string // "" means the default of the kind of workload
 	Shown   func(measure.Measure) bool
 	Base    string // a place on the axis; "" for the smallest of each series
 	Mix     bool
@@ -35,7 +35,7 @@ type Question struct {
 	Picture bool               // as in inquiry.Question
 	Along   string             // as in inquiry.Question
 
-	Series   []string // names; none for all
+	Series   []string // names; empty means all
 	Baseline []string // KEY=VALUE
 	At       []string // KEY=VALUE
 
@@ -43,7 +43,7 @@ type Question struct {
 	// the study names, nil if such a measure cannot be asked for.
 	Prices *string
 
-	// Prepare changes what was read before it is asked; nil for nothing.
+	// Prepare, if not nil, changes the data before the analysis.
 	Prepare func([]scaling.Observation, []scaling.Planned)
 }
 

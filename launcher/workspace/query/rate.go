@@ -17,8 +17,7 @@ import (
 // mostDemand is the largest demand that can be asked about, in requests/s.
 const mostDemand = 1e9
 
-// nodesFor returns how many nodes the replicas take, with as many on each as runs had; 0
-// if no run says.
+// nodesFor returns how many nodes the replicas need, with as many per node as the runs had; 0 if unknown.
 func nodesFor(replicas int, runs []scaling.Observation) int {
 	perNode := 0
 	for _, o := range runs {
@@ -48,7 +47,7 @@ func demands(a *Analysis, t *pricing.Tariff) []capacity.Line {
 	return list
 }
 
-// Rated says how many replicas of each series of a service carry a demand.
+// Rated holds how many replicas of each series of a service meet a demand.
 type Rated struct {
 	*Analysis
 	Answers  []capacity.Answer // best first; those without an answer are last
@@ -56,7 +55,7 @@ type Rated struct {
 	Currency string // "" without prices
 }
 
-// Replicas says how many replicas of a service carry the wished rate.
+// Replicas returns how many replicas of a service meet the requested rate.
 func (r *Reader) Replicas(ctx context.Context, o Wish) (*Rated, error) {
 	if !(o.Rate > 0 && o.Rate <= mostDemand) {
 		return nil, workspace.Errorf("--rate %g is out of range; want requests/s above 0, up to %g", o.Rate, float64(mostDemand))
@@ -118,7 +117,7 @@ func (r *Reader) within(ctx context.Context, o Wish, rated *Rated, price func(sc
 	return nil
 }
 
-// completeRate adds the warnings and the commands that measure what the answers ask for.
+// completeRate adds warnings, and the commands for the measurements that the answers suggest.
 func (r *Reader) completeRate(ctx context.Context, o Wish, a *Analysis, list []capacity.Answer) error {
 	more, err := r.measuring(ctx, o.Study, a.Observations)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Report reads what a report on a study says: the answer, figures, tables and prices. The
-// report is nil if nothing was measured; the analysis says what is planned.
+// Report reads the contents of a report on a study: the answer, figures, tables and prices. The report is nil
+// if nothing was measured; the analysis contains the plan.
 func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Report, *Analysis, error) {
 	v, err := r.adviser(ctx, o)
 	if err != nil {
@@ -64,8 +64,8 @@ func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Repo
 	return page, a, workspace.StoreError(err)
 }
 
-// bill prices the study as its kind of workload is priced. Without prices it says why
-// not, unless they were asked for.
+// bill prices the study as its kind of workload requires. Without prices it reports why, but only fails if
+// prices were requested.
 func (r *Reader) bill(ctx context.Context, of *tables.ReportedStudy, a *Analysis, o Wish) error {
 	switch {
 	case a.Kind.Clock != "":
@@ -100,8 +100,8 @@ func (r *Reader) demand(ctx context.Context, of *tables.ReportedStudy, o Wish) e
 	return nil
 }
 
-// frames returns the measures that a report has in addition to those of a training: what
-// runs report and, for other kinds of workload, their own measures, along the axis of each.
+// frames returns the measures of a report beyond a training's: figures that runs report and, for other
+// kinds of workload, their measures, each along its axis.
 func (r *Reader) frames(ctx context.Context, a *Analysis, o Question) ([]tables.ReportFrame, error) {
 	measured := func(curves []scaling.Curve, list []measure.Measure) []measure.Measure {
 		return slices.DeleteFunc(slices.Clone(list), func(m measure.Measure) bool {

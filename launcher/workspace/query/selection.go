@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// A Selection says which runs of the history are meant.
+// A Selection selects runs of the history.
 type Selection struct {
 	Study     string // file or name; "" for all
 	Framework string

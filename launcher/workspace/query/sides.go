@@ -57,7 +57,7 @@ func clash(text, option string) error {
 	return workspace.Errorf("%s and --%s cannot be combined", text, option)
 }
 
-// kindOfSide splits KIND:VALUE, or finds out the kind of a value that stands alone.
+// kindOfSide splits KIND:VALUE, or determines the kind of a value without one.
 func kindOfSide(ctx context.Context, db *store.Store, text string) (kind, value string, err error) {
 	kind, value, has := strings.Cut(text, ":")
 	if has && slices.Contains([]string{"study", "commit", "files", "date", "where"}, kind) {

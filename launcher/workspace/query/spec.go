@@ -31,7 +31,7 @@ func (o *Wish) checkSpec() error {
 	return nil
 }
 
-// Needed says how much of each resource is enough for each series of a study.
+// Needed holds how much of each resource is enough for each series of a study.
 type Needed struct {
 	Answers  []sensitivity.Answer
 	Markets  []sensitivity.Market // of each answer; nil without prices
@@ -53,7 +53,7 @@ func (n *Needed) Answered() bool {
 	return slices.ContainsFunc(n.Answers, func(a sensitivity.Answer) bool { return a.Spec != nil })
 }
 
-// Needs says how much of each resource is enough, and which machines have it.
+// Needs returns how much of each resource is enough, and which machines have it.
 func (r *Reader) Needs(ctx context.Context, o Wish) (*Needed, error) {
 	if err := o.checkSpec(); err != nil {
 		return nil, err
@@ -68,8 +68,7 @@ func (r *Reader) Needs(ctx context.Context, o Wish) (*Needed, error) {
 	return n, err
 }
 
-// resources are the good runs of a study, and the points of which a run ended because
-// memory ran out.
+// resources returns the good runs of a study, and the points with a run that ran out of memory.
 func (r *Reader) resources(ctx context.Context, o Question) (obs []scaling.Observation, exhausted []scaling.Planned, warnings []string, err error) {
 	name, err := workspace.StudyName(o.Study)
 	if err != nil {
@@ -91,9 +90,8 @@ func (r *Reader) resources(ctx context.Context, o Question) (obs []scaling.Obser
 	return obs, exhausted, warnings, err
 }
 
-// combination makes the command that measures a combination beside the reference, in
-// blocks of their own: what was measured before would be of another time. It is ""
-// where a resource is no key of a study.
+// combination returns the command that measures a combination together with the reference, in separate blocks,
+// since earlier measurements may differ in other ways. It returns "" if a resource is not a key of the study.
 func (m *measuring) combination(a sensitivity.Answer, at map[string]scaling.Value) string {
 	if m == nil {
 		return ""
@@ -136,7 +134,7 @@ func inBytes(parameters map[string]any) map[string]any {
 }
 
 // kept is the measure that less of a resource must not cost: the one that is named,
-// else that of the kind of workload.
+// else the default of the kind of workload.
 func kept(obs []scaling.Observation, name string) (measure.Measure, error) {
 	if name != "" {
 		m, err := inquiry.Find(obs, name)
