@@ -3,6 +3,7 @@
 package compare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -110,20 +111,8 @@ type place struct {
 
 // Runs compares the runs of b with those of a in one measure.
 func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison, error) {
-	if o.Confidence == 0 {
-		o.Confidence = 0.95
-	}
-	in := map[string]bool{}
-	for _, v := range a {
-		in[v.Run] = true
-	}
-	both := 0
-	for _, v := range b {
-		if in[v.Run] {
-			both++
-		}
-	}
-	if both > 0 {
+	o.Confidence = cmp.Or(o.Confidence, 0.95)
+	if both := common(a, b); both > 0 {
 		return nil, fmt.Errorf("%s in both sets; choose sets that do not overlap", number.Count(both, "run"))
 	}
 	curvesA, err := curves(a, f)
@@ -135,14 +124,7 @@ func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison
 		return nil, err
 	}
 	apart, named, words := differ(curvesA, curvesB)
-	ground := groundDiffers(a, b)
-	r := &Comparison{Differ: append(words, ground...), OtherDays: otherDays(a, b)}
-	switch unknown := whenUnknown(a, b); {
-	case unknown != "":
-		r.OtherDays = unknown
-	case r.OtherDays != "":
-		r.Again = again(a, b, len(words) > 0, len(ground) > 0)
-	}
+	r := newComparison(a, b, words)
 	placesA, placesB := places(curvesA, a, apart, f), places(curvesB, b, apart, f)
 	for i, list := range [][]place{placesA, placesB} {
 		if len(list) == 0 {
@@ -153,47 +135,90 @@ func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison
 	if !o.Mix {
 		programs = otherPrograms(a, b)
 	}
-	matter := nodesMatter(slices.Concat(placesA, placesB)...)
-	common := 0 // points that are judged together
-	for _, p := range placesA {
-		for _, q := range placesB {
-			if q.key == p.key && len(p.values) > 0 && len(q.values) > 0 {
-				common++
-			}
+	about := nodes{nodesMatter(slices.Concat(placesA, placesB)...), otherMachines(a, b)}
+	pairs, onlyA, onlyB := match(placesA, placesB)
+	r.OnlyA, r.OnlyB = texts(onlyA), texts(onlyB)
+	together := 0 // points that are judged together
+	for _, p := range pairs {
+		if len(p[0].values) > 0 && len(p[1].values) > 0 {
+			together++
 		}
 	}
-	for _, p := range placesA {
-		found := false
-		for _, q := range placesB {
-			if q.key != p.key {
-				continue
-			}
-			point, err := judge(p, q, f, o, common, nodes{matter, otherMachines(a, b)})
-			if err != nil {
-				return nil, err
-			}
-			if programs != "" {
-				point.Verdict, point.Why, point.Ratio, point.Loss, point.P = Insufficient, programs, nil, nil, nil
-			}
-			if named { // name what distinguishes it
-				point.Series = q.series
-			}
-			found, r.Pairs = true, append(r.Pairs, point)
+	for _, p := range pairs {
+		point, err := judge(p[0], p[1], f, o, together, about)
+		if err != nil {
+			return nil, err
 		}
-		if !found {
-			r.OnlyA = append(r.OnlyA, p.String())
+		if programs != "" {
+			point.Verdict, point.Why, point.Ratio, point.Loss, point.P = Insufficient, programs, nil, nil, nil
 		}
-	}
-	for _, p := range placesB {
-		if !slices.ContainsFunc(placesA, func(q place) bool { return q.key == p.key }) {
-			r.OnlyB = append(r.OnlyB, p.String())
+		if named { // the series of b says by what the sets differ
+			point.Series = p[1].series
 		}
+		r.Pairs = append(r.Pairs, point)
 	}
 	if len(r.Pairs) == 0 {
 		return nil, fmt.Errorf("%w: A has %s; B has %s", errNothingInCommon, few(r.OnlyA), few(r.OnlyB))
 	}
 	holm(r.Pairs, 1-o.Confidence)
 	return r, nil
+}
+
+// common counts the runs that are in both sets.
+func common(a, b []scaling.Observation) (both int) {
+	in := map[string]bool{}
+	for _, v := range a {
+		in[v.Run] = true
+	}
+	for _, v := range b {
+		if in[v.Run] {
+			both++
+		}
+	}
+	return both
+}
+
+// newComparison says by what the sets differ as wholes; parameters lists those that were
+// asked for.
+func newComparison(a, b []scaling.Observation, parameters []string) *Comparison {
+	ground := groundDiffers(a, b)
+	r := &Comparison{Differ: append(parameters, ground...), OtherDays: whenUnknown(a, b)}
+	if r.OtherDays != "" {
+		return r
+	}
+	if r.OtherDays = otherDays(a, b); r.OtherDays != "" {
+		r.Again = again(a, b, len(parameters) > 0, len(ground) > 0)
+	}
+	return r
+}
+
+// match pairs the points of two sets, in the order of a, and returns those that are in one
+// set only.
+func match(a, b []place) (pairs [][2]place, onlyA, onlyB []place) {
+	for _, p := range a {
+		found := len(pairs)
+		for _, q := range b {
+			if q.key == p.key {
+				pairs = append(pairs, [2]place{p, q})
+			}
+		}
+		if len(pairs) == found {
+			onlyA = append(onlyA, p)
+		}
+	}
+	for _, q := range b {
+		if !slices.ContainsFunc(a, func(p place) bool { return q.key == p.key }) {
+			onlyB = append(onlyB, q)
+		}
+	}
+	return pairs, onlyA, onlyB
+}
+
+func texts(list []place) (text []string) {
+	for _, p := range list {
+		text = append(text, p.String())
+	}
+	return text
 }
 
 func (p place) String() string {

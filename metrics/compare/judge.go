@@ -11,33 +11,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// judge compares one point's runs, one point of so many that are judged together:
-// with runs too few to be told apart among these it is not judged.
+// judge compares one point's runs. points is the number of points that are judged together:
+// a point with too few runs to be told apart among these stays Insufficient.
 func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (Pair, error) {
-	p := Pair{Series: a.series, Axis: a.axis, At: a.at, Workers: a.workers, Verdict: Insufficient}
-	xs, ys := a.values, b.values
-	p.NA, p.NB = len(xs), len(ys)
-	if !o.Mix {
-		for i, side := range []place{a, b} {
-			if mixed, _ := fingerprint.Vary(printsOf(side.runs)); mixed != nil {
-				facts := make([]string, len(mixed))
-				for k, v := range mixed {
-					facts[k] = v.String()
-				}
-				p.Why = "the runs of " + [2]string{"A", "B"}[i] + " differ in what they ran on: " + strings.Join(facts, "; ")
-				return p, nil
-			}
-		}
-	}
-	if len(xs) == 0 || len(ys) == 0 {
-		p.Why = fmt.Sprintf("%d runs of A and %d of B recorded %s", len(xs), len(ys), f.Name)
+	p := Pair{Series: a.series, Axis: a.axis, At: a.at, Workers: a.workers, Verdict: Insufficient, NA: len(a.values), NB: len(b.values)}
+	if p.Why = incomparable(a, b, f, o); p.Why != "" {
 		return p, nil
-	}
-	for i, side := range []place{a, b} {
-		if n := side.summary.Lacking(); n > 0 {
-			p.Why = fmt.Sprintf("%d of %d runs of %s lack %s and may be the slow ones, so those that have it are not compared", n, n+len(side.values), [2]string{"A", "B"}[i], f.Name)
-			return p, nil
-		}
 	}
 	shared := about.alike(a, b)
 	for _, side := range []struct {
@@ -53,6 +32,7 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		}
 		*side.median = r.Median
 	}
+	xs, ys := a.values, b.values
 	if shared {
 		xs, ys = scaling.ByNode(xs, a.nodes), scaling.ByNode(ys, b.nodes)
 	}
@@ -61,42 +41,79 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		p.Why = err.Error()
 		return p, nil
 	}
+	if err := p.ratio(a, b, f, shared, o); err != nil {
+		return p, err
+	}
+	switch p.P = c.P; {
+	case p.P != nil:
+		p.Verdict = verdict(*p.P, xs, ys, f, o)
+	case c.WhyNoP == scaling.AllEqual:
+		p.Verdict = Same
+	case len(xs) < p.NA || len(ys) < p.NB:
+		p.Why = fmt.Sprintf("runs that share a node count as one, so %d and %d runs count as %d and %d: %s", p.NA, p.NB, len(xs), len(ys), c.WhyNoP)
+	default:
+		p.Why = c.WhyNoP
+	}
+	return p, nil
+}
+
+// incomparable returns why the runs of a point cannot be compared; "" if they can.
+func incomparable(a, b place, f measure.Measure, o Options) string {
+	sides, name := []place{a, b}, [2]string{"A", "B"}
+	for i, side := range sides {
+		if mixed, _ := fingerprint.Vary(printsOf(side.runs)); mixed != nil && !o.Mix {
+			facts := make([]string, len(mixed))
+			for k, v := range mixed {
+				facts[k] = v.String()
+			}
+			return "the runs of " + name[i] + " differ in what they ran on: " + strings.Join(facts, "; ")
+		}
+	}
+	if len(a.values) == 0 || len(b.values) == 0 {
+		return fmt.Sprintf("%d runs of A and %d of B recorded %s", len(a.values), len(b.values), f.Name)
+	}
+	for i, side := range sides {
+		if n := side.summary.Lacking(); n > 0 {
+			return fmt.Sprintf("%d of %d runs of %s lack %s and may be the slow ones, so those that have it are not compared", n, n+len(side.values), name[i], f.Name)
+		}
+	}
+	return ""
+}
+
+// ratio sets the ratio of the medians, B to A, and the loss that it means.
+func (p *Pair) ratio(a, b place, f measure.Measure, shared bool, o Options) error {
 	before, err := a.summary.Like(a.values, a.made, 0, f.Better, shared, o.Confidence)
 	if err != nil {
-		return p, err
+		return err
 	}
 	after, err := b.summary.Like(b.values, b.made, 0, f.Better, shared, o.Confidence)
 	if err != nil {
-		return p, err
+		return err
 	}
 	p.Ratio = scaling.RatioOfSets(after, before, o.Confidence)
-	if p.Ratio != nil && f.Better != measure.Neither {
-		loss := p.Ratio.Value - 1
-		if f.Better == measure.Higher {
-			loss = -loss
-		}
-		p.Loss = &loss
+	if p.Ratio == nil || f.Better == measure.Neither {
+		return nil
 	}
-	if p.P = c.P; p.P == nil && c.WhyNoP == scaling.AllEqual {
-		p.Verdict = Same
-		return p, nil
-	} else if p.P == nil {
-		if p.Why = c.WhyNoP; len(xs) < p.NA || len(ys) < p.NB {
-			p.Why = fmt.Sprintf("runs that share a node count as one, so %d and %d runs count as %d and %d: %s", p.NA, p.NB, len(xs), len(ys), p.Why)
-		}
-		return p, nil
+	loss := p.Ratio.Value - 1
+	if f.Better == measure.Higher {
+		loss = -loss
 	}
+	p.Loss = &loss
+	return nil
+}
+
+// verdict judges the values ys of B, which differ from the values xs of A with probability
+// 1-p.
+func verdict(p float64, xs, ys []float64, f measure.Measure, o Options) Verdict {
 	switch {
-	case *p.P > 1-o.Confidence:
-		p.Verdict = Same
+	case p > 1-o.Confidence:
+		return Same
 	case f.Better == measure.Neither:
-		p.Verdict = Different
+		return Different
 	case (scaling.Middle(ys) > scaling.Middle(xs)) == (f.Better == measure.Higher):
-		p.Verdict = Better
-	default:
-		p.Verdict = Worse
+		return Better
 	}
-	return p, nil
+	return Worse
 }
 
 func printsOf(runs []*scaling.Observation) []fingerprint.Print {

@@ -19,18 +19,7 @@ func (r *Row) amounts(c Configuration, o Options) error {
 	without := map[string]int{}
 	unpriced := map[string]int{}
 	for _, run := range c.Runs {
-		seconds, why := run.Seconds, ""
-		switch {
-		case o.Work.Target != nil:
-			seconds, why = run.reached(*o.Work.Target)
-		case o.Work.Epoch && run.Epochs == 0:
-			why = "no finished epoch recorded"
-		}
-		if why == "" && !(seconds > 0) {
-			if why = "recorded no time"; o.Work.Million {
-				why = "has no " + o.Measure.Title
-			}
-		}
+		seconds, why := o.seconds(&run)
 		if why != "" && o.Work.Million { // runs lack it because its value would be bad
 			times.lacking++
 			costs.lacking++
@@ -45,21 +34,13 @@ func (r *Row) amounts(c Configuration, o Options) error {
 			share = 1 / float64(run.Epochs)
 		}
 		times.add(&run, seconds*share)
-		switch {
-		case run.Rate == nil:
+		if run.Rate == nil {
 			unpriced[run.WhyNoRate]++
-		case math.IsInf(seconds, 1):
-			costs.add(&run, seconds)
-		case o.Work.Million:
-			costs.add(&run, run.Rate.PerHour()*seconds/3600)
-			if r.Rate == nil {
-				r.Rate = run.Rate
-			}
-		default:
-			costs.add(&run, run.Rate.Cost(seconds)*share)
-			if r.Rate == nil {
-				r.Rate = run.Rate
-			}
+			continue
+		}
+		costs.add(&run, o.Work.cost(&run, seconds, share))
+		if r.Rate == nil && !math.IsInf(seconds, 1) {
+			r.Rate = run.Rate
 		}
 	}
 	var whys []string
@@ -96,6 +77,36 @@ func (r *Row) amounts(c Configuration, o Options) error {
 		}
 	}
 	return nil
+}
+
+// seconds returns how long a run took for the work, or why that is unknown; +Inf if it
+// misses the target.
+func (o Options) seconds(run *PricedRun) (seconds float64, why string) {
+	seconds = run.Seconds
+	switch {
+	case o.Work.Target != nil:
+		seconds, why = run.reached(*o.Work.Target)
+	case o.Work.Epoch && run.Epochs == 0:
+		why = "no finished epoch recorded"
+	}
+	switch {
+	case why != "" || seconds > 0:
+		return seconds, why
+	case o.Work.Million:
+		return seconds, "has no " + o.Measure.Title
+	}
+	return seconds, "recorded no time"
+}
+
+// cost returns what a priced run costs for its share of the work.
+func (w Work) cost(run *PricedRun, seconds, share float64) float64 {
+	switch {
+	case math.IsInf(seconds, 1):
+		return seconds
+	case w.Million:
+		return run.Rate.PerHour() * seconds / 3600
+	}
+	return run.Rate.Cost(seconds) * share
 }
 
 // value sets the row's value of the measure, and how much of it a unit of currency

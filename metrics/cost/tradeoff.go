@@ -220,27 +220,8 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 		}
 	}
 	if o.Baseline != nil {
-		bases, err := scaling.Baselines(o.Baseline, parameters(list))
-		if err != nil {
+		if err := normalise(rows, list, o); err != nil {
 			return nil, err
-		}
-		for i := range rows {
-			r, at := &rows[i], bases[i].Index
-			if bases[i].Why != "" {
-				r.WhyNoBase = bases[i].Why
-				continue
-			}
-			if also := bases[i].Also; also != nil {
-				r.Warnings = append(r.Warnings, fmt.Sprintf("%s: also differs from its baseline in %s", o.Name(*r), strings.Join(also, ", ")))
-			}
-			r.Base = o.Name(rows[at])
-			r.TimeNormalised = ratio(r.times, rows[at].times, i == at, o.Confidence)
-			r.CostNormalised = ratio(r.costs, rows[at].costs, i == at, o.Confidence)
-			r.Gain = o.gain(r.merits, rows[at].merits, i == at)
-			if c := r.CostNormalised; c != nil && c.Value > 0 {
-				even := 1 / c.Value
-				r.BreakEven = &even
-			}
 		}
 		if err := match(rows, list, o); err != nil {
 			return nil, err
@@ -249,6 +230,33 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 	Front(rows, o)
 	warnWork(rows, list, o.Work)
 	return rows, nil
+}
+
+// normalise compares each row with its baseline.
+func normalise(rows []Row, list []Configuration, o Options) error {
+	bases, err := scaling.Baselines(o.Baseline, parameters(list))
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		r, at := &rows[i], bases[i].Index
+		if bases[i].Why != "" {
+			r.WhyNoBase = bases[i].Why
+			continue
+		}
+		if also := bases[i].Also; also != nil {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: also differs from its baseline in %s", o.Name(*r), strings.Join(also, ", ")))
+		}
+		r.Base = o.Name(rows[at])
+		r.TimeNormalised = ratio(r.times, rows[at].times, i == at, o.Confidence)
+		r.CostNormalised = ratio(r.costs, rows[at].costs, i == at, o.Confidence)
+		r.Gain = o.gain(r.merits, rows[at].merits, i == at)
+		if c := r.CostNormalised; c != nil && c.Value > 0 {
+			even := 1 / c.Value
+			r.BreakEven = &even
+		}
+	}
+	return nil
 }
 
 // parameters returns each configuration's parameters, including its workers.

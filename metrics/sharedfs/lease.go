@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -140,44 +141,19 @@ func (l *Lease) own(nonce string) string { return l.path + "." + nonce }
 // over is the name of the right to succeed whoever has that id.
 func (l *Lease) over(id string) string { return l.path + ".over-" + id }
 
-// succeed puts our file in the place of one whose holder is gone; the holder
-// that it returns is one that is not.
+// succeed puts our file in the place of one whose holder is gone. It returns the holder if
+// that is another one.
 func (l *Lease) succeed(gone leaseState, own string, started time.Duration) (*Holder, error) {
-	chain := []leaseState{gone} // whoever may yet have the lease: the holder, and takers that died on the way
-	for over := l.over(gone.id); ; over = l.over(chain[len(chain)-1].id) {
-		err := Put(own, over)
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("the lock %s cannot be taken over: %w", l.path, err)
-		}
-		taker, err := lookAtLease(over)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && len(chain) > maxChain {
-			return &Holder{Host: "another command"}, nil // it has just been succeeded: try again
-		}
-		if err != nil {
-			return nil, err
-		}
-		if taker.same(l.owner) {
-			break
-		}
-		if gone, err := l.gone(taker, own); err != nil || !gone {
-			return &taker.Holder, err
-		}
-		if taker.Nonce != "" {
-			if err := Remove(l.own(taker.Nonce)); err != nil {
-				return nil, err
-			}
-		}
-		chain = append(chain, taker)
+	chain, holder, err := l.claim(gone, own)
+	if holder != nil || err != nil {
+		return holder, err
 	}
 	last := l.over(chain[len(chain)-1].id)
-	// Only we can replace any of these now. Who holds it? It may have been none
-	// of them for long, or have come to life.
+	// Only we can replace any of these now. The holder may have been another one for a long
+	// time, or one of these that runs again.
 	now, err := lookAtLease(l.path)
 	if err == nil {
-		known := false
-		for _, s := range chain {
-			known = known || s.id == now.id
-		}
+		known := slices.ContainsFunc(chain, func(s leaseState) bool { return s.id == now.id })
 		lapsed, wrong := l.gone(now, own)
 		if err = wrong; err == nil && (!known || !lapsed || !soon(started)) {
 			return &now.Holder, Remove(last)
@@ -186,7 +162,7 @@ func (l *Lease) succeed(gone leaseState, own string, started time.Duration) (*Ho
 	if err == nil {
 		err = Rename(own, l.path)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // we were succeeded, or somebody deleted the file
+	if errors.Is(err, fs.ErrNotExist) { // we were succeeded, or the file was deleted by hand
 		return &Holder{Host: "another command"}, Remove(last)
 	}
 	if err != nil {
@@ -198,6 +174,39 @@ func (l *Lease) succeed(gone leaseState, own string, started time.Duration) (*Ho
 		}
 	}
 	return nil, nil
+}
+
+// claim takes the right to succeed a holder that is gone, and every taker that died while it
+// took over. chain lists all that may have the lease. It returns the holder, or a taker that
+// still runs, if there is one.
+func (l *Lease) claim(gone leaseState, own string) (chain []leaseState, holder *Holder, err error) {
+	chain = []leaseState{gone}
+	for {
+		over := l.over(chain[len(chain)-1].id)
+		err := Put(own, over)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, nil, fmt.Errorf("the lock %s cannot be taken over: %w", l.path, err)
+		}
+		taker, err := lookAtLease(over)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && len(chain) > maxChain {
+			return nil, &Holder{Host: "another command"}, nil // it has just been succeeded: try again
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if taker.same(l.owner) {
+			return chain, nil, nil
+		}
+		if gone, err := l.gone(taker, own); err != nil || !gone {
+			return nil, &taker.Holder, err
+		}
+		if taker.Nonce != "" {
+			if err := Remove(l.own(taker.Nonce)); err != nil {
+				return nil, nil, err
+			}
+		}
+		chain = append(chain, taker)
+	}
 }
 
 // maxChain is how many takers in a row may have died while they took over.

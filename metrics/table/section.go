@@ -22,52 +22,65 @@ func WriteSections(w io.Writer, sections []Section, format string, on Screen) er
 	case FormatJSON:
 		return writeSectionsJSON(w, sections)
 	case FormatCSV:
-		flat := &Table{Columns: []Column{{Key: "section"}, {Key: "row"}, {Key: "key"}, {Key: "value"}}}
-		for _, part := range sections {
-			for i, row := range part.Table.Rows {
-				number := any(i + 1)
-				if part.Record {
-					number = nil
-				}
-				for j, cell := range row {
-					flat.Add(part.Key, number, part.Table.Columns[j].Key, cell)
-				}
-			}
-		}
-		return flat.Write(w, format, on)
+		return flat(sections).Write(w, format, on)
 	}
-	first := true
+	gap := ""
 	for _, part := range sections {
 		if len(part.Table.Rows) == 0 {
 			continue
 		}
-		gap := "\n"
-		if first {
-			gap, first = "", false
-		}
-		title := strings.ReplaceAll(part.Key, "_", " ")
-		switch {
-		case format == FormatMarkdown:
-			title = "## " + title + "\n"
-		case on.Bold:
-			title = "\x1b[1m" + title + "\x1b[0m"
-		}
-		if _, err := fmt.Fprintf(w, "%s%s\n", gap, title); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s\n", gap, part.title(format, on)); err != nil {
 			return err
 		}
-		shown := []*Table{part.Table}
-		if part.Upright {
-			shown = part.Table.forPeople().uprights()
+		if err := part.write(w, format, on); err != nil {
+			return err
 		}
-		for i, t := range shown {
-			if i > 0 {
-				if _, err := io.WriteString(w, "\n"); err != nil {
-					return err
-				}
+		gap = "\n"
+	}
+	return nil
+}
+
+// flat returns a table with a row per value of the sections.
+func flat(sections []Section) *Table {
+	t := &Table{Columns: []Column{{Key: "section"}, {Key: "row"}, {Key: "key"}, {Key: "value"}}}
+	for _, part := range sections {
+		for i, row := range part.Table.Rows {
+			number := any(i + 1)
+			if part.Record {
+				number = nil
 			}
-			if err := t.Write(w, format, on); err != nil {
+			for j, cell := range row {
+				t.Add(part.Key, number, part.Table.Columns[j].Key, cell)
+			}
+		}
+	}
+	return t
+}
+
+func (s Section) title(format string, on Screen) string {
+	title := strings.ReplaceAll(s.Key, "_", " ")
+	switch {
+	case format == FormatMarkdown:
+		return "## " + title + "\n"
+	case on.Bold:
+		return "\x1b[1m" + title + "\x1b[0m"
+	}
+	return title
+}
+
+// write prints a section's table, or one table per row if it is upright.
+func (s Section) write(w io.Writer, format string, on Screen) error {
+	if !s.Upright {
+		return s.Table.Write(w, format, on)
+	}
+	for i, t := range s.Table.forPeople().uprights() {
+		if i > 0 {
+			if _, err := io.WriteString(w, "\n"); err != nil {
 				return err
 			}
+		}
+		if err := t.Write(w, format, on); err != nil {
+			return err
 		}
 	}
 	return nil

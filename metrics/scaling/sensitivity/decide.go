@@ -48,95 +48,122 @@ func (a *Answer) candidates() []candidate {
 	return list
 }
 
-// decide asks for the smallest combination that is enough.
+// A search looks for the smallest combination that is enough.
+type search struct {
+	*Answer
+	measured map[string]*Allocation
+	keys     []string
+	found    int          // steps of it above the smallest combination; -1: none yet
+	short    []Allocation // too little, or undecided
+	question decision.Question
+	options  []*Allocation // of the question
+	depths   []int         // steps of each above the smallest combination
+}
+
+// decide answers with the smallest combination that is enough.
 func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 	if a.Value == nil || a.Value.Interval == nil {
 		a.Why = "the runs are too few for intervals; 6 of each combination are needed"
 	}
-	var short []Allocation // that fell short
-	var options []*Allocation
-	var depths []int
-	q := decision.Question{Limits: true, Least: sure}
-	option := func(m *Allocation, depth int) {
-		options, depths = append(options, m), append(depths, depth)
-		q.Options = append(q.Options, decision.Option{Size: depth + 1, Runs: m.Runs, Measured: true, Keeps: m.Keeps, Worth: 1 / float64(depth+1)})
-	}
-	found := -1 // the depth of the smallest that is enough
-	for _, c := range a.candidates() {
-		if steps(c.at, a.Reference.At) == 0 {
-			break // nothing less is enough
-		}
-		if found >= 0 && c.depth > found {
-			break
-		}
-		if slices.ContainsFunc(short, func(s Allocation) bool { return dominates(s.At, c.at, o.Factors) }) {
-			continue // less than what is too little
-		}
-		m := measured[nameOf(c.at, o.Factors)]
-		switch {
-		case m == nil && found >= 0:
-		case m == nil:
-			// One step above what fell short, or the smallest of all.
-			if c.depth == 0 || slices.ContainsFunc(short, func(s Allocation) bool { return steps(s.At, c.at) == 1 && dominates(c.at, s.At, o.Factors) }) {
-				a.Next = append(a.Next, Allocation{At: c.at})
-			}
-		default:
-			option(m, c.depth)
-			switch m.Verdict {
-			case Enough:
-				found = c.depth
-			case Undecided:
-				if found < 0 {
-					a.Next = append(a.Next, *m)
-				}
-				short = append(short, *m)
-			default:
-				short = append(short, *m)
-			}
-		}
-	}
+	s := search{Answer: a, measured: measured, keys: o.Factors, found: -1, question: decision.Question{Limits: true, Least: sure}}
+	s.visit()
 	for _, n := range a.Next {
 		if n.Verdict == "" {
-			q.Doubts = append(q.Doubts, decision.Doubt{Kind: decision.Beyond, Changes: true})
+			s.question.Doubts = append(s.question.Doubts, decision.Doubt{Kind: decision.Beyond, Changes: true})
 		}
 	}
-	if found < 0 && a.Why == "" && len(a.Next) == 0 && len(a.Factors) > 0 && !slices.ContainsFunc(a.Factors, Factor.open) {
-		option(&a.Reference, math.MaxInt32)
+	if s.found < 0 && a.Why == "" && len(a.Next) == 0 && len(a.Factors) > 0 && !slices.ContainsFunc(a.Factors, Factor.open) {
+		s.option(&a.Reference, math.MaxInt32)
 	}
-	if r := decision.Decide(q); r.Chosen >= 0 {
-		a.Why, a.Spec, a.Provisional = "", options[r.Chosen], r.Provisional
-		for _, u := range r.Undecided {
-			a.Undecided = append(a.Undecided, Contender{options[u.Option].At, u.Probability})
-		}
-		for i, m := range options {
-			if i != r.Chosen && depths[i] == depths[r.Chosen] && m.Verdict == Enough {
-				a.Also = append(a.Also, *m)
-			}
-		}
+	if r := decision.Decide(s.question); r.Chosen >= 0 {
+		s.choose(r)
 		return
 	}
-	var undecided []Allocation
-	for _, f := range a.Factors { // the first undecided amount of each
-		i := slices.IndexFunc(f.Levels, func(l Level) bool { return l.At != f.Reference && l.Verdict == Undecided })
-		if len(a.Next) == 0 && i >= 0 {
-			undecided = append(undecided, *measured[nameOf(a.With(f.Key, f.Levels[i].At), o.Factors)])
-		}
+	if len(a.Next) == 0 {
+		s.nextUndecided()
 	}
-	a.Next = append(a.Next, undecided...)
 	if a.Why == "" {
-		switch {
-		case len(a.Factors) == 0:
-			a.Why = "no run has less of anything with all else unchanged"
-		case len(a.Next) > 0 && a.Next[0].Verdict == "":
-			a.Why = "amounts that are enough one by one were not measured together"
-		case len(a.Next) > 0 && a.Next[0].Keeps != nil:
-			a.Why = fmt.Sprintf("the runs do not decide: %s is %s likely to be enough", nameOf(a.Next[0].At, o.Factors), decision.Likely(*a.Next[0].Keeps))
-		case len(a.Next) > 0:
-			a.Why = "the runs do not decide"
-		default:
-			a.Why = "the runs do not decide whether less is enough"
+		a.Why = s.whyOpen()
+	}
+}
+
+// visit tries the combinations, the smallest first, until all of the size of the first that
+// is enough were tried.
+func (s *search) visit() {
+	for _, c := range s.candidates() {
+		if steps(c.at, s.Reference.At) == 0 || s.found >= 0 && c.depth > s.found {
+			return
+		}
+		if slices.ContainsFunc(s.short, func(m Allocation) bool { return dominates(m.At, c.at, s.keys) }) {
+			continue // less than an amount that is too little
+		}
+		m := s.measured[nameOf(c.at, s.keys)]
+		if m == nil {
+			s.propose(c)
+			continue
+		}
+		s.option(m, c.depth)
+		if m.Verdict == Enough {
+			s.found = c.depth
+			continue
+		}
+		if m.Verdict == Undecided && s.found < 0 {
+			s.Next = append(s.Next, *m)
+		}
+		s.short = append(s.short, *m)
+	}
+}
+
+// propose adds a combination to the next to measure: the smallest of all, or one a step above
+// another that is too little.
+func (s *search) propose(c candidate) {
+	above := func(m Allocation) bool { return steps(m.At, c.at) == 1 && dominates(c.at, m.At, s.keys) }
+	if s.found < 0 && (c.depth == 0 || slices.ContainsFunc(s.short, above)) {
+		s.Next = append(s.Next, Allocation{At: c.at})
+	}
+}
+
+func (s *search) option(m *Allocation, depth int) {
+	s.options, s.depths = append(s.options, m), append(s.depths, depth)
+	s.question.Options = append(s.question.Options, decision.Option{Size: depth + 1, Runs: m.Runs, Measured: true, Keeps: m.Keeps, Worth: 1 / float64(depth+1)})
+}
+
+// choose sets the answer, and the other combinations of the same size that are enough.
+func (s *search) choose(r decision.Result) {
+	s.Why, s.Spec, s.Provisional = "", s.options[r.Chosen], r.Provisional
+	for _, u := range r.Undecided {
+		s.Undecided = append(s.Undecided, Contender{s.options[u.Option].At, u.Probability})
+	}
+	for i, m := range s.options {
+		if i != r.Chosen && s.depths[i] == s.depths[r.Chosen] && m.Verdict == Enough {
+			s.Also = append(s.Also, *m)
 		}
 	}
+}
+
+// nextUndecided proposes the first undecided amount of each resource.
+func (s *search) nextUndecided() {
+	for _, f := range s.Factors {
+		i := slices.IndexFunc(f.Levels, func(l Level) bool { return l.At != f.Reference && l.Verdict == Undecided })
+		if i >= 0 {
+			s.Next = append(s.Next, *s.measured[nameOf(s.With(f.Key, f.Levels[i].At), s.keys)])
+		}
+	}
+}
+
+// whyOpen returns why there is no answer.
+func (s *search) whyOpen() string {
+	switch {
+	case len(s.Factors) == 0:
+		return "no run has less of anything with all else unchanged"
+	case len(s.Next) == 0:
+		return "the runs do not decide whether less is enough"
+	case s.Next[0].Verdict == "":
+		return "amounts that are enough one by one were not measured together"
+	case s.Next[0].Keeps != nil:
+		return fmt.Sprintf("the runs do not decide: %s is %s likely to be enough", nameOf(s.Next[0].At, s.keys), decision.Likely(*s.Next[0].Keeps))
+	}
+	return "the runs do not decide"
 }
 
 // beaten returns the best of the combinations that are shown to beat the reference; nil for
