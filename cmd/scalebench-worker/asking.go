@@ -59,32 +59,19 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 	return s.Measure(ctx, w)
 }
 
-// dialer is how to ask servers for so many samples at once: by the Open Inference
-// Protocol, or whatever path and payload say; or the model in this process.
-func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func() (loadtest.Sender, error), error), error) {
+// A dialer returns what connects to the servers to ask for so many samples at once.
+type dialer = func(batch int) (func() (loadtest.Sender, error), error)
+
+// dialer returns how to ask the servers: over plain HTTP if the study sets a path, else by the
+// Open Inference Protocol, or the model in this process.
+func (r *serving) dialer(ctx context.Context, servers []string) (dialer, error) {
 	w := r.point.Workload.Serve
 	var expect []byte
 	if w.Expect != "" {
 		expect = []byte(w.Expect)
 	}
 	if w.Path != "" {
-		h := &target.HTTP{Expect: expect, Streams: w.Stream, Token: r.token()}
-		for _, server := range servers {
-			h.URLs = append(h.URLs, server+w.Path)
-		}
-		if w.Payload != "" {
-			body, err := target.ReadBody(w.Payload)
-			if err != nil {
-				return nil, fmt.Errorf("workload.payload: %w", err)
-			}
-			h.Bodies, h.ContentType = [][]byte{body}, w.ContentType
-		}
-		return func(batch int) (func() (loadtest.Sender, error), error) {
-			if _, warm := r.asked[batch]; !warm {
-				r.asked[batch] = overHTTP(h, time.Now().Add(time.Duration(w.Timeout)))
-			}
-			return h.Dial, nil
-		}, h.Check()
+		return r.plainDialer(servers, expect)
 	}
 	ask, err := r.asker(ctx, servers, expect)
 	if err != nil {
@@ -93,29 +80,60 @@ func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func
 	asked := map[int]*target.Question{} // by batch
 	return func(batch int) (func() (loadtest.Sender, error), error) {
 		if asked[batch] == nil {
-			in, err := r.inputs(batch)
+			q, err := r.question(ask, batch)
 			if err != nil {
 				return nil, err
-			}
-			q, err := ask(in)
-			if err != nil {
-				return nil, err
-			}
-			if q.Varies {
-				if err := r.doubt(fmt.Sprintf("batch %d: the model answers the same request differently; only the names, types and shapes of its answers are checked", batch)); err != nil {
-					return nil, err
-				}
 			}
 			asked[batch] = q
-			switch deadline := time.Now().Add(time.Duration(w.Timeout)); {
-			case q.HTTP != nil:
-				r.asked[batch] = overHTTP(q.HTTP, deadline)
-			case q.GRPC != nil:
-				r.asked[batch] = overGRPC(q.GRPC, deadline)
-			}
 		}
 		return asked[batch].Dial, nil
 	}, nil
+}
+
+// plainDialer sends the study's payload to its path.
+func (r *serving) plainDialer(servers []string, expect []byte) (dialer, error) {
+	w := r.point.Workload.Serve
+	h := &target.HTTP{Expect: expect, Streams: w.Stream, Token: r.token()}
+	for _, server := range servers {
+		h.URLs = append(h.URLs, server+w.Path)
+	}
+	if w.Payload != "" {
+		body, err := target.ReadBody(w.Payload)
+		if err != nil {
+			return nil, fmt.Errorf("workload.payload: %w", err)
+		}
+		h.Bodies, h.ContentType = [][]byte{body}, w.ContentType
+	}
+	return func(batch int) (func() (loadtest.Sender, error), error) {
+		if _, warm := r.asked[batch]; !warm {
+			r.asked[batch] = overHTTP(h, time.Now().Add(time.Duration(w.Timeout)))
+		}
+		return h.Dial, nil
+	}, h.Check()
+}
+
+// question asks the servers for so many samples once, to learn the right answer.
+func (r *serving) question(ask func(target.Inputs) (*target.Question, error), batch int) (*target.Question, error) {
+	in, err := r.inputs(batch)
+	if err != nil {
+		return nil, err
+	}
+	q, err := ask(in)
+	if err != nil {
+		return nil, err
+	}
+	if q.Varies {
+		if err := r.doubt(fmt.Sprintf("batch %d: the model answers the same request differently; only the names, types and shapes of its answers are checked", batch)); err != nil {
+			return nil, err
+		}
+	}
+	switch deadline := time.Now().Add(time.Duration(r.point.Workload.Serve.Timeout)); {
+	case q.HTTP != nil:
+		r.asked[batch] = overHTTP(q.HTTP, deadline)
+	case q.GRPC != nil:
+		r.asked[batch] = overGRPC(q.GRPC, deadline)
+	}
+	return q, nil
 }
 
 // inputs are those of requests with so many samples.

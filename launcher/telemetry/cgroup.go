@@ -232,43 +232,64 @@ func (n *node) bytes(mine usage) []Reading {
 	} else if mine.err != nil {
 		n.lack(metrics.TelemetryRead, mine.err)
 	}
-	devices := 0
-	device := func(number, source string, read, written int64) {
-		if devices++; devices > mostDevices || read < 0 || written < 0 {
-			return
-		}
-		list = append(list, Counter(metrics.TelemetryDeviceRead, number, source, "B", 1, read), Counter(metrics.TelemetryDeviceWritten, number, source, "B", 1, written))
-	}
+	var devices []traffic
 	if g := n.groups.unified; g.own {
 		text, _ := n.text(g.dir, "io.stat")
-		for line := range strings.Lines(text) {
-			// 8:0 rbytes=1 wbytes=2 rios=…
-			f := strings.Fields(line)
-			read, written := int64(-1), int64(-1)
-			for _, word := range f {
-				if v, ok := strings.CutPrefix(word, "rbytes="); ok {
-					read = orNegative(v)
-				} else if v, ok := strings.CutPrefix(word, "wbytes="); ok {
-					written = orNegative(v)
-				}
-			}
-			if len(f) > 0 {
-				device(f[0], unit2+", io.stat", read, written)
+		devices = unifiedTraffic(text)
+	} else if g := n.groups.by["blkio"]; g.own {
+		text, _ := n.text(g.dir, blkioFile)
+		devices = blkioTraffic(text)
+	}
+	for _, d := range devices[:min(len(devices), mostDevices)] {
+		if d.read >= 0 && d.written >= 0 {
+			list = append(list, Counter(metrics.TelemetryDeviceRead, d.device, d.source, "B", 1, d.read), Counter(metrics.TelemetryDeviceWritten, d.device, d.source, "B", 1, d.written))
+		}
+	}
+	return list
+}
+
+// traffic is what was read and written on a block device, in bytes; -1: unknown.
+type traffic struct {
+	device, source string
+	read, written  int64
+}
+
+// unifiedTraffic reads lines such as "8:0 rbytes=1 wbytes=2 rios=…".
+func unifiedTraffic(text string) (list []traffic) {
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		d := traffic{f[0], unit2 + ", io.stat", -1, -1}
+		for _, word := range f {
+			switch key, v, _ := strings.Cut(word, "="); key {
+			case "rbytes":
+				d.read = orNegative(v)
+			case "wbytes":
+				d.written = orNegative(v)
 			}
 		}
-	} else if g := n.groups.by["blkio"]; g.own {
-		const file = "blkio.throttle.io_service_bytes_recursive"
-		text, _ := n.text(g.dir, file)
-		read := map[string]int64{}
-		for line := range strings.Lines(text) {
-			// 8:0 Read 1, then 8:0 Write 2
-			if f := strings.Fields(line); len(f) == 3 && f[1] == "Read" {
-				read[f[0]] = orNegative(f[2])
-			} else if len(f) == 3 && f[1] == "Write" {
-				if v, has := read[f[0]]; has {
-					device(f[0], unit1+", "+file, v, orNegative(f[2]))
-				}
-			}
+		list = append(list, d)
+	}
+	return list
+}
+
+const blkioFile = "blkio.throttle.io_service_bytes_recursive"
+
+// blkioTraffic reads lines such as "8:0 Read 1", each followed by "8:0 Write 2".
+func blkioTraffic(text string) (list []traffic) {
+	read := map[string]int64{}
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) != 3 {
+			continue
+		}
+		switch v, has := read[f[0]]; {
+		case f[1] == "Read":
+			read[f[0]] = orNegative(f[2])
+		case f[1] == "Write" && has:
+			list = append(list, traffic{f[0], unit1 + ", " + blkioFile, v, orNegative(f[2])})
 		}
 	}
 	return list

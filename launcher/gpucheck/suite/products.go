@@ -161,32 +161,12 @@ func exact(t gpucheck.T) {
 			if choice&8 != 0 {
 				kind = cublas.BFloat16
 			}
-			matrix := func(rows, columns int, transposed bool, kind cublas.Type) cublas.Matrix {
-				if transposed {
-					rows, columns = columns, rows
-				}
-				m := cublas.Matrix{Rows: rows, Columns: columns, Transposed: transposed, Type: kind}
-				if margin > 0 {
-					m.Stride = columns + margin
-				}
-				return m
-			}
-			a := b.Put(matrix(rows, inner, choice&1 != 0, kind), digit)
-			o := b.Put(matrix(inner, columns, choice&2 != 0, kind), digit)
-			c := b.Put(matrix(rows, columns, false, cublas.Float32), digit)
-			before, left, right := b.Get(c), b.Get(a), b.Get(o)
+			a := b.Put(matrix(rows, inner, margin, choice&1 != 0, kind), digit)
+			o := b.Put(matrix(inner, columns, margin, choice&2 != 0, kind), digit)
+			c := b.Put(matrix(rows, columns, margin, false, cublas.Float32), digit)
+			want := b.sums(c, a, o, inner)
 			if err := h.Product(c, a, o, 2, -3); err != nil {
 				t.Fatal(err)
-			}
-			want := make([]float32, 0, rows*columns)
-			for i := range rows {
-				for j := range columns {
-					sum := float32(0)
-					for l := range inner {
-						sum += productAt(a, left, i, l) * productAt(o, right, l, j)
-					}
-					want = append(want, 2*sum-3*before(i, j))
-				}
 			}
 			gpucheck.Same(t, difference("2·a·b − 3·c", c, a, o), b.elements(c), want)
 			for _, m := range []cublas.Matrix{a, o, c} { // the fake notices writes outside an allocation
@@ -199,6 +179,34 @@ func exact(t gpucheck.T) {
 	if err := h.Destroy(); err != nil {
 		t.Error(err)
 	}
+}
+
+// matrix describes a matrix whose rows are margin elements apart from each other.
+func matrix(rows, columns, margin int, transposed bool, kind cublas.Type) cublas.Matrix {
+	if transposed {
+		rows, columns = columns, rows
+	}
+	m := cublas.Matrix{Rows: rows, Columns: columns, Transposed: transposed, Type: kind}
+	if margin > 0 {
+		m.Stride = columns + margin
+	}
+	return m
+}
+
+// sums returns the elements of 2·a·b − 3·c.
+func (b *Bench) sums(c, a, o cublas.Matrix, inner int) []float32 {
+	before, left, right := b.Get(c), b.Get(a), b.Get(o)
+	list := make([]float32, 0, c.Rows*c.Columns)
+	for i := range c.Rows {
+		for j := range c.Columns {
+			sum := float32(0)
+			for l := range inner {
+				sum += productAt(a, left, i, l) * productAt(o, right, l, j)
+			}
+			list = append(list, 2*sum-3*before(i, j))
+		}
+	}
+	return list
 }
 
 // With a beta of 0, what was in c does not count, NaN neither; a result may be

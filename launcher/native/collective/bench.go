@@ -112,11 +112,30 @@ const elementBytes = 4
 // Bench runs the benchmark. The ranks coordinate through the group; a transport may also use it to
 // move its data. If a result is wrong on any rank, all ranks return an error.
 func Bench(ctx context.Context, b BenchTransport, g *Group, o BenchOptions) error {
+	if err := o.check(g.Size()); err != nil {
+		return err
+	}
+	if err := b.Allocate(int(o.MaxBytes / elementBytes)); err != nil {
+		return fmt.Errorf("buffers of %d bytes: %w", o.MaxBytes, err)
+	}
+	r := &runner{ctx: ctx, backend: b, group: g, options: o, size: g.Size(), rank: g.Rank()}
+	for _, op := range o.Ops {
+		for bytes := o.MinBytes; bytes <= o.MaxBytes; bytes *= 2 {
+			if err := r.bench(op, bytes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// check reports what is wrong with the options for so many ranks.
+func (o BenchOptions) check(ranks int) error {
 	switch {
-	case g.Size() < 2:
+	case ranks < 2:
 		return errors.New("a collective needs 2 ranks or more, and there is only one")
-	case g.Size() > maxRanks:
-		return fmt.Errorf("%d ranks: sums over more than %d would not be exact, and could not be checked", g.Size(), maxRanks)
+	case ranks > maxRanks:
+		return fmt.Errorf("%d ranks: sums over more than %d would not be exact, and could not be checked", ranks, maxRanks)
 	case o.MinBytes < elementBytes || o.MaxBytes < o.MinBytes:
 		return fmt.Errorf("sizes from %d to %d bytes; want %d or more, rising", o.MinBytes, o.MaxBytes, elementBytes)
 	case o.Iterations < 1 || o.Warmup < 0:
@@ -127,28 +146,25 @@ func Bench(ctx context.Context, b BenchTransport, g *Group, o BenchOptions) erro
 			return fmt.Errorf("unknown collective %q; valid: %v", op, Ops)
 		}
 	}
-	if err := b.Allocate(int(o.MaxBytes / elementBytes)); err != nil {
-		return fmt.Errorf("buffers of %d bytes: %w", o.MaxBytes, err)
-	}
-	r := &runner{ctx: ctx, backend: b, group: g, options: o, size: g.Size(), rank: g.Rank()}
-	for _, op := range o.Ops {
-		for bytes := o.MinBytes; bytes <= o.MaxBytes; bytes *= 2 {
-			for _, inPlace := range []bool{false, true} {
-				c, ok := r.call(op, bytes, inPlace)
-				if !ok {
-					if o.Skip != nil && !inPlace {
-						o.Skip(op, bytes)
-					}
-					continue
-				}
-				result, err := r.measure(c)
-				if err != nil {
-					return err
-				}
-				if err := o.Report(result); err != nil {
-					return err
-				}
+	return nil
+}
+
+// bench measures one operation at one size, out of place and in place.
+func (r *runner) bench(op Op, bytes int64) error {
+	for _, inPlace := range []bool{false, true} {
+		c, ok := r.call(op, bytes, inPlace)
+		if !ok {
+			if r.options.Skip != nil && !inPlace {
+				r.options.Skip(op, bytes)
 			}
+			continue
+		}
+		result, err := r.measure(c)
+		if err != nil {
+			return err
+		}
+		if err := r.options.Report(result); err != nil {
+			return err
 		}
 	}
 	return nil

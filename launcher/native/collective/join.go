@@ -278,35 +278,20 @@ func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hel
 
 	ranks := make([]*caller, j.self.size) // by rank; 0 stays nil
 	defer func() {
+		if err == nil {
+			return
+		}
 		for _, c := range ranks {
-			if c == nil {
-				continue
-			}
-			if err != nil {
+			if c != nil {
 				refuse(c.conn, err)
 			}
 		}
-		if err != nil {
-			ring.Close()
-		}
+		ring.Close()
 	}()
-	for here := 1; here < j.self.size; {
-		select {
-		case c := <-callers:
-			switch {
-			case c.err != nil:
-				return nil, nil, nil, fmt.Errorf("a rank at %s was refused: %w", c.conn.RemoteAddr(), c.err)
-			case c.hello.rank == 0 || ranks[c.hello.rank] != nil:
-				err = fmt.Errorf("two processes have rank %d, the second at %s", c.hello.rank, c.conn.RemoteAddr())
-				refuse(c.conn, err)
-				return nil, nil, nil, err
-			default:
-				ranks[c.hello.rank] = &c
-				here++
-			}
-		case <-j.ctx.Done():
-			return nil, nil, nil, missing(ranks, l.Addr(), door.Trouble())
-		}
+	if err := j.collect(ranks, callers); errors.Is(err, errLate) {
+		return nil, nil, nil, missing(ranks, l.Addr(), door.Trouble())
+	} else if err != nil {
+		return nil, nil, nil, err
 	}
 	lines, hellos = make([]net.Conn, j.self.size), make([]hello, j.self.size)
 	hellos[0] = j.self
@@ -321,6 +306,29 @@ func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hel
 		}
 	}
 	return ring, lines, hellos, nil
+}
+
+var errLate = errors.New("the time to join is over")
+
+// collect sets each rank's caller. The error is errLate if some have not called in time.
+func (j *joiner) collect(ranks []*caller, callers <-chan caller) error {
+	for here := 1; here < j.self.size; here++ {
+		select {
+		case c := <-callers:
+			if c.err != nil {
+				return fmt.Errorf("a rank at %s was refused: %w", c.conn.RemoteAddr(), c.err)
+			}
+			if c.hello.rank == 0 || ranks[c.hello.rank] != nil {
+				err := fmt.Errorf("two processes have rank %d, the second at %s", c.hello.rank, c.conn.RemoteAddr())
+				refuse(c.conn, err)
+				return err
+			}
+			ranks[c.hello.rank] = &c
+		case <-j.ctx.Done():
+			return errLate
+		}
+	}
+	return nil
 }
 
 // missing returns an error that says which ranks did not come, and what may have kept them out.
@@ -338,34 +346,23 @@ func missing(ranks []*caller, at net.Addr, trouble string) error {
 // connect closes the ring of leaders: it calls the next leader, at to, and waits for the call of
 // the previous one.
 func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort) (prev, next net.Conn, err error) {
-	type dialled struct {
-		conn net.Conn
-		err  error
-	}
 	calling := make(chan dialled, 1)
-	go func() {
-		conn, err := j.call(to, purposeRing)
-		if err == nil {
-			if err = j.introduce(conn); err != nil {
-				conn.Close()
-			}
-		}
-		calling <- dialled{conn, err}
-	}()
+	go func() { calling <- j.callNext(to) }()
 	callers := make(chan caller)
 	connecting, enough := context.WithCancel(j.ctx)
 	defer enough()
 	door := handshake.NewDoor(own, j.nonce, purposeRing)
 	go j.answer(door, callers, connecting)
 	defer func() {
-		if err != nil {
-			for _, c := range []net.Conn{prev, next} {
-				if c != nil {
-					c.Close()
-				}
-			}
-			prev, next = nil, nil
+		if err == nil {
+			return
 		}
+		for _, c := range []net.Conn{prev, next} {
+			if c != nil {
+				c.Close()
+			}
+		}
+		prev, next = nil, nil
 	}()
 	for prev == nil || next == nil {
 		select {
@@ -383,11 +380,9 @@ func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort)
 				continue
 			}
 			prev = c.conn
-			_ = prev.SetDeadline(j.deadline)
-			if err := accept(prev); err != nil {
+			if err := j.admit(prev); err != nil {
 				return prev, next, fmt.Errorf("rank %d is gone: %w", before, err)
 			}
-			_ = prev.SetDeadline(time.Time{})
 		case <-j.ctx.Done():
 			if prev == nil {
 				return prev, next, fmt.Errorf("rank %d has not called at %s%s", before, own.Addr(), door.Trouble())
@@ -396,6 +391,34 @@ func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort)
 		}
 	}
 	return prev, next, nil
+}
+
+// dialled is a call to the next leader.
+type dialled struct {
+	conn net.Conn
+	err  error
+}
+
+func (j *joiner) callNext(to netip.AddrPort) dialled {
+	conn, err := j.call(to, purposeRing)
+	if err != nil {
+		return dialled{err: err}
+	}
+	if err := j.introduce(conn); err != nil {
+		conn.Close()
+		return dialled{err: err}
+	}
+	return dialled{conn: conn}
+}
+
+// admit accepts a caller, in the time that is left to join.
+func (j *joiner) admit(conn net.Conn) error {
+	_ = conn.SetDeadline(j.deadline)
+	if err := accept(conn); err != nil {
+		return err
+	}
+	_ = conn.SetDeadline(time.Time{})
+	return nil
 }
 
 // refuse sends the reason to a caller and closes the connection.

@@ -62,7 +62,7 @@ const mostWrong = 5
 // noticed; 0: none. An error is of a call that failed.
 func RunProof(ctx context.Context, s ProofRank, perturb int) (ProofOutcome, error) {
 	r := &run{ProofRank: s, ctx: ctx, perturb: perturb}
-	rank, size := s.Comm.Rank(), s.Comm.Size()
+	size := s.Comm.Size()
 	if size > mostRanks {
 		return r.ProofOutcome, fmt.Errorf("a proof takes at most %d ranks, not %d", mostRanks, size)
 	}
@@ -73,40 +73,46 @@ func RunProof(ctx context.Context, s ProofRank, perturb int) (ProofOutcome, erro
 		}
 		defer s.Device.Free(r.buffers[i])
 	}
-	root := size - 1
 	for _, t := range proofTypes {
-		signed := t != nccl.Uint8 && t != nccl.Uint32 && t != nccl.Uint64
 		for _, n := range counts(t) {
 			for _, r.inPlace = range []bool{false, true} {
-				o := nccl.Operation{Type: t, Count: int64(n), Root: root}
-				for o.Reduction = nccl.Sum; o.Reduction <= nccl.Average; o.Reduction++ {
-					mine := func(i int) int64 { return input(rank, i, o.Reduction, signed) }
-					all := func(i int) int64 { return expected(size, i, o.Reduction, signed) }
-					o.Kind = nccl.AllReduce
-					if err := r.try(o, values(t, n, mine), values(t, n, all)); err != nil {
-						return r.ProofOutcome, err
-					}
-					o.Kind = nccl.ReduceScatter
-					if err := r.try(o, values(t, n*size, mine), values(t, n, func(i int) int64 { return all(rank*n + i) })); err != nil {
-						return r.ProofOutcome, err
-					}
-				}
-				o.Reduction = nccl.Sum
-				of := func(rank int) func(i int) int64 {
-					return func(i int) int64 { return input(rank, i, nccl.Sum, signed) }
-				}
-				o.Kind = nccl.AllGather
-				if err := r.try(o, values(t, n, of(rank)), values(t, n*size, func(i int) int64 { return of(i / n)(i % n) })); err != nil {
-					return r.ProofOutcome, err
-				}
-				o.Kind = nccl.Broadcast
-				if err := r.try(o, values(t, n, of(rank)), values(t, n, of(root))); err != nil {
+				if err := r.prove(t, n); err != nil {
 					return r.ProofOutcome, err
 				}
 			}
 		}
 	}
 	return r.ProofOutcome, nil
+}
+
+// prove tries every collective with n elements of one type.
+func (r *run) prove(t nccl.DataType, n int) error {
+	rank, size := r.Comm.Rank(), r.Comm.Size()
+	root := size - 1
+	signed := t != nccl.Uint8 && t != nccl.Uint32 && t != nccl.Uint64
+	o := nccl.Operation{Type: t, Count: int64(n), Root: root}
+	for o.Reduction = nccl.Sum; o.Reduction <= nccl.Average; o.Reduction++ {
+		mine := func(i int) int64 { return input(rank, i, o.Reduction, signed) }
+		all := func(i int) int64 { return expected(size, i, o.Reduction, signed) }
+		o.Kind = nccl.AllReduce
+		if err := r.try(o, values(t, n, mine), values(t, n, all)); err != nil {
+			return err
+		}
+		o.Kind = nccl.ReduceScatter
+		if err := r.try(o, values(t, n*size, mine), values(t, n, func(i int) int64 { return all(rank*n + i) })); err != nil {
+			return err
+		}
+	}
+	o.Reduction = nccl.Sum
+	of := func(rank int) func(i int) int64 {
+		return func(i int) int64 { return input(rank, i, nccl.Sum, signed) }
+	}
+	o.Kind = nccl.AllGather
+	if err := r.try(o, values(t, n, of(rank)), values(t, n*size, func(i int) int64 { return of(i / n)(i % n) })); err != nil {
+		return err
+	}
+	o.Kind = nccl.Broadcast
+	return r.try(o, values(t, n, of(rank)), values(t, n, of(root)))
 }
 
 type run struct {

@@ -224,66 +224,83 @@ func names(inputs []oip.Tensor) string {
 	return cmp.Or(strings.Join(list, ", "), "none")
 }
 
-// numbers reads a tensor's data, one flat list or lists nested as its shape says.
+// numbers reads a tensor's data: one flat list, or lists nested as its shape says.
 func numbers(data json.RawMessage, shape []int) ([]float32, error) {
 	n, _ := oip.Elements(shape)
 	if len(data) < 2*n { // each has a digit, and a comma or bracket
 		return nil, fmt.Errorf("too little for the %d numbers of shape %v", n, shape)
 	}
-	list := make([]float32, 0, n)
-	counts := make([]int, 0, len(shape)) // of what is open, by depth
-	deepest := 0
+	l := nestedLists{shape: shape, elements: n, numbers: make([]float32, 0, n)}
 	// The request was valid JSON as a whole: brackets and commas are where they may be.
 	for at := 0; at < len(data); {
-		switch c := data[at]; c {
+		end, err := at+1, error(nil)
+		switch data[at] {
 		case ' ', '\t', '\r', '\n', ',':
-			at++
-			continue
 		case '[':
-			if len(counts) == len(shape) {
-				return nil, fmt.Errorf("lists are nested deeper than the %d dimensions of the shape", len(shape))
-			}
-			if len(counts) > 0 {
-				counts[len(counts)-1]++
-			}
-			counts = append(counts, 0)
-			at++
+			err = l.open()
 		case ']':
-			depth := len(counts)
-			count := counts[depth-1]
-			counts = counts[:depth-1]
-			at++
-			if deepest == 0 {
-				deepest = depth
-			}
-			flat := deepest == 1 && depth == 1 && len(shape) != 1
-			if flat && count != n || !flat && (deepest != len(shape) || count != shape[depth-1]) {
-				return nil, fmt.Errorf("a list of %d at depth %d does not fit shape %v; give one flat list, or lists nested as the shape says", count, depth, shape)
-			}
+			err = l.close()
 		default:
-			end := at
 			for end < len(data) && bytes.IndexByte([]byte(" \t\r\n,]"), data[end]) < 0 {
 				end++
 			}
-			v, err := strconv.ParseFloat(string(data[at:end]), 32)
-			if err != nil || len(counts) == 0 {
-				return nil, fmt.Errorf("%.40q is not a number of single precision in a list", data[at:end])
-			}
-			if deepest == 0 {
-				deepest = len(counts)
-			}
-			if len(counts) != deepest || len(list) == n {
-				return nil, fmt.Errorf("more than the %d numbers of shape %v, or some nested deeper than others", n, shape)
-			}
-			counts[len(counts)-1]++
-			list = append(list, float32(v))
-			at = end
+			err = l.number(string(data[at:end]))
 		}
+		if err != nil {
+			return nil, err
+		}
+		at = end
 	}
-	if len(list) != n {
-		return nil, fmt.Errorf("%d numbers; shape %v has %d", len(list), shape, n)
+	if len(l.numbers) != n {
+		return nil, fmt.Errorf("%d numbers; shape %v has %d", len(l.numbers), shape, n)
 	}
-	return list, nil
+	return l.numbers, nil
+}
+
+// nestedLists collects the numbers of lists that are nested as a shape says, or flat.
+type nestedLists struct {
+	shape    []int
+	elements int // of the shape
+	numbers  []float32
+	counts   []int // entries of each open list, by depth
+	deepest  int   // depth of the numbers; 0: not known yet
+}
+
+func (l *nestedLists) open() error {
+	if len(l.counts) == len(l.shape) {
+		return fmt.Errorf("lists are nested deeper than the %d dimensions of the shape", len(l.shape))
+	}
+	if len(l.counts) > 0 {
+		l.counts[len(l.counts)-1]++
+	}
+	l.counts = append(l.counts, 0)
+	return nil
+}
+
+func (l *nestedLists) close() error {
+	depth := len(l.counts)
+	count := l.counts[depth-1]
+	l.counts = l.counts[:depth-1]
+	l.deepest = cmp.Or(l.deepest, depth)
+	flat := l.deepest == 1 && depth == 1 && len(l.shape) != 1
+	if flat && count != l.elements || !flat && (l.deepest != len(l.shape) || count != l.shape[depth-1]) {
+		return fmt.Errorf("a list of %d at depth %d does not fit shape %v; give one flat list, or lists nested as the shape says", count, depth, l.shape)
+	}
+	return nil
+}
+
+func (l *nestedLists) number(text string) error {
+	v, err := strconv.ParseFloat(text, 32)
+	if err != nil || len(l.counts) == 0 {
+		return fmt.Errorf("%.40q is not a number of single precision in a list", text)
+	}
+	l.deepest = cmp.Or(l.deepest, len(l.counts))
+	if len(l.counts) != l.deepest || len(l.numbers) == l.elements {
+		return fmt.Errorf("more than the %d numbers of shape %v, or some nested deeper than others", l.elements, l.shape)
+	}
+	l.counts[len(l.counts)-1]++
+	l.numbers = append(l.numbers, float32(v))
+	return nil
 }
 
 // binaryAnswer says whether the output is wanted as bytes.

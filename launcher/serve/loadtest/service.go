@@ -243,71 +243,94 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 	if err != nil {
 		return nil, v, err
 	}
-	doubts := slices.Clone(v.Doubts)
-	figure := func(name, unit string, value float64) {
-		if err == nil {
-			err = s.Figure(metrics.Figure{Name: name, Unit: unit, Value: value, At: l.At()})
-		}
-	}
+	out := recorder{service: s, load: l, doubts: slices.Clone(v.Doubts)}
 	if r != nil {
-		figure(measure.Errors, "", v.Total.Errors())
-		figure(measure.Timeouts, "", v.Total.Timeouts())
-		figure(measure.ClientCPUs, "", r.ClientCPU)
-		if alone, known := s.client[l.Batch]; known {
-			figure(measure.ClientRate, "requests/s", alone.rate)
-			figure(measure.ClientOverhead, "s", alone.overhead)
-		}
-		if r.FirstError != nil && v.Total.Good > 0 { // otherwise the reason includes it
-			doubts = append(doubts, "the first request without a right answer in time: "+r.FirstError.Error())
-		}
+		out.client(r, &v)
 	}
-	if v.Why != "" {
-		doubts = append(doubts, "no steady state: "+v.Why)
+	if v.Why == "" {
+		out.steady(w, &v)
 	} else {
-		rate := v.Total.Rate()
-		figure(measure.RequestsPerSecond, "requests/s", rate)
-		figure(measure.SamplesPerSecond, "samples/s", rate*float64(l.Batch))
-		if mean, _ := v.Total.Mean(); v.lateMean() == "" {
-			figure(measure.LatencyMean, "s", mean)
-		} else {
-			doubts = append(doubts, "no mean latency: "+v.lateMean())
-		}
-		if l.Threads == 0 {
-			figure(measure.SendLagP99, "s", v.Lag())
-		}
-		figure(measure.LongestStall, "s", v.Total.Stall.Seconds())
-		if cv, ok := v.WindowCV(); ok {
-			figure(measure.WindowCV, "", cv)
-		}
-		tokens, counted := v.Total.Tokens()
-		if tokens > 0 {
-			figure(measure.OutputThroughput, "tokens/s", v.Total.OutputThroughput())
-			if !counted {
-				doubts = append(doubts, "the service does not say how many tokens it made: each text counts as one, and can hold several; ask for usage with \"stream_options\": {\"include_usage\": true}")
-			}
-		}
-		input, cached, reasoning := v.Total.Shares()
-		if input > 0 {
-			figure(measure.InputTokens, "tokens", input)
-			figure(measure.CachedTokens, "", cached)
-		}
-		if reasoning > 0 {
-			figure(measure.ReasoningTokens, "", reasoning)
-		}
-		if w.Limit != "" {
-			figure(measure.Goodput, "requests/s", v.Total.Goodput())
-		}
-		doubts = append(doubts, percentiles(&v, figure)...)
+		out.doubts = append(out.doubts, "no steady state: "+v.Why)
 	}
-	if err == nil {
+	if out.err == nil {
 		var more []string
-		more, err = s.replicas(l, &v)
-		doubts = append(doubts, more...)
+		more, out.err = s.replicas(l, &v)
+		out.doubts = append(out.doubts, more...)
 	}
-	for _, text := range doubts {
-		if err == nil {
-			err = s.Doubt(l.String() + ": " + text)
+	for _, text := range out.doubts {
+		if out.err == nil {
+			out.err = s.Doubt(l.String() + ": " + text)
 		}
 	}
-	return r, v, err
+	return r, v, out.err
+}
+
+// A recorder records the figures of one load. After an error it records nothing more.
+type recorder struct {
+	service *Service
+	load    Load
+	doubts  []string
+	err     error
+}
+
+func (r *recorder) figure(name, unit string, value float64) {
+	if r.err == nil {
+		r.err = r.service.Figure(metrics.Figure{Name: name, Unit: unit, Value: value, At: r.load.At()})
+	}
+}
+
+// client records errors and what the client itself did.
+func (r *recorder) client(result *Result, v *Verdict) {
+	r.figure(measure.Errors, "", v.Total.Errors())
+	r.figure(measure.Timeouts, "", v.Total.Timeouts())
+	r.figure(measure.ClientCPUs, "", result.ClientCPU)
+	if alone, known := r.service.client[r.load.Batch]; known {
+		r.figure(measure.ClientRate, "requests/s", alone.rate)
+		r.figure(measure.ClientOverhead, "s", alone.overhead)
+	}
+	if result.FirstError != nil && v.Total.Good > 0 { // otherwise the reason includes it
+		r.doubts = append(r.doubts, "the first request without a right answer in time: "+result.FirstError.Error())
+	}
+}
+
+// steady records throughput and latencies.
+func (r *recorder) steady(w study.Serve, v *Verdict) {
+	rate := v.Total.Rate()
+	r.figure(measure.RequestsPerSecond, "requests/s", rate)
+	r.figure(measure.SamplesPerSecond, "samples/s", rate*float64(r.load.Batch))
+	if mean, _ := v.Total.Mean(); v.lateMean() == "" {
+		r.figure(measure.LatencyMean, "s", mean)
+	} else {
+		r.doubts = append(r.doubts, "no mean latency: "+v.lateMean())
+	}
+	if r.load.Threads == 0 {
+		r.figure(measure.SendLagP99, "s", v.Lag())
+	}
+	r.figure(measure.LongestStall, "s", v.Total.Stall.Seconds())
+	if cv, ok := v.WindowCV(); ok {
+		r.figure(measure.WindowCV, "", cv)
+	}
+	r.tokens(v)
+	if w.Limit != "" {
+		r.figure(measure.Goodput, "requests/s", v.Total.Goodput())
+	}
+	r.doubts = append(r.doubts, percentiles(v, r.figure)...)
+}
+
+// tokens records what a language model read and made.
+func (r *recorder) tokens(v *Verdict) {
+	if tokens, counted := v.Total.Tokens(); tokens > 0 {
+		r.figure(measure.OutputThroughput, "tokens/s", v.Total.OutputThroughput())
+		if !counted {
+			r.doubts = append(r.doubts, "the service does not say how many tokens it made: each text counts as one, and can hold several; ask for usage with \"stream_options\": {\"include_usage\": true}")
+		}
+	}
+	input, cached, reasoning := v.Total.Shares()
+	if input > 0 {
+		r.figure(measure.InputTokens, "tokens", input)
+		r.figure(measure.CachedTokens, "", cached)
+	}
+	if reasoning > 0 {
+		r.figure(measure.ReasoningTokens, "", reasoning)
+	}
 }

@@ -32,6 +32,40 @@ func (s isa) block(base, blockStep reg.Register, i int) Mem {
 	return m
 }
 
+// multiples are registers with odd multiples of a step. Each is an index that can be scaled
+// by a power of two, so that those up to 7 reach eight windows from one base.
+type multiples map[int]reg.Register
+
+func oddMultiples(step reg.Register, windows int) multiples {
+	m := multiples{1: step}
+	for _, odd := range []int{3, 5, 7} {
+		if odd < windows {
+			m[odd] = GP64()
+		}
+	}
+	if r := m[3]; r != nil {
+		LEAQ(Mem{Base: step, Index: step, Scale: 2}, r)
+	}
+	if r := m[5]; r != nil {
+		LEAQ(Mem{Base: step, Index: step, Scale: 4}, r)
+		LEAQ(Mem{Base: r, Index: step, Scale: 2}, m[7])
+	}
+	return m
+}
+
+// at is the memory of the window that is so many steps from a base, up to 7.
+func (m multiples) at(base reg.Register, steps int) Mem {
+	at := Mem{Base: base}
+	if steps > 0 {
+		odd, scale := steps, 1
+		for odd%2 == 0 {
+			odd, scale = odd/2, 2*scale
+		}
+		at.Index, at.Scale = m[odd], uint8(scale)
+	}
+	return at
+}
+
 // correlate makes a kernel that has that many windows at a time, and single ones
 // for the rest. The sums stay in registers over the whole window.
 func (s isa) correlate(groups, windows int) {
@@ -44,21 +78,7 @@ func (s isa) correlate(groups, windows int) {
 	if groups > 1 {
 		blockStep = elements("block")
 	}
-	// Window i begins i·srcStep from the first: an index register for each odd
-	// multiple reaches eight from one base.
-	multiples := map[int]reg.Register{1: srcStep}
-	for _, m := range []int{3, 5, 7} {
-		if m < windows {
-			multiples[m] = GP64()
-		}
-	}
-	if r := multiples[3]; r != nil {
-		LEAQ(Mem{Base: srcStep, Index: srcStep, Scale: 2}, r)
-	}
-	if r := multiples[5]; r != nil {
-		LEAQ(Mem{Base: srcStep, Index: srcStep, Scale: 4}, r)
-		LEAQ(Mem{Base: r, Index: srcStep, Scale: 2}, multiples[7])
-	}
+	starts := oddMultiples(srcStep, windows)
 	for _, count := range []int{windows, 1} {
 		tile, done := fmt.Sprintf("tile%d", count), fmt.Sprintf("done%d", count)
 		Label(tile)
@@ -83,15 +103,7 @@ func (s isa) correlate(groups, windows int) {
 					VMOVUPS(s.block(w, blockStep, i), v)
 				}
 				for i := range count {
-					at := Mem{Base: bases[i/8]}
-					if i := i % 8; i > 0 {
-						odd, scale := i, 1
-						for odd%2 == 0 {
-							odd, scale = odd/2, 2*scale
-						}
-						at.Index, at.Scale = multiples[odd], uint8(scale)
-					}
-					s.accumulate(at, row, sums[i*width:(i+1)*width])
+					s.accumulate(starts.at(bases[i/8], i%8), row, sums[i*width:(i+1)*width])
 				}
 				ADDQ(step, w)
 				for _, b := range bases {
