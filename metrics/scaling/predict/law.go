@@ -103,13 +103,11 @@ func bend(at place, last bool) term {
 }
 
 // uncover is a transfer that hides behind computing until there is too little of it: step
-// is the time of a step there, over that at the largest count.
-func uncover(work, step float64, last bool) term {
-	usual := 0.3 * step
-	if last {
-		usual = 0.12
-	}
-	return term{"uncovered", func(s *setting, p place) float64 { return max(0, 1-p.work/work) }, usual, one}
+// is the time of a step there, over that at the largest count. With a fixed global batch
+// such a transfer can also appear beyond the data, so the least work that was measured
+// has the term, too.
+func uncover(work, step float64) term {
+	return term{"uncovered", func(s *setting, p place) float64 { return max(0, 1-p.work/work) }, 0.3 * step, one}
 }
 
 const (

@@ -218,7 +218,7 @@ func (s *Study) fit(level float64) *Law {
 			l.terms = append(l.terms, bend(p, p == edge))
 		}
 		if p.work < start.work || p.work == least {
-			l.terms = append(l.terms, uncover(p.work, mean(c.Steps)/mean(last.Steps), p.work == least))
+			l.terms = append(l.terms, uncover(p.work, mean(c.Steps)/mean(last.Steps)))
 		}
 	}
 	var seen []int // terms that some count has

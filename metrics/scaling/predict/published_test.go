@@ -24,7 +24,8 @@ var torchtitan = map[string][2]float64{
 }
 
 // Every count above k is left out in turn, and predicted from the others: the measured
-// median is inside each interval that is given.
+// median is inside each interval that is given. From 512 and 2,048 GPUs, 8,192 are
+// refused: with a fixed global batch, transfers may come out from behind the computing.
 func TestPublishedH100(t *testing.T) {
 	given, inside := 0, 0
 	for k := 1; k < len(h100.Counts); k++ {
@@ -53,8 +54,8 @@ func TestPublishedH100(t *testing.T) {
 			t.Errorf("one count: %v, want a refusal", err)
 		}
 	}
-	if given != 6 || inside != given { // 3 + 2 + 1, of which no interval is too wide
-		t.Errorf("%d given, %d inside; want 6 and all", given, inside)
+	if given != 5 || inside != given { // 3 + 2 + 1, of which one is too wide
+		t.Errorf("%d given, %d inside; want 5 and all", given, inside)
 	}
 }
 

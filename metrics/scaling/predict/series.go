@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -124,48 +125,15 @@ var memories = []string{"reserved_memory", "allocated_memory", "used_memory"}
 // Of returns the study of the runs of a curve over workers. kind is "weak" or "strong" where
 // the user says it, "" where the runs do.
 func Of(c scaling.Curve, obs []scaling.Observation, kind string) (*Series, error) {
-	mine := map[string]bool{}
-	for _, p := range c.Points {
-		for _, r := range p.Runs {
-			mine[r.ID] = true
-		}
-	}
-	var runs []*scaling.Observation
-	for i := range obs {
-		if mine[obs[i].Run] {
-			runs = append(runs, &obs[i])
-		}
-	}
+	runs := runsOf(c, obs)
 	s := &Series{Name: c.Series, Values: map[string]any{}, Unit: measure.RateUnit(c.Sample)}
 	s.Layout = Layout{Replica: 1, Stages: 1, Virtual: 1}
 	if len(runs) == 0 {
 		return s, &Refusal{"no run has finished successfully yet", "two worker counts, with 3 runs each"}
 	}
-	for _, key := range keys {
-		if v := Parameter(runs[0].Parameters, key); v != nil {
-			s.Values[key] = v
-		}
-	}
-	s.Replica = replica(runs[0].Parameters)
-	if x, ok := amount(runs[0].Parameters, "pp"); ok {
-		s.Stages = int(x)
-	}
-	if x, ok := amount(runs[0].Parameters, "vp"); ok {
-		s.Virtual = int(x)
-	} else if s.Stages > 1 {
-		s.Virtual = 0 // not stated: it may be interleaved or not
-	}
-	if x, ok := amount(runs[0].Parameters, "micro_batch"); ok {
-		s.Micro = x
-	}
-	if kind == "" {
-		kind = c.Scaling
-	}
-	rate := measure.Throughput
-	if !slices.ContainsFunc(runs, func(o *scaling.Observation) bool { return o.Known(rate) != nil }) &&
-		slices.ContainsFunc(runs, func(o *scaling.Observation) bool { return o.Known(measure.TokensPerSecond) != nil }) {
-		rate, s.Unit = measure.TokensPerSecond, "tokens/s"
-	}
+	s.setLayout(runs[0].Parameters)
+	kind = cmp.Or(kind, c.Scaling)
+	rate := rateOf(runs)
 	// Without a batch of every run, or with a rate in another unit than the batch's, only
 	// rates can be compared.
 	s.Relative = slices.ContainsFunc(runs, func(o *scaling.Observation) bool {
@@ -176,50 +144,112 @@ func Of(c scaling.Curve, obs []scaling.Observation, kind string) (*Series, error
 			return s, errScaling
 		}
 		s.Micro = 0
+		if rate == measure.TokensPerSecond {
+			s.Unit = "tokens/s"
+		}
 	}
 	for _, o := range runs {
-		batch := Batch(o)
-		if s.Relative {
-			batch = 1
-			if kind == "weak" {
-				batch = float64(o.Workers / s.Replica)
-			}
-		}
-		step := 0.0
-		if x := o.Known(rate); x != nil && *x > 0 {
-			step = batch / *x
-			if rate == measure.TokensPerSecond && !s.Relative { // the batch is of sequences
-				step = 0
-			}
-		}
-		if x := o.Known("step_seconds"); step == 0 && x != nil && !s.Relative {
-			step = *x
-		}
-		if step == 0 {
-			continue
-		}
-		i := slices.IndexFunc(s.Counts, func(c Count) bool { return c.Workers == o.Workers && c.Batch == batch })
-		if i < 0 {
-			i = len(s.Counts)
-			s.Counts = append(s.Counts, Count{Workers: o.Workers, Nodes: o.Nodes, Batch: batch})
-		}
-		s.Counts[i].Steps = append(s.Counts[i].Steps, step)
-		s.remember(o)
-	}
-	if !s.Relative && rate == measure.TokensPerSecond {
-		s.Unit = measure.RateUnit(c.Sample)
+		s.add(o, kind, rate)
 	}
 	slices.SortFunc(s.Counts, func(a, b Count) int { return a.Workers - b.Workers })
+	s.setGrowth(kind)
+	return s, nil
+}
+
+// runsOf lists the observations of a curve's runs.
+func runsOf(c scaling.Curve, obs []scaling.Observation) (runs []*scaling.Observation) {
+	mine := map[string]bool{}
+	for _, p := range c.Points {
+		for _, r := range p.Runs {
+			mine[r.ID] = true
+		}
+	}
+	for i := range obs {
+		if mine[obs[i].Run] {
+			runs = append(runs, &obs[i])
+		}
+	}
+	return runs
+}
+
+// setLayout reads the layout from a run's parameters.
+func (s *Series) setLayout(parameters map[string]any) {
+	for _, key := range keys {
+		if v := Parameter(parameters, key); v != nil {
+			s.Values[key] = v
+		}
+	}
+	s.Replica = replica(parameters)
+	if x, ok := amount(parameters, "pp"); ok {
+		s.Stages = int(x)
+	}
+	if x, ok := amount(parameters, "vp"); ok {
+		s.Virtual = int(x)
+	} else if s.Stages > 1 {
+		s.Virtual = 0 // not stated: it may be interleaved or not
+	}
+	if x, ok := amount(parameters, "micro_batch"); ok {
+		s.Micro = x
+	}
+}
+
+// rateOf is the rate that the runs have: throughput, or tokens per second if no run has that.
+func rateOf(runs []*scaling.Observation) string {
+	has := func(rate string) bool {
+		return slices.ContainsFunc(runs, func(o *scaling.Observation) bool { return o.Known(rate) != nil })
+	}
+	if !has(measure.Throughput) && has(measure.TokensPerSecond) {
+		return measure.TokensPerSecond
+	}
+	return measure.Throughput
+}
+
+// add adds a run's step time, if it has one, to the count of its workers and batch.
+func (s *Series) add(o *scaling.Observation, kind, rate string) {
+	batch := Batch(o)
+	if s.Relative {
+		batch = 1
+		if kind == "weak" {
+			batch = float64(o.Workers / s.Replica)
+		}
+	}
+	step := s.step(o, batch, rate)
+	if step == 0 {
+		return
+	}
+	i := slices.IndexFunc(s.Counts, func(c Count) bool { return c.Workers == o.Workers && c.Batch == batch })
+	if i < 0 {
+		i = len(s.Counts)
+		s.Counts = append(s.Counts, Count{Workers: o.Workers, Nodes: o.Nodes, Batch: batch})
+	}
+	s.Counts[i].Steps = append(s.Counts[i].Steps, step)
+	s.remember(o)
+}
+
+// step is a run's time of a step, 0 if it has none. A batch of sequences over a rate of
+// tokens is none.
+func (s *Series) step(o *scaling.Observation, batch float64, rate string) float64 {
+	if x := o.Known(rate); x != nil && *x > 0 && (s.Relative || rate != measure.TokensPerSecond) {
+		return batch / *x
+	}
+	if x := o.Known("step_seconds"); x != nil && !s.Relative {
+		return *x
+	}
+	return 0
+}
+
+// setGrowth says how the global batch goes with the workers. One count does not tell: then
+// kind does.
+func (s *Series) setGrowth(kind string) {
 	s.Fixed, s.Weak = len(s.Counts) > 0, len(s.Counts) > 0
 	for _, c := range s.Counts {
 		first := s.Counts[0]
 		s.Fixed = s.Fixed && c.Batch == first.Batch
 		s.Weak = s.Weak && math.Abs(c.Batch/float64(c.Workers)/(first.Batch/float64(first.Workers))-1) < 1e-9
 	}
-	if s.Fixed && s.Weak { // one count
+	if s.Fixed && s.Weak {
 		s.Fixed, s.Weak = kind == "strong", kind == "weak"
 	}
-	return s, nil
 }
 
 // remember keeps the memory of the run with most replicas.
