@@ -1,8 +1,6 @@
 package advice
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
 // candidates lists the worker counts and works out what is known of each.
@@ -19,39 +16,57 @@ func (s *study) candidates() {
 	for _, n := range s.counts() {
 		c := Candidate{Workers: n, Nodes: s.nodes(n), Why: []string{}}
 		if p := s.point(n); p != nil {
-			x := p.Of(measure.Throughput)
-			c.Basis, c.Runs = Measured, x.Runs
-			if x.Median == nil { // times alone, as of a table of results
-				x = p.Of(s.Goal)
-				c.Runs, c.Efficiency = x.Runs, figure(x.Efficiency())
-				c.Why = append(c.Why, "throughput: none of its runs has one")
-			} else {
-				c.Throughput = figure(x.Median)
-				c.Efficiency = figure(x.Efficiency())
-				if b := s.curve.Base; b != nil && b.Workers == n && c.Efficiency != nil {
-					one := c.Efficiency.Value // 1 by definition, and so without error
-					c.Efficiency.Low, c.Efficiency.High = &one, &one
-				}
-				if c.Throughput.Low == nil {
-					s.borrow(&c, x.Median.Why)
-				}
-			}
-		} else {
-			if c.Throughput = s.carried(n); c.Throughput == nil {
-				continue
-			}
-			c.Basis = Interpolated
-			if n > s.law.Largest() {
-				c.Basis = Extrapolated
-			}
-			c.Efficiency = s.efficiency(n, *c.Throughput)
+			s.measuredRate(&c, p)
+		} else if !s.lawsRate(&c) {
+			continue
 		}
 		s.time(&c)
 		s.price(&c)
 		s.likely(&c)
 		s.Candidates = append(s.Candidates, c)
 	}
-	if s.o.Cost == nil || s.timeless != "" || slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.Cost != nil }) {
+	if s.o.Cost != nil && s.timeless == "" {
+		s.warnOfNoCost()
+	}
+}
+
+// measuredRate sets the throughput and efficiency of a candidate that was measured.
+func (s *study) measuredRate(c *Candidate, p *scaling.Point) {
+	x := p.Of(measure.Throughput)
+	c.Basis, c.Runs = Measured, x.Runs
+	if x.Median == nil { // times alone, as of a table of results
+		x = p.Of(s.Goal)
+		c.Runs, c.Efficiency = x.Runs, figure(x.Efficiency())
+		c.Why = append(c.Why, "throughput: none of its runs has one")
+		return
+	}
+	c.Throughput = figure(x.Median)
+	c.Efficiency = figure(x.Efficiency())
+	if b := s.curve.Base; b != nil && b.Workers == c.Workers && c.Efficiency != nil {
+		one := c.Efficiency.Value // 1 by definition, and so without error
+		c.Efficiency.Low, c.Efficiency.High = &one, &one
+	}
+	if c.Throughput.Low == nil {
+		s.borrow(c, x.Median.Why)
+	}
+}
+
+// lawsRate sets those of a candidate that was not measured; it reports whether the law has them.
+func (s *study) lawsRate(c *Candidate) bool {
+	if c.Throughput = s.carried(c.Workers); c.Throughput == nil {
+		return false
+	}
+	c.Basis = Interpolated
+	if c.Workers > s.law.Largest() {
+		c.Basis = Extrapolated
+	}
+	c.Efficiency = s.efficiency(c.Workers, *c.Throughput)
+	return true
+}
+
+// warnOfNoCost warns once, with the first reason, if no candidate has a cost.
+func (s *study) warnOfNoCost() {
+	if slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.Cost != nil }) {
 		return
 	}
 	for _, c := range s.Candidates {
@@ -233,71 +248,8 @@ func (s *study) initAt(workers int) float64 {
 	return 0
 }
 
-// time works out how long the candidate takes: measured where it was, else the
-// samples to the target over the throughput.
-func (s *study) time(c *Candidate) {
-	if s.timeless != "" {
-		return
-	}
-	if s.Goal == "" {
-		s.timed(c, over(Estimate{Value: s.o.Samples, Low: &s.o.Samples, High: &s.o.Samples}, *c.Throughput))
-		return
-	}
-	batch := s.batchAt(c.Workers)
-	c.Miss = s.misses.chance(batch)
-	var why string
-	switch {
-	case batch >= s.lost:
-		why = s.lostRuns
-	case s.conv != nil && !math.IsInf(s.lost, 1) && batch > slices.Max(s.conv.Batches()):
-		why = fmt.Sprintf("its global batch of %g lies between the largest that reaches the target and one that does not", batch)
-	case batch == 0 || s.conv == nil:
-		why = "its global batch is not known"
-	default:
-		n, err := s.conv.Predict(batch)
-		if err != nil {
-			var refusal *predict.Refusal
-			if !errors.As(err, &refusal) {
-				why = err.Error()
-			} else {
-				why = refusal.Why
-			}
-			break
-		}
-		c.Samples = &Estimate{Value: n.Value}
-		if !math.IsNaN(n.Low) {
-			c.Samples.Low, c.Samples.High = &n.Low, &n.High
-		}
-	}
-	if t := s.reached(c.Workers); t != nil {
-		f := *figure(t.Median)
-		if f.Low == nil {
-			why := "time: " + t.Median.Why
-			if g := s.modelled(c); g != nil && g.Low != nil && s.law != nil {
-				low, high := min(*g.Low, f.Value), max(*g.High, f.Value)
-				f.Low, f.High = &low, &high
-				why += "; the interval is that of samples over throughput"
-			}
-			c.Why = append(c.Why, why)
-		}
-		s.timed(c, &f)
-		return
-	}
-	if c.Basis == Measured && why == "" && s.missedAt(c.Workers) && !(c.Miss != nil && *c.Miss.High < 0.5) {
-		why = s.point(c.Workers).Of(s.Goal).Why
-	}
-	if why == "" && c.Miss != nil && *c.Miss.High >= 0.5 {
-		why = fmt.Sprintf("with a global batch of %g, half of the runs may miss %s", batch, s.goal())
-	}
-	if why != "" {
-		c.Why = append(c.Why, "time: "+why)
-		return
-	}
-	if g := s.modelled(c); g != nil {
-		s.timed(c, g)
-	}
-}
-
+// time works out how long the candidate takes: measured if it was, else the samples to the
+// measuredTime is the median of a candidate's times. With too few runs for an interval it has
 // stalled is an extrapolated candidate if throughput grows no further: what limits it
 // may lie just behind the largest measured count, and no run there tells. nil for
 // others.
@@ -313,40 +265,7 @@ func (s *study) stalled(c *Candidate) *Candidate {
 	return &still
 }
 
-// timed sets the candidate's times by that on the training clock.
-func (s *study) timed(c *Candidate, training *Estimate) {
-	c.Training, c.Seconds = training, training.plus(s.initAt(c.Workers))
-}
-
-// modelled is the candidate's time on the training clock as samples over
-// throughput, and what the clock counts beside steps; nil without samples.
-func (s *study) modelled(c *Candidate) *Estimate {
-	if c.Samples == nil || c.Throughput == nil {
-		return nil
-	}
-	steps := over(*c.Samples, *c.Throughput)
-	if m := c.Miss; m != nil && *m.High < 0.5 {
-		sigma := s.conv.Scatter()
-		steps.Value *= later(m.Value, sigma)
-		if steps.Low != nil {
-			low, high := *steps.Low*later(*m.Low, sigma), *steps.High*later(*m.High, sigma)
-			steps.Low, steps.High = &low, &high
-		}
-	}
-	return sum(*steps, s.beside.predict(float64(c.Workers), steps.Value))
-}
-
 // missedAt reports whether runs with so many workers had the target and no
-// median of the time to it.
-func (s *study) missedAt(workers int) bool {
-	p := s.point(workers)
-	if p == nil {
-		return false
-	}
-	t := p.Of(s.Goal)
-	return t.Runs > 0 && t.Median == nil
-}
-
 // price works out what the candidate's time costs.
 func (s *study) price(c *Candidate) {
 	if s.o.Cost == nil || c.Seconds == nil {

@@ -110,32 +110,19 @@ func (s *study) byLimits(limits []limit, words []string) {
 	s.Objective = best + " " + list(words)
 	largest := s.largest()
 	doubts := append(append(slices.Clone(s.data), s.counted()...), s.ordered(s.o.Deadline > 0 || s.o.Budget > 0)...)
-	measured := false // only
-	decide := func(upTo int) (decision.Result, *Candidate) {
-		q := s.question(limits, doubts, upTo)
-		for i := range q.Options {
-			if measured && !q.Options[i].Measured {
-				q.Options[i].Keeps = nil
-			}
-		}
-		r := decision.Decide(q)
-		if r.Chosen < 0 {
-			return r, nil
-		}
-		return r, &s.Candidates[r.Chosen]
+	decide := func(upTo int, measured bool) (decision.Result, *Candidate) {
+		return s.decideWithin(limits, doubts, upTo, measured)
 	}
-	r, chosen := decide(largest)
+	r, chosen := decide(largest, false)
 	if chosen == nil && s.law != nil && s.law.HoldOut != nil && s.law.HoldOut.Missed() {
 		// A law that missed the largest count says too little of those between.
-		measured = true
-		r, chosen = decide(largest)
-		measured = false
+		r, chosen = decide(largest, true)
 	}
 	if chosen == nil {
-		r, chosen = decide(2 * largest)
+		r, chosen = decide(2*largest, false)
 	}
 	farther := ""
-	if _, c := decide(math.MaxInt); c != nil && c.Workers > largest && c.Keeps != nil && (chosen == nil || c.Workers > chosen.Workers) && s.allowed(min(2*largest, c.Workers)) {
+	if _, c := decide(math.MaxInt, false); c != nil && c.Workers > largest && c.Keeps != nil && (chosen == nil || c.Workers > chosen.Workers) && s.allowed(min(2*largest, c.Workers)) {
 		s.Beyond = &c.Workers
 		farther = fmt.Sprintf("; %d may (%s likely): measure %d first", c.Workers, Likely(*c.Keeps), min(2*largest, c.Workers))
 	}
@@ -158,17 +145,11 @@ func (s *study) byLimits(limits []limit, words []string) {
 		return
 	}
 	chosen = s.candidate(*s.Workers)
-	switch {
-	case chosen.Basis == Extrapolated:
-		s.Doubts = append(s.Doubts, decision.Doubt{Kind: decision.Beyond, Changes: true,
-			Text: fmt.Sprintf("%s were not measured, and a limit may lie beyond the %d that were", number.Count(chosen.Workers, "worker"), largest)})
-	case r.Passed >= 0 && better(&s.Candidates[r.Passed], chosen) && s.mayBeFaster(&s.Candidates[r.Passed], chosen):
-		s.Undecided = append(s.Undecided, Contender{s.Candidates[r.Passed].Workers, *s.Candidates[r.Passed].Keeps})
-		s.Provisional = true
-	case chosen.Keeps == nil:
-		s.Doubts = append(s.Doubts, decision.Doubt{Kind: decision.FewRuns, Changes: true,
-			Text: fmt.Sprintf("an interval needs %d runs, and %s", fewRuns, s.have(chosen.Workers, chosen.Runs))})
+	passed := (*Candidate)(nil) // it would be better, and does not keep the limits for sure
+	if r.Passed >= 0 && better(&s.Candidates[r.Passed], chosen) {
+		passed = &s.Candidates[r.Passed]
 	}
+	s.doubtChoice(chosen, passed)
 	s.Provisional = s.Provisional || slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool { return d.Changes })
 	more, odds, use := "", "", "Use "
 	if s.Provisional {
@@ -180,10 +161,41 @@ func (s *study) byLimits(limits []limit, words []string) {
 	if chosen.Keeps != nil {
 		odds = " (" + Likely(*chosen.Keeps) + " likely)"
 	}
-	if r.Passed >= 0 && better(&s.Candidates[r.Passed], chosen) { // it was the most workers that was asked for
-		best, more = "the fastest", "; "+s.noFaster(chosen, &s.Candidates[r.Passed])
+	if passed != nil { // it was the most workers that was asked for
+		best, more = "the fastest", "; "+s.noFaster(chosen, passed)
 	}
 	s.Reason = [2]string{fmt.Sprintf("%s%s, %s to %s %s%s: %s%s%s.%s", use, number.Count(chosen.Workers, "worker"), best, s.does(), list(words), odds, s.figures(chosen), more, farther, s.Uncertain()), s.Limits.sentence}
+}
+
+// decideWithin decides between the candidates up to a worker count; measured admits only those that
+// were measured.
+func (s *study) decideWithin(limits []limit, doubts []decision.Doubt, upTo int, measured bool) (decision.Result, *Candidate) {
+	q := s.question(limits, doubts, upTo)
+	for i := range q.Options {
+		if measured && !q.Options[i].Measured {
+			q.Options[i].Keeps = nil
+		}
+	}
+	r := decision.Decide(q)
+	if r.Chosen < 0 {
+		return r, nil
+	}
+	return r, &s.Candidates[r.Chosen]
+}
+
+// doubtChoice adds what could make another count the answer.
+func (s *study) doubtChoice(chosen, passed *Candidate) {
+	switch {
+	case chosen.Basis == Extrapolated:
+		s.Doubts = append(s.Doubts, decision.Doubt{Kind: decision.Beyond, Changes: true,
+			Text: fmt.Sprintf("%s were not measured, and a limit may lie beyond the %d that were", number.Count(chosen.Workers, "worker"), s.largest())})
+	case passed != nil && s.mayBeFaster(passed, chosen):
+		s.Undecided = append(s.Undecided, Contender{passed.Workers, *passed.Keeps})
+		s.Provisional = true
+	case chosen.Keeps == nil:
+		s.Doubts = append(s.Doubts, decision.Doubt{Kind: decision.FewRuns, Changes: true,
+			Text: fmt.Sprintf("an interval needs %d runs, and %s", fewRuns, s.have(chosen.Workers, chosen.Runs))})
+	}
 }
 
 // noFaster says that a larger candidate is not faster than the answer, by what beats compares.

@@ -62,8 +62,26 @@ func (s *study) converge() error {
 		}
 		return nil
 	}
-	var reached []predict.ToTarget
-	batchless, sampleless, silent, misses := false, false, false, 0
+	reached, silent := s.outcomes()
+	s.lost, s.lostRuns = s.misses.lost()
+	reached = slices.DeleteFunc(reached, func(r predict.ToTarget) bool { return r.Batch >= s.lost })
+	if len(reached) == 0 {
+		s.timeless = s.unreached(silent)
+		return nil
+	}
+	slices.SortFunc(reached, func(a, b predict.ToTarget) int {
+		return 2*compare(a.Batch, b.Batch) + compare(a.Samples, b.Samples)
+	})
+	var err error
+	s.conv, err = predict.FitConvergence(reached, s.o.Confidence)
+	return err
+}
+
+// outcomes lists the runs that reached the target and say after how many samples, counts those
+// that missed it, and warns of what they lack. silent reports that a run reached the target
+// without saying after how many samples.
+func (s *study) outcomes() (reached []predict.ToTarget, silent bool) {
+	batchless, sampleless, misses := false, false, 0
 	for _, runs := range s.runs {
 		for _, o := range runs {
 			samples, did, known := s.outcome(o)
@@ -92,7 +110,6 @@ func (s *study) converge() error {
 	} else if sampleless {
 		s.warn("runs do not record how many samples the target took: times are known only at the measured worker counts")
 	}
-	s.lost, s.lostRuns = s.misses.lost()
 	if misses > 0 {
 		verb := "miss"
 		if misses == 1 {
@@ -100,24 +117,20 @@ func (s *study) converge() error {
 		}
 		s.warn("%s %s %s; samples to the target are from the runs that reach it", number.Count(misses, "run"), verb, s.goal())
 	}
-	reached = slices.DeleteFunc(reached, func(r predict.ToTarget) bool { return r.Batch >= s.lost })
-	if len(reached) == 0 && slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return s.reached(p.Workers) != nil }) {
-		return nil // times were measured, and that is all
+	return reached, silent
+}
+
+// unreached says why no count has a time if no run tells how many samples the target takes; ""
+// if times were measured.
+func (s *study) unreached(silent bool) string {
+	asked := func(p scaling.Point) bool { return p.Of(s.Goal).Runs > 0 }
+	switch {
+	case slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return s.reached(p.Workers) != nil }):
+		return ""
+	case silent && !slices.ContainsFunc(s.curve.Points, asked):
+		return fmt.Sprintf("times to %s were not collected; add %s to workload.targets, submit again (no run is repeated), and collect", s.goal(), s.Target)
 	}
-	if asked := func(p scaling.Point) bool { return p.Of(s.Goal).Runs > 0 }; len(reached) == 0 && silent && !slices.ContainsFunc(s.curve.Points, asked) {
-		s.timeless = fmt.Sprintf("times to %s were not collected; add %s to workload.targets, submit again (no run is repeated), and collect", s.goal(), s.Target)
-		return nil
-	}
-	if len(reached) == 0 {
-		s.timeless = fmt.Sprintf("no worker count reaches %s in more than half of its runs", s.goal())
-		return nil
-	}
-	slices.SortFunc(reached, func(a, b predict.ToTarget) int {
-		return 2*compare(a.Batch, b.Batch) + compare(a.Samples, b.Samples)
-	})
-	var err error
-	s.conv, err = predict.FitConvergence(reached, s.o.Confidence)
-	return err
+	return fmt.Sprintf("no worker count reaches %s in more than half of its runs", s.goal())
 }
 
 // outcome is whether a run reached the target, and how many samples it had

@@ -1,0 +1,115 @@
+package advice
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/predict"
+)
+
+// target over the throughput.
+func (s *study) time(c *Candidate) {
+	if s.timeless != "" {
+		return
+	}
+	if s.Goal == "" {
+		s.timed(c, over(Estimate{Value: s.o.Samples, Low: &s.o.Samples, High: &s.o.Samples}, *c.Throughput))
+		return
+	}
+	batch := s.batchAt(c.Workers)
+	c.Miss = s.misses.chance(batch)
+	why := s.samples(c, batch)
+	if t := s.reached(c.Workers); t != nil {
+		s.timed(c, s.measuredTime(c, t))
+		return
+	}
+	if c.Basis == Measured && why == "" && s.missedAt(c.Workers) && !(c.Miss != nil && *c.Miss.High < 0.5) {
+		why = s.point(c.Workers).Of(s.Goal).Why
+	}
+	if why == "" && c.Miss != nil && *c.Miss.High >= 0.5 {
+		why = fmt.Sprintf("with a global batch of %g, half of the runs may miss %s", batch, s.goal())
+	}
+	if why != "" {
+		c.Why = append(c.Why, "time: "+why)
+		return
+	}
+	if g := s.modelled(c); g != nil {
+		s.timed(c, g)
+	}
+}
+
+// samples sets how many samples the candidate takes to the target, or returns why that is not
+// known.
+func (s *study) samples(c *Candidate, batch float64) (why string) {
+	switch {
+	case batch >= s.lost:
+		return s.lostRuns
+	case s.conv != nil && !math.IsInf(s.lost, 1) && batch > slices.Max(s.conv.Batches()):
+		return fmt.Sprintf("its global batch of %g lies between the largest that reaches the target and one that does not", batch)
+	case batch == 0 || s.conv == nil:
+		return "its global batch is not known"
+	}
+	n, err := s.conv.Predict(batch)
+	if refusal := (*predict.Refusal)(nil); errors.As(err, &refusal) {
+		return refusal.Why
+	} else if err != nil {
+		return err.Error()
+	}
+	c.Samples = &Estimate{Value: n.Value}
+	if !math.IsNaN(n.Low) {
+		c.Samples.Low, c.Samples.High = &n.Low, &n.High
+	}
+	return ""
+}
+
+// that of samples over throughput, stretched to hold the median.
+func (s *study) measuredTime(c *Candidate, t *scaling.Summary) *Estimate {
+	f := *figure(t.Median)
+	if f.Low != nil {
+		return &f
+	}
+	why := "time: " + t.Median.Why
+	if g := s.modelled(c); g != nil && g.Low != nil && s.law != nil {
+		low, high := min(*g.Low, f.Value), max(*g.High, f.Value)
+		f.Low, f.High = &low, &high
+		why += "; the interval is that of samples over throughput"
+	}
+	c.Why = append(c.Why, why)
+	return &f
+}
+
+// timed sets the candidate's times by that on the training clock.
+func (s *study) timed(c *Candidate, training *Estimate) {
+	c.Training, c.Seconds = training, training.plus(s.initAt(c.Workers))
+}
+
+// modelled is the candidate's time on the training clock as samples over
+// throughput, and what the clock counts beside steps; nil without samples.
+func (s *study) modelled(c *Candidate) *Estimate {
+	if c.Samples == nil || c.Throughput == nil {
+		return nil
+	}
+	steps := over(*c.Samples, *c.Throughput)
+	if m := c.Miss; m != nil && *m.High < 0.5 {
+		sigma := s.conv.Scatter()
+		steps.Value *= later(m.Value, sigma)
+		if steps.Low != nil {
+			low, high := *steps.Low*later(*m.Low, sigma), *steps.High*later(*m.High, sigma)
+			steps.Low, steps.High = &low, &high
+		}
+	}
+	return sum(*steps, s.beside.predict(float64(c.Workers), steps.Value))
+}
+
+// median of the time to it.
+func (s *study) missedAt(workers int) bool {
+	p := s.point(workers)
+	if p == nil {
+		return false
+	}
+	t := p.Of(s.Goal)
+	return t.Runs > 0 && t.Median == nil
+}
