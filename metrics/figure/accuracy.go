@@ -13,9 +13,9 @@ import (
 // manyLooks is the number of line styles that a reader can tell apart where lines cross.
 const manyLooks = 14
 
-// judged has the results of evaluations as one line per run.
+// judged describes a result of evaluations that is drawn as one line per run.
 type judged struct {
-	of    string // what targets call it
+	of    string // the target's name for it
 	title string
 	log   bool
 	value func(scaling.Evaluation) (float64, bool)
@@ -31,7 +31,7 @@ var (
 		}
 		return *e.Loss, true
 	}}
-	// Of a perplexity's beginning and end the ratio tells, as the difference of losses.
+	// A perplexity is judged by its ratio, as a loss is by its difference.
 	perplexities = judged{measure.OfPerplexity, "test perplexity", true, func(e scaling.Evaluation) (float64, bool) {
 		if e.Loss == nil {
 			return 0, false
@@ -40,16 +40,16 @@ var (
 	}}
 )
 
-// againstTime draws one thin line a run, against the time since training began.
+// againstTime draws one thin line per run, against the time since training began.
 func (j judged) againstTime(d Data) (chart, error) {
 	return j.traces(d, func(longest float64) axis { return timeAxis("training time", longest) },
 		func(_ scaling.Observation, e scaling.Evaluation) float64 { return e.Seconds })
 }
 
-// againstSamples draws it against the samples trained on over all ranks: lines that
-// part here have learnt differently from the same data, whatever their speed. That is
-// what a batch too large to converge looks like. Where every run says how many tokens
-// a sample has, it is against tokens, of which samples of other lengths have others.
+// againstSamples draws the lines against the samples trained on over all ranks. Lines that
+// diverge here learned differently from the same data at any speed, as with a
+// batch too large to converge. If every run states its tokens per sample, the axis is in
+// tokens, since the length of samples may differ.
 func (j judged) againstSamples(d Data) (chart, error) {
 	what := "samples"
 	each := func(o scaling.Observation) float64 { return 1 }
@@ -66,24 +66,24 @@ func (j judged) againstSamples(d Data) (chart, error) {
 	}, func(o scaling.Observation, e scaling.Evaluation) float64 { return float64(e.Samples) * each(o) })
 }
 
-// where is the place of an evaluation on the x axis.
+// where returns the position of an evaluation on the x axis.
 type where func(scaling.Observation, scaling.Evaluation) float64
 
-// tracing is a chart of one line a run while it is drawn.
+// tracing is a chart with one line per run under construction.
 type tracing struct {
 	chart
 	judged
 	at       where
 	byRun    map[string]scaling.Observation
-	bySeries bool // a series has one look; else each of its worker counts has its own
-	alone    bool // there is one series
+	bySeries bool // one look per series; otherwise per worker count of each series
+	alone    bool // whether there is only one series
 
 	targets       []float64
 	lines, missed int
 	labels, ends  []Mark
 }
 
-// traces draws one line a run, against at.
+// traces draws one line per run, against at.
 func (j judged) traces(d Data, along func(most float64) axis, at where) (chart, error) {
 	byRun := make(map[string]scaling.Observation, len(d.Observations))
 	longest := 0.0
@@ -93,8 +93,8 @@ func (j judged) traces(d Data, along func(most float64) axis, at where) (chart, 
 			longest = max(longest, p.X)
 		}
 	}
-	// Each worker count of each series has its own look, as long as these can
-	// be told apart; beyond that each series has.
+	// Each worker count of each series gets its own look as long as readers can distinguish
+	// them; with more, each series does.
 	looks := 0
 	for _, cv := range d.Curves {
 		looks += len(cv.Points)
@@ -132,7 +132,7 @@ func (j judged) traces(d Data, along func(most float64) axis, at where) (chart, 
 	return c.chart, err
 }
 
-// series draws the runs of a curve, and a label at the longest line of each look.
+// series draws the runs of a curve, and labels the longest line of each look.
 func (c *tracing) series(cv scaling.Curve) {
 	var last *XY
 	for i, p := range cv.Points {
@@ -143,7 +143,7 @@ func (c *tracing) series(cv scaling.Curve) {
 		case !c.bySeries:
 			name += ", " + workers(p.Workers)
 		}
-		style := len(c.labels) // each look has a label
+		style := len(c.labels) // each look has one label
 		for _, r := range p.Runs {
 			end := c.run(c.byRun[r.ID], name, style)
 			if end != nil && (last == nil || end.X > last.X) {
@@ -158,7 +158,7 @@ func (c *tracing) series(cv scaling.Curve) {
 	}
 }
 
-// run draws a run and returns the end of its line; nil without a line.
+// run draws a run and returns the end of its line, nil without a line.
 func (c *tracing) run(o scaling.Observation, name string, style int) *XY {
 	line := c.trace(o, c.at)
 	if len(line) == 0 {
@@ -168,7 +168,7 @@ func (c *tracing) run(o scaling.Observation, name string, style int) *XY {
 	end := Mark{Kind: End, Series: name, Points: line[len(line)-1:], style: style}
 	for _, target := range o.Targets() {
 		if target.Of != c.of {
-			continue // of another axis
+			continue // a target for another result
 		}
 		c.targets = insert(c.targets, target.Value)
 		if o.Known(target.Time().Name) == nil {
@@ -185,7 +185,7 @@ func (c *tracing) run(o scaling.Observation, name string, style int) *XY {
 	return &end.Points[0]
 }
 
-// trace is a run's line against at, without what is no number.
+// trace returns a run's line against at, leaving out values that are not finite.
 func (j judged) trace(o scaling.Observation, at where) []XY {
 	var line []XY
 	for _, e := range o.Evaluations {

@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// against draws measures over another measure of the same points, joined along the
-// axis of the curves: latency over throughput, along the load.
+// against draws measures over another measure of the same points, connected along the axis
+// of the curves: latency over throughput, along the load.
 func against(x measure.Measure, ys []measure.Measure) build {
 	return func(d Data, _ Options) ([]chart, error) {
 		var list []trend
@@ -44,7 +44,7 @@ func against(x measure.Measure, ys []measure.Measure) build {
 		c.caption = append(append(c.caption, text+"."), runsOfEach(d.Curves, list)...)
 		c.caption = append(c.caption, limits...)
 		of := func(s *scaling.Summary) *scaling.Estimate { return s.Median }
-		across := slices.Clone(list) // the same points, by the other measure
+		across := slices.Clone(list) // the same points, for the other measure
 		for i := range across {
 			across[i].measure = x
 		}
@@ -57,16 +57,16 @@ func against(x measure.Measure, ys []measure.Measure) build {
 	}
 }
 
-// pairs is a chart of measures over another one while it is drawn.
+// pairs is a chart of measures over another one, under construction.
 type pairs struct {
 	chart
 	over    measure.Measure
 	labels  []Mark
-	xs, ys  []float64 // all that is drawn
-	missing int       // points that have only the measure that is drawn over
+	xs, ys  []float64 // all drawn values
+	missing int       // number of points that have only the x measure
 }
 
-// trend draws one trend: runs, intervals in both directions, medians that are joined.
+// trend draws one trend: runs, intervals in both directions, and connected medians.
 func (c *pairs) trend(style int, t trend) {
 	var line []XY
 	var medians []Mark
@@ -110,7 +110,7 @@ func (c *pairs) dots(style int, t trend, p *scaling.Point) {
 	}
 }
 
-// limits are dashed lines at what a study allows of the measures that are drawn.
+// limits draws dashed lines at the study's limits for the drawn measures.
 func (c *chart) limits(list []trend, from, to float64) []string {
 	drawn := map[float64]bool{}
 	var words []string
@@ -131,7 +131,7 @@ func (c *chart) limits(list []trend, from, to float64) []string {
 	return []string{"Dashed: the limit, " + strings.Join(words, ", ") + "."}
 }
 
-// runsOfEach is runsOf for each measure, once where all have as many.
+// runsOfEach is runsOf for each measure, or once if all have the same numbers.
 func runsOfEach(curves []scaling.Curve, list []trend) []string {
 	var texts, names []string
 	for _, t := range list {
@@ -160,15 +160,15 @@ func titles(list []measure.Measure) string {
 	return strings.Join(words, ", ")
 }
 
-// measuresAxis is the scale of measures that share it.
+// measuresAxis returns the axis of measures that share it.
 func measuresAxis(list []measure.Measure, longest float64) axis {
 	m := list[0]
 	m.Title = titles(list)
 	return measureAxis(m, longest)
 }
 
-// Together are the measures that a figure is called by: one, or several with commas
-// between that can share an axis.
+// Together returns the measures in a figure's name: one, or several separated by commas
+// that can share an axis.
 func Together(kind string, find func(string) (measure.Measure, error)) ([]measure.Measure, error) {
 	var list []measure.Measure
 	for name := range strings.SplitSeq(kind, ",") {

@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// served is six runs of two batches, with 1 to 8 requests in flight: throughputs that
-// stop growing at 2, and latencies by Little's law.
+// served returns six runs of two batches with 1 to 8 requests in flight. Their throughputs
+// stop growing at 2; latencies follow Little's law.
 func served(t *testing.T) []scaling.Curve {
 	t.Helper()
 	var obs []scaling.Observation
@@ -50,9 +50,9 @@ func count(f *Drawing, kind MarkKind) int {
 	return n
 }
 
-// Two lines of four points, each with six runs and a bar in both directions; the limit
-// of 50 ms is dashed. The median of 1 to 1.05 is 1.025: batch 1 with 8 in flight gives
-// 102.5 a second.
+// Two lines of four points, each with six runs and a bar in both directions; the limit of
+// 50 ms is dashed. The median of 1 to 1.05 is 1.025, so batch 1 with 8 in flight gives
+// 102.5 per second.
 func TestAgainst(t *testing.T) {
 	x, _ := measure.Find(measure.RequestsPerSecond)
 	f, err := Draw(measure.LatencyP95, Data{Curves: served(t)}, Options{Against: x})
@@ -75,13 +75,13 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
-// Several measures are a line each.
+// Several measures get a line each.
 func TestTogether(t *testing.T) {
 	f, err := Draw(measure.LatencyP50+","+measure.LatencyP95, Data{Curves: served(t)}, Options{})
 	if err != nil || count(f, Line) != 4 {
 		t.Fatal(err)
 	}
-	// Both knees of the answers a second are at 2, ringed on all four lines.
+	// Both saturation points are at 2, ringed on all four lines.
 	for _, m := range f.Marks() {
 		if m.Kind == Bend && (len(m.Points) != 1 || m.Points[0].X != 2) {
 			t.Errorf("a knee at %v", m)
@@ -100,7 +100,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// The knees of both batches are at 2, ringed on their lines.
+// The saturation points of both batches are at 2, ringed on their lines.
 func TestBends(t *testing.T) {
 	f, err := Draw(measure.RequestsPerSecond, Data{Curves: served(t)}, Options{})
 	if err != nil {
@@ -116,8 +116,8 @@ func TestBends(t *testing.T) {
 	}
 }
 
-// Along replicas, what is done in a second has an ideal line from its base, 100 at one
-// replica to 400 at four, whatever is measured there; a latency has none.
+// Over replicas, rates have an ideal line from their base, 100 at one replica to 400 at
+// four, for every measure. A latency has no such line.
 func TestIdeals(t *testing.T) {
 	var obs []scaling.Observation
 	for replicas, rate := range map[int]float64{1: 100, 2: 190, 4: 340} {
@@ -143,7 +143,7 @@ func TestIdeals(t *testing.T) {
 	}
 }
 
-// Along the load, points that have too few runs are named together, by the reason alone.
+// Along the load, points with too few runs are named together, with the reason only.
 func TestBarsAlongTheLoad(t *testing.T) {
 	list := []trend{{curve: scaling.Curve{Axis: measure.Threads, Points: make([]scaling.Point, 3)}}}
 	i := 0

@@ -12,9 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 )
 
-// along draws any measure over the axis of the curves, or several that share their
-// axis: a line a series and measure where it is of numbers, columns side by side where
-// it is of words.
+// along draws one or more measures that share a y axis over the axis of the curves: a line
+// per series and measure over numbers, columns side by side over words.
 func along(ms ...measure.Measure) build {
 	return func(in Data, _ Options) ([]chart, error) {
 		curves := in.Curves
@@ -26,7 +25,7 @@ func along(ms ...measure.Measure) build {
 		d := drawing{list: list, words: overWords(list), of: of, scale: func(_ *scaling.Summary, x float64) float64 { return x }}
 		least, most := d.spread()
 		c := chart{y: measuresAxis(ms, most)}
-		// A range of more than a decade is read on a log scale; columns rise from 0.
+		// A range of more than a decade needs a log scale; columns start at 0.
 		c.y.log = !d.words && least > 0 && most/least > 10
 		c.y.zero = !c.y.log
 		d.columns = d.words
@@ -45,10 +44,10 @@ func along(ms ...measure.Measure) build {
 	}
 }
 
-// bends rings the knees of throughputs, and of latencies those of the throughput that was
-// measured with them, and says where they are or why there is none.
+// bends rings the saturation points: those of throughputs, and, on latencies, those of the
+// throughput measured with them. The caption says where they are, or why there is none.
 func (c *chart) bends(list []trend) {
-	var curves []scaling.Curve // each once
+	var curves []scaling.Curve // without repetition
 	knees := map[string]*capacity.Saturation{}
 	rings, unit := false, ""
 	for i, t := range list {
@@ -95,8 +94,7 @@ func (c *chart) bends(list []trend) {
 	c.caption = append(c.caption, text)
 }
 
-// ideals draws, along what multiplies resources, where rates would be that rose from their
-// base in proportion.
+// ideals draws lines for rates that rise from their base in proportion to the resources.
 func (c *chart) ideals(list []trend) {
 	drawn := false
 	for _, t := range list {
@@ -116,13 +114,13 @@ func (c *chart) ideals(list []trend) {
 		}
 	}
 	if drawn {
-		c.y.log = c.x.log // else it is no straight line
+		c.y.log = c.x.log // otherwise the line would not be straight
 		c.y.zero = !c.y.log
 		c.labelIdeal()
 	}
 }
 
-// gains draws how many times better a measure is than at the baseline.
+// gains draws the factor by which a measure is better than at the baseline.
 func gains(m measure.Measure, over string) build {
 	return func(in Data, _ Options) ([]chart, error) {
 		curves := in.Curves
@@ -158,7 +156,8 @@ func gains(m measure.Measure, over string) build {
 	}
 }
 
-// gained are the trends with a gain anywhere; missing counts the points without one.
+// gained returns the trends with a gain at some point; missing counts the points without
+// one.
 func gained(all []trend) (list []trend, missing int) {
 	for _, t := range all {
 		any := false
@@ -178,13 +177,13 @@ func gained(all []trend) (list []trend, missing int) {
 	return list, missing
 }
 
-// drawing is trends, and what of them is drawn.
+// drawing is a set of trends and how to draw them.
 type drawing struct {
 	list    []trend
-	words   bool // the axis is of words
-	columns bool // from 0; words have markers otherwise
+	words   bool // the axis has words
+	columns bool // columns from 0; words otherwise have markers
 	of      func(*scaling.Summary) *scaling.Estimate
-	scale   func(*scaling.Summary, float64) float64 // of a run's value
+	scale   func(*scaling.Summary, float64) float64 // scales a run's value
 }
 
 // overWords reports whether any place on the axis is a word.
@@ -194,7 +193,7 @@ func overWords(list []trend) bool {
 	})
 }
 
-// spread is the least and the most of what is drawn; 0 for nothing.
+// spread returns the smallest and the largest drawn value, 0 without values.
 func (d *drawing) spread() (least, most float64) {
 	for _, t := range d.list {
 		for i := range t.curve.Points {
@@ -226,8 +225,7 @@ func (d *drawing) draw(c *chart) {
 	}
 }
 
-// measured are the series that have the measures, whether they have a base or not, by
-// series.
+// measured returns the series that have the measures, with or without a base.
 func measured(curves []scaling.Curve, ms ...measure.Measure) []trend {
 	var list []trend
 	for _, cv := range curves {
@@ -249,7 +247,7 @@ func measured(curves []scaling.Curve, ms ...measure.Measure) []trend {
 	return list
 }
 
-// runsOf is runsPerPoint of the curves that are drawn.
+// runsOf is runsPerPoint for the drawn curves.
 func runsOf(curves []scaling.Curve, list []trend) string {
 	drawn := make([]scaling.Curve, len(list))
 	for i, t := range list {
@@ -258,7 +256,7 @@ func runsOf(curves []scaling.Curve, list []trend) string {
 	return runsPerPoint(drawn, list)
 }
 
-// measureAxis is the scale of a measure's values, in its unit.
+// measureAxis returns the axis for a measure's values, in its unit.
 func measureAxis(m measure.Measure, longest float64) axis {
 	switch {
 	case m.Show == measure.Seconds:
@@ -275,7 +273,7 @@ func measureAxis(m measure.Measure, longest float64) axis {
 	return newAxis(m.Title)
 }
 
-// sizeAxis is a linear scale of bytes.
+// sizeAxis returns a linear axis in bytes.
 func sizeAxis(what string, largest float64) axis {
 	a := newAxis(what + " (B)")
 	for _, u := range []struct {
@@ -289,8 +287,8 @@ func sizeAxis(what string, largest float64) axis {
 	return a
 }
 
-// numberAxis is the axis of the curves: counts on a log scale with a tick at
-// each, as of workers, where they are whole and spread; else linear.
+// numberAxis returns the axis of the curves: a log scale with a tick at each count, as for
+// workers, if the numbers are whole and widely spread; otherwise a linear one.
 func numberAxis(list []trend) axis {
 	title := axisName(list[0].curve)
 	if title == measure.Bytes {
@@ -318,7 +316,7 @@ func numberAxis(list []trend) axis {
 	return a
 }
 
-// groups draws the trends over words: at each word a place for each series.
+// groups draws the trends over words; each word has a column per series.
 func (d *drawing) groups(c *chart) {
 	var words []scaling.Value
 	for _, t := range d.list {
@@ -341,7 +339,7 @@ func (d *drawing) groups(c *chart) {
 
 // group draws one trend over words.
 func (d *drawing) group(c *chart, style int, words []scaling.Value) {
-	const group = 0.76 // of the room that a word has
+	const group = 0.76 // of the space of a word
 	t, width := d.list[style], group/float64(len(d.list))
 	strong := 0.0
 	if d.columns {
@@ -377,5 +375,5 @@ func (d *drawing) group(c *chart, style int, words []scaling.Value) {
 	}
 }
 
-// errAxis is for figures that are about numbers of workers and nothing else.
+// errAxis is returned for figures that only support an axis of workers.
 var errAxis = errors.New("this figure is over workers; draw a measure by its name over another axis (-x)")

@@ -10,18 +10,18 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// axis is a scale in base units, with where it is marked.
+// axis is a scale in base units, with its ticks.
 type axis struct {
 	title    string
 	log      bool
-	unit     float64 // of the title, in base units: 60 for minutes
-	zero     bool    // a linear axis that begins at 0
+	unit     float64 // unit of the title, in base units: 60 for minutes
+	zero     bool    // a linear axis that starts at 0
 	min, max float64
-	low      float64  // the least value, without the room around
-	only     []tick   // the ticks, if set
-	at       []int    // the only ticks, if set: worker counts
+	low      float64  // the smallest value, without padding
+	only     []tick   // explicit ticks; nil: computed
+	at       []int    // positions of explicit ticks, such as worker counts; nil: computed
 	binary   bool     // ticks at powers of two
-	whole    bool     // counts, of which there are no halves
+	whole    bool     // whole numbers only
 	bytes    bool     // labels are sizes: 8, 4 KiB, 1 MiB
 	names    []string // categories instead of numbers: 0, 1, … in this order
 	empty    bool     // nothing included yet
@@ -40,21 +40,21 @@ func logAxis(title string) axis {
 	return a
 }
 
-// workersAxis is log₂ with a tick at every worker count there is.
+// workersAxis returns a log₂ axis with a tick at every worker count in the data.
 func workersAxis() axis {
 	a := logAxis("workers")
 	a.at = []int{}
 	return a
 }
 
-// namesAxis has a place for each name, from 0 on.
+// namesAxis returns an axis with a position for each name, starting at 0.
 func namesAxis(title string, names []string) axis {
 	a := newAxis(title)
 	a.names = names
 	return a
 }
 
-// timeAxis has the unit that suits the longest time, in seconds.
+// timeAxis returns an axis in the unit that suits the longest time, in seconds.
 func timeAxis(what string, longest float64) axis {
 	a := newAxis("")
 	name := "s"
@@ -82,11 +82,11 @@ func (a *axis) include(v float64) {
 	}
 }
 
-// pad leaves room around the data; a single value gets an axis too.
+// pad adds room around the data; a single value gets a range too.
 func (a *axis) pad() error {
 	const (
 		share = 0.06
-		limit = 1e140 // the range between its inverse and it, with room around, is a float64
+		limit = 1e140 // keeps the padded range within float64
 	)
 	slices.Sort(a.at)
 	a.low = a.min
@@ -116,7 +116,7 @@ func (a *axis) pad() error {
 	return nil
 }
 
-// norm returns the place of v, from 0 at the start of the axis to 1 at its end.
+// norm returns the relative position of v: 0 at the start of the axis, 1 at its end.
 func (a *axis) norm(v float64) float64 {
 	if a.log {
 		return (math.Log2(v) - math.Log2(a.min)) / (math.Log2(a.max) - math.Log2(a.min))
@@ -124,8 +124,8 @@ func (a *axis) norm(v float64) float64 {
 	return (v - a.min) / (a.max - a.min)
 }
 
-// ticks marks the axis: worker counts as they are, powers of two for ratios,
-// round numbers otherwise.
+// ticks computes the ticks: worker counts as they are, powers of two for ratios, and round
+// numbers otherwise.
 func (a *axis) ticks() []tick {
 	var values []float64 // in the title's unit
 	low, high := a.min/a.unit, a.max/a.unit
@@ -163,8 +163,8 @@ func (a *axis) ticks() []tick {
 	return list
 }
 
-// labels is one way to write all values of an axis. Short alone would write 5,000,000
-// beside 1e7, and 5e-4 beside 0.001.
+// labels returns a consistent format for all values of an axis. Formatting them one by one
+// would mix 5,000,000 with 1e7, and 5e-4 with 0.001.
 func labels(values []float64) func(float64) string {
 	least, most := math.Inf(1), 0.0
 	for _, v := range values {
@@ -198,21 +198,21 @@ func binaryTicks(low, high float64) []float64 {
 	}
 	step := math.Ceil((last - first + 1) / manyTicks)
 	var values []float64
-	// Multiples of the step, so that 1 is always among them.
+	// Use multiples of the step, so that 1 is always a tick.
 	for e := math.Ceil(first/step) * step; e <= last; e += step {
 		values = append(values, math.Exp2(e))
 	}
 	return values
 }
 
-// decimalTicks are round numbers on a log scale: the sparsest of a few familiar
-// series that still has enough of them.
+// decimalTicks returns round numbers on a log scale: the sparsest of a few common series
+// that has enough of them.
 func decimalTicks(low, high float64) []float64 {
 	for _, steps := range [][]float64{{1}, {1, 3}, {1, 2, 5}, {1, 1.5, 2, 3, 4, 5, 7}} {
 		var values []float64
 		for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
 			for _, s := range steps {
-				// Parsed, not multiplied: 3e-5 and not 3.0000000000000004e-05.
+				// Parse instead of multiplying, to get 3e-5 and not 3.0000000000000004e-05.
 				v, err := strconv.ParseFloat(strconv.FormatFloat(s, 'f', -1, 64)+"e"+strconv.Itoa(int(e)), 64)
 				if err == nil && v >= low && v <= high {
 					values = append(values, v)
@@ -232,7 +232,7 @@ func decimalTicks(low, high float64) []float64 {
 	return linearTicks(low, high)
 }
 
-// linearTicks are multiples of 1, 2, 2.5 or 5 times a power of ten.
+// linearTicks returns multiples of 1, 2, 2.5 or 5 times a power of ten.
 func linearTicks(low, high float64) []float64 {
 	rough := (high - low) / 6
 	power := math.Pow(10, math.Floor(math.Log10(rough)))

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// parts of a step, from the foot of a column to its top, and their colours.
+// parts lists the parts of a step and their colours, from bottom to top of a column.
 var parts = []struct {
 	name    string
 	measure string
@@ -23,9 +23,9 @@ var parts = []struct {
 	{"data wait", measure.DataWait, 4, 0.85},
 }
 
-// breakdown shows, for each worker count, the shares of the mean rank's step time: a
-// panel for each series. They are stacked where they add up to no more than all of
-// it; parts that overlap in time are drawn side by side, each from 0.
+// breakdown shows the shares of the mean rank's step time at each worker count, one panel
+// per series. Parts are stacked if they add up to at most the whole; parts that overlap in
+// time are drawn side by side, each from 0.
 func breakdown(d Data, _ Options) ([]chart, error) {
 	byRun := make(map[string]scaling.Observation, len(d.Observations))
 	for _, o := range d.Observations {
@@ -51,7 +51,7 @@ func breakdown(d Data, _ Options) ([]chart, error) {
 	return charts, nil
 }
 
-// overlapping reports whether the parts of a run's step add up to more than it.
+// overlapping reports whether the parts of a run's step add up to more than the step.
 func overlapping(o scaling.Observation) bool {
 	sum := 0.0
 	for _, part := range parts {
@@ -62,13 +62,13 @@ func overlapping(o scaling.Observation) bool {
 	return sum > 1.005
 }
 
-// columns is a chart of stacked columns while it is drawn.
+// columns is a chart of stacked columns under construction.
 type columns struct {
 	chart
 	overlap bool             // parts are side by side
 	names   []string         // of the columns
-	missing map[string][]int // worker counts by the part that was not measured
-	nothing []int            // worker counts where no part was
+	missing map[string][]int // worker counts without each part
+	nothing []int            // worker counts without any part
 	labels  []Mark
 }
 
@@ -110,7 +110,7 @@ func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool)
 	return c.chart, err == nil
 }
 
-// column draws the parts of a run's step, and its rest.
+// column draws the parts of a run's step and the remainder.
 func (c *columns) column(workers int, o scaling.Observation) {
 	x, foot := float64(len(c.names)), 0.0
 	c.names = append(c.names, number.Short(float64(workers), 15))
@@ -156,7 +156,8 @@ func (c *columns) column(workers int, o scaling.Observation) {
 	}
 }
 
-// label keeps the labels of the last column, and those of parts that only an earlier one
+// label keeps the labels of the last column, and those of parts that only earlier columns
+// have.
 // has.
 func (c *columns) label(m Mark) {
 	c.labels = append(slices.DeleteFunc(c.labels, func(l Mark) bool { return l.Text == m.Text }), m)

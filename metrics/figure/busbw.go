@@ -10,9 +10,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// busBandwidth draws the bus bandwidth of collectives against the size of the
-// message: a panel for each operation, a line for each of what else tells series
-// apart. In place where that was measured, as trainings do it, else out of place.
+// busBandwidth draws the bus bandwidth of collectives against the message size: a panel per
+// operation, a line per series. It uses in-place results, since trainings reduce in place,
+// or else out-of-place ones.
 func busBandwidth(d Data, _ Options) ([]chart, error) {
 	curves := d.Curves
 	var ops []any
@@ -39,8 +39,8 @@ func busBandwidth(d Data, _ Options) ([]chart, error) {
 	return charts, nil
 }
 
-// opRank is an operation's place in the order in which they are drawn, what
-// trainings do first.
+// opRank returns an operation's place in the drawing order, which starts with the ones that
+// trainings use most.
 func opRank(op any) int {
 	order := []any{"all_reduce", "reduce_scatter", "all_gather", "broadcast"}
 	if i := slices.Index(order, op); i >= 0 {
@@ -49,7 +49,7 @@ func opRank(op any) int {
 	return len(order)
 }
 
-// busbwPanel is the panel of one operation.
+// busbwPanel returns the panel of one operation.
 func busbwPanel(op any, curves []scaling.Curve) (chart, error) {
 	title := "unnamed operation"
 	if op != nil {
@@ -94,12 +94,12 @@ func busbwPanel(op any, curves []scaling.Curve) (chart, error) {
 	if err := c.fit(); err != nil {
 		return c, err
 	}
-	// Sizes span so many octaves that the usual room around them is a tick's.
+	// Sizes span so many octaves that the usual padding would be as wide as a tick.
 	c.x.min, c.x.max = sizes(c.marks)
 	return c, nil
 }
 
-// sizes is the range of the sizes, with a little room.
+// sizes returns the range of the sizes with a little padding.
 func sizes(marks []Mark) (low, high float64) {
 	low, high = math.Inf(1), 0
 	for _, m := range marks {

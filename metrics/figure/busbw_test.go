@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// benchmarks are runs of two operations: all-reduce in and out of place, and a
-// broadcast out of place only.
+// benchmarks returns runs of two operations: all-reduce in and out of place, and broadcast
+// out of place.
 func benchmarks(workers, runs int) []scaling.Observation {
 	var list []scaling.Observation
 	for repeat := range runs {
@@ -35,7 +35,7 @@ func benchmarks(workers, runs int) []scaling.Observation {
 	return list
 }
 
-// drawn is the figure of a measure of the runs, along its own axis.
+// drawn returns the figure of a measure of the runs, along its own axis.
 func drawn(t *testing.T, name string, obs []scaling.Observation, o Options) (*Drawing, error) {
 	t.Helper()
 	m, err := measure.Find(name)
@@ -61,7 +61,7 @@ func TestBusBW(t *testing.T) {
 	var labels []string
 	for _, m := range f.panels[0].chart.marks {
 		count[m.Kind]++
-		// In place is twice as fast in these runs: at 1 MiB more than 1 GB/s.
+		// In these runs, in place is twice as fast: at 1 MiB more than 1 GB/s.
 		if m.Kind == Median && m.Points[0].X == 1<<20 && m.Points[0].Y < 1.5e9 {
 			t.Errorf("%v is out of place, where both were measured", m)
 		}
@@ -72,7 +72,7 @@ func TestBusBW(t *testing.T) {
 	if want := []string{"native workers=2", "native workers=4"}; !slices.Equal(labels, want) {
 		t.Errorf("lines %v, want %v", labels, want)
 	}
-	// 18 sizes: six runs with an interval each, and one run that is its median.
+	// 18 sizes: six runs with an interval each, and a single run that is its median.
 	if count[Median] != 36 || count[Bar] != 18 || count[Dot] != 6*18+18 || count[Line] != 2 {
 		t.Errorf("marks %v", count)
 	}

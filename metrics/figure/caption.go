@@ -12,10 +12,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// about says what every ratio needs beside it: weak or strong, the base of
-// each series with what it measured, and the runs behind each point.
+// about returns what every ratio needs for its interpretation: weak or strong scaling, the
+// base of each series with its value, and the number of runs per point.
 func about(list []trend) []string {
-	var curves []scaling.Curve // once each
+	var curves []scaling.Curve // without repetition
 	for i, t := range list {
 		if i == 0 || t.curve.Series != list[i-1].curve.Series {
 			curves = append(curves, t.curve)
@@ -24,7 +24,7 @@ func about(list []trend) []string {
 	return append(scalings(curves), bases(curves, list), "Dots: runs; markers: medians.", runsPerPoint(curves, list))
 }
 
-// scalings says what was held fixed.
+// scalings says what was kept constant.
 func scalings(curves []scaling.Curve) []string {
 	words := map[string]string{"weak": "weak scaling (batch per worker fixed)", "strong": "strong scaling (global batch fixed)"}
 	of := func(c scaling.Curve) string {
@@ -53,7 +53,7 @@ func bases(curves []scaling.Curve, list []trend) string {
 	})
 }
 
-// mixtures says which curves mix runs that ran on different things.
+// mixtures says which curves pool runs with different fingerprints.
 func mixtures(curves []scaling.Curve) []string {
 	mixed := slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Mixed != nil })
 	if !mixed {
@@ -71,9 +71,9 @@ func mixtures(curves []scaling.Curve) []string {
 	})}
 }
 
-// doubts are the gravest there are of the curves, as tables say them: a picture
-// travels without its table. That there is no interval, the captions of the bars
-// say.
+// doubts returns the most serious warnings about the curves in the words of the tables,
+// since a figure may be shown without its table. The captions of the bars already mention
+// missing intervals.
 func doubts(curves []scaling.Curve) []string {
 	var list []string
 	if note := scaling.DecisiveNote(curves); note != "" {
@@ -105,8 +105,8 @@ func doubts(curves []scaling.Curve) []string {
 	return append(list, upper(text)+".")
 }
 
-// runsPerPoint is one number where all points have as many, else a list by
-// worker count. It counts the runs that have the first of the trends' measures.
+// runsPerPoint returns the number of runs per point: one number if all points have the
+// same, or a list by worker count. It counts runs that have the first trend's measure.
 func runsPerPoint(curves []scaling.Curve, list []trend) string {
 	runs := func(p *scaling.Point) int { return p.Of(list[0].measure.Name).Runs }
 	low, high := math.MaxInt, 0
@@ -151,8 +151,8 @@ func runsAt(c scaling.Curve, count func(scaling.Point) int) string {
 	return strings.Join(parts, ", ")
 }
 
-// perSeries writes a sentence once where it is the same for all series, else
-// with each series' name. The names are as drawn.
+// perSeries writes a sentence once if it is the same for all series, or else with each
+// series' name. The names are as drawn.
 func perSeries(lead string, curves []scaling.Curve, of func(scaling.Curve) string) string {
 	texts := make([]string, len(curves))
 	same := true
@@ -176,13 +176,13 @@ func upper(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// An estimate has the value of a bar, or the reason why there is no bar.
+// An estimate is the value of a bar, or the reason why it is missing.
 type estimate struct {
-	worker   string // what a worker is called
-	workers  int    // 0 along any other axis
+	worker   string // noun for a worker
+	workers  int    // 0 on any other axis
 	interval *scaling.Interval
 	why      string
-	still    bool // a change of the machine over time was taken out
+	still    bool // the machine's drift over time was removed
 }
 
 var tooFew = regexp.MustCompile(`\((\d+) of (\d+ needed)\)`)
@@ -194,7 +194,7 @@ func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []es
 			p := &t.curve.Points[i]
 			if e := of(t.at(p)); e != nil && e.Why != scaling.AtBase {
 				one := estimate{t.curve.Worker(), p.Workers, e.Interval, e.Why, e.Adjusted}
-				if t.curve.Axis != scaling.Workers { // how many runs each point has is said already
+				if t.curve.Axis != scaling.Workers { // the caption already states the runs per point
 					one.workers, one.why = 0, tooFew.ReplaceAllString(e.Why, "($2)")
 				}
 				list = append(list, one)
@@ -204,12 +204,12 @@ func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []es
 	return list
 }
 
-// bars says which interval the bars are, with the levels attained, and why
-// there are none where there are none.
+// bars says which kind of interval the bars are, with the attained levels, and why some
+// points have none.
 func bars(list []estimate, kind string) []string {
 	low, high := 1.0, 0.0
-	without := map[string][]int{} // worker counts by reason
-	with := map[int]bool{}        // worker counts that have a bar
+	without := map[string][]int{} // worker counts without a bar, by reason
+	with := map[int]bool{}        // worker counts with a bar
 	still, others := false, false
 	var reasons []string
 	for _, e := range list {
@@ -238,8 +238,8 @@ func bars(list []estimate, kind string) []string {
 		}
 		sentences = append(sentences, fmt.Sprintf("Bars: %s %% %s.", level, kind))
 	}
-	// A count that has a bar on one line and none on another, or none for two reasons,
-	// is not named: the sentences would contradict each other.
+	// Do not name a count that has a bar on one line but not on another, or that lacks it
+	// for two reasons: the sentences would contradict each other.
 	ambiguous := func(why string) bool {
 		return slices.ContainsFunc(without[why], func(n int) bool {
 			return n == 0 || with[n] || slices.ContainsFunc(reasons, func(other string) bool { return other != why && slices.Contains(without[other], n) })
@@ -265,10 +265,10 @@ func bars(list []estimate, kind string) []string {
 	return sentences
 }
 
-// mergeTooFew makes one reason of those that differ only in how many runs there are.
+// mergeTooFew merges reasons that differ only in the number of runs.
 func mergeTooFew(reasons []string) []string {
 	var list []string
-	have := map[string][]int{} // runs, by the reason without them
+	have := map[string][]int{} // numbers of runs, by the reason without them
 	for _, why := range reasons {
 		key := why
 		if m := tooFew.FindStringSubmatch(why); m != nil {
@@ -288,7 +288,7 @@ func mergeTooFew(reasons []string) []string {
 	return list
 }
 
-// lowToHigh writes the range of a sorted list: "2", "1 to 4".
+// lowToHigh formats the range of a sorted list: "2", "1 to 4".
 func lowToHigh(list []int) string {
 	if low, high := list[0], list[len(list)-1]; low < high {
 		return fmt.Sprintf("%d to %d", low, high)
@@ -296,10 +296,10 @@ func lowToHigh(list []int) string {
 	return strconv.Itoa(list[0])
 }
 
-// levelText rounds down: a level is not claimed that was not attained.
+// levelText rounds a level down, so that it never exceeds the attained one.
 func levelText(level float64) string { return number.Short(math.Floor(level*1000)/10, 3) }
 
-// commonBase is the base's worker count, if it is one for all.
+// commonBase returns the base's worker count; same is false if the bases differ.
 func commonBase(list []trend) (n int, same bool) {
 	for _, t := range list {
 		if t.curve.Base.Workers != list[0].curve.Base.Workers {
@@ -318,7 +318,7 @@ func counted(noun string, n int) string {
 	return number.Short(float64(n), 15) + " " + noun + "s"
 }
 
-// counts writes counts of workers, by what they are called: "2, 4 and 8 replicas".
+// counts formats worker counts with their noun: "2, 4 and 8 replicas".
 func counts(noun string, ns []int) string {
 	if len(ns) == 1 {
 		return counted(noun, ns[0])
@@ -338,7 +338,7 @@ func axisName(c scaling.Curve) string {
 	return shown(c.Axis)
 }
 
-// places are values of a curve's axis, in words: "1 and 2 workers", "threads 1 and 2".
+// places formats positions on a curve's axis: "1 and 2 workers", "threads 1 and 2".
 func places(c scaling.Curve, list []scaling.Value) string {
 	if c.Axis == scaling.Workers {
 		ns := make([]int, len(list))
@@ -358,7 +358,7 @@ func places(c scaling.Curve, list []scaling.Value) string {
 	return last(c.Axis) + " " + text
 }
 
-// insert keeps list sorted and without doubles.
+// insert adds v to a sorted list unless it is present.
 func insert[T int | float64](list []T, v T) []T {
 	i, found := slices.BinarySearch(list, v)
 	if found {

@@ -13,10 +13,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// manyConfigurations are more than one plot of them shows well.
+// manyConfigurations is the number of configurations above which one plot is too full.
 const manyConfigurations = 12
 
-// choice is a configuration with its name in a figure.
+// choice is a configuration and its name in a figure.
 type choice struct {
 	cost.Row
 	name string
@@ -28,7 +28,7 @@ type choices struct {
 	list  []choice
 }
 
-// valueOf returns a configuration's value of a parameter as text.
+// valueOf returns a parameter of a configuration as text.
 func valueOf(r *cost.Row, key string) string { return placeOf(r, key).String() }
 
 func placeOf(r *cost.Row, key string) scaling.Value {
@@ -38,7 +38,7 @@ func placeOf(r *cost.Row, key string) scaling.Value {
 	return scaling.ValueOf(r.Parameters[key])
 }
 
-// differing are the parameters in which configurations differ, workers last.
+// differing returns the parameters in which configurations differ, workers last.
 func differing(rows []cost.Row) []string {
 	set := map[string]bool{}
 	for i := range rows {
@@ -52,8 +52,8 @@ func differing(rows []cost.Row) []string {
 	})
 }
 
-// split sorts configurations into panels: one for each value of the parameter
-// by. Without one that is chosen where they are too many for one plot.
+// split distributes configurations over panels, one per value of the parameter by. If by is
+// "", it chooses a parameter if there are too many configurations for one plot.
 func split(c cost.Comparison, by string) (panels []choices, key string) {
 	keys := differing(c.Rows)
 	if by == "" && len(c.Rows) > manyConfigurations {
@@ -74,8 +74,8 @@ func split(c cost.Comparison, by string) (panels []choices, key string) {
 	return panels, by
 }
 
-// fullest is how many configurations have the most frequent value of a parameter, and how
-// many values it has.
+// fullest returns how many configurations share the most frequent value of a parameter, and
+// how many values it has.
 func fullest(rows []cost.Row, key string) (most, values int) {
 	count := map[string]int{}
 	for i := range rows {
@@ -86,8 +86,8 @@ func fullest(rows []cost.Row, key string) (most, values int) {
 	return most, len(count)
 }
 
-// leastFull is the parameter that gives the fewest panels that are not too full, and never
-// one that the baseline is chosen by; "" for none.
+// leastFull returns the parameter that gives the fewest panels without overfilling them, ""
+// for none. It never returns one that selects the baseline.
 func leastFull(c cost.Comparison, keys []string) string {
 	by, best := "", [2]int{math.MaxInt, math.MaxInt}
 	for _, key := range keys {
@@ -96,7 +96,7 @@ func leastFull(c cost.Comparison, keys []string) string {
 		}
 		most, values := fullest(c.Rows, key)
 		if most == 1 {
-			continue // nothing to compare in any panel
+			continue // no panel would have anything to compare
 		}
 		if rank := [2]int{max(most, manyConfigurations), values}; slices.Compare(rank[:], best[:]) < 0 {
 			by, best = key, rank
@@ -105,7 +105,7 @@ func leastFull(c cost.Comparison, keys []string) string {
 	return by
 }
 
-// together is the only panel, of all configurations by series and workers.
+// together returns a single panel with all configurations, sorted by series and workers.
 func together(rows []cost.Row, keys []string) choices {
 	one := choices{}
 	series := map[string]bool{}
@@ -125,7 +125,7 @@ func together(rows []cost.Row, keys []string) choices {
 	return one
 }
 
-// nameBy names a configuration by the parameters in which those of a panel differ.
+// nameBy names a configuration by the parameters in which a panel's configurations differ.
 func nameBy(r *cost.Row, keys []string) string {
 	var words []string
 	for _, key := range keys {
@@ -144,8 +144,8 @@ func nameBy(r *cost.Row, keys []string) string {
 // last is the last part of a parameter's path.
 func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
-// costs draws cost against time with the Pareto front, or of a service cost against
-// demand. Points above and to the right of the front are never worth it.
+// costs draws cost against time with the Pareto front, or, for a service, cost against
+// demand. Points above and to the right of the front are never worthwhile.
 func costs(d Data, o Options) ([]chart, error) {
 	if d.Bill == nil {
 		return single(demand)(d, o)
@@ -158,7 +158,7 @@ func costs(d Data, o Options) ([]chart, error) {
 		return nil, errors.New("nothing to draw: no configuration has both a time and a cost")
 	}
 	panels, key := split(c, o.By)
-	var styles []string // a name's place is its style
+	var styles []string // the index of a name is its style
 	var charts []chart
 	for _, p := range panels {
 		one := chart{title: p.title, scattered: true, own: key != ""}
@@ -176,8 +176,8 @@ func costs(d Data, o Options) ([]chart, error) {
 
 func perPanel(key string) string { return "A panel for each " + shown(last(key)) + "." }
 
-// tradeoff draws one panel's configurations. In the only panel a style is a
-// series and each point has its label; among others a style is a configuration.
+// tradeoff draws one panel's configurations. In a single panel, a style is a series and
+// each point has a label; in one of several, a style is a configuration.
 func (c *chart) tradeoff(of cost.Comparison, p choices, styles *[]string) {
 	longest, shortest := 0.0, math.Inf(1)
 	dearest, cheapest := 0.0, math.Inf(1)
@@ -190,8 +190,8 @@ func (c *chart) tradeoff(of cost.Comparison, p choices, styles *[]string) {
 		what = "time to "
 	}
 	c.x, c.y = timeAxis(what+of.Options.Work.String(), longest), newAxis(fmt.Sprintf("cost (%s)", shown(of.Currency)))
-	// Decades on one page need a log axis; else both begin at 0, so that twice
-	// as dear looks twice as far.
+	// A range of decades in one figure needs a log axis. Otherwise both axes start at 0, so
+	// that twice the cost is twice the distance.
 	c.x.log, c.y.log = longest > 10*shortest, cheapest > 0 && dearest > 10*cheapest
 	c.x.zero, c.y.zero = !c.x.log, !c.y.log
 	rows := make([]cost.Row, len(p.list))
@@ -199,7 +199,7 @@ func (c *chart) tradeoff(of cost.Comparison, p choices, styles *[]string) {
 		rows[i] = one.Row
 	}
 	if p.title != "" {
-		cost.Front(rows, of.Options) // what is in other panels is no alternative
+		cost.Front(rows, of.Options) // other panels are no alternatives
 	}
 	var front []XY
 	var labels []Mark
@@ -243,7 +243,7 @@ func (c *chart) tradeoff(of cost.Comparison, p choices, styles *[]string) {
 	}
 }
 
-// front draws the Pareto front below all else.
+// front draws the Pareto front below everything else.
 func (c *chart) front(points []XY) {
 	if len(points) < 2 {
 		return
@@ -251,7 +251,7 @@ func (c *chart) front(points []XY) {
 	slices.SortFunc(points, func(a, b XY) int { return cmp.Compare(a.X, b.X) })
 	var stairs []XY
 	for i, p := range points {
-		if i > 0 { // until the next one is there, the last one is the cheapest
+		if i > 0 { // until the next point's time, the last one is the cheapest
 			stairs = append(stairs, XY{p.X, points[i-1].Y})
 		}
 		stairs = append(stairs, p)
@@ -260,15 +260,14 @@ func (c *chart) front(points []XY) {
 	c.caption = append(c.caption, "Grey stairs: the Pareto front; above and right of it, another choice is faster and no dearer, or cheaper and no slower.")
 }
 
-// drawable reports whether there is an interval with two ends that have a place
-// on an axis. Where runs miss a target there may be none.
+// drawable reports whether an interval has two ends that an axis can show. If runs miss a
+// target, it may not.
 func drawable(in *scaling.Interval) bool {
 	return in != nil && in.Low > 0 && in.High >= in.Low && !math.IsInf(in.High, 1)
 }
 
-// normalised draws time and cost as multiples of the baseline's, with a dashed line at 1:
-// what is left of it is better than the baseline. It refuses data in which every
-// configuration is its own baseline.
+// normalised draws time and cost relative to the baseline, with a dashed line at 1; left of
+// it is better. It returns an error if every configuration is its own baseline.
 func normalised(d Data, o Options) ([]chart, error) {
 	var c cost.Comparison
 	if d.Bill != nil {
@@ -297,7 +296,7 @@ func normalised(d Data, o Options) ([]chart, error) {
 	x.log = highest > 10*lowest
 	x.zero = !x.log
 	panels, key := split(c, o.By)
-	var names []string // the first on top, the same in every panel
+	var names []string // the first is on top; the same in every panel
 	for _, p := range panels {
 		for _, one := range p.list {
 			if !slices.Contains(names, one.name) {
@@ -336,7 +335,7 @@ func positive(e *scaling.Estimate) bool {
 func (c *chart) ratios(p choices, names []string, ratios func(*cost.Row) []*scaling.Estimate) bool {
 	parts := []string{"time", "cost"}
 	var labels []Mark
-	with, all := 0, 0 // ratios that have an interval, of those that have an error
+	with, all := 0, 0 // ratios with an interval, and ratios with an error bar or without
 	for _, one := range p.list {
 		row := float64(slices.Index(names, one.name))
 		for style, e := range ratios(&one.Row) {
@@ -373,7 +372,7 @@ func (c *chart) ratios(p choices, names []string, ratios func(*cost.Row) []*scal
 	return true
 }
 
-// without says which configurations have no ratio, and why, a few by name.
+// without says which configurations have no ratio and why, naming only a few.
 func without(rows []cost.Row) string {
 	const few = 6
 	var words []string

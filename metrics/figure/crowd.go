@@ -9,18 +9,18 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// mostLines is the number of lines that a reader can tell apart in one plot. A plot with more
-// becomes panels.
+// mostLines is the number of lines that a reader can distinguish in one plot. A plot with
+// more is split into panels.
 const mostLines = 8
 
-// group is the curves of one panel.
+// group is the set of curves of one panel.
 type group struct {
 	title  string
 	curves []scaling.Curve
-	keyed  bool // the title is what all its labels begin with
+	keyed  bool // the title is a prefix of all its labels
 }
 
-// groupsBy has a group for each value of a parameter.
+// groupsBy returns a group for each value of a parameter.
 func groupsBy(key string, curves []scaling.Curve) []group {
 	curves = slices.Clone(curves)
 	slices.SortStableFunc(curves, func(a, b scaling.Curve) int { return parameter(a, key).Compare(parameter(b, key)) })
@@ -42,8 +42,8 @@ func parameter(c scaling.Curve, key string) scaling.Value {
 	return scaling.ValueOf(c.Parameters[key])
 }
 
-// uncrowd splits curves into panels of at most so many: by the parameter that needs
-// the fewest panels, else in the order of the curves.
+// uncrowd splits curves into panels of at most most curves: by the parameter that needs the
+// fewest panels, or else in the order of the curves.
 func uncrowd(curves []scaling.Curve, most int) []group {
 	keys := map[string]bool{"framework": true}
 	for _, c := range curves {

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// crossed has a curve for each pair of values of a and b.
+// crossed returns a curve for each pair of values of a and b.
 func crossed(a, b int) []scaling.Curve {
 	var list []scaling.Curve
 	for i := range a {
@@ -22,8 +22,8 @@ func crossed(a, b int) []scaling.Curve {
 	return list
 }
 
-// Panels hold at most so many curves, all of them are in one, and the parameter with the
-// fewest panels titles them.
+// No panel has more than the limit of curves, every curve is in one, and the parameter with
+// the fewest panels gives their titles.
 func TestUncrowd(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -74,7 +74,7 @@ func TestPanelsOfManySeries(t *testing.T) {
 	}
 }
 
-// The target that is asked for replaces the hardest; throughput stays.
+// The requested target replaces the hardest one; throughput stays.
 func TestSpeedupToTarget(t *testing.T) {
 	s := studies["uneven"]
 	labels := func(kind string, o Options) []string {
@@ -117,7 +117,8 @@ func TestSpeedupToTarget(t *testing.T) {
 	}
 }
 
-// A caption does not say of a count that it has a bar and has none, nor two reasons.
+// A caption never says of a count that it both has and lacks a bar, nor two reasons for the
+// same count.
 func TestBarsDoNotContradict(t *testing.T) {
 	few := func(n int) string { return fmt.Sprintf("too few runs for an interval (%d of 6 needed)", n) }
 	in := &scaling.Interval{Low: 1, High: 2, Level: 0.95}

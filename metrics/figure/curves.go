@@ -10,11 +10,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// trend is one measure of one series along the workers.
+// trend is one measure of one series over the workers.
 type trend struct {
 	curve   scaling.Curve
 	measure measure.Measure
-	name    string // beside the line
+	name    string // label of the line
 }
 
 // at returns the measure's summary over the runs of a point.
@@ -23,9 +23,8 @@ func (t *trend) at(p *scaling.Point) *scaling.Summary { return p.Of(t.measure.Na
 // base returns the measure's summary over the base's runs.
 func (t *trend) base() *scaling.Summary { return t.curve.Base.Of(t.measure.Name) }
 
-// trends are the measures that scaling is about, throughput and the times to
-// targets, of every series: those that can be divided by the base's. A figure
-// of several names both.
+// trends returns the main measures, throughput and times to targets, of every series that
+// has a base. If there are several measures, names include the measure.
 func trends(curves []scaling.Curve, with func(measure.Measure) bool) []trend {
 	var list []trend
 	several := map[string]bool{}
@@ -56,13 +55,13 @@ func trends(curves []scaling.Curve, with func(measure.Measure) bool) []trend {
 
 func isThroughput(m measure.Measure) bool { return m.Name == measure.Throughput }
 
-// work draws figures of the work done by a training: throughput, and the time to one
-// target. A line for every target would be unreadable.
+// work draws figures of the work of a training: throughput, and the time to one target. A
+// line for every target would be unreadable.
 type work struct {
-	goal *measure.Target // nil: the program's own or else the hardest that a base reaches
+	goal *measure.Target // nil: the program's own, or else the hardest that a base reaches
 }
 
-// ofWork is a figure of the work to Options.Goal.
+// ofWork returns a figure of the work with Options.Goal.
 func ofWork(one func(work, Data) (chart, error)) build {
 	return func(d Data, o Options) ([]chart, error) {
 		c, err := one(work{o.Goal}, d)
@@ -70,7 +69,7 @@ func ofWork(one func(work, Data) (chart, error)) build {
 	}
 }
 
-// measures selects the measures that are drawn.
+// measures returns a filter for the measures to draw.
 func (w work) measures(curves []scaling.Curve) (func(measure.Measure) bool, error) {
 	var goal *measure.Measure
 	var known []string
@@ -141,8 +140,8 @@ func (w work) speedup(d Data) (chart, error) {
 	return c, c.fit()
 }
 
-// efficiency is drawn of throughput, and of the time to a target if one is asked for or
-// throughput is missing.
+// efficiency draws the efficiency of the throughput, or that of the time to a target if one
+// is requested or throughput is missing.
 func (w work) efficiency(d Data) (chart, error) {
 	curves := d.Curves
 	with := isThroughput
@@ -173,8 +172,8 @@ func (w work) efficiency(d Data) (chart, error) {
 	return c, err
 }
 
-// addTrend draws one trend: every run a dot, an interval a bar, the medians
-// joined along N and labelled at the end.
+// addTrend draws one trend: a dot per run, a bar per interval, the medians connected along
+// N and labelled at the end.
 func (c *chart) addTrend(style int, t trend, scale func(*scaling.Point, float64) float64, of func(*scaling.Summary) *scaling.Estimate) {
 	var line []XY
 	var medians []Mark
@@ -212,8 +211,8 @@ func (c *chart) addLine(style int, series string, points []XY) {
 	}
 }
 
-// idealLine rises from the base in proportion to the workers, y being its
-// value there.
+// idealLine draws a line that rises from the base in proportion to the workers; y is its
+// value at the base.
 func (c *chart) idealLine(cv scaling.Curve, y float64) {
 	first, last := span([]scaling.Curve{cv}, isThroughput)
 	at := func(n int) XY { return XY{float64(n), y * (float64(n) / float64(cv.Base.Workers))} }
@@ -222,7 +221,7 @@ func (c *chart) idealLine(cv scaling.Curve, y float64) {
 	}
 }
 
-// ratioIdeals draws the ideal speedups or efficiencies, one for each base.
+// ratioIdeals draws the ideal speedups or efficiencies, one per base.
 func (c *chart) ratioIdeals(list []trend, rising bool) {
 	var curves []scaling.Curve
 	for _, t := range list {
@@ -238,7 +237,7 @@ func (c *chart) ratioIdeals(list []trend, rising bool) {
 	for _, cv := range curves {
 		base := cv.Base.Workers
 		if !rising {
-			base = 0 // the same for all
+			base = 0 // the same for all bases
 		}
 		if drawn[base] {
 			continue
@@ -252,7 +251,7 @@ func (c *chart) ratioIdeals(list []trend, rising bool) {
 	}
 }
 
-// labelIdeal explains the ideal lines, if any, and names the highest of the ideal lines, which stands for all.
+// labelIdeal labels the highest of the ideal lines, on behalf of all.
 func (c *chart) labelIdeal() {
 	var top *XY
 	for _, m := range c.marks {
@@ -266,8 +265,7 @@ func (c *chart) labelIdeal() {
 	}
 }
 
-// span is the smallest and the largest worker count that has one of the
-// measures.
+// span returns the smallest and the largest worker count that has one of the measures.
 func span(curves []scaling.Curve, with func(measure.Measure) bool) (first, last int) {
 	for _, cv := range curves {
 		for _, p := range cv.Points {

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// decision draws how many times as fast the larger of the two counts that decide was at each
-// look, with its interval, against what it must exceed.
+// decision draws, for each interim look, how much faster the larger of the two deciding
+// worker counts was, with its interval and the threshold.
 func decision(d Data) (chart, error) {
 	c := chart{x: newAxis("good runs so far"), y: newAxis("times as fast"), scattered: true}
 	var series []string
@@ -35,7 +35,7 @@ func decision(d Data) (chart, error) {
 	return c, c.fit()
 }
 
-// looks draws the looks at one series, as far as they compare the same two counts as the last.
+// looks draws the looks at one series that compare the same two counts as the last look.
 func (c *chart) looks(style int, name string, looks []metrics.Look, several bool) {
 	last := looks[len(looks)-1]
 	small, large, ok := compared(last)
@@ -77,7 +77,8 @@ func (c *chart) looks(style int, name string, looks []metrics.Look, several bool
 	c.caption = append(c.caption, fmt.Sprintf("%s: %s, %s after %s.", name, text, state, number.Count(last.Runs, "run")))
 }
 
-// compared returns the two counts of a look, the smaller first; ok is false where it has no ratio.
+// compared returns the two worker counts of a look, the smaller first; ok is false if it
+// has no ratio.
 func compared(l metrics.Look) (small, large int, ok bool) {
 	if l.Workers == nil || l.Rival == 0 || l.Ratio == nil {
 		return 0, 0, false

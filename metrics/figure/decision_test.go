@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// The first look compared 1 worker with 4, the others 2 with 4: these are drawn.
+// The first look compared 1 worker with 4, the others 2 with 4. Only these are drawn.
 func TestDecision(t *testing.T) {
 	n := func(n int) *int { return &n }
 	x := func(x float64) *float64 { return &x }

@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 )
 
-// demand draws what a million requests cost by the demand: a line for each series, and
-// where one becomes as cheap as another.
+// demand draws the cost of a million requests over the demand: a line per series, and where
+// one becomes as cheap as another.
 func demand(d Data) (chart, error) {
 	lines := d.Demand
 	var without []string
@@ -79,7 +79,7 @@ func join(list []string) string {
 	return text
 }
 
-// limitsOf are the limits of lines, each once.
+// limitsOf describes the limits of lines without repetition.
 func limitsOf(lines []capacity.Line) string {
 	var list []string
 	for _, l := range lines {
@@ -93,7 +93,7 @@ func limitsOf(lines []capacity.Line) string {
 // dear returns the cost of a million requests at a demand.
 func dear(r capacity.Rung, demand float64) float64 { return r.PerHour / 3600 / demand * 1e6 }
 
-// stairs is the cost along the demand: it falls until another replica is needed.
+// stairs returns the cost over the demand: it falls until another replica is needed.
 func stairs(rungs []capacity.Rung, from, to float64) []XY {
 	var line []XY
 	for _, r := range rungs {

@@ -23,9 +23,9 @@ func lines(f *Drawing) []string {
 	return list
 }
 
-// Worked out by hand: of the runs with 100, 110 and 120 samples/s the middle
-// one stands for the point; it did not measure its data wait. Parts that would add up
-// to 1.2 of a step are not stacked: each third of a column of 0.72 starts at 0.
+// Worked out by hand: the run with 110 samples/s, the median of 100, 110 and 120,
+// represents the point; it did not measure its data wait. Parts that add up to 1.2 steps
+// are not stacked: each third of a column of 0.72 starts at 0.
 func TestBreakdown(t *testing.T) {
 	for name, c := range map[string]struct {
 		communication float64
@@ -86,7 +86,7 @@ func TestBreakdown(t *testing.T) {
 	}
 }
 
-// Nearest rank of 20 steps of 1 to 20 s: 1, 5, 10, 15, 19 and 20.
+// Nearest ranks of 20 steps of 1 to 20 s: 1, 5, 10, 15, 19 and 20.
 func TestRanks(t *testing.T) {
 	var durations []float64
 	for i := range 20 {
@@ -124,7 +124,7 @@ func estimated(value float64, runs int, interval ...float64) *scaling.Estimate {
 	return e
 }
 
-// The front is a stair: until the faster choice is there, the slower is cheaper.
+// The front is a staircase: the slower choice is the cheapest until the faster one's time.
 func TestCost(t *testing.T) {
 	target := measure.Accuracy(0.75)
 	c := cost.Comparison{Currency: "EUR", Options: cost.Options{Work: cost.Work{Target: &target}}, Rows: []cost.Row{
@@ -152,7 +152,7 @@ func TestCost(t *testing.T) {
 	if !strings.Contains(f.Caption(), "Runs per point: 5 to 6.") || !strings.Contains(f.Caption(), "a point without one has too few runs") {
 		t.Error(f.Caption())
 	}
-	// Where runs miss the target an interval has no upper end.
+	// If runs miss the target, an interval has no upper bound.
 	c.Rows[0].Time.Interval.High = math.Inf(1)
 	endless, err := Draw("cost", Data{Bill: &c}, Options{})
 	if err != nil {
@@ -202,8 +202,8 @@ func TestNormalised(t *testing.T) {
 	}
 }
 
-// grid is tests × platforms, the first of which is the baseline: on platform p,
-// test t takes 10·(t+1)·(p+1) s and costs 1/(p+1) of that.
+// grid returns tests × platforms; the first platform is the baseline. On platform p, test t
+// takes 10·(t+1)·(p+1) s and costs 1/(p+1) of that.
 func grid(tests, platforms int, without func(test, platform int) bool) cost.Comparison {
 	c := cost.Comparison{Currency: "USD", Options: cost.Options{Baseline: []scaling.Condition{{Key: "platform", Value: "p0"}}}}
 	for i := range tests {
@@ -223,8 +223,8 @@ func grid(tests, platforms int, without func(test, platform int) bool) cost.Comp
 	return c
 }
 
-// What is too much for one plot has panels of their own, with names that fit,
-// looks that are the same everywhere, and a page's size.
+// A plot that would be too full is split into panels with names that fit, the same looks
+// everywhere, and the size of a page.
 func TestManyConfigurations(t *testing.T) {
 	for _, test := range []struct {
 		tests, platforms int
@@ -259,7 +259,7 @@ func TestManyConfigurations(t *testing.T) {
 			}
 		}
 	}
-	// A cell that is missing changes no look and no row.
+	// A missing cell changes no look and no row.
 	c := grid(7, 9, func(test, platform int) bool { return test == 3 && platform == 4 })
 	f, err := Draw("cost", Data{Bill: &c}, Options{})
 	if err != nil {
@@ -284,15 +284,14 @@ func TestManyConfigurations(t *testing.T) {
 			t.Errorf("%s has %d rows", p.chart.title, len(p.chart.y.names))
 		}
 	}
-	// Of what is alike only panels by test make sense: platforms are what the
-	// baseline is told by.
+	// Only panels by test make sense here, since the platform selects the baseline.
 	if _, key := split(grid(9, 7, nil), ""); key != "test" {
 		t.Errorf("panels by %s", key)
 	}
 }
 
-// Names that would run into each other are tilted, none leaves the page, and a
-// log axis beside a linear one is one axis.
+// Names that would overlap are tilted, none leaves the page, and a log and a linear axis
+// are combined into one.
 func TestLongNames(t *testing.T) {
 	var obs []scaling.Observation
 	for i, test := range []string{"short", "long"} {
@@ -328,7 +327,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// A panel a framework, all with the same axes, plots of the same size in a row.
+// One panel per framework, all with the same axes, and plots of equal size in a row.
 func TestSmallMultiples(t *testing.T) {
 	obs := append(append(plainRuns("native", 1, 100), plainRuns("native", 2, 150)...), append(plainRuns("torch", 1, 400), plainRuns("torch", 8, 1600)...)...)
 	curves, err := scaling.Analyse(obs, scaling.Options{})
@@ -371,7 +370,7 @@ func TestSmallMultiples(t *testing.T) {
 	}
 }
 
-// Every kind can be laid out as narrow as a phone is.
+// Every kind can be laid out as narrow as a phone.
 func TestNarrow(t *testing.T) {
 	for name, s := range studies {
 		for _, kind := range curveKinds() {

@@ -1,15 +1,13 @@
 // Package figure draws scaling curves as PNG, SVG and PDF.
 //
-// A figure is first a list of marks in data coordinates (Marks), then a
-// layout, then ink: what is drawn can be tested and compared without looking
-// at a pixel. The axes are drawn here on gonum/plot's canvases rather than by
-// its Plot type, because labels stand beside the lines instead of in a legend
-// and need the margins laid out around them.
+// A figure is first a list of marks in data coordinates (Marks), then a layout, then a
+// drawing, so tests can compare it without pixels. This package draws the axes on
+// gonum/plot's canvases instead of using its Plot type, because labels are next to the
+// lines instead of in a legend, and the margins depend on them.
 //
-// The figures follow Hoefler & Belli (SC'15): every run is shown, a speedup
-// names its base and the base's absolute throughput, an interval says what
-// kind it is, and where there are too few runs for one the caption says so. A
-// spread is never written as ±.
+// The figures follow Hoefler & Belli (SC'15): every run is shown, a speedup names its base
+// and the base's absolute throughput, and an interval states its kind. If there are too few
+// runs for an interval, the caption says so. Spread is never written as ±.
 package figure
 
 import (
@@ -26,48 +24,46 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Options say how a figure looks. The zero value is the usual choice.
+// Options configure a figure. The zero value gives the default look.
 type Options struct {
 	Title  string  // above the plot; "" for none
-	Width  float64 // inches; 0: 7.5
-	Height float64 // inches; 0: as much as the labels and the caption need
-	// Over is the baseline in words, where curves were divided by one
-	// (scaling.Options.Baseline): a measure is then drawn as its gain over it.
+	Width  float64 // in inches; 0: 7.5
+	Height float64 // in inches; 0: as the labels and the caption require
+	// Over describes the baseline if curves were divided by one (scaling.Options.Baseline).
+	// A measure is then drawn as its gain over the baseline.
 	Over string
-	// Against is the measure on the x axis; zero: the axis of the curves, along which
-	// points are then joined.
+	// Against is the measure on the x axis; zero: the axis of the curves. With a measure,
+	// points are connected along that axis.
 	Against measure.Measure
-	// By is the parameter of which each value has a panel; "": one plot, or panels where one
-	// would be too full.
+	// By is the parameter whose values get a panel each; "": one plot, or automatic panels
+	// if it would be too full.
 	By string
-	// Goal is the target that speedup and efficiency show next to throughput; nil: of
-	// speedup the program's own or else the hardest that was reached, of efficiency none.
+	// Goal is the target that speedup and efficiency show next to throughput. nil: for
+	// speedup, the program's own or else the hardest one reached; for efficiency, none.
 	Goal *measure.Target
-	// NoCaption leaves the caption to a page that writes it itself. It must: a
-	// figure without its base and its number of runs says too much.
+	// NoCaption leaves the caption to a page that prints it itself, as it must: without its
+	// base and number of runs, a figure is misleading.
 	NoCaption bool
 }
 
-// Drawing is a figure that has been laid out: one panel, or several that share
-// their axes.
+// A Drawing is a figure after layout: one panel, or several that share their axes.
 type Drawing struct {
-	name    string // for those who hear a figure instead of seeing it
+	name    string // for screen readers
 	size    vg.Point
 	panels  []panel
 	frame   frame
 	caption []string // sentences
 }
 
-// A panel is one chart and the place of its lower left corner.
+// A panel is a chart and the position of its lower left corner.
 type panel struct {
 	chart  chart
 	layout layout
 	at     vg.Point
 }
 
-// Draw lays out a figure by its name: one of Presets, a measure, or several measures with
-// commas between that share an axis. Throughput, speedup and efficiency refuse curves
-// without a base.
+// Draw lays out a figure by name: a preset, a measure, or several measures, separated by
+// commas, that share an axis. Throughput, speedup and efficiency need curves with a base.
 func Draw(name string, d Data, o Options) (*Drawing, error) {
 	if k, ok := Find(name); ok && k.Input != OfCurves {
 		return k.Draw(d, o)
@@ -79,7 +75,7 @@ func Draw(name string, d Data, o Options) (*Drawing, error) {
 	return drawBy(name, draw, d, o)
 }
 
-// DrawMeasure draws a measure along the curves, even if a preset has its name.
+// DrawMeasure draws a measure along the curves, even if a preset has the same name.
 func DrawMeasure(m measure.Measure, d Data, o Options) (*Drawing, error) {
 	draw, name := along(m), m.Title
 	if len(d.Curves) > 0 {
@@ -107,8 +103,8 @@ func drawOne(kind string, draw build, d Data, o Options) (*Drawing, error) {
 	return compose(kind, c, o)
 }
 
-// builder finds what draws a figure of curves: one of Presets, along the axis that it is
-// about, else the measure of that name along any axis, or its gain over a baseline.
+// builder returns what draws a figure of curves: a preset if the curves run along its axis,
+// or else the measure with that name along any axis, or its gain over a baseline.
 func builder(kind string, curves []scaling.Curve, o Options) (build, error) {
 	together := func() ([]measure.Measure, error) {
 		return Together(kind, func(name string) (measure.Measure, error) { return scaling.Find(curves, name) })
@@ -141,7 +137,7 @@ func builder(kind string, curves []scaling.Curve, o Options) (build, error) {
 	return nil, fmt.Errorf("unknown figure %q; choose one of %s, or a measure", kind, strings.Join(Names(), ", "))
 }
 
-// compose makes a figure of charts that have been fitted to their data.
+// compose makes a figure from charts that are fitted to their data.
 func compose(kind string, charts []chart, o Options) (*Drawing, error) {
 	for i := range charts {
 		charts[i].thin()
@@ -168,11 +164,11 @@ func compose(kind string, charts []chart, o Options) (*Drawing, error) {
 	return f, nil
 }
 
-// Caption is the text below the plot: the base, weak or strong, the runs
-// behind each point, the kind of interval.
+// Caption returns the text below the plot: the base, weak or strong scaling, the runs per
+// point, the kind of interval.
 func (f *Drawing) Caption() string { return strings.Join(f.caption, " ") }
 
-// Marks lists what is drawn, in the order of drawing.
+// Marks returns everything drawn, in drawing order.
 func (f *Drawing) Marks() []Mark {
 	var list []Mark
 	for _, p := range f.panels {
@@ -184,13 +180,13 @@ func (f *Drawing) Marks() []Mark {
 	return list
 }
 
-// Name says what the figure shows, in a few words.
+// Name describes the figure in a few words.
 func (f *Drawing) Name() string { return f.name }
 
-// errNothing is for curves without a single throughput.
+// errNothing is returned for curves without a throughput.
 var errNothing = errors.New("nothing to draw: no run has a throughput; runs that report no steps, are still running or are too short for a steady state have none")
 
-// needBase refuses curves that have nothing to be divided by.
+// needBase returns an error if no curve has a base.
 func needBase(curves []scaling.Curve, with func(measure.Measure) bool) error {
 	var without []string
 	measured := false
@@ -212,7 +208,7 @@ func needBase(curves []scaling.Curve, with func(measure.Measure) bool) error {
 	return nil
 }
 
-// baseless says which series are not drawn, since they have no base point.
+// baseless names the series that are left out because they have no base point.
 func baseless(curves []scaling.Curve, with func(measure.Measure) bool) []string {
 	var without []string
 	for i := range curves {
@@ -226,8 +222,8 @@ func baseless(curves []scaling.Curve, with func(measure.Measure) bool) []string 
 	return []string{"Not drawn, for lack of a base point: " + strings.Join(without, ", ") + "."}
 }
 
-// shown makes text from a user fit to be drawn: one line, nothing in it that
-// steers a viewer, and no characters that XML cannot hold.
+// shown sanitises user text for drawing: one line, without control characters and
+// characters that XML does not allow.
 func shown(s string) string {
 	s = clean.Line(strings.Join(strings.Fields(s), " "))
 	return strings.Map(func(r rune) rune {
@@ -238,7 +234,7 @@ func shown(s string) string {
 	}, s)
 }
 
-// clean makes all text of the chart so, whichever way it came in.
+// clean sanitises all text of the chart.
 func (c *chart) clean() {
 	for _, text := range []*string{&c.title, &c.x.title, &c.y.title} {
 		*text = shown(*text)

@@ -87,12 +87,12 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// longNames is three series with names that do not fit beside a plot.
+// longNames has three series with names that do not fit next to a plot.
 func longNames() made {
 	return made{workers: []int{1, 2}, batches: []int{1, 2, 3}, runs: 1, targets: []float64{0.5}, noise: 0.02, rate: 100}
 }
 
-// Labels cover neither each other nor the plot's edge, and nothing is cut off.
+// Labels overlap neither each other nor the plot's edge, and nothing is cut off.
 func TestLabelsApart(t *testing.T) {
 	all := map[string]made{"long": longNames()}
 	for name, s := range studies {
@@ -121,7 +121,7 @@ func TestLabelsApart(t *testing.T) {
 					t.Errorf("%s %s: label %q is cut off: %v in %v", name, kind, a.lines, a.box, l.size)
 				}
 				for _, b := range l.labels[:i] {
-					// Neighbours in a stack touch, but for rounding.
+					// Neighbours in a stack touch, up to rounding.
 					if tighter := b.box; overlaps(a.box, vg.Rectangle{Min: tighter.Min.Add(hair), Max: tighter.Max.Sub(hair)}) {
 						t.Errorf("%s %s: labels %q and %q overlap", name, kind, a.lines, b.lines)
 					}
@@ -153,7 +153,7 @@ func TestLabelsApart(t *testing.T) {
 	}
 }
 
-// Text from users is data in every format.
+// Text from users stays data in every format.
 func TestHostileText(t *testing.T) {
 	hostile := "</text><script>alert(1)</script> & \"'; style=\"font-family:Liberation Sans;\" \x00\x1b[31m\xff\n%s $x ]]> 日本 \u202e\u2066\u200b"
 	obs := plainRuns(hostile, 1, 100)
@@ -188,8 +188,8 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// svgText is all text in an SVG that must be well-formed and have none but
-// the elements of a drawing.
+// svgText returns the text in an SVG, which must be well-formed and contain only the
+// elements of a drawing.
 func svgText(t *testing.T, svg []byte) string {
 	t.Helper()
 	var text strings.Builder
@@ -214,7 +214,7 @@ func svgText(t *testing.T, svg []byte) string {
 	}
 }
 
-// Anything that can be measured can be drawn: no panic, no NaN.
+// Every possible measurement can be drawn: no panic, no NaN.
 func TestExtremes(t *testing.T) {
 	for name, obs := range map[string][]scaling.Observation{
 		"far apart": append(plainRuns("a", 1, 1e-100), plainRuns("a", 1<<40, 1e100)...),
@@ -235,7 +235,7 @@ func TestExtremes(t *testing.T) {
 		for _, kind := range curveKinds() {
 			f, err := Draw(kind, Data{Curves: curves, Observations: obs}, Options{})
 			if err != nil {
-				continue // with a reason; that it is one is tested elsewhere
+				continue // with a reason, which another test checks
 			}
 			var b bytes.Buffer
 			if err := f.Write(&b, "svg"); err != nil {
@@ -317,7 +317,7 @@ func TestSave(t *testing.T) {
 	if err := f.Save("a.gif", put); err == nil || !strings.Contains(err.Error(), ".png, .svg, .pdf") {
 		t.Errorf("an unknown extension: %v", err)
 	}
-	// Nothing half-written is left, even where the last step fails.
+	// No partial file remains, even if the last step fails.
 	if err := os.Mkdir(filepath.Join(dir, "folder.png"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// Too many kinds of line to tell apart become one kind a series.
+// Too many kinds of line become one kind per series.
 func TestAccuracyLooks(t *testing.T) {
 	for name, want := range map[string]int{"small": 3 + 1, "two": 8 + 2, "twelve": 12 + 2} { // lines, and targets of each panel
 		labels := 0
@@ -345,7 +345,7 @@ func TestAccuracyLooks(t *testing.T) {
 	}
 }
 
-// A spread is never written as ±, and a bar is drawn only of an interval.
+// Spread is never written as ±, and bars are only drawn for intervals.
 func TestNoInventedIntervals(t *testing.T) {
 	for name, s := range studies {
 		for _, kind := range curveKinds() {
@@ -375,7 +375,7 @@ func TestTicks(t *testing.T) {
 	}{
 		{binaryTicks(0.8, 9), []float64{1, 2, 4, 8}},
 		{binaryTicks(0.8, 1100), []float64{1, 4, 16, 64, 256, 1024}},
-		// 1, 2 and 5 would be three: the next finer series.
+		// 1, 2 and 5 would give three ticks, so the next finer series is used.
 		{decimalTicks(900, 9000), []float64{1000, 1500, 2000, 3000, 4000, 5000, 7000}},
 		{decimalTicks(700, 90000), []float64{1000, 3000, 10000, 30000}},
 		{linearTicks(0, 1.1), []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
@@ -386,7 +386,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// Between one worker and two there is no tick.
+// There is no tick between one worker and two.
 func TestTicksOfCounts(t *testing.T) {
 	for _, tt := range []struct {
 		least, most float64
@@ -413,7 +413,7 @@ func TestTicksOfCounts(t *testing.T) {
 	}
 }
 
-// The numbers of an axis are all written in one way.
+// All numbers of an axis have the same format.
 func TestLabels(t *testing.T) {
 	for _, tt := range []struct {
 		values []float64

@@ -30,12 +30,12 @@ func golden(t *testing.T, name string, got []byte) []byte {
 	return want
 }
 
-// What is drawn, as text, so that a change of the figures is seen in review.
+// The marks as text, so that reviews show changes to the figures.
 func TestMarksGolden(t *testing.T) {
 	for _, study := range []string{"small", "two"} {
 		for _, kind := range curveKinds() {
 			if study == "two" && (kind == "accuracy" || kind == "samples") {
-				continue // 64 lines of 13 points: read it as a picture
+				continue // 64 lines of 13 points: compare the picture
 			}
 			f := studies[study].draw(t, kind, Options{})
 			var b bytes.Buffer
@@ -51,8 +51,8 @@ func TestMarksGolden(t *testing.T) {
 	}
 }
 
-// One picture, with a tolerance: other versions of the font rasteriser may
-// shade an edge differently, but not move a label.
+// One picture, with a tolerance: other versions of the font rasteriser may shade an edge
+// differently, but must not move a label.
 func TestPNGGolden(t *testing.T) {
 	var b bytes.Buffer
 	if err := studies["two"].draw(t, "efficiency", Options{Title: "Efficiency", Width: 5.5, Height: 3.6}).Write(&b, "png"); err != nil {

@@ -7,10 +7,9 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// placeBeside stacks the labels right of the plot, each as near to the height
-// of its line's end as the others allow: labels that would overlap are merged
-// into a stack whose labels are, on average, where they want to be. Labels that
-// are not led to their lines stand at the foot, the first on top.
+// placeBeside stacks the labels right of the plot, each as near to its line's end as
+// possible. Labels that would overlap are merged into a stack whose mean distance from the
+// line ends is zero. Labels without a leader line are at the bottom, the first on top.
 func (l *layout) placeBeside(c *chart) {
 	var column []*placed
 	for i := range l.labels {
@@ -29,7 +28,7 @@ func (l *layout) placeBeside(c *chart) {
 	type stack struct {
 		first, n       int
 		bottom, height vg.Length
-		want           vg.Length // sum over labels of the bottom that would suit each
+		want           vg.Length // sum of the preferred bottoms of the labels
 	}
 	settle := func(s *stack) {
 		s.bottom = min(max(s.want/vg.Length(s.n), l.plot.Min.Y), l.plot.Max.Y-s.height)
@@ -61,8 +60,8 @@ func (l *layout) placeBeside(c *chart) {
 	}
 }
 
-// flow sets the labels in rows from the top left, as words are set, with their
-// places relative to the upper edge of those rows.
+// flow sets the labels in rows from the top left, like words. Their positions are relative
+// to the top of the rows.
 func (l *layout) flow() {
 	right := l.size.X - margin
 	x, y, row := margin, vg.Length(0), vg.Length(0)
@@ -81,7 +80,7 @@ func (l *layout) flow() {
 	}
 }
 
-// addLabel adds a label whose text is no wider than that.
+// addLabel adds a label wrapped to at most the given width.
 func (l *layout) addLabel(m Mark, widest vg.Length) *placed {
 	style := textStyle(labelSize)
 	p := placed{mark: m, lines: wrap(m.Text, style, widest)}
@@ -104,9 +103,9 @@ func (l *layout) placeFrom(top vg.Length) {
 	}
 }
 
-// placeInside puts the labels of lines beside the lines' ends. It reports
-// whether each found a place next to its end where it covers no other label and
-// next to nothing of the lines.
+// placeInside puts the labels of lines next to the lines' ends in the plot. It reports
+// whether every label found a position where it covers no other label and almost nothing of
+// the lines.
 func (l *layout) placeInside(c *chart) bool {
 	const tolerable = 5 // covered steps, counted twice
 	covered := l.covered(c)
@@ -146,9 +145,9 @@ func (l *layout) placeInside(c *chart) bool {
 	return true
 }
 
-// covered are points on all lines and at all marks.
+// covered returns points on all lines and marks.
 func (l *layout) covered(c *chart) []vg.Point {
-	const step = 4 // along a line, in points: less than a letter
+	const step = 4 // along a line, in points; less than a letter
 	var covered []vg.Point
 	for _, m := range c.marks {
 		if m.Kind == Label {
@@ -172,7 +171,7 @@ func (l *layout) covered(c *chart) []vg.Point {
 	return covered
 }
 
-// free reports whether a box is inside the plot and overlaps no other.
+// free reports whether a box is inside the plot and overlaps none of taken.
 func (l *layout) free(box vg.Rectangle, taken []vg.Rectangle) bool {
 	return box.Min.X >= l.plot.Min.X && box.Max.X <= l.plot.Max.X && box.Min.Y >= l.plot.Min.Y && box.Max.Y <= l.plot.Max.Y &&
 		!slices.ContainsFunc(taken, func(t vg.Rectangle) bool { return overlaps(box, t) })

@@ -14,12 +14,12 @@ import (
 // Distances in points.
 const (
 	margin      vg.Length = 10
-	gap         vg.Length = 5 // between neighbouring things
+	gap         vg.Length = 5 // between neighbours
 	tickLength  vg.Length = 4
 	radius      vg.Length = 3.2 // of a median's marker
-	labelIndent vg.Length = 22  // from the plot to a label's text: leader and marker
-	minPlot     vg.Length = 130 // the least that is still a plot, either way
-	keyIndent   vg.Length = 14  // from a row of labels below the plot to a label's text: marker
+	labelIndent vg.Length = 22  // from the plot to a label's text, for leader and marker
+	minPlot     vg.Length = 130 // smallest plot in either direction
+	keyIndent   vg.Length = 14  // from the start of a label below the plot to its text, for the marker
 	rowHeight   vg.Length = 16  // of a category on a y axis
 	longestName vg.Length = 110 // of a category on an x axis, where names are tilted
 )
@@ -30,33 +30,33 @@ const (
 	maxSize       = 100
 	defaultHeight = 3.4 // of the plot alone
 	lowHeight     = 2.3 // of one of many panels
-	mostArea      = 200 // square inches of a figure that is as high as it needs: two pages
+	mostArea      = 200 // in square inches, for a figure without a set height: two pages
 )
 
-// layout has the place of everything, in points from the lower left.
+// layout holds the position of everything, in points from the lower left.
 type layout struct {
 	size           vg.Point
-	plot           vg.Rectangle // of the data
+	plot           vg.Rectangle // the data area
 	title, caption []string
 	xTicks, yTicks []tick
 	labels         []placed
-	aside          []vg.Length // by style: how far runs are drawn beside their medians
-	legend         vg.Length   // height of the labels where they stand below the plot
+	aside          []vg.Length // by style: offset of runs from their medians
+	legend         vg.Length   // height of the labels if they are below the plot
 	tilted         bool        // names on the x axis
 }
 
-// placed is a label with its place.
+// placed is a label with its position.
 type placed struct {
 	mark  Mark
 	lines []string
 	box   vg.Rectangle // of the text
-	// inside stands beside its line's end in the plot; the others stand in the
-	// column on the right, and the led ones are joined to their line's end.
+	// inside labels are next to their line's end in the plot. The others are in the column
+	// on the right; led ones have a leader from their line's end.
 	inside, led bool
 }
 
-// layoutOf lays the chart out. Without a height, it is as high as the labels and
-// the caption need.
+// layoutOf lays out a chart. Without a set height, it is as high as the labels and the
+// caption require.
 func layoutOf(c *chart, o Options) (layout, error) {
 	for _, in := range []float64{o.Width, o.Height} {
 		if !(in >= 0 && in <= maxSize) {
@@ -75,7 +75,7 @@ func layoutOf(c *chart, o Options) (layout, error) {
 		l.placeBeside(c)
 		return l, nil
 	}
-	// A narrow page has no room to the right of the plot.
+	// A narrow figure has no room right of the plot.
 	under, second := arrange(c, o, below)
 	if second == nil {
 		under.placeBelow()
@@ -84,16 +84,17 @@ func layoutOf(c *chart, o Options) (layout, error) {
 	return l, cmp.Or(err, second)
 }
 
-// Places of labels.
+// Positions of labels.
 type side int
 
 const (
 	beside side = iota // in a column on the right
-	inside             // those of lines in the plot, the others in the column
+	inside             // labels of lines in the plot, the others in the column
 	below              // in rows between the axis and the caption
 )
 
-// widthOfTicks is that of the labels at the y axis; names are shortened to the most.
+// widthOfTicks returns the width of the labels on the y axis; names are shortened to at
+// most most.
 func (l *layout) widthOfTicks(c *chart, most vg.Length) vg.Length {
 	ticks := textStyle(tickSize)
 	var width vg.Length
@@ -111,7 +112,7 @@ func (l *layout) widthOfTicks(c *chart, most vg.Length) vg.Length {
 	return most
 }
 
-// arrange finds room for everything but the labels' own places.
+// arrange reserves room for everything and leaves the labels' own positions open.
 func arrange(c *chart, o Options, where side) (layout, error) {
 	l := layout{xTicks: c.x.ticks(), yTicks: c.y.ticks()}
 	l.size.X = vg.Length(cmp.Or(o.Width, defaultWidth)) * vg.Inch
@@ -135,7 +136,7 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 		p.inside = where == inside && m.style >= 0
 		switch {
 		case p.inside:
-		case where == below: // flow finds their places
+		case where == below: // flow positions them
 		default:
 			needed += p.box.Max.Y
 			column = max(column, labelIndent+p.box.Max.X)
@@ -185,8 +186,7 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 	return l, nil
 }
 
-// tilt writes names on the x axis aslant where they would run into each other,
-// and returns the height that this takes beyond a line.
+// tilt rotates names on the x axis if they would overlap, and returns the extra height.
 func (l *layout) tilt(c *chart) vg.Length {
 	style := textStyle(tickSize)
 	slot := (l.plot.Max.X - l.plot.Min.X) / vg.Length(c.x.max-c.x.min)
@@ -214,12 +214,12 @@ func (l *layout) tilt(c *chart) vg.Length {
 // slant is the angle of tilted names.
 const slant = 40 * math.Pi / 180
 
-// tooLarge reports whether a figure of that size is too large to be read.
+// tooLarge reports whether a figure is too large to read.
 func tooLarge(size vg.Point) bool { return size.X*size.Y > mostArea*vg.Inch*vg.Inch }
 
 func lineHeight(size float64) vg.Length { return vg.Points(size * leading) }
 
-// block is the height of lines and the gap beside them.
+// block returns the height of lines of text and the gap next to them.
 func block(lines []string, size float64) vg.Length {
 	if len(lines) == 0 {
 		return 0
@@ -227,8 +227,7 @@ func block(lines []string, size float64) vg.Length {
 	return lineHeight(size)*vg.Length(len(lines)) + 2*gap
 }
 
-// at is where a place in the data lies. Where there is no value, it is at the
-// upper edge.
+// at returns the position of a data point. An infinite value is at the upper edge.
 func (l *layout) at(c *chart, p XY) vg.Point {
 	x, y := c.x.norm(p.X), min(c.y.norm(p.Y), 1)
 	if math.IsInf(p.Y, 1) {
@@ -240,10 +239,10 @@ func (l *layout) at(c *chart, p XY) vg.Point {
 	}
 }
 
-// place is where a mark's point is drawn. Lines and medians are where they
-// belong; the runs of a point stand beside its median, in a strip of their own
-// for each series, so that none hides another. A bar goes through its median
-// where there is one series, and else between the median and the runs.
+// place returns the position of a mark's point. Lines and medians are at their data. Runs
+// are drawn next to their point's median, in a separate strip per series, so that they do
+// not hide each other. A bar goes through its median if there is only one series, and
+// otherwise between the median and the runs.
 func (l *layout) place(c *chart, m Mark, p XY) vg.Point {
 	at := l.at(c, p)
 	if m.alone || m.style < 0 || m.style >= len(l.aside) {
@@ -253,15 +252,15 @@ func (l *layout) place(c *chart, m Mark, p XY) vg.Point {
 	case Dot, Missed:
 		at.X += l.aside[m.style]
 	case Bar:
-		if len(l.aside) > 1 && c.x.names == nil { // columns have a place of their own each
+		if len(l.aside) > 1 && c.x.names == nil { // columns have separate positions already
 			at.X += l.aside[m.style] * 0.62
 		}
 	}
 	return at
 }
 
-// thinTicks drops labels of workers that would run into each other. The ends
-// stay; of the others the ones further left.
+// thinTicks drops overlapping labels of workers. The outermost stay; of the others, the
+// left ones win.
 func (l *layout) thinTicks(c *chart) {
 	style := textStyle(tickSize)
 	half := func(t tick) vg.Length { return style.Width(t.label)/2 + 2 }
@@ -281,11 +280,11 @@ func (l *layout) thinTicks(c *chart) {
 	}
 }
 
-// spread decides how far beside the medians the runs of each series stand:
-// alternately left and right, as far as the neighbouring worker counts allow.
+// spread sets the offset between the medians and the runs of each series: alternately left
+// and right, as far as the neighbouring worker counts allow.
 func (l *layout) spread(c *chart) {
 	if c.scattered {
-		return // there are no medians to stand beside
+		return // there are no medians
 	}
 	styles := c.styles()
 	x := func(i int) vg.Length { return l.at(c, XY{l.xTicks[i].value, 1}).X }

@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// learning is a run whose loss is 3, 2 and 1 after 0, 100 and 200 sequences, a second
-// apart; loss 1.5 is reached at the last.
+// learning returns a run whose loss is 3, 2 and 1 after 0, 100 and 200 sequences, one
+// second apart. The last one reaches loss 1.5.
 func learning(t *testing.T, tokens float64) ([]scaling.Curve, []scaling.Observation) {
 	t.Helper()
 	o := scaling.Observation{Run: "s/p-r1-a1", Study: "s", Point: "p", Repeat: 1, Kind: "train", Framework: "jax", Workers: 2, Nodes: 1,

@@ -8,46 +8,45 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// A MarkKind tells what a mark shows.
+// A MarkKind says what a mark shows.
 type MarkKind string
 
 const (
 	Ideal  MarkKind = "ideal"  // dashed line: linear scaling from the base
-	Target MarkKind = "target" // dashed line: an accuracy to reach
-	Line   MarkKind = "line"   // along N, through the medians
-	Trace  MarkKind = "trace"  // one run's accuracy over time
+	Target MarkKind = "target" // dashed line: a target
+	Line   MarkKind = "line"   // along the axis, through the medians
+	Trace  MarkKind = "trace"  // accuracy of one run over time
 	Dot    MarkKind = "dot"    // one run
-	Bar    MarkKind = "bar"    // interval: the low end, the high end
-	Median MarkKind = "median" // of the runs of a point
-	End    MarkKind = "end"    // the last evaluation of a run that reached its targets
-	Missed MarkKind = "missed" // a run that did not; Y is +Inf where there is no value
+	Bar    MarkKind = "bar"    // interval: low end, high end
+	Median MarkKind = "median" // median of the runs of a point
+	End    MarkKind = "end"    // last evaluation of a run that reached its targets
+	Missed MarkKind = "missed" // a run that missed its target; Y is +Inf without a value
 	Block  MarkKind = "block"  // filled rectangle: two opposite corners
-	Front  MarkKind = "front"  // line along which neither time nor cost can be had for less
-	Band   MarkKind = "band"   // filled: an interval along N, its upper ends and then its lower ones, back
-	Bend   MarkKind = "bend"   // ring: the knee of a throughput; where a smaller one may be it, that first
-	Label  MarkKind = "label"  // text beside a line's end
+	Front  MarkKind = "front"  // Pareto front: neither time nor cost can be reduced without increasing the other
+	Band   MarkKind = "band"   // filled interval along N: upper ends, then lower ends backwards
+	Bend   MarkKind = "bend"   // ring: saturation point; if a smaller one is possible, it comes first
+	Label  MarkKind = "label"  // text at a line's end
 )
 
-// XY is a place in data coordinates: workers, seconds since training began,
-// samples, a rank or the number of a category, against samples/s, a ratio, an
-// accuracy, seconds or money.
+// XY is a point in data coordinates. X is workers, seconds since training began, samples, a
+// rank or the index of a category. Y is samples/s, a ratio, an accuracy, seconds or money.
 type XY struct{ X, Y float64 }
 
-// Mark is one thing that is drawn.
+// A Mark is a drawn element.
 type Mark struct {
 	Kind   MarkKind
-	Series string // "" for what belongs to none
+	Series string // "" if it belongs to none
 	Points []XY
 	Text   string // of a label
 
 	style  int     // index of colour and shape; -1: grey
-	alone  bool    // a dot that is its point's only run
-	strong float64 // of a block, and of its label: how much of the colour is left, a share; 0: all
+	alone  bool    // a dot for its point's only run
+	strong float64 // of a block and its label: fraction of the colour that remains; 0: all
 }
 
 func (m Mark) strength() float64 { return cmp.Or(m.strong, 1) }
 
-// String writes the mark on one line, for golden files.
+// String formats the mark on one line, for golden files.
 func (m Mark) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-6s", m.Kind)
@@ -69,15 +68,15 @@ type chart struct {
 	x, y    axis
 	marks   []Mark
 	caption []string // sentences
-	// scattered lines end all over the plot, not at its right edge. Their
-	// labels stand at their ends if there is room, else beside the plot.
+	// scattered lines end anywhere in the plot, not at its right edge. Their labels are at
+	// the ends if there is room, else right of the plot.
 	scattered bool
-	// A panel among others has its labels below the plot, where there is as
-	// much room for them as its neighbours need, so that the plots line up.
+	// A panel among others has its labels below the plot. All reserve the room that the
+	// largest needs, so that the plots line up.
 	panel  bool
 	legend vg.Length
-	own    bool // its axes are not shared with the other panels
-	low    bool // one of many panels, or of few that say little each
+	own    bool // its axes are not shared with other panels
+	low    bool // a low plot: one of many panels, or of a few simple ones
 }
 
 func (c *chart) add(m Mark) { c.marks = append(c.marks, m) }
@@ -91,7 +90,7 @@ func (c *chart) styles() int {
 	return n
 }
 
-// fit sets the axes' ranges around everything that is drawn.
+// fit sets the ranges of the axes to include everything drawn.
 func (c *chart) fit() error {
 	for _, m := range c.marks {
 		for _, p := range m.Points {

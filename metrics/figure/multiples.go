@@ -13,23 +13,21 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// panelWidth is the least width of a panel, in inches, at which another is put
-// beside it.
+// panelWidth is the minimum width of a panel in inches.
 const panelWidth = 3.3
 
-// fewPanels is the number of panels up to which each is as high as a single plot.
+// fewPanels is the largest number of panels that are as high as a single plot.
 const fewPanels = 4
 
-// frame is what stands around several panels: the title, the labels that are
-// the same in all of them, the caption.
+// frame is what surrounds several panels: the title, shared labels, the caption.
 type frame struct {
 	title, caption []string
 	labels         []placed
 }
 
 // drawBy draws a figure of curves as small multiples: a panel for each value of the
-// parameter Options.By, all with the same axes, so that they can be compared. With one
-// value, or without the parameter, it is one plot.
+// parameter Options.By, with common axes for comparison. With a single value, or without
+// the parameter, it draws one plot.
 func drawBy(kind string, draw build, d Data, o Options) (*Drawing, error) {
 	if o.By == "" {
 		return drawOne(kind, draw, d, o)
@@ -41,7 +39,7 @@ func drawBy(kind string, draw build, d Data, o Options) (*Drawing, error) {
 	return drawGroups(kind, draw, groups, d, o)
 }
 
-// panelTitle says which value a panel is of.
+// panelTitle returns the title of the panel for a value.
 func panelTitle(key, value string) string {
 	switch key {
 	case "framework":
@@ -54,7 +52,7 @@ func panelTitle(key, value string) string {
 	return shown(key) + " " + shown(value)
 }
 
-// shortenLabels leaves out of the labels what the panel's title says.
+// shortenLabels removes from the labels what the panel's title says.
 func (c *chart) shortenLabels() {
 	marks := c.marks[:0:0]
 	for _, m := range c.marks {
@@ -69,7 +67,7 @@ func (c *chart) shortenLabels() {
 	c.marks = marks
 }
 
-// multiples lays panels out in rows and gives them the same axes.
+// multiples lays out panels in rows, with common axes.
 func (f *Drawing) multiples(charts []chart, o Options) error {
 	if !charts[0].own {
 		shareAxes(charts)
@@ -78,7 +76,7 @@ func (f *Drawing) multiples(charts []chart, o Options) error {
 	width := cmp.Or(o.Width, defaultWidth)
 	columns := max(1, min(len(charts), int(width/panelWidth)))
 	if !(width > 0 && width <= maxSize) || !(o.Height >= 0 && o.Height <= maxSize) {
-		_, err := layoutOf(&charts[0], o) // which says what is wrong
+		_, err := layoutOf(&charts[0], o) // returns the error for impossible sizes
 		return err
 	}
 	rows := (len(charts) + columns - 1) / columns
@@ -125,10 +123,10 @@ func (f *Drawing) multiples(charts []chart, o Options) error {
 	return nil
 }
 
-// level lays panels out, all as high as the highest, and returns that height.
+// level lays out panels at the height of the highest, and returns that height.
 func level(charts []chart, each Options) ([]panel, vg.Length, error) {
 	list := make([]panel, len(charts))
-	var legend vg.Length // of the panel that needs most
+	var legend vg.Length // height of the largest legend
 	layAll := func() error {
 		for i, c := range charts {
 			c.caption, c.panel, c.low, c.legend = nil, true, c.low || len(charts) > fewPanels, legend
@@ -160,8 +158,7 @@ func level(charts []chart, each Options) ([]panel, vg.Length, error) {
 	return list, vg.Length(math.Ceil(each.Height*72)) * vg.Inch / 72, nil
 }
 
-// shareAxes gives all panels the same axes, but for categories, which are a
-// panel's own.
+// shareAxes gives all panels the same axes, except for categories.
 func shareAxes(charts []chart) {
 	for _, of := range []func(*chart) *axis{func(c *chart) *axis { return &c.x }, func(c *chart) *axis { return &c.y }} {
 		shared := *of(&charts[0])
@@ -178,9 +175,8 @@ func shareAxes(charts []chart) {
 	}
 }
 
-// shareLabels takes labels out of panels that all use the same ones, so that they
-// are once below all panels. Equal labels get the same look in every panel. It returns nil
-// where a panel has something that its labels do not name.
+// shareLabels moves labels that all panels use below the whole figure. Equal labels get the
+// same look in every panel. It returns nil if a panel has something without a label.
 func shareLabels(charts []chart) []Mark {
 	var s sharedLabels
 	for i := range charts {
@@ -189,7 +185,7 @@ func shareLabels(charts []chart) []Mark {
 		}
 	}
 	if s.named > 0 && s.named == s.all {
-		return nil // each has its own
+		return nil // each keeps its own
 	}
 	for i := range charts {
 		if s.named > 0 && s.unnamed(i, charts[i]) {
@@ -202,16 +198,16 @@ func shareLabels(charts []chart) []Mark {
 	return s.list
 }
 
-// sharedLabels are the labels of several panels.
+// sharedLabels collects the labels of several panels.
 type sharedLabels struct {
 	list       []Mark
 	looks      map[string]int // style by text
-	taken      map[int]bool   // styles
+	taken      map[int]bool   // styles in use
 	own        []map[int]string
-	named, all int // labels of series: different ones, and of all panels
+	named, all int // labels of series: distinct ones, and the total over panels
 }
 
-// collect adds a panel's labels. It returns false if one look has two labels.
+// collect adds a panel's labels. It returns false if a look has two labels.
 func (s *sharedLabels) collect(c *chart) bool {
 	if s.looks == nil {
 		s.looks, s.taken = map[string]int{}, map[int]bool{}
@@ -234,7 +230,7 @@ func (s *sharedLabels) collect(c *chart) bool {
 	return true
 }
 
-// add gives a label that is new a look that is free.
+// add assigns a free look to a new label.
 func (s *sharedLabels) add(m Mark) {
 	if _, ok := s.looks[m.Text]; ok {
 		return
@@ -249,7 +245,7 @@ func (s *sharedLabels) add(m Mark) {
 	}
 }
 
-// unnamed reports whether the panel has something that its labels do not name.
+// unnamed reports whether the panel has something without a label.
 func (s *sharedLabels) unnamed(panel int, c chart) bool {
 	return slices.ContainsFunc(c.marks, func(m Mark) bool {
 		_, ok := s.own[panel][m.style]
@@ -272,8 +268,8 @@ func (s *sharedLabels) take(panel int, c *chart) {
 	c.marks = marks
 }
 
-// sentences are the captions of the panels: once what all say, else with the
-// panel's title.
+// sentences merges the panels' captions: first what all have in common, then the rest with
+// the panel's title.
 func sentences(charts []chart) []string {
 	var list []string
 	for i, c := range charts {
@@ -290,9 +286,8 @@ func sentences(charts []chart) []string {
 	return list
 }
 
-// join widens the axis so that it holds what the other holds. Of a log and a
-// linear one it is the log one, unless there is something that has no place on
-// it.
+// join extends the axis to include the other's range. A log and a linear axis become a log
+// axis, unless the data has values that a log axis cannot show.
 func (a *axis) join(b axis) {
 	low := min(a.low, b.low)
 	switch {

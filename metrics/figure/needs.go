@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
 
-// needs draws what less of each resource keeps of a measure, a panel for each: a line
-// along amounts, with what is enough ringed, columns over words.
+// needs draws which fraction of a measure remains with less of each resource, one panel
+// each: a line over amounts with the sufficient one ringed, or columns over words.
 func needs(d Data, _ Options) ([]chart, error) {
 	var keys []string
 	for _, a := range d.Resources {
@@ -66,7 +66,7 @@ func needsPanel(answers []sensitivity.Answer, key string, amount func(string, sc
 	return p.chart
 }
 
-// placesOfNeeds lists the amounts of all answers, the least first.
+// placesOfNeeds lists the amounts in all answers, smallest first.
 func placesOfNeeds(answers []sensitivity.Answer, key string) []scaling.Value {
 	var places []scaling.Value
 	ordered := true
@@ -90,7 +90,7 @@ func placesOfNeeds(answers []sensitivity.Answer, key string) []scaling.Value {
 	return places
 }
 
-// panelOfNeeds is the panel of one resource while it is drawn.
+// panelOfNeeds is the panel of one resource under construction.
 type panelOfNeeds struct {
 	chart
 	answers []sensitivity.Answer
@@ -99,7 +99,7 @@ type panelOfNeeds struct {
 	amount  func(scaling.Value) string
 }
 
-// name is the label of an answer; "" where there is only one.
+// name returns the label of an answer, "" if there is only one.
 func (p *panelOfNeeds) name(style int) string {
 	if len(p.answers) == 1 {
 		return ""
@@ -107,7 +107,7 @@ func (p *panelOfNeeds) name(style int) string {
 	return shown(p.answers[style].Series)
 }
 
-// at is where an amount of an answer is on the axis: answers are next to each other.
+// at returns the position of an amount; those of several answers are side by side.
 func (p *panelOfNeeds) at(style int, v scaling.Value) float64 {
 	shift := 0.0
 	if n := len(p.answers); n > 1 {
@@ -116,7 +116,7 @@ func (p *panelOfNeeds) at(style int, v scaling.Value) float64 {
 	return float64(slices.Index(p.places, v)) + shift
 }
 
-// factor draws what less of the resource keeps in one answer.
+// factor draws the remaining fraction for one answer.
 func (p *panelOfNeeds) factor(style int, f *sensitivity.Factor) {
 	name := p.name(style)
 	line := Mark{Kind: Line, Series: name, style: style}
@@ -155,8 +155,8 @@ func (p *panelOfNeeds) factor(style int, f *sensitivity.Factor) {
 	}
 }
 
-// level is what is drawn at one amount: the runs, the interval, and the median, or a
-// column where amounts have no order.
+// level returns the marks at one amount: the runs, the interval, and the median, or a
+// column if amounts have no order.
 func (p *panelOfNeeds) level(style int, ordered bool, l *sensitivity.Level) []Mark {
 	name, x, y := p.name(style), p.at(style, l.At), kept(l)
 	var marks []Mark
@@ -177,7 +177,7 @@ func (p *panelOfNeeds) level(style int, ordered bool, l *sensitivity.Level) []Ma
 	return marks
 }
 
-// kept is the share that an amount keeps; all of it at the reference.
+// kept returns the fraction that an amount retains; 1 at the reference.
 func kept(l *sensitivity.Level) float64 {
 	if l.Ratio == nil {
 		return 1
@@ -185,7 +185,7 @@ func kept(l *sensitivity.Level) float64 {
 	return l.Ratio.Value
 }
 
-// whole says what an answer has with all of the resource.
+// whole states an answer's value with all of the resource.
 func (p *panelOfNeeds) whole(style int, a *sensitivity.Answer) string {
 	value := a.Measure.Text(a.Value.Value)
 	if unit := a.Measure.Unit; unit != "" && unit != "s" {
@@ -194,8 +194,8 @@ func (p *panelOfNeeds) whole(style int, a *sensitivity.Answer) string {
 	return fmt.Sprintf("%sAll of it: %s %s (%s).", prefix(p.name(style)), shown(a.Measure.Title), value, number.Count(a.Value.Runs, "run"))
 }
 
-// bend is the least level that is enough, and the least below it of which the runs say
-// nothing yet; nil for none.
+// bend returns the smallest sufficient level, and the smallest level below it that is still
+// undecided; nil for none.
 func bend(f *sensitivity.Factor) (ring, may *sensitivity.Level) {
 	if f.Enough == nil {
 		return nil, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
 
-// What is enough is ringed, what may be thinly; memory that ran out is crossed; words
-// are columns.
+// The sufficient amount is ringed, a possible one thinly; an amount that ran out of memory
+// is crossed out; words are columns.
 func TestNeeds(t *testing.T) {
 	throughput, err := measure.Find(measure.Throughput)
 	if err != nil {
@@ -35,7 +35,7 @@ func TestNeeds(t *testing.T) {
 	}
 	rings := 0
 	for _, m := range f.Marks() {
-		// From the left: 1, 2, 4 and 8 cores.
+		// From left: 1, 2, 4 and 8 cores.
 		if m.Kind == Bend {
 			rings++
 			if len(m.Points) != 2 || m.Points[0] != (XY{1, 0.93}) || m.Points[1] != (XY{2, 0.99}) {

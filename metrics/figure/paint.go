@@ -44,7 +44,7 @@ type painter struct {
 	draw.Canvas
 	c      *chart
 	l      *layout
-	ideals int // how many ideal lines there are
+	ideals int // number of ideal lines
 }
 
 var dashes = []vg.Length{5, 3}
@@ -58,7 +58,7 @@ func (p *painter) fill(col color.Color, path vg.Path) {
 	p.Fill(path)
 }
 
-// shape fills a style's marker, with a white edge where it lies on others.
+// shape fills a style's marker, with a white edge if it covers others.
 func (p *painter) shape(style int, at vg.Point, r vg.Length, edge bool) {
 	if edge {
 		p.fill(color.White, shapeOf(style, at, r+0.9))
@@ -76,20 +76,20 @@ func (p *painter) mark(m Mark) {
 	points := make([]vg.Point, len(m.Points))
 	for i, d := range m.Points {
 		if p.c.y.log && d.Y <= 0 {
-			return // a time of 0 has no place on a log axis
+			return // a log axis cannot show a time of 0
 		}
 		points[i] = p.l.place(p.c, m, d)
 	}
 	switch m.Kind {
 	case Ideal:
-		// A thicket of them, one a series, stays in the background.
+		// Many of them, one per series, are drawn more faintly.
 		col, width := grey, 1.0
 		if p.ideals > 3 {
 			col, width = faded(grey, 0.5), 0.6
 		}
 		p.stroke(col, width, dashes, points...)
 	case Target:
-		// Across the whole plot: a target does not end with the last run.
+		// Draw targets across the whole plot, not just up to the last run.
 		if m.Points[0].Y != m.Points[1].Y {
 			points[0].Y, points[1].Y = p.l.plot.Min.Y, p.l.plot.Max.Y
 		} else {
@@ -101,7 +101,7 @@ func (p *painter) mark(m Mark) {
 	case Trace:
 		p.stroke(faded(col, 0.7), 0.9, dashesOf(m.style), points...)
 	case Dot:
-		// With a rim, so that dots on each other can be counted.
+		// Add a rim, so that overlapping dots can be counted.
 		p.fill(faded(col, 0.45), shapeOf(0, points[0], 1.9))
 		p.SetLineStyle(draw.LineStyle{Color: col, Width: vg.Points(0.4)})
 		p.Stroke(shapeOf(0, points[0], 1.9))
@@ -119,7 +119,7 @@ func (p *painter) mark(m Mark) {
 		box := vg.Rectangle{Min: points[0], Max: points[1]}
 		p.fill(faded(col, m.strength()), box.Path())
 		if box.Max.X-box.Min.X < 6 {
-			break // an edge would leave nothing of it
+			break // an edge would hide it
 		}
 		p.stroke(color.White, 0.6, nil, box.Min, vg.Point{X: box.Max.X, Y: box.Min.Y}, box.Max, vg.Point{X: box.Min.X, Y: box.Max.Y}, box.Min)
 	case Band:
@@ -150,8 +150,8 @@ func (p *painter) mark(m Mark) {
 	}
 }
 
-// label writes a label; one that stands beside the plot is led to from its
-// line's end and repeats its line's marker.
+// label writes a label. If it is right of the plot, a leader connects it to its line's end,
+// and it repeats the line's marker.
 func (p *painter) label(lb placed) {
 	style := textStyle(labelSize)
 	if lb.mark.style < 0 {
@@ -160,7 +160,7 @@ func (p *painter) label(lb placed) {
 	switch {
 	case lb.inside:
 		p.fill(color.White, lb.box.Path())
-	case lb.mark.strong > 0: // of blocks
+	case lb.mark.strong > 0: // labels of blocks
 		at := vg.Point{X: lb.box.Min.X - gap - radius, Y: (lb.box.Min.Y + lb.box.Max.Y) / 2}
 		key := vg.Rectangle{Min: at.Sub(vg.Point{X: radius, Y: radius}), Max: at.Add(vg.Point{X: radius, Y: radius})}
 		p.fill(faded(colorOf(lb.mark.style), lb.mark.strength()), key.Path())
@@ -189,8 +189,8 @@ func (p *painter) lines(lines []string, size float64, style draw.TextStyle, x, t
 	}
 }
 
-// write centres a line of text on a height as the eye sees it: by its digits
-// and capitals, not by the space that the font keeps for descenders.
+// write centres a line of text vertically by its digits and capitals, ignoring the space
+// that the font reserves for descenders.
 func (p *painter) write(style draw.TextStyle, at vg.Point, s string) {
 	at.Y += style.Font.Size * 0.13
 	p.FillText(style, at, s)

@@ -11,10 +11,10 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 )
 
-// pdfCanvas writes text that is not plain ASCII as it is meant. vgpdf embeds
-// its fonts with the Windows-1252 encoding and passes strings on as they are,
-// so that a dash in UTF-8 would come out as three letters. Text that the
-// encoding has stays text; any other is drawn as the outlines of its glyphs.
+// pdfCanvas writes text that is not ASCII correctly. vgpdf embeds its fonts in the
+// Windows-1252 encoding but passes strings unchanged, so a dash in UTF-8 would come out as
+// three letters. Text within the encoding stays text; other text is drawn as glyph
+// outlines.
 type pdfCanvas struct{ *vgpdf.Canvas }
 
 func (c pdfCanvas) FillString(face font.Face, at vg.Point, s string) {
@@ -24,12 +24,12 @@ func (c pdfCanvas) FillString(face font.Face, at vg.Point, s string) {
 	}
 	path, err := outlines(face, at, s)
 	if err != nil {
-		panic(fmt.Sprintf("figure: embedded font: %v", err)) // every rune has a glyph, if only the empty box
+		panic(fmt.Sprintf("figure: embedded font: %v", err)) // every rune has a glyph, at least the empty box
 	}
 	c.Fill(path)
 }
 
-// outlines is s set from a point on the baseline, as one path.
+// outlines returns s as one path, starting at a point on the baseline.
 func outlines(face font.Face, at vg.Point, s string) (vg.Path, error) {
 	var path vg.Path
 	var b sfnt.Buffer

@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 )
 
-// content is the drawing of a one-page PDF: its only compressed stream that
-// moves coordinates.
+// content returns the drawing of a one-page PDF: its only compressed stream that moves
+// coordinates.
 func content(t *testing.T, pdf []byte) string {
 	t.Helper()
 	for _, part := range bytes.Split(pdf, []byte("stream\n"))[1:] {
@@ -34,8 +34,8 @@ func content(t *testing.T, pdf []byte) string {
 	return ""
 }
 
-// A dash is one letter in the font's encoding, not the three bytes of UTF-8;
-// what the encoding does not have is drawn.
+// A dash is one letter in the font's encoding, not three bytes of UTF-8. Characters outside
+// the encoding are drawn.
 func TestPDFText(t *testing.T) {
 	for s, want := range map[string]string{"a – b": "a \x96 b", "λ": ""} {
 		c := vgpdf.New(400, 300)
@@ -55,8 +55,8 @@ func TestPDFText(t *testing.T) {
 	}
 }
 
-// An H stands on the baseline, is about 0.7 em high and begins at the point
-// given; a second letter begins one advance further.
+// An H starts at the given point on the baseline and is about 0.7 em high; a second letter
+// starts one advance later.
 func TestOutlines(t *testing.T) {
 	face := fonts().Cache().Lookup(face, 100)
 	extent := func(s string) (left, right, bottom, top float64) {

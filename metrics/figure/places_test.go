@@ -6,7 +6,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// What a caption says of points is by the axis that they are on.
+// Captions name points by their axis.
 func TestPlaces(t *testing.T) {
 	for _, tt := range []struct {
 		axis, kind string

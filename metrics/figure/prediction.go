@@ -10,15 +10,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
-// A prediction reaches so many times the largest measured count, with intervals of this
-// confidence.
+// Predictions reach up to predictTimes the largest measured count, with intervals of
+// predictConfidence.
 const (
 	predictTimes      = 4
 	predictConfidence = 0.95
 )
 
-// prediction draws the rate of a worker at each measured count, and what is predicted
-// for more: a line and a band for each series.
+// prediction draws the rate per worker at each measured count, and the predicted rate for
+// more workers: a line and a band per series.
 func prediction(d Data) (chart, error) {
 	list := d.Predictions
 	if len(list) == 0 {

@@ -18,7 +18,7 @@ import (
 // Input is the part of Data that a figure needs.
 type Input int
 
-// The inputs. Commands read each of them in one place.
+// The inputs. Commands load each of them in one place.
 const (
 	OfCurves      Input = iota // Curves and Observations
 	OfRanks                    // Ranks
@@ -29,70 +29,70 @@ const (
 	OfLooks                    // Looks
 )
 
-// Data is what figures are drawn from. A figure reads the part that its Input names; the
-// rest may be zero.
+// Data is what figures are drawn from. A figure reads the part named by its Input; the rest
+// may be zero.
 type Data struct {
 	Curves       []scaling.Curve
-	Observations []scaling.Observation // that the curves were made of
+	Observations []scaling.Observation // from which the curves were computed
 
 	Ranks []RankSteps
 
 	Bill     *cost.Comparison // time and cost of configurations; nil without prices
-	Demand   []capacity.Line  // cost of a service by the demand, in Currency
+	Demand   []capacity.Line  // cost of a service over the demand, in Currency
 	Currency string
 
 	Predictions []*predict.Series
 
 	Resources []sensitivity.Answer
-	Amount    func(key string, v scaling.Value) string // writes an amount of a resource as tables do
+	Amount    func(key string, v scaling.Value) string // formats an amount of a resource
 
 	Run Run
 
-	Looks []metrics.Look // at a study that is measured until its question is decided
+	Looks []metrics.Look // interim looks of a study that runs until its question is decided
 }
 
-// A Run has what one run used over time.
+// A Run is the resource usage of one run over time.
 type Run struct {
 	ID    string
 	Nodes []summary.SampledNode
-	Clock summary.Window // of the training
+	Clock summary.Window // the training clock
 }
 
 // TargetUse says what a figure does with a target.
 type TargetUse int
 
-// The uses of a target. NoTarget refuses one.
+// The uses of a target. A figure with NoTarget does not accept one.
 const (
 	NoTarget   TargetUse = iota
-	ShowsGoal            // Options.Goal is drawn next to throughput
-	TimeToGoal           // of one target, the measure of the time to it is drawn instead
-	PricesGoal           // Data.Bill is of that target
+	ShowsGoal            // draws Options.Goal next to throughput
+	TimeToGoal           // draws the time to the target instead
+	PricesGoal           // needs Data.Bill for that target
 )
 
-// build makes the charts of a figure.
+// build draws the charts of a figure.
 type build func(Data, Options) ([]chart, error)
 
-// A Preset is a figure with a name and a form of its own: the input that it needs, and
-// what draws it. Any measure is drawn, too, by its name.
+// A Preset is a named figure with its own form: the input that it needs, and the function
+// that draws it. Any other measure is drawn by its name.
 type Preset struct {
-	Name  string // as commands and files call it: "tta"
+	Name  string // in commands and file names: "tta"
 	Title string // for people
-	About string // in a line of help
+	About string // one line of help
 	Input Input
 	draw  build
 
-	axis string // that the curves run along; "" is workers
-	// Measure is the one that the curves are of; "" for those that a training is about.
+	axis string // axis of the curves; "": workers
+	// Measure is the measure of the curves; "" for the main measures of a training.
 	Measure string
-	// Shown selects the measures that are shown; nil: all.
+	// Shown selects the measures to show; nil: all.
 	Shown func(measure.Measure) bool
-	// goals is the kind of target that the figure is about; a report draws it only of
-	// studies with such a target. "" is drawn of all.
+	// goals is the kind of target that the figure is about. Reports draw it only for
+	// studies with such a target; "": for all.
 	goals  string
 	Target TargetUse
-	// Demand is for a figure of OfPrices that draws Data.Demand, too.
+	// Demand says that a figure with input OfPrices can also draw Data.Demand.
 	Demand bool
-	// Whole says why the figure has no choice of axis, panels and baseline; "": it has.
+	// Whole says why the figure has no choice of axis, panels and baseline; "" if it has.
 	Whole string
 }
 
@@ -101,8 +101,8 @@ func missable(m measure.Measure) bool { return m.Missable }
 // noChoice ends Preset.Whole.
 const noChoice = ": it takes no --axis, --by or --baseline"
 
-// Presets lists the figures in the order of the questions: does it scale, does that help,
-// why not, what does it cost. The names of figures of losses have a hyphen, because a
+// Presets lists the figures in the order of the questions that they answer: does it scale,
+// does that help, why not, what does it cost. Names for losses have a hyphen, because a
 // user's own measure may be called loss.
 func Presets() []Preset {
 	return []Preset{
@@ -136,12 +136,12 @@ func Presets() []Preset {
 var energyPerSample = func() measure.Measure {
 	m, err := measure.Find(measure.JoulesPerSample)
 	if err != nil {
-		panic(err) // measure declares it
+		panic(err) // a programming error: measure declares it
 	}
 	return m
 }()
 
-// single is a figure that is one chart.
+// single wraps a figure that is one chart.
 func single(one func(Data) (chart, error)) build {
 	return func(d Data, _ Options) ([]chart, error) {
 		c, err := one(d)
@@ -158,7 +158,7 @@ func Names() []string {
 	return names
 }
 
-// NamesOf lists the names of the presets that fit.
+// NamesOf lists the names of the presets that fit accepts.
 func NamesOf(fit func(Preset) bool) []string {
 	var names []string
 	for _, k := range Presets() {
@@ -169,7 +169,7 @@ func NamesOf(fit func(Preset) bool) []string {
 	return names
 }
 
-// Find finds a preset by its name.
+// Find returns the preset with this name.
 func Find(name string) (Preset, bool) {
 	presets := Presets()
 	if i := slices.IndexFunc(presets, func(k Preset) bool { return k.Name == name }); i >= 0 {
@@ -178,14 +178,14 @@ func Find(name string) (Preset, bool) {
 	return Preset{}, false
 }
 
-// OfCurves reports whether curves of trainings over workers are all it needs, so that it
-// can be drawn of any.
+// OfCurves reports whether the preset needs only curves of trainings over workers, so that
+// it applies to any training.
 func (k Preset) OfCurves() bool {
 	return k.draw != nil && k.Input == OfCurves && k.axis == "" && (k.Measure == "" || k.Measure == measure.Throughput) && k.goals == ""
 }
 
-// Concerns reports whether the figure answers a question about the data that a study has, so
-// that its report draws it or says why it cannot.
+// Concerns reports whether the figure answers a question about the study's data. A report
+// then draws it or says why it cannot.
 func (k Preset) Concerns(d Data) bool {
 	switch k.Input {
 	case OfCurves:
@@ -204,14 +204,14 @@ func (k Preset) Concerns(d Data) bool {
 	return false
 }
 
-// aims reports whether a run has a target of that kind.
+// aims reports whether a run has a target of this kind.
 func (d *Data) aims(kind string) bool {
 	return slices.ContainsFunc(d.Observations, func(o scaling.Observation) bool {
 		return slices.ContainsFunc(o.Targets(), func(t measure.Target) bool { return t.Of == kind })
 	})
 }
 
-// TitleOf is the title of the figure of this data.
+// TitleOf returns the title of the figure for this data.
 func (k Preset) TitleOf(d Data) string {
 	if k.Demand && d.Bill == nil && d.Demand != nil {
 		return "Cost against demand"
@@ -219,7 +219,7 @@ func (k Preset) TitleOf(d Data) string {
 	return k.Title
 }
 
-// Draw lays the figure out.
+// Draw lays out the figure.
 func (k Preset) Draw(d Data, o Options) (*Drawing, error) {
 	if k.Input == OfCurves {
 		return Draw(k.Name, d, o)
@@ -231,7 +231,7 @@ func (k Preset) Draw(d Data, o Options) (*Drawing, error) {
 	return compose(k.Name, charts, o)
 }
 
-// draws reports whether the preset is the form of a measure along the axis of the curves.
+// draws reports whether the preset is the figure of a measure along the axis of the curves.
 func (k Preset) draws(m measure.Measure, c scaling.Curve) bool {
 	return k.Input == OfCurves && k.Measure == m.Name && cmp.Or(k.axis, scaling.Workers) == c.Axis
 }

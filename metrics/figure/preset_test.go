@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Each preset says what it is and draws itself; without data it says that nothing can be
-// drawn, under its own name.
+// Each preset describes and draws itself. Without data, its error says so under its own
+// name.
 func TestPresets(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range Presets() {

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// RankSteps are the step times of every rank of one run.
+// RankSteps are the step times of every rank of a run.
 type RankSteps struct {
 	Run     string
 	Series  string
@@ -17,8 +17,8 @@ type RankSteps struct {
 	Ranks   []scaling.StepTimes // ascending by rank
 }
 
-// ranks draws the distribution of each rank's step times, a panel for each run: a slow
-// rank is seen among the others, and noise is not.
+// ranks draws the distribution of each rank's step times, a panel per run. A slow rank
+// stands out; noise does not.
 func ranks(d Data, _ Options) ([]chart, error) {
 	runs := d.Ranks
 	var charts []chart
@@ -85,7 +85,7 @@ func (c *chart) ranksOf(r RankSteps, style int) bool {
 	return true
 }
 
-// shortTimeAxis is timeAxis for what may be milliseconds or microseconds.
+// shortTimeAxis is timeAxis for times that may be milliseconds or microseconds.
 func shortTimeAxis(what string, longest float64) axis {
 	if longest >= 1 || longest == 0 {
 		return timeAxis(what, longest)

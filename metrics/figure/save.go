@@ -20,17 +20,17 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// pixelsPerInch of a PNG: sharp in a paper column and on a dense screen.
+// pixelsPerInch is the resolution of a PNG: sharp in a paper column and on a dense screen.
 const pixelsPerInch = 160
 
-// Formats lists the file extensions that Save knows.
+// Formats lists the file extensions that Save supports.
 func Formats() []string { return []string{"png", "svg", "pdf"} }
 
-// textElement is a text of vgsvg's: its attributes, its size, what it says.
+// textElement matches a text element of vgsvg: its attributes, its size, its text.
 var textElement = regexp.MustCompile(`(<text x="[^"]*" y="[^"]*"[^>]*font-size:([0-9.]+)px;[^>]*)>([^<]+)</text>`)
 
-// fixLength holds a text to the length that the layout has measured: a wider
-// font of a viewer must not run into what is next to it.
+// fixLength sets the text's length to the one that the layout measured, so that a viewer's
+// wider font does not run into its neighbours.
 func fixLength(element string) string {
 	m := textElement.FindStringSubmatch(element)
 	size, err := strconv.ParseFloat(m[2], 64)
@@ -40,7 +40,7 @@ func fixLength(element string) string {
 	return fmt.Sprintf(`%s textLength="%.5g" lengthAdjust="spacingAndGlyphs">%s</text>`, m[1], textStyle(size).Width(html.UnescapeString(m[3])).Points(), m[3])
 }
 
-// Format is the format that a file name asks for by its extension.
+// Format returns the figure format for a file name.
 func Format(path string) (string, error) {
 	ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
 	if !slices.Contains(Formats(), ext) {
@@ -49,7 +49,7 @@ func Format(path string) (string, error) {
 	return ext, nil
 }
 
-// Save draws the figure in the format of the path's extension and has put write it.
+// Save draws the figure in the format of the path's extension; put writes the file.
 func (f *Drawing) Save(path string, put func(path string, content []byte) error) error {
 	format, err := Format(path)
 	if err != nil {
@@ -86,16 +86,14 @@ func (f *Drawing) Write(w io.Writer, format string) error {
 	return fmt.Errorf("unknown figure format %q; choose one of %s", format, strings.Join(Formats(), ", "))
 }
 
-// SVG is the figure as an element of a page: as wide as its place there, but
-// not wider than it was laid out.
+// SVG returns the figure as an HTML element that fills the available width, up to its own.
 func (f *Drawing) SVG() (string, error) {
 	_, drawing, err := f.svg()
 	return fmt.Sprintf(`<svg style="width:100%%;max-width:%.5gpt;height:auto"%s`, f.size.X.Points(), drawing), err
 }
 
-// svg is the figure's prologue, and its element from the view box on. It has a
-// name and a description for those who do not see it: what the figure is, and
-// its caption.
+// svg returns the figure's prologue, and its element from the view box on. For screen
+// readers, it has its name and its caption as a description.
 func (f *Drawing) svg() (prologue, drawing string, err error) {
 	c := vgsvg.New(f.size.X, f.size.Y)
 	f.paint(draw.New(c))
@@ -108,8 +106,8 @@ func (f *Drawing) svg() (prologue, drawing string, err error) {
 	if !found || !also {
 		return "", "", errors.New("the drawing has no <svg> element")
 	}
-	// A viewer without this font takes one of the same widths instead of its
-	// default. Text from users cannot hold the quote: it is escaped.
+	// A viewer without this font uses one with the same widths instead of its default. Text
+	// from users cannot contain the quote, since it is escaped.
 	body = strings.ReplaceAll(body, `style="font-family:Liberation Sans;`, `style="font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`)
 	body = textElement.ReplaceAllStringFunc(body, fixLength)
 	return prologue, fmt.Sprintf(" viewBox=\"0 0 %.5g %.5g\" role=\"img\" aria-label=\"%s\">\n<title>%s</title>\n<desc>%s</desc>\n%s",

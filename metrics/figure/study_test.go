@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// made is a study made up for tests: series by batch, with a serial part that
-// differs between them, and trainings that approach their final accuracy.
+// made is a synthetic study: series by batch whose serial part differs, and trainings that
+// approach their final accuracy.
 type made struct {
 	workers []int
 	batches []int
@@ -93,7 +93,7 @@ var studies = map[string]made{
 	"one":    {workers: []int{4}, batches: []int{64}, runs: 3, targets: []float64{0.5}, noise: 0.01, rate: 812.5},
 }
 
-// curveKinds are the figures that are drawn of curves alone.
+// curveKinds lists the figures that need only curves.
 func curveKinds() []string {
 	var names []string
 	for _, k := range Presets() {
@@ -104,8 +104,8 @@ func curveKinds() []string {
 	return names
 }
 
-// A picture travels without its table: the gravest drift of its curves is below it,
-// once, as the table says it.
+// A figure may be shown without its table, so the most serious drift warning is below it,
+// once, in the table's words.
 func TestDoubtsBelowTheFigure(t *testing.T) {
 	machine := func(rise map[int]float64) ([]scaling.Curve, []scaling.Observation) {
 		var obs []scaling.Observation

@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Okabe & Ito's colours without the yellow, which is lost on white.
+// Okabe & Ito's colours without yellow, which is hard to see on white.
 var palette = []color.NRGBA{
 	{0x00, 0x72, 0xB2, 0xFF}, // blue
 	{0xD5, 0x5E, 0x00, 0xFF}, // vermillion
@@ -34,20 +34,20 @@ var (
 	faint = color.NRGBA{0xE8, 0xE8, 0xE8, 0xFF} // grid
 )
 
-// shapes are regular polygons: corners, and the angle of the first in degrees.
-// There are as many as are told apart at a glance, and a number that shares no
-// factor with the colours': 42 styles before one comes again. Of lines without
-// markers the dashes differ from round to round of the colours (dashesOf), which
-// come back darker and lighter.
+// shapes are regular polygons: corners, and the angle of the first in degrees. Readers can
+// distinguish this many at a glance. The numbers of shapes and colours have no common
+// factor, which gives 42 styles. Lines without markers use a different dash pattern in each
+// round of colours (dashesOf), and the colours themselves become darker and lighter.
 var shapes = []struct {
 	corners int // 0: a circle
 	turn    float64
 }{{0, 0}, {4, 45}, {3, 90}, {4, 0}, {3, -90}, {5, 90}}
 
-// neutral is the style of what belongs to no series but must be seen on them.
+// neutral is the style of marks that belong to no series but must be visible on top of
+// them.
 const neutral = -2
 
-// colorOf is a style's colour; grey for the style −1, ink for neutral.
+// colorOf returns a style's colour: grey for -1, ink for neutral.
 func colorOf(style int) color.NRGBA {
 	if style == neutral {
 		return ink
@@ -67,23 +67,23 @@ func colorOf(style int) color.NRGBA {
 	return faded(c, 0.6)
 }
 
-// shade is a part of a colour, darker.
+// shade darkens a colour component.
 func shade(v uint8) uint8 { return uint8(0.55 * float64(v)) }
 
-// dashesOf are a style's line: whole for the first round of colours, and another
-// pattern for each further one, for whom shades of a colour are one.
+// dashesOf returns a style's dash pattern: solid in the first round of colours, then a
+// different pattern per round, for readers who cannot distinguish the shades.
 func dashesOf(style int) []vg.Length {
 	return [][]vg.Length{nil, {6, 2}, {1.5, 1.5}, {7, 2, 1.5, 2}, {3, 3}, {10, 3}}[max(style, 0)/len(palette)%6]
 }
 
-// faded mixes a colour with white, so much of it remaining. It stays opaque:
-// vgpdf and vgsvg darken what is half transparent.
+// faded mixes a colour with white; share of it remains. The result is opaque, because vgpdf
+// and vgsvg darken transparent colours.
 func faded(c color.NRGBA, share float64) color.NRGBA {
 	mix := func(v uint8) uint8 { return uint8(math.Round(255 - share*(255-float64(v)))) }
 	return color.NRGBA{mix(c.R), mix(c.G), mix(c.B), 0xFF}
 }
 
-// shapeOf is the outline of a style's marker, of about equal area in each.
+// shapeOf returns the outline of a style's marker; all have about the same area.
 func shapeOf(style int, at vg.Point, radius vg.Length) vg.Path {
 	s := shapes[max(style, 0)%len(shapes)]
 	var p vg.Path
@@ -108,14 +108,14 @@ func shapeOf(style int, at vg.Point, radius vg.Length) vg.Path {
 	return p
 }
 
-// face is the only font: vgpdf cannot write a bold one.
+// face is the only font, since vgpdf cannot write bold text.
 var face = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
 // fonts holds the face, embedded in the program and parsed on first use.
 var fonts = sync.OnceValue(func() text.Plain {
 	f, err := opentype.Parse(liberationsansregular.TTF)
 	if err != nil {
-		panic(fmt.Sprintf("figure: embedded font: %v", err)) // it was tested with this very font
+		panic(fmt.Sprintf("figure: embedded font: %v", err)) // a programming error: the font is embedded
 	}
 	return text.Plain{Fonts: font.NewCache(font.Collection{{Font: face, Face: f}})}
 })
@@ -127,22 +127,22 @@ const (
 	tickSize    = 9.5
 	labelSize   = 9.5
 	captionSize = 8.5
-	leading     = 1.25 // line to line, in sizes
+	leading     = 1.25 // line spacing, relative to the size
 )
 
 func textStyle(size float64) text.Style {
 	return text.Style{Color: ink, Font: font.From(face, vg.Points(size)), XAlign: draw.XLeft, YAlign: draw.YCenter, Handler: fonts()}
 }
 
-// wrap breaks s into lines no wider than width, but not between a number and its
-// percent sign. A word too wide for a line is cut with an ellipsis.
+// wrap breaks s into lines no wider than width, but never between a number and its percent
+// sign. A word too wide for a line is shortened with an ellipsis.
 func wrap(s string, style text.Style, width vg.Length) []string {
 	var lines []string
 	line := ""
 	words := strings.Fields(s)
 	for i, word := range words {
 		if isPercent(word) && i > 0 {
-			continue // it came with the number before it
+			continue // the number before took it along
 		}
 		if i+1 < len(words) && isPercent(words[i+1]) {
 			word += " " + words[i+1]
@@ -164,10 +164,10 @@ func wrap(s string, style text.Style, width vg.Length) []string {
 	return lines
 }
 
-// isPercent reports whether a word is a percent sign, and what may follow it.
+// isPercent reports whether a word is a percent sign with optional punctuation.
 func isPercent(word string) bool { return strings.TrimRight(word, ".,;:)") == "%" }
 
-// shorten takes out the middle of a word: paths and names differ at both ends.
+// shorten cuts out the middle of a word: paths and names often differ at both ends.
 func shorten(word string, style text.Style, width vg.Length) string {
 	r := []rune(word)
 	for keep := min(len(r)-1, 200); keep > 1; keep-- {

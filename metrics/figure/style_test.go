@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Of as many series as a figure can hold no two look alike: not as markers, not as
-// lines without any, and of the first fourteen none has the colour of another, nor
-// one that is near it.
+// No two series of a figure look alike, neither as markers nor as lines without markers.
+// None of the first fourteen has a colour equal or close to another's.
 func TestStylesDiffer(t *testing.T) {
 	const markers, coloured = 42, 14
 	marks, lines := map[string]int{}, map[string]int{}
@@ -38,7 +37,7 @@ func TestStylesDiffer(t *testing.T) {
 	}
 }
 
-// A line does not end between a number and its percent sign.
+// A line never breaks between a number and its percent sign.
 func TestWrapKeepsPercents(t *testing.T) {
 	style := textStyle(captionSize)
 	const said = "Bars: 96.8 % intervals of the median (all of it 99 %). Efficiency 71.4 %; drift 12 %."

@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// A reader cannot tell thousands of runs apart, and a page with each of them is too
-// large to send. A series therefore shows at most mostDots dots and mostTraces lines of
-// single runs. Medians, intervals and ratios are of all runs.
+// A reader cannot distinguish thousands of runs, and a page with all of them is too large
+// to send. A series therefore shows at most mostDots dots and mostTraces lines of single
+// runs. Medians, intervals and ratios use all runs.
 const (
 	mostDots   = 400
 	mostTraces = 100
 )
 
-// thin keeps an even choice of the single runs where a series has too many: dots in
-// order of place and value, so that their density still shows the distribution and the
-// least and greatest at each place stay; lines in order of where they end.
+// thin keeps an even selection of single runs if a series has too many. It selects dots by
+// position and value, so that their density shows the distribution and the extremes at each
+// position stay. It selects lines by where they end.
 func (c *chart) thin() {
 	kept := map[int]bool{} // by index in c.marks
 	shown, runs := 0, 0
@@ -36,7 +36,7 @@ func (c *chart) thin() {
 	if shown == runs {
 		return
 	}
-	ends := map[XY]bool{} // of the lines that stay
+	ends := map[XY]bool{} // ends of the kept lines
 	for i := range kept {
 		if m := c.marks[i]; m.Kind != Dot {
 			ends[m.Points[0]] = true
@@ -80,8 +80,8 @@ func (c *chart) runMarks() map[string][]int {
 	return groups
 }
 
-// evenly chooses about most of a group of marks, evenly by rank, with the first and the
-// last of each place that has many.
+// evenly selects about most marks of a group, evenly by rank, plus the first and the last
+// at each position with many.
 func evenly(marks []Mark, group []int, most int) []int {
 	if len(group) <= most {
 		return group

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// 10,000 runs at each of two places: the dots keep the least, the greatest and the
-// quartiles of each place within the step of 50 runs; a few runs all stay.
+// 10,000 runs at each of two positions: the dots keep the minimum, the maximum and the
+// quartiles of each position within 50 ranks. A few runs all stay.
 func TestThinDots(t *testing.T) {
 	const runs = 10_000
 	var c chart
 	for i := range runs {
-		value := float64(i * 7919 % runs) // every integer below runs once, in no order
+		value := float64(i * 7919 % runs) // every integer below runs once, in scrambled order
 		c.add(Mark{Kind: Dot, Series: "many", Points: []XY{{1, value}}})
 		c.add(Mark{Kind: Dot, Series: "many", Points: []XY{{2, value}}})
 		if i < 5 {
@@ -49,7 +49,7 @@ func TestThinDots(t *testing.T) {
 	}
 }
 
-// A line and its end stay or go together.
+// A line and its end are kept or dropped together.
 func TestThinLines(t *testing.T) {
 	var c chart
 	for i := range 1000 {
@@ -81,7 +81,7 @@ func TestThinLines(t *testing.T) {
 	}
 }
 
-// Figures of a usual size are drawn whole.
+// Figures of a usual size are not thinned.
 func TestThinLeavesFewRunsAlone(t *testing.T) {
 	var c chart
 	for i := range mostDots {

@@ -11,22 +11,22 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// goalSeries is the times of one curve to one target.
+// goalSeries is the series of times of one curve to one target.
 type goalSeries struct {
 	name  string
 	curve scaling.Curve
 	goal  measure.Measure
 }
 
-// times is a chart of times to targets while it is drawn.
+// times is a chart of times to targets under construction.
 type times struct {
 	chart
 	drawn  []estimate
-	misses []string // by series: how many runs reached the target, where some did not
+	misses []string // by series: how many runs reached the target, if some missed it
 }
 
-// timeToAccuracy draws the time to each target along the workers, and marks the points at
-// which runs missed it.
+// timeToAccuracy draws the time to each target over the workers, and marks points where
+// runs missed it.
 func timeToAccuracy(d Data) (chart, error) {
 	list, longest, err := goalsOf(d.Curves)
 	if err != nil {
@@ -54,8 +54,8 @@ func timeToAccuracy(d Data) (chart, error) {
 	return c.chart, err
 }
 
-// goalsOf lists the targets of each curve, and the longest median time to one. It refuses
-// curves without a target, and those of which no run reached one.
+// goalsOf lists the targets of each curve, and the longest median time to one. It returns
+// an error if no curve has a target, or if no run reached one.
 func goalsOf(curves []scaling.Curve) (list []goalSeries, longest float64, err error) {
 	reached := false
 	for _, cv := range curves {

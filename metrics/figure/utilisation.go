@@ -11,12 +11,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// mostMoments is how many points a line over time has at most; more samples are
-// taken together.
+// mostMoments limits the points of a line over time; more samples are averaged.
 const mostMoments = 400
 
-// utilisation draws what one run used over time, a panel for each quantity and a line for
-// each node, or each GPU. Each point of a counter is the mean since the previous one.
+// utilisation draws a run's resource usage over time, a panel per quantity and a line per
+// node or GPU. A counter's point is the mean since the previous one.
 func utilisation(d Data, _ Options) ([]chart, error) {
 	nodes, clock := d.Run.Nodes, d.Run.Clock
 	whole := sampled(nodes)
@@ -56,7 +55,7 @@ func utilisation(d Data, _ Options) ([]chart, error) {
 	return charts, nil
 }
 
-// sampled is the time from the first sample of any node to the last.
+// sampled returns the time from the first sample of any node to the last.
 func sampled(nodes []summary.SampledNode) summary.Window {
 	var whole summary.Window
 	for i := range nodes {
@@ -72,7 +71,7 @@ func sampled(nodes []summary.SampledNode) summary.Window {
 	return whole
 }
 
-// linesOf are the lines of a panel and its largest value. A line needs two samples.
+// linesOf returns the lines of a panel and its largest value. A line needs two samples.
 func linesOf(nodes []summary.SampledNode, of func(*summary.SampledNode) []traced) (lines []traced, most float64) {
 	for i := range nodes {
 		for _, l := range of(&nodes[i]) {
@@ -92,8 +91,8 @@ func linesOf(nodes []summary.SampledNode, of func(*summary.SampledNode) []traced
 	return lines, most
 }
 
-// over draws lines over time. More lines than one can tell apart have one look and no
-// labels.
+// over draws lines over time. If there are too many to distinguish, all look the same and
+// have no labels.
 func (c *chart) over(lines []traced, from float64) {
 	for i, l := range lines {
 		m := Mark{Kind: Trace, Series: l.name, style: i}
@@ -116,7 +115,7 @@ type traced struct {
 	samples []summary.NodeSample
 }
 
-// panels are what is drawn, where something of it was read.
+// panels lists the quantities to draw, if they were sampled.
 var panels = []struct {
 	axis func(most float64) axis
 	of   func(*summary.SampledNode) []traced
@@ -143,7 +142,7 @@ func ofNode(of func(*summary.SampledNode) []summary.NodeSample) func(*summary.Sa
 	return func(n *summary.SampledNode) []traced { return []traced{{"", of(n)}} }
 }
 
-// ofGPUs are a gauge of each of a node's GPUs.
+// ofGPUs returns a gauge of each of a node's GPUs.
 func ofGPUs(name string) func(*summary.SampledNode) []traced {
 	return func(n *summary.SampledNode) []traced {
 		var list []traced
@@ -156,8 +155,8 @@ func ofGPUs(name string) func(*summary.SampledNode) []traced {
 	}
 }
 
-// theOnly is the one series of a list; of none, or of two that disagree on where
-// something was read, an empty one.
+// theOnly returns the one series in a list. If there is none, or several from different
+// sources, it returns an empty one.
 func theOnly(list []*summary.Series) *summary.Series {
 	if len(list) != 1 {
 		return &summary.Series{}
@@ -177,9 +176,9 @@ func cpuShare(n *summary.SampledNode) []summary.NodeSample {
 	return line
 }
 
-// rateAxis is sizeAxis of bytes a second.
+// rateAxis is sizeAxis for bytes per second.
 func rateAxis(what string, largest float64) axis {
-	if largest == 0 { // MiB/s would say of nothing how little it is
+	if largest == 0 { // a unit would be meaningless
 		a := newAxis(what + ": none")
 		a.only = []tick{{0, "0"}}
 		return a

@@ -10,10 +10,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// Two nodes over 4 s from 100 on. The first has 2 CPUs and uses 1 s of CPU time a
-// second, then 2: 50 % and 100 %. Its package takes 100 J a second and its card draws
-// 50 W: 150 W. Nothing came from storage, which
-// is no 0 to 1 B/s.
+// Two nodes over 4 s, starting at 100. The first has 2 CPUs and uses 1, then 2 s of CPU
+// time per second: 50 % and 100 %. Its package uses 100 J per second and its card draws 50
+// W: 150 W. Nothing was read from storage, which must not become an axis from 0 to 1 B/s.
 func TestDrawUtilisation(t *testing.T) {
 	line := func(name, of string, counter bool, values ...float64) summary.Series {
 		s := summary.Series{Name: name, Of: of, Counter: counter}
@@ -69,7 +68,7 @@ func TestDrawUtilisation(t *testing.T) {
 	}
 }
 
-// Many nodes over a day are drawn with as many points as a line can show.
+// A day of many nodes is drawn with at most as many points as a line can show.
 func TestDrawUtilisationOfMany(t *testing.T) {
 	var nodes []summary.SampledNode
 	for range 64 {

@@ -8,8 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Words are in the order in which people count, although the first series lacks
-// the first of them.
+// Words keep the parameter's order, although the first series lacks the first of them.
 func TestWordsAreCounted(t *testing.T) {
 	var obs []scaling.Observation
 	for framework, platforms := range map[string][]string{"a": {"cpu16", "cpu64"}, "b": {"cpu16", "cpu8"}} {

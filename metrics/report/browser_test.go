@@ -33,13 +33,13 @@ import (
 
 var widths = []int64{360, 1440}
 
-// tab is one page in the browser, and all it did that it should not have.
+// tab is a page in the browser and everything forbidden that it did.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
 
 	mu       sync.Mutex
-	requests []string // of what is neither the page nor data in it
+	requests []string // requests for anything but the page and its data
 	console  []string // messages, exceptions and dialogs
 }
 
@@ -47,7 +47,7 @@ type tab struct {
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"))
-	if os.Getuid() == 0 { // it refuses its sandbox to root, as in a container
+	if os.Getuid() == 0 { // Chromium refuses its sandbox to root, as in a container
 		options = append(options, chromedp.NoSandbox)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -93,7 +93,7 @@ func open(t *testing.T, browser context.Context, width int64, text string) *tab 
 			note(&b.console, e.Entry.Text)
 		case *page.EventJavascriptDialogOpening:
 			note(&b.console, "dialog: "+e.Message)
-			go func() { // it blocks the page, and this function must not
+			go func() { // a dialog blocks the page, but must not block this function
 				_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{})
 			}()
 		}
@@ -117,7 +117,7 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval is the value of a JavaScript expression.
+// eval returns the value of a JavaScript expression.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
@@ -127,7 +127,7 @@ func eval[T any](b *tab, expression string) T {
 	return v
 }
 
-// quiet fails the test for whatever the page asked for or complained of.
+// quiet fails the test if the page requested or reported anything.
 func (b *tab) quiet() {
 	b.t.Helper()
 	b.mu.Lock()
@@ -140,7 +140,7 @@ func (b *tab) quiet() {
 	}
 }
 
-// full is a report with every kind of figure.
+// full returns a report with every kind of figure.
 func full(t *testing.T, text string) *Report {
 	t.Helper()
 	r := report(t, text)
@@ -209,8 +209,8 @@ func full(t *testing.T, text string) *Report {
 	return r
 }
 
-// Every figure is seen at every width, in one form, with text that can be read,
-// and the page itself never scrolls sideways.
+// Every figure is visible at every width, in exactly one form, with readable text, and the
+// page never scrolls sideways.
 func TestFiguresAreVisible(t *testing.T) {
 	chromium := browser(t)
 	r := full(t, "native batch=64")
@@ -222,7 +222,7 @@ func TestFiguresAreVisible(t *testing.T) {
 			Shown               int
 			Left, Right, Height float64
 			Smallest            float64 // letters of the figure, in CSS pixels
-			Outside             int     // texts that leave the drawing
+			Outside             int     // texts outside the drawing
 		}
 		figures := eval[[]seen](b, `[...document.querySelectorAll("figure")].map(f => {
 			const shown = [...f.querySelectorAll("svg")].filter(s => s.getClientRects().length > 0);
@@ -257,7 +257,7 @@ func TestFiguresAreVisible(t *testing.T) {
 	}
 }
 
-// What a reader without a mouse reaches, in the order of the page.
+// The keyboard reaches everything, in page order.
 func TestKeyboard(t *testing.T) {
 	chromium := browser(t)
 	b := open(t, chromium, 360, html(t, full(t, "native")))
@@ -293,9 +293,9 @@ func TestKeyboard(t *testing.T) {
 			if !eval[bool](b, `document.activeElement.parentElement.open`) {
 				t.Errorf("%s does not open", at)
 			}
-			press(kb.Enter) // so that the stops stay as they were
+			press(kb.Enter) // close it again, so that the tab stops stay the same
 		case at == "DIV Points":
-			// A browser that is late with its frames forgets a key.
+			// A browser that is late with its frames may drop a key.
 			deadline := time.Now().Add(time.Minute)
 			for press(kb.ArrowRight); eval[float64](b, `document.activeElement.scrollLeft`) == 0; press(kb.ArrowRight) {
 				if time.Now().After(deadline) {
@@ -312,7 +312,7 @@ func TestKeyboard(t *testing.T) {
 	b.quiet()
 }
 
-// Hostile text is text.
+// Hostile text stays text.
 func TestHostileTextIsInert(t *testing.T) {
 	chromium := browser(t)
 	for _, width := range widths {
@@ -333,7 +333,7 @@ func TestHostileTextIsInert(t *testing.T) {
 	}
 }
 
-// The checks above can fail: a page that does what ours must not is caught.
+// The checks above can fail: they catch a page that breaks the rules.
 func TestTheBrowserWouldTell(t *testing.T) {
 	chromium := browser(t)
 	b := open(t, chromium, 360, `<!DOCTYPE html><title>x</title><img src="http://127.0.0.1:9/x.png"><script>console.error("no"); alert("no")</script>`)
@@ -352,8 +352,7 @@ func TestTheBrowserWouldTell(t *testing.T) {
 	}
 }
 
-// On paper, folded tables are open and nothing is cut; in the dark, text can be
-// read.
+// In print, folded tables are open and nothing is cut off; in dark mode, text is readable.
 func TestPrintAndDark(t *testing.T) {
 	chromium := browser(t)
 	b := open(t, chromium, 1440, html(t, full(t, "native")))
@@ -379,7 +378,7 @@ func TestPrintAndDark(t *testing.T) {
 	}
 	for _, scheme := range []string{"light", "dark"} {
 		media(emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-		// Contrast as WCAG 2 has it; 4.5 is what it asks of text.
+		// Contrast as defined by WCAG 2, which requires 4.5 for text.
 		for _, selector := range []string{".answer p", "figcaption", "nav a", "td", "th", "footer p", "summary"} {
 			contrast := eval[float64](b, fmt.Sprintf(`(() => {
 				const light = c => { const [r, g, b] = c.match(/[\d.]+/g).slice(0, 3).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
@@ -400,7 +399,7 @@ func TestPrintAndDark(t *testing.T) {
 	b.quiet()
 }
 
-// curveKinds are the figures that are drawn of curves alone.
+// curveKinds lists the figures that need only curves.
 func curveKinds() []string {
 	var names []string
 	for _, k := range figure.Presets() {

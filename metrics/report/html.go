@@ -20,9 +20,9 @@ var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 	}).ParseFS(templates.Files, templates.Report)
 })
 
-// WriteHTML writes the report as one page. The template escapes what HTML would act
-// on; what would steer the reader's eye, such as a change of direction in the name of
-// a figure, is made readable in the whole page.
+// WriteHTML writes the report as one page. The template escapes HTML. Characters that could
+// mislead the reader, such as a change of text direction in a figure's name, are made
+// visible in the whole page.
 func (r *Report) WriteHTML(w io.Writer) error {
 	if err := r.check(); err != nil {
 		return err
@@ -39,14 +39,14 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	return err
 }
 
-// drawing is a figure as part of the page. Package figure has escaped all text
-// in it.
+// drawing returns a figure as part of the page. Package figure has escaped its text.
 func drawing(f interface{ SVG() (string, error) }) (template.HTML, error) {
 	svg, err := f.SVG()
 	return template.HTML(svg), err
 }
 
-// data returns the address of a download: a file next to the page, or its content.
+// data returns the URL of a download: a file next to the page, or a data URL with the
+// content.
 func data(d Download) template.URL {
 	if d.File != "" {
 		return template.URL("./" + url.PathEscape(d.File))

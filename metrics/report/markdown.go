@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 )
 
-// WriteMarkdown writes the report as Markdown. It refers to its figures and data by the
-// names of the files that Save writes next to it.
+// WriteMarkdown writes the report as Markdown. It links to figures and data by the names
+// under which Save writes them next to it.
 func (r *Report) WriteMarkdown(w io.Writer, prefix string) error {
 	if err := r.check(); err != nil {
 		return err

@@ -1,12 +1,11 @@
-// Package report lays a study out for reading: the answer first, then the
-// figures, the tables behind them, how the numbers were made and where they
-// come from, as one HTML page or as Markdown with its figures in files next to it.
+// Package report formats a study for reading: first the answer, then the figures, their
+// tables, how the numbers were computed, and where they come from. The output is one HTML
+// page, or Markdown with its figures in files next to it.
 //
-// The page is a single file that asks for nothing: no script, no font, no
-// image from elsewhere, and a content security policy that would refuse them.
-// So it can be mailed, kept beside a paper and opened on a machine without a
-// network, and a hostile string out of somebody's log has nothing to act on.
-// What is in the report is the caller's; nothing here computes.
+// The page is a single file that loads nothing: no script, font or image from elsewhere,
+// and a content security policy that forbids them. So it can be mailed, archived with a
+// paper, and opened offline, and a hostile string from a log can do no harm. The caller
+// supplies all content; this package computes nothing.
 package report
 
 import (
@@ -17,43 +16,43 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// A Report has the contents of a page. All text in it is plain text.
+// A Report holds the contents of a page. All its text is plain text.
 type Report struct {
 	Title   string
-	About   []string // the lines below the title
+	About   []string // lines below the title
 	Answer  Answer
 	Figures []Drawing
-	// NotDrawn are the figures that could not be, with the reason.
+	// NotDrawn lists figures that could not be drawn, with the reason.
 	NotDrawn   []Fact
 	Tables     []Table
-	Doubts     []string // on the study as a whole
-	Method     []Fact   // a figure or a way of measuring, and how it is made
+	Doubts     []string // doubts about the study as a whole
+	Method     []Fact   // how each figure is computed
 	Provenance []Fact
 	Downloads  []Download
-	Made       string // by what: program and version
+	Made       string // program and version that made the report
 }
 
-// Answer is the box at the top of the page.
+// An Answer is the box at the top of the page.
 type Answer struct {
 	Lead    string   // one sentence
 	Reasons []string // sentences
-	Table   *Table   // that it rests on; nil for none
+	Table   *Table   // the table it rests on; nil for none
 }
 
-// Table is a table of the page.
+// A Table is a table of the page.
 type Table struct {
 	ID, Title string
 	table.Text
-	Folded bool // long: shown only when asked for
+	Folded bool // a long table, folded until the reader opens it
 }
 
-// Drawing is a figure in its forms: text does not shrink with the screen, and a
-// page writes the caption itself.
+// A Drawing is a figure in several forms, since text does not shrink with the screen and
+// the page writes captions itself.
 type Drawing struct {
-	ID           string // letters, digits and hyphens: part of names of files
+	ID           string // letters, digits and hyphens; used in file names
 	Title        string
 	Wide, Narrow *figure.Drawing // without captions; Narrow may be nil
-	Whole        *figure.Drawing // with its caption, to stand alone
+	Whole        *figure.Drawing // with its caption, as a separate file
 }
 
 // A Fact is a name with its description.
@@ -62,23 +61,23 @@ type Fact struct {
 	Values []string
 }
 
-// Download is data of the report: part of the page, or a file next to it.
+// A Download is data of the report: part of the page, or a file next to it.
 type Download struct {
-	Name  string // of the file
+	Name  string // file name
 	About string
 	Type  string // MIME type
 	Data  []byte
-	File  string // next to the page, where the data is written; "": it is part of the page
+	File  string // name of the file next to the page; "": part of the page
 }
 
-// embedded is the most bytes of one Download that are part of a page.
+// embedded is the largest Download, in bytes, that becomes part of a page.
 const embedded = 1 << 20
 
-// narrowRatio is the width, in inches, of a figure for a telephone.
+// narrowRatio is the width in inches of a figure for a phone.
 const narrowRatio = 3.6
 
-// Draw draws a figure in its forms. One that has no narrow form is scaled down
-// on a narrow page.
+// Draw draws a figure in all forms. A figure without a narrow form is scaled down on a
+// narrow page.
 func Draw(id string, draw func(figure.Options) (*figure.Drawing, error)) (Drawing, error) {
 	whole, err := draw(figure.Options{})
 	if err != nil {
@@ -94,16 +93,16 @@ func Draw(id string, draw func(figure.Options) (*figure.Drawing, error)) (Drawin
 	return f, nil
 }
 
-// check refuses what would make a page with broken links or overwritten files.
+// check returns an error for a report with broken links or overwritten files.
 func (r *Report) check() error {
 	if r.Title == "" {
-		return errors.New("a report without a title")
+		return errors.New("the report has no title")
 	}
 	seen := map[string]bool{}
 	for _, f := range r.Figures {
 		for _, c := range f.ID {
 			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-				return fmt.Errorf("figure %q: an id is made of a to z, 0 to 9 and hyphens", f.ID)
+				return fmt.Errorf("figure %q: an id may have only a to z, 0 to 9 and hyphens", f.ID)
 			}
 		}
 		if f.ID == "" || seen[f.ID] {

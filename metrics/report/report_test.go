@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// hostile is what a log from elsewhere may hold.
+// hostile is text that a log from elsewhere might contain.
 const hostile = `</td></svg></style><script>alert(1)</script><img src=x onerror="alert(2)"> " ' {{.}} javascript:alert(3) <!-- ]]> | **b** [l](http://example.org)`
 
 func observations(series string) []scaling.Observation {
@@ -62,8 +62,7 @@ func html(t *testing.T, r *Report) string {
 	return b.String()
 }
 
-// The answer comes first, everything is there, and nothing is asked of the
-// network.
+// The answer comes first, nothing is missing, and the page loads nothing.
 func TestPage(t *testing.T) {
 	page := html(t, report(t, "plain"))
 	last := -1
@@ -97,7 +96,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Nothing of a hostile string becomes markup; the browser tests look again.
+// No part of a hostile string becomes markup; the browser tests check this too.
 func TestHostileText(t *testing.T) {
 	elements := func(page string) map[string]int {
 		count := map[string]int{}
@@ -107,7 +106,7 @@ func TestHostileText(t *testing.T) {
 		return count
 	}
 	plain, page := elements(html(t, report(t, "plain"))), elements(html(t, report(t, hostile)))
-	for _, many := range []string{"<text", "</text>", "</text", "<path", "<g", "</g"} { // labels break into lines
+	for _, many := range []string{"<text", "</text>", "</text", "<path", "<g", "</g"} { // labels wrap into several lines
 		delete(plain, many)
 		delete(page, many)
 	}
@@ -163,8 +162,8 @@ func TestSaveMarkdown(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*Report){
-		"without a title":              func(r *Report) { r.Title = "" },
-		"an id is made of":             func(r *Report) { r.Figures[0].ID = "../x" },
+		"the report has no title":      func(r *Report) { r.Title = "" },
+		"an id may have only":             func(r *Report) { r.Figures[0].ID = "../x" },
 		`have the id "speedup"`:        func(r *Report) { r.Figures = append(r.Figures, r.Figures[0]) },
 		`figure "speedup" is missing`:  func(r *Report) { r.Figures[0].Wide = nil },
 		`figure and a table, have the`: func(r *Report) { r.Tables[0].ID = "speedup" },

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Formats lists the file extensions that Save knows.
+// Formats lists the file extensions that Save supports.
 func Formats() []string { return []string{"html", "md"} }
 
-// Format is the format that a file name asks for by its extension.
+// Format returns the report format for a file name.
 func Format(path string) (string, error) {
 	ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
 	if !slices.Contains(Formats(), ext) {
@@ -20,16 +20,16 @@ func Format(path string) (string, error) {
 	return ext, nil
 }
 
-// figureFile is the name of a figure's file beside a Markdown report, prefix
-// being the report's own name without its extension; DataFile that of its data.
+// figureFile returns the name of a figure's file next to a Markdown report. prefix is the
+// report's name without its extension.
 func figureFile(prefix string, f Drawing) string { return prefix + "-" + f.ID + ".svg" }
 
-// dataFile returns the name of a file of data next to a report.
+// dataFile returns the name of a data file next to a report.
 func dataFile(prefix string, d Download) string { return prefix + "-" + d.Name }
 
-// Save writes the report in the format of the path's extension and returns the files
-// written, the text last. Next to a page are data over 1 MiB; next to Markdown, all
-// figures and data. put writes a file.
+// Save writes the report in the format of the path's extension, and returns the files
+// written, the report last. Data over 1 MiB go next to an HTML page; all figures and data
+// go next to Markdown. put writes a file.
 func (r *Report) Save(path string, put func(path string, content []byte) error) ([]string, error) {
 	format, err := Format(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Advice is the candidates for people.
+// Advice returns the candidates of an advice for people.
 func Advice(a *advice.Advice, all bool) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Key: "workers"},
@@ -99,7 +99,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	return t
 }
 
-// rateColumn is the column of the figure that decides if there are no times.
+// rateColumn returns the column of the figure that ranks candidates without times.
 func rateColumn(a *advice.Advice) table.Column {
 	if a.Measure != "" {
 		return table.Column{Key: a.Measure, Unit: a.Unit(), Right: true}
@@ -133,7 +133,7 @@ func nextNotes(a *advice.Advice) []string {
 	return []string{text}
 }
 
-// doubling reports whether a worker count is a measured one doubled some times.
+// doubling reports whether repeated doubling of a measured worker count gives workers.
 func doubling(a *advice.Advice, workers int) bool {
 	for _, c := range a.Candidates {
 		for n := c.Workers; c.Basis == advice.Measured && n <= workers; n *= 2 {
@@ -145,7 +145,7 @@ func doubling(a *advice.Advice, workers int) bool {
 	return false
 }
 
-// figureText is "12.3 [11.9, 12.8]", or "12.3 –" without an interval.
+// figureText formats an estimate: "12.3 [11.9, 12.8]", or "12.3 –" without an interval.
 func figureText(f *advice.Estimate, show func(float64) string, exact bool) any {
 	switch {
 	case f == nil:
@@ -159,7 +159,7 @@ func figureText(f *advice.Estimate, show func(float64) string, exact bool) any {
 	return show(f.Value) + " [" + show(*f.Low) + ", " + show(*f.High) + "]"
 }
 
-// AdviceData is every candidate of every series for programs.
+// AdviceData returns every candidate of every series for programs.
 func AdviceData(list []*advice.Advice) *table.Table {
 	t := &table.Table{}
 	for _, key := range []string{"series", "workers", "nodes", "recommended", "basis", "runs"} {

@@ -11,10 +11,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// alarms are the points whose newest runs are worse than those before them, in what
-// the answer is made of: the figures of such a point are of two speeds. Of a
-// training that is its throughput, or else its run time, and what it reports; of
-// other runs each measure that a run has one value of.
+// alarms describe points whose newest runs are worse than earlier ones in a measure that
+// the answer uses, since the figures of such a point mix two speeds. For trainings, that is
+// the throughput, or else the run time, and what the runs report. For other runs it is each
+// measure with one value per run.
 func (s *ReportedStudy) alarms() []string {
 	var list []string
 	of := map[string]int64{}
@@ -50,8 +50,8 @@ func (s *ReportedStudy) alarms() []string {
 	return list
 }
 
-// alarm is what is said of a point; "" where there is no reason to. Runs of which
-// nobody says when they began are in no order.
+// alarm describes the alarm of a point, "" without one. Runs without a start time have no
+// order and are ignored.
 func (s *ReportedStudy) alarm(point string, runs []scaling.RunValues, of map[string]int64, m measure.Measure) string {
 	var samples []compare.Sample
 	var prints []fingerprint.Print

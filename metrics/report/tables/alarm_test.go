@@ -13,7 +13,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// apart is how far the newest runs are from those before, which has a test of its own.
+// apart matches the distance of the newest runs from the earlier ones, which another test
+// checks.
 var apart = regexp.MustCompile(`\d+(\.\d+)? standard errors`)
 
 // 14 runs of about 100, then three of 80: 20 % less, which is worse for a rate and
@@ -40,7 +41,7 @@ func TestAlarms(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		of      measure.Measure
-		other   bool // no training
+		other   bool // not a training
 		changes []change
 		want    []string
 	}{

@@ -7,8 +7,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 )
 
-// Who reads a report may not have the program, so its answer names no command. The advice
-// itself keeps it.
+// Readers of a report may not have the program, so its answer names no command. The advice
+// itself keeps the command.
 func TestAnswerHasNoCommands(t *testing.T) {
 	four := 4
 	a := &advice.Advice{Workers: &four, Reason: [2]string{"Use 4 workers.", ""}, Next: &advice.Next{Workers: 8, Runs: 6, Why: "8 may be better", Command: "scalebench submit s.toml workers=8"}}

@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Answers are what several series' advice comes to, a row each: best first, and
-// last those without an answer, whose reasons are below.
+// Answers returns the answers of several series' advice, one per row, best first. Series
+// without an answer come last; notes give their reasons.
 func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options) *table.Table {
 	keys := scaling.Keys(curves)
 	of := map[string]scaling.Curve{}
@@ -54,8 +54,8 @@ func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options)
 	return t
 }
 
-// clockNotes say what is in the times of the answers: a line a clock, with whose
-// times they are where they differ.
+// clockNotes say what the times of the answers include: one line per clock, with the series
+// it belongs to if they differ.
 func clockNotes(list []*advice.Advice) []string {
 	of := map[advice.Clock][]string{}
 	timed := 0
@@ -94,15 +94,15 @@ func goalText(a *advice.Advice) string {
 	return ""
 }
 
-// ruling is what the intervals of the two best answers say of their order.
+// ruling says what the intervals of the two best answers imply about their order.
 var ruling = map[advice.Order]string{
 	advice.Unproven: "; ranked by their medians, with too few runs for intervals",
 	advice.Overlap:  "; their intervals overlap",
 	advice.Apart:    "",
 }
 
-// Best is the best of several series' answers in a sentence, and how it compares
-// with the next; "" where no series has an answer.
+// Best describes the best of several series' answers and how it compares with the second
+// best, "" if no series has an answer.
 func Best(list []*advice.Advice, wish advice.Options) string {
 	ranked := advice.Ranked(list, wish)
 	if len(ranked) == 0 {
@@ -140,7 +140,7 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 	return text + "." + best.Uncertain()
 }
 
-// dashes says what a dash after a figure means, if there is one.
+// dashes explains a dash after a figure, if there is one.
 func dashes(t *table.Table) []string {
 	for _, row := range t.Rows {
 		for _, cell := range row {
@@ -152,7 +152,7 @@ func dashes(t *table.Table) []string {
 	return nil
 }
 
-// brackets says what stands in brackets in the table's cells, if anything does.
+// brackets explains the brackets in the table's cells, if there are any.
 func brackets(t *table.Table, confidence float64) string {
 	for _, row := range t.Rows {
 		for _, cell := range row {

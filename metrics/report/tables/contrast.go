@@ -13,8 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Contrast is a comparison of two sets of runs, of which a and b are the names,
-// for people.
+// Contrast returns a comparison of two sets of runs for people; a and b are their names.
 func Contrast(r *compare.Comparison, m measure.Measure, a, b string) *table.Table {
 	write, of := m.Text, m.Name
 	if m.Show == measure.Number && m.Unit != "" {
@@ -51,18 +50,18 @@ func Contrast(r *compare.Comparison, m measure.Measure, a, b string) *table.Tabl
 	return t
 }
 
-// mostDiffer and longDiffer bound what people read of the differences between two sets:
-// how many, and how many letters of each.
+// mostDiffer and longDiffer limit how many differences between two sets are shown, and how
+// many letters of each.
 const mostDiffer, longDiffer = 5, 80
 
-// alongCoordinate puts a column of the measure's axis behind that of the workers.
+// alongCoordinate inserts a column of the measure's axis after that of the workers.
 func alongCoordinate(t *table.Table, m measure.Measure) {
 	if m.Axis != "" {
 		t.Columns = slices.Insert(t.Columns, 2, coordinateColumn(m.Axis))
 	}
 }
 
-// pointCells say which point it is.
+// pointCells returns the cells that identify a point.
 func pointCells(p compare.Pair, m measure.Measure) []any {
 	cells := []any{p.Series, table.NonZero(p.Workers)}
 	if m.Axis != "" {
@@ -71,7 +70,7 @@ func pointCells(p compare.Pair, m measure.Measure) []any {
 	return cells
 }
 
-// ContrastData is a comparison for programs.
+// ContrastData returns a comparison for programs.
 func ContrastData(r *compare.Comparison, m measure.Measure) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "metric"}, {Key: "runs_a"}, {Key: "runs_b"}}}
 	for _, name := range []string{"a", "b", "ratio"} {

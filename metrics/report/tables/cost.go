@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Cost returns the rows for people: medians, with the interval in brackets or a dash for a
-// missing one, and notes on what they are of.
+// Cost returns the rows for people: medians with intervals in brackets, or a dash without
+// one, and explanatory notes.
 func Cost(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	c := &costTable{rows: rows, currency: currency, o: o, asked: o.Measure.Name != ""}
 	c.perWork()
@@ -42,17 +42,17 @@ func Cost(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	return t
 }
 
-// costTable is the table of costs while it is made.
+// costTable is a table of costs under construction.
 type costTable struct {
 	rows     []cost.Row
 	currency string
 	o        cost.Options
-	asked    bool // costs are against a measure; those of other work would distract
+	asked    bool // costs per unit of a measure were requested, so those of other work are left out
 	columns  []costColumn
 	why      reasons
 }
 
-// A costColumn is a column, and what a row has in it.
+// A costColumn is a column and the function that fills its cells.
 type costColumn struct {
 	table.Column
 	cell func(cost.Row) any
@@ -68,7 +68,7 @@ func (c *costTable) estimated(column table.Column, show func(float64) string, of
 	c.add(column, func(r cost.Row) any { return c.show(of(r), show) })
 }
 
-// show returns an estimate as a cell, and keeps the reason if it is missing.
+// show formats an estimate as a cell, and records why it is missing.
 func (c *costTable) show(e *scaling.Estimate, show func(float64) string) any {
 	c.why.add(e)
 	return estimate(e, show, e != nil && e.Why == cost.AtBaseline)
@@ -110,7 +110,7 @@ func (c *costTable) perEnergy() {
 	c.estimated(table.Column{Key: "co2", Head: "CO2", Unit: "g", Optional: true}, number.Significant, of(c.o.Energy.Grams))
 }
 
-// perMeasure adds the measure that costs are against, and what a unit of money buys of it.
+// perMeasure adds the measure that costs refer to, and its amount per unit of money.
 func (c *costTable) perMeasure() {
 	if !c.asked {
 		return
@@ -142,7 +142,8 @@ func (c *costTable) overBaseline() {
 	}
 }
 
-// perTarget adds the costs of an epoch and of each target, and which rows are on the front.
+// perTarget adds the costs per epoch and per target, and which rows are on the Pareto
+// front.
 func (c *costTable) perTarget() {
 	if !c.asked {
 		if !c.o.Work.Epoch {
@@ -166,8 +167,8 @@ func energyKnown(rows []cost.Row) bool {
 	return slices.ContainsFunc(rows, func(r cost.Row) bool { return r.Energy != nil })
 }
 
-// energyNotes say what a kilowatt-hour is taken for, and why there is no energy. Who
-// neither measured it nor asked for its price is told nothing.
+// energyNotes state the price and emissions of a kilowatt-hour, and why the energy is
+// unknown. They are empty if energy was neither measured nor priced.
 func energyNotes(rows []cost.Row, o cost.Options) []string {
 	known := energyKnown(rows)
 	if !known && !o.Energy.Set() {
@@ -206,7 +207,7 @@ func costTargets(rows []cost.Row) []measure.Target {
 	return targets
 }
 
-// targetCost returns the cost to a target, and how many runs reach it if not all do.
+// targetCost returns the cost to reach a target, and how many runs reach it if not all do.
 func targetCost(r cost.Row, target measure.Target, show func(*scaling.Estimate, func(float64) string) any) any {
 	i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target })
 	if i < 0 {
@@ -223,7 +224,7 @@ func targetCost(r cost.Row, target measure.Target, show func(*scaling.Estimate, 
 	return fmt.Sprintf("%v %s", show(t.Cost, number.Significant), reached)
 }
 
-// costNotes returns what the figures are of, the prices and the baselines.
+// costNotes explain the figures, the prices and the baselines.
 func costNotes(rows []cost.Row, currency string, o cost.Options) []string {
 	var prices, bases, matched, without []string
 	once := func(list *[]string, s string) {
@@ -279,7 +280,7 @@ func costNotes(rows []cost.Row, currency string, o cost.Options) []string {
 	return append(append(notes, energyNotes(rows, o)...), without...)
 }
 
-// frontNote says what the Pareto front is of; "" without a measure.
+// frontNote explains the Pareto front, "" without a measure.
 func frontNote(m measure.Measure) string {
 	switch {
 	case m.Name == "":
@@ -287,13 +288,13 @@ func frontNote(m measure.Measure) string {
 	case m.Better != measure.Neither:
 		return fmt.Sprintf("The front is of cost and %s (%s is better).", m.Title, m.Better)
 	}
-	if _, err := measure.Find(m.Name); err != nil { // one that runs report
+	if _, err := measure.Find(m.Name); err != nil { // a measure that runs report
 		return "No front: it is not known which way " + m.Title + " is better; set better = \"higher\" or \"lower\" in its [[extract]]."
 	}
 	return "No front: " + m.Title + " is neither better nor worse."
 }
 
-// targetCells returns a row's time and cost to a target, and how many runs reach it.
+// targetCells returns a row's time and cost to reach a target, and how many runs reach it.
 func targetCells(r cost.Row, target measure.Target) []any {
 	i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target })
 	if i < 0 {
@@ -303,7 +304,7 @@ func targetCells(r cost.Row, target measure.Target) []any {
 	return append(append(estimateCells(t.Time), estimateCells(t.Cost)...), t.Reached, t.Runs)
 }
 
-// CostData returns the rows for programs: unrounded, times in seconds.
+// CostData returns the rows for programs: unrounded, with times in seconds.
 func CostData(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	asked := o.Measure.Name != ""
 	t := &table.Table{}
@@ -395,7 +396,7 @@ func CostData(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	return t
 }
 
-// loadOf is the load at which answers are priced, by the measure of their rate.
+// loadOf describes the load at which answers are priced.
 func loadOf(m measure.Measure) string {
 	if m.Name == measure.RateWithinLimit {
 		return "largest rate within the limit"

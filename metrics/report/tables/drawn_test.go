@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/report"
 )
 
-// One reason is said once, whatever it keeps from being drawn.
+// Figures that are missing for the same reason share one entry.
 func TestNotDrawn(t *testing.T) {
 	var r report.Report
 	notDrawn(&r, "Speedup", "no run has a throughput")

@@ -13,16 +13,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Trace is the segments of one point.
+// A Trace is the history of one point.
 type Trace struct {
 	Point    string
 	Segments []compare.Segment
-	Alarm    *compare.Alarm // of its newest runs; nil without one
+	Alarm    *compare.Alarm // alarm about its newest runs; nil without one
 }
 
-// History is how a measure of points went over time: a row for each stretch in
-// which nothing changed, and a line for each alarm. marks are the first runs of the
-// stretches and of alarms, and those before the stretches.
+// History returns the history of a measure: a row per segment without a change, and a note
+// per alarm. marks holds the first runs of segments and alarms, and the run before each
+// segment.
 func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *table.Table {
 	median := table.ColumnOf(m)
 	low, high := median, median
@@ -76,7 +76,7 @@ func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *
 	return t
 }
 
-// AlarmText says what the newest runs of a point have come to.
+// AlarmText describes how the newest runs of a point changed.
 func AlarmText(trace Trace, marks map[int64]store.RunMark, m measure.Measure) string {
 	a := trace.Alarm
 	how := "worse"
@@ -93,7 +93,7 @@ func AlarmText(trace Trace, marks map[int64]store.RunMark, m measure.Measure) st
 	return fmt.Sprintf("%s: %s %s (medians; the means are %s standard errors apart).", text, m.Title, signedChange(a.Ratio), number.Significant(min(a.Errors, 99)))
 }
 
-// signedChange writes a ratio as what it adds or takes: −10.0 %.
+// signedChange formats a ratio as a change in percent: −10.0 %.
 func signedChange(ratio float64) string {
 	change := (ratio - 1) * 100
 	sign := "+"
@@ -103,7 +103,7 @@ func signedChange(ratio float64) string {
 	return sign + number.Significant(math.Abs(change)) + " %"
 }
 
-// short is a commit as people write it, with "-dirty" kept.
+// short abbreviates a commit, keeping "-dirty".
 func short(commit string) string {
 	hash, rest, dirty := strings.Cut(commit, "-")
 	hash = hash[:min(len(hash), 10)]

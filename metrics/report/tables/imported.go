@@ -14,18 +14,18 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// ShownRows is how many imported runs, or figures of a log, people are shown: a table is
-// held until its widths are known, and nobody reads a million lines.
+// ShownRows limits the imported runs or figures that are shown to people. A table is held
+// in memory until its widths are known.
 const ShownRows = 1000
 
-// Imported is the list of what an import stored.
+// Imported is the table of imported runs.
 type Imported struct {
 	t    *table.Table
-	all  bool           // programs get a row for every run
-	more map[string]int // outcome: runs that are not shown
+	all  bool           // for programs: a row for every run
+	more map[string]int // number of runs left out, by outcome
 }
 
-// NewImported returns an empty list, of at most ShownRows runs unless all is set.
+// NewImported returns an empty table, limited to ShownRows unless all is set.
 func NewImported(all bool) *Imported {
 	return &Imported{
 		t: &table.Table{Columns: []table.Column{{Key: "file"}, {Key: "part"}, {Key: "run"}, {Key: "workers"}, {Key: "throughput", Unit: "samples/s", Optional: true},
@@ -36,7 +36,7 @@ func NewImported(all bool) *Imported {
 	}
 }
 
-// Add adds a run with its id, "" if it was not stored, and what became of it.
+// Add adds a run. id is "" if it was not stored; outcome says what happened to it.
 func (l *Imported) Add(r store.Imported, c *extract.Content, id, outcome string) {
 	if !l.all && len(l.t.Rows) == ShownRows {
 		l.more[outcome]++
@@ -67,7 +67,7 @@ func (l *Imported) Add(r store.Imported, c *extract.Content, id, outcome string)
 	l.t.Add(filepath.Base(r.From.Path), table.NonZero(r.From.Part), table.NonZero(id), r.Run.Workers, throughput, tokens, requests, accuracy, evaluations, figures, outcome)
 }
 
-// Table returns the list, with a note on the runs that are not in it.
+// Table returns the table, with notes on the runs left out.
 func (l *Imported) Table() *table.Table {
 	for _, outcome := range slices.Sorted(maps.Keys(l.more)) {
 		l.t.Notes = append(l.t.Notes, fmt.Sprintf("and %d more: %s", l.more[outcome], outcome))

@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Machines is what the runs say of each machine of a price list, for people, by price.
-// how is as of Spec.
+// Machines returns the verdict on each machine of a price list for people, sorted by price.
+// how is as in Spec.
 func Machines(a sensitivity.Answer, m sensitivity.Market, currency string, how func(at map[string]scaling.Value) string) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Key: "machine"}, {Key: "vcpus", Head: "vCPUs", Right: true}, {Key: "memory", Right: true}, {Key: "gpus", Head: "GPUs", Right: true},
@@ -73,7 +73,7 @@ func Machines(a sensitivity.Answer, m sensitivity.Market, currency string, how f
 // perSample reports whether the measure counts samples.
 func perSample(a sensitivity.Answer) bool { return a.Measure.Name == measure.Throughput }
 
-// perMillion is the price of a million samples on a machine that is enough.
+// perMillion returns the price of a million samples on a machine that is sufficient.
 func perMillion(o sensitivity.Offer, a sensitivity.Answer) *scaling.Estimate {
 	rate := o.Of.Value
 	if rate == nil || !(rate.Value > 0) {
@@ -87,7 +87,7 @@ func perMillion(o sensitivity.Offer, a sensitivity.Answer) *scaling.Estimate {
 	return e
 }
 
-// MachinesSentence is the choice for people.
+// MachinesSentence describes the choice of a machine for people.
 func MachinesSentence(a sensitivity.Answer, m sensitivity.Market, currency string) string {
 	var list []string
 	say := func(format string, parts ...any) { list = append(list, fmt.Sprintf(format, parts...)) }
@@ -124,7 +124,7 @@ func MachinesSentence(a sensitivity.Answer, m sensitivity.Market, currency strin
 	return strings.Join(list, " ")
 }
 
-// offered is a machine in words: "c4 (4 vCPUs, 8 GiB) at 0.200 USD an hour".
+// offered describes a machine: "c4 (4 vCPUs, 8 GiB) at 0.200 USD an hour".
 func offered(m *sensitivity.Machine, currency string) string {
 	has := number.Count(int(m.VCPUs), "vCPU") + ", " + number.ShortBytes(m.Bytes)
 	if m.GPUs > 0 {

@@ -13,14 +13,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Measures are several measures along curves: those that a kind of workload is
-// about, or those that runs report. The ratios to the base are for programs, and in
-// the table of one measure.
+// Measures returns several measures along curves: those of a kind of workload, or those
+// that runs report. Ratios to the base are for programs and for a table of one measure.
 func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 	keys := scaling.Keys(curves)
 	t := &table.Table{Columns: append(seriesColumns(keys), coordinates(curves, list[0])...)}
 	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"})
-	lacking := map[string]bool{} // by measure
+	lacking := map[string]bool{} // lacking[m]: some runs lack measure m
 	for _, m := range list {
 		value := table.ColumnOf(counting(curves, m))
 		value.Right = true
@@ -70,7 +69,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 	return t
 }
 
-// counting is the measure with the unit that its rates have in all of the curves.
+// counting returns the measure with the unit of its rates in these curves.
 func counting(curves []scaling.Curve, m measure.Measure) measure.Measure {
 	if m.RatesSamples() {
 		m.Unit = scaling.RateUnit(curves...)
@@ -78,7 +77,8 @@ func counting(curves []scaling.Curve, m measure.Measure) measure.Measure {
 	return m
 }
 
-// coordinates are columns for programs: those of the measure that are not the axis.
+// coordinates returns columns, for programs, of the measure's coordinates other than the
+// axis.
 func coordinates(curves []scaling.Curve, m measure.Measure) []table.Column {
 	var list []table.Column
 	for _, key := range m.At.Keys() {
@@ -89,7 +89,7 @@ func coordinates(curves []scaling.Curve, m measure.Measure) []table.Column {
 	return list
 }
 
-// located are a curve's cells in them.
+// located returns a curve's cells in these columns.
 func located(c scaling.Curve, m measure.Measure) []any {
 	var cells []any
 	for _, key := range m.At.Keys() {
@@ -100,7 +100,7 @@ func located(c scaling.Curve, m measure.Measure) []any {
 	return cells
 }
 
-// axisColumn holds places on the axis.
+// axisColumn returns the column of positions on the axis.
 func axisColumn(curves []scaling.Curve) table.Column {
 	c := coordinateColumn(axisOf(curves))
 	c.Right = true
@@ -117,8 +117,8 @@ func coordinateColumn(key string) table.Column {
 	return table.Column{Key: key, Show: number.Exact}
 }
 
-// placeSections are the values that a run has at places within it, a section for
-// each combination of coordinates.
+// placeSections lists a run's values at places within it, in one section per combination of
+// coordinates.
 func placeSections(places []measure.Place) []table.Section {
 	var list []table.Section
 	for _, frame := range measure.Frames() {
@@ -172,8 +172,8 @@ func axisOf(curves []scaling.Curve) string {
 	return curves[0].Axis
 }
 
-// Measure is a measure along the curves: medians, with the ratio to the
-// base in the direction in which the measure is better.
+// Measure returns a measure along the curves: medians, with ratios to the base that are
+// above 1 where the measure is better.
 func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 	value := table.ColumnOf(m)
 	bounds := value
@@ -191,7 +191,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 		t.Columns = append(t.Columns, shown)
 	}
 	t.Columns = append(t.Columns, value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
-	// More of what a run measured one by one is no more resources.
+	// Repeated measurements within a run are not resources, so they have no efficiency.
 	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves)) || !m.Scales}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
 	knees := capacity.FindSaturations(curves, m)
 	if knees != nil {
@@ -231,15 +231,16 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 	return t
 }
 
-// lacks reports whether runs of the curves lack the measure because of what it would be.
+// lacks reports whether runs of the curves lack the measure for a reason that depends on
+// its value.
 func lacks(curves []scaling.Curve, m measure.Measure) bool {
 	return slices.ContainsFunc(curves, func(c scaling.Curve) bool {
 		return slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return p.Of(m.Name).Lacking() > 0 })
 	})
 }
 
-// lackingText is a median for people with the number of runs that it rests on, where
-// others lack the measure: "12.3 ms (9 of 10)", or "at least 12.3 ms (2 of 6)".
+// lackingText formats a median for people. If runs lack the measure, it adds how many have
+// it: "12.3 ms (9 of 10)", or "at least 12.3 ms (2 of 6)".
 func lackingText(s *scaling.Summary) any {
 	runs := ""
 	if n := s.Lacking(); n > 0 {
@@ -256,7 +257,7 @@ func lackingText(s *scaling.Summary) any {
 	return number.Absent + runs
 }
 
-// lackingNotes explain lackingText where a cell has it.
+// lackingNotes explain lackingText if a cell uses it.
 func lackingNotes(curves []scaling.Curve, list []measure.Measure) []string {
 	if !slices.ContainsFunc(list, func(m measure.Measure) bool { return lacks(curves, m) }) {
 		return nil
@@ -264,7 +265,8 @@ func lackingNotes(curves []scaling.Curve, list []measure.Measure) []string {
 	return []string{"(5 of 6): so many of the runs have the value. The others were refused it and may be the slow ones: the median counts them as such, and there is none where its interval depends on them. ≥: the lower end of what the runs allow."}
 }
 
-// reachCells are estimateCells of a summary's median, whose interval may have a lower end alone.
+// reachCells returns the estimateCells of a median whose interval may have only a lower
+// bound.
 func reachCells(s *scaling.Summary) []any {
 	cells := estimateCells(s.Median)
 	if s.AtLeast != nil {
@@ -273,7 +275,8 @@ func reachCells(s *scaling.Summary) []any {
 	return cells
 }
 
-// kneeCells are the knee of a curve for programs, the same at each of its points.
+// kneeCells returns the saturation point of a curve for programs, the same for each of its
+// points.
 func kneeCells(knees []*capacity.Saturation, c scaling.Curve) []any {
 	i := slices.IndexFunc(knees, func(k *capacity.Saturation) bool { return k.Series == c.Series })
 	switch {
@@ -285,7 +288,7 @@ func kneeCells(knees []*capacity.Saturation, c scaling.Curve) []any {
 	return []any{knees[i].At, knees[i].AtLeast, nil}
 }
 
-// saturations says where the curves of a throughput bend, a sentence each.
+// saturations describes where throughput curves saturate, one sentence each.
 func saturations(curves []scaling.Curve, m measure.Measure) []string {
 	var list []string
 	for _, k := range capacity.FindSaturations(curves, m) {
@@ -298,7 +301,7 @@ func saturations(curves []scaling.Curve, m measure.Measure) []string {
 	return list
 }
 
-// unmeasured says that no run has a value of the measure, and what there is instead.
+// unmeasured says that no run has a value of the measure, and what to use instead.
 func unmeasured(curves []scaling.Curve, m measure.Measure) string {
 	text := "No run has a value of " + m.Name
 	if target, is := measure.TargetOf(m.Name); is {

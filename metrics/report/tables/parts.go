@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// partsTable is where the time of a step goes, over all runs of each point:
-// the median and the extremes, since parts of different runs do not add up.
+// partsTable splits the step time of each point into parts: the median and the range over
+// its runs. Parts of different runs do not add up.
 func partsTable(curves []scaling.Curve) *table.Table {
 	keys := scaling.Keys(curves)
 	t := &table.Table{Columns: append(seriesColumns(keys), []table.Column{{Key: "workers"}, {Key: "runs"}, {Key: "compute", Right: true}, {Key: "communication", Right: true},
@@ -36,8 +36,8 @@ func partsTable(curves []scaling.Curve) *table.Table {
 	return t
 }
 
-// rangeText is "12.3 % (11.9 % to 12.8 %)", of how many runs where not of all;
-// nil for none.
+// rangeText formats a median and range, "12.3 % (11.9 % to 12.8 %)", and the number of runs
+// if not all have a value; nil without values.
 func rangeText(values []float64, runs int) any {
 	if len(values) == 0 {
 		return nil
@@ -54,8 +54,8 @@ func rangeText(values []float64, runs int) any {
 	return s
 }
 
-// communicationNotes say what share of the step time the reduction of the
-// gradients takes, measured and predicted, a line a curve.
+// communicationNotes state the measured and predicted share of step time that the gradient
+// reduction takes, one line per curve.
 func communicationNotes(curves []scaling.Curve) []string {
 	var list []scaling.Remark
 	for _, c := range curves {
@@ -104,7 +104,7 @@ func communicationNotes(curves []scaling.Curve) []string {
 	return lines
 }
 
-// shareText writes a share with its interval, or a dash for a missing share.
+// shareText formats a share with its interval, or a dash.
 func shareText(e *scaling.Estimate) string {
 	return number.Percent(e.Value) + " " + intervalText(e.Interval, number.Percent)
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// A Phase has what one series of one of several studies needs.
+// A Phase is one series of one of several studies.
 type Phase struct {
 	Study  string
-	Kind   string // of workload: "train", "serve", "preprocess"
+	Kind   string // kind of workload: "train", "serve", "preprocess"
 	Answer sensitivity.Answer
 	Market *sensitivity.Market // nil: no machine has a price
 }
 
-// Phases is the smallest sufficient amount of everything for each study, for people,
-// with the smallest and the cheapest machine.
+// Phases returns the smallest sufficient resources for each study, with the smallest and
+// the cheapest machine, for people.
 func Phases(list []Phase, currency string) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "phase"}, {Key: "study"}, {Key: "series"}, {Key: "enough"}, {Key: "ratio", Head: "keeps", Right: true}, {Key: "of"}, {Key: "runs"}}}
 	priced := markets(list) != nil
@@ -71,7 +71,8 @@ func Phases(list []Phase, currency string) *table.Table {
 	return t
 }
 
-// PhasesSentence is the one machine for all, for people; "" without prices.
+// PhasesSentence describes the one machine that suffices for all, for people; "" without
+// prices.
 func PhasesSentence(list []Phase, currency string) string {
 	all := markets(list)
 	if all == nil {
@@ -96,9 +97,9 @@ func markets(list []Phase) (all []sensitivity.Market) {
 	return all
 }
 
-// PhasesData is Phases for programs. The row of the phase "all" has the machines that
-// are enough for each; it is there where all have prices. Rows of the phase "warning" have
-// in "why" what people are warned about.
+// PhasesData returns Phases for programs. If all studies have prices, a row with phase
+// "all" has the machines that are sufficient for each. Rows with phase "warning" have the
+// warning in "why".
 func PhasesData(list []Phase, currency string, warnings []string) *table.Table {
 	t := &table.Table{}
 	for _, key := range []string{"phase", "study", "series", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "likely_enough", "provisional", "smallest", "smallest_hour", "cheapest", "cheapest_hour", "currency", "why"} {

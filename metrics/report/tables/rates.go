@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Rates returns how many replicas carry a demand as a table, and for people a sentence
+// Rates returns how many replicas carry a demand as a table, and, for people, a sentence
 // about the best answer.
 func Rates(list []capacity.Answer, load capacity.Load, currency string, people bool) (*table.Table, string) {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "demand", Unit: "requests/s", Optional: true}, {Key: "replicas"}, {Key: "at_least"}, {Key: "from", Head: "measured replicas"},
@@ -46,7 +46,7 @@ func Rates(list []capacity.Answer, load capacity.Load, currency string, people b
 	return t, sentence
 }
 
-// nextRates says what to measure next for an answer.
+// nextRates says what to measure next.
 func nextRates(a capacity.Answer) []string {
 	switch {
 	case a.Next == nil && a.Replicas > 0:

@@ -21,14 +21,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// This file says what the report of a study is: the answer in words, the
-// figures, tables and sentences about doubts, method and origin, from what the
-// study's runs, curves, advice and prices are. Package report lays it out.
+// This file assembles the report of a study from its runs, curves, advice and prices: the
+// answer in words, the figures, tables, doubts, method and origin. Package report formats
+// it.
 
-// A ReportedStudy has everything that a report is made from.
+// A ReportedStudy holds everything that a report is made from.
 type ReportedStudy struct {
 	Name         string
-	Observations []scaling.Observation // one at least
+	Observations []scaling.Observation // at least one
 	Curves       []scaling.Curve
 	Warnings     []string             // on the study as a whole
 	Looks        int                  // at which its runs can be tested while it grows; 0: it does not
@@ -40,25 +40,25 @@ type ReportedStudy struct {
 	Wish         advice.Options       // that it answers
 	Bill         *cost.Comparison     // nil without prices, and Unpriced says why
 	Unpriced     error
-	Demand       []capacity.Line // of a service, what each series costs by the demand, in Currency
+	Demand       []capacity.Line // for a service: what each demand costs per series, in Currency
 	Currency     string
-	Program      string // that made the report, and its version
+	Program      string // program and version that made the report
 
-	// What read reads.
+	// Set by read.
 	rows  []store.RunRow // every attempt
 	from  *store.Provenance
 	ranks []figure.RankSteps
 }
 
-// ReportFrame is measures along the same curves: those that runs report, or that a kind
-// of workload other than training is about.
+// A ReportFrame is a set of measures along the same curves: those that runs report, or those
+// of a kind of workload other than training.
 type ReportFrame struct {
-	ID, Title string // of its table; letters, digits and hyphens
+	ID, Title string // of its table; ID has letters, digits and hyphens
 	Curves    []scaling.Curve
-	Measures  []measure.Measure // one at least
+	Measures  []measure.Measure // at least one
 }
 
-// measuresOfRuns are those of the list of runs.
+// measuresOfRuns returns the measures for the list of runs.
 func (s *ReportedStudy) measuresOfRuns() []measure.Measure {
 	list := slices.Clone(RunMeasures)
 	for _, f := range s.Frames {
@@ -71,7 +71,7 @@ func (s *ReportedStudy) measuresOfRuns() []measure.Measure {
 	return list
 }
 
-// read takes from the database what the curves do not have.
+// read loads from the database what the curves lack.
 func (s *ReportedStudy) read(ctx context.Context, db *store.Store) error {
 	var err error
 	if s.rows, err = db.Runs(ctx, store.Filter{Study: s.Name}, s.measuresOfRuns()...); err != nil {
@@ -91,8 +91,8 @@ func (s *ReportedStudy) read(ctx context.Context, db *store.Store) error {
 	return err
 }
 
-// RankSteps are the step times of the ranks of one run of each series: the one
-// with the median throughput at the most workers.
+// RankSteps returns the step times of the ranks of one run per series: the run with the
+// median throughput at the largest worker count.
 func RankSteps(ctx context.Context, db *store.Store, curves []scaling.Curve) ([]figure.RankSteps, error) {
 	var list []figure.RankSteps
 	for _, c := range curves {
@@ -114,8 +114,8 @@ func RankSteps(ctx context.Context, db *store.Store, curves []scaling.Curve) ([]
 	return list, nil
 }
 
-// Report puts the report together; title is "" for one with the study's name. The
-// error may be the database's.
+// Report assembles the report. If title is "", it uses the study's name. Errors come from
+// the database.
 func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title string) (*report.Report, error) {
 	if err := s.read(ctx, db); err != nil {
 		return nil, err
@@ -179,8 +179,7 @@ func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title strin
 	return r, err
 }
 
-// notDrawn says why a figure is missing. Figures that are missing for the same reason
-// share one entry.
+// notDrawn records why a figure is missing. Figures with the same reason share one entry.
 func notDrawn(r *report.Report, title, why string) {
 	title, why = clean.Line(title), clean.Line(why)
 	for i, f := range r.NotDrawn {
@@ -192,7 +191,8 @@ func notDrawn(r *report.Report, title, why string) {
 	r.NotDrawn = append(r.NotDrawn, report.Fact{Name: title, Values: []string{why}})
 }
 
-// figures draws what the study has data for, and says which figures cannot be drawn and why.
+// figures draws every figure that the study has data for, and records why others are
+// missing.
 func (s *ReportedStudy) figures(r *report.Report) {
 	d := figure.Data{Observations: s.Observations, Ranks: s.ranks[:min(len(s.ranks), manySeries)], Bill: s.Bill, Demand: s.Demand, Currency: s.Currency}
 	if s.Kind.Trains {
@@ -215,7 +215,7 @@ func (s *ReportedStudy) figures(r *report.Report) {
 	}
 }
 
-// addText draws a figure into the report, or says why it cannot be drawn.
+// addText adds a drawn figure to the report, or records why it is missing.
 func addText(r *report.Report, id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
 	one, err := report.Draw(id, draw)
 	if err == nil {
@@ -229,8 +229,8 @@ func addText(r *report.Report, id, title string, draw func(figure.Options) (*fig
 	notDrawn(r, title, strings.TrimPrefix(why, "nothing to draw: "))
 }
 
-// panelsOf is the parameter of which each value has a panel, where one plot of the curves
-// would be too full; "" for one plot.
+// panelsOf returns the parameter whose values get a panel each if a single plot would be
+// too full, "" for one plot.
 func (s *ReportedStudy) panelsOf(curves []scaling.Curve) string {
 	several := slices.ContainsFunc(s.Curves, func(c scaling.Curve) bool { return c.Framework != s.Curves[0].Framework })
 	if len(curves) > manySeries && several {
@@ -255,11 +255,11 @@ func (s *ReportedStudy) frame(r *report.Report, f ReportFrame) {
 			return
 		}
 		if m.Better == measure.Neither && !s.Kind.Trains {
-			continue // it describes the others, in the table
+			continue // it only describes others, in the table
 		}
 		addText(r, fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Drawing, error) {
 			if at := onlyPlace(f.Curves); at != "" {
-				return nil, fmt.Errorf("all runs are at the same place on the axis, %s; the table has the values", at)
+				return nil, fmt.Errorf("all runs have the same position on the axis, %s; see the table for their values", at)
 			}
 			o.By = by
 			return figure.DrawMeasure(m, d, o)
@@ -267,8 +267,8 @@ func (s *ReportedStudy) frame(r *report.Report, f ReportFrame) {
 	}
 }
 
-// tradeoff are the latency and the throughput of a service that are drawn against each
-// other, along the load.
+// tradeoff returns the latency and the throughput of a service that are plotted against
+// each other along the load.
 func (f ReportFrame) tradeoff() (latency, throughput measure.Measure, ok bool) {
 	find := func(name string) measure.Measure {
 		for _, m := range f.Measures {
@@ -282,8 +282,8 @@ func (f ReportFrame) tradeoff() (latency, throughput measure.Measure, ok bool) {
 	return latency, throughput, latency.Name != "" && throughput.Name != "" && measure.OfLoad(f.Curves[0].Axis) && onlyPlace(f.Curves) == ""
 }
 
-// onlyPlace is the place that all points have, where it is a number; "" where they
-// have several: nothing runs along such an axis.
+// onlyPlace returns the position of all points if they share one number, "" otherwise.
+// Nothing can be plotted along such an axis.
 func onlyPlace(curves []scaling.Curve) string {
 	var at []scaling.Value
 	for _, c := range curves {
@@ -299,7 +299,7 @@ func onlyPlace(curves []scaling.Curve) string {
 	return curves[0].Places(at...)
 }
 
-// manyMeasures of a frame are more than a page has figures of.
+// manyMeasures limits the measures of a frame that get a figure.
 const manyMeasures = 12
 
 func figureTitle(name string) string {
@@ -307,14 +307,14 @@ func figureTitle(name string) string {
 	return k.Title
 }
 
-// manySeries are more than one plot shows well: with several frameworks, each
-// then gets a panel.
+// manySeries is the number of series above which one plot is too full. Several frameworks
+// then get a panel each.
 const manySeries = 4
 
-// manyRuns are more than a page lists.
+// manyRuns limits the runs listed on a page.
 const manyRuns = 1000
 
-// about says of how many runs the report is, and of when.
+// about states how many runs the report covers, and from when.
 func (s *ReportedStudy) about() []string {
 	first, last := s.rows[0].Created, s.rows[0].Created
 	for _, row := range s.rows {
@@ -332,8 +332,7 @@ func (s *ReportedStudy) about() []string {
 	return []string{fmt.Sprintf("%s, from %s, recorded %s (UTC).", number.Count(len(s.Observations), "run"), number.Count(len(s.rows), "attempt"), when)}
 }
 
-// downloads are the data behind the page, for programs: base units, every
-// digit.
+// downloads returns the data behind the page for programs: base units, unrounded.
 func (s *ReportedStudy) downloads() ([]report.Download, error) {
 	curves := scaling.Rows(s.Curves)
 	costs := &table.Table{}
@@ -385,8 +384,8 @@ func (s *ReportedStudy) downloads() ([]report.Download, error) {
 	return slices.Insert(list, 1, report.Download{Name: "scaling.json", About: "the same as JSON, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
 }
 
-// doubts are the alarms, and those about the study, its series and points, and about
-// the advice: a line a kind.
+// doubts returns the alarms and the warnings about the study, its series and points, and
+// the advice, grouped into one line per kind.
 func (s *ReportedStudy) doubts() []string {
 	var list []scaling.Remark
 	for _, w := range s.Warnings {

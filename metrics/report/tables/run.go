@@ -60,8 +60,7 @@ func runRecord(d *store.Details) *table.Table {
 	return t
 }
 
-// fingerprintRecord has a column for each fact by which the run is held
-// comparable with others.
+// fingerprintRecord returns a column for each fact of the run's fingerprint.
 func fingerprintRecord(r *summary.Outcome) *table.Table {
 	t := &table.Table{}
 	if r == nil {
@@ -78,7 +77,7 @@ func fingerprintRecord(r *summary.Outcome) *table.Table {
 	return t
 }
 
-// parameterRecord has a column for each parameter, titled by its TOML path.
+// parameterRecord returns a column for each parameter, named by its TOML path.
 func parameterRecord(parameters map[string]any) *table.Table {
 	t := &table.Table{}
 	var cells []any
@@ -101,8 +100,8 @@ func jobRecord(j *metrics.Job) *table.Table {
 	return t
 }
 
-// resultRecord has a column for each measure of the run's kind of workload and
-// each that it reports, and behind them the facts that are none.
+// resultRecord returns a column for each measure of the run's kind of workload and each
+// reported measure, and then the facts that are not measures.
 func resultRecord(r *summary.Outcome, kind string, algorithm int, parameters map[string]any) *table.Table {
 	t := &table.Table{}
 	if r == nil {
@@ -139,9 +138,9 @@ func resultRecord(r *summary.Outcome, kind string, algorithm int, parameters map
 	return t
 }
 
-// noiseScaleRows are the gradient noise scale of each epoch. What its figures
-// are made of stands beside them: from so many steps, by gradients of a rank's
-// batch and of the global one. An interval without an upper end says so.
+// noiseScaleRows returns the gradient noise scale per epoch, with what it was computed
+// from: the number of steps, and the batch per rank and overall. An interval may have no
+// upper bound.
 func noiseScaleRows(r *summary.Outcome) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "epoch"}, {Key: "noise_scale", Unit: "samples"},
 		{Key: "low", Head: fmt.Sprintf("%.0f %% interval from", 100*summary.NoiseScaleLevel)}, {Key: "high", Head: "to"},
@@ -266,7 +265,7 @@ func badLineRows(list []metrics.LineError) *table.Table {
 	return t
 }
 
-// unixTime writes seconds since 1970 as a cell; 0 is unknown.
+// unixTime returns seconds since 1970 as a cell; 0 means unknown.
 func unixTime(seconds float64) any {
 	if seconds == 0 {
 		return nil
@@ -274,7 +273,7 @@ func unixTime(seconds float64) any {
 	return metrics.Time(seconds)
 }
 
-// orNone is a map as a cell; nil when it is empty.
+// orNone returns a map as a cell, nil if it is empty.
 func orNone(m map[string]string) any {
 	if len(m) == 0 {
 		return nil
@@ -282,7 +281,7 @@ func orNone(m map[string]string) any {
 	return m
 }
 
-// figureRows are what logs state, with what it is.
+// figureRows lists the figures that logs state, with their descriptions.
 func figureRows(list []metrics.Figure) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "figure"}, {Key: "value", Show: number.Exact}, {Key: "unit"}, {Key: "plus_minus", Head: "±", Show: number.Exact}, {Key: "at"},
 		{Key: "source"}, {Key: "line", Show: number.Exact}, {Key: "reduction"}, {Key: "values", Show: number.Exact}, {Key: "note"}, {Key: "plus_minus_is", Head: "± is"}}}
@@ -300,8 +299,8 @@ func importRecord(from *store.Source) *table.Table {
 	return t
 }
 
-// bySteps is a cell of something that the steps count: where no step was
-// recorded, as of another program's log, 0 is no count.
+// bySteps returns a cell for a count over steps. Without recorded steps, as in another
+// program's log, 0 means unknown.
 func bySteps[N int | int64](n N, steps int) any {
 	if steps == 0 {
 		return table.NonZero(n)
@@ -309,8 +308,7 @@ func bySteps[N int | int64](n N, steps int) any {
 	return n
 }
 
-// unitOf is a figure's unit in a list of figures as they were stated, where a share of a
-// device's peak is a fraction.
+// unitOf returns the unit of a stated figure; a share of a device's peak is a fraction.
 func unitOf(g metrics.Figure) string {
 	if measure.Reported(g.Name, g.Unit, measure.Neither).Show == measure.Percent {
 		return "fraction"
@@ -318,7 +316,7 @@ func unitOf(g metrics.Figure) string {
 	return g.Unit
 }
 
-// placeText says what a figure holds for, if not for the run.
+// placeText describes what a figure applies to, "" for the run.
 func placeText(at map[string]any) string {
 	var parts []string
 	known := []string{"op", "bytes", "in_place", "epoch", "step"}

@@ -11,31 +11,30 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// RunMeasures are those that a list of runs has: the headline of a training, and
-// what a list has room for.
+// RunMeasures are the measures in a list of runs.
 var RunMeasures = declared(measure.Throughput, measure.EndToEnd, measure.StepP50, measure.TrainSeconds, measure.FinalAccuracy)
 
-// declared are measures by their names.
+// declared returns the measures with these names.
 func declared(names ...string) []measure.Measure {
 	list := make([]measure.Measure, len(names))
 	for i, name := range names {
 		var err error
 		if list[i], err = measure.Find(name); err != nil {
-			panic(err) // a constant of package measure that is not declared
+			panic(err) // a programming error: the constant is not declared
 		}
 	}
 	return list
 }
 
-// Runs has the runs with their values of the measures, the first of which
-// are RunMeasures. People get a column for each key that differs among the runs of a
-// study, where the runs' parameters are known (store.Describe).
+// Runs lists runs with their values of the measures, RunMeasures first. If the runs'
+// parameters were loaded (store.Describe), people get a column for each key that differs
+// among the runs of a study.
 func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 	keys := swept(rows)
 	empty := func(i int) bool {
 		return !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Values[i] != nil })
 	}
-	// Of runs that have another measure, people get no empty columns.
+	// Hide empty columns from people if the runs have another measure.
 	others := false
 	for i := len(RunMeasures); i < len(of); i++ {
 		others = others || !empty(i)
@@ -68,10 +67,10 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		{Key: "tags", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Tags != "" })},
 		{Key: "note", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Note != "" })},
 	}...)
-	var at []string // coordinates of the measures that have any
+	var at []string // coordinates of a measure that has some
 	for _, m := range of[len(RunMeasures):] {
 		if m.At != "" {
-			at = m.At.Keys() // all have the same: store.Runs refuses others
+			at = m.At.Keys() // store.Runs accepts only measures with the same coordinates
 		}
 	}
 	for _, key := range at {
@@ -86,7 +85,7 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 			warnings = []string{}
 		}
 		if r.Steps != nil && *r.Steps == 0 {
-			r.Steps = nil // nobody counted
+			r.Steps = nil // not counted
 			if r.Epochs != nil && *r.Epochs == 0 {
 				r.Epochs = nil
 			}
@@ -109,7 +108,8 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 	return t
 }
 
-// rateUnit is the unit of the runs' throughputs: samples/s, unless all say what a sample is.
+// rateUnit returns the unit of the runs' throughputs: samples/s, unless all name the same
+// unit of work.
 func rateUnit(rows []store.RunRow) string {
 	said := ""
 	for i, r := range rows {
@@ -122,7 +122,7 @@ func rateUnit(rows []store.RunRow) string {
 	return measure.RateUnit(said)
 }
 
-// swept are the keys that differ among the listed runs of a study.
+// swept returns the keys that differ among the listed runs of a study.
 func swept(rows []store.RunRow) []string {
 	of := map[string][]map[string]any{}
 	for _, r := range rows {
@@ -133,9 +133,9 @@ func swept(rows []store.RunRow) []string {
 	return scaling.VaryingWithin(of)
 }
 
-// InOrder are the runs as people count: by the values of the study's swept keys, as
-// numbers where they are numbers, then by workers, point, repeat and attempt. Runs of
-// several studies, or of one that sweeps nothing, stay as they are.
+// InOrder sorts the runs of one study by the values of its swept keys (numerically if they
+// are numbers), then by workers, point, repeat and attempt. Runs of several studies, or
+// without swept keys, keep their order.
 func InOrder(rows []store.RunRow) []store.RunRow {
 	keys := swept(rows)
 	if len(keys) == 0 || slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Study != rows[0].Study }) {
@@ -154,7 +154,7 @@ func InOrder(rows []store.RunRow) []store.RunRow {
 	return list
 }
 
-// evaluationsTable are those of the runs.
+// evaluationsTable lists the evaluations of the runs.
 func evaluationsTable(obs []scaling.Observation) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "epoch"}, {Key: "seconds"}, {Key: "samples"}, {Key: "accuracy"}}}
 	for _, o := range obs {

@@ -13,8 +13,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Scaling returns the curves for people: medians, with the interval in brackets or a dash
-// for a missing one, and notes on the base and on the dashes.
+// Scaling returns the curves for people: medians with intervals in brackets, or a dash
+// without one, and notes on the base and the dashes.
 func Scaling(curves []scaling.Curve) *table.Table {
 	targets := targetsOf(curves)
 	main, unit, show := mainOf(curves)
@@ -64,7 +64,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	return t
 }
 
-// of adds the reasons of a value and of its ratio to the base, which has none.
+// of adds the reasons of a value, and of its ratio unless it is the base's.
 func (r *reasons) of(x *scaling.Summary, atBase bool) {
 	r.add(x.Median)
 	if !atBase {
@@ -72,8 +72,8 @@ func (r *reasons) of(x *scaling.Summary, atBase bool) {
 	}
 }
 
-// mainOf returns the measure that the curves are about, with its unit and format: the
-// throughput; tokens/s of logs that have only those; else the run time.
+// mainOf returns the main measure of the curves with its unit and format: the throughput,
+// else tokens/s, else the run time.
 func mainOf(curves []scaling.Curve) (main, unit string, show func(float64) string) {
 	measured := func(name string) bool {
 		return slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(name) })
@@ -88,7 +88,7 @@ func mainOf(curves []scaling.Curve) (main, unit string, show func(float64) strin
 	return measure.Throughput, scaling.RateUnit(curves...), number.Significant
 }
 
-// targetClockNotes say by which clock the times to targets are.
+// targetClockNotes say which clock the times to targets use.
 func targetClockNotes(targets []measure.Measure) (notes []string) {
 	stated := func(m measure.Measure) bool { return m.Name == measure.ToTarget }
 	if asked := slices.DeleteFunc(slices.Clone(targets), stated); len(asked) > 0 {
@@ -112,8 +112,7 @@ func decisiveNotes(curves []scaling.Curve) []string {
 	return nil
 }
 
-// driftNotes say why a speedup in these measures need not be the ratio of the
-// medians in the table.
+// driftNotes say why a speedup in these measures may differ from the ratio of the medians.
 func driftNotes(curves []scaling.Curve, measures ...string) []string {
 	for _, c := range curves {
 		for _, p := range c.Points {
@@ -129,10 +128,10 @@ func driftNotes(curves []scaling.Curve, measures ...string) []string {
 
 const detrended = "Speedups: ratios of medians from which the drift of the machine is taken out, so they may differ from the ratios of the medians in the table."
 
-// sameWork is the note that a speedup of run times assumes equal work.
+// sameWork warns that a speedup of run times assumes equal work.
 const sameWork = "A run time is the program's, from its start to its end; its speedup assumes that every run does the same work, however many workers share it."
 
-// title is a measure's name in words.
+// title returns a measure's title by name.
 func title(name string) string {
 	m, err := measure.Find(name)
 	if err != nil {
@@ -141,20 +140,20 @@ func title(name string) string {
 	return m.Title
 }
 
-// fewSeries are as many as have a sentence each below a table.
+// fewSeries is the largest number of series that get a sentence each below a table.
 const fewSeries = 3
 
-// baseNotes say what each series is divided by. Of many the rows have the numbers.
+// baseNotes name the base of each series. Many series have it only in their rows.
 func baseNotes(curves []scaling.Curve) []string {
 	return basesOf(curves, func(c scaling.Curve) string {
 		if c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput) {
-			return "" // that it lacks one is a doubt
+			return "" // a doubt says so
 		}
 		return baseText(c.Base.Row())
 	})
 }
 
-// basesIn say what speedups in one measure are over, where the base has it.
+// basesIn names the base of the speedups in a measure, if the base has a value.
 func basesIn(curves []scaling.Curve, m measure.Measure) []string {
 	return basesOf(curves, func(c scaling.Curve) string {
 		if c.Base.Of(m.Name).Gain() == nil {
@@ -164,7 +163,8 @@ func basesIn(curves []scaling.Curve, m measure.Measure) []string {
 	})
 }
 
-// basesOf is a sentence for each series' base, as text writes it; "" leaves it out.
+// basesOf returns a sentence about each series' base; text formats it, and "" leaves it
+// out.
 func basesOf(curves []scaling.Curve, text func(scaling.Curve) string) []string {
 	var list []string
 	of := map[scaling.Value][]string{}
@@ -202,8 +202,8 @@ func basesOf(curves []scaling.Curve, text func(scaling.Curve) string) []string {
 	return list
 }
 
-// seriesColumns tell series apart: a column a key in which they differ, else their
-// names. Programs get the name alone.
+// seriesColumns returns the columns that distinguish series: one per key that differs, or
+// else the name. Programs get only the name.
 func seriesColumns(keys []string) []table.Column {
 	if len(keys) == 0 {
 		return []table.Column{{Key: "series"}}
@@ -221,7 +221,7 @@ func keyColumns(keys []string) []table.Column {
 	return list
 }
 
-// seriesCells are a curve's cells of seriesColumns.
+// seriesCells returns a curve's cells in the seriesColumns.
 func seriesCells(c scaling.Curve, keys []string) []any {
 	cells := []any{c.Series}
 	if len(keys) > 0 {
@@ -233,7 +233,7 @@ func seriesCells(c scaling.Curve, keys []string) []any {
 	return cells
 }
 
-// baseText is the point that others are divided by, with what it measured.
+// baseText describes a base and what it measured.
 func baseText(b *scaling.RowBase) string {
 	text := scaling.Places(b.Along())
 	if b.Throughput != nil {
@@ -242,8 +242,7 @@ func baseText(b *scaling.RowBase) string {
 	return text
 }
 
-// timeText is the time to a target; where not all runs reach it, it says how
-// many do.
+// timeText formats the time to a target, and how many runs reach it if not all do.
 func timeText(a *scaling.Summary) string {
 	reached := ""
 	if a.Reached() < a.Runs {
@@ -276,7 +275,7 @@ func targetsOf(curves []scaling.Curve) []measure.Measure {
 	return targets
 }
 
-// add appends a sentence that is not in the list yet.
+// add appends a sentence unless the list has it already.
 func add(list []string, text string) []string {
 	if slices.Contains(list, text) {
 		return list
@@ -284,8 +283,8 @@ func add(list []string, text string) []string {
 	return append(list, text)
 }
 
-// ScalingData is the rows for programs that read CSV: the JSON objects laid
-// flat, a group of columns for each target.
+// ScalingData returns the rows as a flat table for programs that read CSV, with a group of
+// columns per target.
 func ScalingData(rows []scaling.Row) *table.Table {
 	var targets []string
 	for _, r := range rows {
@@ -339,7 +338,7 @@ func ScalingData(rows []scaling.Row) *table.Table {
 	return t
 }
 
-// ScalingJSON is the rows as a JSON list, one object a line.
+// ScalingJSON formats the rows as a JSON list, one object per line.
 func ScalingJSON(rows []scaling.Row) (string, error) {
 	list := make([]string, len(rows))
 	for i, r := range rows {

@@ -14,9 +14,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Spec is what the runs say of each amount of each resource, for people: first one
-// resource at a time, then the combinations. how is the command that measures one
-// beside the reference; "" for none.
+// Spec returns the verdict on each amount of each resource for people: single resources
+// first, then combinations. how returns the command that measures a combination next to the
+// reference; "" for none.
 func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Key: "resource"}, {Key: "amount", Right: true}, {Key: "ratio", Head: "of the " + gained(a.Measure), Right: true}, {Key: "runs"}, {Key: "verdict"}, {Key: "bound"}}}
@@ -70,7 +70,8 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 	return t
 }
 
-// SpecWarnings are the warnings on a series and the doubts about its combinations' runs, a sentence each.
+// SpecWarnings returns the warnings about a series and the doubts about its combinations,
+// one sentence each.
 func SpecWarnings(a sensitivity.Answer) []string {
 	list := slices.Clone(a.Warnings)
 	for _, d := range a.Doubts {
@@ -88,8 +89,8 @@ func bound(b sensitivity.Bound) any {
 	return cmp.Or(b.Of, "not known")
 }
 
-// bounds are the evidence on what holds runs up: with all of everything, and with the
-// largest amount of each resource that is not enough. What is not known is said once.
+// bounds states which resource limits runs: with the maximum of everything, and with the
+// largest insufficient amount of each resource. Unknown limits share one sentence.
 func bounds(a sensitivity.Answer) []string {
 	var list, unknown []string
 	say := func(where string, b sensitivity.Bound) {
@@ -124,8 +125,8 @@ func by(command string) string {
 }
 
 // SpecData returns every amount and combination of every series for programs, and the
-// machines of markets, one for each series or none. how returns the command that measures
-// a combination; warnings are all that people see.
+// machines of markets, which has one entry per series or is empty. how returns the command
+// that measures a combination. warnings are those that people see.
 func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency string, how func(a sensitivity.Answer, at map[string]scaling.Value) string, warnings []string) *table.Table {
 	t := &table.Table{}
 	for _, key := range []string{"series", "kind", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "verdict", "likely_enough", "recommended", "provisional", "machine", "hour", "currency", "text"} {
@@ -164,7 +165,7 @@ func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency 
 	return t
 }
 
-// addMachines adds what a market says of each machine to the rows for programs.
+// addMachines adds a market's verdict on each machine to the rows for programs.
 func addMachines(t *table.Table, a sensitivity.Answer, market sensitivity.Market, currency string) {
 	for _, o := range market.Offers {
 		of := sensitivity.Allocation{}
@@ -179,7 +180,7 @@ func addMachines(t *table.Table, a sensitivity.Answer, market sensitivity.Market
 	}
 }
 
-// specAt returns the combination that is the answer; nil without one.
+// specAt returns the combination that answers, nil without one.
 func specAt(a sensitivity.Answer) map[string]scaling.Value {
 	if a.Spec == nil {
 		return nil
@@ -194,7 +195,7 @@ func deref(x *float64) any {
 	return *x
 }
 
-// SpecSentence is the answer for people.
+// SpecSentence describes the answer for people.
 func SpecSentence(a sensitivity.Answer) string {
 	var list []string
 	say := func(format string, parts ...any) { list = append(list, fmt.Sprintf(format, parts...)) }
@@ -242,7 +243,7 @@ func SpecSentence(a sensitivity.Answer) string {
 	return strings.Join(list, " ")
 }
 
-// provisionally returns which smaller amounts may be enough; "" where the answer is final.
+// provisionally says which smaller amounts may suffice, "" if the answer is final.
 func provisionally(a sensitivity.Answer) string {
 	if !a.Provisional {
 		return ""
@@ -262,7 +263,7 @@ func provisionally(a sensitivity.Answer) string {
 	return strings.Join(why, "; ")
 }
 
-// gained is what a ratio is of: that of a time is of how fast it is.
+// gained names what a ratio compares; for a time, that is speed.
 func gained(m measure.Measure) string {
 	if m.Better == measure.Lower {
 		return "speed, by the " + m.Title
@@ -270,7 +271,7 @@ func gained(m measure.Measure) string {
 	return m.Title
 }
 
-// amounts is a combination in words: "cpus_per_worker=4, memory=8 GiB".
+// amounts formats a combination: "cpus_per_worker=4, memory=8 GiB".
 func amounts(at map[string]scaling.Value, keys []string) string { return words(at, keys, Amount) }
 
 func words(at map[string]scaling.Value, keys []string, show func(string, scaling.Value) string) string {
@@ -285,7 +286,7 @@ func words(at map[string]scaling.Value, keys []string, show func(string, scaling
 
 func exactly(_ string, v scaling.Value) string { return v.String() }
 
-// Amount writes a resource's: memory in its units.
+// Amount formats an amount of a resource; memory gets a unit.
 func Amount(key string, v scaling.Value) string {
 	switch {
 	case !v.Numeric():

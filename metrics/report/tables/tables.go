@@ -1,7 +1,7 @@
-// Package tables is what each answer says as a table: curves, costs, advice,
-// comparisons, histories, runs; and the report of a study (report.go). One function a table for people, with units,
-// intervals and notes, and, where they differ, one for programs, in base
-// units with every digit (…Data). How a table is printed is in metrics/table.
+// Package tables turns answers into tables: curves, costs, advice, comparisons, histories,
+// runs. It also assembles the report of a study (report.go). Each answer has a function for
+// people, with units, intervals and notes, and, where needed, one for programs (…Data),
+// with unrounded values in base units. Package metrics/table prints tables.
 package tables
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// estimate is "12.3 [11.9, 12.8]", or "12.3 –" without an interval; exact
-// is for a value that is so by definition.
+// estimate formats an estimate: "12.3 [11.9, 12.8]", or "12.3 –" without an interval. exact
+// marks a value that has no uncertainty by definition.
 func estimate(e *scaling.Estimate, show func(float64) string, exact bool) any {
 	switch {
 	case e == nil:
@@ -22,7 +22,7 @@ func estimate(e *scaling.Estimate, show func(float64) string, exact bool) any {
 	return value + " " + interval
 }
 
-// spreadText is a value, and its interval as Interval has it, in one unit.
+// spreadText formats a value and its interval in the same unit.
 func spreadText(value float64, in *scaling.Interval, show func(float64) string) (text, interval string) {
 	if in != nil {
 		show = number.Alike(show, value, in.Low, in.High)
@@ -30,7 +30,7 @@ func spreadText(value float64, in *scaling.Interval, show func(float64) string) 
 	return show(value), intervalText(in, show)
 }
 
-// intervalText is "[11.9, 12.8]" in one unit, or a dash for none.
+// intervalText formats an interval in one unit, "[11.9, 12.8]", or a dash for nil.
 func intervalText(in *scaling.Interval, show func(float64) string) string {
 	if in == nil {
 		return number.Absent
@@ -39,7 +39,7 @@ func intervalText(in *scaling.Interval, show func(float64) string) string {
 	return "[" + show(in.Low) + ", " + show(in.High) + "]"
 }
 
-// estimateCells are a value and the ends of its interval; nil where not had.
+// estimateCells returns a value and the ends of its interval; nil if missing.
 func estimateCells(e *scaling.Estimate) []any {
 	switch {
 	case e == nil:

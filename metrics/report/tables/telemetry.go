@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// telemetryWindow is the time that a run's telemetry is shown of: that of its
-// training clock, or else of its node's samples.
+// telemetryWindow returns the time for which a run's telemetry is shown: that of its
+// training clock, or else that of its node's samples.
 func telemetryWindow(d *store.Details, n *summary.SampledNode) (summary.Window, bool) {
 	if d.TrainingClock.Seconds() > 0 {
 		return d.TrainingClock, true
@@ -17,8 +17,8 @@ func telemetryWindow(d *store.Details, n *summary.SampledNode) (summary.Window, 
 	return n.Span()
 }
 
-// telemetryRows are what was read of each node: a counter's rise and rate, a gauge's
-// mean and its largest sample.
+// telemetryRows lists the telemetry of each node: the increase and rate of a counter, the
+// mean and maximum of a gauge.
 func telemetryRows(d *store.Details) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "node"}, {Key: "quantity"}, {Key: "of"}, {Key: "unit"}, {Key: "total"},
 		{Key: "mean", Head: "mean, or per second"}, {Key: "most"}, {Key: "samples", Data: true}, {Key: "source"}}}
@@ -56,9 +56,9 @@ func telemetryRows(d *store.Details) *table.Table {
 	return t
 }
 
-// energyRows are what each device used, by its counter and by the area under its
-// power; and what a scheduler's accounting has of the run, which is of another time and
-// never added to them.
+// energyRows lists each device's energy, by its counter and by integrating its power, and
+// the energy in the scheduler's accounting. The latter covers a different time and is never
+// added to the others.
 func energyRows(d *store.Details) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "node"}, {Key: "of"}, {Key: "counter", Head: "by counter", Unit: "J"},
 		{Key: "area", Head: "by area under the power", Unit: "J"}, {Key: "counts", Head: "in the sum"}, {Key: "source"}}}
@@ -76,7 +76,7 @@ func energyRows(d *store.Details) *table.Table {
 			t.Add(n.Host, p.Of, p.Counter, p.Area, !p.Inside, p.Source)
 		}
 	}
-	for _, f := range d.Figures { // of the whole run, beside what was read of its nodes
+	for _, f := range d.Figures { // whole-run figures, in addition to the nodes'
 		if f.Name == measure.SlurmJoules {
 			v := f.Value
 			t.Add("all", "whole nodes", &v, nil, false, f.Note)

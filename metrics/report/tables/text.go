@@ -18,10 +18,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// What the report page says in words.
+// Texts of the report page.
 
-// withoutCommands returns the advice without the commands that would measure more: who
-// reads a report may not have the program.
+// withoutCommands returns the advice without commands that measure more, since readers of a
+// report may not have the program.
 func withoutCommands(advised []*advice.Advice) []*advice.Advice {
 	list := make([]*advice.Advice, len(advised))
 	for i, a := range advised {
@@ -36,9 +36,8 @@ func withoutCommands(advised []*advice.Advice) []*advice.Advice {
 	return list
 }
 
-// answer is the advice, in the words of the advise command, with what was
-// measured to be the best. Of several series the best answer comes first, and a
-// table has all.
+// answer puts the advice in the words of the advise command, with the best measured points.
+// For several series the best answer comes first and a table lists all.
 func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Options, best []string) report.Answer {
 	advised = withoutCommands(advised)
 	if len(advised) != 1 {
@@ -56,8 +55,8 @@ func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Option
 	return r
 }
 
-// answer is what the reader came for: the advice where the kind of workload has one, and
-// the best of each measure.
+// answer returns the main result: the advice, if the kind of workload has one, and the best
+// value of each measure.
 func (s *ReportedStudy) answer() report.Answer {
 	best := s.bests()
 	if s.Kind.Trains {
@@ -93,8 +92,8 @@ func (s *ReportedStudy) bests() []string {
 	return best
 }
 
-// judged are the titles of the measures that have a better direction; the others describe
-// these.
+// judged returns the titles of measures with a better direction; the other measures
+// describe these.
 func (s *ReportedStudy) judged() []string {
 	var titles []string
 	for _, f := range s.Frames {
@@ -107,17 +106,17 @@ func (s *ReportedStudy) judged() []string {
 	return titles
 }
 
-// trained reports whether any run has what advice is made of: a throughput, or a
-// time to a target.
+// trained reports whether any run has a throughput or a time to a target, which advice
+// needs.
 func trained(curves []scaling.Curve) bool {
 	return slices.ContainsFunc(curves, func(c scaling.Curve) bool {
 		return c.Measured(measure.Throughput) || slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return len(p.Targets()) > 0 })
 	})
 }
 
-// bestOf says where a measure is best, and what it is there; "" where neither way is
-// better, no run has it, or a run has many values of it that are of different work,
-// as those of operations and sizes.
+// bestOf says where a measure is best, and its value there. It returns "" if neither
+// direction is better, if no run has the measure, or if the values of a run belong to
+// different work, such as operations and sizes.
 func bestOf(m measure.Measure, curves []scaling.Curve) string {
 	if m.At != "" && !m.Capacity {
 		return ""
@@ -158,7 +157,7 @@ func better(m measure.Measure, a, b float64) bool {
 	return a > b
 }
 
-// method describes how its numbers are computed.
+// method describes how the study's numbers are computed.
 func (s *ReportedStudy) method() []report.Fact {
 	list := method
 	if !s.Kind.Trains {
@@ -171,7 +170,7 @@ func (s *ReportedStudy) method() []report.Fact {
 	return list
 }
 
-// method describes in short how the numbers of a report are computed.
+// method describes briefly how the numbers of a report are computed.
 var method = []report.Fact{
 	{Name: "Unit of replication", Values: []string{"The run: one training with its own seed. Steps within a run share everything that varies between runs, so they do not count as repeats."}},
 	{Name: "Throughput", Values: []string{"Samples of all ranks over the sum of the slowest rank's step times, after warm-up: the run's long-term rate. The slow first step of each epoch counts once per epoch, and a disturbance lowers it. Evaluations are not included. A run that is still warming up after half of its steps has no throughput."}},
@@ -184,14 +183,14 @@ var method = []report.Fact{
 	{Name: "Parts of a step", Values: []string{"Shares of the mean rank's steady step time: computing, reducing gradients (waiting for slower ranks included), waiting for data. Parts may overlap. What was not measured is a dash, never 0."}},
 }
 
-// place is a point of a curve.
+// A place is a point of a curve.
 type place struct {
 	curve *scaling.Curve
 	point *scaling.Point
 }
 
-// bestMeasured ranks what was measured: a sentence for each target, the highest
-// first, and one for the throughput. It says nothing of what was not measured.
+// bestMeasured describes the best measured points: a sentence per target, the highest
+// target first, and one for the throughput.
 func bestMeasured(curves []scaling.Curve) []string {
 	fastest, soonest := bestPlaces(curves)
 	name := func(c place) string {
@@ -221,8 +220,8 @@ func bestMeasured(curves []scaling.Curve) []string {
 	return append(list, text+".")
 }
 
-// bestPlaces are the point with the highest throughput, nil for none, and for each target
-// the point that reached it soonest.
+// bestPlaces returns the point with the highest throughput, nil for none, and for each
+// target the point that reaches it soonest.
 func bestPlaces(curves []scaling.Curve) (fastest *place, soonest map[measure.Measure]place) {
 	soonest = map[measure.Measure]place{}
 	for i := range curves {
@@ -242,7 +241,7 @@ func bestPlaces(curves []scaling.Curve) (fastest *place, soonest map[measure.Mea
 	return fastest, soonest
 }
 
-// timeSentence is the time to a target, with its spread.
+// timeSentence formats the time to a target, with its spread.
 func timeSentence(t *scaling.Summary) string {
 	s := spread(t.Median, number.Seconds, "", t.Runs)
 	if t.Reached() < t.Runs {
@@ -251,8 +250,8 @@ func timeSentence(t *scaling.Summary) string {
 	return s
 }
 
-// spread is a median and how sure it is: its interval, or that there is none. The
-// unit, "" for none that show does not write, is there once.
+// spread formats a median with its interval, or says that it has none. unit is written
+// once, "" if show writes it.
 func spread(e *scaling.Estimate, show func(float64) string, unit string, runs int) string {
 	value, interval := spreadText(e.Value, e.Interval, show)
 	if unit != "" {
@@ -261,7 +260,7 @@ func spread(e *scaling.Estimate, show func(float64) string, unit string, runs in
 	return value + sureness(e, interval, runs)
 }
 
-// sureness is what stands behind a median.
+// sureness describes how well a median is supported.
 func sureness(e *scaling.Estimate, interval string, runs int) string {
 	switch {
 	case e.Interval != nil:
@@ -314,7 +313,7 @@ func (s *ReportedStudy) provenance() []report.Fact {
 	return list
 }
 
-// fold keeps a list of many alike readable: the data has them all.
+// fold shortens a long list; the data has all entries.
 func fold(list []string) []string {
 	const most = 12
 	if len(list) <= most {
@@ -339,8 +338,7 @@ func howOften(m map[string]int) []string {
 	return list
 }
 
-// sharedParameters are the keys that all runs have alike, and those in which
-// they differ.
+// sharedParameters returns the keys whose values all runs share, and those that differ.
 func sharedParameters(obs []scaling.Observation) []string {
 	values := map[string]map[string]bool{}
 	for _, o := range obs {

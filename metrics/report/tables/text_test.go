@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// curves are of one run at each place: 1, 2 and 4 workers.
+// curves returns curves with one run at each of 1, 2 and 4 workers.
 func curves(t *testing.T, m measure.Measure, values ...float64) []scaling.Curve {
 	t.Helper()
 	var obs []scaling.Observation
@@ -24,14 +24,14 @@ func curves(t *testing.T, m measure.Measure, values ...float64) []scaling.Curve 
 			Parameters: map[string]any{"workers": int64(n)}, Values: map[string]float64{m.Name: v}, Reported: []measure.Measure{m}})
 	}
 	list, err := scaling.Analyse(obs, scaling.Options{})
-	var noBase *scaling.NoBaseError // of a throughput, which none has
+	var noBase *scaling.NoBaseError // for a throughput, which no run has
 	if err != nil && !errors.As(err, &noBase) {
 		t.Fatal(err)
 	}
 	return list
 }
 
-// What is best is so in the measure's own direction; where nobody says one, nothing is.
+// The best value depends on the measure's direction; without one, there is no best.
 func TestBestOf(t *testing.T) {
 	for _, test := range []struct {
 		better     measure.Direction
@@ -62,8 +62,8 @@ func TestBestOf(t *testing.T) {
 	}
 }
 
-// A training that reports figures of its own and no steps leads with the best of
-// them, not with what it lacks.
+// A training that reports its own figures and no steps leads with the best of them, not
+// with what is missing.
 func TestAnswerOfOwnFigures(t *testing.T) {
 	m := measure.Reported("tokens", "tokens/s", measure.Higher)
 	list := curves(t, m, 100, 300)
@@ -79,7 +79,7 @@ func TestAnswerOfOwnFigures(t *testing.T) {
 	}
 }
 
-// Nothing runs along an axis with one number on it.
+// Nothing can be plotted along an axis with a single number.
 func TestOnlyPlace(t *testing.T) {
 	m := measure.Reported("tokens", "", measure.Higher)
 	if got := onlyPlace(curves(t, m, 1)); got != "1 worker" {
@@ -93,7 +93,7 @@ func TestOnlyPlace(t *testing.T) {
 	}
 }
 
-// A median and its interval have one unit.
+// A median and its interval share a unit.
 func TestSpread(t *testing.T) {
 	e := &scaling.Estimate{Value: 119, Interval: &scaling.Interval{Low: 110, High: 121}}
 	if got, want := spread(e, number.Seconds, "", 6), "1m59s [1m50s, 2m01s] (median of 6 runs, with its interval)"; got != want {

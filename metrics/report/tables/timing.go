@@ -9,9 +9,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Timing is what one command took at each worker count: its run time with speedup
-// and, where the program reports them, throughput and accuracy. Medians over runs,
-// with the interval in brackets or a dash where there is none.
+// Timing returns the run time of a command at each worker count with its speedup, and
+// throughput and accuracy if the program reports them. It shows medians over runs, with
+// intervals in brackets or a dash.
 func Timing(curves []scaling.Curve) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "workers", Right: true}, {Key: "runs"},
 		{Key: measure.RunSeconds, Head: title(measure.RunSeconds), Right: true}, {Key: "speedup", Right: true}}}
