@@ -163,7 +163,7 @@ func TestSaveMarkdown(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*Report){
 		"the report has no title":      func(r *Report) { r.Title = "" },
-		"an id may have only":             func(r *Report) { r.Figures[0].ID = "../x" },
+		"an id may have only":          func(r *Report) { r.Figures[0].ID = "../x" },
 		`have the id "speedup"`:        func(r *Report) { r.Figures = append(r.Figures, r.Figures[0]) },
 		`figure "speedup" is missing`:  func(r *Report) { r.Figures[0].Wide = nil },
 		`figure and a table, have the`: func(r *Report) { r.Tables[0].ID = "speedup" },
