@@ -10,7 +10,7 @@ type Allocation struct {
 	Partition   string
 	Nodes       int
 	CPUsPerNode int // of the node with the fewest
-	GPUsPerNode int // 0 also if the scheduler does not say
+	GPUsPerNode int // 0 also if the scheduler does not report it
 }
 
 // Site returns the site for a plan inside the allocation: its only partition is the

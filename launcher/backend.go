@@ -18,15 +18,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// A Backend is where attempts run. Drive, Survey and Cancel use nothing but this
-// interface, so a scheduler and a starter of processes look the same to them.
+// A Backend runs attempts. Drive, Survey and Cancel only use this interface, so they treat schedulers and local
+// processes alike.
 type Backend interface {
 	// Name returns the name that the records of its attempts have.
 	Name() string
 
-	// Attached reports whether its attempts end with the command that began them, so
-	// that surveying them is cheap. Other attempts are a scheduler's, which is asked
-	// as rarely as possible.
+	// Attached reports whether its attempts end with the command that started them, so that surveying them is
+	// cheap. Other attempts belong to a scheduler, which is asked as rarely as possible.
 	Attached() bool
 
 	// Limits returns how fast attempts may be begun.
@@ -38,18 +37,17 @@ type Backend interface {
 	// error they may have been begun or not: a later Survey finds out.
 	Begin(ctx context.Context, load []Todo) ([]*Attempt, error)
 
-	// Survey looks at attempts of this backend that have not ended, all at once, and
-	// returns a finding for each. It records answers to submissions that an earlier
-	// command could not record. If the error is an Unreachable, the findings are
-	// what the run folders alone say.
+	// Survey examines attempts of this backend that have not ended, all at once, and returns a finding for
+	// each. It records answers to submissions that an earlier command could not record. If the error is an
+	// Unreachable, the findings come from the run folders alone.
 	Survey(ctx context.Context, open []*Attempt) ([]Finding, error)
 
 	// Occupies reports whether an attempt that has not ended counts against the
 	// limits.
 	Occupies(State) bool
 
-	// Cancel ends attempts that have not ended, as a survey has just found them, and
-	// returns what was done about each. The next survey tells whether they have ended.
+	// Cancel ends attempts that have not ended according to a survey, and returns the result for each. The next
+	// survey tells whether they have ended.
 	Cancel(ctx context.Context, states []State) ([]Ending, error)
 }
 
@@ -57,7 +55,7 @@ type Backend interface {
 type (
 	// A Packer begins several attempts together. Any other backend begins each alone.
 	Packer interface {
-		// Loads divides what is to do into what is begun together.
+		// Loads groups runs that are submitted together.
 		Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
 	}
 
@@ -69,14 +67,13 @@ type (
 
 	// A Partitioner sends attempts to named partitions.
 	Partitioner interface {
-		// Partitions returns the names of the partitions; none if they are unknown.
+		// Partitions returns the names of the partitions; nil if they are unknown.
 		Partitions(ctx context.Context) ([]string, error)
 	}
 
 	// An Allocator runs attempts on the nodes of an allocation that the command is in.
 	Allocator interface {
-		// Enclosing reads the allocation from the command's environment; nil if the
-		// command is in none.
+		// Enclosing reads the allocation from the command's environment; nil if there is none.
 		Enclosing(getenv func(string) string) (*Allocation, error)
 		// Inside returns what runs attempts on the allocation's nodes.
 		Inside() Carrier
@@ -100,7 +97,7 @@ type (
 
 // A Carrier runs an attempt to its end while the command that began it waits.
 type Carrier interface {
-	// Write adds to a run folder that is being made what the attempt needs to start.
+	// Write adds the files that the attempt needs to start to a run folder under construction.
 	Write(t Todo, at rundir.Folder, a *Attempt) error
 	// Ready prepares an attempt that is written down, and claims it.
 	Ready(a *Attempt) error
@@ -110,27 +107,27 @@ type Carrier interface {
 
 // An EnergyQuery is the result of asking a backend for the energy of runs.
 type EnergyQuery struct {
-	Meter    string // what measures it, as a person calls it; "" if nothing does
-	Recorded int    // runs whose energy was written down
+	Meter    string // name of the meter for display; "" if there is none
+	Recorded int    // runs whose energy was recorded
 	Shared   int    // runs that may have shared their nodes, so that their part is unknown
 	Unknown  int    // runs whose energy the meter does not know, or not yet
 }
 
 // Limits are how fast a backend may be driven.
 type Limits struct {
-	InFlight int     // attempts of the study that may be under way at once; 0: no limit
-	Rate     float64 // submissions a minute; 0: as fast as it goes
+	InFlight int     // maximum attempts of the study under way at once; 0 means no limit
+	Rate     float64 // submissions per minute; 0 means no limit
 }
 
 // A Finding is a backend's view of an attempt; the run folder holds the rest.
 type Finding struct {
-	Job *metrics.Job // nil when no scheduler knows of it
+	Job *metrics.Job // nil if no scheduler knows the attempt
 	// Judge returns how far the attempt came, given the traces in its folder.
 	Judge func(Traces) (status metrics.Status, detail string)
-	Err   error // why what was found could not be recorded or read
+	Err   error // why the finding could not be recorded or read
 }
 
-// An Ending is what was done to end an attempt.
+// An Ending is the result of cancelling an attempt.
 type Ending struct {
 	State
 	Asked bool   // a request to end it was made
@@ -144,18 +141,18 @@ type Refusal interface {
 	ForNow() bool  // only because of the number of jobs: try the same load later
 }
 
-// Unreachable is the error of a scheduler that did not answer.
+// An Unreachable is the error of a scheduler that did not answer.
 type Unreachable interface {
 	error
 	Queued() bool // it was a submission, and the scheduler may have it
 }
 
-// Options are what a backend begins attempts with. The zero value is enough to survey and
-// cancel attempts of other commands.
+// Options configure how a backend starts attempts. The zero value is enough to survey and cancel attempts of
+// other commands.
 type Options struct {
 	Creator
 	Policy study.Policy
-	// Allocation on whose nodes attached attempts run; nil: on this machine.
+	// Allocation on whose nodes attached attempts run; nil means this machine.
 	Allocation *Allocation
 	// Oversubscribe allows more ranks on this machine than there are CPUs for them.
 	Oversubscribe bool
@@ -198,8 +195,7 @@ func Scheduler(o Options) (Backend, error) {
 	return openBackend(name, o)
 }
 
-// Partitions returns the names of the partitions of a site's scheduler; none if it has
-// none, or they are unknown.
+// Partitions returns the names of the partitions of a site's scheduler; nil if it has none or they are unknown.
 func Partitions(ctx context.Context, site *study.Site) ([]string, error) {
 	name, err := siteBackend(site)
 	if err != nil {
@@ -240,8 +236,8 @@ func Render(b Backend, plan *study.Plan, write func(name string, text []byte) er
 	return r.Drafts(plan, write)
 }
 
-// RecordEnergy asks each backend that measures energy for the energy of its good runs
-// whose folders do not state it yet, and writes it down.
+// RecordEnergy asks each backend that measures energy for the energy of its good runs whose folders do not
+// contain it yet, and records it.
 func RecordEnergy(ctx context.Context, states []State) (EnergyQuery, error) {
 	by := map[string][]State{}
 	for _, s := range states {
@@ -266,7 +262,7 @@ func RecordEnergy(ctx context.Context, states []State) (EnergyQuery, error) {
 	return total, nil
 }
 
-// Loads divides what is to do into what a backend begins together.
+// Loads groups runs that a backend submits together.
 func Loads(ctx context.Context, b Backend, todo []Todo) ([][]Todo, error) {
 	if p, ok := b.(Packer); ok {
 		return p.Loads(ctx, todo)
@@ -277,10 +273,10 @@ func Loads(ctx context.Context, b Backend, todo []Todo) ([][]Todo, error) {
 // A keeper opens the backend that looks after attempts.
 type keeper func(name string) (Backend, error)
 
-// anyone is a keeper for attempts of other commands.
+// anyone returns a backend for attempts of other commands.
 func anyone(name string) (Backend, error) { return openBackend(name, Options{}) }
 
-// SurveyWith is Survey with an open backend, which looks after its own attempts.
+// SurveyWith is Survey with an open backend for its own attempts.
 func SurveyWith(ctx context.Context, b Backend, attempts []*Attempt) ([]State, error) {
 	return survey(ctx, knowing(b), attempts)
 }
@@ -295,8 +291,8 @@ func knowing(b Backend) keeper {
 	}
 }
 
-// Enclosing reads the allocation that this command is in from its environment, as the
-// first backend does that knows it; nil if the command is in none.
+// Enclosing returns the allocation that this command runs in, from the first backend that recognises one in the
+// environment; nil if there is none.
 func Enclosing(getenv func(string) string) (*Allocation, error) {
 	for _, name := range slices.Sorted(maps.Keys(backends)) {
 		b, err := anyone(name)
@@ -326,8 +322,8 @@ func NewCarrier(o Options) (Carrier, error) {
 	return a.Inside(), nil
 }
 
-// names returns the rules for the names in an attempt's records: those of its backend or,
-// for a backend without rules, those of one whose allocations it may use. nil: none.
+// names returns the rules for names in an attempt's records: its backend's or, for a backend without rules,
+// those of a backend whose allocations it may use; nil if there are no rules.
 func (r *Record) names() NameChecker {
 	b, err := anyone(r.Backend)
 	if c, ok := b.(NameChecker); ok || err != nil || !b.Attached() {
@@ -352,9 +348,9 @@ func (r *Record) attached() bool {
 	return err == nil && b.Attached()
 }
 
-// Begin begins a load of outstanding runs. If the scheduler refuses them, its words
-// become the attempts' verdict, and there is no error. A refusal that is only about the
-// number of jobs is an error: the attempts can be submitted again later.
+// Begin starts a load of outstanding runs. If the scheduler refuses them, its message becomes the attempts'
+// verdict, and there is no error. A refusal that is only about the number of jobs is an error: the attempts can
+// be submitted again later.
 func Begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
 	begun, err := b.Begin(ctx, load)
 	var refused Refusal

@@ -16,8 +16,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A scheduler may forget a job that was cancelled, and the policy begins what is
-// lost again: not so what a person has ended.
+// A scheduler may forget a cancelled job, and the policy restarts lost attempts, but not those that a user
+// cancelled.
 func TestCancelIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 1)
@@ -32,14 +32,14 @@ func TestCancelIsRemembered(t *testing.T) {
 		if d := cmp.Diff([]string{"p-r1-a1 cancelled"}, r.ended); d != "" {
 			t.Errorf("ended (-want +got):\n%s", d)
 		}
-		// Another command for the same study leaves it alone, and says so.
+		// Another command for the same study does not restart it, and reports it.
 		next := command(r.scheduler, r.Folder, 1)
 		o, err = next.drive(t)
 		next.check(t, o, err, 0, 0, "", 60*time.Second, "0s p-r1-a1")
 		if o.Cancelled != 1 {
 			t.Errorf("%d runs left out as cancelled, want 1", o.Cancelled)
 		}
-		next.Choice.Cancelled = true // which is what retry asks for
+		next.Choice.Cancelled = true // what retry asks for
 		o, err = next.drive(t)
 		next.check(t, o, err, 0, 1, "", 60*time.Second, "0s p-r1-a1, 1m0s p-r1-a2")
 	})
@@ -96,13 +96,13 @@ func TestForgottenIsBegunAnew(t *testing.T) {
 		next.Watch = true
 		o, err = next.drive(t)
 		next.check(t, o, err, 0, 0, "", 120*time.Second, "0s p-r1-a1, 0s p-r2-a1, 1m0s p-r1-a2")
-		// Both are there after it was restored; nothing is begun again.
+		// After a restore both are present, and nothing is restarted.
 		if err := r.Folder.Trash().Run("p", 1, 1).Restore(); err != nil {
 			t.Fatal(err)
 		}
 		o, err = next.drive(t)
 		next.check(t, o, err, 0, 0, "", 120*time.Second, "0s p-r1-a1, 0s p-r2-a1, 1m0s p-r1-a2")
-		// Nothing is moved onto what is there.
+		// Restoring does not overwrite an existing folder.
 		if err := os.MkdirAll(filepath.Join(r.Folder.Trash().Path(), first.Name(), "x"), 0o755); err != nil {
 			t.Fatal(err)
 		}

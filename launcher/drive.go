@@ -14,59 +14,55 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Driving is how Drive goes about a study.
+// Driving configures Drive.
 type Driving struct {
 	Backend  Backend
 	Folder   rundir.Study
 	Choice   Choice        // without Asked, it is filled in: every attempt there is
 	Interval time.Duration // between two surveys
 	Patience time.Duration // to wait for another command that begins attempts of the study
-	Watch    bool          // go on until every attempt has ended; else until all are begun
+	Watch    bool          // continue until every attempt has ended, instead of until all are started
 
-	// Each may be nil. Found is told once how many runs there are to begin and
-	// how many are under way; Begun of each attempt that was begun; Observe the
-	// states of those under way after each survey, and of each one once more
-	// when it has ended or was refused; Warn what is wrong but not the end.
+	// All may be nil. Found receives the number of runs to start and under way, once. Begun receives each
+	// started attempt. Observe receives the states of those under way after each survey, and each once more
+	// when it has ended or was refused. Warn receives problems that do not stop Drive.
 	Found   func(todo, underway int)
 	Begun   func(*Attempt)
 	Observe func([]State)
 	Warn    func(error)
 }
 
-// Outcome is where Drive left a study.
+// An Outcome is the state of a study after Drive.
 type Outcome struct {
 	Underway  []*Attempt // that it watched, or has begun
 	Left      int        // runs that are still to be begun
-	Why       string     // they were not, in words
+	Why       string     // why they were not started
 	Cancelled int        // runs that are not begun since `cancel` ended them
-	// Unread is how many run folders could not be read; Warn was told why.
+	// Unread is the number of run folders that could not be read; Warn received the reason.
 	Unread int
 }
 
-// A scheduler in trouble is asked less and less often, and not for ever.
+// A failing scheduler is asked at growing intervals, and not forever.
 const (
 	maxFailures = 10 // cycles in a row that may fail before Drive gives up
 	maxBackOff  = 8  // times the interval, at most
 )
 
-// Drive begins the runs of a study that are to be begun and, if asked to,
-// watches all of its attempts to their end. It goes in cycles, each of which
-// starts from what is on disk: it takes the study's lease, so that of several
-// commands one at a time begins attempts; asks the scheduler once for
-// everything under way; begins what the choice says, as far as the limits
-// allow; and gives the lease up again.
+// Drive starts the outstanding runs of a study and, if asked to, watches all of its attempts to their end. It
+// works in cycles that start from the state on disk. A cycle takes the study's lease, so that only one command
+// at a time starts attempts; asks the scheduler once about everything under way; starts runs according to the
+// choice and the limits; and releases the lease.
 //
-// When the context is done it cancels nothing: what is under way is in the
-// outcome, and the caller decides. The error is the context's, a
-// *sharedfs.LeaseHeldError, or that the scheduler cannot be reached.
+// When the context is done it cancels nothing: attempts under way are in the outcome, and the caller decides.
+// The error is the context's, a *sharedfs.LeaseHeldError, or that the scheduler cannot be reached.
 func Drive(ctx context.Context, d Driving) (Outcome, error) {
 	r := driver{Driving: d, watched: map[rundir.Folder]bool{}, foreign: map[rundir.Folder]State{}, mine: map[rundir.Folder]bool{}, unjudged: map[rundir.Folder]int{}, first: true, room: 1}
 	if !d.Watch { // what ends later is for a later command
 		r.Choice.Policy.Retries = study.Retries{}
 	}
 	if r.Choice.Asked == nil {
-		// Before the lease: what another command begins meanwhile is not ours
-		// to begin again.
+		// List attempts before taking the lease, so that runs another command starts meanwhile are not started
+		// twice.
 		list, err := Attempts(d.Folder)
 		if err != nil {
 			return Outcome{}, err
@@ -100,7 +96,7 @@ func Drive(ctx context.Context, d Driving) (Outcome, error) {
 			return o, nil
 		case whole && !d.Watch && o.Why != "":
 			return o, nil
-		case r.ended && d.Backend.Attached(): // nothing is under way here
+		case r.ended && d.Backend.Attached(): // no attempts are under way here
 			pause = 0
 		}
 		select {
@@ -111,12 +107,12 @@ func Drive(ctx context.Context, d Driving) (Outcome, error) {
 	}
 }
 
-// backOff is the interval doubled for each failure in a row.
+// backOff returns the interval doubled for each failure in a row, up to a limit.
 func backOff(interval time.Duration, failures int) time.Duration {
 	return interval * time.Duration(min(1<<min(failures, 10), maxBackOff))
 }
 
-// driver is the state of one Drive; what matters beyond its end is on disk.
+// driver is the state of one Drive. Everything that must outlast it is on disk.
 type driver struct {
 	Driving
 	first    bool
@@ -125,7 +121,7 @@ type driver struct {
 	unjudged map[rundir.Folder]int // cycles in a row that a run folder could not be read
 	attempts []*Attempt
 	watched  map[rundir.Folder]bool  // under way after the last cycle
-	foreign  map[rundir.Folder]State // of a scheduler's, for one who looks often: it is asked once
+	foreign  map[rundir.Folder]State // attempts of other schedulers, which are asked only once
 	mine     map[rundir.Folder]bool  // begun by this Drive
 	room     int                     // attempts that could be begun after the last cycle
 	said     string                  // last warning
@@ -133,8 +129,7 @@ type driver struct {
 	notUntil time.Time               // the next submission after a limit
 }
 
-// cycle is one round. whole says that it held the lease, so that the outcome
-// says what is left.
+// cycle runs one cycle. whole reports whether it held the lease, so that the outcome is complete.
 func (r *driver) cycle(ctx context.Context) (o Outcome, whole bool, err error) {
 	started := time.Now()
 	// What is attached to this command makes room only when the next survey sees
@@ -172,11 +167,10 @@ func (r *driver) cycle(ctx context.Context) (o Outcome, whole bool, err error) {
 	return o, false, err
 }
 
-// survey reads the study's attempts and says how far they are: all of them, or
-// those that are watched.
+// survey reads the study's attempts and returns their states: of all, or of those watched.
 func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, error) {
 	attempts, err := Refresh(r.Folder, r.attempts)
-	if r.blind = err != nil; r.blind { // what is there must not be begun again
+	if r.blind = err != nil; r.blind { // existing attempts must not be started again
 		return nil, err
 	}
 	r.attempts = attempts
@@ -229,7 +223,7 @@ func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, err
 	return states, err
 }
 
-// free is how many attempts may be begun beside those under way.
+// free returns how many attempts may be started in addition to those under way.
 func (r *driver) free(states []State) int {
 	most := r.Backend.Limits().InFlight
 	if most == 0 {
@@ -243,8 +237,8 @@ func (r *driver) free(states []State) int {
 	return max(most, 0)
 }
 
-// full is why no more attempts may be begun. What another command drives here
-// may take as long as it likes, so that is said at once.
+// full returns why no more attempts may be started. Another command's attempt here may take any length of time,
+// so that is reported at once.
 func (r *driver) full(states []State) string {
 	for _, s := range states {
 		if r.Backend.Attached() && r.occupies(s) && !r.mine[s.Run] {
@@ -259,7 +253,7 @@ func (r *driver) full(states []State) string {
 	return fmt.Sprintf("%d are under way, and policy.max_in_flight allows no more", r.Backend.Limits().InFlight)
 }
 
-// own reports whether an attempt is of the backend that begins others here.
+// own reports whether an attempt belongs to the backend that starts attempts here.
 func (r *driver) own(s State) bool { return s.Record.Backend == r.Backend.Name() }
 
 // occupies reports whether an attempt takes room where others are begun.
@@ -267,9 +261,9 @@ func (r *driver) occupies(s State) bool {
 	return !s.Status.Terminal() && r.own(s) && r.Backend.Occupies(s)
 }
 
-// ours reports whether an attempt under way is one to be watched to its end:
-// every one that is in a scheduler's hands, also of earlier commands; of attached
-// ones those begun here, since another command's end with it.
+// ours reports whether to watch an attempt under way to its end: every attempt that a scheduler has accepted,
+// including those of earlier commands; of attached attempts only those started here, since another command's
+// end with it.
 func (r *driver) ours(s State) bool {
 	return r.occupies(s) && (!r.Backend.Attached() || r.mine[s.Run])
 }
@@ -292,7 +286,7 @@ func (r *driver) observe(states ...State) {
 	}
 }
 
-// warn tells of what is wrong once, not in every cycle.
+// warn reports a problem once instead of in every cycle.
 func (r *driver) warn(wrong ...error) {
 	if all := fmt.Sprint(wrong); r.Warn != nil && len(wrong) > 0 && all != r.said {
 		r.said = all

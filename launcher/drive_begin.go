@@ -147,8 +147,8 @@ func (r *driver) begun(a *Attempt, o *Outcome) {
 	}
 }
 
-// lastJob is the submission last made for the study to this backend, or of those
-// that have not ended; nil when there is none.
+// lastJob returns the study's latest submission to this backend (only of attempts that have not ended, if alive
+// is set), or nil.
 func (r *driver) lastJob(states []State, alive bool) *Submission {
 	var last *Submission
 	for _, s := range states {
@@ -159,9 +159,8 @@ func (r *driver) lastJob(states []State, alive bool) *Submission {
 	return last
 }
 
-// turn is how long the backend's rate puts off the submission after last. A
-// clock that differs from that of the host that submitted last puts it off by
-// one turn at most.
+// turn returns how long the backend's rate delays the submission after last. If the clocks of two submitting
+// hosts differ, the delay is one interval at most.
 func (r *driver) turn(last *Submission, now time.Time) time.Duration {
 	rate := r.Backend.Limits().Rate
 	if rate == 0 || last == nil {

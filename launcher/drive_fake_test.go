@@ -19,14 +19,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// All times here are those of a bubble whose clock goes on when everybody waits.
-// A look comes every 30 s, and a job takes 50 s.
+// Times are those of a synctest bubble. Surveys come every 30 s, and a job takes 50 s.
 const (
 	interval = 30 * time.Second
 	lasts    = 50 * time.Second
 )
 
-// rig is a study with a scheduler, and how Drive is to go about it.
+// A rig is a study with a scheduler and the configuration of Drive.
 type rig struct {
 	*scheduler
 	Driving
@@ -36,13 +35,13 @@ type rig struct {
 	said    map[rundir.Folder]metrics.Status
 }
 
-// runs is a rig for a plan of so many runs.
+// runs returns a rig with a plan of n runs.
 func runs(t *testing.T, n int) *rig {
 	folder := rundir.OpenStudy(t.TempDir(), "s")
 	return command(newScheduler(folder, lasts), folder, n)
 }
 
-// command is a rig for another command on the same study.
+// command returns a rig for another command on the same study.
 func command(s *scheduler, folder rundir.Study, n int) *rig {
 	r := &rig{scheduler: s, backend: &fake{Creator: Creator{Folder: folder}}, said: map[rundir.Folder]metrics.Status{}}
 	plan := &study.Plan{}
@@ -64,8 +63,7 @@ func command(s *scheduler, folder rundir.Study, n int) *rig {
 
 func (r *rig) drive(t *testing.T) (Outcome, error) { return Drive(t.Context(), r.Driving) }
 
-// check holds how Drive ended against what is wanted: its outcome, a part of the
-// error, the time, and what was submitted when.
+// check compares how Drive ended: its outcome, a part of the error, the time, and what was submitted when.
 func (r *rig) check(t *testing.T, o Outcome, err error, left, underway int, says string, at time.Duration, submitted string) {
 	t.Helper()
 	if (says == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), says) {
@@ -99,15 +97,15 @@ func TestDriveBeginsWhatTheChoiceSays(t *testing.T) {
 		if found != [2]int{2, 1} {
 			t.Errorf("found %v to do and under way, want 2 and 1", found)
 		}
-		// Once they have ended well there is nothing to do.
+		// After they have ended successfully, nothing is left to do.
 		time.Sleep(lasts)
 		o, err = r.drive(t)
 		r.check(t, o, err, 0, 0, "", lasts, "0s p-r1-a1, 0s p-r3-a1, 0s p-r4-a1")
 	})
 }
 
-// Watched to the end, each look is one question to the scheduler, and the
-// attempts' ends are told of once.
+// When Drive watches to the end, each survey takes one query of the scheduler, and the end of each attempt is
+// reported once.
 func TestDriveWatchesToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 2)
@@ -168,7 +166,7 @@ func TestDriveChain(t *testing.T) {
 		r.Begun = func(a *Attempt) { after = append(after, a.Submission.After) }
 		o, err := r.drive(t)
 		r.check(t, o, err, 0, 3, "", 0, "0s p-r1-a1, 0s p-r2-a1, 0s p-r3-a1")
-		// Another backend's jobs are none that could be waited for.
+		// Jobs of another backend cannot be dependencies.
 		next := command(r.scheduler, r.Folder, 4)
 		next.backend.beside, next.Choice.Policy.Chain, next.Begun = true, true, r.Begun
 		if _, err := next.drive(t); err != nil {
@@ -180,8 +178,8 @@ func TestDriveChain(t *testing.T) {
 	})
 }
 
-// Too many jobs for now is no verdict: the attempt that is written down is
-// handed over again, after 60 s, then after 120.
+// A refusal because of too many jobs is not a verdict: the recorded attempt is submitted again after 60 s, then
+// after 120 s.
 func TestDriveRefusedForNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 3)
@@ -209,8 +207,7 @@ func TestDriveRefusedForNow(t *testing.T) {
 	})
 }
 
-// A no for good is the attempt's verdict, in the scheduler's words; the others
-// are begun.
+// A final refusal becomes the attempt's verdict, with the scheduler's message; the other attempts are started.
 func TestDriveRefusedForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 2)
@@ -236,8 +233,7 @@ func TestDriveRefusedForGood(t *testing.T) {
 	})
 }
 
-// A scheduler that does not answer is asked less and less often, and not for
-// ever; what is under way goes on.
+// A scheduler that does not answer is asked at growing intervals, and not forever; running attempts continue.
 func TestDriveUnreachable(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -266,7 +262,7 @@ func TestDriveUnreachable(t *testing.T) {
 			}
 		})
 	}
-	// One who does not watch is told at once, and begins nothing.
+	// A command that does not watch fails at once and starts nothing.
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 1)
 		if _, err := r.drive(t); err != nil {
@@ -279,8 +275,8 @@ func TestDriveUnreachable(t *testing.T) {
 	})
 }
 
-// A submission whose answer is lost is looked for before it is repeated: one
-// that got through is not, one that did not is, as the same attempt.
+// If the answer to a submission is lost, Drive looks for the job before it submits the attempt again. It does
+// so only if the job is not found, and as the same attempt.
 func TestDriveAnswerLost(t *testing.T) {
 	for _, accepted := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -305,8 +301,7 @@ func TestDriveAnswerLost(t *testing.T) {
 	}
 }
 
-// The policy says how often what ended badly is begun again; without watching,
-// that is a later command's to do.
+// The policy says how often failed attempts are retried; without watching, that is left to a later command.
 func TestDriveRetries(t *testing.T) {
 	for _, c := range []struct {
 		watch bool
@@ -317,7 +312,7 @@ func TestDriveRetries(t *testing.T) {
 		{true, map[string]metrics.Status{"p-r1-a1": metrics.Lost, "p-r1-a2": metrics.Lost}, "0s p-r1-a1, 1m0s p-r1-a2"},
 		{true, map[string]metrics.Status{"p-r1-a1": metrics.Lost, "p-r1-a2": metrics.Failed}, "0s p-r1-a1, 1m0s p-r1-a2"},
 		{true, map[string]metrics.Status{"p-r1-a1": metrics.Cancelled}, "0s p-r1-a1"},
-		// It is there for another two minutes, to begin the next.
+		// It remains for another two minutes, to start the next one.
 		{false, map[string]metrics.Status{"p-r1-a1": metrics.Lost}, "0s p-r1-a1, 2m0s p-r2-a1"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -340,8 +335,7 @@ func TestDriveRetries(t *testing.T) {
 	}
 }
 
-// What ended badly before the command was given is begun again by it, and only
-// once: what follows is the policy's to say.
+// A command restarts attempts that failed before it, once; the policy decides about later failures.
 func TestDriveAsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 1)
@@ -355,8 +349,7 @@ func TestDriveAsksAgain(t *testing.T) {
 	})
 }
 
-// What is under way when the command is given is watched, and no more: it asks
-// for nothing after a bad end.
+// An attempt that was under way when the command started is watched, but not restarted if it fails.
 func TestDriveAsksNothingOfWhatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 1)
@@ -370,8 +363,7 @@ func TestDriveAsksNothingOfWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-// A lease that another command holds is waited for, and nothing is begun
-// meanwhile.
+// Drive waits for a lease that another command holds, and starts nothing meanwhile.
 func TestDriveWaitsForTheLease(t *testing.T) {
 	for _, held := range []time.Duration{20 * time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -408,8 +400,8 @@ func TestDriveWaitsForTheLease(t *testing.T) {
 	}
 }
 
-// Several commands at once begin each run once. The scheduler refuses a second
-// job of one attempt; a second attempt would be seen in what was submitted.
+// Several commands at once start each run once. The scheduler refuses a second job of one attempt; a second
+// attempt would show in the submissions.
 func TestDriveTwoAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 12
@@ -453,7 +445,7 @@ func TestDriveTwoAtOnce(t *testing.T) {
 	})
 }
 
-// When the context is done nothing is cancelled, and what is under way told of.
+// When the context is done nothing is cancelled, and attempts under way are in the outcome.
 func TestDriveContextDone(t *testing.T) {
 	for _, rate := range []float64{0, 1} { // waiting for the next look; for the next turn, with the lease held
 		synctest.Test(t, func(t *testing.T) {
@@ -492,9 +484,8 @@ func TestDriveAttached(t *testing.T) {
 	})
 }
 
-// A command that meets attempts of another backend finds their code by their
-// records. The scheduler, which is not its own, is asked once; what it has is
-// left alone, what never reached it is begun here as another attempt.
+// A command finds the code for attempts of another backend by their records. It asks the other scheduler once,
+// leaves its jobs alone, and starts attempts that never reached it here as new attempts.
 func TestDriveMeetsAnotherBackend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 3)
@@ -521,15 +512,14 @@ func TestDriveMeetsAnotherBackend(t *testing.T) {
 		}
 		o, err := next.drive(t)
 		next.check(t, o, err, 0, 0, "", 600*time.Second, "0s p-r1-a1, 0s p-r2-a1, 0s p-r2-a2, 5m0s p-r3-a1")
-		// Its own are looked at every 30 s, from 30 to 600, and the other's once.
+		// Its own jobs are surveyed every 30 s, from 30 to 600 s, and the other scheduler once.
 		if n := len(r.asked) - asked; n != 21 {
 			t.Errorf("asked %d times, want 21", n)
 		}
 	})
 }
 
-// Cancel goes to the backend that each record names, and answers in the order
-// in which it was asked.
+// Cancel uses the backend that each record names, and answers in the order of its arguments.
 func TestCancelByBackend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t, 2)

@@ -48,7 +48,7 @@ func TestBackOffDoublesToEightTimes(t *testing.T) {
 
 func TestRoomCountsWhatIsUnderWay(t *testing.T) {
 	unanswered := tried(5, 1, metrics.Submitted)
-	unanswered.Submission = nil // it is in nobody's hands yet
+	unanswered.Submission = nil // it was not submitted yet
 	local := tried(6, 1, metrics.Running)
 	local.Record.Backend = "fake-beside"
 	elsewhere := tried(7, 1, metrics.Running) // driven on another host

@@ -8,11 +8,10 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// Extend returns the plan that a study keeps after a command with keys from the command
-// line: the file's points, and as Added the runs that the command, or an earlier one,
-// adds to them. onAxes says that the keys chose values of what the file sweeps; other
-// runs are not the study's. nil: the study has no other definition yet, and none of the
-// command's points is in the file, so the command defines it.
+// Extend returns the plan that a study keeps after a command with keys from the command line: the file's
+// points, and as Added the runs that this or an earlier command adds to them. onAxes reports whether the keys
+// chose values that the file sweeps; other runs do not belong to the study. It returns nil if the study has no
+// other definition yet and none of the command's points is in the file, so that the command defines the study.
 func Extend(folder rundir.Study, file, given *study.Plan, onAxes bool) *study.Plan {
 	points, runs := map[string]bool{}, map[place]bool{}
 	for _, p := range file.Points {

@@ -27,15 +27,15 @@ type fake struct {
 	pairs  bool // attempts are handed over in twos
 }
 
-// scheduler is a cluster's. Its clock is that of the test's bubble.
+// A scheduler is a fake of a cluster's scheduler, with the clock of the test's bubble.
 type scheduler struct {
 	mu    sync.Mutex
 	start time.Time
 	lasts time.Duration // how long a job runs
 
-	// Each may be nil. ends says how a job ends, if not well; answer is an error
-	// of its nth submission, from 0, and accepted whether it got through all the
-	// same; silent whether questions are answered at a time.
+	// All may be nil. ends returns how a job ends, if not successfully; answer returns the error of the nth
+	// submission, from 0, and whether it was accepted nevertheless; silent reports whether queries go
+	// unanswered at a time.
 	ends   func(run string) metrics.Status
 	answer func(n int) (err error, accepted bool)
 	silent func(at time.Duration) bool
@@ -56,7 +56,7 @@ type fakeJob struct {
 // schedulers are those that attempts have gone to, by their study's folder.
 var schedulers sync.Map
 
-// newScheduler is that of a study's folder.
+// newScheduler returns the scheduler for a study's folder.
 func newScheduler(folder rundir.Study, lasts time.Duration) *scheduler {
 	s := &scheduler{start: time.Now(), lasts: lasts, jobs: map[string]*fakeJob{}}
 	schedulers.Store(folder.Path(), s)
@@ -68,7 +68,7 @@ func schedulerOf(a *Attempt) *scheduler {
 	return s.(*scheduler)
 }
 
-// now is the time since the scheduler began.
+// now returns the time since the scheduler started.
 func (s *scheduler) now() time.Duration { return time.Since(s.start) }
 
 // submit takes a job for a run.
@@ -176,7 +176,7 @@ func (f *fake) Survey(_ context.Context, open []*Attempt) ([]Finding, error) {
 			findings[i] = Finding{Job: a.RecordedJob(), Judge: func(Traces) (metrics.Status, string) { return metrics.Submitted, "" }}
 			continue
 		}
-		if a.Submission == nil { // whose answer was lost
+		if a.Submission == nil { // the answer was lost
 			findings[i].Err = a.Submitted(Submission{JobID: job.id, SubmittedUnix: metrics.Unix(job.begin)})
 		}
 		findings[i].Job = &metrics.Job{ID: job.id, State: "up"}
@@ -200,7 +200,7 @@ func (f *fake) Cancel(_ context.Context, states []State) ([]Ending, error) {
 	return list, nil
 }
 
-// begins are the submissions so far, in one line.
+// begins returns the submissions so far, in one line.
 func (s *scheduler) begins() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 )
 
 // Freeze writes the plan, and the text of the files it was made from, into the
-// study's folder: what Thaw reads.
+// study's folder: what LoadFrozen reads.
 func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.Site) error {
 	if err := Trusted(folder); err != nil {
 		return err
@@ -55,15 +55,13 @@ func Claim(folder rundir.Study, its rundir.Identity) (rundir.Identity, error) {
 	return folder.Claim(its)
 }
 
-// Trusted says whether a study's runs may be begun, and ended, by what stands in
-// its folder; the error is a *trust.Error where somebody else may have written
-// there. To read results it need not be asked.
+// Trusted returns a *trust.Error if another user may have written in a study's folder, whose files must then
+// not start or end runs. Reading results does not need it.
 func Trusted(folder rundir.Study) error { return trust.Check(folder.Runs(), folder.Path()) }
 
-// Thaw reads the study and the site that a frozen plan was made from, as they
-// were then. They are to be run: the error is a *trust.Error where somebody
-// else may have written them.
-func Thaw(folder rundir.Study, plan *study.Plan, frameworks []study.Framework) (*study.Study, *study.Site, error) {
+// LoadFrozen reads the study and site that a frozen plan was made from. Since they will be run, it returns a
+// *trust.Error if another user may have written them.
+func LoadFrozen(folder rundir.Study, plan *study.Plan, frameworks []study.Framework) (*study.Study, *study.Site, error) {
 	if plan.StudyFile == "" {
 		return nil, nil, fmt.Errorf("%s does not name its study file, from whose folder relative paths start; give the study file's path", folder.Plan())
 	}

@@ -12,9 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Evidence is what is known of an attempt at one moment, on any backend. A backend
-// embeds it in a type that adds what the backend itself knows, and judges its attempts
-// by one pure function of that type.
+// Evidence is what is known about an attempt at one moment, on any backend. A backend embeds it in a type with
+// its own facts, and judges its attempts by one pure function of that type.
 type Evidence struct {
 	Ranks  int           // that the plan asks for
 	Limit  time.Duration // of the run's time
@@ -34,8 +33,8 @@ func (a *Attempt) Evidence(t Traces) Evidence {
 	return e
 }
 
-// FileGrace is how long after a run's end its last events may take to appear on
-// this host: shared file systems cache folders for up to a minute.
+// FileGrace is how late a run's last events may appear on this host after its end: shared file systems cache
+// folders for up to a minute.
 const FileGrace = 90 * time.Second
 
 // Exited judges an attempt by the record of its end that the batch script, or the command
@@ -57,9 +56,8 @@ func (e Evidence) Exited() (metrics.Status, string) {
 	return e.Completed(metrics.Time(e.Traces.Exit.EndUnix))
 }
 
-// Failed judges an attempt whose program or script ended badly. ended is how, in
-// the scheduler's terms. A memory limit that is not enforced by the kernel shows
-// in Slurm's words alone.
+// Failed judges an attempt whose program or script failed; ended describes how, in the scheduler's terms. If
+// the kernel does not enforce a memory limit, only Slurm's message shows that it was exceeded.
 func (e Evidence) Failed(ended string) (metrics.Status, string) {
 	t := e.Traces
 	if worker.IsOutOfMemory(t.Slurm) {
@@ -73,16 +71,16 @@ func (e Evidence) Failed(ended string) (metrics.Status, string) {
 		said = "" // Slurm ended the step since the program had failed
 	}
 	if code, _, _ := strings.Cut(why, ";"); code == ended {
-		ended = "" // the supervisor has said so
+		ended = "" // the supervisor has reported it
 	}
 	return metrics.Failed, JoinCauses(why, said, ended)
 }
 
-// EndedInTime says of a run that the early warning ended it.
+// EndedInTime is the detail of a run that ended because of the early warning.
 const EndedInTime = "ended in order shortly before the wall-time limit"
 
-// Completed judges an attempt that the scheduler calls completed: it counts
-// only if every rank says so too.
+// Completed judges an attempt that the scheduler calls completed. It only counts as done if every rank says so
+// too.
 func (e Evidence) Completed(end time.Time) (metrics.Status, string) {
 	switch {
 	case e.Traces.Done >= e.Ranks:
@@ -90,14 +88,14 @@ func (e Evidence) Completed(end time.Time) (metrics.Status, string) {
 	case e.Traces.Stopped >= e.Ranks:
 		return metrics.Incomplete, WithReason(e.Traces.Cause, "ended before its full length")
 	case !e.Cancelled && e.Now.Sub(end) < FileGrace:
-		// srun that is told to end while it starts its tasks exits with 0 too: of a
-		// run that was cancelled nothing more is awaited.
+		// An srun that is told to end while it starts its tasks also exits with 0, so a cancelled run does not
+		// wait for more events.
 		return metrics.Running, "ended; its last events have not appeared yet"
 	}
 	return metrics.Incomplete, WithReason(e.Traces.Cause, fmt.Sprintf("%d of %s wrote no stop event", e.Ranks-e.Traces.Stopped, number.Count(e.Ranks, "rank")))
 }
 
-// WithReason joins a cause that the run reported with what the scheduler said.
+// WithReason joins a cause that the run reported with the scheduler's message.
 func WithReason(why, said string) string {
 	if why == "" || said == "" {
 		return why + said
@@ -105,8 +103,8 @@ func WithReason(why, said string) string {
 	return why + " (" + said + ")"
 }
 
-// JoinCauses joins what is known of a run's end, "KeyError: 'labels' (train.py:31); exit
-// code 1"; any part may be missing.
+// JoinCauses joins the causes of a run's end, "KeyError: 'labels' (train.py:31); exit code 1"; empty parts are
+// left out.
 func JoinCauses(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }

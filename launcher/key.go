@@ -12,13 +12,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// Key returns the key of the digests that replace a study's secrets. It is in the
-// study's folder (Freeze puts it there), so that points keep their names with
-// another database or home folder. A study without one gets the key next to the
-// database, which earlier versions used, or that of a study in the same runs
-// folder; if there is none either, a new one.
+// Key returns the key of the digests that replace a study's secrets. Freeze puts it in the study's folder, so
+// that points keep their names with another database or home folder. A study without a key gets the one next to
+// the database, which earlier versions used, or that of another study in the runs folder, or a new one.
 func Key(folder rundir.Study, database string) (redact.Key, error) {
-	if folder == "" { // not known yet
+	if folder == "" { // unknown so far
 		return redact.ReadKey(redact.KeyFile(database))
 	}
 	key, err := ownKey(folder)
@@ -127,8 +125,8 @@ func Adopt(plan *study.Plan, folder rundir.Study, database string) error {
 	return nil
 }
 
-// KeepKey puts the key that Key returns into the folder of a study some of whose
-// points were written with plain secrets.
+// KeepKey puts the key that Key returns into a study's folder, for studies with points that were written with
+// plain secrets.
 func KeepKey(folder rundir.Study, database string) error {
 	key, err := Key(folder, database)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// secretStudy is one whose command has a secret and a plain variable.
+// secretStudy returns a study whose command has a secret and a plain variable.
 func secretStudy(t *testing.T, name string) *study.Study {
 	t.Helper()
 	s, err := study.Parse(filepath.Join(t.TempDir(), "study.toml"), []byte("[study]\nname = \""+name+`"
@@ -46,8 +46,8 @@ func freeze(t *testing.T, folder rundir.Study, s *study.Study, key redact.Key) *
 	return plan
 }
 
-// Once a study is frozen its key is that of its folder, whatever the database.
-// Studies in one runs folder share it.
+// Once a study is frozen its key is the one in its folder, regardless of the database. Studies in one runs
+// folder share it.
 func TestKey(t *testing.T) {
 	dir, runs := t.TempDir(), filepath.Join(t.TempDir(), "runs")
 	key := func(folder rundir.Study, database string) redact.Key {

@@ -1,10 +1,9 @@
-// Package launcher carries out a plan: it begins an attempt at every point that
-// has no good result, on this machine or through Slurm, and says how far each
-// attempt came. The run folder is the state: an attempt is written down whole
-// before anything is started, so that a command that dies at any moment leaves
-// a folder from which the next command, on any host, goes on.
+// Package launcher carries out a plan: it starts an attempt at every run without a good result, on this machine
+// or through Slurm, and judges each attempt. The run folder is the state: an attempt is recorded completely
+// before anything is started. If a command dies at any moment, the next command on any host continues from the
+// folder.
 //
-// Nothing here prints, and nothing here knows the database.
+// The package prints nothing and does not use the database.
 package launcher
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Record is attempt.json: what is known of an attempt before it begins.
+// A Record is the content of attempt.json: what is known of an attempt before it starts.
 type Record struct {
 	ID        string `json:"id"`      // "STUDY/POINT-r1-a1"
 	Backend   string `json:"backend"` // Backend.Name
@@ -41,19 +40,19 @@ type Record struct {
 	Host        string   `json:"host"` // that created the attempt
 	Worker      string   `json:"worker"`
 	Python      string   `json:"python,omitempty"`
-	// Setting is what the site has the program started with.
+	// Setting is the environment in which the site starts the program.
 	Setting    *metrics.Setting `json:"setting,omitempty"`
 	Pack       *Member          `json:"pack,omitempty"`       // the script that serves it together with others
-	Allocation string           `json:"allocation,omitempty"` // id of the job whose nodes a local attempt takes
-	// SampleEvery is how often its nodes are sampled; 0: never.
+	Allocation string           `json:"allocation,omitempty"` // id of the job whose nodes a local attempt uses
+	// SampleEvery is the interval at which its nodes are sampled; 0 means never.
 	SampleEvery study.Duration `json:"sample_every,omitzero"`
 	// Programs are the SHA-256 of the files in the programs folder, by name.
 	Programs map[string]string `json:"programs,omitempty"`
-	// Resume is the checkpoint that the program is to go on from, of attempt
-	// ResumedAttempt; "" and 0 for none.
+	// Resume is the checkpoint from which the program continues, written by attempt ResumedAttempt; "" and 0 if
+	// there is none.
 	Resume         string `json:"resume,omitempty"`
 	ResumedAttempt int    `json:"resumed_attempt,omitempty"`
-	// Own are those of the user's own files in the own folder, by name.
+	// Own holds the SHA-256 of the user's files in the own folder, by name.
 	Own map[string]string `json:"own,omitempty"`
 	// Of the command that drives a local attempt.
 	PID      int    `json:"pid,omitempty"`
@@ -61,16 +60,16 @@ type Record struct {
 	PIDSpace string `json:"pid_space,omitempty"` // where the pid holds, see worker.PIDSpace
 }
 
-// Submission is job.json: what the scheduler answered.
+// A Submission is the content of job.json: the scheduler's answer.
 type Submission struct {
 	JobID         string  `json:"job_id"`
 	Cluster       string  `json:"cluster,omitempty"`
-	Notice        string  `json:"notice,omitempty"` // what sbatch said beside it
-	After         string  `json:"after,omitempty"`  // job whose end it waits for
+	Notice        string  `json:"notice,omitempty"` // sbatch's other output
+	After         string  `json:"after,omitempty"`  // job whose end this one waits for
 	SubmittedUnix float64 `json:"submitted_unix"`
 }
 
-// Verdict is state.json: the last word on an attempt that has ended.
+// A Verdict is the content of state.json: the final status of an attempt that has ended.
 type Verdict struct {
 	Status metrics.Status `json:"status"`
 	Detail string         `json:"detail,omitempty"`
@@ -80,16 +79,15 @@ type Verdict struct {
 	FailedNodes []string `json:"failed_nodes,omitempty"`
 }
 
-// Cancellation is cancel.json: a person asked for the attempt's end. It is
-// written before anybody is asked to end it, so that the attempt is not begun
-// again whatever the scheduler forgets.
+// A Cancellation is the content of cancel.json: a user asked to end the attempt. It is written before the
+// attempt is ended, so that the attempt is not restarted even if the scheduler forgets it.
 type Cancellation struct {
 	Unix float64 `json:"unix"` // seconds since the epoch
 	Host string  `json:"host"` // on which that was asked
 }
 
-// Exit is exit-N.json: the record that the batch script (or the local
-// launcher) leaves of its own end.
+// An Exit is the content of exit-N.json: the record that the batch script (or the local launcher) writes at its
+// end.
 type Exit struct {
 	ExitCode  int     `json:"exit_code"`
 	Signal    string  `json:"signal,omitempty"` // that it received first
@@ -101,7 +99,7 @@ type Exit struct {
 	Killed    int     `json:"killed,omitempty"` // processes, since the memory that the run was given ran out
 }
 
-// Attempt is one attempt at one repeat of a point, as it stands on disk.
+// An Attempt is one attempt at one repeat of a point, as recorded on disk.
 type Attempt struct {
 	Run        rundir.Folder
 	Number     int // 1-based
@@ -110,10 +108,9 @@ type Attempt struct {
 	Submission *Submission   // nil until the scheduler's answer is recorded
 	Cancelled  *Cancellation // nil unless `cancel` was asked to end it
 	Verdict    *Verdict      // nil until it has ended and somebody looked
-	// Unreadable is why the folder cannot be read; nil if it can. The rest is
-	// then as it was read before or, if it never was, what the folder's name says:
-	// Run, Number, and the point's ID and repeat. It may have ended, or be under
-	// way.
+	// Unreadable is why the folder cannot be read, or nil. The other fields are then from an earlier read or,
+	// if there was none, from the folder's name: Run, Number, and the point's ID and repeat. The attempt may
+	// have ended or be under way.
 	Unreadable error
 	// Unkeyed: the point was written with plain secrets, and its digests hold for this
 	// command only, since the study's folder has no key.
@@ -129,18 +126,17 @@ func (a *Attempt) Named(name string) bool {
 	return Means(name, a.Run.Name())
 }
 
-// Means reports whether a name means the run of that id: it is all of the id,
-// "POINT-r1-a2", or leaves out the attempt, or is a point's, which means all runs at
-// the point.
+// Means reports whether a name selects the run with that id: the name is the whole id, "POINT-r1-a2", or lacks
+// the attempt, or is a point's name, which selects all of its runs.
 func Means(name, id string) bool {
 	rest, found := strings.CutPrefix(id, name)
 	return found && (rest == "" || attemptEnd.MatchString(rest))
 }
 
-// attemptEnd is what follows a point's name, or a run's, in an attempt's.
+// attemptEnd matches what follows the name of a point or run in an attempt's id.
 var attemptEnd = regexp.MustCompile(`^(-r\d+)?-a\d+$`)
 
-// Creator is what the attempts of one command have in common.
+// A Creator holds what the attempts of one command have in common.
 type Creator struct {
 	Folder  rundir.Study
 	Site    *study.Site
@@ -148,9 +144,9 @@ type Creator struct {
 	Version string
 	Commit  string // git commit of the study's folder
 	Worker  string // absolute path of scalebench-worker
-	// Shared: the group may read what a batch job writes, and not only the user.
+	// Shared is set if the group may read what a batch job writes.
 	Shared bool
-	// Every is how often the nodes of a run are sampled; 0: never.
+	// Every is the interval at which the nodes of a run are sampled; 0 means never.
 	Every study.Duration
 
 	Scripted bool // a batch script starts the programs; a backend sets it
@@ -164,7 +160,7 @@ func (c Creator) SiteOf(p study.Point) *study.Site {
 	return c.Site.As(p.Variant)
 }
 
-// each is a load for each run: nothing is begun together.
+// each returns one load per run: no runs are submitted together.
 func each(todo []Todo) [][]Todo {
 	loads := make([][]Todo, len(todo))
 	for i, t := range todo {
@@ -173,10 +169,9 @@ func each(todo []Todo) [][]Todo {
 	return loads
 }
 
-// Create writes the folder of a new attempt at a planned point. r holds the backend's part
-// of the record. extra adds files before the folder appears under its name: at is where the
-// files are now, and a.Run where they will be. The error is fs.ErrExist if another command
-// made the attempt first.
+// Create writes the folder of a new attempt at a planned point. r holds the backend's part of the record. extra
+// adds files before the folder gets its final name: at is where the files are now, and a.Run where they will
+// be. The error is fs.ErrExist if another command created the attempt first.
 func (c Creator) Create(t Todo, r Record, extra func(at rundir.Folder, a *Attempt) error) (*Attempt, error) {
 	final := c.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number)
 	f, err := framework.Find(t.Point.Framework)
@@ -230,8 +225,8 @@ func (c Creator) complete(r *Record, t Todo, f framework.Framework, site *study.
 	return err
 }
 
-// writeContract writes the point, and apart from it, readable by the user only, what it and
-// the site keep secret.
+// writeContract writes the point and, in separate files that only the user can read, its secrets and the
+// site's.
 func writeContract(at rundir.Folder, t Todo, site *study.Site) error {
 	mode := sharedfs.ModeOpen
 	if len(t.Point.Exposed()) > 0 {
@@ -258,7 +253,7 @@ func writeContract(at rundir.Folder, t Todo, site *study.Site) error {
 	return nil
 }
 
-// Worker finds scalebench-worker: at the path given, or beside this program.
+// Worker finds scalebench-worker: at the path given, or next to this program.
 func Worker(given string) (string, error) {
 	if given == "" {
 		self, err := os.Executable()

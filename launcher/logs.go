@@ -12,10 +12,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
-// Log is the log to look at first, and the one that every command names: of the
-// program whose failure was reported first, else of rank 0, else of the job, which
-// is also the one to look at after a run whose rank 0 printed nothing. "" when there
-// is none yet.
+// Log returns the log to look at first, which every command names: of the program whose failure was reported
+// first, else of rank 0, else of the job, also if rank 0 printed nothing before the run ended. It is "" if no
+// log exists yet.
 func (s State) Log() string {
 	if s.Traces.Log != "" {
 		return s.Traces.Log
@@ -35,8 +34,8 @@ func (s State) Log() string {
 	return log
 }
 
-// LogOf is the log that a rank's program prints into, which other ranks of its
-// node may share; "" when there is none yet.
+// LogOf returns the log of a rank's program, which other ranks of its node may share, or "" if it does not
+// exist yet.
 func (s State) LogOf(rank int) (string, error) {
 	if n := s.Point.Ranks(); rank < 0 || n > 0 && rank >= n {
 		if n == 1 {
@@ -47,9 +46,8 @@ func (s State) LogOf(rank int) (string, error) {
 	return logOf(s.Run, rank), nil
 }
 
-// Follow copies a log of a run from its beginning and then what is appended to it, every
-// interval, until over says that nothing more comes: what is there then is still
-// copied. The error is the context's, or that of the log or the writer.
+// Follow copies a log of a run and then what is appended to it, at every interval, until over returns true; it
+// still copies what is there then. The error is the context's, the log's or the writer's.
 func Follow(ctx context.Context, w io.Writer, run rundir.Folder, log string, interval time.Duration, over func() bool) error {
 	var at int64
 	var before os.FileInfo
@@ -73,9 +71,9 @@ func Follow(ctx context.Context, w io.Writer, run rundir.Folder, log string, int
 	}
 }
 
-// copyFrom copies what a file has now after its first at bytes, and returns how far it
-// came: a program may print faster than the copy is read. A file that was replaced since,
-// or has become shorter, is copied from its beginning.
+// copyFrom copies what a file contains after its first at bytes, and returns the new position: a program may
+// print faster than the copy is read. A file that was replaced, or has become shorter, is copied from its
+// beginning.
 func copyFrom(w io.Writer, run rundir.Folder, path string, at int64, before os.FileInfo) (int64, os.FileInfo, error) {
 	f, err := run.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -49,8 +49,8 @@ func TestFollowOfAnotherFile(t *testing.T) {
 	}
 }
 
-// grower appends to a file whatever is read of it, as a program that prints
-// faster than it is read; the fifth time it says that this has no end.
+// A grower appends to a file whenever it is read, like a program that prints faster than its log is copied. The
+// fifth read fails the test: copying would never end.
 type grower struct {
 	t     *testing.T
 	file  *os.File
@@ -67,7 +67,7 @@ func (g *grower) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Without -f what was there is printed, and no more is waited for.
+// Without -f the existing content is printed without waiting for more.
 func TestFollowEnds(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "job.log")
 	f, err := os.Create(log)
@@ -83,8 +83,7 @@ func TestFollowEnds(t *testing.T) {
 	}
 }
 
-// A rank is whatever the name of an event file says: the folder is looked
-// through once, not rank by rank.
+// An event file's name may contain any rank: the folder is listed once instead of searching for each rank.
 func TestLogOfAbsurdRank(t *testing.T) {
 	run := rundir.Folder(t.TempDir())
 	if log := logOf(run, 1<<62); log != "" {
@@ -133,8 +132,8 @@ func TestFollowNoLink(t *testing.T) {
 	}
 }
 
-// Whoever names a run's log names the same one: rank 0's, the job's where rank 0
-// never had one, or printed nothing before the run ended.
+// All commands name the same log of a run: rank 0's, or the job's if rank 0 has none or printed nothing before
+// the run ended.
 func TestLogToLookAt(t *testing.T) {
 	for name, test := range map[string]struct {
 		rank, job string // contents; "-": no such file

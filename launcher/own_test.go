@@ -11,8 +11,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// The user's own files are copied when the attempt is made: what becomes of
-// them later changes nothing of it.
+// The user's files are copied when the attempt is created; later changes to them do not affect it.
 func TestOwnFilesAreCopied(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) {

@@ -6,18 +6,15 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// A pack is one batch script for several attempts, as a job array or within
-// one allocation. Each attempt keeps its own folder, claim, log and exit
-// record; what the pack adds is a folder with the script, the list of the run
-// folders and sbatch's answer. The attempts are written down first, each with
-// the pack's name and its index, then the pack's folder appears whole, then
-// sbatch is called: whatever is interrupted, the records say which attempts
-// belong together, and the pack is looked up, or handed over again, as a
-// whole.
+// A pack is one batch script for several attempts, as a job array or within one allocation. Each attempt keeps
+// a separate folder, claim, log and exit record; the pack adds a folder with the script, the list of run
+// folders and sbatch's answer. First the attempts are recorded, each with the pack's name and its index; then
+// the pack's folder appears complete; then sbatch is called. After any interruption the records show which
+// attempts belong together, and the pack is looked up, or submitted again, as a whole.
 
-// Member is an attempt's place in a pack.
+// A Member is an attempt's place in a pack.
 type Member struct {
-	Name    string `json:"name"`    // of the pack's folder, beside the run folder
+	Name    string `json:"name"`    // name of the pack's folder, next to the run folder
 	Packing string `json:"packing"` // study.PackArray or study.PackAllocation
 	Index   int    `json:"index"`   // line of the list, from 0; the array's task
 }

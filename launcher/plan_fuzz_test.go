@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Whatever stands in plan.json, it is a plan or an error that names the file. A plan
-// is the same when it is written and read again, and status can count its runs.
+// Any plan.json is read as a plan, or gives an error that names the file. A plan stays the same when it is
+// written and read again, and status can count its runs.
 func FuzzPlan(f *testing.F) {
 	plan := launchtest.SmallPlan(f, "[1, 2]")
 	text, err := json.Marshal(plan)

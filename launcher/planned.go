@@ -4,7 +4,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Planned are the points of planned runs as curves want them: repeats are one point.
+// Planned returns the points of planned runs for curves: repeats count as one point.
 func Planned(runs []Unbegun) []scaling.Planned {
 	seen := map[string]bool{}
 	var list []scaling.Planned

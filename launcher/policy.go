@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Todo is a planned run without a good result.
+// A Todo is a planned run without a good result.
 type Todo struct {
 	study.Planned
 	Number int // of the attempt to begin
@@ -22,39 +22,35 @@ type Todo struct {
 	// a copy that got through after all cannot train twice.
 	Again   *Attempt
 	Exclude []string // nodes that failed under the run before
-	After   string   // id of the job whose end it waits for; "" for none
+	After   string   // id of the job to wait for; "" for none
 }
 
-// Choice says which runs are to be begun. It is a function of the attempts on
-// disk alone, so that it goes on where a command that died stood.
+// A Choice says which runs to start. It depends only on the attempts on disk, so that another command can
+// continue where one that died stopped.
 type Choice struct {
 	Plan   *study.Plan
 	Policy study.Policy
 	// Done reports a good result from elsewhere: the store, after the run
 	// folders were purged.
 	Done func(point string, repeat int) bool
-	// Asked are the attempts that stood there when the command was given. A
-	// run whose latest attempt is one of them and ended badly is begun again,
-	// because the command asks for it; what follows a later one is the
-	// policy's to say.
+	// Asked holds the attempts that existed when the command was given. A run whose latest attempt is among
+	// them and failed is restarted because the command asks for it; the policy decides about later attempts.
 	Asked map[rundir.Folder]bool
-	// Cancelled says to begin again also what `cancel` has ended.
+	// Cancelled also restarts runs that `cancel` has ended.
 	Cancelled bool
-	// Exhausted says to begin also what is known to run out of memory, see RanOut.
+	// Exhausted also starts runs that are known to run out of memory, see RanOut.
 	Exhausted bool
-	// Outdated are good results that are to be measured again; nil for none.
+	// Outdated holds good results to measure again; may be nil.
 	Outdated map[rundir.Folder]bool
-	// Last is the number of the last attempt that is known from elsewhere, 0 for
-	// none: what is begun comes after it. Nil: there is none.
+	// Last returns the number of the last attempt that is known from elsewhere, or 0; new attempts get higher
+	// numbers. It may be nil.
 	Last func(point string, repeat int) int
-	// Forgotten are the attempts in the study's trash, whose names no other attempt
-	// gets. Drive fills it in.
+	// Forgotten holds the attempts in the study's trash, whose names are not reused. Drive sets it.
 	Forgotten []rundir.Attempt
 }
 
-// Todo is what of the plan is to be begun, in the policy's order: all but the
-// runs that have a good result, an attempt that has not ended, or no further
-// attempt allowed.
+// Todo returns the runs of the plan to start, in the policy's order: all except those with a good result, with
+// an attempt that has not ended, or without a further attempt allowed.
 func (c Choice) Todo(states []State) []Todo {
 	attempts, ranOut := attemptsAt(states), c.RanOut(states)
 	forgotten := map[place]int{}
@@ -88,10 +84,9 @@ func (c Choice) Todo(states []State) []Todo {
 	return list
 }
 
-// RanOut are the plan's points that are held to an amount of memory, or compare
-// layouts, and ran out of memory in some run: that is their result, and another run
-// would say it again. None are
-// where the policy retries such runs.
+// RanOut returns the plan's points that have a memory limit, or compare layouts, and ran out of memory in some
+// run. That is their result, and another run would only repeat it. It returns none if the policy retries such
+// runs.
 func (c Choice) RanOut(states []State) []study.Point {
 	var list []study.Point
 	for _, p := range c.Plan.Points {
@@ -104,7 +99,7 @@ func (c Choice) RanOut(states []State) []study.Point {
 	return list
 }
 
-// Left are the runs of the plan that are not begun because `cancel` ended them.
+// Left returns how many runs of the plan are not started because `cancel` ended them.
 func (c Choice) Left(states []State) int {
 	n := 0
 	if !c.Cancelled {
@@ -117,9 +112,9 @@ func (c Choice) Left(states []State) int {
 	return n
 }
 
-// edge is where in its block a run stands: of each two blocks the unconstrained point
-// begins the first and ends the second. A machine that drifts shows it in the two, and
-// favours one side in as many blocks as the other, at no further run.
+// edge returns where in its block a run is placed: the unconstrained point starts every first of two blocks and
+// ends every second. Drift of the machine shows in the difference of the two, and favours each side equally
+// often, without extra runs.
 func edge(p study.Planned) int {
 	switch {
 	case !p.Unconstrained:
@@ -130,21 +125,21 @@ func edge(p study.Planned) int {
 	return 1
 }
 
-// lot is a run's place within its block, by the seed of its repeat: it is drawn
-// anew for every repeat, and the same however many runs are still to be begun.
+// lot returns a run's place within its block. It is derived from the seed of its repeat: different for every
+// repeat, and independent of the runs still to be started.
 func lot(p study.Point) uint64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", p.Seed, p.ID))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// BadEnd is a planned run and its latest attempt, which ended badly.
+// A BadEnd is a planned run and its latest attempt, which failed.
 type BadEnd struct {
 	Planned study.Planned
 	Last    State
 }
 
-// EndedBadly are the runs of the plan whose latest attempt ended badly, and that
-// have neither a good result nor anything under way.
+// EndedBadly returns the runs of the plan whose latest attempt failed and that have neither a good result nor
+// an attempt under way.
 func (c Choice) EndedBadly(states []State) []BadEnd {
 	attempts := attemptsAt(states)
 	var list []BadEnd
@@ -159,13 +154,13 @@ func (c Choice) EndedBadly(states []State) []BadEnd {
 	return list
 }
 
-// place is a repeat of a point.
+// A place is a repeat of a point.
 type place struct {
 	point  string
 	repeat int
 }
 
-// attemptsAt are the attempts at each place, in their order.
+// attemptsAt returns the attempts at each place, in order.
 func attemptsAt(states []State) map[place][]State {
 	attempts := map[place][]State{}
 	for _, s := range states {
@@ -178,8 +173,7 @@ func attemptsAt(states []State) map[place][]State {
 	return attempts
 }
 
-// next is what is to be done about a run after the attempts at it, in their
-// order.
+// next returns what to do about a run after the given attempts.
 func (c Choice) next(p study.Planned, tried []State) (t Todo, wanted bool) {
 	t = Todo{Planned: p, Number: 1}
 	if c.Last != nil {
@@ -212,8 +206,7 @@ func (c Choice) next(p study.Planned, tried []State) (t Todo, wanted bool) {
 	return t, c.Asked[last.Run] || c.Outdated[last.Run] || inVain(last) || c.retries(last.Status, tried)
 }
 
-// retries reports whether the policy allows another attempt after the last one
-// of these ended with a status.
+// retries reports whether the policy allows another attempt after the last one ended with the given status.
 func (c Choice) retries(ended metrics.Status, tried []State) bool {
 	r := c.Policy.Retries
 	allowed := map[metrics.Status]int{metrics.NodeFailed: r.NodeFailed, metrics.Preempted: r.Preempted, metrics.TimedOut: r.TimedOut,
@@ -233,7 +226,7 @@ func inVain(s State) bool {
 	return s.Status == metrics.Failed && s.Submission == nil && s.Job == nil && len(s.Record.Exclude) > 0
 }
 
-// failedNodes are the nodes that failed under these attempts, or may have.
+// failedNodes returns the nodes that failed, or may have failed, during these attempts.
 func failedNodes(tried []State) []string {
 	var nodes []string
 	for _, s := range tried {
@@ -249,10 +242,9 @@ func failedNodes(tried []State) []string {
 	return slices.Compact(nodes)
 }
 
-// suspects are those of a job's nodes that may have failed, and the words on
-// it. Slurm says that one did, not which one. The supervisors of the others
-// were ended in order and wrote so; those that have written nothing since they
-// began were on it. When that leaves none, all may be meant.
+// suspects returns which of a job's nodes may have failed, and a text about it. Slurm says that a node failed,
+// but not which one. Supervisors on the other nodes were ended properly and recorded it, so those without a
+// record since their start were on the failed node. If there are none, all nodes are suspects.
 func suspects(nodes, silent []string, detail string) ([]string, string) {
 	var list []string
 	for _, node := range nodes {

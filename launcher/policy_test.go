@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// tried is the state of an attempt at repeat r of the point "p" in a job of the fake scheduler.
+// tried returns the state of an attempt at repeat r of the point "p" in a job of the fake scheduler.
 func tried(repeat, number int, status metrics.Status) State {
 	p := study.Point{ID: "p", Repeat: repeat}
 	a := &Attempt{Run: rundir.OpenStudy("runs", "s").Run(p.ID, repeat, number), Number: number, Point: p,
@@ -55,15 +55,14 @@ func TestTodo(t *testing.T) {
 	for _, todo := range (Choice{Plan: plan, Asked: asked, Done: func(_ string, repeat int) bool { return repeat == 7 }}).Todo(states) {
 		got[todo.Point.Repeat] = todo
 	}
-	// 1 and 6 are good, 3, 4 and 11 are under way, 7 is good in the store, and
-	// nothing asks for 10.
+	// 1 and 6 are good, 3, 4 and 11 are under way, 7 is good in the store, and 10 was not asked for.
 	if len(got) != 3 || got[2].Number != 3 || got[5].Again != unanswered.Attempt || got[8].Number != 1 {
 		t.Errorf("to do: %+v", got)
 	}
 }
 
-// That memory ran out at a point that is held to an amount of it is its result: no
-// other repeat begins, unless somebody asks for it.
+// If a point with a memory limit runs out of memory, that is its result: no other repeat starts, unless the
+// user asks for it.
 func TestRanOut(t *testing.T) {
 	plan := repeats(3)
 	for i := range plan.Points {
@@ -149,9 +148,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Blocks hold each point once and come one after the other; within them the order
-// is another one for every repeat and every seed, and stays what it is when some
-// runs are done.
+// Blocks hold each point once and follow each other. The order within them differs between repeats and seeds,
+// and does not change when some runs are done.
 func TestBlocks(t *testing.T) {
 	order := func(seed int64, done func(string, int) bool) []string {
 		plan := &study.Plan{}
@@ -183,8 +181,7 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("block %d has %s", repeat+1, ids)
 		}
 	}
-	// That two of six orders of five are alike has a probability of 12 %, that
-	// four are, of next to nothing.
+	// Of five random orders of three, two are equal with a probability of 12 % or more; four almost never.
 	if len(different) < 4 {
 		t.Errorf("orders of blocks: %v", different)
 	}
@@ -197,9 +194,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Of each two blocks the unconstrained point begins the first and ends the second; of
-// several, one for each worker count, all do. The others stand in the order that they
-// have without it.
+// The unconstrained point starts every first of two blocks and ends every second; with several, one per worker
+// count, all do. The others keep the order that they have without it.
 func TestUnconstrainedFirstAndLast(t *testing.T) {
 	order := func(unconstrained ...string) (blocks []string) {
 		plan := &study.Plan{}
@@ -265,8 +261,8 @@ func TestFailedNodesAreExcluded(t *testing.T) {
 	}
 }
 
-// Of several nodes, the one whose supervisor had no time for a last word is
-// kept away from, and the words say how that is known.
+// Of several nodes, the one whose supervisor left no final record is avoided, and the text says how that is
+// known.
 func TestSuspects(t *testing.T) {
 	for _, tt := range []struct {
 		nodes, silent, want []string

@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// maxOwn is how many bytes one of the study's own files may have.
+// maxOwn is the maximum size of one of the study's files in bytes.
 const maxOwn = 1 << 30
 
 // copyOwn copies the user's own files into a folder of the run, under the names
@@ -43,10 +43,9 @@ func copyOwn(files map[string]string, folder string) (map[string]string, error) 
 	return sums, nil
 }
 
-// install writes a framework's programs into a folder of the run and returns
-// their SHA-256 by name: what a run executed stands beside its results, and a
-// newer scalebench does not change a job that still waits. Without programs
-// there is no folder.
+// install writes a framework's programs into a folder of the run and returns their SHA-256 by name. Keeping the
+// programs with the run documents what it executed, and upgrading scalebench does not change waiting jobs.
+// Without programs no folder is created.
 func install(programs fs.FS, folder string) (map[string]string, error) {
 	if programs == nil {
 		return nil, nil

@@ -17,16 +17,16 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// maxPlan is how large a plan may be, in bytes: some KB for each of its runs.
+// maxPlan is the maximum size of a plan in bytes: some KB per run.
 const maxPlan = 1 << 30
 
-// readJSON reads a file of a run folder; ok is false if there is none.
+// readJSON reads a file of a run folder; ok is false if it does not exist.
 func readJSON(run rundir.Folder, path string, into any) (ok bool, err error) {
 	text, err := run.ReadFile(path)
 	return decode(path, text, err, into)
 }
 
-// decode is readJSON for what was read of the file.
+// decode is readJSON for a file whose content was already read.
 func decode(path string, text []byte, err error, into any) (ok bool, _ error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -43,8 +43,7 @@ func decode(path string, text []byte, err error, into any) (ok bool, _ error) {
 	return true, nil
 }
 
-// plainly says which key has what in place of what, where package json would name
-// types of this program.
+// plainly names the key with the wrong type and the expected type. Package json would name Go types.
 func plainly(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -64,7 +63,7 @@ func plainly(err error) error {
 		want = "a number"
 	}
 	is := strings.TrimPrefix(wrong.Value, "number ")
-	switch is { // a number that does not fit is there itself
+	switch is { // a number out of range: the value is in the message
 	case "array":
 		is = "a list"
 	case "object":
@@ -78,13 +77,11 @@ func plainly(err error) error {
 	return errors.New(strings.Replace(err.Error(), wrong.Error(), plain, 1))
 }
 
-// Attempts reads all attempts in a study's folder. One that cannot be read is
-// in the list all the same, as Unreadable: it may have a good result, and must
-// not be begun again. The error is that the folder itself cannot be read.
+// Attempts reads all attempts in a study's folder. One that cannot be read is in the list as Unreadable: it may
+// have a good result and must not be started again. The error is that the folder cannot be read.
 func Attempts(folder rundir.Study) ([]*Attempt, error) { return Refresh(folder, nil) }
 
-// Refresh is Attempts for one who has read them before: those that had ended by
-// then are not read again.
+// Refresh is Attempts with the result of an earlier read: attempts that had ended are not read again.
 func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
 	entries, err := folder.Attempts()
 	if err != nil {
@@ -93,8 +90,8 @@ func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
 	known := map[rundir.Folder]*Attempt{}
 	for _, a := range before {
 		known[a.Run] = a
-		// A list that is read while others write to the folder may lack what is
-		// there; an attempt that is under way would be taken for gone.
+		// Listing a folder while others write to it can miss an entry; an attempt under way would seem to be
+		// gone.
 		missing := !slices.ContainsFunc(entries, func(e rundir.Attempt) bool { return e.Run == a.Run })
 		if _, err := os.Stat(a.Run.Path()); missing && err == nil {
 			entries = append(entries, rundir.Attempt{Run: a.Run, Point: a.Point.ID, Repeat: a.Point.Repeat, Number: a.Number})
@@ -135,7 +132,7 @@ func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 			return nil, err
 		}
 	}
-	a.Unkeyed = seals.seal(&a.Point) // whoever wrote it
+	a.Unkeyed = seals.seal(&a.Point) // regardless of who wrote it
 	if err := a.check(e); err != nil {
 		return nil, err
 	}
@@ -171,8 +168,8 @@ func load(e rundir.Attempt, seals *sealer) (*Attempt, error) {
 	return a, a.checkEnd()
 }
 
-// check says why what was read cannot be what this program wrote. Every command
-// relies on it: a folder that claims to be another's would take its place.
+// check returns an error if scalebench cannot have written a record. All commands rely on it: a folder with
+// another run's record would replace that run.
 func (a *Attempt) check(e rundir.Attempt) error {
 	p, r := &a.Point, &a.Record
 	switch {
@@ -254,7 +251,7 @@ func (r *Record) checkJob(id, cluster string) error {
 // maxMembers bounds a pack: no plan has more runs.
 const maxMembers = 100_000
 
-// checkEnd is check for what came to the folder later.
+// check for records that were added later.
 func (a *Attempt) checkEnd() error {
 	if s := a.Submission; s != nil {
 		err := a.Record.checkJob(s.JobID, s.Cluster)

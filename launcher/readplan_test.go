@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
-// A damaged plan is refused in words for people, and never taken for a plan
-// without runs, by which every result would be of a point edited away.
+// A damaged plan is an error that users understand. It never counts as a plan without runs, which would make
+// every result belong to a removed point.
 func TestReadDamagedPlan(t *testing.T) {
 	const point = `{"point": {"id": "command-w1", "study": "mine", "framework": "command", "workers": 1, "nodes": 1, "workers_per_node": 1, "repeat": 1}}`
 	for _, tt := range []struct{ text, want string }{

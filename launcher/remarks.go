@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Remarks are what people say of a run; ok is false where its folder has none.
+// Remarks reads the user's tags and note of a run; ok is false if there are none.
 func Remarks(run rundir.Folder) (r metrics.Remarks, ok bool, err error) {
 	ok, err = readJSON(run, run.Remarks(), &r)
 	if err == nil && ok {

@@ -16,16 +16,15 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Reread is a run's output, to be read in another way than the run was.
+// A Reread is a run's output that is read with other patterns than before.
 type Reread struct {
 	attempt *Attempt
 	reading framework.Reading
 	Restart int
 }
 
-// ReadAnew is how the output of a good run is to be read, where the study asks
-// for that by now; nil where nothing of it was read, or nothing is asked. again:
-// also where it asks for what the run was read as.
+// ReadAnew returns how to read the output of a good run if the study now asks for something else than the run
+// was read with, or nil. again also returns it if the patterns are the same.
 func (a *Attempt) ReadAnew(asked framework.Reading, again bool) (*Reread, error) {
 	was := framework.ReadingOf(a.Point.Command)
 	none := func(r framework.Reading) bool { return len(r.Extract)+len(r.Patterns) == 0 }
@@ -43,8 +42,7 @@ func (a *Attempt) ReadAnew(asked framework.Reading, again bool) (*Reread, error)
 	return r, nil
 }
 
-// From names what is read, and as what: of two readings that have one name the
-// events are the same.
+// From names what is read and how: equal names mean equal events.
 func (r *Reread) From() string {
 	text, err := json.Marshal(r.reading)
 	if err != nil {
@@ -54,7 +52,7 @@ func (r *Reread) From() string {
 	return r.attempt.Run.RankLog(framework.Printer(r.attempt.Point)) + "#" + hex.EncodeToString(sum[:6])
 }
 
-// Parameters are the point's, with what its output is now read as.
+// Parameters returns the point's parameters with the new patterns.
 func (r *Reread) Parameters() map[string]any {
 	p := r.attempt.Point
 	p.Command = r.reading.Into(p.Command)

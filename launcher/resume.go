@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// resume finds the newest complete checkpoint of the attempts before, which have
-// all ended badly since the last good one: a run that is measured again begins
-// anew. "" where there is none.
+// resume finds the newest complete checkpoint of the attempts since the last good one, all of which failed: a
+// run that is measured again starts from the beginning. It returns "" if there is none.
 func (c Creator) resume(t Todo) (checkpoint string, attempt int, err error) {
 	for n := t.Number - 1; n > 0; n-- {
 		run := c.Folder.Run(t.Point.ID, t.Point.Repeat, n)
@@ -31,9 +30,9 @@ func (c Creator) resume(t Todo) (checkpoint string, attempt int, err error) {
 	return "", 0, nil
 }
 
-// newest is the latest complete checkpoint of a folder: a file or a folder whose
-// name neither begins with a dot nor ends in .tmp, .part or ~. A program writes
-// under such a name and renames, which is at once: what has another name is whole.
+// newest returns the latest complete checkpoint in a folder: a file or folder whose name neither starts with a
+// dot nor ends in .tmp, .part or ~. Programs write under such a name and then rename, so any other name is
+// complete.
 func newest(folder string) (path string, err error) {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,12 +11,12 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// The newest whole checkpoint of the attempts that ended badly; nothing of one that
-// was good or may be at work, nor behind it.
+// resume finds the newest complete checkpoint of failed attempts. It ignores an attempt that was good or may be
+// running, and everything before it.
 func TestResume(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		statuses []metrics.Status // of the attempts, from the first; "": none yet
+		statuses []metrics.Status // of the attempts, from the first; "" means no verdict yet
 		files    []string         // "ATTEMPT/NAME", each a second newer than the one before
 		want     string
 		attempt  int

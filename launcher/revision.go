@@ -16,25 +16,21 @@ import (
 	"time"
 )
 
-// This file finds out the git commit that a folder is at.
+// This file finds the git commit of a folder.
 //
-// A repository's configuration can name programs that git runs, for a question
-// as harmless as `git status`: core.fsmonitor, filters, hooks, diff drivers,
-// aliases, pagers, whatever it includes, and that of each submodule. A study may
-// come from anywhere, so git never sees that configuration: it is shown a
-// folder of ours, whose links lead to the repository's objects, references and
-// index, with a configuration of our own. Neither the user's and the system's
-// configuration nor git's environment variables have a say.
+// A repository's configuration can name programs that git runs even for `git status`: core.fsmonitor, filters,
+// hooks, diff drivers, aliases, pagers, included files, and the same for each submodule. A study may come from
+// anyone, so git must not see that configuration. Git runs in a folder that scalebench creates, with links to
+// the repository's objects, references and index, and a safe configuration. The user's and the system's
+// configuration and git's environment variables are ignored.
 
-// patience is how long git may take: a repository of many files, on a slow file
-// system, is not worth more.
+// patience is the timeout of git. The answer is not worth a longer wait for a large repository on a slow file
+// system.
 const patience = 5 * time.Second
 
-// Revision is the commit that a folder is at, with "-dirty" where tracked files
-// differ from it; "" when the folder is in no repository, there is no git, or
-// it cannot tell. A file that a filter would rewrite (git-lfs) and that was
-// touched since it was checked out counts as different. It makes a folder for
-// temporary files and removes it, also when the context ends.
+// Revision returns the commit of a folder, with "-dirty" if tracked files differ from it; "" if the folder is
+// not in a repository or git fails. A file that a filter would rewrite (git-lfs) counts as different if it was
+// touched since the checkout. Revision creates a temporary folder and removes it, even if the context ends.
 func Revision(ctx context.Context, dir string) string {
 	r, err := find(dir)
 	if err != nil {
@@ -75,8 +71,8 @@ func Revision(ctx context.Context, dir string) string {
 	return commit
 }
 
-// environment is this process's without git's variables, and with none of the
-// user's or the system's configuration.
+// environment returns this process's environment without git's variables, and without the user's or the
+// system's configuration.
 func environment(home string) []string {
 	var list []string
 	for _, v := range os.Environ() {
@@ -88,16 +84,16 @@ func environment(home string) []string {
 		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 }
 
-// repository is where the parts of one are.
+// A repository holds the paths of its parts.
 type repository struct {
 	tree   string // the working tree
 	git    string // its git folder
-	common string // what it shares with other working trees; git itself, of the first
+	common string // shared with other working trees; equal to git in the main one
 }
 
 var errNone = errors.New("in no repository")
 
-// find goes up from a folder to the first one that is a working tree.
+// find returns the repository of the nearest working tree at or above a folder.
 func find(dir string) (repository, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -144,7 +140,7 @@ func from(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// show makes a folder that git takes for the repository's.
+// show creates a folder that git accepts as the repository's.
 func (r repository) show(folder string) error {
 	head, err := small(filepath.Join(r.git, "HEAD"))
 	if err != nil {
@@ -167,8 +163,8 @@ func (r repository) show(folder string) error {
 	return errors.Join(err, readErr)
 }
 
-// link makes a symbolic link to what is there, a regular file or a folder: git
-// would wait for the writer of a pipe.
+// link creates a symbolic link if the target is a regular file or a folder: git would wait for the writer of a
+// pipe.
 func link(to, at string) error {
 	info, err := os.Stat(to)
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
@@ -177,14 +173,14 @@ func link(to, at string) error {
 	return os.Symlink(to, at)
 }
 
-// Settings that say how the repository is stored and compared, all of them one
-// word; no other is taken from its configuration, and no file that it includes.
+// Settings that say how the repository is stored and compared, with values of one word. No other setting and no
+// included file is used.
 var (
 	section    = regexp.MustCompile(`(?i)^\s*\[\s*(core|extensions)\s*\]\s*(?:[#;].*)?$`)
 	gitSetting = regexp.MustCompile(`(?i)^\s*(repositoryformatversion|filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol|trustctime|checkstat|objectformat|refstorage|compatobjectformat)\s*=\s*([a-z0-9]+)\s*(?:[#;].*)?$`)
 )
 
-// config is the configuration that git is shown.
+// config returns the configuration for git.
 func (r repository) config() (string, error) {
 	text, err := small(filepath.Join(r.common, "config"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// git runs git as a user would, and returns what it says.
+// git runs git as a user would, and returns its output.
 func git(t *testing.T, dir string, arguments ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always"}, arguments...)...)
@@ -33,7 +33,7 @@ func write(t *testing.T, path, text string, perm os.FileMode) {
 	}
 }
 
-// repo is a repository with one commit, and that commit.
+// repo creates a repository with one commit and returns both.
 func repo(t *testing.T, options ...string) (dir, commit string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "repo")
@@ -135,7 +135,7 @@ func TestHostileRepository(t *testing.T) {
 		git(t, dir, "-c", "core.fsmonitor=false", "config", name, value)
 	}
 	write(t, filepath.Join(dir, "data.bin"), "changed\n", 0o644) // filters and drivers have work
-	// And beside the repository.
+	// A fake git next to the repository.
 	bin := t.TempDir()
 	write(t, filepath.Join(dir, "git"), fmt.Sprintf("#!/bin/sh\ntouch '%s/cwd'\n", marks), 0o755)
 	write(t, filepath.Join(bin, ".gitconfig"), fmt.Sprintf("[core]\n\tfsmonitor = %s\n", evil("home")), 0o644)
@@ -164,7 +164,7 @@ func TestHostileRepository(t *testing.T) {
 	seen() // left by setting it up
 
 	before := os.Getenv("PATH")
-	if got := Revision(t.Context(), filepath.Join(dir, "sub")); got != "" { // "." comes first on PATH, and is not looked in
+	if got := Revision(t.Context(), filepath.Join(dir, "sub")); got != "" { // "." is first on the PATH and must be ignored
 		t.Errorf("%q with a git of the working folder", got)
 	}
 	if names := seen(); len(names) > 0 {

@@ -12,10 +12,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// setting is what a site has a framework's program started with, for the
-// fingerprint of the run. Processes of this machine get its interpreter and its
-// variables alone, a batch script all. Shell lines and variables may hold
-// secrets: their digests are made with the key, and without it they are unknown.
+// setting returns how a site starts a framework's program, for the run's fingerprint. Processes on this machine
+// only use its interpreter and variables; a batch script uses everything. Shell lines and variables may contain
+// secrets, so they are recorded as digests made with the key; without a key they are unknown.
 func setting(site *study.Site, f framework.Framework, key redact.Key, batch bool) *metrics.Setting {
 	s := metrics.Setting{Container: metrics.None, Modules: metrics.None, Setup: metrics.None, Environment: metrics.None}
 	if f.Programs != nil {
@@ -41,7 +40,7 @@ func setting(site *study.Site, f framework.Framework, key redact.Key, batch bool
 	return &s
 }
 
-// keyed is a text of digests, "" where there was no key to make them with.
+// keyed returns a text of digests, or "" without a key.
 func keyed(key redact.Key, text string) string {
 	if len(key) == 0 {
 		return ""

@@ -12,9 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// What the site has a program started with is recorded in words where it is no
-// secret, else as keyed digests, and as unknown without a key. Processes of this
-// machine get the variables alone.
+// The site's settings are recorded in plain text unless they may be secret, else as keyed digests, and as
+// unknown without a key. For processes on this machine only the variables are recorded.
 func TestSettingHidesSecrets(t *testing.T) {
 	site, key := launchtest.VariedSite(t), redact.Key("k")
 	f, err := framework.Find("native")

@@ -12,9 +12,9 @@ func Stages(site study.Stage, p study.Point, f framework.Framework) bool {
 	return p.Data.Stage || site.Python != "" && f.Programs != nil
 }
 
-// Staging returns the arguments of scalebench-worker that copy what a job needs to a node
-// for that long, and those that remove the copies; nil if nothing is to be removed.
-// owner is a name that no other job has.
+// Staging returns the arguments of scalebench-worker that copy what a job needs to a node within limit, and
+// those that remove the copies; unstage is nil if there is nothing to remove. owner is a name unique to the
+// job.
 func Staging(site study.Stage, owner string, limit time.Duration) (stage, unstage []string) {
 	unstage = []string{"unstage", "--for", owner}
 	if site.Dir != "" {

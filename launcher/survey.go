@@ -16,24 +16,22 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// State is how far one attempt has come.
+// A State is the status of one attempt and the facts behind it.
 type State struct {
 	*Attempt
 	Status metrics.Status
 	Detail string
-	Job    *metrics.Job // nil when no scheduler knows of it
+	Job    *metrics.Job // nil if no scheduler knows the attempt
 	Traces Traces
-	// Err is what is wrong with the run folder, nil if nothing: it cannot be
-	// read, and Status is then metrics.Unknown, or what was found out cannot be
-	// written down.
+	// Err is a problem with the run folder, or nil: it cannot be read (Status is then metrics.Unknown), or the
+	// verdict cannot be recorded.
 	Err error
 }
 
-// Survey says how far each attempt came, asking each scheduler once for all of
-// its attempts that have not ended. A verdict is written into the run folder, so
-// that later commands need not ask again. What is wrong with one run folder is
-// in its state and keeps nothing from the others. When a scheduler cannot be
-// reached the states are what the folders alone say, and the error says so.
+// Survey returns the state of each attempt. It asks each scheduler once about all of its attempts that have not
+// ended. It writes verdicts into the run folders, so that later commands need not ask again. A problem with one
+// run folder is in its state and does not affect the others. If a scheduler cannot be reached, the states come
+// from the folders alone, and there is an error.
 func Survey(ctx context.Context, attempts []*Attempt) ([]State, error) {
 	return survey(ctx, anyone, attempts)
 }
@@ -71,7 +69,7 @@ func survey(ctx context.Context, keep keeper, attempts []*Attempt) ([]State, err
 	return states, errors.Join(unreachable...)
 }
 
-// judge is the state of an attempt after what was found out about it.
+// judge returns the state of an attempt, given the backend's finding.
 func judge(a *Attempt, f Finding) (State, error) {
 	traces, err := Traces{}, a.Unreadable
 	if err == nil {
@@ -128,8 +126,7 @@ func (a *Attempt) Submitted(answer Submission) error {
 	return rundir.WriteJSON(a.Run.Job(), answer, sharedfs.ModeOpen)
 }
 
-// RecordedJob returns what the run folder says of the attempt's job; nil if it says
-// nothing.
+// RecordedJob returns the attempt's job from the run folder; nil if it is not recorded.
 func (a *Attempt) RecordedJob() *metrics.Job {
 	switch {
 	case a.Record.Allocation != "":
@@ -150,15 +147,14 @@ func (a *Attempt) conclude(v Verdict) error {
 	return nil
 }
 
-// Fact is the attempt as the store keeps it.
+// Fact returns the attempt for the store.
 func (s State) Fact() metrics.Run {
 	run := s.Selectable()
 	run.Secrets = secrets(s.Run)
 	return run
 }
 
-// Selectable is the attempt as conditions on runs know it: Fact without the
-// secrets, which are not read for it.
+// Selectable returns the attempt for conditions on runs: Fact without reading secrets.
 func (s State) Selectable() metrics.Run {
 	run := selectable(s.Point, s.Run)
 	run.ID, run.Attempt, run.CreatedUnix = s.Record.ID, s.Number, s.Record.CreatedUnix
@@ -169,13 +165,13 @@ func (s State) Selectable() metrics.Run {
 	return run
 }
 
-// Unbegun is a planned run without an attempt.
+// An Unbegun is a planned run without an attempt.
 type Unbegun struct {
 	First rundir.Folder // what its first attempt will be
 	Point study.Point
 }
 
-// NotBegun are the runs of a plan at which there is no attempt.
+// NotBegun returns the runs of a plan without an attempt.
 func NotBegun(plan *study.Plan, folder rundir.Study, attempts []*Attempt) []Unbegun {
 	begun := map[rundir.Folder]bool{}
 	for _, a := range attempts {
@@ -190,24 +186,23 @@ func NotBegun(plan *study.Plan, folder rundir.Study, attempts []*Attempt) []Unbe
 	return list
 }
 
-// Selectable is like that of a State.
+// Selectable is like State.Selectable.
 func (u Unbegun) Selectable() metrics.Run {
 	run := selectable(u.Point, u.First)
 	run.ID, run.Attempt, run.Status = u.First.ID(), 1, metrics.Planned
 	return run
 }
 
-// Progress is how far a study's runs are, by what the run folders say; nobody is
-// asked.
+// Progress counts a study's runs by their state according to the run folders, without asking a scheduler.
 type Progress struct {
 	Unbegun   int // planned runs without an attempt
-	Underway  int // latest attempt waits or runs, or nobody has looked at its end yet
+	Underway  int // latest attempt waits or runs, or its end was not judged yet
 	Ended     int // latest attempt of a scheduler ended badly; the run has no good result
 	Cancelled int // of Ended: by us
-	EndedHere int // latest attempt ended badly, of those that a command itself ran
+	EndedHere int // latest attempt failed, and a command ran it on this machine
 }
 
-// ProgressOf is how far the runs of a plan are.
+// ProgressOf counts the runs of a plan.
 func ProgressOf(plan *study.Plan, attempts []*Attempt) Progress {
 	var p Progress
 	states := make([]State, len(attempts))

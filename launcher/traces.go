@@ -15,19 +15,18 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Traces are what an attempt's latest incarnation has left in its folder so
-// far. They are read from the ends of the event files, so that asking costs
-// little however long the run.
+// Traces is what an attempt's latest incarnation has left in its folder so far. It is read from the ends of the
+// event files, so that it is cheap even for long runs.
 type Traces struct {
 	Begun   bool // a batch script or local launcher has claimed the incarnation
 	Restart int  // the incarnation, 0-based
-	// StartUnix is when its first program started, seconds since the epoch; 0: not known.
+	// StartUnix is when its first program started, in seconds since the epoch; 0 if unknown.
 	StartUnix float64
 	Exit      *Exit
 	Done      int    // ranks whose program ended with a stop event "done"
 	Stopped   int    // ranks whose program ended with any stop event
-	Cause     string // of the earliest failure reported; "" when there is none
-	Log       string // path of the program's that reported it; "" when there is none
+	Cause     string // of the earliest reported failure; "" if there was none
+	Log       string // log of the program that reported it; "" if there is none
 	// Slurm and Script are Slurm's own words in the job's log, and the batch
 	// script's; read of a run that has ended badly alone.
 	Slurm, Script string
@@ -35,7 +34,7 @@ type Traces struct {
 	// an end: it still runs, or ended without a last word.
 	Silent []string
 
-	Phase    string   // of a program without steps: what rank 0 says that it does
+	Phase    string   // for programs without steps: what rank 0 reports as its activity
 	Epoch    int      // last epoch that rank 0 has finished
 	Step     int      // steps that rank 0 has done
 	Accuracy *float64 // of the last evaluation, a fraction; nil before the first
@@ -95,7 +94,7 @@ func readExit(run rundir.Folder, restart int) (*Exit, error) {
 	return &exit, nil
 }
 
-// A failure is what one process of a run reported; the zero value is none.
+// A failure is what one process of a run reported; the zero value means none.
 type failure struct {
 	cause     string
 	rank      int
@@ -135,7 +134,7 @@ func (t *Traces) add(file metrics.EventFile, events []metrics.Event) (first fail
 				t.Done += covers
 			}
 		}
-		if e.Stop != nil || e.Note != nil { // a supervisor notes a signal as it comes
+		if e.Stop != nil || e.Note != nil { // supervisors record signals when they receive them
 			alive = ""
 		}
 		cause := causeOf(e)
@@ -162,14 +161,14 @@ func causeOf(e metrics.Event) string {
 	return ""
 }
 
-// logOf is the log that a rank's program prints into: its own, or that of the
-// first rank of its node, where one program starts them all. "" for none.
+// logOf returns the log of a rank's program: its own, or that of the first rank of its node if one program
+// starts them all; "" if there is none.
 func logOf(run rundir.Folder, rank int) string {
 	if _, err := os.Stat(run.RankLog(rank)); err == nil {
 		return run.RankLog(rank)
 	}
 	best := -1
-	for _, r := range run.RankLogs() { // a rank is whatever number an event file's name has
+	for _, r := range run.RankLogs() { // an event file's name may contain any rank number
 		if r <= rank {
 			best = max(best, r)
 		}
@@ -180,11 +179,11 @@ func logOf(run rundir.Folder, rank int) string {
 	return run.RankLog(best)
 }
 
-// readJobLog reads what the job's log says of its end.
+// readJobLog reads why the job ended from its log.
 func (t *Traces) readJobLog(run rundir.Folder) {
 	f, err := run.Open(run.JobLog())
 	if err != nil {
-		return // there is none where the job never began
+		return // it does not exist if the job never started
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -200,12 +199,11 @@ func (t *Traces) readJobLog(run rundir.Folder) {
 	t.Slurm, t.Script = hide(worker.DiagnoseSlurm(string(text))), hide(worker.DiagnoseScript(string(text)))
 }
 
-// hidden hides the secrets in a text that a run's program has written: what
-// looks like one and, where this user may read them, those of its command and
-// of the site.
+// hidden returns a function that replaces secrets in a text from a run's program: text that looks like a secret
+// and, if this user may read them, the secrets of its command and site.
 func hidden(run rundir.Folder) func(string) string { return redact.Known(secrets(run)) }
 
-// secrets are those that a run was given; none where they are another user's.
+// secrets returns the secrets that a run was given; nil if another user owns them.
 func secrets(run rundir.Folder) []string {
 	var c study.Command
 	if _, err := readJSON(run, run.Command(), &c); err != nil {
@@ -224,7 +222,7 @@ func secrets(run rundir.Folder) []string {
 
 // follow takes the progress from the events of rank 0.
 func (t *Traces) follow(events []metrics.Event) {
-	writers := 0.0 // that rank 0's rate stands for
+	writers := 0.0 // writers that rank 0's rate represents
 	var samples, seconds float64
 	for _, e := range events {
 		switch {
@@ -250,12 +248,12 @@ func (t *Traces) follow(events []metrics.Event) {
 	}
 }
 
-// tail is how much of the end of an event file is read: more than the longest
-// run of events between two evaluations is not needed.
+// tail is how much of the end of an event file is read: more than the longest sequence of events between two
+// evaluations.
 const tail = 64 << 10
 
-// ends are the first event of a file and the whole lines in its last 64 KB. A
-// line that is no event is left to collect, which reports it.
+// ends returns the first event of a file and the events in its last 64 KB. It skips invalid lines, which
+// collect reports.
 func ends(file metrics.EventFile) (events []metrics.Event, err error) {
 	err = sharedfs.RetryStale(func() error { events, err = endsOnce(file); return err })
 	return events, err

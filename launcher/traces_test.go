@@ -101,11 +101,11 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// The cause is what happened first, not what it brought about elsewhere.
+// The cause is the event that happened first, not its consequences elsewhere.
 func TestTracesFindTheEarliestCause(t *testing.T) {
 	run := rundir.Folder(t.TempDir())
 	claim(t, run, 0)
-	synctest.Test(t, func(t *testing.T) { // with a clock that goes as it is told
+	synctest.Test(t, func(t *testing.T) { // with a simulated clock
 		writeRank(t, run, 1, 2, 0, 1, metrics.Event{Error: &metrics.Error{Where: "data", Message: "data_batch_1.bin is missing"}})
 		time.Sleep(10 * time.Millisecond)
 		writeRank(t, run, 0, 2, 0, 1, metrics.Event{Error: &metrics.Error{Where: "rendezvous", Message: "rank 1 is gone"}})
@@ -119,7 +119,7 @@ func TestTracesFindTheEarliestCause(t *testing.T) {
 	}
 }
 
-// Who missed a rank that was killed often says so before that rank's supervisor does.
+// Ranks that miss a killed rank often report it before its supervisor does.
 func TestTracesPreferTheRanksOwnCause(t *testing.T) {
 	gone := metrics.Event{Error: &metrics.Error{Where: "serve", Message: "all-reduce of int64 4: rank 0 is gone: its connection was closed; its own log or events say why"}}
 	killed := metrics.Event{Error: &metrics.Error{Where: "train", Message: "rank 0 was killed by SIGKILL"}}
@@ -136,7 +136,7 @@ func TestTracesPreferTheRanksOwnCause(t *testing.T) {
 			t.Errorf("cause %q, %v", traces.Cause, err)
 		}
 	}
-	// Where nobody says more, that is what is known.
+	// Without a better cause, this one is used.
 	run := rundir.Folder(t.TempDir())
 	claim(t, run, 0)
 	writeRank(t, run, 1, 2, 0, 1, gone)

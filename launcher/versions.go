@@ -12,12 +12,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Change is one of the user's own files that is another by now than a result
-// was made with, by their SHA-256 in hexadecimal.
+// A Change is a user's file that has changed since a result was measured, with both SHA-256 digests in
+// hexadecimal.
 type Change struct{ File, Was, Is string }
 
-// Outdated is a good result of other versions of the user's own files than are
-// there now. It is a result all the same, and of something else.
+// An Outdated is a good result that was measured with other versions of the user's files than the current ones.
 type Outdated struct {
 	Point   string
 	Repeat  int
@@ -35,8 +34,7 @@ type Versions struct {
 	digests map[string]string // path to digest
 }
 
-// Outdated are those among the good results of the plan, of which a run's latest
-// counts.
+// Outdated returns the outdated results among the plan's good results; of a run's results the latest counts.
 func (v *Versions) Outdated(plan *study.Plan, attempts []*Attempt) []Outdated {
 	type key struct {
 		point  string
@@ -53,7 +51,7 @@ func (v *Versions) Outdated(plan *study.Plan, attempts []*Attempt) []Outdated {
 	for _, p := range plan.Points {
 		is := v.now(p)
 		if len(is) == 0 {
-			continue // nothing of the user's own
+			continue // the framework runs no files of the user
 		}
 		o := Outdated{Point: p.Point.ID, Repeat: p.Point.Repeat}
 		was := map[string]string(nil)
@@ -75,7 +73,7 @@ func (v *Versions) Outdated(plan *study.Plan, attempts []*Attempt) []Outdated {
 	return list
 }
 
-// now are the digests of the files that a run would be made with.
+// now returns the current digests of the files that a run would use.
 func (v *Versions) now(p study.Planned) map[string]string {
 	f, err := framework.Find(p.Point.Framework)
 	if err != nil {
@@ -106,8 +104,7 @@ func (v *Versions) now(p study.Planned) map[string]string {
 	return sums
 }
 
-// filesOf are the digests of the files that an attempt was made with, as its
-// supervisor found them when it started.
+// filesOf returns the digests of the files that an attempt used, as its supervisor recorded them at the start.
 func filesOf(a *Attempt) map[string]string {
 	files, err := a.Run.EventFiles()
 	if err != nil {

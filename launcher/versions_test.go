@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A good result of other versions is begun again where that is asked for, once:
-// the attempt after it is judged like any.
+// A good result of other versions is measured again on request, once: the next attempt is judged like any
+// other.
 func TestOutdatedIsBegunAgain(t *testing.T) {
 	p := study.Planned{Point: study.Point{ID: "p", Repeat: 1}}
 	state := func(number int, status metrics.Status) State {

@@ -27,7 +27,7 @@ type Run struct {
 type Results struct {
 	Curves       []scaling.Curve
 	Observations []scaling.Observation
-	Wish         func(scaling.Curve) advice.Options // what is asked of a curve
+	Wish         func(scaling.Curve) advice.Options // the requirements for a curve's advice
 }
 
 // A Study is measured until its question is decided. The functions do what only the caller
@@ -36,7 +36,7 @@ type Study struct {
 	Folder    rundir.Study
 	Plan      *study.Plan // every run that may be made: Design's most of each point
 	Design    sequential.Design
-	NodeHours float64   // the most that its runs may take, earlier ones included; 0: no limit
+	NodeHours float64   // maximum for the study's runs, earlier ones included; 0 means no limit
 	By        time.Time // no batch begins later; zero: no limit
 	Once      bool      // measure one batch and do not wait for its end
 
@@ -57,11 +57,12 @@ type Study struct {
 type Outcome struct {
 	Views   []View // by series
 	Decided bool   // the questions of all series are
-	Stopped string // why undecided questions are not measured further; "" where they are decided, or jobs are under way
+	Stopped string // why undecided questions are not measured further; "" if they are decided, or jobs are under way
 	Next    *study.Plan
 }
 
-// Run measures. The error is of the functions, or that a file cannot be read or written.
+// Run measures until the question is decided. It returns errors of the functions, and of reading or writing
+// files.
 func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 	if s.Failed == nil {
 		s.Failed = map[Run]bool{}
@@ -70,7 +71,7 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Once && len(record.Target) > 0 { // what an earlier command submitted may have ended
+	if s.Once && len(record.Target) > 0 { // runs that an earlier command submitted may have ended
 		if err := s.Collect(ctx); err != nil {
 			return nil, err
 		}
@@ -103,7 +104,7 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 	}
 }
 
-// begin records what is to be measured and measures it; the outcome is nil where all of it has ended.
+// begin records what to measure and measures it; the outcome is nil if all of it has ended.
 func (s *Study) begin(ctx context.Context, record *Record, plan *study.Plan) (*Outcome, error) {
 	if late := s.late(); late != "" {
 		return &Outcome{Stopped: late}, nil
@@ -117,7 +118,7 @@ func (s *Study) begin(ctx context.Context, record *Record, plan *study.Plan) (*O
 	return nil, nil
 }
 
-// lookAhead looks at the results and records the look and what is to be measured next.
+// lookAhead analyses the results and records the look and what to measure next.
 func (s *Study) lookAhead(ctx context.Context, record *Record, done map[Run]bool) (*ahead, error) {
 	views, err := s.look(ctx, record)
 	if err != nil {
@@ -141,7 +142,7 @@ func (s *Study) late() string {
 	return ""
 }
 
-// first is the target before the first look: every point has the fewest runs.
+// first returns the target before the first look: every point gets the fewest runs.
 func (s *Study) first() map[string]int {
 	target := map[string]int{}
 	for _, p := range s.Plan.Points {
@@ -150,9 +151,8 @@ func (s *Study) first() map[string]int {
 	return target
 }
 
-// plan returns the runs that bring each point to its target, the lowest repeats first. A run that
-// failed is not made again by the same command, and a point with two more failed than good runs
-// gets no further one.
+// plan returns the runs that bring each point to its target, the lowest repeats first. The same command does
+// not repeat a failed run, and a point with two more failed than good runs gets no further one.
 func (s *Study) plan(target map[string]int, done map[Run]bool) *study.Plan {
 	have := map[string]int{}
 	for r := range done {
@@ -176,9 +176,8 @@ func (s *Study) plan(target map[string]int, done map[Run]bool) *study.Plan {
 	return &plan
 }
 
-// measure makes the runs of a plan and notes those that failed: all of a point, if none of its runs
-// in the batch is good. ended is false where some are
-// still under way.
+// measure makes the runs of a plan and records failures: all runs of a point if none of its runs in the batch
+// is good. ended is false if some are still under way.
 func (s *Study) measure(ctx context.Context, plan *study.Plan) (ended bool, err error) {
 	if err := s.Measure(ctx, plan); err != nil || s.Once {
 		return false, err
@@ -297,13 +296,13 @@ func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
 	return o
 }
 
-// ahead is an outcome with the target of the next batch; nil: the study ends.
+// ahead is an outcome with the target of the next batch; nil means that the study ends.
 type ahead struct {
 	Outcome
 	target map[string]int
 }
 
-// batch tells of the next batch.
+// batch describes the next batch.
 func (o *ahead) batch() string {
 	text := ""
 	for _, v := range o.Views {

@@ -20,11 +20,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
-// A lab makes runs whose throughputs are known: those of a count, in turn.
+// A lab makes runs with known throughputs, taken in turn for each worker count.
 type lab struct {
 	speeds map[int][]float64
 	fails  map[Run]bool
-	dies   int // batches after which the command dies; 0: never
+	dies   int // batches after which the command dies; 0 means never
 	made   map[Run]bool
 	order  []scaling.Observation
 	told   []string
@@ -101,8 +101,8 @@ func folder(t *testing.T) rundir.Study {
 	return f
 }
 
-// Doubling to 2 brings 1.92 times and to 4 1.77 times, at a price of 1.4: 4 workers. One
-// worker is 1.73 times behind at that price, so it keeps its two runs.
+// 2 workers reach 1.92 times and 4 another 1.77 times the speed, at a price of 1.4: the answer is 4 workers.
+// One worker is 1.73 times behind at that price, so it keeps its two runs.
 func clearSpeeds() map[int][]float64 {
 	return map[int][]float64{1: {100, 101}, 2: {191, 193, 192, 190}, 4: {340, 342, 341, 345}}
 }
@@ -138,7 +138,7 @@ func TestRunUntilDecided(t *testing.T) {
 	if last.Rival != 2 || math.Abs(*last.Low-340.0/193) > 1e-9 || math.Abs(*last.High-345.0/190) > 1e-9 || *last.Workers != 4 || math.Abs(*last.Price-1.4) > 1e-12 {
 		t.Errorf("%+v", last)
 	}
-	// Again: nothing is measured, and the look is the same one.
+	// Running again measures nothing and gives the same look.
 	if o = run(t, l.study(t, f, 12)); !o.Decided || len(l.batch) != 2 {
 		t.Errorf("again: %+v, batches %v", o, l.batch)
 	}
@@ -207,7 +207,7 @@ func TestRunWithFailures(t *testing.T) {
 	}
 }
 
-// Of a point whose two runs failed under an earlier command nothing more is made.
+// A point whose two runs failed under an earlier command gets no more runs.
 func TestRunAfterFailures(t *testing.T) {
 	l := newLab(clearSpeeds())
 	s := l.study(t, folder(t), 12)
@@ -250,7 +250,7 @@ func TestReadRecord(t *testing.T) {
 	}
 }
 
-// Whatever looks.json says, its looks are numbered, and a further look comes after them.
+// For any looks.json that is accepted, looks are numbered consecutively and further looks are appended.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"max_repeats": 12, "looks": [{"series": "a", "look": 1, "runs": 4, "max_repeats": 12, "decided": false}], "target": {"w1": 4}}`))
 	f.Add([]byte(`{"looks": [{"series": "a", "look": 2, "runs": 4, "max_repeats": 12}]}`))

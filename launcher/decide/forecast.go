@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
-// Forecast returns the plan of looks in words, before the first look: what each is expected to
-// tell, and the most that it costs.
+// Forecast describes the planned looks before the first one: what each is expected to decide, and its maximum
+// cost.
 func (s *Study) Forecast(ctx context.Context) ([]string, error) {
 	scatter, err := s.scatter(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Study) scatter(ctx context.Context) (float64, error) {
 	return sequential.Scatter(results.Curves), nil
 }
 
-// forecast writes the plan of looks; a scatter of 0 is not known.
+// forecast describes the planned looks; a scatter of 0 means unknown.
 func (s *Study) forecast(scatter float64) []string {
 	var hours []float64
 	seen := map[string]bool{}

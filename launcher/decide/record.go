@@ -16,8 +16,8 @@ import (
 type Record struct {
 	Most  int            `json:"max_repeats"`
 	Looks []metrics.Look `json:"looks"`
-	// Target has the number of good runs that each point needs before the next look, by its
-	// identity: what a command that died meanwhile was measuring.
+	// Target holds the number of good runs that each point needs before the next look, by point id. If the
+	// command died, it was measuring these runs.
 	Target map[string]int `json:"target"`
 }
 

@@ -19,10 +19,10 @@ import (
 type View struct {
 	*sequential.Look
 	Points  map[int][]string  // identities of the points, by workers
-	Batch   *sequential.Batch // to be measured next; nil: nothing
+	Batch   *sequential.Batch // to measure next; nil if nothing
 	Stopped string            // why an undecided question is not measured further; "" otherwise
-	Rival   int               // the count that the answer is compared with; 0: none
-	Ratio   *scaling.Estimate // of the speeds of the larger over the smaller of the two; nil: not known
+	Rival   int               // worker count that the answer is compared with; 0 if none
+	Ratio   *scaling.Estimate // speed of the larger count divided by the smaller's; nil if unknown
 	Price   *float64          // as in metrics.Look
 
 	question sequential.Question
@@ -65,7 +65,7 @@ func (s *Study) views(r *Results) ([]View, error) {
 	return views, nil
 }
 
-// closed are the counts of which no run is left to make.
+// closed returns the worker counts without runs left to make.
 func (s *Study) closed(points map[int][]string) map[int]bool {
 	left := map[string]bool{}
 	for _, p := range s.Plan.Points {
@@ -80,7 +80,7 @@ func (s *Study) closed(points map[int][]string) map[int]bool {
 	return closed
 }
 
-// nodeHours returns the node-hours of a run: by its job's time, else by its own.
+// nodeHours returns the node-hours of a run: from its job's time, or else its own.
 func nodeHours(o *scaling.Observation) float64 {
 	value := func(name string) float64 {
 		if x := o.Known(name); x != nil {
@@ -148,7 +148,7 @@ func rivalOf(a *advice.Advice, c *scaling.Curve) int {
 	return cmp.Or(smaller, larger)
 }
 
-// recorded is the look as it is kept.
+// recorded returns the look for the record.
 func (v *View) recorded(d sequential.Design, now time.Time) metrics.Look {
 	l := metrics.Look{Series: v.Series, Unix: metrics.Unix(now), Most: d.Looks[len(d.Looks)-1], Confidence: d.Confidence,
 		Workers: v.Advice.Workers, Probability: v.Advice.Probability, Decided: v.Decided, Rival: v.Rival, Price: v.Price, Text: v.Advice.Reason[0]}
@@ -164,7 +164,7 @@ func (v *View) recorded(d sequential.Design, now time.Time) metrics.Look {
 	return l
 }
 
-// ahead says what is measured next.
+// ahead describes what is measured next.
 func (v *View) ahead() string {
 	var list []string
 	for _, n := range counts(v.Batch.Target) {

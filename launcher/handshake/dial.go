@@ -12,7 +12,7 @@ import (
 // nonce.
 type StrangerError struct {
 	Address string
-	Err     error // what it did, worded to follow "the process listening there"
+	Err     error // what it did, phrased to follow "the process listening there"
 }
 
 func (e *StrangerError) Error() string {
@@ -47,7 +47,7 @@ func Dial(ctx context.Context, d net.Dialer, network, address, nonce, purpose st
 			}
 			err = &StrangerError{address, err}
 		}
-		if last == nil || ctx.Err() == nil { // an attempt that ctx cut short says less
+		if last == nil || ctx.Err() == nil { // an attempt that ctx interrupted says less
 			last = err
 			var one *StrangerError
 			if errors.As(err, &one) && (stranger == nil || errors.Is(one, errUnproven) || !errors.Is(stranger, errUnproven)) {

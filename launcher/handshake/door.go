@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// maxUnproven is how many callers may be proving themselves at the same time. The next caller
+// maxUnproven bounds how many callers may be proving themselves at the same time. The next caller
 // displaces the oldest one, which has had the most time. A rank of the run needs one round trip and
 // calls again, so strangers could keep it out only with maxUnproven calls in every round trip.
 const maxUnproven = 256
 
-// maxNoted is how many rejected callers Trouble names.
+// maxNoted bounds how many rejected callers Trouble names.
 const maxNoted = 8
 
 // A Door is a listener that admits only callers that know the nonce. Each stranger costs it one
@@ -97,7 +97,7 @@ func (d *Door) hold(conn net.Conn) {
 	d.unproven = append(d.unproven, conn)
 }
 
-// release says whether conn has not been dropped, and keeps it from being.
+// release reports whether conn has not been dropped, and protects it from being dropped.
 func (d *Door) release(conn net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,9 +137,8 @@ func (d *Door) note(conn net.Conn, err error) {
 	d.noted = d.noted[max(0, len(d.noted)-maxNoted):]
 }
 
-// Trouble returns what may have kept a caller out: which strangers called, and why connections
-// could not be accepted. It is "" or begins with "; ", to be appended to a sentence that says who
-// is missing.
+// Trouble returns what may have kept a caller out: unknown callers, and why connections could not be accepted.
+// It is "" or starts with "; ", to be appended to a sentence about a missing rank.
 func (d *Door) Trouble() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -66,7 +66,7 @@ func TestDoorAmongStrangers(t *testing.T) {
 	}
 }
 
-// Who says a byte at a time has no more time than who says nothing.
+// A caller that sends one byte at a time gets no more time than a silent one.
 func TestDoorAndSlowStranger(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
@@ -148,7 +148,7 @@ func TestDoorOutOfDescriptors(t *testing.T) {
 	}
 	defer c.Close()
 	said := make([]byte, 200)
-	n, _ := out.Read(said) // what is wrong with it, or nothing
+	n, _ := out.Read(said) // an error message, or nothing
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v: %s", err, said[:n])
 	}

@@ -1,15 +1,11 @@
-// Package handshake lets the two ends of a connection prove to each other that
-// they belong to the same run: that they know its nonce, which is in the run
-// folder with mode 0600.
+// Package handshake lets the two ends of a connection prove to each other that they belong to the same run:
+// that they know its nonce, which is in the run folder with mode 0600.
 //
-// Neither end shows the nonce, nor anything that would be of use elsewhere. Each
-// sends 32 random bytes, and answers the other's with an HMAC-SHA256 under the
-// nonce over its own role, the purpose of the connection, both random values and
-// the addresses of both ends. A proof that was overheard fits no other
-// connection; one that is sent back has the wrong role; one that is passed on
-// through a relay has the wrong addresses. The listener proves itself first, so
-// that a caller finds out that another program holds the port before it has said
-// anything.
+// Neither end reveals the nonce or anything that could be reused. Each sends 32 random bytes and answers the
+// other's with an HMAC-SHA256, keyed with the nonce, over its role, the purpose of the connection, both random
+// values and the addresses of both ends. A recorded proof fits no other connection, a reflected one has the
+// wrong role, and a relayed one has the wrong addresses. The listener proves itself first, so that a caller
+// detects another program on the port before it reveals anything.
 //
 //	caller              listener
 //	magic, version, random ──▶
@@ -17,10 +13,9 @@
 //	proof ──▶
 //	   ◀── welcome
 //
-// All that is bounded in size and time. What follows on the connection is
-// neither encrypted nor signed: who can alter packets on the network between the
-// two ends can still read and change it. And as addresses are part of the proof,
-// there must be no address translation on the way.
+// Everything is bounded in size and time. The connection afterwards is neither encrypted nor signed: an
+// attacker who can alter packets on the network can still read and change it. Because addresses are part of the
+// proof, there must be no address translation between the ends.
 package handshake
 
 import (
@@ -37,13 +32,13 @@ import (
 	"time"
 )
 
-// patience is how long either end waits for the other's proof.
+// patience limits how long either end waits for the other's proof.
 const patience = 5 * time.Second
 
-// version changes with every change of what is sent or signed.
+// version changes whenever the messages or the signed data change.
 const version = 1
 
-// magic begins what either end says first.
+// magic starts each end's first message.
 var magic = [8]byte{'s', 'c', 'a', 'l', 'e', 'h', 's', '\n'}
 
 const (
@@ -171,7 +166,7 @@ func call(ctx context.Context, conn net.Conn, nonce, purpose string) error {
 		return worded(err)
 	}
 	if own := x.proof(listenerRole); !hmac.Equal(shown[:], own[:]) {
-		_, _ = conn.Write(make([]byte, len(shown))) // no proof: it need not wait to say who called
+		_, _ = conn.Write(make([]byte, len(shown))) // no proof follows, so the caller need not wait for one
 		return errUnproven
 	}
 	own := x.proof(callerRole)
@@ -188,8 +183,8 @@ func call(ctx context.Context, conn net.Conn, nonce, purpose string) error {
 	return nil
 }
 
-// answer is the listener's side of a handshake. It calls admit once the caller has proven itself;
-// if admit returns false, the caller is not welcomed.
+// answer is the listener's side of a handshake. It calls admit once the caller has proven itself; if admit
+// returns false, the caller is not welcomed.
 func answer(ctx context.Context, conn net.Conn, nonce, purpose string, admit func() bool) error {
 	if nonce == "" {
 		return errNoNonce
@@ -227,8 +222,8 @@ func answer(ctx context.Context, conn net.Conn, nonce, purpose string, admit fun
 	return worded(err)
 }
 
-// hold bounds all that is read and written until release, by Patience and ctx,
-// however little the other end says at a time.
+// hold sets a deadline for all reads and writes until release, from patience and ctx, no matter how slowly the
+// other end sends.
 func hold(ctx context.Context, conn net.Conn) (release func()) {
 	end := time.Now().Add(patience)
 	if d, ok := ctx.Deadline(); ok && d.Before(end) {
@@ -243,7 +238,7 @@ func hold(ctx context.Context, conn net.Conn) (release func()) {
 	}
 }
 
-// worded says what an error of a connection means of the other end.
+// worded explains a connection error as what the other end did.
 func worded(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):

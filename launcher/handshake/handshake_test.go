@@ -15,7 +15,7 @@ import (
 
 const nonce, purpose = "0123456789abcdef", "test"
 
-// listen is a listener on the loopback interface, closed with the test.
+// listen returns a listener on the loopback interface that is closed with the test.
 func listen(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,7 +52,7 @@ func connect(t testing.TB, l net.Listener) net.Conn {
 	return c
 }
 
-// refused checks that the door hangs up, without welcome, on who has said that.
+// refused checks that the door hangs up without a welcome.
 func refused(t *testing.T, c net.Conn, entered <-chan net.Conn) {
 	t.Helper()
 	rest, err := io.ReadAll(c)
@@ -126,8 +126,8 @@ func (c *tap) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// What was overheard of a handshake is of no use to a caller, nor to a listener,
-// even between the same addresses, as on a Unix socket.
+// A recorded handshake helps neither a caller nor a listener, even between the same addresses, as on a Unix
+// socket.
 func TestReplay(t *testing.T) {
 	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": filepath.Join(t.TempDir(), "s")} {
 		l, err := net.Listen(network, address)
@@ -171,7 +171,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Neither end takes its own words for the other's.
+// Neither end accepts its own messages as the other's.
 func TestReflection(t *testing.T) {
 	echo := listen(t)
 	go func() {
@@ -255,7 +255,7 @@ func TestAnotherUser(t *testing.T) {
 	}
 }
 
-// Dial waits for who is expected, and says who was there instead.
+// Dial waits for the expected listener, and reports what listened instead.
 func TestDialThroughSquatter(t *testing.T) {
 	for name, act := range map[string]func(net.Conn){
 		"does not know this run's nonce": func(c net.Conn) {

@@ -12,8 +12,8 @@ import (
 // ownUser is this process's user; a test puts another one.
 var ownUser = os.Geteuid
 
-// sameUser refuses the other end of a Unix socket when another user's process
-// has it. Other connections do not say whose they are.
+// sameUser rejects the other end of a Unix socket if it belongs to another user. Other connections do not
+// reveal the user.
 func sameUser(conn net.Conn) error {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {

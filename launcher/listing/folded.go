@@ -12,8 +12,8 @@ import (
 // leastFolded is the smallest number of runs that share a row.
 const leastFolded = 3
 
-// Folded is Status for people: similar runs of a point share a row, unless they are
-// running or fewer than three. A cell in which they differ is empty.
+// Folded is Status with similar runs of a point in one row, unless they are running or fewer than three. A cell
+// in which they differ is empty.
 func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	rows := rowsOf(states, planned)
 	keys := varying(rows)

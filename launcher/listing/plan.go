@@ -70,8 +70,8 @@ func modelOf(st *study.Study, p study.Point) string {
 	return p.Workload.Serve.Model
 }
 
-// heard returns the value of a study key if the point's program receives it, else nil.
-// A command that uses its own value, for example, does not.
+// heard returns the value of a study key if the point's program receives it, else nil. Commands may use another
+// value.
 func heard[T comparable](p study.Point, path string, value T) any {
 	if !p.Reaches(path) {
 		return nil

@@ -47,9 +47,8 @@ func lastAttempts(states []launcher.State) []launcher.State {
 	return slices.DeleteFunc(slices.Clone(states), func(s launcher.State) bool { return s.Number < last[of(s)] })
 }
 
-// remainingTime estimates how long the remaining runs take, from finished runs of the same
-// point or else from all finished runs, and says how many run at a time. It returns ""
-// if no run is left or none has finished.
+// remainingTime estimates how long the remaining runs take, from finished runs of the same point or else from
+// all finished runs, and names how many run at a time. It returns "" if no run is left or none has finished.
 func remainingTime(states []launcher.State, planned []launcher.Unbegun, now float64) string {
 	took := durationsOf(states)
 	all := took[pointID{}]

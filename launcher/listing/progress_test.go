@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// attempt is one at a point; started and took are in seconds, 0: not yet.
+// attempt returns an attempt at a point; started and took are in seconds, or 0.
 func attempt(point string, repeat, number int, status metrics.Status, started, took float64) launcher.State {
 	s := launcher.State{Status: status, Traces: launcher.Traces{StartUnix: started}, Attempt: &launcher.Attempt{
 		Run: rundir.OpenStudy("/runs", "s").Run(point, repeat, number), Number: number,
@@ -46,7 +46,7 @@ func TestProgress(t *testing.T) {
 		{"two at a time", append([]launcher.State{attempt("w1", 4, 1, metrics.Running, 1940, 0), attempt("w2", 2, 1, metrics.Running, 1960, 0),
 			attempt("w1", 5, 1, metrics.Pending, 0, 0)}, done...), unbegun("w2", 3),
 			"8 runs: 1 planned, 1 pending, 2 running, 4 done; about 110 s left, 2 at a time"},
-		// The longest of the last ones says when all are done; one is late already.
+		// The longest of the last runs determines the end; one is already late.
 		{"the last ones", append([]launcher.State{attempt("w1", 4, 1, metrics.Running, 1940, 0), attempt("w2", 2, 1, metrics.Running, 1000, 0)}, done...), nil,
 			"6 runs: 2 running, 4 done; about 40 s left"},
 		// Of a point without done runs, the median of all, 95 s.

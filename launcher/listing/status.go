@@ -31,8 +31,7 @@ func inOrder(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	return status(rows, varying(rows))
 }
 
-// rateUnit returns the unit of the throughputs: samples/s, unless all points say what
-// a sample is.
+// rateUnit returns the unit of the throughputs: samples/s, unless all points name their samples.
 func rateUnit(rows []row) string {
 	said := ""
 	for i, r := range rows {
@@ -76,7 +75,7 @@ func status(rows []row, keys []string) *table.Table {
 			if !s.Status.Terminal() {
 				detail = cmp.Or(detail, traces.Phase)
 			}
-			untold := s.Status.Terminal() || s.Point.Command.Run != nil // not yet known, because it comes from a program's log
+			untold := s.Status.Terminal() || s.Point.Command.Run != nil // unknown so far, because it comes from a program's log
 			if s.Point.Workload.Trains() && (traces.Epoch > 0 || traces.Step > 0 || !untold) {
 				epoch, step = traces.Epoch, traces.Step
 			}
@@ -96,8 +95,8 @@ func status(rows []row, keys []string) *table.Table {
 // A row is an attempt, or a planned run without an attempt.
 type row struct {
 	point   study.Point
-	attempt int             // 0: none
-	state   *launcher.State // nil: not started
+	attempt int             // 0 if none
+	state   *launcher.State // nil if not started
 	planned launcher.Unbegun
 }
 

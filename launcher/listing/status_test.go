@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A command that has told of no step yet is not at step 0: it may never tell of one.
+// A command that has not reported a step is not at step 0: it may never report one.
 func TestStatusSteps(t *testing.T) {
 	for _, tt := range []struct {
 		command study.CommandLine
@@ -29,8 +29,8 @@ func TestStatusSteps(t *testing.T) {
 	}
 }
 
-// Slurm keeps a cancelled job's last reason for waiting. It is not why the run is
-// not there, and a reason is not said twice.
+// Slurm keeps a cancelled job's last reason for waiting. It does not explain why the run is missing, and no
+// reason is shown twice.
 func TestStatusReason(t *testing.T) {
 	for _, tt := range []struct {
 		status        metrics.Status

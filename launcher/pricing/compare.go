@@ -9,19 +9,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Question is what a comparison is to be of.
+// A Question configures a comparison.
 type Question struct {
 	Mix    bool
-	Series []string        // only these; nil: all
-	Target *measure.Target // nil: the work that says most
-	// Baseline is what time and cost are divided by; nil: the smallest worker
-	// count.
+	Series []string        // nil means all
+	Target *measure.Target // nil means the most informative work
+	// Baseline selects the point by which times and costs are divided; nil means the smallest worker count.
 	Baseline []scaling.Condition
 }
 
-// Compare sets the points of curves side by side by time on the training clock
-// and cost. The work that says most is to the hardest target that was reached,
-// else an epoch, else a run.
+// Compare compares the points of curves by time on the training clock and by cost. Without a target it uses the
+// most informative work: up to the hardest target that was reached, else an epoch, else a run.
 func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observation, q Question) (*cost.Comparison, error) {
 	list, _, err := t.Configurations(observations, Train, measure.Measure{}, q.Mix)
 	if err != nil {

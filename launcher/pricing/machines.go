@@ -10,13 +10,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
 
-// machineLabel is the label by which a run says on which machine of the price list it
-// was.
+// machineLabel is the label that names the machine of the price list on which a run took place.
 const machineLabel = "machine"
 
-// Machines are what an hour of one machine costs: those that prices name, and the
-// nodes of partitions whose size the site file gives, where nodes have a price. The
-// warnings say which have none.
+// Machines returns the price per hour of machines: those that price entries name, and nodes of partitions whose
+// size the site file gives, if nodes have a price. The warnings name machines without a price.
 func (t *Tariff) Machines() (list []sensitivity.Machine, warnings []string) {
 	add := func(m sensitivity.Machine, labels map[string]any) {
 		one, cpus, gpus, bytes := 1, int(m.VCPUs), int(m.GPUs), int64(m.Bytes)

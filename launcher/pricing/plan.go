@@ -56,7 +56,7 @@ func Planned(plan *study.Plan, site *study.Site) ([]string, error) {
 	return lines, nil
 }
 
-// money is an amount to the hundredth, or to two digits where that is less.
+// money formats an amount with two decimals, or two significant digits if it is below 0.1.
 func money(amount float64) string {
 	if amount > 0 && amount < 0.1 {
 		return strconv.FormatFloat(amount, 'g', 2, 64)

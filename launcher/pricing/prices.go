@@ -16,10 +16,10 @@ import (
 // ErrNone is the error of a site file without prices.
 var ErrNone = errors.New("no prices are given")
 
-// Tariff is a site file's prices in one currency on one market.
+// A Tariff holds a site file's prices in one currency on one market.
 type Tariff struct {
 	Currency string
-	Energy   cost.Energy // what the site says of a kilowatt-hour
+	Energy   cost.Energy // the site's price and other facts about energy
 	prices   *cost.Table
 	site     *study.Site
 }
@@ -43,7 +43,7 @@ func New(site *study.Site, currency, market string) (*Tariff, error) {
 	return &Tariff{Energy: cost.Energy{PerKWh: e.PerKWh, Currency: e.Currency, Grams: e.CO2PerKWh, AsOf: e.AsOf, Source: e.Source}, Currency: table.Currency, prices: table, site: site}, nil
 }
 
-// pricesOf are a site file's prices as package cost takes them.
+// pricesOf converts a site file's prices for package cost.
 func pricesOf(site *study.Site) ([]cost.Price, error) {
 	var list []cost.Price
 	for i, p := range site.Prices {

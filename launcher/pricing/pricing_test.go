@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// A site with prices for two partitions, one of which says what its GPUs are.
+// site returns a site with prices for two partitions, one of which names its GPUs.
 func site() *study.Site {
 	return &study.Site{File: "site.toml",
 		Partitions: []study.Partition{{Name: "cpu"}, {Name: "gpu", GPUType: "a100"}},
@@ -26,7 +26,7 @@ func site() *study.Site {
 		}}
 }
 
-// observation is a run that trained for an hour, two epochs.
+// observation returns a run that trained for an hour, two epochs.
 func observation(id string, workers, nodes int, partition string, parameters map[string]any) scaling.Observation {
 	epochs := 2
 	jobs := 5400.0
@@ -61,7 +61,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// What a run held is priced by its partition and by what an import says of it.
+// Runs are priced by their partition and by their labels from an import.
 func TestConfigurations(t *testing.T) {
 	tariff, err := New(site(), "EUR", cost.OnDemand)
 	if err != nil {
@@ -96,9 +96,8 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// Workers that nobody ran are priced by their own number, not by what an import
-// counted for its run.
-// What runs cost goes by node where what they measure does.
+// Worker counts without runs are priced by their number, not by an import's count for another run. If the
+// measure is per node, so is the cost.
 func TestConfigurationsByNode(t *testing.T) {
 	tariff, err := New(site(), "EUR", cost.OnDemand)
 	if err != nil {
@@ -153,7 +152,7 @@ func TestLike(t *testing.T) {
 	}
 }
 
-// A plan costs at most each job's whole time limit; what has no price is said.
+// A plan costs at most each job's whole time limit. Points without a price are reported.
 func TestPlanned(t *testing.T) {
 	at := func(workers, nodes int, partition string) study.Planned {
 		p := study.Planned{Partition: partition}
@@ -170,7 +169,7 @@ func TestPlanned(t *testing.T) {
 	}
 }
 
-// The comparison is of the work that says most, over the smallest worker count.
+// The comparison uses the most informative work and divides by the smallest worker count.
 func TestCompare(t *testing.T) {
 	tariff, err := New(site(), "EUR", cost.OnDemand)
 	if err != nil {
@@ -202,7 +201,7 @@ func TestCompare(t *testing.T) {
 		list[i].Values[measure.Accuracy(0.75).Time().Name] = 900
 		list[i].Values[measure.Accuracy(0.9).Time().Name] = math.Inf(1)
 	}
-	work("accuracy 0.75 over workers=1", Question{}) // none reached 0.9
+	work("accuracy 0.75 over workers=1", Question{}) // no run reached 0.9
 	work("accuracy 0.5 over workers=2", Question{Target: new(measure.Accuracy(0.5)), Baseline: []scaling.Condition{{Key: scaling.Workers, Value: "2"}}})
 }
 
@@ -224,7 +223,7 @@ func TestMillionAnswers(t *testing.T) {
 				{At: map[string]any{measure.Batch: 1.0}, Values: map[string]float64{measure.RateWithinLimit: rate}},
 				{At: map[string]any{measure.Batch: 8.0}, Values: map[string]float64{measure.RateWithinLimit: rate / 4}},
 			}
-			if i == 5 && nodes == 2 { // one search found nothing at batch 8
+			if i == 5 && nodes == 2 { // one search found no rate at batch 8
 				o.Places[1].Values = map[string]float64{measure.ModelP50: 0.001}
 			}
 			list = append(list, o)
@@ -246,7 +245,7 @@ func TestMillionAnswers(t *testing.T) {
 	var got []row
 	round := func(x float64) float64 { return math.Round(x*1000) / 1000 }
 	for i, r := range rows {
-		if i == 3 { // of six runs none may be missing
+		if i == 3 { // with six runs no figure may be missing
 			if r.Cost != nil || r.Time != nil || !strings.Contains(r.Why, "1 of 6 runs lack it") {
 				t.Errorf("cost %+v, %q; want none", r.Cost, r.Why)
 			}

@@ -14,22 +14,21 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Clock is which time of a run is paid for.
+// A Clock is the part of a run's time that is paid for.
 type Clock string
 
 // The clocks.
 const (
-	Train Clock = "train" // from the first step on; of another kind of workload, its own (measure.Kind.Clock)
+	Train Clock = "train" // since the first step; other kinds of workload have their own clock (measure.Kind.Clock)
 	Job   Clock = "job"   // of the scheduler
 	// Million is the time in which a service has a million answers, at a rate of
 	// answers.
 	Million Clock = "million"
 )
 
-// Configurations are the runs by series and worker count, each with its price on
-// a clock; mix lets one series hold runs that ran on different things. rate is the
-// measure of answers a second of the clock Million, and not used otherwise. The
-// warnings are on what the series are made of.
+// Configurations groups runs by series and worker count, each with its price on a clock. mix allows one series
+// to hold runs on different hardware. rate is the measure of answers per second for the clock Million. The
+// warnings describe the series.
 func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock, rate measure.Measure, mix bool) ([]cost.Configuration, []string, error) {
 	o := scaling.Options{Mix: mix}
 	if clock == Million {
@@ -37,7 +36,7 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 	}
 	curves, err := scaling.Analyse(observations, o)
 	var noBase *scaling.NoBaseError
-	if err != nil && !errors.As(err, &noBase) { // nothing is divided by workers here
+	if err != nil && !errors.As(err, &noBase) { // missing bases do not matter: no value is divided by one
 		return nil, nil, err
 	}
 	byRun := map[string]*scaling.Observation{}
@@ -60,9 +59,9 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 			config := cost.Configuration{Series: c.Series, Workers: p.Workers, Parameters: parameters, ByNode: c.ByNode, Measured: p.Measures}
 			for _, r := range p.Runs {
 				run := t.run(byRun[r.ID], clock)
-				if clock == Million { // a run has a rate for each load, and its curve is of one
+				if clock == Million { // a run has a rate for each load, and a curve covers one load
 					run.Values, run.Seconds = r.Values, 0
-					if answers := r.Values[rate.Name]; answers > 0 { // one that found none may have other values of the load
+					if answers := r.Values[rate.Name]; answers > 0 { // a run without a rate may have other values for the load
 						run.Seconds = 1e6 / answers
 					}
 				}
@@ -74,9 +73,8 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 	return list, warnings, nil
 }
 
-// PerMillion gives runs of a service what a million answers, and samples, cost at the
-// largest rate within the limit of each batch, as measures that they report. The warnings say why
-// runs have none.
+// PerMillion adds to runs of a service what a million answers, and a million samples, cost at the largest rate
+// within the limit of each batch size, as reported measures. The warnings say why runs have no cost.
 func (t *Tariff) PerMillion(observations []scaling.Observation) ([]scaling.Observation, []string) {
 	priced := slices.Clone(observations)
 	without := map[string]int{}
@@ -111,7 +109,7 @@ func (t *Tariff) PerMillion(observations []scaling.Observation) ([]scaling.Obser
 	return priced, warnings
 }
 
-// labels are what a run is priced by: its parameters, and what it ran on.
+// labels returns what a run is priced by: its parameters and its fingerprint.
 func labels(v *scaling.Observation) map[string]any {
 	all := map[string]any{}
 	maps.Copy(all, v.Parameters)
@@ -123,7 +121,7 @@ func labels(v *scaling.Observation) map[string]any {
 	return all
 }
 
-// run is one run with its rate: by its labels, and what the scheduler says of it.
+// run returns one run with its price, found by its labels and the scheduler's facts.
 func (t *Tariff) run(v *scaling.Observation, clock Clock) cost.PricedRun {
 	labels := labels(v)
 	for key, value := range map[string]string{"cluster": v.Cluster, "study": v.Study} {
@@ -141,10 +139,10 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) cost.PricedRun {
 	if v.Epochs != nil {
 		run.Epochs = *v.Epochs
 	}
-	for _, e := range v.Evaluations { // all that some logs say of epochs
+	for _, e := range v.Evaluations { // some logs record epochs only in evaluations
 		run.Epochs = max(run.Epochs, e.Epoch)
 	}
-	if n, ok := labels["epochs"].(int64); ok && run.Epochs == 0 && n > 0 && n < 1<<31 { // an import says it
+	if n, ok := labels["epochs"].(int64); ok && run.Epochs == 0 && n > 0 && n < 1<<31 { // set by an import
 		run.Epochs = int(n)
 	}
 	seconds := v.Known(cmp.Or(measure.KindOf(v.Kind).Clock, measure.TrainSeconds))
@@ -170,8 +168,8 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) cost.PricedRun {
 	return run
 }
 
-// joules is the energy of a run on a clock: its mean power is that of the training
-// clock, and says nothing of the rest of a job, of which Slurm's accounting may have it.
+// joules returns the energy of a run on a clock. Its mean power covers the training clock only. For the whole
+// job, Slurm's accounting may have the energy.
 func joules(v *scaling.Observation, seconds *float64, clock Clock) (*float64, string) {
 	watts, read := v.Values[measure.Watts]
 	switch {
@@ -191,9 +189,8 @@ func joules(v *scaling.Observation, seconds *float64, clock Clock) (*float64, st
 	return &j, ""
 }
 
-// Like is what workers of a curve's kind cost: priced like its runs, by their
-// parameters, what they ran on and their partition, with another number of
-// workers.
+// Like returns a function that prices other numbers of workers like the runs of a curve, with their parameters,
+// fingerprint and partition.
 func (t *Tariff) Like(c scaling.Curve, observations []scaling.Observation) func(workers, nodes int, seconds float64) (float64, error) {
 	var like *scaling.Observation
 	for i := range observations {
@@ -208,7 +205,7 @@ func (t *Tariff) Like(c scaling.Curve, observations []scaling.Observation) func(
 			return 0, errors.New("no run has anything to price")
 		}
 		labels := labels(like)
-		// What an import counted for its own run holds for no other number of workers.
+		// An import's counts apply to its run only, not to other numbers of workers.
 		delete(labels, "gpus")
 		delete(labels, "cpus")
 		labels["workers"], labels["nodes"] = int64(workers), int64(nodes)
@@ -223,10 +220,9 @@ func (t *Tariff) Like(c scaling.Curve, observations []scaling.Observation) func(
 	}
 }
 
-// useOf is what a run with these labels holds: its parameters by TOML path,
-// and whatever an import has said of it. GPUs and CPUs are those that the
-// workers asked for; where jobs get whole nodes, the node is what is priced.
-// An import may say gpus, cpus and gpu_type itself.
+// useOf returns the resources that a run with these labels holds: its parameters by TOML path, and labels from
+// an import. GPUs and CPUs are those that the workers requested; if jobs get whole nodes, the node is priced.
+// An import may set gpus, cpus and gpu_type.
 func useOf(workers, nodes int, labels map[string]any) cost.Use {
 	u := cost.Use{Labels: labels}
 	if nodes > 0 {
@@ -263,7 +259,7 @@ func useOf(workers, nodes int, labels map[string]any) cost.Use {
 	return u
 }
 
-// partition adds to labels what the site file says of a run's partition.
+// partition adds the site file's facts about a run's partition to labels.
 func partition(labels map[string]any, site *study.Site, name string) {
 	labels["partition"] = name
 	i := slices.IndexFunc(site.Partitions, func(p study.Partition) bool { return p.Name == name })

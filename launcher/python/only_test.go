@@ -41,9 +41,8 @@ var starts = map[string]string{
 	"slurm/slurmtest/slurmtest.go":             "bash, for tests",
 }
 
-// Nothing but Ask starts an interpreter to ask it something: every place that starts
-// a program is listed with what it starts, and no other gives a program text to an
-// interpreter.
+// Only Ask starts an interpreter to ask it something: all places that start a program are listed here, and no
+// other passes a program text to an interpreter.
 func TestNothingElseAsks(t *testing.T) {
 	starting := map[string][]string{ // by package, the functions that start a program
 		"exec":    {"Command", "CommandContext"},

@@ -1,11 +1,10 @@
-// Package python starts interpreters that answer a question: which packages they
-// have, which version they are. Nothing else in this module starts one for that.
+// Package python starts interpreters to ask them something: which packages or which version they have. No other
+// package does this.
 //
-// Such an interpreter imports nothing from the working folder, from the folder of a
-// script, or because a variable says so: it starts with -I in the root folder,
-// without the PYTHON* variables. What a question may import is found where a rank
-// would find it, in the interpreter's own packages, the user's, and the folders of
-// PYTHONPATH that nobody else can write to.
+// Such an interpreter imports nothing from the working directory, from a script's folder, or because of
+// environment variables: it starts with -I in the root folder, without PYTHON* variables. If a question needs
+// imports, packages come from where a rank would find them: the interpreter's packages, the user's, and those
+// folders of PYTHONPATH that no other user can write to.
 package python
 
 import (
@@ -28,7 +27,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/trust"
 )
 
-// Default is the interpreter where none is named.
+// Default is the interpreter if none is named.
 const Default = "python3"
 
 // A Question is a program for an interpreter, with its arguments and input.
@@ -36,12 +35,11 @@ type Question struct {
 	Program   string   // source text
 	Arguments []string // sys.argv[1:] of the program
 	Input     []byte   // its standard input
-	// Imports lets the program import packages from the folders of PYTHONPATH. They
-	// often contain the program that is measured: leave it out for a program that
-	// must run nothing from there.
+	// Imports lets the program import packages from the folders of PYTHONPATH, which often contain the measured
+	// program. Leave it unset for a program that must not run code from there.
 	Imports bool
-	Limit   time.Duration // 0: 30 s; from a slow file system its own start takes seconds
-	Most    int           // bytes that it may answer; 0: 1 MiB
+	Limit   time.Duration // 0 means 30 s; starting Python from a slow file system takes seconds
+	Most    int           // maximum size of the answer in bytes; 0 means 1 MiB
 }
 
 // ErrLate is wrapped by errors about an interpreter that was still running at the limit.
@@ -50,8 +48,8 @@ var ErrLate = errors.New("gave no answer in time")
 //go:embed search.py
 var search string
 
-// Ask starts an interpreter ("": Default), a name on the PATH or a path, and returns
-// what the program printed. The error ends with the last line of the complaint.
+// Ask runs a program in an interpreter and returns its output. interpreter is a name on the PATH or a path; ""
+// means Default. The error ends with the last line of standard error.
 func Ask(ctx context.Context, interpreter string, q Question) ([]byte, error) {
 	path, err := find(interpreter)
 	if err != nil {
@@ -76,8 +74,8 @@ func Ask(ctx context.Context, interpreter string, q Question) ([]byte, error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(q.Input), out, complaint
 	cmd.Dir, cmd.Env = "/", environment()
 	cmd.WaitDelay = time.Second
-	// The interpreter may be a wrapper, whose own processes must end with it. Pdeathsig
-	// is about the thread's death, hence the lock.
+	// The interpreter may be a wrapper, whose child processes must end with it. Pdeathsig refers to the death
+	// of the thread, so lock it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
@@ -99,8 +97,8 @@ func Ask(ctx context.Context, interpreter string, q Question) ([]byte, error) {
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
-// find returns the absolute path of an interpreter ("": Default). A name is looked up
-// on the PATH, whose relative folders do not count.
+// find returns the absolute path of an interpreter; "" means Default. A name is looked up on the PATH, without
+// its relative folders.
 func find(interpreter string) (string, error) {
 	path, err := exec.LookPath(cmp.Or(interpreter, Default))
 	if err != nil {
@@ -130,7 +128,7 @@ func searchPath(interpreter string) []string {
 	return folders
 }
 
-// environment is this process's, without the variables that Python reads.
+// environment returns this process's environment without the variables that Python reads.
 func environment() []string {
 	list := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "PYTHON") || strings.HasPrefix(v, "__PYVENV_LAUNCHER__=") || strings.HasPrefix(v, "PWD=") || strings.HasPrefix(v, "OLDPWD=")
@@ -138,7 +136,7 @@ func environment() []string {
 	return append(list, "PWD=/")
 }
 
-// capped keeps so many bytes and refuses more.
+// capped keeps up to a number of bytes and refuses more.
 type capped struct {
 	text []byte
 	most int

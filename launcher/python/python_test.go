@@ -47,7 +47,7 @@ func TestAskStart(t *testing.T) {
 	}
 }
 
-// What an interpreter can do to who asks: nothing beyond its answer.
+// An interpreter can affect the caller only by its answer.
 func TestAskEnds(t *testing.T) {
 	dir := t.TempDir()
 	open := program(t, filepath.Join(dir, "open"), "#!/bin/sh\necho started\n")
@@ -78,7 +78,7 @@ func TestAskEnds(t *testing.T) {
 	if _, err := Ask(ctx, open+"x", Question{}); err == nil {
 		t.Error("no interpreter, and no error")
 	}
-	// A name is not looked up in the working folder, even where the PATH says so.
+	// A name is not looked up in the working directory, even if the PATH contains it.
 	program(t, filepath.Join(dir, "python3.77"), "#!/bin/sh\necho started\n")
 	t.Chdir(dir)
 	for _, path := range []string{"", ".", ":/usr/bin", "../" + filepath.Base(dir)} {
@@ -89,7 +89,7 @@ func TestAskEnds(t *testing.T) {
 	}
 }
 
-// Of PYTHONPATH only folders count that nobody else can have filled.
+// Only folders of PYTHONPATH count that no other user can write to.
 func TestPath(t *testing.T) {
 	top := t.TempDir()
 	mine, open, sticky := filepath.Join(top, "mine"), filepath.Join(top, "open"), filepath.Join(top, "sticky")
@@ -105,8 +105,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// Who may have written an interpreter, and what it starts with. Each case spoils one
-// thing of an environment that is trusted.
+// Trusted checks who may have written an interpreter and the files it starts with. Each case spoils one part of
+// a trusted environment.
 func TestTrusted(t *testing.T) {
 	const stranger = 1<<31 - 7
 	root := os.Geteuid() == 0
@@ -177,8 +177,8 @@ func TestTrusted(t *testing.T) {
 	}
 }
 
-// scripted puts a script in the place of a link, whose first line may name the test's
-// folder, and spoils the program at a path below that.
+// scripted replaces a link by a script, whose first line may name the test's folder, and spoils the program at
+// a path in it.
 func scripted(first, path string, spoil func(string) error) func(string) error {
 	return func(link string) error {
 		top := filepath.Dir(filepath.Dir(filepath.Dir(link)))

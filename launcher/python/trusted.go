@@ -13,12 +13,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Trusted returns an error unless only this user or root can have written an
-// interpreter, what it starts with, and the folders on the way: every link to it, the
-// program that a first line #! names, and of a virtual environment its pyvenv.cfg, the
-// Python that this names, and the folders of its packages.
+// Trusted returns an error unless only this user or root can have written an interpreter, the files that it
+// starts with, and the folders on the way: all links to it, the program on its #! line, and for a virtual
+// environment its pyvenv.cfg, the Python named there, and the package folders.
 //
-// Where a path lies proves nothing, since the author of a study chooses that.
+// The location of a path proves nothing, since the author of a study chooses it.
 func Trusted(path string) error {
 	if err := trust.Program(path); err != nil {
 		return err
@@ -43,7 +42,7 @@ func Trusted(path string) error {
 	return script(path, 4)
 }
 
-// maxLinks is how many symbolic links are followed; the kernel's limit is the same.
+// maxLinks is the maximum number of symbolic links followed, as in the kernel.
 const maxLinks = 40
 
 // environmentOf judges the virtual environment of an interpreter, if it has one.

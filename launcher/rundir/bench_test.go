@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// BenchmarkSubmission is what a submission costs in records on disk: a run folder
-// with the four files that every attempt has, and sbatch's answer afterwards.
-// Five files are synced, and three folders: the one that is filled, the study's,
-// and the run's own once the answer is there.
+// BenchmarkSubmission measures the cost of a submission's records on disk: a run folder with the four files of
+// every attempt, and sbatch's answer afterwards. It syncs five files and three folders: the new run folder
+// while it is filled, the study's folder, and the run folder again after the answer.
 func BenchmarkSubmission(b *testing.B) {
 	study := OpenStudy(b.TempDir(), "s")
 	text := make([]byte, 2000)

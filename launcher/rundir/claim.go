@@ -13,17 +13,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Claim is the folder of a claim to an attempt: whose folder gets this name runs
-// it, and any other copy of the batch script runs nothing. It holds the job's
-// id, and an empty file of a random name that only its maker knows. The batch
-// script makes its own (templates/job.sh.tmpl); the name is taken by rename,
-// which never replaces a folder that is not empty.
+// Claim returns the folder that claims an attempt. Whoever renames a folder to this name runs the attempt; all
+// other copies of the batch script run nothing. It contains the job's id and an empty file with a random name
+// that only its creator knows. The batch script creates its own (templates/job.sh.tmpl). The rename is safe
+// because it never replaces a folder that is not empty.
 func (r Folder) Claim(restart int) string {
 	return filepath.Join(string(r), fmt.Sprintf("claim-%d", restart))
 }
 
-// TakeClaim claims an attempt, as the batch script does, for a job of that id
-// or "" for none. The error is fs.ErrExist when it is claimed.
+// TakeClaim claims an attempt, as the batch script does, for the job with that id, or for no job if it is "".
+// The error is fs.ErrExist if the attempt is already claimed.
 func (r Folder) TakeClaim(restart int, job string) error {
 	if job == "" {
 		return r.claim(restart, "", "")
@@ -31,12 +30,11 @@ func (r Folder) TakeClaim(restart int, job string) error {
 	return r.claim(restart, "job_id", job+"\n")
 }
 
-// withdrawn is the file of a claim that is nobody's.
+// withdrawn is the file in the claim of a withdrawn attempt.
 const withdrawn = "withdrawn"
 
-// Withdraw claims an attempt that has not begun for nobody, so that no copy of
-// its batch script ever runs it, wherever in the scheduler that is. The error is
-// fs.ErrExist when it has begun. To withdraw it again is no error.
+// Withdraw claims an attempt that has not started, so that no copy of its batch script ever runs it. The error
+// is fs.ErrExist if it has started. Withdrawing twice is not an error.
 func (r Folder) Withdraw() error {
 	err := r.claim(0, withdrawn, "")
 	if errors.Is(err, fs.ErrExist) && r.Withdrawn() {
@@ -51,7 +49,7 @@ func (r Folder) Withdrawn() bool {
 	return err == nil
 }
 
-// claim takes a claim with a file of that name and content in it; "" for none.
+// claim takes a claim that contains a file with that name and content; name may be "".
 func (r Folder) claim(restart int, name, content string) error {
 	own, err := sharedfs.MkdirTemp(string(r), ".claim-", sharedfs.ModeFolder)
 	if err != nil {
@@ -72,9 +70,8 @@ func (r Folder) claim(restart int, name, content string) error {
 
 var jobID = regexp.MustCompile(`^[0-9][0-9_+]*\n$`)
 
-// Owner is the job id that the batch script wrote into its first claim: of
-// several copies of one attempt, the one that runs. "" when none has begun, or
-// outside a scheduler.
+// Owner returns the job id in the first claim: of several copies of one attempt, the one that runs. It is "" if
+// none has started, or outside a scheduler.
 func (r Folder) Owner() string {
 	text, err := r.ReadFile(filepath.Join(r.Claim(0), "job_id"))
 	if err != nil || !jobID.Match(text) { // a loss of power may have torn it

@@ -14,11 +14,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Identity is identity.json: which study a folder has the runs of.
+// An Identity is the content of identity.json: the study that the folder belongs to.
 type Identity struct {
 	ID        string `json:"id"` // see metrics.NewStudyID
 	Name      string `json:"name"`
-	StudyFile string `json:"study_file"` // absolute, where it was last run or submitted from
+	StudyFile string `json:"study_file"` // absolute path from which it was last run or submitted
 }
 
 var idPattern = regexp.MustCompile(`^[a-z2-7]{26}$`)
@@ -38,8 +38,7 @@ func (i Identity) check(of Study) error {
 
 func (s Study) identity() string { return filepath.Join(string(s), "identity.json") }
 
-// Identity reads whose runs the folder has. The error is fs.ErrNotExist where
-// none was begun there.
+// Identity reads which study the folder belongs to. The error is fs.ErrNotExist if no study was started there.
 func (s Study) Identity() (Identity, error) {
 	text, err := s.ReadFile(s.identity(), largest)
 	if err != nil {
@@ -52,8 +51,8 @@ func (s Study) Identity() (Identity, error) {
 	return i, i.check(s)
 }
 
-// Claim makes the folder the study's, and returns whose it then is: of commands
-// that claim it at once, on whatever hosts, all get the first one's answer.
+// Claim makes the folder the study's and returns the study that it then belongs to. If several commands claim
+// it at once, even on different hosts, all get the same answer.
 func (s Study) Claim(i Identity) (Identity, error) {
 	if err := i.check(s); err != nil {
 		return Identity{}, err
@@ -61,13 +60,12 @@ func (s Study) Claim(i Identity) (Identity, error) {
 	if err := makeFolder(string(s)); err != nil {
 		return Identity{}, err
 	}
-	// Before anything else is here. It is the user's from then on: whoever wants
-	// their runs in git removes it.
+	// Write this before anything else. The user may remove it to keep runs in git.
 	if err := sharedfs.Create(filepath.Join(string(s), ".gitignore"), []byte("*\n"), sharedfs.ModeOpen); err != nil && !errors.Is(err, fs.ErrExist) {
 		return Identity{}, err
 	}
-	// Written whole under a name of its own, then linked: nobody sees half of it,
-	// and of two links one is made.
+	// Write a temporary file and link it: the file is never visible half-written, and only one of two links
+	// succeeds.
 	own := filepath.Join(string(s), unfinished+rand.Text())
 	if err := sharedfs.Write(own, i.text(), sharedfs.ModeOpen); err != nil {
 		return Identity{}, err
@@ -105,10 +103,9 @@ func (i Identity) text() []byte {
 	return append(text, '\n')
 }
 
-// SameFile reports whether two paths are of one file or folder, which is there.
-// A file system may be mounted twice, and is then two to the kernel: the inode's
-// number and its last change to the nanosecond are the server's, and a copy has
-// one of them at most.
+// SameFile reports whether two paths name the same existing file or folder. A file system mounted twice looks
+// like two to the kernel. But the inode number and the change time in nanoseconds come from the server, and a
+// copy shares at most one of them.
 func SameFile(a, b string) bool {
 	one, err1 := os.Stat(a)
 	two, err2 := os.Stat(b)

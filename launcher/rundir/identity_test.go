@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Of many that claim a folder at once all get one answer, and nothing is left
-// behind; who comes later gets the same.
+// Of many that claim a folder at once all get the same answer, and no temporary files remain. Later claims get
+// the same answer.
 func TestClaim(t *testing.T) {
 	folder := OpenStudy(filepath.Join(t.TempDir(), "runs"), "s")
 	if _, err := folder.Identity(); !errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +48,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// What no command of ours has written is not believed.
+// Files that scalebench did not write are refused.
 func TestIdentityRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"id": "abcdefghijklmnopqrstuvwxyz", "name": "s", "study_file": "/s.toml"}`: "",

@@ -5,19 +5,18 @@ import (
 	"path/filepath"
 )
 
-// Probe is the folder of one of doctor's jobs. It is laid out for the same
-// batch script as a Run, and holds what the login node asks and each task
-// answers:
+// A Probe is the folder of one of doctor's jobs. It has the layout of a run folder for the batch script, and
+// contains the login node's question and each task's answer:
 //
-//	question.json            what the tasks are to find out
-//	ready-0                  a node's first word to the login node
+//	question.json            what the tasks must find out
+//	ready-0                  a node's first message to the login node
 //	ping-0-3  pong-0-3.json  round 3 of the exchange between the login node and node 0
-//	listen.json              where node 0 takes connections
-//	answer-00000.json        what a task found out so far
+//	listen.json              address at which node 0 accepts connections
+//	answer-00000.json        the facts that a task has found so far
 type Probe string
 
-// ProbeFolder is where doctor's folders are, below the runs folder; it is not
-// the name of a study.
+// ProbeFolder returns the parent of doctor's folders in the runs folder. Its name cannot be the name of a
+// study.
 func ProbeFolder(runs string) string { return filepath.Join(runs, ".doctor") }
 
 func (p Probe) Path() string     { return string(p) }
@@ -26,10 +25,10 @@ func (p Probe) Script() string   { return filepath.Join(string(p), "job.sh") }
 func (p Probe) JobLog() string   { return filepath.Join(string(p), "job.log") }
 func (p Probe) Listen() string   { return filepath.Join(string(p), "listen.json") }
 
-// Draft is the script of a point that is only asked about.
+// Draft returns the script of a point that is only tested with sbatch.
 func (p Probe) Draft(point string) string { return filepath.Join(string(p), point+".sh") }
 
-// Begun is what the batch script makes first.
+// Begun returns what the batch script creates first.
 func (p Probe) Begun() string { return Folder(p).Claim(0) }
 
 func (p Probe) Ready(node int) string { return filepath.Join(string(p), fmt.Sprintf("ready-%d", node)) }

@@ -1,45 +1,42 @@
-// Package rundir owns every path of the run folders. Nothing else in the
-// project joins two of these names.
+// Package rundir owns the paths in run folders. No other package builds these names.
 //
-// A runs folder holds one folder a study, which holds the frozen study and one
-// folder an attempt:
+// A runs folder holds one folder per study, which holds the frozen study and one folder per attempt:
 //
 //	RUNS/STUDY/.gitignore          keeps runs out of the user's git
-//	RUNS/STUDY/identity.json       which study that is; made first, by link
+//	RUNS/STUDY/identity.json       which study the folder belongs to; created first
 //	RUNS/STUDY/study.toml          the study as it was last submitted or run
-//	RUNS/STUDY/site.toml           the site file that went with it, if any
+//	RUNS/STUDY/site.toml           its site file, if any
 //	RUNS/STUDY/plan.json           the plan
-//	RUNS/STUDY/digest.key          the key of the digests that replace secrets, mode 0600; where there are any
-//	RUNS/STUDY/lease               touched while a command begins attempts, old while none does
-//	RUNS/STUDY/trash/              the folders of attempts that were forgotten, as they were
+//	RUNS/STUDY/digest.key          key of the digests that replace secrets, mode 0600; only with secrets
+//	RUNS/STUDY/lease               touched while a command starts attempts
+//	RUNS/STUDY/trash/              unchanged folders of forgotten attempts
 //	RUNS/STUDY/POINT-r1-a1/        first attempt at the first repeat of a point
 //	    point.json                 the frozen contract with every program, secrets replaced by digests
-//	    command.json               the [command] table with them, mode 0600; where there are any
-//	    parameters.json            the [parameters] table with them, mode 0600; where there are any
-//	    secrets.json               values of the site's variables that look like secrets, mode 0600; where there are any
-//	    attempt.json               our record of the attempt, from before it began
-//	    heartbeat                  rewritten as long as the command lives that drives a local attempt
-//	    nonce                      by which ranks know each other (see handshake), mode 0600
+//	    command.json               the [command] table with secrets, mode 0600; only with secrets
+//	    parameters.json            the [parameters] table with secrets, mode 0600; only with secrets
+//	    secrets.json               site variables that look like secrets, mode 0600; only with secrets
+//	    attempt.json               record of the attempt, written before it starts
+//	    heartbeat                  rewritten while the command that drives a local attempt is alive
+//	    nonce                      secret by which ranks recognise each other (see handshake), mode 0600
 //	    job.sh                     the batch script, mode 0700
-//	    programs/                  the framework's own programs, as embedded
-//	    own/                       Python files of the user's, as they were then
-//	    output/                    what a command of the user's writes
-//	    model.safetensors          what a training came to, with workload.save_model
-//	    .torchrun-*/               what torchrun keeps while it runs
-//	    job.json                   what the scheduler answered to it
-//	    cancel.json                that `cancel` was asked to end it; from before anything else is done about that
-//	    remarks.json               what people say of the run: tags, a note
-//	    state.json                 the last word on an attempt that has ended
-//	    claim-0/                   made by the first copy of the script to start
-//	    exit-0.json                the batch script's own record of its end
-//	    printed-0.json             by the supervisor: how to read the log of a program of the user's
+//	    programs/                  the framework's programs, as embedded
+//	    own/                       copies of the user's Python files
+//	    output/                    files that the user's command writes
+//	    model.safetensors          the trained model, with workload.save_model
+//	    .torchrun-*/               torchrun's files while it runs
+//	    job.json                   the scheduler's answer to the submission
+//	    cancel.json                `cancel` was asked to end the attempt; written before it is ended
+//	    remarks.json               the user's tags and note
+//	    state.json                 final verdict on an attempt that has ended
+//	    claim-0/                   created by the first copy of the script to start
+//	    exit-0.json                the batch script's record of its end
+//	    printed-0.json             by the supervisor: how to read the log of a user's program
 //	    job.log  rank-00000.log    output of the script and of each program
-//	    events/rank-00000-0.jsonl  one file a writer: writer, rank, restart
+//	    events/rank-00000-0.jsonl  one file per writer: writer, rank, restart
 //
-// Each file has one writer and is written whole (temporary name, then rename),
-// but for the heartbeat, and the logs and event files, which are appended to. A run folder itself
-// appears whole, with everything that is written before the attempt begins.
-// The folder is the state: every command can start again from what is here.
+// Each file has one writer, which writes a temporary file and renames it. Exceptions are the heartbeat, and
+// logs and event files, which are appended to. A run folder itself appears complete, with everything that is
+// written before the attempt starts. The folder is the state: every command can continue from it.
 package rundir
 
 import (
@@ -59,7 +56,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Study is the folder of one study.
+// A Study is the folder of one study.
 type Study string
 
 // OpenStudy names the folder of study below the runs folder.
@@ -76,7 +73,7 @@ func (s Study) Lease() string     { return filepath.Join(string(s), "lease") }
 // Looks names the record of the looks at a study that is measured until its question is decided.
 func (s Study) Looks() string { return filepath.Join(string(s), "looks.json") }
 
-// Folder is the folder of one attempt.
+// A Folder is the folder of one attempt.
 type Folder string
 
 // Run names the folder of one attempt at one repeat of a point.
@@ -84,13 +81,13 @@ func (s Study) Run(point string, repeat, attempt int) Folder {
 	return Folder(filepath.Join(string(s), fmt.Sprintf("%s-r%d-a%d", point, repeat, attempt)))
 }
 
-// identity is how the identity of a point ends: in a hash. What has such a name
-// and is no folder stands where an attempt belongs.
+// identity matches the end of a point's name: a hash. Something with such a name that is not a folder is in the
+// place of an attempt.
 var identity = regexp.MustCompile(`-[0-9a-f]{10}$`)
 
 var runName = regexp.MustCompile(`^(.+)-r(\d+)-a(\d+)$`)
 
-// Attempt is a run folder and what its name says.
+// An Attempt is a run folder with the parts of its name.
 type Attempt struct {
 	Run    Folder
 	Point  string
@@ -98,9 +95,8 @@ type Attempt struct {
 	Number int
 }
 
-// Attempts lists what has the name of an attempt in the study's folder, by
-// point, repeat and number; whether it is one is seen when it is read. A study
-// without a folder has none.
+// Attempts lists everything in the study's folder that has the name of an attempt, by point, repeat and number;
+// reading it shows whether it is one. It returns none if the folder does not exist.
 func (s Study) Attempts() ([]Attempt, error) {
 	entries, err := sharedfs.ReadDir(string(s))
 	if os.IsNotExist(err) {
@@ -139,7 +135,7 @@ func ParseName(name string) (a Attempt, ok bool) {
 	repeat, err1 := strconv.Atoi(m[2])
 	number, err2 := strconv.Atoi(m[3])
 	if err1 != nil || err2 != nil {
-		return a, false // digits beyond an int: not one of ours
+		return a, false // the number overflows an int: not an attempt
 	}
 	return Attempt{Point: m[1], Repeat: repeat, Number: number}, true
 }
@@ -156,7 +152,7 @@ func Studies(runs string) ([]string, error) {
 	return plans, nil
 }
 
-// escape makes a path safe to stand in a Glob pattern.
+// escape quotes the special characters of a Glob pattern.
 func escape(path string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }
@@ -180,51 +176,49 @@ func (r Folder) Own() string      { return filepath.Join(string(r), "own") }
 func (r Folder) Output() string   { return filepath.Join(string(r), "output") }
 func (r Folder) Model() string    { return filepath.Join(string(r), "model.safetensors") }
 
-// Checkpoints is where a program of the user's leaves what a later attempt goes on
-// from.
+// Checkpoints is the folder in which a user's program leaves checkpoints for later attempts.
 func (r Folder) Checkpoints() string { return filepath.Join(r.Output(), "checkpoints") }
 func (r Folder) Nonce() string       { return filepath.Join(string(r), "nonce") }
 func (r Folder) JobLog() string      { return filepath.Join(string(r), "job.log") }
 func (r Folder) Events() string      { return filepath.Join(string(r), "events") }
 
-// Latencies is the log of a load's latencies, by the load's name and the restart of
-// the rank that wrote it.
+// Latencies returns the path of a load's latency log, for the incarnation of the rank that wrote it.
 func (r Folder) Latencies(load string, restart int) string {
 	return filepath.Join(string(r), "latencies", fmt.Sprintf("%s-%d.hlog", load, restart))
 }
 
-// Heartbeat is rewritten by the command that drives a local attempt for as long
-// as it does: its time is what other hosts see of that command.
+// Heartbeat is rewritten while the command that drives a local attempt is alive; other hosts judge the command
+// by its time.
 func (r Folder) Heartbeat() string { return filepath.Join(string(r), "heartbeat") }
 
-// ID is the run's name among all of a user's, "STUDY/POINT-r1-a1".
+// ID returns the run's name, unique among the user's runs: "STUDY/POINT-r1-a1".
 func (r Folder) ID() string {
 	return filepath.Base(filepath.Dir(string(r))) + "/" + r.Name()
 }
 
-// Study is the folder of the run's study.
+// Study returns the folder of the run's study.
 func (r Folder) Study() Study { return Study(filepath.Dir(string(r))) }
 
-// Exit is the batch script's record of its own end.
+// Exit returns the path of the batch script's record of its end.
 func (r Folder) Exit(restart int) string {
 	return filepath.Join(string(r), fmt.Sprintf("exit-%d.json", restart))
 }
 
-// Printed says how to read what a program of the user's has printed.
+// Printed returns the path of the file that says how to read the output of a user's program.
 func (r Folder) Printed(restart int) string {
 	return filepath.Join(string(r), fmt.Sprintf("printed-%d.json", restart))
 }
 
-// RankLog is where the output of one rank's program goes.
+// RankLog returns the path of the output of one rank's program.
 func (r Folder) RankLog(rank int) string {
 	return filepath.Join(string(r), fmt.Sprintf("rank-%05d.log", rank))
 }
 
 var rankLogName = regexp.MustCompile(`^rank-(\d{5,9})\.log$`)
 
-// RankLogs are the ranks that have a log of their own, in no order.
+// RankLogs returns the ranks that have a log, in no particular order.
 func (r Folder) RankLogs() []int {
-	entries, _ := sharedfs.ReadDir(string(r)) // what cannot be read has none
+	entries, _ := sharedfs.ReadDir(string(r)) // an unreadable folder counts as empty
 	var ranks []int
 	for _, e := range entries {
 		if m := rankLogName.FindStringSubmatch(e.Name()); m != nil {
@@ -235,15 +229,14 @@ func (r Folder) RankLogs() []int {
 	return ranks
 }
 
-// EventFile is where one writer appends its events.
+// EventFile returns the path of one writer's event file.
 func (r Folder) EventFile(writer string, rank, restart int) string {
 	return filepath.Join(r.Events(), fmt.Sprintf("%s-%05d-%d.jsonl", writer, rank, restart))
 }
 
 var eventName = regexp.MustCompile(`^([a-z]+)-(\d{5,})-(\d+)\.jsonl$`)
 
-// EventFiles lists the event files of the run, by writer, rank and restart. A
-// run that has written none yet has an empty list.
+// EventFiles lists the event files of the run, by writer, rank and restart. The list may be empty.
 func (r Folder) EventFiles() ([]metrics.EventFile, error) {
 	entries, err := sharedfs.ReadDir(r.Events())
 	if os.IsNotExist(err) {
@@ -268,8 +261,7 @@ func (r Folder) EventFiles() ([]metrics.EventFile, error) {
 	return list, nil
 }
 
-// Restarts lists the incarnations whose batch script has begun, by number. A
-// withdrawn attempt has none.
+// Restarts lists the incarnations whose batch script has started. Withdrawn attempts have no incarnation.
 func (r Folder) Restarts() ([]int, error) {
 	entries, err := sharedfs.ReadDir(string(r))
 	if err != nil {
@@ -287,10 +279,9 @@ func (r Folder) Restarts() ([]int, error) {
 	return list, nil
 }
 
-// Create makes a run folder appear whole: fill writes into a folder of a
-// temporary name, which then gets its own. It fails with an error for which
-// errors.Is(err, fs.ErrExist) holds when the run folder is there already: of
-// two commands that begin the same attempt, on whatever hosts, one gets it.
+// Create creates a run folder that appears complete: fill writes into a folder with a temporary name, which is
+// then renamed. If the run folder already exists, the error satisfies errors.Is(err, fs.ErrExist): of two
+// commands that create the same attempt, even on different hosts, one succeeds.
 func (r Folder) Create(fill func(Folder) error) error {
 	study := filepath.Dir(string(r))
 	if err := makeFolder(study); err != nil {
@@ -313,12 +304,11 @@ func (r Folder) Create(fill func(Folder) error) error {
 	return SyncFolder(study)
 }
 
-// kept are the folders whose own names are known to outlast a loss of power.
+// kept holds the folders whose names are synced to disk.
 var kept sync.Map
 
-// makeFolder makes a folder and those above it that are missing. Their names
-// are synced too, also where another command has just made them: with a study's
-// folder goes every record in it.
+// makeFolder creates a folder and its missing parents, and syncs their names, even if another command has just
+// created them: losing a study's folder would lose every record in it.
 func makeFolder(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err
@@ -345,9 +335,8 @@ func makeFolder(path string) error {
 // unfinished begins the names of folders that Create fills.
 const unfinished = ".new-"
 
-// SyncFolder makes the names in a folder outlast a loss of power: a rename that
-// is only in memory would take a record back of what was handed to Slurm. Some
-// network file systems cannot and need not do that.
+// SyncFolder syncs the names in a folder to disk: a rename that is lost in a power failure could lose the
+// record of a submission. Some network file systems do not support it and do not need it.
 func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -360,11 +349,11 @@ func SyncFolder(path string) error {
 	return errors.Join(err, folder.Close())
 }
 
-// largest is how many bytes a file of ours may have: most have some KB.
+// largest bounds the size of scalebench's files; most have some KB.
 const largest = 16 << 20
 
-// ReadFile reads a file of ours, which in a run folder may be anything: only a
-// regular file, and not without bound. It may be replaced meanwhile.
+// ReadFile reads one of scalebench's files. In a run folder it could be anything, so only regular files up to a
+// limit are read. It may be replaced during the read.
 func ReadFile(path string) ([]byte, error) { return sharedfs.ReadFile(path, largest) }
 
 // ReadFile reads a file of the run folder. Others may have written it: a link out of the
@@ -376,15 +365,13 @@ func (r Folder) ReadFile(path string) ([]byte, error) {
 // Open opens a file of the run folder for reading, as ReadFile does.
 func (r Folder) Open(path string) (*os.File, error) { return sharedfs.OpenIn(string(r), path) }
 
-// ReadFile reads a file of the study's folder of at most so many bytes. A link out of the
-// folder is an error.
+// ReadFile reads a file of the study's folder of at most limit bytes. A link out of the folder is an error.
 func (s Study) ReadFile(path string, limit int64) ([]byte, error) {
 	return sharedfs.ReadFileIn(string(s), path, limit)
 }
 
-// WriteFile is sharedfs.Write whose name outlasts a loss of power. In a folder that
-// Create fills the names are synced once for all, by Create: each costs as much
-// as a file.
+// WriteFile is sharedfs.Write that also syncs the name to disk. In a folder that Create fills, Create syncs all
+// names at once, since each sync costs as much as a file.
 func WriteFile(path string, content []byte, perm fs.FileMode) error {
 	if err := sharedfs.Write(path, content, perm); err != nil {
 		return err

@@ -61,7 +61,7 @@ func TestCreateThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// A path's name says what it is, whatever else lies in the folder.
+// The type of a file follows from its name, regardless of other files in the folder.
 func TestListing(t *testing.T) {
 	runs := t.TempDir()
 	study := OpenStudy(runs, "s")
@@ -105,8 +105,7 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// A loss of power may tear the id that a claim holds: then it names nobody,
-// rather than another job.
+// A power failure may truncate the id in a claim. Owner then returns "" rather than another job's id.
 func TestOwnerOfATornClaim(t *testing.T) {
 	run := OpenStudy(t.TempDir(), "s").Run("p", 1, 1)
 	if err := os.MkdirAll(run.Claim(0), 0o755); err != nil {

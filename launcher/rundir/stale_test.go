@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Only unfinished folders and files that nothing has touched for an hour, by the
-// lease's time, are removed. What a link names stays.
+// Only unfinished folders and files that have not been changed for an hour, measured by the lease's clock, are
+// removed. The targets of links stay.
 func TestRemoveStale(t *testing.T) {
 	study := OpenStudy(t.TempDir(), "s")
 	now := time.Unix(4_000_000_000, 0) // not this host's time

@@ -10,13 +10,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Trash is where the study's forgotten attempts are, laid out as the study's
-// folder is. Nothing that looks for runs looks there.
+// Trash returns the folder of the study's forgotten attempts, with the same layout as the study's folder.
+// Listing runs ignores it.
 func (s Study) Trash() Study { return Study(filepath.Join(string(s), "trash")) }
 
-// Forgotten lists the study's forgotten attempts: those in its trash, except
-// those whose folder is, by a copy from there or after a power failure, among the
-// study's as well.
+// Forgotten lists the study's forgotten attempts: those in its trash, except for attempts that are also in the
+// study's folder because of a copy or a power failure.
 func (s Study) Forgotten() ([]Attempt, error) {
 	trash, err := s.Trash().Attempts()
 	if err != nil {
@@ -45,7 +44,7 @@ func (r Folder) Forget() error { return r.move(r.Study().Trash()) }
 // study's.
 func (r Folder) Restore() error { return r.move(Study(filepath.Dir(string(r.Study())))) }
 
-// move moves the folder. The error is fs.ErrExist if a folder of its name is there.
+// move moves the folder. The error is fs.ErrExist if the target exists.
 func (r Folder) move(to Study) error {
 	if err := makeFolder(to.Path()); err != nil {
 		return err

@@ -30,7 +30,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Error is a path that somebody else may have written.
+// An Error is a path that another user may have written.
 type Error struct {
 	Path   string
 	Reason string // "belongs to user mallory", …
@@ -57,9 +57,8 @@ func Check(paths ...string) error {
 	return nil
 }
 
-// Program is Check of programs that are started although the user did not ask for
-// it, with one more rule: the folders on the way also belong to this user or to
-// root, since their owners could replace what is in them.
+// Program is Check for programs that are started without the user asking for it. In addition, the folders on
+// the way must belong to this user or root, since their owners could replace the contents.
 func Program(paths ...string) error {
 	for _, path := range paths {
 		absolute, err := filepath.Abs(path)
@@ -122,10 +121,10 @@ func Named(paths ...string) error {
 			return &Error{path, "can be written by every user", "Check what is in it, then `chmod o-w` it"}
 		}
 	}
-	return nil // what is not there is somebody else's to tell
+	return nil // a missing file is reported when it is used
 }
 
-// Tree is Check of a folder and of everything in it.
+// Tree is Check for a folder and everything in it.
 func Tree(folder string) error {
 	if err := Check(folder); err != nil {
 		return err
@@ -145,12 +144,11 @@ func Tree(folder string) error {
 	})
 }
 
-// maxFile is the size in bytes of the largest file that ReadFile accepts, many times that of the
-// largest study.
+// maxFile is the maximum size in bytes of a file that ReadFile accepts, many times the size of any study.
 const maxFile = 64 << 20
 
-// ReadFile reads a file whose content is obeyed. It checks the file that it has opened, so a
-// replacement meanwhile has no effect. It does not check the folders above; Check does.
+// ReadFile reads a file that scalebench acts on. It checks the file that it has opened, so replacing it during
+// the read has no effect. It does not check the folders above; Check does.
 func ReadFile(path string) ([]byte, error) {
 	return read(path, maxFile, func(fs.FileInfo) error { return nil })
 }
@@ -176,8 +174,8 @@ func readOnce(path string, most int64, judge func(fs.FileInfo) error) ([]byte, e
 	return sharedfs.Read(f, most)
 }
 
-// ReadSecret is ReadFile of a file of up to most bytes, which not everybody may
-// read. Whom a group lets in its owner knows.
+// ReadSecret is ReadFile for a file of up to most bytes that must not be readable by every user. Group access
+// is the owner's choice.
 func ReadSecret(path string, most int64) ([]byte, error) {
 	return read(path, most, func(info fs.FileInfo) error {
 		if info.Mode()&0o004 != 0 {
@@ -187,10 +185,10 @@ func ReadSecret(path string, most int64) ([]byte, error) {
 	})
 }
 
-// maxLinks is how many symbolic links are followed, as the kernel does.
+// maxLinks is the maximum number of symbolic links followed, as in the kernel.
 const maxLinks = 40
 
-// rules judge what is on the way to a path, and what is there.
+// rules judges each part of the way to a path, and the file itself.
 type rules struct {
 	link, above, own func(path string, info fs.FileInfo) error
 }
@@ -220,7 +218,7 @@ func walk(path string, judge rules) error {
 			if err != nil {
 				return err
 			}
-			// Not Clean: "link/.." leads to the folder above what the link leads to.
+			// Not Clean: "link/.." means the parent of the link's target.
 			rest = append(strings.Split(target, "/"), rest...)
 			if at = filepath.Dir(at); filepath.IsAbs(target) {
 				at = "/"
@@ -242,7 +240,7 @@ func walk(path string, judge rules) error {
 	}
 }
 
-// own judges what is to be run or believed.
+// own judges a file that will be run or trusted.
 func own(path string, info fs.FileInfo) error {
 	if owner := uid(info); !ours(owner) {
 		return foreign(path, owner)
@@ -274,7 +272,7 @@ func above(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// ourAbove is above for a folder that must also be ours.
+// ourAbove is above for a folder that must also belong to this user or root.
 func ourAbove(path string, info fs.FileInfo) error {
 	return errors.Join(link(path, info), above(path, info))
 }
@@ -303,10 +301,9 @@ func member(group int) bool {
 	return group == 0 || group == os.Getegid() || err == nil && slices.Contains(groups, group)
 }
 
-// private reports whether a group is this user's alone: the primary one, of
-// the user's name or number, without other members. Where names are kept
-// elsewhere than on this host, which a static binary cannot ask, the number
-// has to tell. Root's group has nobody else to fear.
+// private reports whether a group contains this user only: the primary group, with the user's name or number
+// and no other members. If group names are not stored on this host, which a static binary cannot look up
+// elsewhere, the number decides. For root's group no other users matter.
 func private(group int) bool {
 	if group == 0 {
 		return true

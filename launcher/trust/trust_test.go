@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// info is what stat says of a file of somebody's.
+// info is a file's metadata with a chosen owner.
 type info struct {
 	mode     fs.FileMode
 	uid, gid int

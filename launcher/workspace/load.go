@@ -152,7 +152,7 @@ func (w *Workspace) lastRun(ctx context.Context, arg string) (*Work, error) {
 	plan, err := launcher.ReadPlan(folder)
 	if err == nil {
 		k := &Work{w: w, frozen: true, Folder: folder, overridden: plan.Overridden}
-		if k.Study, k.Site, err = launcher.Thaw(folder, plan, framework.ForStudy()); err == nil {
+		if k.Study, k.Site, err = launcher.LoadFrozen(folder, plan, framework.ForStudy()); err == nil {
 			k.file = k.Study
 			return k, nil
 		}

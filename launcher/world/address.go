@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// InterfaceAddress is the first IP address of a network interface, IPv4 before
-// IPv6. The error lists the interfaces that this host has.
+// InterfaceAddress returns the first IP address of a network interface, IPv4 before IPv6. The error lists the
+// interfaces of this host.
 func InterfaceAddress(name string) (net.IP, error) {
 	i, err := net.InterfaceByName(name)
 	if err != nil {
@@ -23,11 +23,9 @@ func InterfaceAddress(name string) (net.IP, error) {
 	return nil, fmt.Errorf("the network interface %q has no IP address", name)
 }
 
-// RoutableAddress is an address of this host that other hosts can be expected
-// to reach: of the named interface; when that is "", the one that this host's
-// own name resolves to, since a container bridge may well be the first
-// interface; else of the first interface that is up. Only a host with nothing
-// but loopback gets the loopback address.
+// RoutableAddress returns an address of this host that other hosts can probably reach: the address of the
+// named interface. If name is "", it is the address that the host's name resolves to, since the first interface may
+// be a container bridge; else the first interface that is up. The loopback address is the last resort.
 func RoutableAddress(name string) (net.IP, error) {
 	if name != "" {
 		return InterfaceAddress(name)
@@ -50,9 +48,8 @@ func RoutableAddress(name string) (net.IP, error) {
 	return net.IPv4(127, 0, 0, 1), nil
 }
 
-// FreePort is a TCP port on which nothing listened a moment ago. Whoever uses
-// it must still expect to find it taken, which is unlikely: it is none of those
-// that the kernel gives to outgoing connections and to whoever asks for any port.
+// FreePort returns a TCP port that was free a moment ago. It may be taken before use, but that is unlikely: the
+// port is outside the range that the kernel assigns automatically.
 func FreePort(ip net.IP) (int, error) {
 	for range 20 {
 		l, err := net.Listen("tcp", net.JoinHostPort(ip.String(), strconv.Itoa(portOutside(ephemeral(os.DirFS("/"))))))
@@ -67,10 +64,10 @@ func FreePort(ip net.IP) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// ephemeral are the first and the last port that the kernel gives away
+// ephemeral returns the first and last port that the kernel assigns automatically
 // (https://docs.kernel.org/networking/ip-sysctl.html, ip_local_port_range).
 func ephemeral(root fs.FS) (first, last int) {
-	text, _ := fs.ReadFile(root, "proc/sys/net/ipv4/ip_local_port_range") // without /proc there are no words
+	text, _ := fs.ReadFile(root, "proc/sys/net/ipv4/ip_local_port_range") // without /proc the text is empty
 	if words := strings.Fields(string(text)); len(words) == 2 {
 		first, _ = strconv.Atoi(words[0])
 		last, _ = strconv.Atoi(words[1])
@@ -82,13 +79,12 @@ func ephemeral(root fs.FS) (first, last int) {
 }
 
 const (
-	// firstPort is behind the ports that services are usually given.
+	// firstPort is above the ports that services usually have.
 	firstPort = 10240
 	lastPort  = 65535
 )
 
-// portOutside is a port at random that is not from first to last; 0, which is any,
-// where there are few others.
+// portOutside returns a random port outside first to last, or 0 (any port) if few others are left.
 func portOutside(first, last int) int {
 	below, above := max(first-firstPort, 0), lastPort-max(last, firstPort-1)
 	if below+above < 1024 {
@@ -101,8 +97,8 @@ func portOutside(first, last int) int {
 	return max(last, firstPort-1) + 1 + n - below
 }
 
-// addressOfHostname is the address that this host's name resolves to, if one of
-// this host's interfaces other than loopback really has it.
+// addressOfHostname returns the address that this host's name resolves to, if a non-loopback interface of this
+// host has it.
 func addressOfHostname() net.IP {
 	name, err := os.Hostname()
 	if err != nil {

@@ -10,24 +10,22 @@ import (
 	"strings"
 )
 
-// This file finds the control groups that this process is in and what they
-// grant, and makes groups that limit memory, where this user may.
+// This file finds the control groups of this process and their limits, and creates groups that limit memory if
+// the user may.
 //
-// https://docs.kernel.org/admin-guide/cgroup-v2.html,
-// https://docs.kernel.org/admin-guide/cgroup-v1/memory.html and
-// https://docs.kernel.org/scheduler/sched-bwc.html. Version 2 limits memory in a
-// group beside this process's own, since a group with processes has none below it;
-// version 1 in one below.
+// https://docs.kernel.org/admin-guide/cgroup-v2.html, https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
+// and https://docs.kernel.org/scheduler/sched-bwc.html. With version 2 the new group is a sibling of this
+// process's group, since a group with processes cannot have children; with version 1 it is a child.
 
-// ControlGroup is the group of this process in one mounted tree.
+// A ControlGroup is the group of this process in one mounted hierarchy.
 type ControlGroup struct {
 	Unified bool   // version 2
 	Mount   string // where the top of the tree is seen, without the leading slash
 	Below   string // the group, from there
 }
 
-// ControlGroups are this process's groups in the trees that can limit what a controller of
-// version 1 is named for: "cpu", "memory". root is "/".
+// ControlGroups returns this process's groups in the hierarchies that can limit a controller of version 1:
+// "cpu", "memory". root is "/".
 func ControlGroups(root fs.FS, controller string) (list []ControlGroup) {
 	own, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -55,7 +53,7 @@ func ControlGroups(root fs.FS, controller string) (list []ControlGroup) {
 				continue
 			}
 			g := ControlGroup{Unified: unified, Mount: strings.TrimPrefix(at[4], "/")}
-			// What lies outside of what is mounted cannot be seen.
+			// Groups above the mount point are not visible.
 			if below, inside := strings.CutPrefix(part[2], strings.TrimSuffix(at[3], "/")); inside && !strings.Contains(below, "..") {
 				g.Below = below
 			}
@@ -65,7 +63,7 @@ func ControlGroups(root fs.FS, controller string) (list []ControlGroup) {
 	return list
 }
 
-// Up are the folders of the group and of all above it that can be seen.
+// Up returns the folders of the group and of its visible parents.
 func (g ControlGroup) Up() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for dir := path.Join(g.Mount, g.Below); yield(dir) && dir != g.Mount && dir != "."; {
@@ -74,8 +72,7 @@ func (g ControlGroup) Up() iter.Seq[string] {
 	}
 }
 
-// least is the smallest of what the groups above a process grant; ok is false where
-// none limits it, or that cannot be found out.
+// least returns the smallest limit in the groups above a process; ok is false if no group has a known limit.
 func least(root fs.FS, controller string, of func(g ControlGroup, dir string) (float64, bool)) (value float64, ok bool) {
 	for _, g := range ControlGroups(root, controller) {
 		for dir := range g.Up() {
@@ -87,7 +84,7 @@ func least(root fs.FS, controller string, of func(g ControlGroup, dir string) (f
 	return value, ok
 }
 
-// grantedCPUs is the least CPU time, in CPUs, that a group of this process grants.
+// grantedCPUs returns the smallest CPU quota, in CPUs, of this process's groups.
 func grantedCPUs(root fs.FS) (cpus float64, ok bool) {
 	return least(root, "cpu", func(g ControlGroup, dir string) (float64, bool) {
 		var words []string
@@ -108,8 +105,8 @@ func grantedCPUs(root fs.FS) (cpus float64, ok bool) {
 	})
 }
 
-// GrantedMemory is the least memory, in bytes, that a group of this process grants, page
-// cache included.
+// GrantedMemory returns the smallest memory limit, in bytes, of this process's groups. It includes the page
+// cache.
 func GrantedMemory(root fs.FS) (bytes int64, ok bool) {
 	least, ok := least(root, "memory", func(g ControlGroup, dir string) (float64, bool) {
 		name := "memory.limit_in_bytes"
@@ -121,7 +118,7 @@ func GrantedMemory(root fs.FS) (bytes int64, ok bool) {
 			return 0, false
 		}
 		limit, err := strconv.ParseInt(words[0], 10, 64)
-		// Version 1 has the largest number of whole pages for none, version 2 "max".
+		// Without a limit version 1 has the largest number of whole pages, version 2 "max".
 		return float64(limit), err == nil && limit >= 0 && limit < math.MaxInt64>>1
 	})
 	return int64(least), ok

@@ -12,7 +12,7 @@ func TestGrantedCPUs(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files map[string]string
-		want  float64 // 0: none
+		want  float64 // 0 means no limit
 	}{
 		{"nothing is mounted", map[string]string{"proc/self/cgroup": "0::/\n", "proc/self/mountinfo": "1 1 8:1 / / rw - ext4 /dev/sda1 rw\n"}, 0},
 		{"no /proc", nil, 0},
@@ -48,7 +48,7 @@ func TestMemory(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files map[string]string
-		want  int64 // -1: none
+		want  int64 // -1 means no limit
 	}{
 		{"no /proc", nil, -1},
 		{"no limit", map[string]string{"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": v2, "sys/fs/cgroup/a/memory.max": "max\n"}, -1},

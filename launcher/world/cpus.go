@@ -5,10 +5,8 @@ import (
 	"runtime"
 )
 
-// CPUs is how many CPUs this process and its children may use, 1 or more: those
-// of its affinity, which Slurm and taskset set, and no more than the quota of
-// CPU time that its cgroups grant, which containers set. Part of a CPU does not
-// count as one.
+// CPUs returns how many CPUs this process and its children may use, at least 1: the CPUs of its affinity, which
+// Slurm and taskset set, limited by the quota of its cgroups, which containers set. Fractions are rounded down.
 func CPUs() int {
 	n := runtime.NumCPU()
 	if quota, ok := grantedCPUs(os.DirFS("/")); ok {

@@ -15,16 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fence is a group whose processes have no more memory than it, page cache
-// included.
+// A Fence is a cgroup with a memory limit, which includes the page cache.
 type Fence struct {
 	dir     string
 	home    string // version 1: this process's own
 	unified bool
 }
 
-// NewFence makes a group with so much memory, and no swap. The error says why this
-// user cannot.
+// NewFence creates a group with that much memory and no swap. The error says why this user cannot.
 func NewFence(name string, bytes int64) (*Fence, error) {
 	var why []error
 	for _, g := range ControlGroups(os.DirFS("/"), "memory") {
@@ -77,7 +75,7 @@ func (f *Fence) make(bytes int64) error {
 }
 
 func (f *Fence) write(name string, value int64) error {
-	// Not made where the kernel has none.
+	// The file does not exist if the kernel lacks the feature.
 	file, err := os.OpenFile(filepath.Join(f.dir, name), os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -86,9 +84,9 @@ func (f *Fence) write(name string, value int64) error {
 	return errors.Join(err, file.Close())
 }
 
-// Start starts a command in the group, by start, so that it and all that it starts
-// are there from their first instruction on. The calling goroutine is locked to its
-// thread: of version 1 a process has the group of the thread that starts it.
+// Start starts a command in the group by calling start, so that it and its children are in the group from the
+// beginning. The calling goroutine is locked to its thread: with version 1 a process inherits the group of the
+// thread that starts it.
 func (f *Fence) Start(cmd *exec.Cmd, start func(*exec.Cmd) error) error {
 	if f.unified {
 		dir, err := os.Open(f.dir)
@@ -106,11 +104,11 @@ func (f *Fence) Start(cmd *exec.Cmd, start func(*exec.Cmd) error) error {
 	if err := f.write("tasks", thread); err != nil {
 		return err
 	}
-	defer func() { _ = (&Fence{dir: f.home}).write("tasks", thread) }() // where it fails, Remove says so
+	defer func() { _ = (&Fence{dir: f.home}).write("tasks", thread) }() // if it fails, Remove reports it
 	return start(cmd)
 }
 
-// Kills is how many processes of the group were killed since its memory ran out.
+// Kills returns how many processes of the group were killed because memory ran out.
 func (f *Fence) Kills() int {
 	name := "memory.oom_control"
 	if f.unified {
@@ -129,8 +127,8 @@ func (f *Fence) Kills() int {
 	return 0
 }
 
-// Remove takes the group away once its processes have ended, for which it waits a
-// moment. Pages that they have read stay in memory and count for nobody.
+// Remove removes the group once its processes have ended, for which it waits a moment. The page cache of files
+// that they read remains.
 func (f *Fence) Remove() error {
 	var err error
 	for range 50 {

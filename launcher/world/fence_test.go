@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A process in a fence of 64 MiB that takes 200 MiB is killed, and says so; one that
-// reads a file of 200 MiB lives with less of it in memory.
+// A process in a fence of 64 MiB that allocates 200 MiB is killed and counted. One that reads a file of 200 MiB
+// is not killed.
 func TestFence(t *testing.T) {
 	fence := func(t *testing.T) *Fence {
 		t.Helper()

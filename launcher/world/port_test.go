@@ -5,7 +5,7 @@ import (
 	"testing/fstest"
 )
 
-// A free port is none that the kernel gives to somebody else meanwhile.
+// A free port is outside the range that the kernel assigns automatically.
 func TestPortOutside(t *testing.T) {
 	for text, want := range map[string][2]int{"32768\t60999\n": {32768, 60999}, "1024 65535": {1024, 65535}, "9000 60000": {9000, 60000},
 		"": {32768, 60999}, "7": {32768, 60999}, "9 8": {32768, 60999}, "x y": {32768, 60999}} {

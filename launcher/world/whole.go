@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ofTask matches the variables in which srun describes one task, its step and the
-// options of that step. A srun or mpirun would take them for its own.
+// ofTask matches the variables in which srun describes one task, its step and the step's options. A nested srun
+// or mpirun would apply them to itself.
 var ofTask = regexp.MustCompile(`^(SLURM_(PROCID|LOCALID|NODEID|GTIDS|TASK_PID|STEP_|STEPID|SRUN_|CPU_BIND|MEM_BIND|DISTRIBUTION|LAUNCH_NODE_IPADDR|NTASKS|NPROCS|TASKS_PER_NODE|NNODES|JOB_NUM_NODES|NODELIST|JOB_NODELIST|CPUS_PER_TASK|KILL_BAD_EXIT|JOB_NAME|OVERLAP|TRES_PER_TASK|PMI|PMIX|MPI_TYPE|MEM_PER_)|SRUN_CPUS_PER_TASK|PMI_|PMIX_)`)
 
 // WholeJob returns the environment of a process that starts the ranks of all nodes

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The job as sbatch would describe 2 nodes of 3 ranks with 4 CPUs each, whatever step
-// the process is in; a site's own arguments for mpirun's daemons stay.
+// Variables describe the job as sbatch would for 2 nodes with 3 ranks of 4 CPUs each, regardless of the
+// process's step. A site's arguments for mpirun's daemons are kept.
 func TestWholeJob(t *testing.T) {
 	w := World{Nodes: 2, Size: 6, LocalSize: 3, Hosts: []string{"n1", "n4"}, JobID: "7"}
 	environ := []string{"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_PROCID=0", "SLURM_LOCALID=0", "SLURM_STEP_NUM_TASKS=2", "SLURM_STEP_NODELIST=n[1,4]",

@@ -1,8 +1,6 @@
-// Package world says which place a process has in a run: its rank, how many
-// there are, and how they reach each other. A process learns it from its
-// environment: scalebench's own variables, which the local launcher and the
-// supervisor set, or Slurm's inside a step. Control groups (cgroup.go) limit the CPUs
-// and the memory that it may use.
+// Package world describes the place of a process in a run: its rank, the number of ranks, and how they reach
+// each other. A process reads it from its environment: from scalebench's variables, which the local launcher
+// and the supervisor set, or from Slurm's inside a step. cgroup.go handles limits on CPUs and memory.
 package world
 
 import (
@@ -15,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/slurm/notation"
 )
 
-// World is one process's place in a run.
+// A World is one process's place in a run.
 type World struct {
 	Rank      int // 0-based
 	Size      int // ranks in the run
@@ -38,8 +36,8 @@ type World struct {
 	JobID   string // Slurm's; "" outside
 }
 
-// The variables that carry a World from a launcher to a program. The first six
-// are the names that PyTorch made common; the rest are ours.
+// Variables that pass a World from a launcher to a program. The first six are PyTorch's names; the others are
+// scalebench's.
 const (
 	varRank      = "RANK"
 	varSize      = "WORLD_SIZE"
@@ -58,7 +56,7 @@ const (
 // NodeVariable has the number of the node that a program is on.
 const NodeVariable = varNode
 
-// Environ is the world as environment variables, which FromEnviron reads back.
+// Environ returns the World as environment variables for FromEnviron.
 func (w World) Environ() []string {
 	n := strconv.Itoa
 	return []string{
@@ -95,8 +93,8 @@ func FromSlurm(getenv func(string) string) (World, error) {
 	return fromSlurm(getenv, true)
 }
 
-// NodeFromSlurm is FromSlurm for a task that stands for its node, before there
-// is a rendezvous: Address and Port stay empty.
+// NodeFromSlurm is FromSlurm for a task that represents its node before a rendezvous exists: Address and Port
+// stay empty.
 func NodeFromSlurm(getenv func(string) string) (World, error) {
 	return fromSlurm(getenv, false)
 }
@@ -129,17 +127,16 @@ func fromSlurm(getenv func(string) string, rendezvous bool) (World, error) {
 	return w, v.result(w)
 }
 
-// PerNode is the world of a process that is started once a node and starts the
-// ranks there itself, from that of its task: the place of the node's first
-// rank. A launcher such as torchrun tells its ranks theirs.
+// PerNode returns the World of a process that is started once per node and starts the ranks there: the place of
+// the node's first rank. A launcher such as torchrun tells its ranks their places.
 func (w World) PerNode(ranksPerNode int) World {
 	w.Rank, w.LocalRank = w.Node*ranksPerNode, 0
 	w.Size, w.LocalSize = w.Nodes*ranksPerNode, ranksPerNode
 	return w
 }
 
-// WithoutRank is an environment for such a process: with a rank in it, the
-// ranks that it starts would take it for their own.
+// WithoutRank returns the environment for such a process: ranks that it starts would otherwise inherit its
+// rank.
 func WithoutRank(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -147,7 +144,7 @@ func WithoutRank(environ []string) []string {
 	})
 }
 
-// variables reads environment variables and collects what is wrong with them.
+// variables reads environment variables and collects errors.
 type variables struct {
 	getenv func(string) string
 	wrong  []string

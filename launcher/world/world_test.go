@@ -78,8 +78,8 @@ func TestAddresses(t *testing.T) {
 	l.Close()
 }
 
-// A process that is started once a node has the place of the node's first rank,
-// and tells none of it to the ranks that it starts.
+// A process that is started once per node has the place of the node's first rank, and passes no rank on to the
+// ranks that it starts.
 func TestPerNode(t *testing.T) {
 	w := World{Rank: 1, Size: 2, LocalSize: 1, Node: 1, Nodes: 2}.PerNode(4)
 	if w.Rank != 4 || w.Size != 8 || w.LocalRank != 0 || w.LocalSize != 4 || w.Node != 1 || w.Nodes != 2 {
