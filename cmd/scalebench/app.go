@@ -57,8 +57,9 @@ func newApp(s *session) *cli.App {
 		Name:      appName,
 		Usage:     "how many workers should this training use? Measure it.",
 		UsageText: appName + " COMMAND [ARGUMENTS] [OPTIONS]\n" + appName + " help COMMAND",
-		Description: "A study file says what to measure. Options may come before or after the\n" +
-			"command and its arguments; -- ends them.\n\n" + exitHelp,
+		Description: "A study file says what to measure. STUDY is its path, or the name of a study that was\n" +
+			"run or submitted. Options may come before or after the command and its arguments; --\n" +
+			"ends them.\n\n" + exitHelp,
 		Commands: commands(s),
 		Flags:    append(s.flags(), &cli.BoolFlag{Name: "version", Usage: "print the version", DisableDefaultText: true}, cli.HelpFlag),
 		Action: func(c *cli.Context) error {
