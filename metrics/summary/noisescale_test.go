@@ -186,3 +186,23 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// With eight blocks of u = 1 and v = ±1, whose sum is 0, the inequality is
+// −t²·(8/7)·8·R² + 64 ≤ 0: all beyond R = 8/√(t²·64/7), with t = 2.364624 of 7 degrees
+// of freedom. Without noise nothing is known.
+func TestLostGradientByHand(t *testing.T) {
+	u, v := make([]float64, 8), make([]float64, 8)
+	for i := range u {
+		u[i], v[i] = 1, float64(1-2*(i%2))
+	}
+	want := math.Sqrt(7) / 2.364624
+	if low, high := fieller(u, v); low == nil || math.Abs(*low/want-1) > 1e-5 || high != nil {
+		t.Errorf("got %v and %v, want %g and no upper end", low, high, want)
+	}
+	for i := range u {
+		u[i] = -1
+	}
+	if low, high := fieller(u, v); low != nil || high != nil {
+		t.Errorf("less noise than none: got %v and %v, want neither", low, high)
+	}
+}

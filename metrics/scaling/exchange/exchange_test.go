@@ -141,3 +141,84 @@ func TestNoPrediction(t *testing.T) {
 		t.Errorf("without any benchmark: %+v", p)
 	}
 }
+
+// A byte count that only some runs have, or another framework's path, leaves no figure.
+func TestNotComparable(t *testing.T) {
+	runs := []scaling.Observation{measured("links", 0, 2, 20e-6, 1e9, 1)}
+	other, unknown, horovod := training(1, 2, 0.1), training(0, 2, 0.1), training(0, 2, 0.1)
+	other.GradientBytes = known(int64(4 << 20))
+	unknown.GradientBytes = nil
+	horovod.Framework = "horovod"
+	for want, trained := range map[string][]scaling.Observation{
+		"gradients of different sizes":                {training(0, 2, 0.1), other},
+		"no run recorded both its step times":         {unknown},
+		"no benchmark of collectives for the path":    {horovod},
+		`"auto" has 4 workers on one node like these`: {training(0, 4, 0.1)},
+		`"auto" has 2 workers on 2 nodes like these`:  {onNodes(training(0, 2, 0.1), 2)},
+	} {
+		var list []*scaling.Observation
+		for i := range trained {
+			list = append(list, &trained[i])
+		}
+		var fits []benchmark
+		for i := range runs {
+			if b, ok := reductions(&runs[i]); ok {
+				fits = append(fits, b)
+			}
+		}
+		if p := predict(list, fits); p.Share != nil || !strings.Contains(p.Why, want) {
+			t.Errorf("%+v, want no share and %q", p, want)
+		}
+	}
+	// The size is unknown of one run: the others have it.
+	a, b := training(0, 2, 0.1), unknown
+	fit, _ := reductions(&runs[0])
+	if p := predict([]*scaling.Observation{&b, &a}, []benchmark{fit}); p.Share == nil || math.Abs(p.Share.Value/((20e-6+3*(1<<20)/1e9)/0.1)-1) > 0.01 {
+		t.Errorf("%+v, want the share of the run whose gradients' size is known", p)
+	}
+}
+
+func onNodes(o scaling.Observation, nodes int) scaling.Observation {
+	o.Nodes = nodes
+	return o
+}
+
+// A measured point's factor is its own; between two, they are interpolated over the
+// logarithm of the size: halfway from 1 to 4 at the geometric mean is 2.
+func TestCorrection(t *testing.T) {
+	b := benchmark{link: busbw.Link{Alpha: 0, Beta: 1}, times: map[float64]float64{4: 4, 64: 256}}
+	for bytes, want := range map[float64]float64{4: 1, 64: 4, 16: 2} {
+		if got, within := b.correction(bytes); !within || math.Abs(got-want) > 1e-12 {
+			t.Errorf("%g bytes: %g, %v; want %g", bytes, got, within, want)
+		}
+	}
+	for _, bytes := range []float64{3, 65} {
+		if got, within := b.correction(bytes); within || got != 1 {
+			t.Errorf("%g bytes: %g, %v; want 1, false", bytes, got, within)
+		}
+	}
+}
+
+// The study that was run last counts, whatever the order in which its runs are read; of
+// studies of the same second the one whose run's name is last.
+func TestLatest(t *testing.T) {
+	run := func(study string, at float64) benchmark {
+		return benchmark{Observation: &scaling.Observation{Run: study + "/r1", Study: study, CreatedUnix: at}}
+	}
+	for want, list := range map[string][]benchmark{
+		"b": {run("b", 3), run("a", 2), run("c", 1)},
+		"d": {run("c", 1), run("d", 1)},
+		"e": {run("e", 2), run("e", 1), run("f", 1)},
+	} {
+		for range 2 {
+			got := latest(slices.Clone(list))
+			if len(got) == 0 || slices.ContainsFunc(got, func(r benchmark) bool { return r.Study != want }) {
+				t.Errorf("got %d runs of %v, want those of %s", len(got), got, want)
+			}
+			slices.Reverse(list)
+		}
+	}
+	if latest(nil) != nil {
+		t.Error("no runs have a latest study")
+	}
+}
