@@ -40,11 +40,11 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	}
 	switch {
 	case o.Measure != "":
-		err = s.print(tables.Measure(a.Curves, a.Measures[0]))
+		err = s.print(tables.Measure(a.Curves, a.Measures[0], a.Warnings...))
 	case !a.Kind.Trains && len(a.Measures) == 0:
 		return a.Trainings()
 	case !a.Kind.Trains:
-		err = s.print(tables.Measures(a.Curves, a.Measures))
+		err = s.print(tables.Measures(a.Curves, a.Measures, a.Warnings...))
 	case a.BaseError != nil && a.NoBase.Silent(len(a.Curves)):
 		s.warnOn(a, false)
 		return a.BaseError
@@ -53,7 +53,7 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	case s.format == table.FormatCSV:
 		err = s.print(tables.ScalingData(scaling.Rows(a.Curves)))
 	default:
-		err = s.print(tables.Scaling(a.Curves))
+		err = s.print(tables.Scaling(a.Curves, a.Warnings...))
 	}
 	if err != nil {
 		return err

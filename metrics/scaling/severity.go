@@ -41,6 +41,8 @@ var severities = []struct {
 	{regexp.MustCompile(`\breports? a world size of `), Decisive},
 	{regexp.MustCompile(`^(?:worker_batch|global_batch|learning_rate|workers_per_node) differs between runs`), Decisive},
 
+	{regexp.MustCompile(`^(?:\d+ of \d+ runs?|the runs in .+) could not be read: `), Decisive},
+
 	{regexp.MustCompile(`^no base: |^no worker count has |^to count throughput in |^if they do the same work at each worker count`), Baseless},
 
 	{regexp.MustCompile(`^the base is one worker, which exchanges no gradients`), Remarkable},
@@ -118,16 +120,21 @@ func WorstFirst(list []Remark) {
 	slices.SortStableFunc(list, func(a, b Remark) int { return cmp.Compare(a.Severity(), b.Severity()) })
 }
 
-// DecisiveIn returns the remarks on the curves that can change an answer, a line a kind.
-func DecisiveIn(curves []Curve) []string {
-	list := slices.DeleteFunc(Remarks(curves), func(r Remark) bool { return r.Severity() != Decisive })
+// DecisiveIn returns the remarks on the curves, and those of the warnings on their study, that
+// can change an answer, a line a kind.
+func DecisiveIn(curves []Curve, study ...string) []string {
+	var list []Remark
+	for _, text := range study {
+		list = append(list, Remark{Text: text})
+	}
+	list = slices.DeleteFunc(append(list, Remarks(curves)...), func(r Remark) bool { return r.Severity() != Decisive })
 	return Lines(list, len(curves))
 }
 
-// DecisiveNote is the sentence that tables and captions have about decisive remarks; ""
-// for none. The first is quoted.
-func DecisiveNote(curves []Curve) string {
-	list := DecisiveIn(curves)
+// DecisiveNote is the sentence that tables and captions have about the two worst remarks of
+// DecisiveIn; "" for none.
+func DecisiveNote(curves []Curve, study ...string) string {
+	list := DecisiveIn(curves, study...)
 	switch len(list) {
 	case 0:
 		return ""

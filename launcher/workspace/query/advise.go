@@ -128,6 +128,7 @@ func (v *adviser) advise(ctx context.Context, a *Analysis, arg string) ([]*advic
 			largest = max(largest, p.Workers)
 		}
 		wish.Most = more.most(ctx, largest)
+		wish.Warnings = a.Warnings
 		if v.tariff != nil {
 			wish.Cost = v.tariff.Like(c, a.Observations)
 		}

@@ -108,13 +108,24 @@ func (r *Reader) measured(ctx context.Context, db *store.Store, name string, o *
 	in.planned = slices.DeleteFunc(in.planned, func(p scaling.Planned) bool { // such points cannot be measured
 		return slices.ContainsFunc(in.unfit, func(u scaling.Planned) bool { return u.Point == p.Point })
 	})
+	unread, err := r.unread(ctx, db, o.Study, name, in.obs)
+	if err != nil {
+		return in, err
+	}
+	if unread != "" {
+		in.warnings = append(in.warnings, unread)
+	}
 	switch {
 	case len(in.obs) > 0 || len(in.planned) > 0 && o.Where == "":
 		return in, nil
 	case o.Where != "":
 		err = &workspace.Error{Err: fmt.Errorf("no good run of study %q matches --where", name), Hint: "`scalebench runs --study " + name + "` lists its runs."}
 	default:
-		err = &workspace.Error{Err: fmt.Errorf("study %q has no good run yet", name), Hint: r.Rerun(ctx, db, o.Study, name) + "."}
+		err = fmt.Errorf("study %q has no good run yet", name)
+		if unread != "" {
+			err = fmt.Errorf("study %q has no good run that can be read: %s", name, unread)
+		}
+		err = &workspace.Error{Err: err, Hint: r.Rerun(ctx, db, o.Study, name) + "."}
 	}
 	r.Doubt(name, in.warnings...)
 	return in, err

@@ -15,7 +15,7 @@ import (
 
 // Measures returns several measures along curves: those of a kind of workload, or those
 // that runs report. Ratios to the base are for programs and for a table of one measure.
-func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
+func Measures(curves []scaling.Curve, list []measure.Measure, study ...string) *table.Table {
 	keys := scaling.Keys(curves)
 	t := &table.Table{Columns: append(seriesColumns(keys), coordinates(curves, list[0])...)}
 	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"})
@@ -65,7 +65,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 	t.Notes = []string{"Medians over runs; their intervals are in CSV and JSON."}
 	t.Notes = append(t.Notes, why.notes(" for an interval")...)
 	t.Notes = append(t.Notes, lackingNotes(curves, list)...)
-	t.Notes = append(t.Notes, decisiveNotes(curves)...)
+	t.Notes = append(t.Notes, decisiveNotes(curves, study...)...)
 	return t
 }
 
@@ -174,7 +174,7 @@ func axisOf(curves []scaling.Curve) string {
 
 // Measure returns a measure along the curves: medians, with ratios to the base that are
 // above 1 where the measure is better.
-func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
+func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.Table {
 	value := table.ColumnOf(m)
 	bounds := value
 	lacking := lacks(curves, m)
@@ -227,7 +227,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 	t.Notes = append(t.Notes, driftNotes(curves, m.Name)...)
 	t.Notes = append(t.Notes, lackingNotes(curves, []measure.Measure{m})...)
 	t.Notes = append(t.Notes, saturations(curves, m)...)
-	t.Notes = append(t.Notes, decisiveNotes(curves)...)
+	t.Notes = append(t.Notes, decisiveNotes(curves, study...)...)
 	return t
 }
 

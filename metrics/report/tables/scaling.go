@@ -15,7 +15,7 @@ import (
 
 // Scaling returns the curves for people: medians with intervals in brackets, or a dash
 // without one, and notes on the base and the dashes.
-func Scaling(curves []scaling.Curve) *table.Table {
+func Scaling(curves []scaling.Curve, study ...string) *table.Table {
 	targets := targetsOf(curves)
 	main, unit, show := mainOf(curves)
 	along := scaling.Workers
@@ -60,7 +60,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	if main == measure.RunSeconds {
 		t.Notes = append(t.Notes, sameWork)
 	}
-	t.Notes = slices.Concat(t.Notes, communicationNotes(curves), why.notes(""), decisiveNotes(curves))
+	t.Notes = slices.Concat(t.Notes, communicationNotes(curves), why.notes(""), decisiveNotes(curves, study...))
 	return t
 }
 
@@ -104,9 +104,10 @@ func targetClockNotes(targets []measure.Measure) (notes []string) {
 	return notes
 }
 
-// decisiveNotes are the warnings that can change what a table says.
-func decisiveNotes(curves []scaling.Curve) []string {
-	if note := scaling.DecisiveNote(curves); note != "" {
+// decisiveNotes are the warnings, on the curves and on their study, that can change what a
+// table says.
+func decisiveNotes(curves []scaling.Curve, study ...string) []string {
+	if note := scaling.DecisiveNote(curves, study...); note != "" {
 		return []string{note}
 	}
 	return nil

@@ -38,6 +38,8 @@ type Options struct {
 	// Figure is the measure that the runs have as their throughput
 	// (scaling.AsThroughput); nil: their throughput.
 	Figure *measure.Measure
+	// Warnings are on the study as a whole. Those that can change the answer become doubts.
+	Warnings []string
 	// Most is the largest number of workers that can run; 0: not known. No measurement
 	// with more is asked for.
 	Most int
@@ -241,7 +243,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 			s.runs[ob.Workers] = append(s.runs[ob.Workers], ob)
 		}
 	}
-	for _, text := range scaling.DecisiveIn([]scaling.Curve{c}) {
+	for _, text := range scaling.DecisiveIn([]scaling.Curve{c}, o.Warnings...) {
 		s.data = append(s.data, decision.Doubt{Kind: decision.Data, Text: text, Changes: true})
 	}
 	s.limited = o.Deadline > 0 || o.Budget > 0 || o.MinEfficiency > 0

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -54,6 +55,10 @@ func (s *study) asked() (limits []limit, words []string) {
 func (s *study) choose() {
 	if len(s.Candidates) == 0 {
 		s.nothing()
+		s.Doubts = append(s.Doubts, s.data...)
+		for _, d := range s.data {
+			s.Reason[1] += " " + strings.ToUpper(d.Text[:1]) + d.Text[1:] + "."
+		}
 		return
 	}
 	limits, words := s.asked()
