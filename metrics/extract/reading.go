@@ -68,7 +68,10 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 	h := headingOf(c.Name)
 	r.sure = h.total
 	d, fits := fitting(h.dims, base)
+	shareOfAll := ours == measure.Errors || ours == measure.Timeouts
 	switch {
+	case shareOfAll && (perTime.MatchString(c.Name) || counting.MatchString(c.Name)):
+		return r, fmt.Errorf("column %s is a rate or a number, judging by its name, but %s is a share of the requests: add a column with failed / all requests, or, if the name is wrong, write %s", clip(c.Name), ours, mapping(ours, c.Name, "fraction"))
 	case base == "" && notAccuracy.MatchString(c.Name) && ours == "accuracy":
 		return r, fmt.Errorf("column %s is a loss or an error, judging by its name, and not an accuracy: write %s, or, if the name is wrong, %s",
 			clip(c.Name), mapping("loss", c.Name, ""), mapping(ours, c.Name, "fraction"))
@@ -77,6 +80,8 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 		of := map[string]string{"steps": stepSeconds, "epochs": "epoch_seconds"}[h.of]
 		return r, fmt.Errorf("column %s is the time of one of the %s, judging by its name, but %s covers the whole training: write %s, or, if the name is wrong, %s",
 			clip(c.Name), h.of, ours, mapping(of, c.Name, ""), mapping(ours, c.Name, "s"))
+	case h.said == "" && base == "s" && slices.Contains(LoadFigures, ours) && strings.TrimSpace(brackets.ReplaceAllString(c.Name, "")) != ours:
+		return r, fmt.Errorf("column %s does not state its unit, and most load generators print ms: write %s, or %s", clip(c.Name), mapping(ours, c.Name, "ms"), mapping(ours, c.Name, "s"))
 	case h.said == "":
 		return r, nil
 	case fits && ours == tokensPerSecond && d.per == perDevice:
@@ -101,10 +106,24 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 		}
 	}
 	if h.dims == nil {
-		return r, fmt.Errorf("column %s is %s, judging by its name, which is not a known unit; say which it is (%s), like %s", clip(c.Name), is, strings.Join(valid, ", "), mapping(ours, c.Name, cmp.Or(usual[base], usual[ours])))
+		return r, fmt.Errorf("column %s is %s, judging by its name, which is not a known unit; say which it is (%s), like %s", clip(c.Name), is, strings.Join(valid, ", "), mapping(ours, c.Name, hinted(ours, base)))
 	}
 	return r, fmt.Errorf("column %s is %s, judging by its name, but %s is in %s: %sif the name is wrong, give its unit (%s), like %s",
-		clip(c.Name), is, ours, base, instead, strings.Join(valid, ", "), mapping(ours, c.Name, cmp.Or(usual[base], usual[ours])))
+		clip(c.Name), is, ours, base, instead, strings.Join(valid, ", "), mapping(ours, c.Name, hinted(ours, base)))
+}
+
+// perTime and counting match names of rates and of numbers of things.
+var (
+	perTime  = regexp.MustCompile(`(?i)(?:/ ?|per[ _]?)(?:s|sec|second|min|minute|h|hour)\b|_(?:per_sec|ps)$`)
+	counting = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:count|counts|number|num|nr|no|total)(?:[^a-z]|$)|#`)
+)
+
+// hinted returns the unit that a hint suggests for a figure.
+func hinted(ours, base string) string {
+	if base == "s" && slices.Contains(LoadFigures, ours) {
+		return "ms" // as most load generators print
+	}
+	return cmp.Or(usual[base], usual[ours])
 }
 
 // usual maps base units to the units that hints suggest.

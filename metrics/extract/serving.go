@@ -309,7 +309,7 @@ func (t *table) load(columns map[string]Column) error {
 			continue
 		}
 		if name == measure.Errors && scaled(v.Number, scale) > 1 {
-			return l.errorAt(v.Line, "errors of %g; they are a share of the requests, not a count: for percent write %s", v.Number, mapping(name, columns[name].Name, "%"))
+			return l.errorAt(v.Line, "errors of %g; they are a share of the requests, not a count: divide a count by the requests; for percent write %s", v.Number, mapping(name, columns[name].Name, "%"))
 		}
 		if err := s.field(name, name, v, scale); err != nil {
 			return err

@@ -362,7 +362,7 @@ func (s *survey) impossible() error {
 		}
 	}
 	threads, rate := s.columns[measure.Threads].Name, s.columns[measure.Rate].Name
-	if nodes == "" && threads == "" && rate == "" {
+	if nodes == "" && threads == "" && rate == "" && s.l.o.At[measure.Threads] == 0 {
 		return nil
 	}
 	workers := s.columns["workers"].Name
@@ -395,15 +395,18 @@ func (s *survey) overload(t *table, r surveyed, threads, rate string) error {
 		return s.l.errorAt(r.line, "%s answers/s at %s requests/s: a service cannot answer more than it is sent; if column %s is not the request rate, leave it out or write %s; if column %s is in another unit, say which, like %s",
 			write(got), write(v.Number*s.reads[measure.Rate].scale), clip(rate), labelled(rate), clip(s.reads[measure.RequestsPerSecond].Name), mapping(measure.RequestsPerSecond, s.reads[measure.RequestsPerSecond].Name, "requests/min"))
 	}
-	v, ok, err := t.value(0, threads)
-	if threads == "" || err != nil || !ok || !(v.Number > 0) {
+	inFlight := s.l.o.At[measure.Threads]
+	if v, ok, err := t.value(0, threads); threads != "" && err == nil && ok {
+		inFlight = v.Number
+	}
+	if !(inFlight > 0) {
 		return nil
 	}
 	for i, ours := range s.figures {
 		share, is := map[string]float64{measure.LatencyMean: 1, measure.LatencyP50: 2, measure.LatencyP95: 20, measure.LatencyP99: 100}[ours]
-		if most := share * v.Number / got; is && r.values[i] > 2*most && !s.reads[ours].sure {
+		if most := share * inFlight / got; is && r.values[i] > 2*most && !s.reads[ours].sure {
 			return s.l.errorAt(r.line, "%s of %s s: with %g requests in flight and %s answers/s it is at most %s s; if column %s is in ms, write %s; if the figures are right, %s",
-				ours, write(r.values[i]), v.Number, write(got), write(most), clip(s.reads[ours].Name), mapping(ours, s.reads[ours].Name, "ms"), mapping(ours, s.reads[ours].Name, "s"))
+				ours, write(r.values[i]), inFlight, write(got), write(most), clip(s.reads[ours].Name), mapping(ours, s.reads[ours].Name, "ms"), mapping(ours, s.reads[ours].Name, "s"))
 		}
 	}
 	return nil

@@ -80,7 +80,8 @@ func (t *table) survey(columns map[string]Column) (*survey, error) {
 	s.summaries()
 	s.copies()
 	s.join()
-	return s, errors.Join(s.parts(), s.settings(), s.unitColumns(), s.contradictions(), s.shapes(), s.impossible())
+	s.failures()
+	return s, errors.Join(s.parts(), s.settings(), s.moments(), s.unitColumns(), s.contradictions(), s.shapes(), s.impossible())
 }
 
 // again returns a reader that starts at the first row.

@@ -1,0 +1,72 @@
+package extract
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Load generators also write tables of a load's course, a row for each second or so.
+
+// moment is the longest time in seconds between two rows of a load that are moments of one
+// run. Load tests last longer.
+const moment = 2
+
+var momentName = regexp.MustCompile(`(?i)^(?:unix[ _]?)?(?:timestamp|time)s?$`)
+
+// moments returns an error if rows of one load are moments of one run, by a column with
+// their times. Such rows are not repeats.
+func (s *survey) moments() error {
+	for _, o := range s.others {
+		if !s.loads || !o.within || !momentName.MatchString(o.name) {
+			continue
+		}
+		times := map[int][]float64{}
+		if err := s.eachRow(func(t *table, r surveyed) error {
+			if unix, err := parseTime(strings.TrimSpace(t.rows[0][o.at])); err == nil {
+				times[r.point] = append(times[r.point], unix)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		for _, point := range slices.Sorted(maps.Keys(times)) {
+			list := slices.Sorted(slices.Values(times[point]))
+			longest := 0.0
+			for i := 1; i < len(list); i++ {
+				longest = math.Max(longest, list[i]-list[i-1])
+			}
+			if len(list) > 1 && longest <= moment {
+				return fmt.Errorf("%s: rows of one load are %.3g s apart or less, by column %s: they are moments of one run and not repeats of it. Import the summary of the run (Locust: its _stats.csv), or delete all rows but one; if each is a run, write %s",
+					s.l.o.File, longest, clip(o.name), labelled(o.name))
+			}
+		}
+	}
+	return nil
+}
+
+var failureName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:fail|failed|failure|failures|error|errors)(?:[^a-z]|$)`)
+
+// failures adds a doubt if a load has failed requests and no column is mapped to their
+// share: they may count in its rate.
+func (s *survey) failures() {
+	if !s.loads || s.columns["errors"].Name != "" {
+		return
+	}
+	for _, o := range s.others {
+		if !o.numeric || !failureName.MatchString(o.name) {
+			continue
+		}
+		for text := range o.values {
+			if x, err := strconv.ParseFloat(text, 64); err == nil && x > 0 {
+				s.say("not used: %s; requests failed, and may count in the rates: add a column with failed / all requests and map it to errors", clip(o.name))
+				s.doubts = append(s.doubts, fmt.Sprintf("requests failed (column %s), and may count in the rates", clip(o.name)))
+				return
+			}
+		}
+	}
+}
