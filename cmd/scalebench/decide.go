@@ -52,7 +52,7 @@ func runDecide(ctx context.Context, s *session, o untilOptions, arg string) erro
 		return err
 	}
 	o.most = cmp.Or(o.most, record.Most, sequential.Most)
-	w, err := s.workspace().Load(ctx, workspace.Request{Study: arg, Site: o.wish.wish.Site, Overrides: []string{fmt.Sprintf("study.repeats=%d", o.most)}})
+	w, err := s.workspace().Load(ctx, workspace.Request{Study: arg, Site: o.wish.wish.Site, Overrides: []string{"study.repeats=" + study.UntilDecided, fmt.Sprintf("study.max_repeats=%d", o.most)}})
 	if err != nil {
 		return err
 	}

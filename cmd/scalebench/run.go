@@ -76,6 +76,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	s.tellRange(w)
 	choice, err := w.Choice(ctx, o.again)
 	if err != nil {
 		return err

@@ -84,6 +84,7 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 		return err
 	}
 	s.tellStudy(o.Request, w)
+	s.tellRange(w)
 	choice, err := w.Choice(ctx, o.again)
 	if err != nil {
 		return err

@@ -26,10 +26,17 @@ const typedHelp = "-- COMMAND measures a command without a study file. It starts
 func commandFlags(o *workspace.Command) []cli.Flag {
 	const category = "With -- COMMAND"
 	return []cli.Flag{
-		&cli.StringFlag{Name: "workers", Category: category, Destination: &o.Workers, DefaultText: "1", Usage: "measure with `N,N,...` workers"},
+		&cli.StringFlag{Name: "workers", Category: category, Destination: &o.Workers, DefaultText: "1", Usage: "measure with `N,N,...` workers, or with counts of a range such as 1..64"},
 		&cli.IntFlag{Name: "repeats", Category: category, Destination: &o.Repeats, DefaultText: "1", Usage: "run each worker count `N` times"},
 		&cli.StringFlag{Name: "name", Category: category, Destination: &o.Name, DefaultText: "made from the command", Usage: "`NAME` of the study"},
 		&cli.StringFlag{Name: "write", Category: category, Destination: &o.Write, Usage: "write the study to `FILE`, and read it from there"},
+	}
+}
+
+// tellRange says which counts of a range of workers are measured.
+func (s *session) tellRange(w *workspace.Work) {
+	for _, line := range w.Range() {
+		s.note("%s", line)
 	}
 }
 

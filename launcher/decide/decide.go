@@ -48,6 +48,8 @@ type Study struct {
 	Tell    func(format string, a ...any)
 	Now     func() time.Time
 
+	from map[string]int // as in Record
+
 	// Failed are runs without a good result that are not made again; Run adds those that it
 	// made itself.
 	Failed map[Run]bool
@@ -71,6 +73,7 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.from = record.From
 	if s.Once && len(record.Target) > 0 { // runs that an earlier command submitted may have ended
 		if err := s.Collect(ctx); err != nil {
 			return nil, err
@@ -129,7 +132,7 @@ func (s *Study) lookAhead(ctx context.Context, record *Record, done map[Run]bool
 		return nil, err
 	}
 	o := s.outcome(views, done, spent)
-	record.Target = o.target
+	record.Target, record.From = o.target, s.from
 	return o, record.write(s.Folder)
 }
 
@@ -142,11 +145,14 @@ func (s *Study) late() string {
 	return ""
 }
 
-// first returns the target before the first look: every point gets the fewest runs.
+// first returns the target before the first look: every point gets the fewest runs, except
+// those between the doublings of a range of workers.
 func (s *Study) first() map[string]int {
 	target := map[string]int{}
 	for _, p := range s.Plan.Points {
-		target[p.Point.ID] = sequential.First
+		if !p.Between {
+			target[p.Point.ID] = sequential.First
+		}
 	}
 	return target
 }
@@ -168,7 +174,7 @@ func (s *Study) plan(target map[string]int, done map[Run]bool) *study.Plan {
 	plan.Points = nil
 	for _, p := range s.Plan.Points {
 		r := Run{p.Point.ID, p.Point.Repeat}
-		if have[r.Point] < target[r.Point] && lost[r.Point] > -sequential.First && !done[r] && !s.Failed[r] {
+		if r.Repeat >= s.from[r.Point] && have[r.Point] < target[r.Point] && lost[r.Point] > -sequential.First && !done[r] && !s.Failed[r] {
 			have[r.Point]++
 			plan.Points = append(plan.Points, p)
 		}
@@ -224,6 +230,11 @@ func (s *Study) look(ctx context.Context, record *Record) ([]View, error) {
 
 // Look looks at the results without measuring anything.
 func (s *Study) Look(ctx context.Context) (*Outcome, error) {
+	record, err := Read(s.Folder)
+	if err != nil {
+		return nil, err
+	}
+	s.from = record.From
 	done, err := s.Done(ctx)
 	if err != nil {
 		return nil, err
@@ -259,22 +270,12 @@ func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
 			continue
 		}
 		o.Decided = false
-		b, unaffordable := v.question.Next(v.Look, left)
-		switch {
-		case v.Advice != nil && len(v.Advice.Candidates) == 0:
-			v.Stopped = "the results: no run says how fast it was"
-		case len(v.Open) == 0:
-			v.Stopped = "failures: a count that may change the answer has no further run to make"
-		case unaffordable:
-			v.Stopped = fmt.Sprintf("max_node_hours: the next runs take more than the %.3g node-hours left", left)
-		case b == nil:
-			v.Stopped = fmt.Sprintf("max_repeats: each count that may change the answer has %d runs", s.most())
-		default:
-			v.Batch = b
+		s.judge(v, left)
+		if v.Batch != nil {
 			if left >= 0 {
-				left = max(0, left-b.Hours)
+				left = max(0, left-v.Batch.Hours)
 			}
-			for n, runs := range b.Target {
+			for n, runs := range v.Batch.Target {
 				for _, id := range v.Points[n] {
 					target[id] = runs
 				}
@@ -294,6 +295,26 @@ func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
 	}
 	o.Stopped, o.target = "", target
 	return o
+}
+
+// judge sets what is measured next of an open view, or why nothing is. A left below 0 is no
+// limit of node-hours.
+func (s *Study) judge(v *View, left float64) {
+	b, unaffordable := s.next(v, left)
+	switch {
+	case v.Advice != nil && len(v.Advice.Candidates) == 0:
+		v.Stopped = "the results: no run says how fast it was"
+	case v.Added == nil && v.Doubt != "":
+		v.Stopped = "a doubt that more runs do not remove: " + v.Doubt
+	case v.Added == nil && len(v.Open) == 0:
+		v.Stopped = "failures: a count that may change the answer has no further run to make"
+	case unaffordable:
+		v.Stopped = fmt.Sprintf("max_node_hours: the next runs take more than the %.3g node-hours left", left)
+	case b == nil:
+		v.Stopped = fmt.Sprintf("max_repeats: each count that may change the answer has %d runs", s.most())
+	default:
+		v.Batch = b
+	}
 }
 
 // ahead is an outcome with the target of the next batch; nil means that the study ends.

@@ -23,6 +23,7 @@ import (
 // A lab makes runs with known throughputs, taken in turn for each worker count.
 type lab struct {
 	speeds map[int][]float64
+	later  []int // counts between doublings
 	fails  map[Run]bool
 	dies   int // batches after which the command dies; 0 means never
 	made   map[Run]bool
@@ -47,7 +48,7 @@ func (l *lab) study(t *testing.T, folder rundir.Study, most int) *Study {
 	plan := &study.Plan{Study: "s"}
 	for _, n := range slices.Sorted(maps.Keys(l.speeds)) {
 		for r := 1; r <= most; r++ {
-			plan.Points = append(plan.Points, study.Planned{Point: study.Point{ID: fmt.Sprintf("w%d", n), Workers: n, Repeat: r}})
+			plan.Points = append(plan.Points, study.Planned{Point: study.Point{ID: fmt.Sprintf("w%d", n), Workers: n, Repeat: r}, Between: slices.Contains(l.later, n)})
 		}
 	}
 	return &Study{Folder: folder, Plan: plan, Design: design,

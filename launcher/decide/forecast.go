@@ -41,7 +41,7 @@ func (s *Study) forecast(scatter float64) []string {
 	seen := map[string]bool{}
 	var points []int
 	for _, p := range s.Plan.Points {
-		if !seen[p.Point.ID] {
+		if !seen[p.Point.ID] && !p.Between {
 			seen[p.Point.ID] = true
 			points = append(points, len(hours))
 			hours = append(hours, p.NodeHours())

@@ -19,6 +19,9 @@ type Record struct {
 	// Target holds the number of good runs that each point needs before the next look, by point id. If the
 	// command died, it was measuring these runs.
 	Target map[string]int `json:"target"`
+	// From has, for points that were added next to an answer, their first repeat: they run in
+	// blocks with later repeats of the answer.
+	From map[string]int `json:"from,omitempty"`
 }
 
 // maxRecord bounds looks.json.

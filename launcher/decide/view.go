@@ -25,6 +25,11 @@ type View struct {
 	Ratio   *scaling.Estimate // speed of the larger count divided by the smaller's; nil if unknown
 	Price   *float64          // as in metrics.Look
 
+	// Of a study with a range of workers: counts next to the answer that are measured before
+	// the question counts as decided, those next to it that cannot be better, and the others
+	// that were not measured.
+	Added, Unlikely, Far []int
+
 	question sequential.Question
 }
 
@@ -60,6 +65,7 @@ func (s *Study) views(r *Results) ([]View, error) {
 			return nil, err
 		}
 		v.compare(&c)
+		s.addBetween(&v, r.Observations)
 		views = append(views, v)
 	}
 	return views, nil
@@ -185,6 +191,8 @@ func (v *View) Sentence() string {
 	switch {
 	case v.Advice == nil:
 		return fmt.Sprintf("Too few runs to look at: each count needs %d.", sequential.First)
+	case v.Added != nil:
+		return fmt.Sprintf("Decided among the counts measured; %s next to the answer may be better. %s%s", list(v.Added), v.Advice.Sentences(), v.nextSentence())
 	case v.Decided && v.Advice.Workers == nil:
 		return "Decided: no count does what was asked. " + v.Advice.Sentences()
 	case v.Decided && len(v.Advice.Equivalent) > 0:
@@ -192,19 +200,26 @@ func (v *View) Sentence() string {
 		for _, n := range v.Advice.Equivalent {
 			same = append(same, fmt.Sprint(n))
 		}
-		return fmt.Sprintf("Decided: %s and %s are within 2 %% of each other, either will do. %s", number.Count(*v.Advice.Workers, "worker"), strings.Join(same, ", "), v.Advice.Sentences())
+		return fmt.Sprintf("Decided: %s and %s are within 2 %% of each other, either will do. %s", number.Count(*v.Advice.Workers, "worker"), strings.Join(same, ", "), v.Advice.Sentences()) + v.leftOut()
 	case v.Decided:
-		return "Decided. " + v.Advice.Sentences()
+		return "Decided. " + v.Advice.Sentences() + v.leftOut()
 	}
-	text := "Undecided. " + v.Advice.Sentences()
+	text := "Undecided. " + v.Advice.Sentences() + v.nextSentence()
 	if v.Batch != nil {
-		return text + " Next: " + v.ahead() + "."
+		return text
 	}
-	text += " Stopped by " + v.Stopped + "."
 	if runs, hours, ok := v.question.Probable(v.Look); ok {
 		text += fmt.Sprintf(" %s, %s, would probably decide.", number.Count(runs, "more run"), nodeTime(hours))
 	}
 	return text
+}
+
+// nextSentence says what is measured next, or why nothing is.
+func (v *View) nextSentence() string {
+	if v.Batch != nil {
+		return " Next: " + v.ahead() + "."
+	}
+	return " Stopped by " + v.Stopped + "."
 }
 
 // nodeTime writes node-hours, short ones in seconds.

@@ -19,6 +19,8 @@ type Plan struct {
 	// LeftOut are the combinations that the design leaves out, since their degrees do
 	// not fit their workers.
 	LeftOut int `json:"left_out,omitzero"`
+	// Unfit are the counts of a range of workers that cannot run, ascending.
+	Unfit []Unfit `json:"unfit,omitempty"`
 	// Where the study and its site file were read, absolute, once the plan is
 	// frozen: what is relative in their frozen copies is meant from there. "" of
 	// the site: there was none.
@@ -41,6 +43,12 @@ type Planned struct {
 	// Unconstrained: every resource has its first value, in a design that compares the
 	// others with it.
 	Unconstrained bool `json:"unconstrained,omitempty"`
+	// Between: the worker count lies between two doublings of a range. It is measured only
+	// if the answer is next to it.
+	Between bool `json:"-"`
+	// Curve numbers the combinations of all keys other than workers: points with the same
+	// number differ only in their workers.
+	Curve int `json:"-"`
 	// Added: the run is not in the study's file; keys from the command line gave an axis
 	// of the file another value, or asked for more repeats.
 	Added bool `json:"added,omitempty"`
@@ -106,10 +114,12 @@ func (s *Study) Plan(site *Site) (*Plan, error) {
 	if site == nil {
 		site = unread
 	}
-	plan, problems := s.expand(site, nil)
+	fits, unfit := s.fitting(site, nil)
+	plan, problems := fits.expand(site, nil)
 	if err := problems.orNil(); err != nil {
 		return nil, err
 	}
+	plan.Unfit = unfit
 	return plan, nil
 }
 
@@ -167,6 +177,9 @@ func (x *expansion) walk(p *Point, axes []axis) {
 		x.visit(p)
 		return
 	}
+	if axes[0].path == "workers" { // the last axis
+		x.curve++
+	}
 	for i, v := range axes[0].values {
 		axes[0].field.set(p, v)
 		if x.chosen.enter(axes[0], i) {
@@ -196,6 +209,7 @@ func (x *expansion) visit(p *Point) {
 	}
 	for _, planned := range x.point(*p) {
 		planned.Unconstrained = x.chosen.unconstrained()
+		planned.Curve, planned.Between = x.curve, x.study.counts.isBetween(p.Workers)
 		x.plan.Points = append(x.plan.Points, planned)
 	}
 }
@@ -231,6 +245,7 @@ type expansion struct {
 	problems Problems
 	plan     *Plan
 	misfits  misfits
+	curve    int // as in Planned
 	chosen   *design
 	excluder *excluder
 	excluded []bool // exclusions that exclude a point, by index

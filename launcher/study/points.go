@@ -71,7 +71,8 @@ func (d *decoder) points(k kind, s Study) {
 		s.axes = append(s.axes, axis{"workers", "workers", f, []reflect.Value{reflect.ValueOf(1)}})
 	}
 	if slices.ContainsFunc(axes, func(a axis) bool { return a.path == "framework" }) {
-		_, problems := s.expand(unread, flaws)
+		fits, _ := s.fitting(unread, flaws)
+		_, problems := fits.expand(unread, flaws)
 		d.problems = append(d.problems, problems...)
 		return
 	}
@@ -81,7 +82,8 @@ func (d *decoder) points(k kind, s Study) {
 	for i, framework := range d.meantFrameworks(k, s, framework) {
 		one := s
 		one.axes = slices.Concat([]axis{{"framework", "framework", f, []reflect.Value{reflect.ValueOf(framework)}}}, s.axes)
-		_, problems := one.expand(unread, flaws)
+		fits, _ := one.fitting(unread, flaws)
+		_, problems := fits.expand(unread, flaws)
 		if i == 0 {
 			common = problems
 		}

@@ -84,6 +84,7 @@ type Study struct {
 	mode       fs.FileMode
 	paths      map[string]string // of data.path and the like, as written, which is the identity's, to absolute
 	axes       []axis
+	counts     *workerRange // of workers, whose counts are chosen; nil if they are listed
 	exclusions []exclusion
 	design     string      // "", or one of designs
 	inclusions []exclusion // what oneFactor has besides

@@ -264,11 +264,24 @@ func (d *decoder) axis(e entry, f pointField, axes []axis, k kind, s *Study) (ax
 	if !slices.Contains([]string{"framework", "workers", "variant"}, f.path) && f.index != nil && d.has(f.path) {
 		d.problem(path, fmt.Sprintf("set both here and as %s; keep one", f.path))
 	}
-	values := d.values(path, e.value, f, s.Own)
+	values := d.axisValues(path, e.value, f, s)
 	if f.path == "data.path" || slices.Contains(k.files, f.path) {
 		d.files(k, f.path, path, values, s)
 	}
 	return axis{e.name, f.path, f, values}, values != nil
+}
+
+// axisValues decodes the values of one axis: a list or, of workers, a range.
+func (d *decoder) axisValues(path string, p toml.Primitive, f pointField, s *Study) []reflect.Value {
+	if f.path == "workers" {
+		if r, ok := d.workerRange(path, p); ok {
+			if s.counts = r; r == nil {
+				return nil
+			}
+			return r.values(s.UntilDecided)
+		}
+	}
+	return d.values(path, p, f, s.Own)
 }
 
 // checkFrameworks reports frameworks that do not exist. The plan reports those that cannot

@@ -76,6 +76,7 @@ func (k *Work) Local(ctx context.Context, name string, nodes *launcher.Allocatio
 		if k.filePlan != nil {
 			k.filePlan = local.OnOneNode(k.filePlan)
 		}
+		k.dropUnfit(func(p study.Point) error { return backend.Fits(p) })
 		if unused := local.Unused(k.Study); len(unused) > 0 {
 			k.w.Note("not used on this machine, only under Slurm: %s", strings.Join(unused, ", "))
 		}
@@ -106,7 +107,7 @@ func (k *Work) freeze() error {
 		file := k.filePlan
 		if k.file.UntilDecided { // the looks decide which of its runs are made
 			first := *file
-			first.Points = slices.DeleteFunc(slices.Clone(file.Points), func(p study.Planned) bool { return p.Point.Repeat > k.file.First })
+			first.Points = slices.DeleteFunc(slices.Clone(file.Points), func(p study.Planned) bool { return p.Point.Repeat > k.file.First || p.Between })
 			file = &first
 		}
 		if of := launcher.Extend(k.Folder, file, k.Plan, study.OnAxes(k.Study.Overrides)); of != nil {

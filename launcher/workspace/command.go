@@ -103,16 +103,19 @@ func (o *Command) unused() error {
 	return &Error{Err: fmt.Errorf("%s %s for a command after --, not for a study", strings.Join(given, ", "), verb), Hint: "Keys of a study go after its file: 'sweep.workers=[1,2]' repeats=3 name=NAME"}
 }
 
-// workerCounts returns "1,2,4" as a TOML list.
+// workerCounts returns "1,2,4" as a TOML list, and a range such as "1..64" as a string.
 func workerCounts(text string) (string, error) {
 	if text == "" {
 		return "[1]", nil
+	}
+	if strings.Contains(text, "..") {
+		return strconv.Quote(text), nil // the study checks it
 	}
 	counts := strings.Split(text, ",")
 	for i, word := range counts {
 		counts[i] = strings.TrimSpace(word)
 		if n, err := strconv.Atoi(counts[i]); err != nil || n < 1 {
-			return "", Errorf("--workers %s: %q is not a number of workers; want a list, like 1,2,4", text, word)
+			return "", Errorf("--workers %s: %q is not a number of workers; want a list, like 1,2,4, or a range, like 1..64", text, word)
 		}
 	}
 	return "[" + strings.Join(counts, ", ") + "]", nil

@@ -2,8 +2,10 @@ package workspace
 
 import (
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/backend/local"
@@ -32,6 +34,7 @@ func (k *Work) Notes(in Inventory, points int) ([]string, error) {
 	if k.Plan.LeftOut > 0 {
 		notes = append(notes, fmt.Sprintf("%s left out: their degrees do not fit their workers", number.Count(k.Plan.LeftOut, "combination")))
 	}
+	notes = append(notes, k.Range()...)
 	if !k.typed {
 		notes = append(notes, k.Overridden()...)
 	}
@@ -44,6 +47,62 @@ func (k *Work) Notes(in Inventory, points int) ([]string, error) {
 		}
 	}
 	return notes, nil
+}
+
+// Range says which counts of a range of workers are measured, and which are left out and
+// why; it is empty if the study lists its counts.
+func (k *Work) Range() (notes []string) {
+	text, between := k.Study.Range()
+	if text == "" {
+		return nil
+	}
+	var first, later []string
+	for _, p := range k.Plan.Points {
+		list := &first
+		if p.Between {
+			list = &later
+		}
+		if n := strconv.Itoa(p.Point.Workers); !slices.Contains(*list, n) {
+			*list = append(*list, n)
+		}
+	}
+	line := fmt.Sprintf("workers %s: %s", text, strings.Join(first, ", "))
+	switch {
+	case len(later) > 0:
+		line += fmt.Sprintf("; then of %s those next to the answer that may be better", strings.Join(later, ", "))
+	case between == nil:
+		line += "; --until-decided also measures counts next to the answer"
+	}
+	notes = append(notes, line)
+	for _, u := range k.Plan.Unfit {
+		notes = append(notes, fmt.Sprintf("left out of %s: %d: %s", text, u.Workers, u.Why))
+	}
+	return notes
+}
+
+// dropUnfit leaves counts of a range of workers out of the plan that cannot run here, if
+// others can.
+func (k *Work) dropUnfit(fits func(study.Point) error) {
+	if text, _ := k.Study.Range(); text == "" {
+		return
+	}
+	why := map[int]error{}
+	for _, p := range k.Plan.Points {
+		if err := fits(p.Point); err != nil && why[p.Point.Workers] == nil {
+			why[p.Point.Workers] = err
+		}
+	}
+	drop := func(p study.Planned) bool { return why[p.Point.Workers] != nil }
+	if !slices.ContainsFunc(k.Plan.Points, func(p study.Planned) bool { return !drop(p) }) {
+		return
+	}
+	for _, n := range slices.Sorted(maps.Keys(why)) {
+		k.Plan.Unfit = append(k.Plan.Unfit, study.Unfit{Workers: n, Why: why[n].Error()})
+	}
+	k.Plan.Points = slices.DeleteFunc(k.Plan.Points, drop)
+	if k.filePlan != nil {
+		k.filePlan.Points = slices.DeleteFunc(k.filePlan.Points, drop)
+	}
 }
 
 // Overridden lists the keys that differ from the study's file.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
 // A Question is the question that the runs of one series are to decide.
@@ -25,6 +26,9 @@ type Look struct {
 	// Open are the counts whose runs may change the answer, the answer among them; ascending. Of an
 	// undecided question without any, no run can decide it.
 	Open []int
+	// Doubt is why the answer stays provisional although no other count may be better; more
+	// runs do not remove it. "" if there is none.
+	Doubt string
 }
 
 // Options returns what the curves that Look takes are made with.
@@ -56,7 +60,8 @@ func (q Question) Look(c scaling.Curve, obs []scaling.Observation, closed map[in
 	if l.Advice, err = advice.Advise(c, obs, wish); err != nil {
 		return nil, err
 	}
-	if l.Decided = q.decided(l.Advice); !l.Decided {
+	l.Decided, l.Doubt = q.decided(l.Advice), lasting(l.Advice)
+	if !l.Decided && l.Doubt == "" {
 		l.open(l.Advice, 1-q.Design.Confidence)
 		l.compareWithBase(q.Wish)
 	}
@@ -75,6 +80,23 @@ func (q Question) decided(a *advice.Advice) bool {
 	return a.Limited() && !slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool {
 		return c.Basis == advice.Measured && c.Keeps != nil && *c.Keeps > 1-q.Design.Confidence
 	})
+}
+
+// lasting returns the doubt about the data that alone makes an answer provisional; "" if
+// runs of some count may change the answer, or remove the doubt.
+func lasting(a *advice.Advice) (text string) {
+	if a.Workers == nil || len(a.Undecided) > 0 || len(a.Unproven) > 0 {
+		return ""
+	}
+	for _, d := range a.Doubts {
+		switch {
+		case d.Changes && d.Kind != decision.Data:
+			return ""
+		case d.Changes && text == "":
+			text = d.Text
+		}
+	}
+	return text
 }
 
 // compareWithBase opens the base, too, where the question is about efficiency, which is over it.

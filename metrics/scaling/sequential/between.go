@@ -1,0 +1,106 @@
+package sequential
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/decision"
+)
+
+// Between returns the counts to add to a decided question: of the candidates between the
+// answer and its measured neighbours, the middle one on each side that may be a better
+// answer. no are candidates next to the answer that cannot be better.
+//
+// Under a deadline only a smaller count can be better, and within a budget or at an
+// efficiency only a larger one. Without limits a count can be better only if it may exceed
+// the answer by more than decision.Equivalent: if its logarithm is a concave function of the
+// logarithm of the workers, it lies below the lines through the measured counts on either
+// side.
+func (q Question) Between(l *Look, candidates []int) (add, no []int) {
+	if l.Advice == nil || l.Advice.Workers == nil {
+		return nil, nil
+	}
+	answer, w := *l.Advice.Workers, newWorths(l)
+	at := slices.Index(w.counts, answer)
+	if at < 0 {
+		return nil, nil
+	}
+	w.relateTo(answer)
+	for _, side := range []int{at - 1, at + 1} { // smaller, larger
+		if side < 0 || side >= len(w.counts) || side < at && !q.mayBeSmaller() || side > at && !q.mayBeLarger() {
+			continue
+		}
+		low, high := min(answer, w.counts[side]), max(answer, w.counts[side])
+		inside := slices.DeleteFunc(slices.Clone(candidates), func(n int) bool { return n <= low || n >= high })
+		if len(inside) == 0 {
+			continue
+		}
+		middle := slices.MinFunc(inside, func(a, b int) int { return distance(a, low, high) - distance(b, low, high) })
+		if l.Advice.Limited() || w.bound(middle, min(at, side)) > -math.Log(1-decision.Equivalent) {
+			add = append(add, middle)
+		} else {
+			no = append(no, inside...)
+		}
+	}
+	return add, no
+}
+
+func (q Question) mayBeSmaller() bool { return q.Wish.Budget == 0 && q.Wish.MinEfficiency == 0 }
+func (q Question) mayBeLarger() bool  { return q.Wish.Deadline == 0 }
+
+// distance is twice the distance of n from the middle between two counts.
+func distance(n, low, high int) int {
+	if d := 2*n - low - high; d > 0 {
+		return d
+	} else {
+		return -d
+	}
+}
+
+// worths are what the measured counts are worth over the answer, after the price of their
+// workers, as logarithms.
+type worths struct {
+	advice *advice.Advice
+	counts []int     // ascending
+	log    []float64 // by counts; NaN: unknown
+}
+
+func newWorths(l *Look) *worths {
+	return &worths{advice: l.Advice, counts: slices.Sorted(maps.Keys(l.Runs))}
+}
+
+// relateTo computes the worths over an answer.
+func (w *worths) relateTo(answer int) {
+	for _, n := range w.counts {
+		small, large, sign := n, answer, -1.0
+		if n > answer {
+			small, large, sign = answer, n, 1
+		}
+		x := 0.0
+		if n != answer {
+			x = math.NaN()
+			if e := w.advice.Faster(large, small); e != nil && e.Value > 0 {
+				x = sign * math.Log(e.Value/advice.Price(small, large))
+			}
+		}
+		w.log = append(w.log, x)
+	}
+}
+
+// bound returns the largest worth that a count between counts[i] and counts[i+1] can have;
+// +Inf: unknown.
+func (w *worths) bound(n, i int) float64 {
+	most := math.Inf(1)
+	for _, j := range []int{i - 1, i + 1} { // the lines through the pair below, and the pair above
+		if j < 0 || j+1 >= len(w.counts) {
+			continue
+		}
+		x, y := math.Log(float64(w.counts[j])), math.Log(float64(w.counts[j+1]))
+		if line := w.log[j] + (w.log[j+1]-w.log[j])*(math.Log(float64(n))-x)/(y-x); line < most {
+			most = line
+		}
+	}
+	return most
+}
