@@ -99,7 +99,7 @@ var command = Framework{
 
 func once(p study.Point) bool { return p.Command.Start == study.StartOnce }
 
-// used are the keys whose values reach a command, by the placeholders in it.
+// used returns the keys whose values reach a command through its placeholders.
 func used(p study.Point) (keys []string) {
 	c := p.Command
 	if p.Workload.UnderLoad() { // the load generator receives all of them

@@ -47,8 +47,7 @@ func TestCommandPlaceholders(t *testing.T) {
 	}
 }
 
-// A layout reaches the program, and a parameter that a study had before by such a name
-// stays what it is.
+// A layout reaches the program, and a parameter that older studies defined with such a name keeps its meaning.
 func TestLayoutPlaceholders(t *testing.T) {
 	s := commandStart(func(p *study.Point) {
 		w := &p.Workload.Train
@@ -69,7 +68,7 @@ func TestLayoutPlaceholders(t *testing.T) {
 			t.Errorf("%s is not among %v", key, uses)
 		}
 	}
-	// With both, the batch is their product, and nothing else.
+	// With both keys the batch is their product, and only those keys are used.
 	s.Point.Workload.Train.Accumulate, s.Point.Command.Run = 4, study.CommandLine{"x", "{global_batch}"}
 	if d := cmp.Diff([]string{"workload.micro_batch", "workload.accumulate"}, command.Uses(s.Point)); d != "" {
 		t.Error(d)
@@ -200,9 +199,8 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
-// With launch = "torchrun" the words of the command stay as they are, behind one
-// torchrun a node: its own interpreter's, with the plan's numbers of nodes and the
-// run's address.
+// With launch = "torchrun" the command's arguments are unchanged. One torchrun per node starts it: the torchrun of the
+// command's interpreter, with the plan's numbers of nodes and the run's address.
 func TestCommandTorchrun(t *testing.T) {
 	by := func(change func(*study.Point)) Rank {
 		s := commandStart(func(p *study.Point) {
@@ -231,7 +229,7 @@ func TestCommandTorchrun(t *testing.T) {
 	if !slices.Contains(command.Environment(s), "OMP_NUM_THREADS=3") && os.Getenv("OMP_NUM_THREADS") == "" {
 		t.Errorf("a rank has 3 CPUs: %v", command.Environment(s))
 	}
-	// Fingerprints are of the program, not of who starts it.
+	// The fingerprint is of the program, not of its launcher.
 	s.Point.Command.Folder = "/"
 	if files := NamedFiles(command, s); files["train.py"] == "" || len(files["runs/s/p/programs/torchrun.py"]) > 0 {
 		t.Errorf("own files %v", files)
@@ -252,8 +250,8 @@ func TestCommandTorchrun(t *testing.T) {
 	}
 }
 
-// A command that is started once is given nothing that differs between ranks, keeps a
-// rank's threads, and prints for all.
+// A command that is started once gets no variables that differ between ranks, keeps the threads of one rank,
+// and prints for all ranks.
 func TestCommandOnce(t *testing.T) {
 	once := func(change func(*study.Point)) Rank {
 		return commandStart(func(p *study.Point) {

@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// TestFrameworksDecoderSteps is TestDecoderSteps for the frameworks of other
-// environments, in each layout that they have.
+// TestFrameworksDecoderSteps is TestDecoderSteps for the frameworks with separate environments, in each layout
+// that they support.
 func TestFrameworksDecoderSteps(t *testing.T) {
 	for name, c := range map[string]struct {
 		framework, module, model string
@@ -37,8 +37,8 @@ func TestFrameworksDecoderSteps(t *testing.T) {
 		"jax":                      {jaxName, "jax_trainer", "llama-100k", 2, func(*study.Train) {}},
 		"jax, zero 3":              {jaxName, "jax_trainer", "gpt-100k", 2, func(w *study.Train) { w.Zero, w.MicroBatch, w.Checkpointing = 3, 2, true }},
 		"jax, hybrid":              {jaxName, "jax_trainer", "llama-100k", 4, func(w *study.Train) { w.Zero, w.Shard = 3, 2 }},
-		// Adam moves a weight by the rate however small its gradient is: see
-		// TestStepsAsPyTorch, whose ε this is.
+		// Adam moves a weight by the learning rate even if its gradient is tiny: see TestStepsAsPyTorch, which
+		// has the same ε.
 		"jax, adam":  {jaxName, "jax_trainer", "llama-100k", 2, func(w *study.Train) { adam(w, "adam"); w.Zero = 1 }},
 		"jax, adamw": {jaxName, "jax_trainer", "llama-100k", 2, func(w *study.Train) { adam(w, "adamw"); w.Zero = 3 }},
 
@@ -63,14 +63,14 @@ func TestFrameworksDecoderSteps(t *testing.T) {
 	}
 }
 
-// inFour asks for a batch of 4 that is not said, in four parts.
+// inFour configures a batch of 4 in four parts, given by the other keys.
 func inFour(w *study.Train) { w.Batch, w.MicroBatch, w.Accumulate = 128, 1, 4 }
 
 func adam(w *study.Train, name string) {
 	w.Optimizer, w.Momentum, w.Beta1, w.Beta2, w.Epsilon, w.WeightDecay = name, 0, 0.8, 0.99, 0.2, 0.1
 }
 
-// TestFrameworksDecoderRun is TestDecoderRun for them.
+// TestFrameworksDecoderRun is TestDecoderRun for these frameworks.
 func TestFrameworksDecoderRun(t *testing.T) {
 	for _, name := range []string{pytorchFSDPName, deepspeedName, jaxName} {
 		t.Run(name, func(t *testing.T) {

@@ -22,9 +22,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// decoderPoint is a small point of a language model: 40 training sequences of 32
-// bytes, 5 steps an epoch with 2 workers, and 9 to test with, of which the ranks'
-// shares differ.
+// decoderPoint returns a small point of a language model: 40 training sequences of 32 bytes, 5 steps per epoch
+// with 2 workers, and 9 sequences to test with, which the ranks share unevenly.
 func decoderPoint(t *testing.T, model string, workers int) study.Point {
 	t.Helper()
 	p := point(t, workers)
@@ -55,7 +54,7 @@ func TestDecoderSteps(t *testing.T) {
 			p := decoderPoint(t, model, 2)
 			w := &p.Workload.Train
 			w.Checkpointing = model == "gpt-100k"
-			if w.MicroBatch = 2; model == "llama-100k" { // a batch of 4 that is not said, in four parts
+			if w.MicroBatch = 2; model == "llama-100k" { // a batch of 4 in four parts, given by the other keys
 				w.Batch, w.MicroBatch, w.Accumulate, p.MicroBatch = 128, 1, 4, 1
 			}
 			decoderSteps(t, "pytorch_ddp", p, debianPython, debianPython)
@@ -161,7 +160,7 @@ func readFloats(t *testing.T, path string) []float32 {
 	return list
 }
 
-// furthest is the largest difference between two lists; NaN if there is one.
+// furthest returns the largest difference between two lists; NaN if any element is NaN.
 func furthest(t *testing.T, a, b []float32) float64 {
 	t.Helper()
 	if len(a) != len(b) || len(a) == 0 {
@@ -224,13 +223,13 @@ func decoderRun(t *testing.T, p study.Point, parameters int64) {
 			losses = append(losses, *e.Evaluation.Loss)
 		}
 	}
-	// Of the bytes it knows nothing but that they are 256: ln 256 = 5.5 at the start.
+	// At the start the model only knows that there are 256 bytes: ln 256 = 5.5.
 	if len(losses) != 6 || losses[0] > 5.6 || losses[5] > losses[0]-0.5 {
 		t.Errorf("losses on the test split %v, want them to fall", losses)
 	}
 }
 
-// What is wrong with a text is said in its terms.
+// Problems of a text are reported in terms of the text.
 func TestTextProblems(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(p *study.Point)
@@ -252,7 +251,7 @@ func TestTextProblems(t *testing.T) {
 	}
 }
 
-// Who has no language models, or not this layout of a step, says who has or what it has.
+// Frameworks without language models, or without a layout, name the ones that have them.
 func TestDecoderChecks(t *testing.T) {
 	for name, c := range map[string]struct {
 		framework Framework
@@ -291,7 +290,7 @@ func TestDecoderChecks(t *testing.T) {
 	}
 }
 
-// A CPU's peak is what it reaches undisturbed, if it ever is.
+// A CPU's peak is measured at its best: other programs only lower it.
 func TestGEMM(t *testing.T) {
 	programs, err := filepath.Abs("programs")
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 // debianPython has PyTorch from Debian's python3-torch.
 const debianPython = "/usr/bin/python3"
 
-// newRun is a run folder for a program to report to.
+// newRun creates a run folder for a program to report to.
 func newRun(t testing.TB) rundir.Folder {
 	t.Helper()
 	run := rundir.Folder(t.TempDir())
@@ -37,7 +37,7 @@ func newRun(t testing.TB) rundir.Folder {
 	return run
 }
 
-// reporter is testdata/events.py.
+// reporter returns a command that runs testdata/events.py.
 func reporter(t *testing.T, run rundir.Folder, how string) *exec.Cmd {
 	t.Helper()
 	programs, err := filepath.Abs("programs")

@@ -8,17 +8,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/extract"
 )
 
-// Time is the extractor of a command whose output need not be read: the run is only timed, and
-// events that the program itself writes are used.
+// Time is the extractor for commands whose output need not be read: it only times the run, and uses events that
+// the program itself writes.
 const Time = "time"
 
 // Recognised is like Time, but the output is also read in the format that it has, if it
 // is a known one: extract.Any.
 const Recognised = "any"
 
-// Extractors returns the extractors that a point's command names: formats, and the user's patterns
-// as one more; none if the program writes events itself. Its error repeats keys that were refused
-// when the study was read.
+// Extractors returns the extractors that a point's command names: formats, and the user's patterns as one more;
+// none if the program writes events itself. The error repeats problems that were reported when the study was
+// read.
 func Extractors(p study.Point) ([]extract.Extractor, error) {
 	list, wrong := extractors(p.Command)
 	var problems []error
@@ -28,7 +28,7 @@ func Extractors(p study.Point) ([]extract.Extractor, error) {
 	return list, errors.Join(problems...)
 }
 
-// extractors also returns, by TOML path, what is wrong with the keys.
+// extractors also returns the problems by TOML path.
 func extractors(c study.Command) (list []extract.Extractor, wrong map[string]string) {
 	wrong = map[string]string{}
 	for i, name := range c.Extract {

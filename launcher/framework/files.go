@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// programLimit is the largest file that is taken for a program, in bytes: what
-// is longer is data. A model that is served may be longer.
+// programLimit is the maximum size of a program file in bytes; larger files count as data. A served model may
+// be larger.
 const (
 	programLimit = 4 << 20
 	modelLimit   = 2 << 30
@@ -53,7 +53,7 @@ func Digest(path string) string {
 	}
 	file, err := sharedfs.Open(path)
 	if err != nil {
-		return "" // the program will say so, if it needs it
+		return "" // the program will report it if it needs the file
 	}
 	defer file.Close()
 	sum := sha256.New()

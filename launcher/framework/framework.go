@@ -1,7 +1,6 @@
-// Package framework knows, for each training framework, what it needs and how
-// one rank of it is started. A framework is one value in one file; All lists
-// them. The native trainer is one of them and gets no special treatment: like
-// the others it is a command line that reads point.json and appends events.
+// Package framework describes each training framework: what it needs and how a rank starts. A framework is one
+// value in one file; All lists them. The native trainer gets no special treatment: like the others it is a
+// command line that reads point.json and appends events.
 package framework
 
 import (
@@ -18,52 +17,49 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// Framework is one way to run a point.
+// A Framework is one way to run a point.
 type Framework struct {
 	Name string
 
-	// Check says, by TOML path, what in the point the framework cannot do.
+	// Check returns, by TOML path, what the framework cannot do in a point.
 	Check func(study.Point) map[string]string
 
 	// UserProgram: it starts the program of [command].
 	UserProgram bool
 
-	// Uses names the keys whose values reach the program; nil: all of them do.
+	// Uses returns the keys whose values reach the program; nil means all.
 	Uses func(study.Point) []string
 
-	// PerNode says of a point whether a launcher of the framework's own starts
-	// the ranks of a node: Command is then run once a node. Nil: once a rank.
+	// PerNode reports whether the framework's launcher starts the ranks of a node for a point: Command then
+	// runs once per node. nil means once per rank.
 	PerNode func(study.Point) bool
 
-	// Launchers are the values of resources.launch that can start its ranks, in addition to srun
-	// and the local launcher; nil: none.
+	// Launchers holds the values of resources.launch that can start its ranks, in addition to srun and the
+	// local launcher; nil means none.
 	Launchers []string
 
-	// Server: it serves models, and does nothing else.
+	// Server is set if it only serves models.
 	Server bool
 
-	// Imports are the Python modules that the program needs; nil: none.
+	// Imports lists the Python modules that the program needs; nil means none.
 	Imports []string
 
-	// versions are distributions whose versions a service's runs record; see
-	// ServerVersions.
+	// versions lists distributions whose versions a service's runs record; see ServerVersions.
 	versions []string
 
-	// Family is the folder of locks/ with what Imports need; "": Debian's
-	// packages, or nothing.
+	// Family is the folder of locks/ for Imports; "" means Debian's packages, or none.
 	Family string
 
-	// Programs are the files that the run folder must hold before the attempt
-	// begins; nil: none.
+	// Programs are files that the run folder must contain before the attempt starts; may be nil.
 	Programs fs.FS
 
 	// Command returns the command line.
 	Command func(Rank) []string
 
-	// Environment returns variables in addition to the world's, as "NAME=value"; nil: none.
+	// Environment returns variables in addition to the world's, as "NAME=value"; may be nil.
 	Environment func(Rank) []string
 
-	// Directory returns the program's working directory; nil: the supervisor's.
+	// Directory returns the program's working directory; nil means the supervisor's.
 	Directory func(Rank) string
 }
 
@@ -74,8 +70,8 @@ func (f Framework) OncePerNode(p study.Point) bool { return f.PerNode != nil && 
 // supervisor of the first; the other supervisors wait for it.
 func (f Framework) Once(p study.Point) bool { return f.StartsUsers(p) && once(p) }
 
-// StartsUsers reports whether what the supervisor starts is the program of
-// [command] itself. A service's is started by our own, which asks it.
+// StartsUsers reports whether the supervisor starts the program of [command] itself. For a service it starts
+// scalebench's program, which queries it.
 func (f Framework) StartsUsers(p study.Point) bool { return f.UserProgram && !p.Workload.UnderLoad() }
 
 // Started returns the command line that the supervisor starts. For a service it is scalebench's own
@@ -95,7 +91,7 @@ type Rank struct {
 	World  world.World // of the process, or of the first rank of its node
 	Worker string      // absolute path of scalebench-worker
 	Python string      // interpreter of the Python frameworks
-	// Resume is the checkpoint to continue from; "" for none.
+	// Resume is the checkpoint to continue from, or "".
 	Resume string
 	// Interface is the network interface that reaches the other nodes; "" if unknown.
 	Interface string
@@ -109,7 +105,7 @@ type Ports struct {
 	HTTP, GRPC, Metrics int
 }
 
-// Of is the port that requests of a target go to.
+// Of returns the port for requests to a target.
 func (p Ports) Of(target string) int {
 	if target == study.GRPC {
 		return p.GRPC
@@ -117,7 +113,7 @@ func (p Ports) Of(target string) int {
 	return p.HTTP
 }
 
-// interpreter is the Python to start.
+// interpreter returns the Python to start.
 func (s Rank) interpreter() string {
 	if s.Python == "" {
 		return python.Default
@@ -141,7 +137,7 @@ func (f Framework) Interpreter(s Rank) string {
 	return python
 }
 
-// hosts are the names of the nodes; this one's alone outside Slurm.
+// hosts returns the names of the nodes; outside Slurm only "localhost".
 func (s Rank) hosts() []string {
 	if len(s.World.Hosts) > 0 {
 		return s.World.Hosts
@@ -153,12 +149,11 @@ func (s Rank) hosts() []string {
 // program.
 const RunVariable = "SCALEBENCH_RUN"
 
-// PythonVariable is the environment variable that names the interpreter of Python
-// programs to a program of ours that starts one.
+// PythonVariable is the environment variable with the interpreter for scalebench's programs that start Python.
 const PythonVariable = "SCALEBENCH_PYTHON"
 
-// DataVariable is the environment variable that names the folder of the data to
-// a program: data.path, or where that was staged on its node.
+// DataVariable is the environment variable with the folder of the data: data.path, or its staged copy on the
+// node.
 const DataVariable = "SCALEBENCH_DATA"
 
 // All lists the frameworks, in the order in which they are offered.
@@ -186,7 +181,7 @@ func ForStudy() []study.Framework {
 	return list
 }
 
-// check says what in a point the framework cannot do, who starts it included.
+// check returns what the framework or its launcher cannot do in a point.
 func (f Framework) check(p study.Point) map[string]string {
 	wrong := f.Check(p)
 	if p.Workload.Train.SaveModel && f.Name != native.Name {

@@ -4,8 +4,7 @@ package framework
 
 import "testing"
 
-// BenchmarkFrameworkHooks is BenchmarkPyTorchHooks for every Python framework,
-// each in the environment of its lock.
+// BenchmarkFrameworkHooks is BenchmarkPyTorchHooks for every Python framework, each in its lock's environment.
 func BenchmarkFrameworkHooks(b *testing.B) {
 	for _, f := range All {
 		if f.Imports == nil {

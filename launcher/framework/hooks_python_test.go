@@ -32,7 +32,7 @@ func benchmarkHooks(b *testing.B, name string) {
 	for _, m := range []struct{ model, steps string }{{"cnn", "300"}, {"resnet20", "60"}} {
 		b.Run(m.model, func(b *testing.B) {
 			var found struct{ Step, Hooks, Vote, Clock float64 } // s
-			for b.Loop() {                                       // once; it has its own repetitions
+			for b.Loop() {                                       // runs once; the program repeats the measurement
 				port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
 				if err != nil {
 					b.Fatal(err)

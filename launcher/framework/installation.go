@@ -20,14 +20,14 @@ var found string
 // An Installation describes the parts of a framework that an interpreter has.
 type Installation struct {
 	Versions map[string]string `json:"versions"` // by library
-	Devices  []string          `json:"devices"`  // in words
+	Devices  []string          `json:"devices"`  // descriptions for users
 }
 
-// importTime is how long an import may take; from a slow file system it takes a minute.
+// importTime limits an import, which can take a minute from a slow file system.
 const importTime = 2 * time.Minute
 
-// Look asks an interpreter ("": python3) on this host for the framework, which
-// must have Imports. The error is the last that the interpreter said.
+// Look asks an interpreter on this host ("" means python3) for the framework, which must have Imports. The
+// error ends with the interpreter's last line.
 func (f Framework) Look(ctx context.Context, interpreter string) (Installation, error) {
 	var i Installation
 	text, err := python.Ask(ctx, interpreter, python.Question{Program: found, Arguments: []string{strings.Join(f.Imports, " ")}, Imports: true, Limit: importTime})
@@ -40,7 +40,7 @@ func (f Framework) Look(ctx context.Context, interpreter string) (Installation, 
 	return i, nil
 }
 
-// String is the installation in words.
+// String describes the installation.
 func (i Installation) String() string {
 	var words []string
 	for _, library := range slices.Sorted(maps.Keys(i.Versions)) {
@@ -49,10 +49,9 @@ func (i Installation) String() string {
 	return strings.Join(words, ", ") + "; devices: " + strings.Join(i.Devices, ", ")
 }
 
-// Install is the command that would install what the framework needs on
-// Debian 12 or its like; "" where it needs nothing. Other families than
-// Debian's own PyTorch have a lock file, and the command prints the interpreter
-// to name in the site file.
+// Install returns the command that installs what the framework needs on Debian 12 or similar, or "" if it needs
+// nothing. Families other than Debian's PyTorch have a lock file, and the command prints the interpreter to
+// name in the site file.
 func (f Framework) Install() string {
 	switch {
 	case f.Imports == nil:

@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/python/pythontest"
 )
 
-// What an interpreter has is told with its version; what it lacks, and what it
-// has in name only, by why.
+// Look reports what an interpreter has with its version, and why it lacks the rest, including packages that
+// exist in name only.
 func TestLook(t *testing.T) {
 	got, err := pytorchDDP.Look(t.Context(), debianPython)
 	if err != nil || !strings.HasPrefix(got.Versions["torch"], "1.13") || len(got.Devices) == 0 || got.Devices[0] != "cpu" {
@@ -41,8 +41,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// Whoever put files into the working folder, or into a folder that everybody may write
-// to, gets none of them run by a question.
+// Asking an interpreter runs no files that others put into the working directory or into a world-writable
+// folder.
 func TestLookFromHostileFolder(t *testing.T) {
 	dir, note := pythontest.Hostile(t)
 	t.Chdir(dir)

@@ -32,8 +32,8 @@ type meetingRank struct {
 	output bytes.Buffer
 }
 
-// meet starts a rank whose word is "word of N". patience is in seconds; files,
-// unless 0, limits its file descriptors.
+// meet starts a rank that contributes the text "word of N". patience is in seconds; files, unless 0, limits its
+// file descriptors.
 func meet(t *testing.T, address string, rank, size, patience, files int) *meetingRank {
 	t.Helper()
 	run := rundir.Folder(t.TempDir())
@@ -64,7 +64,7 @@ print(json.dumps(meeting.exchange(place, "word of %%d" %% place.rank)))`, patien
 	return m
 }
 
-// agreed checks that a rank was told the words of all.
+// agreed checks that a rank received the texts of all ranks.
 func (m *meetingRank) agreed(t *testing.T, size int) {
 	t.Helper()
 	err := m.Wait()
@@ -168,7 +168,7 @@ func TestMeetingAmongStrangers(t *testing.T) {
 	one.agreed(t, 3)
 }
 
-// A rank whose connection broke may come again; two processes with the same rank are refused.
+// A rank whose connection broke may reconnect; two processes with the same rank are refused.
 func TestMeetingTwice(t *testing.T) {
 	address := freeAddress(t)
 	zero := meet(t, address, 0, 3, 60, 0)
@@ -248,7 +248,7 @@ func TestMeetingWithSquatter(t *testing.T) {
 		}
 	}
 
-	// It leaves, and rank 0 comes.
+	// The other program exits, and rank 0 starts.
 	one = meet(t, l.Addr().String(), 1, 2, 60, 0)
 	<-heard
 	l.Close()

@@ -12,8 +12,7 @@ import (
 //go:embed programs/mxnet_models.py programs/mxnet_horovod.py
 var mxnetPrograms embed.FS
 
-// mxnet is a Gluon training loop whose gradients Horovod averages, one process
-// a rank.
+// mxnet is a Gluon training loop with gradients averaged by Horovod, one process per rank.
 var mxnet = Framework{
 	Name:     "mxnet",
 	Imports:  []string{"horovod.mxnet"},
@@ -30,7 +29,7 @@ var mxnet = Framework{
 		return wrong
 	},
 	Command: func(s Rank) []string { return pythonRank(s, "mxnet_horovod.py") },
-	// MXNet asks for it when it is imported, before it can be told otherwise.
+	// MXNet reads it during import, before the program could set it.
 	Environment: func(s Rank) []string {
 		return []string{fmt.Sprintf("OMP_NUM_THREADS=%d", max(s.Point.Resources.CPUsPerWorker, 1))}
 	},

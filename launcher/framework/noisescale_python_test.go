@@ -83,8 +83,8 @@ func TestDDPNoiseScale(t *testing.T) {
 	}
 }
 
-// A run that stops within an epoch records what it trained of it; with one rank
-// there is nothing to record.
+// A run that stops within an epoch records the gradients of its finished part; with one rank there are no
+// gradients to compare.
 func TestDDPGradientsRecorded(t *testing.T) {
 	gradients := func(workers int) (list []*metrics.Gradients) {
 		p := point(t, workers)

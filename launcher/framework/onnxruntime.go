@@ -6,8 +6,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// onnxruntime computes an ONNX file in the load generator's own process, with the C
-// library of that name: what the model servers do, less the server.
+// onnxruntime computes an ONNX file in the load generator's process with the C library onnxruntime: the work of
+// a model server without the server.
 var onnxruntime = Framework{
 	Name:   "onnxruntime",
 	Server: true,

@@ -14,11 +14,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Output is what the user's program has printed, kept with the run, so that it can be read again
-// later with other extractors.
+// Output describes the output of the user's program. It is kept with the run, so that other extractors can read
+// the output later.
 type Output struct {
 	Start   metrics.Start `json:"start"`          // of the events that are made of it, which speak for all ranks
-	Rank    int           `json:"rank,omitempty"` // whose log it is; see Printer
+	Rank    int           `json:"rank,omitempty"` // rank whose log it is; see Printer
 	Offset  int64         `json:"offset"`         // bytes, in that log, of the first that is the program's
 	Seconds float64       `json:"seconds"`        // from the start to the program's end
 
@@ -27,8 +27,8 @@ type Output struct {
 	Within bool `json:"-"`
 }
 
-// Printer is the rank whose supervisor reads what a point's command printed, once its own
-// program has ended: others may be printing still.
+// Printer returns the rank whose supervisor reads the output of a point's command, after its own program has
+// ended. Other ranks may still be printing.
 func Printer(p study.Point) int {
 	switch {
 	case p.Command.PrintedBy != study.LastRank, once(p):
@@ -39,7 +39,7 @@ func Printer(p study.Point) int {
 	return p.Workers - 1
 }
 
-// A Reading says how a command's output is read.
+// A Reading describes how to read a command's output.
 type Reading struct {
 	Extract  []string        `json:"extract,omitempty"`
 	Log      string          `json:"log,omitempty"`
@@ -50,14 +50,14 @@ type Reading struct {
 // ReadingOf returns how a command's output is read.
 func ReadingOf(c study.Command) Reading { return Reading{c.Extract, c.Log, c.Columns, c.Patterns} }
 
-// Into is the command with its output read so.
+// Into returns the command with the Reading's extractors.
 func (r Reading) Into(c study.Command) study.Command {
 	c.Extract, c.Log, c.Columns, c.Patterns = r.Extract, r.Log, r.Columns, r.Patterns
 	return c
 }
 
-// Events are made of the output, as the point's command names the formats. An
-// extractor that finds nothing is an error.
+// Events returns the events that the extractors of the point's command find in the output. An extractor that
+// finds nothing is an error.
 func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event, error) {
 	c := s.Point.Command
 	log, folder := s.Run.RankLog(o.Rank), ""
@@ -76,7 +76,7 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 			name = below
 		}
 	}
-	batch := 0 // a command without {batch} trains with its own batch, which is unknown
+	batch := 0 // a command without {batch} uses a batch size that is unknown here
 	if s.Point.ToldBatch() {
 		batch = s.Point.WorkerBatch
 	}
@@ -119,9 +119,8 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 	return events, nil
 }
 
-// openAt is a log from the program's first byte. What came before, earlier
-// incarnations and the line in which we say what is started, may hold what is
-// looked for: it is read as empty lines, so that lines keep their numbers.
+// openAt opens a log at the program's first byte. Earlier incarnations and the supervisor's line before it
+// could match a pattern, so they are replaced by empty lines, which keeps line numbers correct.
 func openAt(folder, log string, offset int64) (io.ReadCloser, error) {
 	f, err := sharedfs.OpenIn(folder, log)
 	if err != nil {
@@ -157,7 +156,7 @@ func extractFrom(open func() (io.ReadCloser, error), e extract.Extractor, o extr
 	return e.Extract(r, o)
 }
 
-// oneFile is the one file that a pattern names below the output folder.
+// oneFile returns the only file that matches a pattern in the output folder.
 func oneFile(folder, pattern string) (string, error) {
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(folder, pattern)

@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// A layout says which ways of computing a language model's step a framework supports.
+// A layout describes how a framework can compute a language model's step.
 type layout struct {
 	decoders      bool  // it has the models themselves, and precision = "bf16" for them
 	microBatch    bool  // a batch may be computed in parts
@@ -92,7 +92,7 @@ func (l layout) check(name string, p study.Point, wrong map[string]string) {
 	}
 }
 
-// withDecoders are the frameworks that train language models.
+// withDecoders returns the frameworks that train language models.
 func withDecoders() []string {
 	return []string{pytorchDDPName, pytorchFSDPName, deepspeedName, jaxName}
 }
@@ -105,7 +105,7 @@ func sgdOnly(name string, p study.Point, wrong map[string]string) map[string]str
 	return wrong
 }
 
-// noModel is the message for a model that a trainer does not have.
+// noModel returns the message about a model that a trainer does not have.
 func noModel(model, trainer string, models []string) string {
 	meant := "; valid: "
 	_, own := study.ParseFunction(model)

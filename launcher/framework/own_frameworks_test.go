@@ -21,8 +21,7 @@ def build(point):
     net.initialize(init.Normal(0.5))
     return net
 `
-	// Its layers are made when the first batch comes, as a subclass of
-	// keras.Model may do.
+	// It creates its layers with the first batch, as a subclass of keras.Model may do.
 	ownKerasModel = `
 import tensorflow as tf
 
@@ -92,8 +91,8 @@ func TestFrameworksOwnModelAndData(t *testing.T) {
 	}
 }
 
-// ownTraining runs a point with the user's model and ownData beside the
-// programs, one process for all ranks where the framework has it so.
+// ownTraining runs a point with the user's model and ownData next to the programs, in one process for all ranks
+// if the framework works that way.
 func ownTraining(t *testing.T, p study.Point, model string) (events [][]metrics.Event, codes []int) {
 	t.Helper()
 	d := launchTF(t, p.Framework, p, p.Workers, map[string]string{"my_model.py": model, "my_data.py": ownData})

@@ -12,14 +12,14 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// ownPoint is a point whose model and data are functions of the user's own.
+// ownPoint returns a point whose model and data are functions of the user.
 func ownPoint(t *testing.T, workers int) study.Point {
 	p := point(t, workers)
 	p.Workload.Train.Model, p.Data = "models/my_model.py:build", study.Data{Kind: "my_data.py:load", TestSamples: 21}
 	return p
 }
 
-// ownRun runs a point with the user's own files beside the programs.
+// ownRun runs a point with the user's files next to the programs.
 func ownRun(t *testing.T, p study.Point, files map[string]string) (events [][]metrics.Event, codes []int) {
 	t.Helper()
 	d := prepare(t, p)
@@ -111,7 +111,7 @@ func TestOwnModelAndData(t *testing.T) {
 	}
 }
 
-// What is wrong with the user's files is said in their terms.
+// Problems in the user's files are reported in terms of those files.
 func TestOwnProblems(t *testing.T) {
 	for name, c := range map[string]struct{ model, data, want string }{
 		"no function":    {"x = 1\n", ownData, "my_model.py:build: the file has no function build"},

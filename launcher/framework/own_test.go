@@ -7,19 +7,19 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// A model and data of the user's own, in Python, are for the Python frameworks;
-// the others say so when the study is read.
+// Only the Python frameworks accept the user's models and data in Python; the others refuse them when the study
+// is read.
 func TestWhoTakesOwnModelAndData(t *testing.T) {
 	p := study.Point{Workers: 2, Nodes: 1, WorkersPerNode: 2}
 	p.Workload.Kind, p.Workload.Train.Model, p.Workload.Train.Precision = "train", "my_model.py:build", "fp32"
 	p.Data.Kind, p.Resources.Device = "my_data.py:load", "cpu"
 	for _, f := range All {
 		if f.UserProgram || f.Server {
-			continue // it has a program of its own, or trains nothing
+			continue // it runs the user's program, or does not train
 		}
 		wrong := f.Check(p)
 		switch {
-		case f.Name == jaxName: // the data, and no other model than its own
+		case f.Name == jaxName: // it accepts the user's data, but only its own models
 			if len(wrong) != 1 || !strings.Contains(wrong["workload.model"], "trains language models only") {
 				t.Errorf("jax: %v", wrong)
 			}

@@ -14,20 +14,19 @@ import (
 // A placeholder is a word in braces in [command] that is replaced by a value of the run.
 type placeholder struct {
 	name   string
-	uses   []string // keys that the value comes from, by TOML path
+	uses   []string // keys that determine the value, by TOML path
 	rank   bool     // it differs between the ranks of a node
 	serves bool     // it is a service's
-	// value is the text to put in; "" is refused by Check where the study could
-	// have said it.
+	// value returns the replacement text. "" means that the study should have set it; Check refuses that.
 	value func(Rank) string
 }
 
-// count is a placeholder's value that is a whole number.
+// count makes the value function of an integer placeholder.
 func count[N int | int64](of func(Rank) N) func(Rank) string {
 	return func(s Rank) string { return strconv.FormatInt(int64(of(s)), 10) }
 }
 
-// number is one that is any number, with as many digits as tell it apart.
+// number makes the value function of a floating-point placeholder, with as many digits as needed to be exact.
 func number(of func(Rank) float64) func(Rank) string {
 	return func(s Rank) string { return strconv.FormatFloat(of(s), 'g', -1, 64) }
 }
@@ -99,7 +98,7 @@ var placeholders = []placeholder{
 	{name: "master_port", value: count(func(s Rank) int { return s.World.Port })},
 }
 
-// placeholderOf is the first placeholder whose value comes from a key, "" for none.
+// placeholderOf returns the first placeholder whose value depends on a key, or "".
 func placeholderOf(path string, p study.Point) string {
 	if name, ok := strings.CutPrefix(path, "workload."); ok && !p.Workload.Trains() {
 		return "{" + name + "}"
@@ -112,8 +111,7 @@ func placeholderOf(path string, p study.Point) string {
 	return ""
 }
 
-// parts returns how many parts of a worker's batch are computed one after the other; 0 if the study
-// does not say.
+// parts returns the number of parts in which a worker's batch is computed; 0 if the study does not set it.
 func parts(s Rank) int {
 	if s.Point.MicroBatch == 0 {
 		return 0
@@ -121,8 +119,8 @@ func parts(s Rank) int {
 	return s.Point.WorkerBatch / s.Point.MicroBatch
 }
 
-// from are the keys that a placeholder's value comes from in a point: of batch,
-// micro_batch and accumulate, two say the third.
+// from returns the keys that determine a placeholder's value in a point: of batch, micro_batch and accumulate,
+// two determine the third.
 func (q placeholder) from(p study.Point) []string {
 	t := p.Workload.Train
 	switch {
@@ -137,7 +135,7 @@ func (q placeholder) from(p study.Point) []string {
 	return q.uses
 }
 
-// set is a count whose 0 means that the study does not say it.
+// set makes the value function of a count that is "" if the study does not set it.
 func set(of func(Rank) int) func(Rank) string {
 	return func(s Rank) string {
 		if of(s) == 0 {
@@ -161,9 +159,8 @@ func expand(text string, s Rank) string {
 	})
 }
 
-// findPlaceholder is the one of "{name}" in a point: a value of the run, a key
-// of the workload or a parameter of the study's own. An unknown one has its own
-// text as its value.
+// findPlaceholder returns the placeholder for "{name}" in a point: a value of the run, a key of the workload,
+// or a parameter of the study. An unknown one has no name, and its text as its value.
 func findPlaceholder(found string, p study.Point) placeholder {
 	name := strings.Trim(found, "{}")
 	if i := slices.IndexFunc(placeholders, func(q placeholder) bool { return q.name == name && q.fits(p) && !q.yields(p) }); i >= 0 {
@@ -195,13 +192,12 @@ func (q placeholder) yields(p study.Point) bool {
 	return study.Yields(q.name) && p.Own[q.name].Value != nil
 }
 
-// named are the placeholders in a text, as written.
+// named returns the placeholders in a text, as written.
 func named(text string) []string {
 	return slices.DeleteFunc(braces.FindAllString(text, -1), func(found string) bool { return strings.HasPrefix(found, "{{") })
 }
 
-// wrongPlaceholder says what is wrong with a text's placeholders in a point; ""
-// when nothing is.
+// wrongPlaceholder returns what is wrong with a text's placeholders in a point, or "".
 func wrongPlaceholder(text string, p study.Point) string {
 	for _, found := range named(text) {
 		q := findPlaceholder(found, p)

@@ -14,18 +14,18 @@ import (
 //go:embed programs/pytorch_fsdp.py programs/deepspeed_zero.py programs/pytorch_ddp.py programs/torchrun.py programs/pytorch_horovod.py programs/horovod_world.py
 var pytorchPrograms embed.FS
 
-// programs are embedded files without the folder they stand in: the run folder
-// holds them side by side, so that they can import each other.
+// programs returns embedded files without their folder: in the run folder they are next to each other, so that
+// they can import each other.
 func programs(files embed.FS) fs.FS {
 	root, err := fs.Sub(files, "programs")
 	if err != nil {
-		panic(err) // of a path that is no path
+		panic(err) // cannot happen: the path is valid
 	}
 	return root
 }
 
-// pythonRank is the command line of a Python program in the run folder. It writes
-// no compiled files there (-B) and its output as it comes (-u).
+// pythonRank returns the command line of a Python program in the run folder. It writes no compiled files there
+// (-B) and does not buffer its output (-u).
 func pythonRank(s Rank, program string) []string {
 	return []string{s.interpreter(), "-B", "-u", filepath.Join(s.Run.Programs(), program)}
 }

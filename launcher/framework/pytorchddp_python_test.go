@@ -23,7 +23,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// ddp is a run of a PyTorch framework as processes on this machine.
+// ddp is a run of a PyTorch framework with processes on this machine.
 type ddp struct {
 	t     *testing.T
 	run   rundir.Folder
@@ -31,8 +31,7 @@ type ddp struct {
 	ranks []*exec.Cmd // the ranks; by torchrun, the nodes
 }
 
-// point is a small point: 240 training samples, 10 steps an epoch with 2
-// workers.
+// point returns a small point: 240 training samples, 10 steps per epoch with 2 workers.
 func point(t *testing.T, workers int) study.Point {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -50,7 +49,7 @@ func point(t *testing.T, workers int) study.Point {
 	}
 }
 
-// start starts the ranks of a point, each in a world of so many.
+// start starts the ranks of a point in a world of the given size.
 func start(t *testing.T, p study.Point, size int) *ddp {
 	t.Helper()
 	d := prepare(t, p)
@@ -92,7 +91,7 @@ func (d *ddp) begin(p study.Point, size int) {
 	}
 }
 
-// startOne starts a process, in a group of its own, as the supervisor does.
+// startOne starts a process in a separate process group, as the supervisor does.
 func (d *ddp) startOne(p study.Point, w world.World, environ func([]string) []string) {
 	t := d.t
 	t.Helper()
@@ -112,7 +111,7 @@ func (d *ddp) startOne(p study.Point, w world.World, environ func([]string) []st
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has a duplicate
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -126,8 +125,8 @@ func (d *ddp) startOne(p study.Point, w world.World, environ func([]string) []st
 	})
 }
 
-// interpreterOf is the Python that has a framework: Debian's, or that of its
-// family's environment, which is built if it is not there.
+// interpreterOf returns a Python with the framework: Debian's, or that of its family's environment, which is
+// built if necessary.
 func interpreterOf(t testing.TB, name string) string {
 	t.Helper()
 	f, err := Find(name)
@@ -138,7 +137,7 @@ func interpreterOf(t testing.TB, name string) string {
 		return debianPython
 	}
 	cmd := exec.Command("locks/environment.sh", f.Family)
-	cmd.Stderr = os.Stderr // it says what it builds, and why it cannot
+	cmd.Stderr = os.Stderr // it reports what it builds, or why it fails
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("the environment %s: %v", f.Family, err)
@@ -153,7 +152,7 @@ func (d *ddp) codes() (codes []int) {
 	for _, cmd := range d.ranks {
 		limit := time.AfterFunc(5*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		all.Go(func() {
-			_ = cmd.Wait() // the code says it
+			_ = cmd.Wait() // the exit code shows it
 			limit.Stop()
 		})
 	}
@@ -164,7 +163,7 @@ func (d *ddp) codes() (codes []int) {
 	return codes
 }
 
-// events are what so many ranks have written.
+// events returns what the given number of ranks wrote.
 func (d *ddp) events(ranks int) (events [][]metrics.Event) {
 	d.t.Helper()
 	for rank := range ranks {
@@ -290,8 +289,7 @@ func TestDDPIsNotRankZeroAlone(t *testing.T) {
 	}
 }
 
-// What keeps a run from being measured is said in an error event of its phase,
-// on every rank, and by the exit code.
+// If a run cannot be measured, every rank reports it in an error event of its phase and by its exit code.
 func TestDDPRefuses(t *testing.T) {
 	cases := map[string]struct {
 		size   int
@@ -341,7 +339,7 @@ func TestDDPRefuses(t *testing.T) {
 func TestDDPLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(w *study.Train)
-		steps  int // -1: some
+		steps  int // -1 means any number
 	}{
 		"max_steps":   {func(w *study.Train) { w.MaxSteps = 13 }, 13},
 		"max_minutes": {func(w *study.Train) { w.Epochs, w.MaxMinutes = 0, 0.01 }, -1},
@@ -394,7 +392,7 @@ func TestDDPInterrupted(t *testing.T) {
 	if err := d.ranks[1].Process.Signal(syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
-	events, codes := d.wait() // whoever does not end is killed, and has no stop event
+	events, codes := d.wait() // a rank that does not end is killed and has no stop event
 	for rank, want := range []string{"another rank was told to stop", "signal USR1"} {
 		stop := only(t, events[rank], stopOf)
 		if stop.Status != metrics.StopInterrupted || !strings.Contains(stop.Cause, want) || codes[rank] == 0 {
@@ -407,7 +405,7 @@ func TestDDPInterrupted(t *testing.T) {
 	}
 }
 
-// When a rank dies the others say so and end; they do not wait.
+// When a rank dies the others report it and end; they do not hang.
 func TestDDPRankKilled(t *testing.T) {
 	p := point(t, 2)
 	p.Workload.Train.Epochs = 1_000_000
@@ -420,7 +418,7 @@ func TestDDPRankKilled(t *testing.T) {
 	if err := d.ranks[1].Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	events, codes := d.wait() // whoever does not end is killed, and has no stop event
+	events, codes := d.wait() // a rank that does not end is killed and has no stop event
 	if stop := only(t, events[0], stopOf); stop.Status != metrics.StopFailed || stop.Steps == 0 || codes[0] == 0 {
 		t.Errorf("rank 0 ends with %+v, exit code %d", stop, codes[0])
 	}
@@ -448,7 +446,7 @@ func TestDDPModels(t *testing.T) {
 	}
 }
 
-// Training goes somewhere: well above the tenth that guessing has.
+// Training improves accuracy well above the 10 % of guessing.
 func TestDDPLearns(t *testing.T) {
 	p := point(t, 2)
 	p.Data.Path = filepath.Join(t.TempDir(), "easy")

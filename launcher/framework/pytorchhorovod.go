@@ -2,8 +2,7 @@ package framework
 
 import "github.com/scalebench/scalebench/launcher/study"
 
-// pytorchHorovod is a PyTorch training loop whose gradients Horovod averages,
-// one process a rank.
+// pytorchHorovod is a PyTorch training loop with gradients averaged by Horovod, one process per rank.
 var pytorchHorovod = Framework{
 	Name:     "pytorch-horovod",
 	Imports:  []string{"horovod.torch"},

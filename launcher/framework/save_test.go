@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// Only the native trainer saves its model; with another, the key would do nothing.
+// Only the native trainer saves its model; others refuse the key.
 func TestSaveModel(t *testing.T) {
 	for _, f := range All {
 		p := study.Point{Workload: study.Workload{Kind: "train", Train: study.Train{Model: "cnn", Precision: "fp32", SaveModel: true}}}

@@ -26,7 +26,7 @@ const ServedModel = "model"
 var (
 	// triton is NVIDIA's Triton with its Python backend, as PyTriton brings it.
 	triton = server("triton", "pytriton", "nvidia-pytriton")
-	// mlserver is Seldon's MLServer with a runtime of ours.
+	// mlserver is Seldon's MLServer with a runtime that scalebench provides.
 	mlserver = server("mlserver", "mlserver", "mlserver")
 	// kserve is the model server of KServe's Python SDK.
 	kserve = server("kserve", "kserve", "kserve")
@@ -44,7 +44,7 @@ func server(name, module, distribution string) Framework {
 		Programs: programs(serverPrograms),
 		Check:    func(p study.Point) map[string]string { return checkServer(name, p) },
 		Command: func(s Rank) []string {
-			w, grpc := s.Point.Workload.Serve, 0 // none
+			w, grpc := s.Point.Workload.Serve, 0 // 0 means no gRPC port
 			if w.Target == study.GRPC {
 				grpc = s.Ports.GRPC
 			}
@@ -73,9 +73,8 @@ func checkServer(name string, p study.Point) map[string]string {
 //go:embed programs/versions.py
 var versions string
 
-// ServerVersions are the versions of what a model server's program is made of, by
-// name; nil where they are not known. Nothing is imported for them, which takes
-// seconds.
+// ServerVersions returns the versions of a model server's distributions by name; nil if they are unknown. It
+// imports none of them, which would take seconds.
 func (f Framework) ServerVersions(ctx context.Context, interpreter string) map[string]string {
 	if f.versions == nil {
 		return nil
@@ -83,7 +82,7 @@ func (f Framework) ServerVersions(ctx context.Context, interpreter string) map[s
 	text, err := python.Ask(ctx, interpreter, python.Question{Program: versions, Arguments: f.versions, Imports: true, Limit: importTime})
 	found := map[string]string{}
 	if err != nil || json.Unmarshal(text, &found) != nil {
-		return nil // the server's program will say what is missing
+		return nil // the server's program will report what is missing
 	}
 	return found
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// A model server is started with what the study says of the model and the CPUs, by a
-// program that it brings with it; the supervisor starts ours, which starts that.
+// A model server gets the study's model and CPUs and runs a program from the run folder. The supervisor starts
+// scalebench's program, which starts that one.
 func TestServerStart(t *testing.T) {
 	p := study.Point{Workers: 2}
 	p.Workload.Kind, p.Workload.Serve.Model, p.Workload.Serve.Batch = "serve", "/m/a.onnx", []int{1, 16, 8}

@@ -34,8 +34,7 @@ func tensorflowLog(Rank) []string {
 	return []string{"TF_CPP_MIN_LOG_LEVEL=2"}
 }
 
-// tensorflowHorovod is a TensorFlow training loop whose gradients Horovod
-// averages, one process a rank.
+// tensorflowHorovod is a TensorFlow training loop with gradients averaged by Horovod, one process per rank.
 var tensorflowHorovod = Framework{
 	Name:        "tensorflow-horovod",
 	Imports:     []string{"horovod.tensorflow"},

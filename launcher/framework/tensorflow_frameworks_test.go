@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// launchTF starts a point of a framework with an environment of its own on this
-// machine, with the user's own files beside the programs.
+// launchTF starts a point of a framework that has a separate environment on this machine, with the user's files
+// next to the programs.
 func launchTF(t *testing.T, name string, p study.Point, size int, files map[string]string) *ddp {
 	t.Helper()
 	p.Framework = name

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// writeTokens writes the bytes of a point's text as ids of so many bytes into a folder
-// of its own.
+// writeTokens writes the bytes of a point's text as token ids of the given width into a new folder.
 func writeTokens(t *testing.T, text string, width int, about string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,8 +38,8 @@ func writeTokens(t *testing.T, text string, width int, about string) string {
 	return dir
 }
 
-// Ids of two and of four bytes that say the same as a text's bytes train the same; ids
-// that a model does not know, and files that cannot be ids, are refused.
+// Ids of two and of four bytes train the same as the bytes that they stand for. Unknown ids and invalid files
+// are refused.
 func TestTokens(t *testing.T) {
 	p := decoderPoint(t, "llama-100k", 1)
 	text := p.Data.Path

@@ -10,19 +10,18 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// patience is how many seconds a node waits for another, which may be importing PyTorch from a slow
-// file system.
+// patience limits how many seconds a node waits for the others, which may be importing PyTorch from a slow file
+// system.
 const patience = 600
 
 func byTorchrun(p study.Point) bool { return p.Resources.Launch == "torchrun" }
 
-// torchrun is the command line of PyTorch's launcher, which starts a program
-// once for each rank of this node. The nodes meet at the run's address, under
-// an identity of the job's own, and torchrun numbers them as it likes: which
-// node has rank 0 is its to say, and the ranks' events tell it.
+// torchrun returns the command line of PyTorch's launcher, which starts a program once per rank on this node.
+// The nodes meet at the run's address with a job-specific id. torchrun chooses the node of rank 0; the ranks'
+// events record it.
 //
-// PyTorch 1.13 on Python 3.11 fails with "'NoneType' object has no attribute
-// 'get'" unless output is redirected (pytorch#92319): --redirects 1 --tee 1.
+// PyTorch 1.13 on Python 3.11 fails with "'NoneType' object has no attribute 'get'" unless output is redirected
+// (pytorch#92319): --redirects 1 --tee 1.
 func torchrun(s Rank, program string) []string {
 	w := s.World
 	id := filepath.Base(s.Run.Path())
@@ -40,8 +39,8 @@ func torchrun(s Rank, program string) []string {
 
 var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 
-// TorchrunPython is the interpreter whose torchrun starts a command: the command's
-// own where it begins with one, else the site's.
+// TorchrunPython returns the interpreter whose torchrun starts a command: the command's first word if it is
+// one, else the site's.
 func TorchrunPython(s Rank) string {
 	if run := s.Point.Command.Run; len(run) > 0 {
 		if first := expand(run[0], s); pythonName.MatchString(filepath.Base(first)) {
@@ -51,10 +50,9 @@ func TorchrunPython(s Rank) string {
 	return s.interpreter()
 }
 
-// torchrunProgram is torchrun for a program of the user's, whose arguments stay as
-// they are. The rendezvous is static: nodes and ranks have the plan's numbers, so
-// that rank 0, whose output counts, is on the first node, and all meet at the run's
-// address. Output: see torchrun.
+// torchrunProgram is torchrun for a user's program with unchanged arguments. The rendezvous is static: nodes
+// and ranks have the plan's numbers, so that rank 0, whose output is read, is on the first node, and all meet
+// at the run's address. For the output options see torchrun.
 func torchrunProgram(s Rank, arguments []string) []string {
 	w := s.World
 	return append([]string{TorchrunPython(s), "-B", "-u", filepath.Join(s.Run.Programs(), "torchrun.py"),

@@ -80,8 +80,8 @@ func TestTorchrunInterrupted(t *testing.T) {
 	}
 }
 
-// What torchrun keeps is in the run folder: killed, it leaves nothing in a
-// node's /tmp. Here its last word is that it kills itself.
+// torchrun's files are in the run folder: if it is killed, it leaves nothing in the node's /tmp. Here it kills
+// itself at the end.
 func TestTorchrunKilled(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"torch/distributed", "run", "tmp"} {

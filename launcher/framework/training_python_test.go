@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// training runs testdata/training.py with variables that say its place.
+// training runs testdata/training.py with variables that describe its rank.
 func training(t *testing.T, run rundir.Folder, how string, variables ...string) (output string, err error) {
 	t.Helper()
 	programs, err := filepath.Abs("programs")
@@ -113,14 +113,13 @@ func TestPythonTrainingPlace(t *testing.T) {
 	}
 }
 
-// How a program ends, and what it does wrong, is on the record; a process that
-// it forks off reports nothing.
+// The exit and mistakes of a program are recorded; a process that it forks reports nothing.
 func TestPythonTrainingEnds(t *testing.T) {
 	for how, want := range map[string]struct{ status, cause, output string }{
 		"lazy":  {metrics.StopDone, "", ""},
 		"forks": {metrics.StopDone, "", ""},
 		"fails": {metrics.StopFailed, "ArithmeticError: the loss is NaN (training.py:87)", "ArithmeticError: the loss is NaN"},
-		// What is wrong with a value ends nobody's training.
+		// An invalid value does not stop the training.
 		"percent": {metrics.StopDone, "", "an accuracy of 75: it is a fraction, from 0 to 1; 75 % is 0.75"},
 		"twice":   {metrics.StopDone, "", "scalebench.begin(): call it once"},
 		"odd":     {metrics.StopDone, "", "an accuracy of nan: it is a fraction"},
@@ -155,7 +154,7 @@ func TestPythonTrainingEnds(t *testing.T) {
 			}
 		})
 	}
-	// Where nothing can be recorded, that is said, and the program goes on.
+	// If nothing can be recorded, the helper reports it and the program continues.
 	run := newRun(t)
 	if out, err := training(t, run, "gone"); err != nil || strings.Count(out, "recording fails") != 1 {
 		t.Errorf("%v\n%s", err, out)
@@ -181,8 +180,7 @@ func TestPythonTrainingOutside(t *testing.T) {
 	}
 }
 
-// The helper reads as Python 3.6 does, and the programs as 3.8: old clusters
-// have nothing newer.
+// The helper is valid Python 3.6, and the programs are valid Python 3.8: old clusters have nothing newer.
 func TestPythonProgramsAreOldPython(t *testing.T) {
 	files, err := filepath.Glob("programs/*.py")
 	if err != nil || len(files) < 10 {
@@ -282,8 +280,8 @@ scalebench.step(1)
 	}
 }
 
-// A process that has to wait between two clocks reads them again, in Python as in Go
-// (metrics.ProcessStart): what it waited is no difference between them.
+// If a process is delayed between reading two clocks it reads them again, in Python as in Go
+// (metrics.ProcessStart), so that the delay does not appear as a difference.
 func TestPythonClocksAreReadTogether(t *testing.T) {
 	programs, err := filepath.Abs("programs")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// awaitEvery is how often a supervisor checks whether the first supervisor's program has ended.
+// awaitEvery is the interval at which a supervisor checks whether the first supervisor's program has ended.
 // Tests change it.
 var awaitEvery = time.Second
 

@@ -12,12 +12,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 )
 
-// This file finds why a program failed in the end of what it printed, and
-// says what can be done about it. It reads text and nothing else: whose text it
-// is, and which secrets are in it, its callers know.
+// This file finds why a program failed from the end of its output, and what can be done about it. It only
+// processes text; callers handle secrets.
 
-// DiagnosedTail is how much of the end of a log is read, in bytes: enough for the traceback of a
-// deep stack and a launcher's messages after it.
+// DiagnosedTail is the number of bytes read from the end of a log: enough for the traceback of a deep stack and a
+// launcher's messages after it.
 const DiagnosedTail = 64 << 10
 
 // longest is the maximum length of a cause, in bytes; a message may hold a whole batch.
@@ -28,13 +27,13 @@ var (
 	// rank's once more, with its number before each line.
 	frame = regexp.MustCompile(`^\s+File "([^"]+)", line (\d+)`)
 	rank  = regexp.MustCompile(`^\[rank\d+\]:\s?`)
-	// What steers a terminal: colours, and what a progress bar wrote over.
+	// Terminal control sequences: colours, and text that a progress bar overwrote.
 	escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
 	// library are paths of files that are not the user's.
 	library = regexp.MustCompile(`/(?:site|dist)-packages/|/lib(?:64)?/python\d|^<`)
-	// summaries are exceptions by which a launcher tells of another one.
+	// summaries matches exceptions by which a launcher reports another exception.
 	summaries = regexp.MustCompile(`ChildFailedError|^subprocess\.CalledProcessError|^SystemExit`)
-	// complaint is a line that says by itself that something went wrong.
+	// complaint matches a line that reports an error.
 	complaint = regexp.MustCompile(`(?i)error|exception|cannot|can't|could not|not found|no such|denied|fatal|fail|abort|invalid|killed|unable|refused|exceed|usage:|missing|out of memory|in use`)
 )
 
@@ -172,8 +171,7 @@ func unboxed(lines []string) (left []string, b boxes) {
 	return left, b
 }
 
-// plain are the lines of a text as a terminal shows them, without colours and
-// the numbers of ranks.
+// plain returns the lines of a text as a terminal shows them, without colours and rank prefixes.
 func plain(text string) []string {
 	lines := strings.Split(escapes.ReplaceAllString(text, ""), "\n")
 	for i, line := range lines {
@@ -184,7 +182,7 @@ func plain(text string) []string {
 	return lines
 }
 
-// bounded is a line that can be shown, cut to what can be read.
+// bounded returns a line that can be shown, shortened if necessary.
 func bounded(line string) string {
 	line = clean.Line(strings.ToValidUTF8(line, "\uFFFD"))
 	if len(line) <= longest {
@@ -197,8 +195,8 @@ func bounded(line string) string {
 	return line[:cut] + "…"
 }
 
-// slurms are Slurm's own lines in a job's log that say why it ended, the best
-// ones first. What it says of the steps that it then ends says nothing more.
+// slurms matches Slurm's lines in a job's log that say why it ended, the most informative first. Its messages
+// about steps that it then ends add nothing.
 var slurms = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)exceeded memory limit|oom.?kill|out of memory`),
 	regexp.MustCompile(`DUE TO `),
@@ -233,22 +231,21 @@ func DiagnoseSlurm(log string) string {
 	return best
 }
 
-// IsOutOfMemory reports whether Slurm's words are about a memory limit. Where no
-// cgroup enforces it, they are all that says so: the job is FAILED.
+// IsOutOfMemory reports whether Slurm's message is about a memory limit. If no cgroup enforces the limit, only
+// this message shows it: the job's state is FAILED.
 func IsOutOfMemory(words string) bool { return slurms[0].MatchString(words) }
 
-// IsConsequence reports whether Slurm's words only tell that it ended a step, and not
-// why.
+// IsConsequence reports whether Slurm's message only says that it ended a step, not why.
 func IsConsequence(words string) bool {
 	return strings.Contains(words, "CANCELLED AT") && !strings.Contains(words, "DUE TO")
 }
 
-// IsElsewhere reports whether a rank's words say only that another one is gone: why, that
-// one's own say, if it has any.
+// IsElsewhere reports whether a rank's message only says that another rank is gone; that rank's own message may
+// say why.
 func IsElsewhere(words string) bool { return strings.Contains(words, "its own log or events say why") }
 
-// DiagnoseScript returns why a batch script ended, from the lines in the job's log that are not
-// Slurm's: the script's last line, and what a site's command printed before it.
+// DiagnoseScript returns why a batch script ended, from the lines in the job's log that are not Slurm's: the
+// script's last message, and what a command of the site printed before it.
 func DiagnoseScript(log string) string {
 	before := ""
 	for _, line := range plain(log) {

@@ -138,7 +138,7 @@ func FuzzOf(f *testing.F) {
 		"  File \"a\u009b2J\u202e\xff.py\", line 1\nE", "  File \"" + strings.Repeat("a", 5000) + ".py\", line 1\nE"} {
 		f.Add(seed)
 	}
-	// One line that steers nothing, of bounded length.
+	// The result is one line without control characters and of bounded length.
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, got := range []string{diagnose(text), DiagnoseSlurm(text), DiagnoseScript(text)} {
 			if strings.ContainsAny(got, "\n\x1b\r\u009b\u202e") || len(got) > longest+100 || !utf8.ValidString(got) {

@@ -19,9 +19,9 @@ import (
 // Slurm signals them one after the other.
 const settle = 250 * time.Millisecond
 
-// toldToEnd is by what a program that has ended was told to: heard, which its
-// supervisor heard before, a signal that comes to it within settle, or `scalebench
-// cancel`. "" if it ended by itself.
+// toldToEnd returns what told a program that has ended to end: heard, the signal that its supervisor received
+// earlier; a signal that arrives within settle; or `scalebench cancel`. It is "" if the program ended by
+// itself.
 func toldToEnd(run rundir.Folder, signals <-chan os.Signal, heard string) string {
 	if heard != "" {
 		return heard
@@ -46,7 +46,7 @@ func toldToEnd(run rundir.Folder, signals <-chan os.Signal, heard string) string
 	return ""
 }
 
-// notStarted is why a program could not be started, and where.
+// notStarted returns why a program could not be started, and on which host.
 func notStarted(program, directory string, err error) string {
 	host, _ := os.Hostname()
 	// A folder that is missing reads as if the program were.
@@ -64,8 +64,7 @@ func notStarted(program, directory string, err error) string {
 	return err.Error()
 }
 
-// outcome is a program's exit code and, where that is not 0, why it failed: in
-// its own last words, as far as it had any.
+// outcome returns a program's exit code and, if it is not 0, why it failed, according to the end of its output.
 func outcome(err error, o output) (code int, why string) {
 	if err == nil {
 		return 0, ""

@@ -33,7 +33,7 @@ func environmentOf(ctx context.Context, w world.World) *metrics.Environment {
 	}
 	e.CPUModel = firstField("/proc/cpuinfo", "model name")
 	e.CPUSet = firstField("/proc/self/status", "Cpus_allowed_list")
-	e.CPUs = world.CPUs() // what is allowed, not the machine
+	e.CPUs = world.CPUs() // the allowed CPUs, not the machine's
 	if text, ok := strings.CutSuffix(firstField("/proc/meminfo", "MemTotal"), " kB"); ok {
 		if kb, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
 			e.MemoryBytes = kb * 1024
@@ -50,12 +50,12 @@ func environmentOf(ctx context.Context, w world.World) *metrics.Environment {
 	return e
 }
 
-// perTask are variables that differ from task to task and say what the start
-// event says already; without them the ranks of a node have one environment.
+// perTask lists variables that differ between tasks and repeat the start event. Without them the ranks of a
+// node have equal environments.
 var perTask = []string{"SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS", "SLURM_TASK_PID"}
 
-// recorded reports whether a variable describes the run and gives nothing
-// away: run folders are often readable for a whole project.
+// recorded reports whether a variable describes the run and reveals nothing private: run folders are often
+// readable for a whole project.
 func recorded(name, value string) bool {
 	if slices.Contains(perTask, name) {
 		return false
@@ -67,7 +67,7 @@ func recorded(name, value string) bool {
 	return known && !redact.Named(name, value)
 }
 
-// firstField is the value of the first "name: value" line of a file in /proc.
+// firstField returns the value of the first "name: value" line of a file in /proc.
 func firstField(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {
@@ -115,7 +115,7 @@ func parseGPUs(text string) []metrics.GPU {
 	return list
 }
 
-// csvRows are the rows with so many fields up to the first that has others.
+// csvRows returns the rows up to the first one with a different number of fields.
 func csvRows(text string, fields int) [][]string {
 	r := csv.NewReader(strings.NewReader(text))
 	r.TrimLeadingSpace = true
@@ -171,9 +171,8 @@ func addProfiles(list []metrics.GPU, text string) {
 	}
 }
 
-// carrier is the interface over which this host reaches the other ranks: the
-// configured one, or the one that has the rendezvous address or the route to
-// it.
+// carrier returns the network interface to the other ranks: the configured one, or the one with the rendezvous
+// address or the route to it.
 func carrier(w world.World) *metrics.Interface {
 	ip := net.ParseIP(w.Address)
 	if w.Interface != "" {
@@ -181,7 +180,7 @@ func carrier(w world.World) *metrics.Interface {
 		if ip, err = world.InterfaceAddress(w.Interface); err != nil {
 			return nil
 		}
-	} else if route, err := net.Dial("udp", net.JoinHostPort(w.Address, "9")); err == nil { // sends nothing
+	} else if route, err := net.Dial("udp", net.JoinHostPort(w.Address, "9")); err == nil { // connecting UDP sends no packet
 		ip = route.LocalAddr().(*net.UDPAddr).IP
 		route.Close()
 	}
@@ -203,8 +202,8 @@ func carrier(w world.World) *metrics.Interface {
 	return nil
 }
 
-// speed is the link speed in bit/s, 0 where the kernel does not know one (it
-// says -1 or refuses, as for loopback and InfiniBand).
+// speed returns the link speed in bit/s; 0 if the kernel does not know it (it returns -1 or an error, as for
+// loopback and InfiniBand).
 func speed(name string) int64 {
 	text, err := os.ReadFile("/sys/class/net/" + name + "/speed")
 	if err != nil {

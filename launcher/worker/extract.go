@@ -44,10 +44,9 @@ func reported(s framework.Rank) bool {
 	return err == nil
 }
 
-// extractEvents reads what the program of this rank has written, as the
-// study names the formats, and writes the events of all ranks: one file, which
-// speaks for the whole run. What is needed to read it in another way is kept.
-// An extractor that finds nothing is an error, and no event is then written.
+// extractEvents reads the output of this rank's program with the study's extractors, and writes the events of
+// the whole run into one file. It keeps what is needed to read the output again in another way. If an extractor
+// finds nothing, it returns an error and writes no event.
 func extractEvents(s framework.Rank, extractors []extract.Extractor, o output, begun time.Time) error {
 	start := metrics.Start{Format: metrics.FormatVersion, Unix: float64(begun.UnixNano()) / 1e9, Writer: "rank", Framework: s.Point.Framework,
 		Rank: 0, WorldSize: s.World.Size, Ranks: s.World.Size, Restart: s.World.Restart, PID: os.Getpid()}
@@ -78,14 +77,13 @@ func extractEvents(s framework.Rank, extractors []extract.Extractor, o output, b
 	return rundir.WriteFile(path, text.Bytes(), sharedfs.ModeOpen)
 }
 
-// output is the log that a program prints into, and where in it.
+// An output is the log that a program prints to, and the offset of its first byte.
 type output struct {
 	log    string
 	offset int64 // bytes, of the first that is the program's
 }
 
-// end is the last of what the program itself has printed; "" when that cannot be
-// read.
+// end returns the end of the program's output; "" if it cannot be read.
 func (o output) end() string {
 	f, err := os.Open(o.log)
 	if err != nil {

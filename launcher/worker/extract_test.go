@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// printing is a run of 4 ranks whose command prints its rate.
+// printing returns a run of 4 ranks whose command prints its rate.
 func printing(t *testing.T, change func(*study.Command)) framework.Rank {
 	t.Helper()
 	run := rundir.Folder(t.TempDir())
@@ -104,8 +104,7 @@ func TestExtractFromTheLog(t *testing.T) {
 	}
 }
 
-// Nothing found, two writers, or not just one file to read: an error that says
-// so, and no event file.
+// No match, two writers, or several files to read give an error that says so, and no event file.
 func TestExtractErrors(t *testing.T) {
 	file := func(c *study.Command) { c.Log = "run-*/{workers}.log" }
 	for name, c := range map[string]struct {

@@ -50,7 +50,7 @@ var statuses = map[metrics.Status]string{
 // only the run's log can tell. lengths are the keys that a shorter run would lower.
 func Hint(status metrics.Status, cause string, lengths []string) string {
 	if status == metrics.TimedOut {
-		if len(lengths) == 0 { // of a command that knows its own end
+		if len(lengths) == 0 { // the command decides when it ends
 			return "Raise resources.time, or give the program less to do."
 		}
 		return "Raise resources.time, or lower " + strings.Join(lengths, " or ") + "."

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// StagedFolder is an item's folder, locked. The lock is the kernel's (flock): it ends
-// with the process, and holds within one node, as the folder does.
+// A StagedFolder is an item's locked folder. The lock is the kernel's (flock): it ends with the process and is
+// valid on one node, like the folder.
 type StagedFolder struct {
 	path string
 	file *os.File
@@ -21,10 +21,10 @@ type StagedFolder struct {
 // Release gives the lock up.
 func (f *StagedFolder) Release() { f.file.Close() }
 
-// errReplaced says that the folder was removed while its lock was waited for.
+// errReplaced reports that the folder was removed while waiting for its lock.
 var errReplaced = errors.New("removed by another process")
 
-// open locks a folder that is there already.
+// open locks an existing folder.
 func open(path string, how int) (*StagedFolder, error) {
 	file, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR, 0)
 	if err != nil {
@@ -51,7 +51,7 @@ func locked(path string, file *os.File, how int) (*StagedFolder, error) {
 	return &StagedFolder{path, file}, nil
 }
 
-// lock makes a folder and locks it, waiting for who holds it.
+// lock creates a folder and locks it, waiting for another holder.
 func lock(ctx context.Context, path string, how int) (*StagedFolder, error) {
 	for {
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

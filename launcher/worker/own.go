@@ -7,10 +7,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 )
 
-// ownFiles are the SHA-256 of the user's own files that a program works with,
-// by name: the copies in the run folder, and those that a command's arguments
-// name. It looks when the run starts, since a command's files are used in place
-// and may have changed since it was made.
+// ownFiles returns the SHA-256 of the user's files that a program uses, by name: copies in the run folder, and
+// files that a command's arguments name. It is called when the run starts, since a command's files are used in
+// place and may have changed since the run was created.
 func ownFiles(f framework.Framework, s framework.Rank) map[string]string {
 	paths := map[string]string{} // name to path
 	if entries, err := os.ReadDir(s.Run.Own()); err == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/trust"
 )
 
-// The worker runs the command with its secrets, which the point has not, and
-// nothing that somebody else may have written.
+// The worker runs the command with its secrets, which point.json does not contain, and refuses files that
+// another user may have written.
 func TestLoadPoint(t *testing.T) {
 	run := rundir.Folder(t.TempDir())
 	command := study.Command{Run: []string{"train", "--api-key", "x1y2z3"}, Start: "rank", Environment: study.Variables{"A": "b"}, Uses: []string{"data.path"}, Folder: "/study"}

@@ -11,8 +11,7 @@ import (
 	"syscall"
 )
 
-// process is one process at one moment. A number is given to another process
-// in time, so that the time of the start belongs to it.
+// A process is one process at one moment. Pids are reused, so the start time is part of its identity.
 type process struct {
 	pid, parent, group int
 	ended              bool   // and was not waited for
@@ -37,7 +36,7 @@ func look(pid int) (process, error) {
 	return process{pid: pid, parent: parent, group: group, ended: fields[0] == "Z" && threads <= 1, start: fields[19]}, nil
 }
 
-// all are the processes of this host that can be seen.
+// all returns the visible processes of this host.
 func all() []process {
 	entries, _ := os.ReadDir("/proc")
 	var list []process
@@ -51,7 +50,7 @@ func all() []process {
 	return list
 }
 
-// children are the processes that pid has started or adopted.
+// children returns the processes that pid has started or adopted.
 func children(pid int) []process {
 	var list []process
 	tasks, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*")
@@ -106,8 +105,8 @@ func (p process) descends(pid int, spare func(process) bool) bool {
 	}
 }
 
-// killGroup kills the process's group at once, as none in it can start another
-// then; but not if somebody is in it who is not among ours.
+// killGroup kills the process's whole group at once, so that no member can start another process. It does
+// nothing if the group has a member that is not ours.
 func (p process) killGroup(ours func(process) bool) {
 	if p.group <= 1 || p.group == syscall.Getpgrp() {
 		return
@@ -135,8 +134,7 @@ func (p process) signal(s syscall.Signal) error {
 	return handle.Signal(s)
 }
 
-// variable is the value of a variable in the environment that the process was
-// started with, "" for none.
+// variables returns the environment that the process was started with.
 func (p process) variables() map[string]string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
 	if err != nil {

@@ -35,9 +35,9 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 		}
 	}
 	cmd.Stdout, cmd.Stderr = log, log
-	// Its own process group, so that a signal reaches what it starts; and it
-	// dies with us, so that a killed supervisor leaves no orphan on the node.
-	// Pdeathsig is the thread's death, hence the lock.
+	// A separate process group, so that a signal reaches the program's children. The program dies with this
+	// process, so that a killed supervisor leaves no orphan on the node. Pdeathsig fires when the thread ends,
+	// so lock it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -141,10 +141,9 @@ func wait(cmd *exec.Cmd, users bool, signals <-chan os.Signal, heard func(os.Sig
 	}
 }
 
-// makeOutput makes the run's output folder, and the folder in which the program
-// starts where that is below it.
+// makeOutput creates the run's output folder, and the program's working directory if it is below it.
 func makeOutput(output, start string) error {
-	if err := os.Mkdir(output, 0o755); err != nil && !errors.Is(err, os.ErrExist) { // the run folder is there, or gone
+	if err := os.Mkdir(output, 0o755); err != nil && !errors.Is(err, os.ErrExist) { // the run folder exists, or was removed
 		return err
 	}
 	if below, err := filepath.Rel(output, start); err == nil && filepath.IsLocal(below) {

@@ -14,41 +14,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file ends the processes that a program leaves behind on its host:
-// helpers in the background, daemons, children of one that was killed. They
-// would take time from the next run, which is measured.
+// This file ends processes that a program leaves behind on its host: background helpers, daemons, children of a
+// killed process. They would slow down the next run, which is measured.
 //
-// Whose a process is, its parents say, as far as they live: who adopts (Adopt)
-// becomes the parent of every orphan below it, daemons included. Where the one
-// that adopted was itself killed, a variable in the environment says it (Mark),
-// which names that process. Never a name, and never a process of another user.
+// Processes are recognised by their ancestors if these are alive: a process that calls AdoptOrphans becomes the
+// parent of all orphans below it, including daemons. If the adopting process was itself killed, an environment
+// variable (supervisorMark) names it. Names of programs never count, and processes of other users are never
+// ended.
 
-// supervisorVariable is the environment variable that names the supervisor of a program
-// to what the program starts.
+// supervisorVariable is the environment variable that names a program's supervisor to the program's children.
 const supervisorVariable = "SCALEBENCH_SUPERVISOR"
 
-// How long leftovers get to end by themselves, and how long they are killed for
-// before those that cannot be are left alone.
+// How long leftover processes get to end by themselves, and how long they are killed before giving up.
 const (
 	grace   = 2 * time.Second
 	killing = 5 * time.Second
 )
 
-// named is how many processes a report names; it only counts the others.
+// named bounds how many processes a report names; it only counts the others.
 const named = 5
 
-// ReapReport says which processes outlived their program.
+// A ReapReport lists processes that outlived their program.
 type ReapReport struct {
 	Ended int      // how many
 	Names []string // of the first of them
 	Alive []string // that could not be ended: another user's, or within the kernel
 }
 
-// String is "3 processes outlived WHOSE and were ended: sh (pid 12), …"; "" when
-// there were none.
+// String returns "3 processes outlived WHOSE and were ended: sh (pid 12), …", or "" if there were none.
 func (r ReapReport) String() string { return r.Of("the program") }
 
-// Of is String for what was outlived.
+// Of is String with a name for what the processes outlived.
 func (r ReapReport) Of(whose string) string {
 	var parts []string
 	if r.Ended > 0 {
@@ -78,15 +74,14 @@ var inherited = sync.OnceValue(func() map[int]string {
 	return m
 })
 
-// AdoptOrphans makes this process the parent of every process below it whose own
-// parent ends.
+// AdoptOrphans makes this process the parent of every descendant whose parent ends.
 func AdoptOrphans() error {
 	inherited()
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// supervisorMark is the variable for the environment of what this process starts. It goes
-// with it to other hosts (srun, mpirun), and says where it counts.
+// supervisorMark returns the variable for the environment of this process's children. Launchers pass it on to
+// other hosts (srun, mpirun), so it names the host and pid namespace that it is valid in.
 func supervisorMark() string {
 	self, err := look(os.Getpid())
 	if err != nil {
@@ -158,15 +153,14 @@ func EndAbandoned(belongs func(variables map[string]string) bool) ReapReport {
 	find := func() []process {
 		return slices.DeleteFunc(all(), func(p process) bool { return !abandoned(p) })
 	}
-	return end(find, abandoned, func(process) bool { return true }) // whose children they become waits for them
+	return end(find, abandoned, func(process) bool { return true }) // their new parents wait for them
 }
 
-// alive reports whether the supervisor that a mark names is still there, as far
-// as that can be told here.
+// alive reports whether the supervisor that a mark names is alive; true if that cannot be determined here.
 func alive(mark string) bool {
 	fields := strings.SplitN(mark, ".", 3)
 	if len(fields) != 3 || fields[2] == "" || fields[2] != PIDSpace() {
-		return true // not one of ours, or on another host
+		return true // not a mark, or of another host
 	}
 	pid, err := strconv.Atoi(fields[0])
 	if err != nil {

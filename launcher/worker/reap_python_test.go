@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// What forks faster than one can look is ended too. Where many do, some are seen
-// at the moment between two forks at which there is nothing to be seen.
+// A program that forks faster than processes can be listed is ended too. With many such programs, some listings
+// fall between two forks and find nothing.
 func TestEndBelowChain(t *testing.T) {
 	for i := range 10 {
 		t.Run(strconv.Itoa(i), func(t *testing.T) { t.Parallel(); endChain(t) })

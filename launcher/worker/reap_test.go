@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// The test binary is a supervisor when it is called as one: it says its mark and
-// lives until its input ends.
+// The test binary can act as a supervisor: it prints its mark and runs until its input ends.
 func TestMain(m *testing.M) {
 	if program := os.Getenv("SCALEBENCH_TEST_BELOW"); program != "" {
 		_ = AdoptOrphans()
@@ -65,7 +64,7 @@ func supervisor(t *testing.T) (mark string, end func()) {
 	return strings.TrimSpace(line), end
 }
 
-// sleeper is a process with that environment; ended reports how it ended.
+// sleeper starts a process with the given environment; ended reports how it ended.
 func sleeper(t *testing.T, env ...string) (ended <-chan syscall.Signal) {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
@@ -82,7 +81,7 @@ func sleeper(t *testing.T, env ...string) (ended <-chan syscall.Signal) {
 	return c
 }
 
-// Only what belongs, and whose supervisor has ended, is ended.
+// Only processes that belong, and whose supervisor has ended, are ended.
 func TestEndAbandoned(t *testing.T) {
 	dead, end := supervisor(t)
 	end()
@@ -157,8 +156,7 @@ func TestSignalKnowsTheProcess(t *testing.T) {
 	}
 }
 
-// A shell that has replaced itself by us keeps its other jobs; what was adopted
-// since is ended.
+// A shell that has replaced itself with this program keeps its other jobs; processes adopted since are ended.
 func TestEndOrphansOfOthers(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "setsid sleep 1000 > /dev/null 2>&1 & echo $!; exec "+os.Args[0])
 	cmd.Env = append(os.Environ(), "SCALEBENCH_TEST_ORPHANS=1")

@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// sampling is a node's sampler with its file; the zero value samples nothing.
+// sampling is a node's sampler and its file; the zero value samples nothing.
 type sampling struct {
 	sampler *telemetry.Sampler
 	file    *os.File

@@ -18,23 +18,23 @@ import (
 	"github.com/scalebench/scalebench/launcher/python"
 )
 
-// A source is what is to be staged, as found on the shared file system.
+// A source is something to stage, as found on the shared file system.
 type source struct {
 	kind  string
 	path  string
 	files []file // of an archive, the archive itself
 }
 
-// file is one entry below a folder.
+// A file is one entry below a folder.
 type file struct {
 	Name     string      `json:"name"` // relative to the folder
 	Type     fs.FileMode `json:"type,omitempty"`
 	Size     int64       `json:"size"`
 	Modified int64       `json:"modified,omitempty"` // ns since the epoch
-	Link     bool        `json:"-"`                  // stands for what it leads to
+	Link     bool        `json:"-"`                  // stands in for its target
 }
 
-// lookAtSource finds out what a source is.
+// lookAtSource examines a source.
 func lookAtSource(kind, path string) (source, error) {
 	s := source{kind: kind, path: path}
 	info, err := os.Stat(path)
@@ -63,7 +63,7 @@ func lookAtSource(kind, path string) (source, error) {
 // digest names the source's state: names, sizes and times of its files.
 func (s source) digest() string { return digest(fmt.Sprint(s.files)) }
 
-// bytes is the size of the source's files.
+// bytes returns the total size of the source's files.
 func (s source) bytes() (n int64) {
 	for _, f := range s.files {
 		n += f.Size
@@ -71,8 +71,8 @@ func (s source) bytes() (n int64) {
 	return n
 }
 
-// list is everything below a folder, in order. Whether a link is itself or what
-// it leads to is for stat to say: os.Lstat or os.Stat.
+// list returns everything below a folder, in order. stat decides whether links are followed: os.Stat or
+// os.Lstat.
 func list(folder string, stat func(string) (fs.FileInfo, error)) ([]file, error) {
 	var files []file
 	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
@@ -126,7 +126,7 @@ func (s source) copyTo(ctx context.Context, to string) error {
 	return nil
 }
 
-// copyFile copies a file of so many bytes.
+// copyFile copies a file of the given size.
 func copyFile(ctx context.Context, from, to string, size int64) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -217,8 +217,7 @@ func unpackEntry(root *os.Root, h *tar.Header, content io.Reader) error {
 			return err
 		}
 		_, err = io.Copy(out, content)
-		// Python recompiles a module whose file is not as old as its compiled
-		// one says.
+		// Python recompiles a module whose modification time differs from the one in its compiled file.
 		return errors.Join(err, out.Close(), root.Chtimes(name, h.ModTime, h.ModTime))
 	case tar.TypeXGlobalHeader:
 		return nil
@@ -226,8 +225,7 @@ func unpackEntry(root *os.Root, h *tar.Header, content io.Reader) error {
 	return fmt.Errorf("%s is not a file, folder or link", h.Name)
 }
 
-// environment is the folder of an unpacked environment: it was packed with its
-// name, or without.
+// environment returns the folder of an unpacked environment: it may have been packed with or without its name.
 func environment(content string) (string, error) {
 	found, _ := filepath.Glob(filepath.Join(content, "bin", "python"))
 	if len(found) == 0 {
@@ -239,10 +237,9 @@ func environment(content string) (string, error) {
 	return filepath.Dir(filepath.Dir(found[0])), nil
 }
 
-// settleItem tells an environment of conda-pack's its new place, by the program
-// that it brings for that. A venv finds its own; only the scripts in its bin
-// still name the old one, so that its programs are to be started by the
-// interpreter (python -m NAME).
+// settleItem adapts an environment of conda-pack to its new location, with the program that it brings for that
+// purpose. A venv adapts by itself, but scripts in its bin folder still name the old path: start its programs
+// with the interpreter (python -m NAME).
 func settleItem(ctx context.Context, content string) error {
 	folder, err := environment(content)
 	if err != nil {
@@ -262,7 +259,7 @@ func settleItem(ctx context.Context, content string) error {
 	return nil
 }
 
-// interpreter is the Python of an unpacked environment, which was started once.
+// interpreter returns the Python of an unpacked environment after starting it once.
 func interpreter(ctx context.Context, content string) (string, error) {
 	folder, err := environment(content)
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Staging says what to copy to this node for a run.
+// Staging describes what to copy to this node for a run.
 type Staging struct {
 	Run    rundir.Folder
 	World  world.World // of the node: its number is the rank
 	Dir    string      // folder on the node, as the site file has it
-	Python string      // archive of an environment; "" for none
+	Python string      // archive of an environment, or ""
 	Life   StagedLifetime
 }
 
-// Stage brings what the run needs to this node and records it in an event file
-// of the node's. A run that needs nothing gets no file.
+// Stage copies what the run needs to this node and records it in the node's event file. A run that needs
+// nothing gets no file.
 func Stage(ctx context.Context, s Staging) error {
 	point, err := LoadPoint(s.Run)
 	if err != nil {
@@ -115,8 +115,7 @@ func staged(run rundir.Folder, w world.World) (map[string]metrics.Staged, error)
 	}
 }
 
-// useStaged puts what was staged on this node in the place of what it was made
-// from, and holds it there.
+// useStaged replaces the paths of staged items by their copies on this node, and holds their locks.
 func useStaged(s *framework.Rank) (hold []*StagedFolder, err error) {
 	items, err := staged(s.Run, s.World)
 	if err != nil {

@@ -36,7 +36,7 @@ const (
 	StagePython = "python" // a tar archive of an environment, unpacked
 )
 
-// StagingArea is a user's own folder on a node's disk.
+// A StagingArea is a user's folder on a node's disk.
 type StagingArea struct {
 	root  string
 	roots []string // root, and others that this user has in the same place
@@ -49,31 +49,30 @@ type StagedLifetime struct {
 	Keep  bool      // leave it to other owners and later jobs
 }
 
-// StagedItem is something staged.
+// A StagedItem is a staged copy.
 type StagedItem struct {
 	Kind   string
 	Source string
-	// Path is what to use in place of the source: the folder of Data, the
-	// interpreter of Python.
+	// Path replaces the source: the folder of Data, the interpreter of Python.
 	Path    string
 	Bytes   int64   // of its files on the node
 	Seconds float64 // until it was there, waiting for another process included
 	Reused  bool    // it was there already
 }
 
-// complete is complete.json: what an item's folder holds.
+// A complete is the content of complete.json: what an item's folder holds.
 type complete struct {
 	Source    string  `json:"source"`
-	Owner     string  `json:"owner,omitempty"` // "": kept
+	Owner     string  `json:"owner,omitempty"` // "" if it is kept
 	UntilUnix float64 `json:"until_unix"`
 	Boot      string  `json:"boot"` // of the node, when it was written
 	Files     []file  `json:"files"`
 }
 
-// contentName is the folder, in an item's, of what was staged.
+// contentName is the subfolder of an item with the staged files.
 const contentName = "content"
 
-// overdue is how long after its job's time limit an abandoned item is removed: a job may be
+// overdue is the time after its job's limit at which an abandoned item is removed: a job may be
 // delayed, and clocks differ.
 const overdue = time.Hour
 
@@ -103,10 +102,9 @@ func OpenArea(dir string) (StagingArea, error) {
 	return a, nil
 }
 
-// openArea finds this user's area in a folder, or makes it. Other users may write to
-// the folder: where one of them already has something with the area's name, the area
-// gets a name that cannot be foreseen. All processes of this user then use the oldest
-// of their own areas, so that they still share what is staged.
+// openArea finds or creates this user's area in a folder. Other users may write to the folder: if one of them
+// has created something with the area's name, the area gets a random name. All processes of this user then use
+// the oldest area that the user owns, so that they still share staged items.
 func openArea(folder string) (StagingArea, error) {
 	prefix := fmt.Sprintf("scalebench-%d", os.Getuid())
 	plain := filepath.Join(folder, prefix)
@@ -156,9 +154,8 @@ func mine(path string) bool {
 	return unix.Lstat(path, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFDIR && int(info.Uid) == os.Getuid() && info.Mode&0o022 == 0
 }
 
-// Put makes the item be there. Progress is lost, and nothing else, when the
-// context ends or the process is killed. The error is a *SpaceError where the
-// disk is too small.
+// Put stages an item. If the context ends or the process is killed, only progress is lost. The error is a
+// *SpaceError if the disk is too small.
 func (a StagingArea) Put(ctx context.Context, kind, source string, life StagedLifetime) (StagedItem, error) {
 	started := time.Now()
 	item := StagedItem{Kind: kind, Source: source}
@@ -274,8 +271,7 @@ func (a StagingArea) sweep(now time.Time) error {
 	})
 }
 
-// each removes the items that the function says are to go. Those that somebody
-// uses are left out.
+// each removes the items for which goes returns true, except those in use.
 func (a StagingArea) each(goes func(f *StagedFolder, record complete, whole bool) bool) error {
 	var wrong []error
 	for _, root := range a.roots {
@@ -300,11 +296,11 @@ func (a StagingArea) each(goes func(f *StagedFolder, record complete, whole bool
 	return errors.Join(wrong...)
 }
 
-// SpaceError says that a node's disk is too small for an item.
+// A SpaceError reports that a node's disk is too small for an item.
 type SpaceError struct {
 	Source, Folder string
 	Need, Free     int64 // bytes; of an archive, Need is its packed size
-	Cause          error // what writing said; nil when the room was too small from the start
+	Cause          error // error of the write; nil if there was too little space from the start
 }
 
 func (e *SpaceError) Error() string {
@@ -314,7 +310,7 @@ func (e *SpaceError) Error() string {
 
 func (e *SpaceError) Unwrap() error { return e.Cause }
 
-// free is the space in bytes that this user can still fill at a path.
+// free returns the space in bytes that this user can still use at a path.
 func free(path string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
@@ -337,7 +333,7 @@ func boot() string {
 	return strings.TrimSpace(string(id))
 }
 
-// intact reports whether the files are there as they were written.
+// intact reports whether the files are unchanged since they were written.
 func (c complete) intact(content string) bool {
 	if c.Boot == "" || c.Boot != boot() {
 		return false

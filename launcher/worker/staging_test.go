@@ -24,7 +24,7 @@ func area(t *testing.T) StagingArea {
 	return a
 }
 
-// dataset is a folder with a file, a folder and a link to a file in it.
+// dataset creates a folder with a file, a folder and a link to a file.
 func dataset(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -157,8 +157,7 @@ func TestOneFillsForAll(t *testing.T) {
 	holds(t, items[0].Path)
 }
 
-// A process that is ended while it waits or copies ends, and leaves nothing
-// that counts.
+// A process that is ended while it waits or copies stops, and leaves no valid item.
 func TestInterrupted(t *testing.T) {
 	a, source := area(t), dataset(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -227,7 +226,7 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
-// Of what is kept, a newer state of a source replaces the one before.
+// A kept item is replaced when its source changes.
 func TestKeptIsReplaced(t *testing.T) {
 	a, source := area(t), dataset(t)
 	old := put(t, a, StageData, source, StagedLifetime{Until: time.Now().Add(-2 * overdue), Keep: true})
@@ -253,8 +252,8 @@ func TestFolderIsOurs(t *testing.T) {
 	}
 }
 
-// Whatever a stranger puts in the place of the folder: this user's runs stage all the
-// same, share what they keep, and find it again when the stranger's thing is gone.
+// If another user occupies the folder's name, this user's runs still stage, share what they keep, and find it
+// again after the other user's folder is gone.
 func TestSquattedFolder(t *testing.T) {
 	const stranger = 1<<31 - 7
 	own := t.TempDir()

@@ -33,7 +33,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Grace is how long a program may take to end after the first signal before it is killed. It is
+// Grace limits how long a program may take to end after the first signal before it is killed. It is
 // shorter than Slurm's default KillWait of 30 s.
 const Grace = 25 * time.Second
 
@@ -45,7 +45,7 @@ type Options struct {
 	Python string
 	// Commit is the git commit of the study's folder; "" if it is not a git repository.
 	Commit string
-	// Devices reads what the node's sampler finds in no file; nil: nothing.
+	// Devices reads devices that have no files for the node's sampler; may be nil.
 	Devices telemetry.Devices
 }
 
@@ -78,7 +78,7 @@ func LoadPoint(run rundir.Folder) (study.Point, error) {
 	return p, nil
 }
 
-// readSecrets reads a table of the study that holds secrets; found is false if there are none.
+// readSecrets reads a table of the study that holds secrets; found is false if the file does not exist.
 func readSecrets(path string, into any) (found bool, err error) {
 	text, err := trust.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,11 +119,11 @@ func readRecord(run rundir.Folder) (r record, err error) {
 	return r, nil
 }
 
-// longestNonce is the largest accepted size of a nonce file, in bytes; ours has 33.
+// longestNonce is the maximum size of a nonce file in bytes; scalebench's have 33.
 const longestNonce = 4096
 
-// ReadNonce reads a run's nonce, by which its ranks know each other. One that
-// everybody can read, or that somebody else may have written, proves nothing.
+// ReadNonce reads the nonce by which a run's ranks recognise each other. It returns an error if every user can
+// read it or another user may have written it.
 func ReadNonce(run rundir.Folder) (nonce string, err error) {
 	text, err := trust.ReadSecret(run.Nonce(), longestNonce)
 	if err != nil {
@@ -135,8 +135,8 @@ func ReadNonce(run rundir.Folder) (nonce string, err error) {
 // OpenEvents makes the event file of one writer. It is an error if the file is
 // there already: two processes would then claim one place in the world.
 func OpenEvents(run rundir.Folder, writer string, w world.World) (*os.File, error) {
-	// Not the folders above: where the runs were moved away, a run folder that is
-	// made again would pass for all there is of the study.
+	// Do not create the folders above: if the runs were moved away, a new run folder would look like the whole
+	// study.
 	if err := os.Mkdir(run.Events(), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func OpenEvents(run rundir.Folder, writer string, w world.World) (*os.File, erro
 	if err != nil {
 		return nil, err
 	}
-	// The name outlasts a loss of power as what is written will.
+	// Sync the folder so that the file's name survives a power failure too.
 	return f, rundir.SyncFolder(run.Events())
 }
 

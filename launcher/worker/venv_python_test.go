@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// A venv works wherever it is unpacked: it finds the modules installed into it, and its prefix is
-// the new location.
+// A venv works at any location: it finds its installed modules, and its prefix is the new location.
 func TestVenvMoves(t *testing.T) {
 	venv := filepath.Join(t.TempDir(), "env")
 	if out, err := exec.Command("python3", "-m", "venv", "--without-pip", venv).CombinedOutput(); err != nil {
