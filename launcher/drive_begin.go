@@ -43,29 +43,38 @@ func (r *driver) begin(ctx context.Context, l *sharedfs.Lease, states []State, u
 		if r.Choice.Policy.Chain && lastAlive != nil {
 			load[0].After = lastAlive.JobID
 		}
-		begun, err := Begin(ctx, r.Backend, load)
-		var refused Refusal
-		if errors.As(err, &refused) {
-			o.Why = r.refused(refused)
-			return nil
-		}
-		if err != nil && !errors.Is(err, fs.ErrExist) { // watch those that may have begun
-			for _, a := range begun {
-				r.watched[a.Run] = true
-			}
+		begun, err := r.beginLoad(ctx, load, o)
+		if err != nil || o.Why != "" {
 			return err
 		}
-		if err == nil { // else another command has this attempt, and its folder cannot be read
-			for _, a := range begun {
-				r.begun(a, o)
-			}
-			if s := lastSubmitted(begun); s != nil {
-				last, lastAlive = s, s
-			}
+		if s := lastSubmitted(begun); s != nil {
+			last, lastAlive = s, s
 		}
 		o.Left -= len(load)
 	}
 	return nil
+}
+
+// beginLoad begins attempts together. It sets o.Why if the scheduler refuses them for now.
+func (r *driver) beginLoad(ctx context.Context, load []Todo, o *Outcome) ([]*Attempt, error) {
+	begun, err := Begin(ctx, r.Backend, load)
+	var refused Refusal
+	switch {
+	case errors.As(err, &refused):
+		o.Why = r.refused(refused)
+		return nil, nil
+	case errors.Is(err, fs.ErrExist): // another command has this attempt, and its folder cannot be read
+		return nil, nil
+	case err != nil:
+		for _, a := range begun { // they may have begun: watch them
+			r.watched[a.Run] = true
+		}
+		return nil, err
+	}
+	for _, a := range begun {
+		r.begun(a, o)
+	}
+	return begun, nil
 }
 
 // todo returns the attempts to begin.

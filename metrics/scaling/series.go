@@ -151,6 +151,17 @@ func combined(have []facts) (list []*combination) {
 	return slices.DeleteFunc(list, func(c *combination) bool { return c == nil })
 }
 
+// newSeries returns a series with the values that an observation has for keys.
+func newSeries(o *Observation, keys []string) *series {
+	s := &series{framework: o.Framework, parameters: map[string]any{}}
+	for _, k := range keys {
+		if v, ok := o.Parameters[k]; ok {
+			s.parameters[k] = v
+		}
+	}
+	return s
+}
+
 // group sorts observations and planned points into series, by name.
 //
 // Runs that are equal in what was asked for may still have run on different
@@ -179,12 +190,7 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 		key := identity(o.Framework, o.Parameters, keys)
 		s := byKey[key]
 		if s == nil {
-			s = &series{framework: o.Framework, parameters: map[string]any{}}
-			for _, k := range keys {
-				if v, ok := o.Parameters[k]; ok {
-					s.parameters[k] = v
-				}
-			}
+			s = newSeries(o, keys)
 			byKey[key] = s
 		}
 		if at := (inSeries[Value]{s, along.of(o)}); !seen[at] {

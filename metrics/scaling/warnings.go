@@ -178,41 +178,8 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	if w := exclusiveWarning(c, s); w != "" {
 		list = append(list, w)
 	}
-	asked := an.asked()
-	rates := trains(s.runs) && c.Measured(asked) && (an.of.Name == "" && an.asksThroughput() || an.of.RatesSamples())
-	exchanges := slices.ContainsFunc(s.runs, func(o *Observation) bool { return measure.KindOf(o.Kind).Exchanges != "" })
-	if rates && exchanges && c.Scaling != "weak" && c.Scaling != "strong" {
-		list = append(list, "the runs do not record whether scaling is weak or strong")
-	}
-	if rates && exchanges && c.Base != nil && c.Base.Workers == 1 {
-		list = append(list, "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed")
-	}
-	var without, missing []string // places whose runs lack the measure; places without a run
-	for _, n := range s.at {
-		i := slices.IndexFunc(c.Points, func(p Point) bool { return p.At == n })
-		switch {
-		case i < 0 || len(c.Points[i].Runs) == 0:
-			missing = append(missing, fmt.Sprint(n))
-		case c.Points[i].Of(asked).Median == nil:
-			without = append(without, fmt.Sprint(n))
-		}
-	}
-	if c.Measured(asked) && (an.of.Name != "" || an.asksThroughput()) {
-		what := "no run with a steady state at "
-		if s.imported() {
-			what = "no imported run with a throughput at "
-		}
-		if asked != measure.Throughput {
-			what = "no run that has " + asked + " at "
-		}
-		axis := strings.Replace(c.Axis, Workers, "worker count", 1) + " "
-		if len(without) > 0 {
-			list = append(list, what+axis+strings.Join(without, ", "))
-		}
-		if len(missing) > 0 {
-			list = append(list, "no finished run at "+axis+strings.Join(missing, ", "))
-		}
-	}
+	list = append(list, an.scalingWarnings(c, s)...)
+	list = append(list, an.absenceWarnings(c, s)...)
 	if len(c.Points) > 1 && slices.ContainsFunc(s.runs, orderUnknown) {
 		list = append(list, orderNotKnown(s.runs))
 	}
@@ -232,6 +199,54 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 		if values := distinct(k, s.runs); len(values) > 1 {
 			list = append(list, fmt.Sprintf("%s varies within this series: %s", k, strings.Join(values, ", ")))
 		}
+	}
+	return list
+}
+
+// scalingWarnings are about how the work of a training grows with its workers.
+func (an *analysis) scalingWarnings(c *Curve, s *series) []string {
+	var list []string
+	rates := trains(s.runs) && c.Measured(an.asked()) && (an.of.Name == "" && an.asksThroughput() || an.of.RatesSamples())
+	exchanges := slices.ContainsFunc(s.runs, func(o *Observation) bool { return measure.KindOf(o.Kind).Exchanges != "" })
+	if rates && exchanges && c.Scaling != "weak" && c.Scaling != "strong" {
+		list = append(list, "the runs do not record whether scaling is weak or strong")
+	}
+	if rates && exchanges && c.Base != nil && c.Base.Workers == 1 {
+		list = append(list, "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed")
+	}
+	return list
+}
+
+// absenceWarnings name the places without runs, and those whose runs lack the measure.
+func (an *analysis) absenceWarnings(c *Curve, s *series) []string {
+	asked := an.asked()
+	if !c.Measured(asked) || an.of.Name == "" && !an.asksThroughput() {
+		return nil
+	}
+	var without, missing []string // places whose runs lack the measure; places without a run
+	for _, n := range s.at {
+		i := slices.IndexFunc(c.Points, func(p Point) bool { return p.At == n })
+		switch {
+		case i < 0 || len(c.Points[i].Runs) == 0:
+			missing = append(missing, fmt.Sprint(n))
+		case c.Points[i].Of(asked).Median == nil:
+			without = append(without, fmt.Sprint(n))
+		}
+	}
+	var list []string
+	what := "no run with a steady state at "
+	if s.imported() {
+		what = "no imported run with a throughput at "
+	}
+	if asked != measure.Throughput {
+		what = "no run that has " + asked + " at "
+	}
+	axis := strings.Replace(c.Axis, Workers, "worker count", 1) + " "
+	if len(without) > 0 {
+		list = append(list, what+axis+strings.Join(without, ", "))
+	}
+	if len(missing) > 0 {
+		list = append(list, "no finished run at "+axis+strings.Join(missing, ", "))
 	}
 	return list
 }

@@ -12,68 +12,22 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Advice returns the candidates of an advice for people.
+// Advice returns the candidates for people; without all, those that matter.
 func Advice(a *advice.Advice, all bool) *table.Table {
-	t := &table.Table{Columns: []table.Column{
-		{Key: "workers"},
-		{Key: "basis"},
-		rateColumn(a),
-		{Key: "efficiency", Right: true},
-	}}
-	timed, begun := a.Clock() != advice.Untimed, a.Clock() == advice.Job
-	if timed {
-		head := "training time"
-		if a.Target != nil {
-			head = "time to " + a.Target.Short()
-		} else if a.Goal != "" {
-			head = "time to target"
-		}
-		t.Columns = append(t.Columns, table.Column{Key: "train_seconds", Head: head, Right: true})
-		if begun {
-			t.Columns = append(t.Columns, table.Column{Key: "seconds", Head: "with initialisation", Right: true})
-		}
-	}
-	if a.Currency != "" {
-		t.Columns = append(t.Columns, table.Column{Key: "cost", Head: "cost (" + a.Currency + ")", Right: true})
-	}
-	limited := slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Keeps != nil })
-	if limited {
-		head := "worth it"
-		if a.Limited() {
-			head = "within limits"
-		}
-		t.Columns = append(t.Columns, table.Column{Key: "keeps_limits", Head: head, Right: true})
+	columns := adviceColumns(a)
+	t := &table.Table{}
+	for _, c := range columns {
+		t.Columns = append(t.Columns, c.Column)
 	}
 	left := 0
 	for _, c := range a.Candidates {
-		chosen := a.Workers != nil && c.Workers == *a.Workers
-		farther := a.Beyond != nil && c.Workers == *a.Beyond
-		if !all && !chosen && !farther && c.Basis != advice.Measured && !doubling(a, c.Workers) && (a.Next == nil || c.Workers != a.Next.Workers) {
+		if !all && !matters(a, c) {
 			left++
 			continue
 		}
-		name := string(c.Basis)
-		if chosen {
-			name += ", recommended"
-		} else if farther {
-			name += ", unproven"
-		}
-		atBase := a.Base != nil && c.Workers == a.Base.Workers
-		cells := []any{c.Workers, name, figureText(rateOf(c), number.Significant, false), figureText(c.Efficiency, number.Percent, atBase)}
-		if timed {
-			cells = append(cells, figureText(c.Training, number.Seconds, false))
-			if begun {
-				cells = append(cells, figureText(c.Seconds, number.Seconds, false))
-			}
-		}
-		if a.Currency != "" {
-			cells = append(cells, figureText(c.Cost, number.Significant, false))
-		}
-		switch {
-		case limited && c.Keeps != nil:
-			cells = append(cells, advice.Likely(*c.Keeps))
-		case limited:
-			cells = append(cells, nil)
+		cells := make([]any, len(columns))
+		for i, column := range columns {
+			cells[i] = column.cell(c)
 		}
 		t.Add(cells...)
 	}
@@ -81,7 +35,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 		t.Notes = append(t.Notes, "Base: "+baseText(a.Base)+"."+brackets(t, a.Confidence))
 	}
 	t.Notes = append(t.Notes, dashes(t)...)
-	if begun {
+	if a.Clock() == advice.Job {
 		t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; the choice is by the times with initialisation, which count from the start of the processes.")
 	} else {
 		t.Notes = append(t.Notes, clockNotes([]*advice.Advice{a})...)
@@ -97,6 +51,81 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 		t.Notes = append(t.Notes, number.Count(left, "more candidate")+" with -v, and in CSV and JSON.")
 	}
 	return t
+}
+
+// An adviceColumn is a column of the table of candidates, with what it shows.
+type adviceColumn struct {
+	table.Column
+	cell func(advice.Candidate) any
+}
+
+// adviceColumns returns the columns that the question gives values to.
+func adviceColumns(a *advice.Advice) []adviceColumn {
+	seconds := func(of func(advice.Candidate) *advice.Estimate) func(advice.Candidate) any {
+		return func(c advice.Candidate) any { return figureText(of(c), number.Seconds, false) }
+	}
+	list := []adviceColumn{
+		{table.Column{Key: "workers"}, func(c advice.Candidate) any { return c.Workers }},
+		{table.Column{Key: "basis"}, func(c advice.Candidate) any { return basisText(a, c) }},
+		{rateColumn(a), func(c advice.Candidate) any { return figureText(rateOf(c), number.Significant, false) }},
+		{table.Column{Key: "efficiency", Right: true}, func(c advice.Candidate) any {
+			return figureText(c.Efficiency, number.Percent, a.Base != nil && c.Workers == a.Base.Workers)
+		}},
+	}
+	if a.Clock() != advice.Untimed {
+		list = append(list, adviceColumn{table.Column{Key: "train_seconds", Head: timeHead(a), Right: true},
+			seconds(func(c advice.Candidate) *advice.Estimate { return c.Training })})
+	}
+	if a.Clock() == advice.Job {
+		list = append(list, adviceColumn{table.Column{Key: "seconds", Head: "with initialisation", Right: true},
+			seconds(func(c advice.Candidate) *advice.Estimate { return c.Seconds })})
+	}
+	if a.Currency != "" {
+		list = append(list, adviceColumn{table.Column{Key: "cost", Head: "cost (" + a.Currency + ")", Right: true},
+			func(c advice.Candidate) any { return figureText(c.Cost, number.Significant, false) }})
+	}
+	if slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Keeps != nil }) {
+		head := "worth it"
+		if a.Limited() {
+			head = "within limits"
+		}
+		list = append(list, adviceColumn{table.Column{Key: "keeps_limits", Head: head, Right: true}, func(c advice.Candidate) any {
+			if c.Keeps == nil {
+				return nil
+			}
+			return advice.Likely(*c.Keeps)
+		}})
+	}
+	return list
+}
+
+// timeHead is the heading of the times on the training clock.
+func timeHead(a *advice.Advice) string {
+	switch {
+	case a.Target != nil:
+		return "time to " + a.Target.Short()
+	case a.Goal != "":
+		return "time to target"
+	}
+	return "training time"
+}
+
+// matters reports whether a candidate is shown without -v: what was measured, is recommended
+// or to be measured next, and the measured counts doubled.
+func matters(a *advice.Advice, c advice.Candidate) bool {
+	return c.Basis == advice.Measured || isCount(a.Workers, c) || isCount(a.Beyond, c) || doubling(a, c.Workers) || a.Next != nil && c.Workers == a.Next.Workers
+}
+
+func isCount(workers *int, c advice.Candidate) bool { return workers != nil && c.Workers == *workers }
+
+func basisText(a *advice.Advice, c advice.Candidate) string {
+	switch {
+	case isCount(a.Workers, c):
+		return string(c.Basis) + ", recommended"
+	case isCount(a.Beyond, c):
+		return string(c.Basis) + ", unproven"
+	}
+	return string(c.Basis)
 }
 
 // rateColumn returns the column of the figure that ranks candidates without times.
