@@ -10,6 +10,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
@@ -105,7 +106,19 @@ func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysi
 	if kind != "" && kind != "weak" && kind != "strong" {
 		return nil, nil, workspace.Errorf("--scaling %q is not known; valid: weak, strong", kind)
 	}
+	var figure *measure.Measure
+	if o.Measure != "" {
+		m, err := r.workRate(ctx, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		figure = m
+		o.Measure = measure.Throughput
+	}
 	o.Prepare = func(obs []scaling.Observation, planned []scaling.Planned) {
+		if figure != nil {
+			scaling.AsThroughput(obs, *figure)
+		}
 		for i := range obs {
 			batch := predict.Batch(&obs[i])
 			obs[i].Parameters = withoutFollowing(obs[i].Parameters)
@@ -123,7 +136,7 @@ func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysi
 	}
 	var list []laidOut
 	for _, c := range a.Curves {
-		one, err := predict.Of(c, a.Observations, kind)
+		one, err := predict.Of(c, a.Observations, kind, figure)
 		var refusal *predict.Refusal
 		if err != nil && !errors.As(err, &refusal) {
 			return nil, nil, &workspace.Error{Err: fmt.Errorf("series %q: %w", c.Series, err),
@@ -132,6 +145,24 @@ func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysi
 		list = append(list, laidOut{one, refusal})
 	}
 	return a, list, nil
+}
+
+// workRate finds the figure that a prediction is asked of: a rate of work, which the law of
+// step times explains.
+func (r *Reader) workRate(ctx context.Context, o Question) (*measure.Measure, error) {
+	m, err := r.figure(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if m.Better != measure.Higher || !strings.HasSuffix(m.Unit, "/s") {
+		unit := "has no unit"
+		if m.Unit != "" {
+			unit = "is in " + m.Unit
+		}
+		return nil, &workspace.Error{Err: fmt.Errorf("--measure %s: only a rate of work can be predicted, in a unit such as samples/s, of which more is better; %s %s", m.Name, m.Name, unit),
+			Hint: "`scalebench advise STUDY -m " + m.Name + "` compares what was measured. To predict, let the program print work per second, and give its [[extract]] a unit that ends in /s and better = \"higher\"."}
+	}
+	return m, nil
 }
 
 func withoutFollowing(parameters map[string]any) map[string]any {

@@ -79,7 +79,7 @@ func (s *study) fit() error {
 		return nil
 	}
 	var refusal *predict.Refusal
-	series, err := predict.Of(*s.curve, s.obs, kind)
+	series, err := predict.Of(*s.curve, s.obs, kind, nil)
 	if err == nil && series.Unit == measure.RateUnit(s.curve.Sample) {
 		s.sketch = &carrier{series: series}
 		s.sketch.law, err = predict.Fit(series.Study, s.o.Confidence)

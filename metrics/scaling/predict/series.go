@@ -124,7 +124,10 @@ var memories = []string{"reserved_memory", "allocated_memory", "used_memory"}
 
 // Of returns the study of the runs of a curve over workers. kind is "weak" or "strong" where
 // the user says it, "" where the runs do.
-func Of(c scaling.Curve, obs []scaling.Observation, kind string) (*Series, error) {
+//
+// A figure, a rate of work that the runs have as their throughput, need not count samples, so
+// that only its ratios follow from the law; nil for the throughput itself.
+func Of(c scaling.Curve, obs []scaling.Observation, kind string, figure *measure.Measure) (*Series, error) {
 	runs := runsOf(c, obs)
 	s := &Series{Name: c.Series, Values: map[string]any{}, Unit: measure.RateUnit(c.Sample)}
 	s.Layout = Layout{Replica: 1, Stages: 1, Virtual: 1}
@@ -136,7 +139,7 @@ func Of(c scaling.Curve, obs []scaling.Observation, kind string) (*Series, error
 	rate := rateOf(runs)
 	// Without a batch of every run, or with a rate in another unit than the batch's, only
 	// rates can be compared.
-	s.Relative = slices.ContainsFunc(runs, func(o *scaling.Observation) bool {
+	s.Relative = figure != nil || slices.ContainsFunc(runs, func(o *scaling.Observation) bool {
 		return Batch(o) == 0 || o.Known(measure.Throughput) == nil && o.Known("step_seconds") == nil
 	})
 	if s.Relative {
@@ -144,7 +147,10 @@ func Of(c scaling.Curve, obs []scaling.Observation, kind string) (*Series, error
 			return s, errScaling
 		}
 		s.Micro = 0
-		if rate == measure.TokensPerSecond {
+		switch {
+		case figure != nil:
+			s.Unit = figure.Unit
+		case rate == measure.TokensPerSecond:
 			s.Unit = "tokens/s"
 		}
 	}
