@@ -244,3 +244,21 @@ func TestMungeIsUnreachable(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", gone, want)
 	}
 }
+
+// A task is named ARRAY_TASK, a component of a heterogeneous job JOB+OFFSET, as commands
+// accept them.
+func TestParseShowNames(t *testing.T) {
+	const rest = " UserId=root(0) JobState=RUNNING Reason=None SubmitTime=100 StartTime=110 EndTime=Unknown Partition=main NodeList=n1\n"
+	for head, want := range map[string]string{
+		"JobId=96 JobName=a":                                                        "96 a",
+		"JobId=96 ArrayJobId=95 ArrayTaskId=7 JobName=a":                            "95_7 a",
+		"JobId=96 ArrayJobId=95 ArrayTaskId=4-9%2 JobName=a b":                      "95_4-9%2 a b",
+		"JobId=96 HetJobId=90 HetJobOffset=6 JobName=a":                             "90+6 a",
+		"JobId=96 HetJobId=90 HetJobOffset=6 HetJobIdSet=90-96 JobName=JobId=3 b=c": "90+6 JobId=3 b=c",
+	} {
+		jobs, err := ParseShow([]byte(head + rest))
+		if err != nil || len(jobs) != 1 || jobs[0].ID+" "+jobs[0].Name != want {
+			t.Errorf("%s: %+v, %v; want %s", head, jobs, err, want)
+		}
+	}
+}

@@ -187,6 +187,10 @@ func TestTableVariants(t *testing.T) {
 	right := []string{" tokens_per_second 4000 tokens/s ", " step_seconds 4 s "}
 	runVariants(t, "llama-factory", []variant{
 		{name: "LLaMA-Factory as it is", text: llama(10, "0:01:00", 200000) + llama(20, "0:01:40", 360000), want: right},
+		{name: "one step apart", text: llama(10, "0:01:00", 200000) + llama(11, "0:01:40", 240000), want: []string{" step_seconds 40 s ±1 ", " tokens_per_second 1000 tokens/s ±25 "}},
+		{name: "two seconds apart", text: llama(10, "0:01:00", 200000) + llama(20, "0:01:02", 240000), want: []string{" step_seconds 0.2 s ±0.1 "}},
+		{name: "a second apart", text: llama(10, "0:01:00", 200000) + llama(20, "0:01:01", 240000), never: []string{"step_seconds", "tokens_per_second"}, says: "less than 2 s apart"},
+		{name: "no tokens between", text: llama(10, "0:01:00", 200000) + llama(20, "0:01:40", 200000), want: right[1:], never: []string{"tokens_per_second"}},
 		{name: "days", text: llama(10, "1 day, 0:01:00", 200000) + llama(20, "1 day, 0:01:40", 360000), want: right},
 		{name: "elapsed in seconds", text: llama(10, "60.0", 200000), refused: "H:MM:SS"},
 		{name: "a restart", text: llama(10, "0:01:00", 200000) + llama(20, "0:01:40", 360000) + llama(15, "0:00:20", 280000) + llama(25, "0:01:00", 440000), want: right, says: "restart"},
@@ -194,7 +198,7 @@ func TestTableVariants(t *testing.T) {
 		{name: "two runs", text: llama(10, "0:01:00", 200000) + llama(20, "0:01:40", 360000) + llama(10, "0:01:00", 200000), want: right, says: "stated more than once"},
 		{name: "cut off", text: llama(10, "0:01:00", 200000) + llama(20, "0:01:40", 360000) + llama(30, "0:02:20", 520000)[:60], want: right, says: "cut off"},
 		{name: "damaged", text: llama(10, "0:01:00", 200000) + `{"current_steps": 20, "loss": ` + "\n", refused: "damaged"},
-		{name: "one line", text: llama(10, "0:01:00", 200000), says: "no rate is made of them"},
+		{name: "one line", text: llama(10, "0:01:00", 200000), never: []string{"step_seconds", "tokens_per_second"}, says: "no rate is made of them"},
 	})
 	dlioDoc := func(n, au, rate, mean string) string {
 		return `{"model": "unet3d", "num_accelerators": ` + n + `, "metric": {"train_au_percentage": [` + au + `], "train_au_mean_percentage": ` + au + `, "train_au_meet_expectation": "success", "train_throughput_samples_per_second": [` + rate + `], "train_throughput_mean_samples_per_second": ` + mean + `, "train_io_mean_MB_per_second": 100.0}}`

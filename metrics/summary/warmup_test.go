@@ -150,6 +150,21 @@ func TestRareSteps(t *testing.T) {
 	}
 }
 
+// Quartiles of 1 and 2 s put Tukey's outer fence at 5 s. A step of as much is no outlier,
+// and one beyond it counts if it costs over 5 % of the time: 3 of 28 s.
+func TestRareStepAtFence(t *testing.T) {
+	for longest, want := range map[float64]int{5: 0, 5.001: 1} {
+		steps := []Step{{Index: 0, Duration: longest}}
+		for i := 1; i < 16; i++ {
+			steps = append(steps, Step{Index: i, Duration: float64(1 + i%2)}) // seven of 1 s, eight of 2 s
+		}
+		var c Cut
+		if c.tellOfRare(steps, 0); len(c.Warnings) != want {
+			t.Errorf("a step of %g s: warns %q, want %d warnings", longest, c.Warnings, want)
+		}
+	}
+}
+
 // An even run with noise must not lose its steady state by chance, nor much of
 // its length. Bounds, not figures: 1 in 200 and a third of the steps.
 func TestWarmupOfNoise(t *testing.T) {
