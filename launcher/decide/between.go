@@ -26,7 +26,7 @@ func (s *Study) addBetween(v *View, runs []scaling.Observation) {
 	if len(add) == 0 {
 		return
 	}
-	v.Decided = false
+	v.Decided, v.Tie = false, 0
 	from := s.nextRepeat(v.Points[*v.Advice.Workers], runs)
 	for n, ids := range of {
 		if !slices.Contains(add, n) {

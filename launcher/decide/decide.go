@@ -266,11 +266,12 @@ func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
 	target := map[string]int{}
 	for i := range views {
 		v := &views[i]
-		if v.Decided {
-			continue
+		if v.Decided { // with a tie, more runs may show that either will do
+			v.Batch, _ = s.next(v, left)
+		} else {
+			o.Decided = false
+			s.judge(v, left)
 		}
-		o.Decided = false
-		s.judge(v, left)
 		if v.Batch != nil {
 			if left >= 0 {
 				left = max(0, left-v.Batch.Hours)

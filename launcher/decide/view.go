@@ -202,7 +202,11 @@ func (v *View) Sentence() string {
 		}
 		return fmt.Sprintf("Decided: %s and %s are within 2 %% of each other, either will do. %s", number.Count(*v.Advice.Workers, "worker"), strings.Join(same, ", "), v.Advice.Sentences()) + v.leftOut()
 	case v.Decided:
-		return "Decided. " + v.Advice.Sentences() + v.leftOut()
+		text := "Decided. " + v.Advice.Sentences() + v.leftOut()
+		if v.Batch != nil {
+			text += fmt.Sprintf(" Whether %d will do as well: %s.", v.Tie, v.ahead())
+		}
+		return text
 	}
 	text := "Undecided. " + v.Advice.Sentences() + v.nextSentence()
 	if v.Batch != nil {

@@ -1,6 +1,7 @@
 package sequential
 
 import (
+	"math"
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -26,6 +27,9 @@ type Look struct {
 	// Open are the counts whose runs may change the answer, the answer among them; ascending. Of an
 	// undecided question without any, no run can decide it.
 	Open []int
+	// Tie is a count that a decided answer beats by less than decision.Equivalent, and that more
+	// runs will probably show to be as good; 0: none.
+	Tie int
 	// Doubt is why the answer stays provisional although no other count may be better; more
 	// runs do not remove it. "" if there is none.
 	Doubt string
@@ -65,6 +69,9 @@ func (q Question) Look(c scaling.Curve, obs []scaling.Observation, closed map[in
 		l.open(l.Advice, 1-q.Design.Confidence)
 		l.compareWithBase(q.Wish)
 	}
+	if l.Decided {
+		l.Tie = q.tie(l, Scatter([]scaling.Curve{c}))
+	}
 	return l, nil
 }
 
@@ -80,6 +87,25 @@ func (q Question) decided(a *advice.Advice) bool {
 	return a.Limited() && !slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool {
 		return c.Basis == advice.Measured && c.Keeps != nil && *c.Keeps > 1-q.Design.Confidence
 	})
+}
+
+// tie returns a count whose equivalence with a decided answer more runs will probably
+// show: the interval expected with the most runs lies within decision.Equivalent. Scatter is
+// the relative standard deviation of runs.
+func (q Question) tie(l *Look, scatter float64) int {
+	a := l.Advice
+	if a.Workers == nil || a.Limited() || len(a.Equivalent) > 0 {
+		return 0
+	}
+	w := newWorths(l)
+	w.relateTo(*a.Workers)
+	room, tie := -math.Log(1-decision.Equivalent)-q.Design.half(q.Design.most())*scatter, 0
+	for i, n := range w.counts {
+		if away := math.Abs(w.log[i]); n != *a.Workers && away <= room && slices.Contains(l.Counts, n) {
+			room, tie = away, n
+		}
+	}
+	return tie
 }
 
 // lasting returns the doubt about the data that alone makes an answer provisional; "" if

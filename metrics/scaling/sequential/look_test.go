@@ -93,6 +93,26 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// 2 workers are worth 0.8 % more than 1 at the price of 1.4, and at most 2.5 %: decided, but not
+// yet equivalent. Runs scatter by 0.58 %, so after 6 of each the interval is expected to reach
+// √2·1.28·0.58 = 1.05 % to either side, within 2 %. With five times the scatter it is not.
+func TestTie(t *testing.T) {
+	q := question(t, advice.Options{})
+	l := lookAt(t, q, map[int][]float64{1: {100, 100.5, 99.5, 100}, 2: {141.12, 142.8, 140.4, 141.12}})
+	if !l.Decided || *l.Advice.Workers != 2 || len(l.Advice.Equivalent) > 0 || l.Tie != 1 {
+		t.Fatalf("%+v", l)
+	}
+	if b, _ := q.Next(l, -1); b == nil || !maps.Equal(b.Target, map[int]int{1: 6, 2: 6}) {
+		t.Errorf("%+v", b)
+	}
+	if b, over := q.Next(l, 5.9); b != nil || over { // two runs of each take 6 node-hours
+		t.Errorf("%+v, %v", b, over)
+	}
+	if got := q.tie(l, 0.029); got != 0 {
+		t.Errorf("tie with %d", got)
+	}
+}
+
 // The runs of 1, 2 and 4 workers take 1, 2 and 4 node-hours.
 func TestNextWithinNodeHours(t *testing.T) {
 	q := question(t, advice.Options{})

@@ -21,7 +21,18 @@ type Batch struct {
 // design allows. Of the counts that may be better than the answer it takes those that
 // promise the most per node-hour, as far as left node-hours go; a left below 0 is no limit.
 // The second result reports whether node-hours end the study.
+//
+// Of a decided question with a Tie it returns runs of the two counts.
 func (q Question) Next(l *Look, left float64) (batch *Batch, unaffordable bool) {
+	if l.Decided {
+		if l.Tie == 0 {
+			return nil, false
+		}
+		if b := q.batch(l, []int{*l.Advice.Workers, l.Tie}); b != nil && (left < 0 || b.Hours <= left) {
+			return b, false
+		}
+		return nil, false
+	}
 	whole := q.batch(l, l.Open)
 	if whole == nil || left < 0 || whole.Hours <= left {
 		return whole, false

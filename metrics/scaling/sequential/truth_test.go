@@ -135,7 +135,7 @@ func until(t *testing.T, r *rand.Rand, m *machine, q Question) (*Look, scaling.C
 	for {
 		l, c := look(t, m, q)
 		b, _ := q.Next(l, -1)
-		if l.Decided || b == nil {
+		if b == nil {
 			return l, c
 		}
 		m.blocks(r, b.Target)
@@ -242,6 +242,12 @@ func (s *tally) judge(t *testing.T, name string, hours float64) {
 
 // TestTruthOfEquivalence measures two counts that differ by up to 1 % at the price of 1.4 per
 // doubling: either is right, and within 20 repeats the study stops.
+//
+// What is attainable of "either will do" depends on the scatter. Exact ranks of 20 runs of each
+// at the design's level show a difference of up to 1 % to be within 2 % in 89 % of studies at a
+// scatter of 1 %, 55 % at 1.5 %, 19 % at 2 %, 4 % at 2.5 %, and in 31 % at 0.5 to 4 % (20,000
+// drawn apart from this code). With the scatter known, one test of 20 normal runs at 5 % shows it
+// in 99, 91, 74, 53 and 59 %.
 func TestTruthOfEquivalence(t *testing.T) {
 	studies := 100
 	if testing.Short() {
@@ -253,30 +259,41 @@ func TestTruthOfEquivalence(t *testing.T) {
 	}
 	stopped, equal, all := 0, 0, 0
 	for k, f := range families {
-		r := rand.New(rand.NewPCG(uint64(k), 41))
-		var s tally
-		declared := 0
-		for range studies {
-			m := newMachine(r, f, []int{1, 2}, func(float64) float64 { return 1000 })
-			// The noise of one count may shift its median: the speeds make up for it.
-			ratio := 1.4 * (1 + between(r, -0.01, 0.01)) * m.truth[0] / m.truth[1]
-			m.truth[1] *= ratio
-			m.speed = func(n float64) float64 { return 1000 * math.Pow(ratio, n-1) }
-			l, c := until(t, r, m, Question{Design: design})
-			s.count(m, answer(l), float64(len(m.obs))/2)
-			s.covered(m, c)
-			if l.Decided && len(l.Advice.Equivalent) > 0 {
-				declared++
-			}
-		}
-		t.Logf("%-42s stopped %3.0f, wrong %.0f, declared equivalent %3.0f, covered %5.1f of %d, runs of each %.0f, 3/4 under %.0f", f.name,
-			share(s.decided, s.studies), share(s.wrong, s.studies), share(declared, s.studies), 100-share(s.broken, s.intervals), s.intervals, quantile(s.hours, 0.5), quantile(s.hours, 0.75))
+		s, declared := equivalence(t, f, k, studies, design)
 		stopped, equal, all = stopped+s.decided, equal+declared, all+s.studies
+		if k == 0 && share(declared, s.studies) < 31-300*math.Sqrt(0.31*0.69/float64(s.studies)) {
+			t.Errorf("%s: %.0f %% of studies say that either will do; 31 %% are attainable", f.name, share(declared, s.studies))
+		}
 	}
 	t.Logf("stopped %.0f, declared equivalent %.0f", share(stopped, all), share(equal, all))
 	if share(stopped, all) < 80-300*math.Sqrt(0.8*0.2/float64(all)) {
 		t.Errorf("%.0f %% of studies of equal counts stop", share(stopped, all))
 	}
+	calm := family{"log-normal, 1 %", func(r *rand.Rand, m *machine) { m.lognormal(r, 0.01, 0.01) }}
+	if s, declared := equivalence(t, calm, len(families), studies, design); share(declared, s.studies) < 80-300*math.Sqrt(0.8*0.2/float64(s.studies)) {
+		t.Errorf("%s: %.0f %% of studies say that either will do", calm.name, share(declared, s.studies))
+	}
+}
+
+// equivalence plays studies of two counts that differ by up to 1 % at their price.
+func equivalence(t *testing.T, f family, k, studies int, design Design) (s tally, declared int) {
+	r := rand.New(rand.NewPCG(uint64(k), 41))
+	for range studies {
+		m := newMachine(r, f, []int{1, 2}, func(float64) float64 { return 1000 })
+		// The noise of one count may shift its median: the speeds make up for it.
+		ratio := 1.4 * (1 + between(r, -0.01, 0.01)) * m.truth[0] / m.truth[1]
+		m.truth[1] *= ratio
+		m.speed = func(n float64) float64 { return 1000 * math.Pow(ratio, n-1) }
+		l, c := until(t, r, m, Question{Design: design})
+		s.count(m, answer(l), float64(len(m.obs))/2)
+		s.covered(m, c)
+		if l.Decided && len(l.Advice.Equivalent) > 0 {
+			declared++
+		}
+	}
+	t.Logf("%-42s stopped %3.0f, wrong %.0f, declared equivalent %3.0f, covered %5.1f of %d, runs of each %.0f, 3/4 under %.0f", f.name,
+		share(s.decided, s.studies), share(s.wrong, s.studies), share(declared, s.studies), 100-share(s.broken, s.intervals), s.intervals, quantile(s.hours, 0.5), quantile(s.hours, 0.75))
+	return s, declared
 }
 
 // A limit is a question with a limit drawn between what the counts come to, and whether an answer
