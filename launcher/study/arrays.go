@@ -12,17 +12,17 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Shapes are the sizes of inputs behind the batch, as in the study,
-// { x = [3, 48, 192] }, written "x:3,48,192"; "" for none.
+// Shapes are the sizes of inputs after the batch dimension. The study writes { x = [3, 48,
+// 192] }; in text form it is "x:3,48,192", or "" for none.
 type Shapes string
 
-// Of are the sizes by the name of the input.
+// Of returns the sizes by input name.
 func (s Shapes) Of() map[string][]int {
 	m := map[string][]int{}
 	for word := range strings.FieldsSeq(string(s)) {
 		colon := strings.LastIndexByte(word, ':')
 		for text := range strings.SplitSeq(word[colon+1:], ",") {
-			size, _ := strconv.Atoi(text) // it was read once
+			size, _ := strconv.Atoi(text) // UnmarshalTOML has checked it
 			m[word[:colon]] = append(m[word[:colon]], size)
 		}
 	}
@@ -61,11 +61,11 @@ func (s *Shapes) UnmarshalTOML(v any) error {
 
 var _ toml.Unmarshaler = (*Shapes)(nil)
 
-// Arrays are .npy files by the model's inputs or outputs, as in the study,
-// { x = "images.npy" }, written "x=images.npy|…"; "" for none.
+// Arrays are .npy files for the model's inputs or outputs. The study writes { x =
+// "images.npy" }; in text form it is "x=images.npy|…", or "" for none.
 type Arrays string
 
-// Of are the files by name.
+// Of returns the files by name.
 func (a Arrays) Of() map[string]string {
 	m := map[string]string{}
 	for entry := range strings.SplitSeq(string(a), "|") {
@@ -76,7 +76,7 @@ func (a Arrays) Of() map[string]string {
 	return m
 }
 
-// arrays writes files down.
+// arrays returns the text form of files.
 func arrays(files map[string]string) Arrays {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -85,7 +85,7 @@ func arrays(files map[string]string) Arrays {
 	return Arrays(strings.Join(list, "|"))
 }
 
-// in finds the files from a folder.
+// in makes the files' paths absolute, relative to a folder.
 func (a Arrays) in(folder string) Arrays {
 	files := a.Of()
 	for name, file := range files {

@@ -5,24 +5,23 @@ import (
 	"slices"
 )
 
-// Collective are the keys of kind = "collective": a benchmark of what the ranks
-// of a training do together.
+// Collective holds the keys of kind = "collective", a benchmark of collective operations.
 type Collective struct {
-	Ops              []string `toml:"ops" json:"ops"`                             // of CollectiveOps; empty: all of them
-	Backend          string   `toml:"backend" json:"backend"`                     // CollectiveBackends
+	Ops              []string `toml:"ops" json:"ops"`                             // of CollectiveOps; empty: all
+	Backend          string   `toml:"backend" json:"backend"`                     // one of CollectiveBackends
 	MinBytes         Bytes    `toml:"min_bytes" json:"min_bytes"`                 // smallest size of the whole array
 	MaxBytes         Bytes    `toml:"max_bytes" json:"max_bytes"`                 // largest; sizes double in between
 	Iterations       int      `toml:"iterations" json:"iterations"`               // timed for each size
 	WarmupIterations int      `toml:"warmup_iterations" json:"warmup_iterations"` // before them
 }
 
-// CollectiveOps are the operations, by their names in nccl-tests. They stand
-// here too, since a study is checked without linking the benchmark; a test of
-// the worker holds the lists against each other.
+// CollectiveOps are the operations, by their names in nccl-tests. The list is repeated here
+// because checking a study does not link the benchmark; a test of the worker compares the
+// lists.
 var CollectiveOps = []string{"all_reduce", "reduce_scatter", "all_gather", "broadcast"}
 
-// CollectiveBackends are what can carry them: "auto" is what the native trainer
-// uses, "tcp" and "shm" force one transport, "nccl" is for GPUs.
+// CollectiveBackends are the backends: "auto" is what the native trainer uses, "tcp" and
+// "shm" force one transport, "nccl" is for GPUs.
 var CollectiveBackends = []string{"auto", "tcp", "shm", "nccl"}
 
 func (Collective) kind() kind { return collective }

@@ -17,7 +17,7 @@ kind = "collective"
 workers = [2, 4]
 `
 
-// A point of another kind has that kind's keys and none of a training's.
+// A point has only the keys of its kind.
 func TestCollectivePoint(t *testing.T) {
 	s, err := Parse("links.toml", []byte(collectives), frameworks)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestCollectivePoint(t *testing.T) {
 	}
 }
 
-// Nothing that one study decodes may reach the defaults of the next.
+// Decoding a study does not change the defaults for the next.
 func TestCollectiveDefaultsStay(t *testing.T) {
 	for _, ops := range []string{`["broadcast"]`, `["all_gather", "broadcast"]`} {
 		if _, err := Parse("s.toml", []byte(strings.Replace(collectives, "\n[sweep]", "\nops = "+ops+"\n[sweep]", 1)), frameworks); err != nil {
@@ -98,8 +98,7 @@ func TestCollectiveRefused(t *testing.T) {
 	}
 }
 
-// Two kinds may have a key of the same name, but within one it must be clear
-// which field it is.
+// Two kinds may share a key's name, but within a kind each name is unique.
 func TestKindsAreWhole(t *testing.T) {
 	for name, k := range kinds() {
 		if k.defaults.Kind != name {

@@ -14,43 +14,42 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// Command is the [command] table: a program of the user's own, started in place
-// of a framework's. Which placeholders may stand in it is the framework's to
-// say.
+// Command is the [command] table: a user's program that is started instead of a
+// framework's. The framework defines the placeholders.
 type Command struct {
 	Run         CommandLine `toml:"run" json:"run"`                 // the program and its arguments
-	Start       string      `toml:"start" json:"start"`             // "rank": one process a rank; "node": one a node, "once": one for the whole run, which start the ranks themselves
+	Start       string      `toml:"start" json:"start"`             // "rank": one process per rank; "node": one per node; "once": one for the whole run. The latter two start the ranks themselves
 	Directory   string      `toml:"directory" json:"directory"`     // working directory, relative to the study file; "": its folder
-	Environment Variables   `toml:"environment" json:"environment"` // over the site's
+	Environment Variables   `toml:"environment" json:"environment"` // in addition to the site's
 
-	// What it reports is read from its output, where it does not say so itself:
-	Extract []string  `toml:"extract" json:"extract"` // formats by name; metrics/extract has them
-	Log     string    `toml:"log" json:"log"`         // file to read, relative to the output folder, or a pattern for one; "": what the program prints
-	Columns Variables `toml:"columns" json:"columns"` // the log's names for what it names as it likes, by ours: accuracy = "val_acc"
-	// PrintedBy: which rank prints it, "first" or "last"; "" of an older point: "first". Of
-	// programs that are started once a node, the one on that rank's node. No question that
-	// can be asked again: of the other ranks' logs it is not known where the program begins.
+	// How to read results from its output, if it does not report them itself:
+	Extract []string  `toml:"extract" json:"extract"` // names of formats in metrics/extract
+	Log     string    `toml:"log" json:"log"`         // file to read, or a pattern that matches one, relative to the output folder; "": the program's output
+	Columns Variables `toml:"columns" json:"columns"` // maps our names to the log's: accuracy = "val_acc"
+	// PrintedBy is the rank whose output is read, "first" or "last"; "" in old points means
+	// "first". For programs started once per node, it is the program on that rank's node.
+	// Changing it later is not supported, since it is unknown where the program's output
+	// begins in the other ranks' logs.
 	PrintedBy string `toml:"printed_by" json:"printed_by"`
 	// Patterns are the [[extract]] tables.
 	Patterns []Pattern `toml:"-" json:"patterns,omitempty"`
 
-	// Uses are the keys whose values reach the program, by TOML path.
+	// Uses are the TOML paths of the keys whose values reach the program.
 	Uses []string `toml:"-" json:"uses,omitempty"`
 
-	// Folder is the study file's folder, absolute: what is relative is meant
-	// from there. It is no part of the identity, as the path of the data.
+	// Folder is the study file's folder, an absolute path. Relative paths start there. Like
+	// the path of the data, it is not part of the identity.
 	Folder string `toml:"-" json:"folder"`
 }
 
-// Sealed returns the command as records have it: digests replace what is or may be
-// a secret, including the values of all variables.
+// Sealed returns the command for records: digests replace everything that is or may be
+// secret, including the values of all variables.
 func (c Command) Sealed(key redact.Key) Command {
 	return c.sealed(key, func(_, value string) string { return key.Hide(value) })
 }
 
-// identified returns the command as a point's identity has it: digests replace the
-// values that are recognised as secrets, and no others, so that a plain variable
-// is the same under every key.
+// identified returns the command for a point's identity. Digests replace only values that
+// look like secrets, so that an ordinary variable does not depend on the key.
 func (c Command) identified(key redact.Key) Command {
 	return c.sealed(key, func(name, value string) string { return key.Value(name, value).(string) })
 }
@@ -98,13 +97,12 @@ var (
 	}
 )
 
-// CommandLine is a program and its arguments. In the TOML it is a list, or a
-// string that is split at white space. No shell has a part in it: a string with
-// a character that means something to one is refused, not guessed at.
+// CommandLine is a program and its arguments: in TOML a list, or a string that is split at
+// white space. No shell is involved; a string with characters that a shell would interpret
+// is an error.
 type CommandLine []string
 
-// shellCharacters mean something to a shell; in a list they stand for
-// themselves.
+// shellCharacters are characters that a shell would interpret. In a list they are literal.
 const shellCharacters = "'\"\\|&;<>()$`*?#~!"
 
 // UnmarshalTOML reads either form.
@@ -133,8 +131,8 @@ func (c *CommandLine) UnmarshalTOML(v any) error {
 	return fmt.Errorf("want a list of strings, or a string that is split at white space, got %v", v)
 }
 
-// Variables are environment variables. In JSON they are a list of "NAME=value",
-// by name, as the store keeps lists and no tables.
+// Variables are environment variables. In JSON they are a list of "NAME=value", sorted by
+// name, since the store has lists but no tables.
 type Variables map[string]string
 
 // MarshalJSON writes the list.
@@ -146,7 +144,7 @@ func (v Variables) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// UnmarshalJSON reads it back.
+// UnmarshalJSON reads the list.
 func (v *Variables) UnmarshalJSON(text []byte) error {
 	var list []string
 	if err := json.Unmarshal(text, &list); err != nil {
@@ -178,8 +176,8 @@ func variables(v any) string {
 	return ""
 }
 
-// commandFits checks [command] against the frameworks of the sweep: whether
-// somebody starts it, and whether the values that are swept reach it.
+// commandFits checks [command] against the sweep's frameworks: whether one of them starts
+// it, and whether swept values reach it.
 func (d *decoder) commandFits(s *Study) {
 	started := slices.ContainsFunc(s.swept(), func(f Framework) bool { return f.Command })
 	for _, table := range []string{"command", "extract"} {
@@ -196,7 +194,7 @@ func (d *decoder) commandFits(s *Study) {
 	}
 }
 
-// swept are the frameworks of the sweep, known ones only.
+// swept returns the known frameworks of the sweep.
 func (s *Study) swept() []Framework {
 	var list []Framework
 	for _, a := range s.axes {
@@ -211,16 +209,16 @@ func (s *Study) swept() []Framework {
 	return list
 }
 
-// bringsAll reports whether every framework of the sweep starts a program that
-// has its own model and length.
+// bringsAll reports whether every framework of the sweep starts a program with its own
+// model and length.
 func (s *Study) bringsAll() bool {
 	list := s.swept()
 	return len(list) > 0 && !slices.ContainsFunc(list, func(f Framework) bool { return !f.Command })
 }
 
-// unheard names the axes of the sweep whose value never reaches the program of
-// a point: every one of their values would run the same thing. The folder of the
-// data reaches every command, in $SCALEBENCH_DATA.
+// unheard reports swept axes whose values never reach the program of a point, so that every
+// value would run the same thing. The data folder reaches every command in
+// $SCALEBENCH_DATA.
 func (x *expansion) unheard(f Framework, p Point) []axis {
 	if f.Uses == nil {
 		return nil
@@ -238,7 +236,7 @@ func (x *expansion) unheard(f Framework, p Point) []axis {
 	return list
 }
 
-// remedy ends the message about an axis that nothing depends on.
+// remedy ends the message about an axis without effect.
 func (a axis) remedy() string {
 	if name, own := strings.CutPrefix(a.path, parameterPrefix); own {
 		return fmt.Sprintf("; write {%s} where it belongs in run, directory or environment, or read $%s in a file that run names", name, ParameterVariable(name))
@@ -246,8 +244,8 @@ func (a axis) remedy() string {
 	return ""
 }
 
-// reads reports whether a command names a variable of its environment: in its
-// own text, or in a file beside the study that its arguments name.
+// reads reports whether a command mentions an environment variable: in its own text, or in
+// a file next to the study that its arguments name.
 func (x *expansion) reads(c Command, variable string) bool {
 	for _, argument := range c.Run {
 		path := argument
@@ -257,7 +255,7 @@ func (x *expansion) reads(c Command, variable string) bool {
 		text, known := x.texts[path]
 		if !known {
 			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() < maxFile {
-				content, _, _ := read(path) // what cannot be read, the run will say
+				content, _, _ := read(path) // the run will report an unreadable file
 				text = string(content)
 			}
 			x.texts[path] = text
@@ -269,8 +267,7 @@ func (x *expansion) reads(c Command, variable string) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(c.Environment)), func(value string) bool { return strings.Contains(value, variable) })
 }
 
-// untaken reports the parameters that a framework's own program can hand to
-// nobody.
+// untaken reports parameters that a framework's own program cannot receive.
 func (x *expansion) untaken(p Point) {
 	if len(p.Own) == 0 || x.study.takes(&p) {
 		return
@@ -280,18 +277,18 @@ func (x *expansion) untaken(p Point) {
 	}
 }
 
-// Reaches reports whether a key's value reaches the program of a run, by its TOML
-// path: a command gets those that its placeholders name, and the batch that it
-// trains with otherwise is not ours to record.
+// Reaches reports whether a key's value reaches the run's program, by TOML path. A command
+// receives only what its placeholders name; if that does not include the batch, we do not
+// know its batch.
 func (p *Point) Reaches(path string) bool {
 	table, _, _ := strings.Cut(path, ".")
 	return p.Command.Folder == "" || table != "workload" && table != "data" ||
 		path == "workload.kind" || path == "data.path" && p.Data.Path != "" || path == "data.stage" && p.Data.Stage || slices.Contains(measure.QuestionKeys(), path) && p.Workload.Trains() || p.Workload.Train.MFU != "" && (path == "workload.model" || path == "workload.sequence" || path == "workload.precision") || p.Workload.Train.Sample != "" && path == "workload.sequence" || slices.Contains(p.Command.Uses, path)
 }
 
-// has reports whether the key is one of the point's: those of [command] are
-// there only with a program to start, a variant only where one is named, and how a
-// step is computed only of a language model, or where it is said.
+// has reports whether the key belongs to the point. Keys of [command] belong only to points
+// with a program to start, a variant only if one is named, and the step's computation only
+// to language models or if set.
 func (p *Point) has(f pointField) bool {
 	switch {
 	case slices.Contains(measure.AnnotationKeys(), f.path):

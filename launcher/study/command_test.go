@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// withCommand are frameworks of which one starts the program of [command], and
-// passes the batch on when its command line says "{batch}".
+// withCommand adds a framework that starts the program of [command] and passes the batch on
+// if the command line contains "{batch}".
 var withCommand = append(frameworks[:len(frameworks):len(frameworks)], Framework{Name: "command", Command: true,
 	Uses: func(p Point) []string {
 		if strings.Contains(strings.Join(p.Command.Run, " "), "{batch}") {
@@ -42,7 +42,7 @@ func planCommand(t *testing.T, source string) (*Plan, error) {
 	return s.Plan(DefaultSite())
 }
 
-// A command needs neither model nor length; its folder is the study file's.
+// A command needs no model and no length; its folder is the study file's.
 func TestCommandPlan(t *testing.T) {
 	p, err := planCommand(t, commanded)
 	if err != nil {
@@ -59,8 +59,8 @@ func TestCommandPlan(t *testing.T) {
 	}
 }
 
-// What stands in [command] is of the runs that start it: those of another
-// framework keep their identity, and what is recorded of them.
+// [command] affects only the runs that start it. Those of other frameworks keep their
+// identity and their records.
 func TestCommandIsOnlyItsOwn(t *testing.T) {
 	both := strings.NewReplacer(`["command"]`, `["native", "command"]`, "[command]", "[workload]\nmodel = \"cnn\"\nepochs = 1\n[command]").Replace(commanded)
 	p, err := planCommand(t, both)
@@ -98,7 +98,7 @@ func TestCommandIsOnlyItsOwn(t *testing.T) {
 	}
 }
 
-// point.json brings a command back as it was.
+// A command survives point.json.
 func TestCommandJSON(t *testing.T) {
 	p := Point{Command: Command{Run: CommandLine{"a b", ""}, Start: "node", Directory: "{output}", Environment: Variables{"B": "x=y", "A": ""}, Folder: "/s"}}
 	text, err := json.Marshal(p)

@@ -15,29 +15,28 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// table is a TOML table whose values wait to be decoded one at a time, so that
-// one wrong value does not hide the next.
+// table is a TOML table whose values are decoded one at a time, so that one wrong value
+// does not hide the next.
 type table map[string]toml.Primitive
 
-// decoder reads one TOML file and collects every problem in it. A problem that
-// only follows from another one is left out: of a value that could not be read,
-// of what should have been in it, and of what it does not fit together with.
+// decoder reads a TOML file and collects all its problems. It omits problems that only
+// follow from another one: about the contents of an unreadable value, or about its
+// consistency with other keys.
 type decoder struct {
 	file     string
 	md       toml.MetaData
 	top      table
 	lines    lines
 	problems Problems
-	told     map[Problem]bool // each once
+	told     map[Problem]bool // to report each only once
 	flaws    flaws
-	anyKind  bool // of workload: which is meant cannot be told
+	anyKind  bool // the kind of workload is unknown
 
-	strangers int               // keys that are unknown
-	homes     map[string]string // where each key of the file belongs, "resources.time" of "time"; nil: not told
+	strangers int               // number of unknown keys
+	homes     map[string]string // the table of each key, "resources.time" for "time"; nil: do not suggest it
 }
 
-// newDecoder parses the file. Its error is a syntax error, after which nothing
-// else can be said of the file.
+// newDecoder parses the file. Its error is a syntax error, which prevents further checks.
 func newDecoder(file string, source []byte) (*decoder, error) {
 	d := &decoder{file: file, flaws: flaws{}, told: map[Problem]bool{}}
 	if len(source) > maxFile {
@@ -63,7 +62,7 @@ func newDecoder(file string, source []byte) (*decoder, error) {
 	return d, nil
 }
 
-// problem reports something wrong at a path, once.
+// problem reports a problem at a path, once.
 func (d *decoder) problem(path, message string) {
 	p := Problem{File: d.file, Line: d.lines.of(path), Path: path, Message: message}
 	if d.flaws.unread(path) || d.told[p] {
@@ -74,15 +73,15 @@ func (d *decoder) problem(path, message string) {
 	d.flaws.add(path, flawed)
 }
 
-// rule reports what a rule found in a value, "" for nothing, unless something
-// was wrong with it before.
+// rule reports the result of a rule, "" for no problem, unless the value has a problem
+// already.
 func (d *decoder) rule(path, wrong string) {
 	if wrong != "" && !d.flaws.in(path) {
 		d.problem(path, wrong)
 	}
 }
 
-// conflict is rule of keys that do not fit together.
+// conflict is like rule, for keys that are inconsistent with each other.
 func (d *decoder) conflict(path, wrong string, keys ...string) {
 	if !slices.ContainsFunc(keys, d.flaws.in) {
 		d.rule(path, wrong)
@@ -92,7 +91,7 @@ func (d *decoder) conflict(path, wrong string, keys ...string) {
 // has reports whether the file sets the key.
 func (d *decoder) has(path string) bool { return d.md.IsDefined(strings.Split(path, ".")...) }
 
-// The toml package puts the position into the text of a type error.
+// The toml package prefixes a type error with its position.
 var positionPrefix = regexp.MustCompile(`^toml:(?: line \d+)?(?: \(last key "[^"]*"\))?: `)
 
 var (
@@ -102,7 +101,7 @@ var (
 		"int64": "a whole number", "float64": "a number", "[]any": "a list", "map[string]any": "a table"}
 )
 
-// plainly is the toml package's message about a value in the words of this one.
+// plainly rewords the toml package's message about a value.
 func plainly(message string) string {
 	message = positionPrefix.ReplaceAllString(message, "")
 	if m := typeError.FindStringSubmatch(message); m != nil {
@@ -111,8 +110,8 @@ func plainly(message string) string {
 	return message
 }
 
-// value decodes one value into dst, a list or a table of scalars entry by entry,
-// and reports whether that worked.
+// value decodes a value into dst, a list or a table of scalars entry by entry, and reports
+// success.
 func (d *decoder) value(path string, p toml.Primitive, dst any) bool {
 	v := reflect.ValueOf(dst).Elem()
 	if _, own := dst.(toml.Unmarshaler); !own {
@@ -137,7 +136,7 @@ func (d *decoder) value(path string, p toml.Primitive, dst any) bool {
 	return false
 }
 
-// readsItself reports whether values of a type say themselves what they are read from.
+// readsItself reports whether a type decodes itself.
 func readsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[toml.Unmarshaler]())
 }
@@ -175,11 +174,11 @@ func (d *decoder) strings(path string, p toml.Primitive, v reflect.Value) bool {
 	return good
 }
 
-// mismatch reports that a value is no list, or no table.
+// mismatch reports a value that should be a list or a table.
 func (d *decoder) mismatch(path string, p toml.Primitive, v reflect.Value) bool {
 	want := "a list, like [1, 2]"
 	var got any
-	_ = d.md.PrimitiveDecode(p, &got) // into any, it is always possible
+	_ = d.md.PrimitiveDecode(p, &got) // decoding into any always succeeds
 	shown := fmt.Sprintf("%.60s", fmt.Sprint(got))
 	if s, ok := got.(string); ok {
 		shown = Quote(fmt.Sprintf("%.60s", s))
@@ -193,7 +192,7 @@ func (d *decoder) mismatch(path string, p toml.Primitive, v reflect.Value) bool 
 	return false
 }
 
-// sub decodes a table within a table; nil when the key is absent or no table.
+// sub decodes a table within a table; nil if the key is missing or not a table.
 func (d *decoder) sub(t table, key string) table {
 	p, ok := t[key]
 	if !ok {
@@ -206,13 +205,13 @@ func (d *decoder) sub(t table, key string) table {
 	return sub
 }
 
-// into decodes a table over the defaults that dst, a pointer to a struct,
-// already holds. Keys that no field of dst has are problems.
+// into decodes a table into dst, a pointer to a struct that holds the defaults. Keys
+// without a field in dst are problems.
 func (d *decoder) into(path string, t table, dst any) {
 	d.fields(path, t, fieldsOf(reflect.TypeOf(dst).Elem()), reflect.ValueOf(dst).Elem())
 }
 
-// fields is into for those fields of dst.
+// fields is like into, for some fields of dst.
 func (d *decoder) fields(path string, t table, fields fieldSet, dst reflect.Value) {
 	for _, key := range d.inOrder(path, t) {
 		f, ok := fields.byKey[key]
@@ -226,7 +225,7 @@ func (d *decoder) fields(path string, t table, fields fieldSet, dst reflect.Valu
 	}
 }
 
-// inOrder are the keys of a table as the file has them.
+// inOrder returns the keys of a table in file order.
 func (d *decoder) inOrder(path string, t table) []string {
 	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		return cmp.Or(cmp.Compare(d.lines.of(join(path, a)), d.lines.of(join(path, b))), strings.Compare(a, b))
@@ -235,9 +234,8 @@ func (d *decoder) inOrder(path string, t table) []string {
 
 func (t table) has(key string) bool { _, ok := t[key]; return ok }
 
-// unknown reports a key that is none of the valid ones, with what was probably
-// meant, which is then not missing. To find that takes a while: no more are told
-// of it than are shown.
+// unknown reports an unknown key with a suggestion, and notes that the suggested key is not
+// missing. Searching takes time, so it only suggests for as many keys as messages show.
 func (d *decoder) unknown(path, key, what string, valid []string, set func(string) bool, flaw flaw) {
 	if d.strangers++; d.strangers > maxShown {
 		d.problem(join(path, key), what)
@@ -263,8 +261,8 @@ func (d *decoder) unknown(path, key, what string, valid []string, set func(strin
 	d.misspelt(path, key, valid, set, flaw)
 }
 
-// misspelt notes that an unknown key is probably another one's, which is then
-// not missing.
+// misspelt notes that an unknown key is probably a misspelling of another one, which is
+// then not reported as missing.
 func (d *decoder) misspelt(path, key string, valid []string, set func(string) bool, what flaw) {
 	if near := NearWords(key, valid); len(near) > 0 && !set(near[0]) {
 		d.flaws.add(join(path, near[0]), what)
@@ -303,16 +301,16 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// fieldSet is the TOML keys of a struct type, embedded structs flattened.
+// fieldSet holds the TOML keys of a struct type, with embedded structs flattened.
 type fieldSet struct {
-	keys  []string // in the order of the struct
+	keys  []string // in struct order
 	byKey map[string]reflect.StructField
-	// elsewhere are keys that are not to be called unknown: of the other kinds of
-	// workload, where the file's own is not known.
+	// elsewhere are keys that must not be reported as unknown: those of other kinds of
+	// workload, if the file's kind is unknown.
 	elsewhere []string
 }
 
-// all are the keys with their fields, in order.
+// all iterates over the keys and fields in order.
 func (s fieldSet) all() iter.Seq2[string, reflect.StructField] {
 	return func(yield func(string, reflect.StructField) bool) {
 		for _, key := range s.keys {

@@ -9,9 +9,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// decoders are the language models of the frameworks that train one, by the names
-// that a study gives them. Those with makers have their makers' sizes; the small
-// ones are of these shapes, with bytes for a vocabulary, and small enough for a CPU.
+// decoders are the language models that the frameworks train, by their names in studies.
+// Models with a vendor's name have that vendor's sizes. The small ones have the sizes
+// below, use bytes as vocabulary, and fit on a CPU.
 var decoders = []struct {
 	name string
 	measure.Architecture
@@ -29,13 +29,14 @@ var decoders = []struct {
 	{"llama3-70b", llama(80, 8192, 64, 8, 28672, 8192, 128256)},
 }
 
-// gpt is the shape of GPT-2: learned positions, biases, GELU, tied embeddings.
+// gpt returns the architecture of GPT-2: learned positions, biases, GELU, tied embeddings.
 func gpt(layers, hidden, heads, sequence, vocabulary int) measure.Architecture {
 	return measure.Architecture{Layers: layers, Hidden: hidden, Heads: heads, KVHeads: heads, FFN: 4 * hidden, Vocabulary: vocabulary, Sequence: sequence,
 		Tied: true, Biases: true, Positions: sequence}
 }
 
-// llama is the shape of Llama 3: rotary positions, RMSNorm, SwiGLU, grouped queries.
+// llama returns the architecture of Llama 3: rotary positions, RMSNorm, SwiGLU, grouped
+// queries.
 func llama(layers, hidden, heads, kvHeads, ffn, sequence, vocabulary int) measure.Architecture {
 	return measure.Architecture{Layers: layers, Hidden: hidden, Heads: heads, KVHeads: kvHeads, FFN: ffn, Vocabulary: vocabulary, Sequence: sequence, Gated: true}
 }
@@ -45,7 +46,7 @@ func tied(a measure.Architecture) measure.Architecture {
 	return a
 }
 
-// DecoderNames are the names of the language models, the small ones first.
+// DecoderNames returns the names of the language models, small ones first.
 func DecoderNames() []string {
 	var names []string
 	for _, d := range decoders {
@@ -54,9 +55,8 @@ func DecoderNames() []string {
 	return names
 }
 
-// Decoder is the language model that a study means by workload.model, "llama-1m" or
-// "llama-1m layers=8 vocabulary=512". ok is false where it means no such model; what
-// is wrong with one is an error.
+// Decoder returns the language model that workload.model names: "llama-1m" or "llama-1m
+// layers=8 vocabulary=512". ok is false if it names none; wrong sizes are an error.
 func Decoder(model string) (a measure.Architecture, ok bool, err error) {
 	words := strings.Fields(model)
 	if len(words) == 0 {
@@ -124,8 +124,8 @@ func sizeNames(sizes map[string]*int) []string {
 	return names
 }
 
-// expandDecoder fills in the architecture of a language model, and says what of the
-// keys that are about its computation does not fit together.
+// expandDecoder fills in the architecture of a language model, and reports inconsistent
+// keys about its computation.
 func expandDecoder(p *Point, wrong map[string]string) {
 	w := &p.Workload.Train
 	a, ok, err := Decoder(w.Model)

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Parameters that their makers publish: GPT-2's in its checkpoint, Llama's in their
-// model cards' checkpoints. The small ones are counted by hand: llama-100k is 2 layers
-// of 64·(64+32+32+64) + 3·64·128 + 2·64, one norm of 64, and twice 256·64.
+// Published parameter counts: GPT-2's from its checkpoint, Llama's from the checkpoints in
+// its model cards. The small ones are counted by hand: llama-100k has 2 layers of
+// 64·(64+32+32+64) + 3·64·128 + 2·64, one norm of 64, and twice 256·64.
 func TestDecoderParameters(t *testing.T) {
 	for name, want := range map[string]float64{
 		"gpt2": 124_439_808, "gpt2-xl": 1_557_611_200,
@@ -32,7 +32,7 @@ func TestDecoderParameters(t *testing.T) {
 	}
 }
 
-// Words behind a model's name change its sizes; what cannot be is said.
+// Words after a model's name change its sizes; invalid ones are errors.
 func TestDecoderSizes(t *testing.T) {
 	a, ok, err := Decoder("llama-1m layers=8 vocabulary=512")
 	if !ok || err != nil || a.Layers != 8 || a.Vocabulary != 512 || a.Hidden != 128 {
@@ -82,8 +82,8 @@ framework = ["other"]
 workers = [1, 2]
 `
 
-// A language model's point has its sizes, and how its step is computed is part of what
-// it is; a training of images is what it was.
+// A language model's point has its sizes, and how its step is computed is part of its
+// identity. Image trainings are unchanged.
 func TestDecoderPoints(t *testing.T) {
 	points := func(text string) []Planned {
 		t.Helper()
@@ -115,7 +115,7 @@ func TestDecoderPoints(t *testing.T) {
 			t.Errorf("a training of images has %s = %v", key, v)
 		}
 	}
-	// A study that has a parameter of that name from before means its own.
+	// In a study with an older parameter of that name, the name means the parameter.
 	own := points(`[study]
 name = "s"
 [command]
@@ -133,7 +133,7 @@ workers = [1]
 	}
 }
 
-// What of a language model's step does not fit together is said by its key.
+// Inconsistent keys about a language model's step are reported by key.
 func TestDecoderProblems(t *testing.T) {
 	said := func(text string) error {
 		s, err := Parse("s.toml", []byte(text), []Framework{{Name: "other"}})
@@ -174,7 +174,7 @@ func TestDecoderProblems(t *testing.T) {
 	}
 }
 
-// The table of the documentation has every model with its sizes.
+// The documentation's table lists every model with its sizes.
 func TestDecodersInDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/frameworks.md")
 	if err != nil {

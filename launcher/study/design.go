@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// designPath is the one key of [sweep] that is no axis.
+// designPath is the only key of [sweep] that is not an axis.
 const designPath = "sweep.design"
 
 // The designs of a sweep.
 const (
-	fullGrid  = "grid"       // every combination of the axes' values
-	oneFactor = "one-factor" // the first value of each axis, and the others of one axis at a time
-	together  = "together"   // the first value of each axis, then the second of each: machines of several sizes
+	fullGrid  = "grid"       // every combination of values
+	oneFactor = "one-factor" // the first value of each axis, varying one axis at a time
+	together  = "together"   // the first values of all axes, then the second values, and so on: machines of several sizes
 	layouts   = "layouts"    // every combination whose degrees fit its workers
 )
 
 var designs = []string{fullGrid, oneFactor, together, layouts}
 
-// factors reports whether an axis is varied on its own in a design of one factor at
-// a time. Frameworks and worker counts are compared throughout.
+// factors reports whether the design one-factor varies the axis. Frameworks and worker
+// counts are always crossed.
 func (a axis) factors() bool { return a.path != "framework" && a.path != "workers" }
 
-// combinations is how many the sweep has, those that are excluded included: of one
-// factor at a time with more, at most all.
+// combinations returns the number of combinations in the sweep, including excluded ones.
+// For one-factor with [[include]], it is an upper bound.
 func (s *Study) combinations() float64 {
 	all, crossed, others := 1.0, 1.0, 0.0
 	for _, a := range s.axes {
@@ -45,7 +45,7 @@ func (s *Study) combinations() float64 {
 	return crossed * (1 + others)
 }
 
-// rows is how many values the factors have that have more than one.
+// rows returns the largest number of values of a factor.
 func (s *Study) rows() float64 {
 	n := 1
 	for _, a := range s.axes {
@@ -56,7 +56,7 @@ func (s *Study) rows() float64 {
 	return float64(n)
 }
 
-// alike checks that factors which vary together have as many values, or one.
+// alike checks that factors that vary together have the same number of values, or one.
 func (d *decoder) alike(axes []axis, design string) {
 	var first *axis
 	for i, a := range axes {
@@ -70,27 +70,27 @@ func (d *decoder) alike(axes []axis, design string) {
 	}
 }
 
-// fits checks that there are layouts to choose among.
+// fits checks that a sweep of layouts sweeps a degree.
 func (d *decoder) fits(axes []axis, design string) {
 	if design == layouts && !slices.ContainsFunc(axes, func(a axis) bool { return slices.Contains(degreeKeys, a.path) || d.flaws.in(a.path) }) && !d.flaws.in("sweep") {
 		d.rule(designPath, fmt.Sprintf("%q is for sweeps of tp, pp, cp, ep or dp, and none is swept; leave it out", layouts))
 	}
 }
 
-// Holds reports whether the study's points are held to a resource, and refused where
-// that is not in force: it differs between them, or the study is about resources.
+// Holds reports whether a resource must be enforced for the study's points, because it
+// differs between them or the study is about resources.
 func (s *Study) Holds(path string) bool {
 	return slices.ContainsFunc(s.axes, func(a axis) bool {
 		return a.path == path && (len(a.values) > 1 || s.design == oneFactor || s.design == together)
 	})
 }
 
-// design says which combinations of the axes' values a study is of.
+// design selects the combinations of values that a study has.
 type design struct {
 	study *Study
-	away  int            // factors that are not at their first value
-	first map[string]any // of each factor, by path: the valueKey
-	rows  []int          // with together: which value each factor with several has
+	away  int            // number of factors that are not at their first value
+	first map[string]any // valueKey of each factor's first value, by path
+	rows  []int          // for together: the index of each factor's value
 }
 
 func newDesign(s *Study) *design {
@@ -103,8 +103,8 @@ func newDesign(s *Study) *design {
 	return d
 }
 
-// enter takes the i-th value of an axis, and reports whether any combination with
-// what was taken before may be one of the study's; leave undoes it.
+// enter takes the i-th value of an axis. It reports whether the values taken so far can be
+// part of a combination of the study. leave reverses it.
 func (d *design) enter(a axis, i int) bool {
 	if a.factors() && i > 0 {
 		d.away++
@@ -127,13 +127,13 @@ func (d *design) leave(a axis, i int) {
 	}
 }
 
-// unconstrained reports whether what was taken is what the others are compared with:
-// the first value of each factor.
+// unconstrained reports whether every factor has its first value, which the others are
+// compared with.
 func (d *design) unconstrained() bool {
 	return d.study.design != fullGrid && d.away == 0 && d.study.rows() > 1
 }
 
-// has reports whether the combination in a point is one of the study's.
+// has reports whether the study has the combination in p.
 func (d *design) has(p *Point) bool {
 	if d.study.design != oneFactor || d.away <= 1 {
 		return true
@@ -149,8 +149,8 @@ func (d *design) has(p *Point) bool {
 	})
 }
 
-// included decodes [[include]]: combinations of values of the sweep that one factor
-// at a time does not have. A key that a table leaves out has its first value.
+// included decodes [[include]]: combinations of swept values that the design one-factor
+// does not have. A missing key has its first value.
 func (d *decoder) included(axes []axis, design string) []exclusion {
 	list := d.exclusions("include", axes)
 	if len(list) > 0 && design != oneFactor {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// One factor at a time: the first values, then the others of each key alone, for
-// every framework and worker count; and what [[include]] adds.
+// One factor at a time: the first values, then the other values of each key alone, for
+// every framework and worker count, plus [[include]].
 func TestOneFactor(t *testing.T) {
 	of := func(sweep, rest string) string {
 		return strings.Replace(minimal, "workers = [1, 2, 4]", sweep, 1) + rest
@@ -32,8 +32,8 @@ func TestOneFactor(t *testing.T) {
 	if len(with) != len(alone)+2 || !strings.Contains(strings.Join(with, "\n"), "2 workers, 4 CPUs, batch 32\n") || strings.Contains(strings.Join(with, "\n"), "1 workers, 4 CPUs, batch 32") {
 		t.Errorf("with more: %q", with)
 	}
-	// What the others are compared with is marked, once a worker count. The mark is the
-	// plan's, so that points are who they were.
+	// The reference point is marked once per worker count. The mark belongs to the plan, so
+	// identities do not change.
 	for design, want := range map[string]int{"one-factor": 2, "grid": 0} {
 		n := 0
 		for _, p := range plan(t, parse(t, of(strings.Replace(axes, "one-factor", design, 1), "")), DefaultSite()).Points {
@@ -52,7 +52,8 @@ func TestOneFactor(t *testing.T) {
 	if len(grid) != 12 {
 		t.Errorf("a grid has %d points, want 12", len(grid))
 	}
-	// The first of each, the second of each: sizes of machines. One value stays.
+	// The first values together, then the second values: machine sizes. A key with one
+	// value keeps it.
 	both := points(parse(t, of("design = \"together\"\nworkers = [1, 2]\ncpus_per_worker = [8, 4, 2]\nbatch = [64, 32, 16]\nlearning_rate = [0.1]", "")))
 	want := []string{
 		"1 workers, 8 CPUs, batch 64", "2 workers, 8 CPUs, batch 64", "1 workers, 4 CPUs, batch 32", "2 workers, 4 CPUs, batch 32",
@@ -61,20 +62,20 @@ func TestOneFactor(t *testing.T) {
 	if diff := cmp.Diff(want, both); diff != "" {
 		t.Errorf("together (-want +got):\n%s", diff)
 	}
-	// A resource is held to its amount where the study is about resources, also the
-	// only one.
+	// A resource is enforced if the study is about resources, even if it has a single
+	// value.
 	for design, held := range map[string]bool{"together": true, "one-factor": true, "grid": false} {
 		s := parse(t, of("design = \""+design+"\"\nworkers = [1]\nmemory = [\"4G\"]\nbatch = [64, 32]", ""))
 		if p := plan(t, s, DefaultSite()).Points[0].Point; s.Holds(MemoryKey) != held || p.Enforces(MemoryKey) != held {
 			t.Errorf("%s: memory is held: %v, want %v", design, p.Enforces(MemoryKey), held)
 		}
 	}
-	// Six more runs of each point.
+	// Six more runs per point.
 	more := strings.Replace(of("workers = [1]", ""), "[study]", "[study]\nfirst_repeat = 3\nrepeats = 4", 1)
 	if list := plan(t, parse(t, more), DefaultSite()).Points; len(list) != 2 || list[0].Point.Repeat != 3 || list[1].Point.Repeat != 4 || list[1].Point.Seed-list[0].Point.Seed != 1 {
 		t.Errorf("repeats 3 and 4: %+v", list)
 	}
-	// Ten keys of ten values: ten thousand million combinations, 91 of one factor.
+	// Ten keys with ten values: 10^10 combinations, 91 with one factor at a time.
 	var many strings.Builder
 	many.WriteString("design = \"one-factor\"\nworkers = [1]")
 	for key := range 10 {

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Each rule of a value, at its edges.
+// Each value's rule at its limits.
 func TestRulesAtTheirEdges(t *testing.T) {
 	half, more := measure.Target{Of: measure.OfAccuracy, Value: 0.5}, measure.Target{Of: measure.OfAccuracy, Value: 0.75}
 	for _, c := range []struct {
@@ -57,15 +57,15 @@ func TestRulesAtTheirEdges(t *testing.T) {
 	}
 }
 
-// How many workers share a node: what the study says, else as many as the node has GPUs,
-// or CPUs for; else all of them.
+// Workers per node: the study's value, or else as many as the node has GPUs or CPUs for, or
+// else all.
 func TestSpread(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		workers     int
 		r           Resources
 		q           Partition
-		each, nodes int // 0: does not divide
+		each, nodes int // 0: not divisible
 	}{
 		{"as the study says", 8, Resources{Device: "cpu", CPUsPerWorker: 1, WorkersPerNode: 2}, Partition{CPUsPerNode: 64}, 2, 4},
 		{"fewer workers than that", 1, Resources{Device: "cpu", CPUsPerWorker: 1, WorkersPerNode: 2}, Partition{CPUsPerNode: 64}, 1, 1},
@@ -92,7 +92,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// A point on 2 nodes of 4 workers that have 4 CPUs and 1 GiB each, at each limit of a
+// A point on 2 nodes with 4 workers each, 4 CPUs and 1 GiB per worker, at each limit of a
 // partition and one beyond.
 func TestFitsAtTheEdges(t *testing.T) {
 	const gib = Bytes(1 << 30)

@@ -9,16 +9,16 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// exclusion is a table of [[exclude]], which leaves out the points on which all its
-// keys have one of the values named, or of [[include]].
+// exclusion is a table of [[exclude]] or [[include]]. It matches points on which all its
+// keys have one of the listed values.
 type exclusion struct {
 	path   string                     // "exclude[0]"
-	open   bool                       // names an axis that could not be read
-	values map[string]map[string]bool // by path of the axis, the valueKeys
+	open   bool                       // it names an axis that could not be read
+	values map[string]map[string]bool // valueKeys, by path of the axis
 }
 
-// exclusions decodes [[exclude]] or [[include]]. Its keys are axes of the sweep; a
-// value may be a list.
+// exclusions decodes [[exclude]] or [[include]]. Keys are axes of the sweep; a value may be
+// a list.
 func (d *decoder) exclusions(name string, axes []axis) []exclusion {
 	p, ok := d.top[name]
 	if !ok {
@@ -42,7 +42,7 @@ func (d *decoder) exclusions(name string, axes []axis) []exclusion {
 					e.values[a.path] = set
 				}
 			case entry.name == "workers" || d.has("sweep."+entry.name) || d.flaws.in("sweep."+entry.name):
-				e.open = true // the axis has a problem, which was reported
+				e.open = true // the problem of the axis was reported
 			default:
 				keys := make([]string, len(axes))
 				for k, a := range axes {
@@ -57,7 +57,7 @@ func (d *decoder) exclusions(name string, axes []axis) []exclusion {
 }
 
 // axisNamed finds an axis by its key in [sweep], its path, or the last part of its path if
-// no other axis ends in the same.
+// that is unique.
 func axisNamed(name string, axes []axis) (axis, bool) {
 	fields := make([]pointField, len(axes))
 	for i, a := range axes {
@@ -71,7 +71,7 @@ func axisNamed(name string, axes []axis) (axis, bool) {
 	return axes[i], true
 }
 
-// valueSet decodes a value, or a list of values, of an axis; nil if it cannot be read.
+// valueSet decodes a value, or a list of values, of an axis; nil if it is unreadable.
 func (d *decoder) valueSet(path string, p toml.Primitive, a axis) map[string]bool {
 	list := reflect.New(reflect.SliceOf(a.field.in(&Point{}).Type()))
 	if d.md.PrimitiveDecode(p, list.Interface()) != nil {
@@ -95,14 +95,13 @@ func (d *decoder) valueSet(path string, p toml.Primitive, a axis) map[string]boo
 	return set
 }
 
-// excluder finds the exclusion that leaves a point out. Each is filed under its
-// values on the longest of its axes, so that thousands of them need not be held
-// against every point.
+// excluder finds the exclusion of a point. Exclusions are indexed by their values on the
+// longest of their axes, to avoid comparing thousands of them with every point.
 type excluder struct {
 	axes  []axis
 	list  []exclusion
-	filed []map[string][]int // by axis and value: indexes of list, ascending
-	keys  []string           // of the point that is looked at, by axis
+	filed []map[string][]int // indexes of list, ascending, by axis and value
+	keys  []string           // of the current point, by axis
 }
 
 func newExcluder(list []exclusion, axes []axis) *excluder {
@@ -115,7 +114,7 @@ func newExcluder(list []exclusion, axes []axis) *excluder {
 			}
 		}
 		if longest < 0 {
-			continue // leaves out nothing
+			continue // excludes nothing
 		}
 		if x.filed[longest] == nil {
 			x.filed[longest] = map[string][]int{}
@@ -127,7 +126,7 @@ func newExcluder(list []exclusion, axes []axis) *excluder {
 	return x
 }
 
-// out is the first exclusion that leaves the point out, if any does.
+// out returns the first exclusion that matches the point.
 func (x *excluder) out(p *Point) (first int, found bool) {
 	for j, a := range x.axes {
 		x.keys[j] = valueKey(a.field.in(p))

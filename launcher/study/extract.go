@@ -9,16 +9,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Pattern is one [[extract]] table: a figure that a command prints, found by a
-// regular expression. What is made of it is metrics/extract's to say.
+// Pattern is an [[extract]] table: a regular expression that finds a figure in a command's
+// output. metrics/extract evaluates it.
 type Pattern struct {
-	Name    string `toml:"name" json:"name"`       // of the figure
-	Pattern string `toml:"pattern" json:"pattern"` // Go's syntax; its group (?P<value>…) is the number
-	Unit    string `toml:"unit" json:"unit"`       // that the log has it in
-	Reduce  string `toml:"reduce" json:"reduce"`   // of several values: "last", "mean", "median", "max", "min" or "sum"; "": as Per has it
-	Per     string `toml:"per" json:"per"`         // what one value is of: "step", "epoch" or "run"
-	Of      string `toml:"of" json:"of"`           // whose it is: "run" or "rank"; "": the run's, if ranks do not print different values
-	Better  string `toml:"better" json:"better"`   // which way it is better: "higher" or "lower"; "": nobody says
+	Name    string `toml:"name" json:"name"`       // name of the figure
+	Pattern string `toml:"pattern" json:"pattern"` // Go syntax; the group (?P<value>…) matches the number
+	Unit    string `toml:"unit" json:"unit"`       // unit in the log
+	Reduce  string `toml:"reduce" json:"reduce"`   // how to combine several values: "last", "mean", "median", "max", "min" or "sum"; "": depends on Per
+	Per     string `toml:"per" json:"per"`         // what a value belongs to: "step", "epoch" or "run"
+	Of      string `toml:"of" json:"of"`           // "run" or "rank"; "": the run's, unless ranks print different values
+	Better  string `toml:"better" json:"better"`   // "higher" or "lower" is better; "": undeclared
 }
 
 // extract decodes [[extract]].
@@ -53,7 +53,7 @@ func (d *decoder) extract() []Pattern {
 	return list
 }
 
-// wrong says what is wrong with the regular expression, "" when it finds a
+// wrong says what is wrong with the regular expression, "" if it has a group for the
 // number.
 func (p Pattern) wrong() string {
 	if p.Pattern == "" {
@@ -69,8 +69,8 @@ func (p Pattern) wrong() string {
 	return ""
 }
 
-// Timeless doubts a study that asks for times to an accuracy whose pattern does not
-// read when it was reached.
+// Timeless warns if a study asks for the time to an accuracy but its pattern does not read
+// when the accuracy was reached.
 func (s *Study) Timeless(plan *Plan) Problems {
 	for i, q := range s.Command.Patterns {
 		asked := slices.ContainsFunc(plan.Points, func(p Planned) bool {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The first repeat is one of those that there are, also where there is one.
+// The first repeat must be within the repeats, even if there is only one.
 func TestFirstRepeat(t *testing.T) {
 	for _, c := range []struct {
 		head  string // added to [study]
@@ -16,7 +16,7 @@ func TestFirstRepeat(t *testing.T) {
 		{"first_repeat = 1\nrepeats = 1", true, ""},
 		{"first_repeat = 2\nrepeats = 2", true, ""},
 		{"first_repeat = 2\nrepeats = 1", false, "study.first_repeat: 2 is more than study.repeats, 1"},
-		{"first_repeat = 2", false, "study.first_repeat: 2 is more than study.repeats, 1"}, // which is its default
+		{"first_repeat = 2", false, "study.first_repeat: 2 is more than study.repeats, 1"}, // the default
 		{"first_repeat = 4\nrepeats = 3", false, "study.first_repeat: 4 is more than study.repeats, 3"},
 		{"first_repeat = 0\nrepeats = 3", false, "study.first_repeat: want 1 or more, got 0"},
 		{"first_repeat = 1\nrepeats = 0", false, "study.repeats: want 1 to 1000, got 0"},

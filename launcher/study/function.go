@@ -7,14 +7,14 @@ import (
 	"regexp"
 )
 
-// Function is a Python function of the user's own, written "my_model.py:build":
-// the file, relative to the study file, and the function's name.
+// Function is a user's Python function, written "my_model.py:build": the file, relative to
+// the study file, and the function's name.
 type Function struct{ File, Name string }
 
 var functionForm = regexp.MustCompile(`^(.+\.py):([A-Za-z_][A-Za-z0-9_]*)$`)
 
-// ParseFunction reads that form; ok is false for anything else, as for the name
-// of a model that scalebench has.
+// ParseFunction parses this form; ok is false for other text, such as the name of a
+// built-in model.
 func ParseFunction(text string) (f Function, ok bool) {
 	m := functionForm.FindStringSubmatch(text)
 	if m == nil {
@@ -23,7 +23,7 @@ func ParseFunction(text string) (f Function, ok bool) {
 	return Function{File: m[1], Name: m[2]}, true
 }
 
-// dataKind is the rule of data.kind.
+// dataKind checks data.kind.
 func dataKind(v any) string {
 	if _, own := ParseFunction(v.(string)); own {
 		return ""
@@ -34,17 +34,16 @@ func dataKind(v any) string {
 	return ""
 }
 
-// takes reports whether a model or data of the user's own is among what the
-// point runs: both are handed the study's parameters.
+// takes reports whether the point runs a user's model or data, which receive the study's
+// parameters.
 func (s *Study) takes(p *Point) bool {
 	_, model := ParseFunction(p.Workload.Train.Model)
 	_, data := ParseFunction(p.Data.Kind)
 	return model || data
 }
 
-// ownFiles are the files of the user's own that a point needs: the name that
-// each gets in the run folder, and its absolute path. wrong says, by TOML path,
-// which is not available.
+// ownFiles returns the user's files that a point needs: their names in the run folder and
+// their absolute paths. wrong lists unavailable files by TOML path.
 func (s *Study) ownFiles(p *Point) (files, wrong map[string]string) {
 	wrong = map[string]string{}
 	for _, key := range []struct{ path, value string }{{"workload.model", p.Workload.Train.Model}, {"data.kind", p.Data.Kind}} {

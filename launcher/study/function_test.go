@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A point's own files are found from the study file's folder; they get their
-// bare names in the run folder, so that no two may share one.
+// A point's own files are relative to the study file's folder. In the run folder they have
+// their base names, so two must not share one.
 func TestOwnFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"models/net.py", "models/net2.py", "data/net.py"} {

@@ -11,16 +11,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// asksOnly reports whether the key is a question asked of the run afterwards:
-// the targets are, unless they end the run or its command is told of them, and
-// what its output is read as.
+// asksOnly reports whether the key only affects how a finished run is evaluated. This
+// applies to targets, unless they end the run or its command receives them, and to how its
+// output is read.
 func (p *Point) asksOnly(path string) bool {
 	return slices.Contains(measure.ReadingKeys(), path) || slices.Contains(measure.AnnotationKeys(), path) || path == measure.TargetsKey && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
 }
 
-// identity returns the point's name: a readable start and a hash of the keys that
-// differ from their defaults. Digests replace secrets: everybody sees the hash,
-// and whoever knows the other keys could test guesses with a hash of the value.
+// identity returns the point's name: a readable prefix and a hash of the keys that differ
+// from their defaults. Digests replace secrets, because everybody sees the hash, and with
+// the other keys known, guesses could be tested against it.
 func (x *expansion) identity(p *Point) string {
 	var lines []string
 	for path, text := range keyTexts(p) {
@@ -34,7 +34,7 @@ func (x *expansion) identity(p *Point) string {
 	return fmt.Sprintf("%s-w%d-%s", p.Framework, p.Workers, hex.EncodeToString(sum[:5]))
 }
 
-// keyTexts are the point's keys and their values as JSON.
+// keyTexts returns the point's keys with their values as JSON.
 func keyTexts(p *Point) map[string]string {
 	fields := p.fields()
 	texts := make(map[string]string, len(fields))
@@ -44,7 +44,7 @@ func keyTexts(p *Point) map[string]string {
 		}
 		text, err := json.Marshal(f.in(p).Interface())
 		if err != nil {
-			// NaN and infinities are refused before a point is made.
+			// Earlier checks reject NaN and infinities.
 			panic(fmt.Sprintf("study: %s cannot be written: %v", f.path, err))
 		}
 		texts[f.path] = string(text)
@@ -52,9 +52,9 @@ func keyTexts(p *Point) map[string]string {
 	return texts
 }
 
-// Parameters are all keys of the point by TOML path, as the store keeps them:
-// string, int64, float64, bool, or []any of these; a key without a value is
-// left out, and so is one that the run's program was never told.
+// Parameters returns all keys of the point by TOML path, as the store keeps them: string,
+// int64, float64, bool, or []any of these. It leaves out keys without a value and keys that
+// the run's program does not receive.
 func (p *Point) Parameters() map[string]any {
 	fields := p.fields()
 	m := make(map[string]any, len(fields))
@@ -91,7 +91,7 @@ func plain(v any) any {
 		if n, err := v.Int64(); err == nil {
 			return n
 		}
-		x, _ := v.Float64() // it was marshalled from a float64
+		x, _ := v.Float64() // it came from a float64
 		return x
 	case []any:
 		for i := range v {

@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// idle is why a key means nothing to a point, and the key that it follows from.
+// idle is the reason why a key has no effect on a point, and the key that causes it.
 type idle struct{ why, from string }
 
-// idleKeys are the keys of a training that one of our own trainers ignores at a
-// point, by TOML path: what each belongs to is what the trainers read, in
-// launcher/native/train and launcher/framework/programs. What a user's own command
-// is told, its placeholders say (untold).
+// idleKeys returns the keys that one of our trainers ignores at a point, by TOML path. It
+// mirrors what the trainers read, in launcher/native/train and launcher/framework/programs.
+// For a user's command, see untold.
 func idleKeys(p *Point) map[string]idle {
 	t := p.Workload.Train
 	list := map[string]idle{}
@@ -41,8 +40,8 @@ func idleKeys(p *Point) map[string]idle {
 	return list
 }
 
-// untold are the keys that a user's own command has no way to know of: those that
-// none of its placeholders stands for.
+// untold returns the keys that a user's command cannot receive because no placeholder
+// represents them.
 func untold(f Framework, p *Point) map[string]idle {
 	list := map[string]idle{}
 	for _, field := range pointFields()[p.Workload.Kind] {
@@ -58,23 +57,22 @@ func untold(f Framework, p *Point) map[string]idle {
 	return list
 }
 
-// batchKeys are what a worker's batch is made of, unless it is accumulated.
+// batchKeys define a worker's batch, unless gradients are accumulated.
 var (
 	batchKeys   = []string{"workload.batch", "workload.scaling"}
 	accumulated = idle{"the batch of each worker is micro_batch times accumulate", "workload.accumulate"}
 )
 
-// Sets reports whether the study sets or sweeps a key itself, by its TOML path.
+// Sets reports whether the study sets or sweeps a key, by TOML path.
 func (s *Study) Sets(path string) bool {
 	return s.sets(path) || slices.ContainsFunc(s.axes, func(a axis) bool { return a.path == path })
 }
 
-// sets reports whether the study sets a key itself, in its file or on the command
-// line.
+// sets reports whether the study sets a key, in its file or on the command line.
 func (s *Study) sets(path string) bool { return s.lines[path] != 0 }
 
-// ignored notes which of the study's keys mean nothing to a point, and which do.
-// A key that is swept must mean something to each point: else two are the same.
+// ignored records which of the study's keys affect a point and which do not. A swept key
+// must affect every point, or two points would be the same.
 func (x *expansion) ignored(f Framework, p *Point) {
 	var idle map[string]idle
 	switch {
@@ -97,15 +95,14 @@ func (x *expansion) ignored(f Framework, p *Point) {
 		}
 		x.idle[field.path] = why
 		for _, a := range x.study.axes {
-			if a.path == field.path && len(a.values) > 1 && (f.Uses == nil || why == accumulated) { // of a command's, unheard says so
+			if a.path == field.path && len(a.values) > 1 && (f.Uses == nil || why == accumulated) { // for a command, unheard reports it
 				x.problem(a.path, "is swept, but "+why.why+", so every value would run the same; leave those points out with [[exclude]], or sweep it in a separate study", why.from)
 			}
 		}
 	}
 }
 
-// unused refuses the keys that the study sets and that mean nothing to any of its
-// points: whoever set them believes that they do.
+// unused reports keys that the study sets but that affect none of its points.
 func (x *expansion) unused() {
 	for _, path := range slices.Sorted(maps.Keys(x.idle)) {
 		alone := slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path && len(a.values) == 1 })

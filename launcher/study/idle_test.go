@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// A key that the study sets, and that no point of it does anything with, is refused
-// where it is set; one that some point uses is not. What uses what is from the
-// trainers: launcher/native/train and launcher/framework/programs.
+// A key that affects no point is reported where it is set; a key that affects some point is
+// accepted. The expectations follow the trainers in launcher/native/train and
+// launcher/framework/programs.
 func TestIgnoredKeys(t *testing.T) {
 	const file = "[study]\nname = \"s\"\n[workload]\nmodel = \"cnn\"\nepochs = 3\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [1, 2]\n"
 	line := "the command line: "
 	for words, want := range map[string]string{
 		"momentum=0.8":                                "",
 		"optimizer=adam momentum=0.8":                 line + "workload.momentum: would be ignored: optimizer = \"adam\" does not use it (\"sgd\" does)",
-		"optimizer=adamw momentum=0.9":                line + "workload.momentum: would be ignored", // the default, but somebody wrote it
+		"optimizer=adamw momentum=0.9":                line + "workload.momentum: would be ignored", // the default value, but written explicitly
 		"optimizer=adam beta1=0.8":                    "",
 		"beta1=0.8":                                   line + "workload.beta1: would be ignored: optimizer = \"sgd\" does not use it (\"adam\" and \"adamw\" do)",
 		"beta2=0.8":                                   line + "workload.beta2: would be ignored",
@@ -30,13 +30,13 @@ func TestIgnoredKeys(t *testing.T) {
 		"augment=false":                               "",
 		"data.path=.":                                 line + "data.path: would be ignored: data.kind = \"synthetic\" is made in memory",
 		"data.kind=cifar10 data.path=.":               "",
-		// One point's is enough; of a key that is swept each value must count.
+		// One affected point suffices, but each value of a swept key must have an effect.
 		"sweep.optimizer=[\"sgd\",\"adam\"] momentum=0.8 beta1=0.8":   "",
 		"sweep.momentum=[0.8,0.9]":                                    "",
 		"sweep.momentum=[0.8] optimizer=adam":                         line + "sweep.momentum: would be ignored: optimizer = \"adam\"",
 		"sweep.momentum=[0.8,0.9] optimizer=adam":                     line + "sweep.momentum: is swept, but optimizer = \"adam\" does not use it (\"sgd\" does), so every value would run the same",
 		"sweep.momentum=[0.8,0.9] sweep.optimizer=[\"sgd\",\"adam\"]": line + "sweep.momentum: is swept, but optimizer = \"adam\"",
-		// What follows from another mistake is not told.
+		// Consequences of another mistake are not reported.
 		"optimizer=lamb momentum=0.8": line + "workload.optimizer: \"lamb\" is not known; valid: \"sgd\", \"adam\", \"adamw\"",
 	} {
 		got := ""
@@ -51,7 +51,7 @@ func TestIgnoredKeys(t *testing.T) {
 			t.Errorf("%s:\n%s\nwant\n%s", words, got, want)
 		}
 	}
-	// In a file, its line.
+	// In a file, with its line.
 	s, err := Parse("s.toml", []byte(strings.Replace(file, "epochs = 3", "epochs = 3\nbeta2 = 0.9", 1)), frameworks)
 	if err != nil {
 		t.Fatal(err)
@@ -61,9 +61,9 @@ func TestIgnoredKeys(t *testing.T) {
 	}
 }
 
-// So is a key that no placeholder of a command stands for, unless another framework
-// of the sweep uses it. The folder of the data is in every command's environment,
-// and targets are asked of what it reports.
+// The same applies to a key without a placeholder in a command, unless another framework of
+// the sweep uses it. The data folder is in every command's environment, and targets only
+// evaluate its output.
 func TestKeysUntoldToCommands(t *testing.T) {
 	const untold = "would be ignored: no placeholder passes it to the command; leave it out"
 	for name, test := range map[string]struct{ change, to, want string }{

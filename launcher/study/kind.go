@@ -10,47 +10,47 @@ import (
 	"sync"
 )
 
-// A kind is a kind of workload: its keys, their defaults and what they may be, and what
-// the rest of a study asks about it. A new kind is one file like train.go, whose keys have
-// the method kind, and one line in Workload; the program that runs it is a command of
-// scalebench-worker with the kind's name.
+// A kind describes a kind of workload: its keys, their defaults and valid values, and
+// everything else that differs between kinds. A new kind is one file like train.go, whose
+// keys have the method kind, and one line in Workload. The program that runs it is the
+// scalebench-worker command with the kind's name.
 type kind struct {
-	keys     string // field of Workload that holds them; kinds fills it in
+	keys     string // field of Workload that holds them; set by kinds
 	defaults Workload
 	rules    map[string]rule // by TOML path
-	// follows names, by TOML path, the keys that a problem told of that path can
-	// follow from; plausible stand in for values that cannot be used, where the
-	// default would lead to problems of its own.
+	// follows lists, by TOML path, the keys that may cause a problem at that path.
+	// plausible holds replacements for unusable values if the default would cause further
+	// problems.
 	follows   map[string][]string
 	plausible map[string]any
-	// brought are the keys that a program of [command] need not be told.
+	// brought are keys that a program of [command] may handle itself.
 	brought []string
-	trains  bool     // it has steps, epochs and a batch
-	loaded  bool     // our load generator starts the framework's program, and sends it requests
+	trains  bool     // has steps, epochs and a batch
+	loaded  bool     // our load generator starts the framework's program and sends it requests
 	onGPUs  bool     // our own worker computes it on GPUs
-	bounds  []string // its keys, by TOML path, that bound what a run does: lower, it is shorter
-	// expand fills in what follows from the keys of a point and says, by TOML
-	// path, what does not fit together.
+	bounds  []string // TOML paths of keys whose reduction makes a run shorter
+	// expand fills in what follows from a point's keys, and reports inconsistencies by TOML
+	// path.
 	expand func(*Point) map[string]string
-	// frameworks can run it; nil: every one that is no model server.
+	// frameworks can run it; nil: all that are not model servers.
 	frameworks []string
 	servers    bool     // model servers can run it, too
-	workers    string   // what its workers are called in [sweep], beside "workers"; "": nothing else
-	data       bool     // it works on what [data] names
-	files      []string // its keys that name files, relative to the study file, by TOML path
-	objects    []string // those of files that may name objects of a store instead
-	// locate makes absolute what else of a point names a file in a folder, the
-	// study's; nil: nothing does.
+	workers    string   // another name for its workers in [sweep]; "": only "workers"
+	data       bool     // it uses the data of [data]
+	files      []string // TOML paths of keys that name files, relative to the study file
+	objects    []string // those among files that may also name objects in a store
+	// locate makes other file names of a point absolute; folder is the study's. nil: there
+	// are none.
 	locate func(p *Point, folder string)
-	// beside are the ranks that a run has beside the workers, and the nodes for
-	// them; nil: none.
+	// beside returns the number of non-worker ranks of a run, and of nodes for them; nil:
+	// none.
 	beside func(*Point) (ranks, nodes int)
 }
 
-// declared is a field of Workload: the keys of a kind.
+// declared is a field of Workload that holds the keys of a kind.
 type declared interface{ kind() kind }
 
-// kinds returns the kinds by their names: those that the fields of Workload declare.
+// kinds returns the kinds that the fields of Workload declare, by name.
 var kinds = sync.OnceValue(func() map[string]kind {
 	list := map[string]kind{}
 	workload := reflect.ValueOf(Workload{})
@@ -64,15 +64,15 @@ var kinds = sync.OnceValue(func() map[string]kind {
 	return list
 })
 
-// kindOf returns the kind of the workload; the zero kind where it has none.
+// kindOf returns the kind of the workload, the zero kind if it is unknown.
 func (w Workload) kindOf() kind { return kinds()[w.Kind] }
 
 const defaultKind = "train"
 
-// Kinds are the names of the kinds of workload.
+// Kinds returns the names of the kinds of workload.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds())) }
 
-// fields are the keys of [workload], by their place in Workload.
+// fields returns the keys of [workload], with their fields in Workload.
 func (k kind) fields() fieldSet {
 	workload := reflect.TypeFor[Workload]()
 	own, _ := workload.FieldByName(k.keys)
@@ -86,8 +86,8 @@ func (k kind) fields() fieldSet {
 	return set
 }
 
-// elsewhere are the keys of the other kinds, which may be meant where a file's
-// own kind is not known.
+// elsewhere returns the keys of other kinds, which may be intended if the file's kind is
+// unknown.
 func (k kind) elsewhere(d *decoder) []string {
 	var keys []string
 	if d.flaws.in("workload.kind") {
@@ -98,7 +98,7 @@ func (k kind) elsewhere(d *decoder) []string {
 	return keys
 }
 
-// MarshalJSON writes the keys of the workload's kind and no others.
+// MarshalJSON writes only the keys of the workload's kind.
 func (w Workload) MarshalJSON() ([]byte, error) {
 	name, err := json.Marshal(w.Kind)
 	if err != nil {
@@ -115,7 +115,7 @@ func (w Workload) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// UnmarshalJSON reads them back.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (w *Workload) UnmarshalJSON(text []byte) error {
 	var head struct {
 		Kind string `json:"kind"`
@@ -127,7 +127,7 @@ func (w *Workload) UnmarshalJSON(text []byte) error {
 	k, ok := kinds()[w.Kind]
 	switch {
 	case w.Kind == "":
-		return nil // a point that says nothing of it, as MarshalJSON writes one
+		return nil // a point without a kind, as MarshalJSON writes it
 	case !ok:
 		return fmt.Errorf("workload.kind: %s", oneOf(w.Kind, Kinds()))
 	}
@@ -137,8 +137,8 @@ func (w *Workload) UnmarshalJSON(text []byte) error {
 // Trains reports whether the workload has steps, epochs and a batch.
 func (w Workload) Trains() bool { return w.kindOf().trains }
 
-// UnderLoad reports whether the run is our load generator's, which starts the framework's
-// program as a replica of a service and sends it requests.
+// UnderLoad reports whether our load generator runs the workload: it starts the framework's
+// program as replicas of a service and sends them requests.
 func (w Workload) UnderLoad() bool { return w.kindOf().loaded }
 
 // OnGPUs reports whether our own worker computes the workload on GPUs.
@@ -152,7 +152,7 @@ func (k kind) runBy(f Framework) bool {
 	return k.frameworks == nil || slices.Contains(k.frameworks, f.Name)
 }
 
-// notRunBy says that a framework cannot run the kind, and which of all can.
+// notRunBy says that a framework cannot run the kind, and which can.
 func (k kind) notRunBy(f Framework, all []Framework) string {
 	var valid []string
 	for _, other := range all {

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Degree is over how many ranks something is divided, 1 or more; 0: the study does
-// not say.
+// A Degree is the number of ranks that something is divided among, 1 or more; 0: unset.
 type Degree int
 
-// UnmarshalTOML takes a whole number from 1.
+// UnmarshalTOML reads a whole number of at least 1.
 func (d *Degree) UnmarshalTOML(v any) error {
 	n, whole := v.(int64)
 	if !whole || n < 1 || n > maxWorkers {
@@ -20,8 +19,7 @@ func (d *Degree) UnmarshalTOML(v any) error {
 	return nil
 }
 
-// degrees are how a model, and the data, are divided among the ranks, by the keys of
-// a study, as text has them.
+// degrees returns the degrees to which the model and the data are divided, by key.
 func (t Train) degrees() []struct {
 	key string
 	of  Degree
@@ -32,7 +30,7 @@ func (t Train) degrees() []struct {
 	}{{"tp", t.TP}, {"pp", t.PP}, {"cp", t.CP}, {"ep", t.EP}, {"dp", t.DP}}
 }
 
-// degreeKeys are their TOML paths.
+// degreeKeys are the TOML paths of the degrees.
 var degreeKeys = func() (paths []string) {
 	for _, d := range (Train{}).degrees() {
 		paths = append(paths, "workload."+d.key)
@@ -40,11 +38,11 @@ var degreeKeys = func() (paths []string) {
 	return paths
 }()
 
-// layoutKeys are the keys, by the last part of their path, that decide how much
-// memory the same model takes.
+// layoutKeys are the keys, by the last part of their path, that determine how much memory a
+// model needs.
 var layoutKeys = []string{"tp", "pp", "cp", "ep", "dp", "zero", "shard", "micro_batch", "accumulate", "checkpointing"}
 
-// Layout is the degrees that are given, as people write them: "tp 2 · pp 4".
+// Layout formats the degrees that are set: "tp 2 · pp 4".
 func (t Train) Layout() string {
 	var words []string
 	for _, d := range t.degrees() {
@@ -55,13 +53,13 @@ func (t Train) Layout() string {
 	return strings.Join(words, " · ")
 }
 
-// divided reports whether the point's program is one that can divide a model: a user's
-// own. Our trainers hold whole ones.
+// divided reports whether the point's program can divide a model. Only users' programs can;
+// our trainers keep whole models.
 func (p *Point) divided() bool { return p.Workload.Trains() && p.Command.Folder != "" }
 
-// Replica returns the number of workers that hold one copy of the model and share a batch: by
-// tensors, by layers, by the places of a sequence. Experts are divided among the same
-// workers once more.
+// Replica returns the number of workers that share one copy of the model and a batch:
+// tensor × pipeline × context parallelism. Expert parallelism divides the same workers
+// again.
 func (p *Point) Replica() int {
 	if !p.divided() {
 		return 1
@@ -70,13 +68,13 @@ func (p *Point) Replica() int {
 	return max(1, int(t.TP)) * max(1, int(t.PP)) * max(1, int(t.CP))
 }
 
-// Replicas is the degree of data parallelism.
+// Replicas returns the degree of data parallelism.
 func (p *Point) Replicas() int { return max(1, p.Workers/p.Replica()) }
 
-// misfit says why the workers cannot be laid out so; "" when they can. Experts are
-// divided among a stage's workers: Megatron-LM's expert_model_parallel_size with an
-// expert_tensor_parallel_size of 1, and torchtitan's parallel_dims.py. With other
-// expert tensors the program asks for more.
+// misfit says why the degrees do not fit the workers; "" if they do. Experts are divided
+// among a stage's workers, as with Megatron-LM's expert_model_parallel_size at an
+// expert_tensor_parallel_size of 1, and in torchtitan's parallel_dims.py. With expert
+// tensor parallelism, programs require more.
 func (p *Point) misfit() string {
 	if !p.divided() {
 		return ""
@@ -96,14 +94,14 @@ func (p *Point) misfit() string {
 
 // misfits are the combinations of a sweep whose degrees do not fit their workers.
 type misfits struct {
-	all int // combinations
+	all int // number of combinations
 	why []string
 }
 
-// fewMisfits are as many as a problem names.
+// fewMisfits is the number of misfits that a problem names.
 const fewMisfits = 3
 
-// report makes one problem of them.
+// report reports them as one problem.
 func (m *misfits) report(x *expansion) {
 	if len(m.why) == 0 {
 		return
@@ -130,8 +128,7 @@ func (m *misfits) report(x *expansion) {
 	x.problem("workers", fmt.Sprintf("%s: %s%s. %s", what, strings.Join(first, "; "), more, todo), degreeKeys...)
 }
 
-// expandBatch fills in the batch of each replica and of all, and which part of it is
-// computed at a time.
+// expandBatch fills in the batch of each replica and of all, and the micro batch.
 func expandBatch(p *Point, wrong map[string]string) {
 	w, replicas := &p.Workload.Train, p.Replicas()
 	switch {
@@ -163,20 +160,19 @@ func expandBatch(p *Point, wrong map[string]string) {
 	}
 }
 
-// Accumulates reports whether micro_batch and accumulate say what a worker's batch is:
-// their product.
+// Accumulates reports whether a worker's batch is set as micro_batch × accumulate.
 func (t Train) Accumulates() bool { return t.MicroBatch > 0 && t.Accumulate > 0 }
 
-// ToldBatch reports whether the program of a run receives its batch size.
+// ToldBatch reports whether the run's program receives its batch size.
 func (p *Point) ToldBatch() bool {
 	return p.Reaches("workload.batch") || p.Reaches("workload.accumulate")
 }
 
-// ExhaustionTells reports whether it is the point's result that memory runs out: it is
-// held to an amount, or the study compares layouts.
+// ExhaustionTells reports whether running out of memory is a valid result of the point,
+// because its memory is enforced or the study compares layouts.
 func (p *Point) ExhaustionTells() bool { return p.Enforces(MemoryKey) || p.ComparesLayouts }
 
-// comparesLayouts reports whether the study's points differ in their layouts.
+// comparesLayouts reports whether the study's points differ in layout.
 func (s *Study) comparesLayouts() bool {
 	return slices.ContainsFunc(s.axes, func(a axis) bool {
 		return len(a.values) > 1 && slices.Contains(layoutKeys, a.field.key)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// layoutStudy runs a program of the user's own that is told the degrees.
+// layoutStudy runs a user's program that receives the degrees.
 const layoutStudy = `[study]
 name = "s"
 [workload]
@@ -21,8 +21,8 @@ framework = ["command"]
 workers = [8]
 `
 
-// told is a framework whose command is told of every key, as package framework's are
-// by their placeholders.
+// told returns a framework whose command receives every key, like package framework's
+// through placeholders.
 func told() []Framework {
 	return []Framework{
 		{Name: "command", Command: true, Uses: func(p Point) []string {
@@ -45,8 +45,8 @@ func layoutPlan(t *testing.T, text string) (*Plan, error) {
 	return s.Plan(DefaultSite())
 }
 
-// The degrees multiply to the workers: what they leave is data parallelism, and a
-// replica has one batch. Values are worked out by hand.
+// The product of the degrees is the number of workers; data parallelism takes what the
+// others leave, and a replica has one batch. Values are worked out by hand.
 func TestLayout(t *testing.T) {
 	for name, c := range map[string]struct {
 		keys    string
@@ -83,7 +83,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// What does not fit is refused, with the key.
+// Degrees that do not fit are reported with their key.
 func TestLayoutProblems(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
 		"zero":            {"batch = 4", "tp = 0", "workload.tp: want a whole number from 1 to"},
@@ -118,7 +118,7 @@ func TestLayoutProblems(t *testing.T) {
 	}
 }
 
-// A grid without the combinations whose product does not divide the workers.
+// The design layouts leaves out combinations whose product does not divide the workers.
 func TestLayoutsDesign(t *testing.T) {
 	plan, err := layoutPlan(t, strings.Replace(layoutStudy, "workers = [8]", "workers = [4, 8]\ntp = [1, 2, 4, 8]\npp = [1, 2, 4]\ndesign = \"layouts\"", 1))
 	if err != nil {
@@ -146,8 +146,8 @@ func TestLayoutsDesign(t *testing.T) {
 	}
 }
 
-// The degrees are a point's identity where they are given; a study from before them is
-// what it was, also one with parameters of those names.
+// Degrees are part of a point's identity if they are set. Older studies keep their
+// identities, also with parameters of these names.
 func TestLayoutIdentity(t *testing.T) {
 	plain, err := layoutPlan(t, layoutStudy)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// usualProbes is the number of loads that a search for the largest rate within a limit usually
-// tries: one or two until a rate passes and another fails, five to bring them to 4 %
-// of each other, and two or more to confirm. It may be several times as many.
+// usualProbes is the usual number of loads that a search for the highest rate within a
+// limit takes: one or two until one rate passes and another fails, five to bring them
+// within 4 %, and two or more to confirm. A search may take several times as many.
 const usualProbes = 10
 
-// Lengths says how long the loads of each run of a service take, one sentence per
-// length, and doubts points whose time limit is too short for them.
+// Lengths states how long the loads of each run of a service take, one sentence per length,
+// and warns about points whose time limit is too short.
 func (s *Study) Lengths(p *Plan) (says []string, doubts Problems) {
 	for _, planned := range p.Points {
 		w, limit := planned.Point.Workload.Serve, time.Duration(planned.Point.Resources.Time)

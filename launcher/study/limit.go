@@ -11,24 +11,23 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// A Limit bounds latencies and errors, as in the study, { p95 = "50ms",
-// errors = 0.001 }, written "p95=50ms errors=0.001"; "" for none.
+// A Limit bounds latencies and errors. The study writes { p95 = "50ms", errors = 0.001 };
+// in text form it is "p95=50ms errors=0.001", or "" for none.
 type Limit string
 
-// percentiles are those that can be limited, and which share of the requests each
-// is of.
+// percentiles are the ones that can be limited, as shares of the requests.
 var percentiles = map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
-// The times of an answer that come before a percentile in a limit: ttft_p95. Without
-// one it is the latency's.
+// Prefixes of percentiles in a limit, as in ttft_p95. Without one, the limit applies to the
+// latency.
 const (
 	TTFT = "ttft" // time to first token
-	TTFO = "ttfo" // time to first output token, behind a model's reasoning
+	TTFO = "ttfo" // time to first output token, after a model's reasoning
 	TPOT = "tpot" // time per output token
 	ITL  = "itl"  // inter-token latency
 )
 
-// bound takes the name of a limit apart: of is TTFT, TTFO, TPOT, ITL, or "" for the latency.
+// bound splits the name of a limit: of is TTFT, TTFO, TPOT, ITL, or "" for the latency.
 func bound(name string) (of string, share float64, ok bool) {
 	of, percentile, found := strings.Cut(name, "_")
 	if !found {
@@ -38,16 +37,16 @@ func bound(name string) (of string, share float64, ok bool) {
 	return of, share, ok && (!found || slices.Contains([]string{TTFT, TTFO, TPOT, ITL}, of))
 }
 
-// Bound is a limit of a percentile.
+// A Bound is a limit of a percentile.
 type Bound struct {
-	Of      string  // "" is the latency; else TTFT, TTFO, TPOT or ITL
-	Share   float64 // of the requests
+	Of      string  // TTFT, TTFO, TPOT or ITL; "": the latency
+	Share   float64 // share of the requests
 	Seconds float64
 }
 
-const errorsAtMost = 0.001 // where a limit says nothing of them
+const errorsAtMost = 0.001 // default of a limit's errors
 
-// Of is what the limit says: latencies, and the share of requests without a right
+// Of returns the bounds of the limit, and the permitted share of requests without a right
 // answer in time.
 func (l Limit) Of() (bounds []Bound, errors float64) {
 	errors = errorsAtMost
@@ -58,7 +57,7 @@ func (l Limit) Of() (bounds []Bound, errors float64) {
 			continue
 		}
 		var d Duration
-		_ = d.UnmarshalText([]byte(value)) // it was read once
+		_ = d.UnmarshalText([]byte(value)) // UnmarshalTOML has checked it
 		of, share, _ := bound(name)
 		bounds = append(bounds, Bound{of, share, d.Seconds()})
 	}

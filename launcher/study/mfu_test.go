@@ -21,8 +21,8 @@ framework = ["other"]
 workers = [1, 2]
 `
 
-// An MFU is a question: it changes no point's identity, and its answer needs what the
-// plan knows of the model. Of what has no FLOPs that are known, it is refused.
+// The MFU only evaluates runs, so it changes no identity. It needs the plan's knowledge of
+// the model, and is an error if the operations are unknown.
 func TestMFUAsked(t *testing.T) {
 	read := func(more string) (*Study, error) {
 		return Parse("study.toml", []byte(strings.Replace(withModel, "MORE", more, 1)), []Framework{{Name: "other"}})
@@ -64,7 +64,8 @@ func TestMFUAsked(t *testing.T) {
 	}
 }
 
-// The HFU counts what is computed again: of our own trainers all layers with
+// The HFU also counts recomputed operations: all layers for our trainers with
+// checkpointing, and what the study declares for a command.
 // checkpointing, of a command what the study says, or else nobody knows.
 //
 // By hand, as above: in the layers are 6·984064 + 1572864 = 7477248 FLOPs, a third of
@@ -116,9 +117,9 @@ workers = [1]
 	}
 }
 
-// A command's model may look at windows; our own trainers' do not. By hand: two of four
-// layers look at 128 of 256 tokens, so that attention is 12·128·(2·256 + 2·128) = 1179648
-// rather than 1572864 FLOPs.
+// A command's model may use attention windows; our trainers' models do not. By hand: two of
+// four layers see 128 of 256 tokens, so attention is 12·128·(2·256 + 2·128) = 1179648
+// instead of 1572864 FLOPs.
 func TestWindowsOfAModel(t *testing.T) {
 	windows := strings.NewReplacer("llama-1m", "llama-1m window=128 global_every=2", "MORE", "mfu = \"palm\"")
 	s, err := Parse("study.toml", []byte(windows.Replace(withModel)), []Framework{{Name: "other"}})

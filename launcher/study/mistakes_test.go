@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// tomlFile is a TOML file as its tables and their keys, in order.
+// tomlFile is a TOML file as a list of tables and their keys.
 type tomlFile []struct {
 	table string // "[study]"
 	keys  []string
 }
 
-// with is the file with some keys changed or added, by table and key; a value of
-// "" leaves the key out, and the key "" puts the value in the table's place.
+// with returns the file with some keys changed or added, by table and key. The value ""
+// removes the key; the key "" replaces the table.
 func (f tomlFile) with(changes ...mistake) string {
 	var b strings.Builder
 	for _, t := range f {
@@ -44,7 +44,7 @@ func (f tomlFile) with(changes ...mistake) string {
 	return b.String()
 }
 
-// mistake is a wrong value of a key, and what is said of it.
+// mistake is a wrong value of a key and the expected message.
 type mistake struct{ table, key, value, want string }
 
 var goodStudy = tomlFile{
@@ -104,8 +104,8 @@ var studyMistakes = []mistake{
 	{"[[exclude]]", "workers", `"two"`, "exclude[0].workers: want a whole number"},
 }
 
-// related are keys of which one mistake leaves open what was meant by the other:
-// what an exclusion is of, how a training is to end.
+// related are pairs of keys where a mistake in one hides the intention of the other: the
+// target of an exclusion, the end of a training.
 var related = []string{
 	"[sweep] workers|[[exclude]] batch", "[sweep] workers|[[exclude]] workers", "[sweep] batch|[[exclude]] batch",
 	"[[exclude]] augment|[[exclude]] batch", "[[exclude]] workers|[[exclude]] batch",
@@ -141,8 +141,8 @@ func siteProblemsOf(t *testing.T, source string) Problems {
 	return problems
 }
 
-// says checks that the problems are those of the mistakes, each with its line,
-// in the order of the lines, and no others.
+// says checks that the problems are exactly those of the mistakes, each with its line, in
+// line order.
 func says(problems Problems, source string, exactly bool, mistakes ...mistake) error {
 	lines := strings.Split(source, "\n")
 	for _, m := range mistakes {
@@ -196,7 +196,7 @@ func TestEachMistakeIsOneProblem(t *testing.T) {
 	}
 }
 
-// A word misspelt is one problem, not also what is missing for it.
+// A misspelt word is reported once, and its intended key is not reported as missing.
 func TestAMisspeltNameIsOneProblem(t *testing.T) {
 	for _, c := range []struct{ from, to string }{
 		{"[workload]", "[workloads]"}, {"[sweep]", "[sweeep]"}, {"[study]", "[studdy]"}, {"model =", "modle ="}, {"name =", "nmae ="},

@@ -6,7 +6,7 @@ import (
 	"github.com/scalebench/scalebench/slurm/notation"
 )
 
-// Who is refused an option of sbatch is told what to set in its place.
+// The error for an sbatch option that we own says what to set instead.
 func TestEveryOwnedOptionSaysWhatDecidesIt(t *testing.T) {
 	used := map[string]bool{}
 	for _, o := range notation.Options() {

@@ -6,20 +6,18 @@ import (
 	"strings"
 )
 
-// What a file may be. The largest plan, written out value by value, takes about
-// a megabyte; the toml package needs stack for each level and memory for each
-// value.
+// Limits of a file. The largest plan, written out value by value, takes about a megabyte.
+// The toml package needs stack for each level and memory for each value.
 const (
 	maxFile   = 8 << 20 // bytes
-	maxNested = 32      // levels of tables, lists and dotted keys within each other
-	maxLoose  = 1 << 14 // brackets in a file that outline cannot follow
+	maxNested = 32      // nesting depth of tables, lists and dotted keys
+	maxLoose  = 1 << 14 // brackets in a file that outline cannot parse
 )
 
-// outline finds the line of every key and list entry of a TOML file, by path:
-// "prices[1].where", "sweep.workers[2]". The toml package does not tell them
-// all, and parses lists within lists by recursion without an end; the error is
-// that a file goes too deep for it. What is not TOML the outline leaves out: to
-// say what is wrong with it is the parser's.
+// outline returns the line of every key and list entry of a TOML file, by path:
+// "prices[1].where", "sweep.workers[2]". The toml package does not report all of them, and
+// its recursion has no limit, so outline returns an error for a file that is nested too
+// deeply. It ignores invalid TOML, which the parser reports.
 func outline(source []byte) (lines, error) {
 	o := outliner{text: string(source), line: 1, lines: lines{}, count: map[string]int{}}
 	err := o.file()
@@ -32,7 +30,7 @@ func outline(source []byte) (lines, error) {
 	return o.lines, err
 }
 
-// errLost means that the text is not TOML.
+// errLost reports that the text is not TOML.
 var errLost = fmt.Errorf("not TOML")
 
 type outliner struct {
@@ -40,24 +38,24 @@ type outliner struct {
 	at    int
 	line  int
 	lines lines
-	count map[string]int // entries of each [[table]] so far
+	count map[string]int // number of entries of each [[table]] so far
 
-	// Places of keys and values, as byte offsets; nil if not asked for.
-	spans   map[string]span // of each key
-	headers map[string]int  // behind each [table]
-	order   []string        // the keys of spans as they come
-	tables  int             // headers so far
-	within  int             // inline tables and lists around
+	// Byte offsets of keys and values; nil unless requested.
+	spans   map[string]span // by key
+	headers map[string]int  // end of each [table] header
+	order   []string        // the keys of spans in file order
+	tables  int             // number of headers so far
+	within  int             // number of enclosing inline tables and lists
 }
 
-// A span is the place of a key and its value.
+// A span is the position of a key and its value.
 type span struct {
-	key, value, end int  // begin of the key, of its value, and its end
+	key, value, end int  // start of the key, start of the value, end of the value
 	inline          bool // within { } or [ ]
 	root            bool // before any table
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (o *outliner) peek() byte {
 	if o.at < len(o.text) {
 		return o.text[o.at]
@@ -73,7 +71,7 @@ func (o *outliner) take(c byte) bool {
 	return true
 }
 
-// space skips white space, with breaks line breaks and comments too.
+// space skips white space, and, with breaks, newlines and comments.
 func (o *outliner) space(breaks bool) {
 	for o.at < len(o.text) {
 		switch c := o.text[o.at]; {
@@ -92,7 +90,7 @@ func (o *outliner) space(breaks bool) {
 }
 
 func (o *outliner) file() error {
-	for _, mark := range []string{"\xff\xfe", "\xfe\xff", "\ufeff"} { // one of them, as the parser does
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff", "\ufeff"} { // at most one, like the parser
 		if text, marked := strings.CutPrefix(o.text, mark); marked {
 			o.text = text
 			break
@@ -124,8 +122,8 @@ func (o *outliner) file() error {
 	}
 }
 
-// header notes the header of a table, or of an entry in a list of tables, and returns the
-// table's path.
+// header handles the header of a table, or of an entry in a list of tables, and returns its
+// path.
 func (o *outliner) header(names []string, list bool, line int) (table string) {
 	for i, name := range names {
 		table = join(table, name)
@@ -150,7 +148,7 @@ func (o *outliner) mark(path string, line int) {
 	}
 }
 
-// pair reads "key = value" of a table.
+// pair parses "key = value" in a table.
 func (o *outliner) pair(table string, depth int) error {
 	line, from := o.line, o.at
 	names, err := o.key()
@@ -175,7 +173,7 @@ func (o *outliner) pair(table string, depth int) error {
 	return err
 }
 
-// key reads a dotted key and the space behind it.
+// key parses a dotted key and the space after it.
 func (o *outliner) key() ([]string, error) {
 	var names []string
 	for {
@@ -244,7 +242,7 @@ func (o *outliner) value(path string, depth int) error {
 	return nil
 }
 
-// items reads what is between a bracket and the one that closes it, separated by commas.
+// items parses items separated by commas, up to the closing bracket.
 func (o *outliner) items(closing byte, item func(i int) error) error {
 	o.within++
 	defer func() { o.within-- }()
@@ -264,7 +262,7 @@ func (o *outliner) items(closing byte, item func(i int) error) error {
 	}
 }
 
-// quoted reads a string of any of the four forms, with its quotes.
+// quoted parses a string in any of the four forms, quotes included.
 func (o *outliner) quoted() (string, error) {
 	from, quote := o.at, o.text[o.at:o.at+1]
 	if strings.HasPrefix(o.text[o.at:], strings.Repeat(quote, 3)) {
@@ -282,7 +280,7 @@ func (o *outliner) quoted() (string, error) {
 			o.line++
 		case strings.HasPrefix(o.text[o.at:], quote):
 			o.at += len(quote)
-			for range 2 { // up to two quotes may stand before the closing three
+			for range 2 { // two more quotes may precede the closing three
 				if len(quote) == 3 && o.peek() == quote[0] {
 					o.at++
 				}

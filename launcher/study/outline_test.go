@@ -44,13 +44,13 @@ nodes = 3
 
 var indices = regexp.MustCompile(`\[[0-9]+\]`)
 
-// checkOutline holds the outline of a file against what the toml package finds
-// in it: every key, and no stop before the end.
+// checkOutline compares the outline of a file with what the toml package finds: it has
+// every key and does not stop early.
 func checkOutline(t *testing.T, source []byte) {
 	o := outliner{text: string(source), line: 1, lines: lines{}, count: map[string]int{}}
 	err := o.file()
 	if err != nil && err != errLost {
-		return // too deep: the parser is not asked
+		return // too deep for the parser
 	}
 	var top map[string]any
 	md, parsed := toml.Decode(string(source), &top)
@@ -75,7 +75,7 @@ func checkOutline(t *testing.T, source []byte) {
 	}
 }
 
-// hostile are files that a parser would need a gigabyte of stack for, or hours.
+// hostile are files for which a parser would need a gigabyte of stack, or hours.
 var hostile = map[string]struct {
 	source func(n int) string
 	want   string
@@ -103,7 +103,7 @@ func refused(t *testing.T, source, want string) {
 	}
 }
 
-// They are refused with the line.
+// They are rejected with the line.
 func TestHostileFilesAreRefused(t *testing.T) {
 	const n = 3 << 20
 	for name, c := range hostile {
@@ -111,13 +111,13 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	}
 	refused(t, hostile["not TOML"].source(n), "study.toml: 3145728 opening brackets")
 	refused(t, "# "+strings.Repeat("x", maxFile), "study.toml: larger than 8 MiB")
-	// What is deep, but not too deep, is read.
+	// Deep nesting within the limit is accepted.
 	if _, err := ParseSite("site.toml", []byte("[[prices]]\nwhere = "+strings.Repeat("{a=", 20)+"1"+strings.Repeat("}", 20))); err == nil || strings.Contains(err.Error(), "levels") {
 		t.Error(err)
 	}
 }
 
-// A longer one takes work in proportion, at most.
+// The work grows at most in proportion to the length.
 func TestHostileFilesAreRefusedEarly(t *testing.T) {
 	count := worktest.New(t)
 	for name, c := range hostile {

@@ -14,15 +14,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// An Override is a key that the command line sets instead of the file.
+// An Override is a key that the command line sets.
 type Override struct {
 	Path  string // TOML path, "workload.batch"
 	Value string // as TOML
-	Was   string // what the file has; "" where it does not set the key
+	Was   string // value in the file; "" if unset
 }
 
-// String is "workload.batch = 64 (128 in the file)". Variables of the program may
-// be secrets, which it leaves out.
+// String returns "workload.batch = 64 (128 in the file)". It omits the values of
+// environment variables, which may be secret.
 func (o Override) String() string {
 	if strings.HasPrefix(o.Path, "command.environment") {
 		return o.Path
@@ -34,8 +34,8 @@ func (o Override) String() string {
 	return text
 }
 
-// OnAxes reports whether overrides only choose other values of what the file sweeps,
-// other repeats, or other limits: their runs then belong to the file's curves.
+// OnAxes reports whether overrides only choose other values of swept keys, other repeats,
+// or other limits. The runs then belong to the file's curves.
 func OnAxes(list []Override) bool {
 	return !slices.ContainsFunc(list, func(o Override) bool {
 		table, key, _ := strings.Cut(o.Path, ".")
@@ -51,20 +51,18 @@ func OnAxes(list []Override) bool {
 	})
 }
 
-// commandLine is the Line of a Problem with what the command line says.
+// commandLine is the Line of a Problem on the command line.
 const commandLine = -1
 
-// overridable are the tables whose keys an override may name by their path.
+// overridable are the tables whose keys an override may set by path.
 var overridable = []string{"study", "workload", "data", "parameters", "command", "sweep", "resources", "policy", "telemetry"}
 
-// override writes KEY=VALUE words into the text of a study file, as if they had
-// always been there: the study is then one text, which can be frozen and read
-// again, and its points are what they would be otherwise. origin has, for every
-// line of the new text, the line of the old one, 0 where there is none.
+// override writes KEY=VALUE words into the text of a study file. The result is one text
+// that can be frozen and read again, and points do not depend on where a key was set.
+// origin maps each line of the new text to its old line, 0 for new lines.
 //
-// A key is a path ("workload.batch") or the last part of one that no other key
-// shares; a value is TOML, or a word, which is a string. What is set is no longer
-// swept, and what is swept no longer set.
+// A key is a path ("workload.batch") or the last part of one if that is unique. A value is
+// TOML, or a word, which is a string. Setting a swept key ends its sweep, and vice versa.
 func override(source []byte, words []string) (text []byte, origin []int, list []Override, problems Problems) {
 	e := &editor{text: strings.TrimPrefix(string(source), "\ufeff")}
 	for i := range strings.Count(e.text, "\n") + 1 {
@@ -91,7 +89,7 @@ func override(source []byte, words []string) (text []byte, origin []int, list []
 		k = kinds()[defaultKind]
 	}
 	names := e.names(k)
-	set := map[string]string{} // canonical path to the word that set it
+	set := map[string]string{} // the word that set each canonical path
 	for _, a := range given {
 		path, wrong := names.resolve(a.key)
 		if wrong != "" {
@@ -108,7 +106,7 @@ func override(source []byte, words []string) (text []byte, origin []int, list []
 			a.value = "[" + a.value + "]"
 		}
 		o := Override{Path: path, Value: a.value}
-		for _, other := range others { // the same key by another name, or in the other role
+		for _, other := range others { // the same key under another name, or swept instead of set
 			if err := e.remove(other, &o); err != nil {
 				refuse(a.key, err.Error())
 			}
@@ -122,8 +120,8 @@ func override(source []byte, words []string) (text []byte, origin []int, list []
 	return []byte(e.text), e.origin, list, problems
 }
 
-// Overridable are the keys that the command line may set, by their paths and, where
-// no other key shares it, by their last parts.
+// Overridable returns the keys that the command line may set: paths, and last parts if they
+// are unique.
 func Overridable() []string {
 	names := (&editor{}).names(kinds()[defaultKind])
 	list := slices.Clone(names.paths)
@@ -136,16 +134,16 @@ func Overridable() []string {
 	return slices.Compact(list)
 }
 
-// assignment is one word of the command line, taken apart.
+// assignment is a word of the command line, split.
 type assignment struct {
 	key, value string
-	scalar     bool // the value is neither list nor table
+	scalar     bool // whether the value is neither a list nor a table
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// assign takes KEY=VALUE apart. A value that is no TOML is a string where it
-// could not be meant as anything else: framework=native, time=2h.
+// assign splits KEY=VALUE. A value that is not TOML is a string if it can mean nothing
+// else: framework=native, time=2h.
 func assign(word string) (a assignment, wrong string) {
 	key, value, ok := strings.Cut(word, "=")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
@@ -158,7 +156,7 @@ func assign(word string) (a assignment, wrong string) {
 		return a, key + ": the value has characters that cannot be written on one line"
 	}
 	var found map[string]any
-	_, err := outline([]byte("x = " + value)) // bounds what the parser is given
+	_, err := outline([]byte("x = " + value)) // limits the nesting for the parser
 	if err == nil {
 		_, err = toml.Decode("x = "+value+"\n", &found)
 	}
@@ -175,7 +173,7 @@ func assign(word string) (a assignment, wrong string) {
 	return assignment{key, value, kind != reflect.Slice && kind != reflect.Map}, ""
 }
 
-// Quote is a text as a TOML string on one line.
+// Quote returns text as a TOML string on one line.
 func Quote(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -193,14 +191,14 @@ func Quote(text string) string {
 	return b.String()
 }
 
-// keyNames are the keys that a study may set, as override finds them.
+// keyNames are the keys that a study may set.
 type keyNames struct {
-	short map[string][]string // last part to the paths that have it
+	short map[string][]string // last part of a path → all paths with it
 	sweep map[string]pointField
 	paths []string
 }
 
-// names are those of a study of this kind, with its own parameters.
+// names returns the keys for a study of this kind, with its own parameters.
 func (e *editor) names(k kind) keyNames {
 	n := keyNames{short: map[string][]string{}}
 	own := Own{}
@@ -231,12 +229,12 @@ func (e *editor) names(k kind) keyNames {
 	return n
 }
 
-// resolve is the path that a key means.
+// resolve returns the path for a key.
 func (n keyNames) resolve(key string) (path, wrong string) {
 	table, _, dotted := strings.Cut(key, ".")
 	switch paths := n.short[key]; {
 	case dotted && slices.Contains(overridable, table):
-		return key, "" // whether the table has it, its decoding says
+		return key, "" // decoding reports whether the table has it
 	case dotted && slices.Contains(tables, table):
 		return "", "tables of a list cannot be named on the command line; edit the file"
 	case dotted:
@@ -262,7 +260,7 @@ func (n keyNames) resolve(key string) (path, wrong string) {
 	return "", unknownKey + "; give the path of a key of the study file, like workload.batch, or its last part, like batch; a parameter of your own is parameters.NAME"
 }
 
-// example is a key of a table.
+// example returns a key of a table.
 func (n keyNames) example(table string) string {
 	for _, path := range n.paths {
 		if strings.HasPrefix(path, table+".") {
@@ -272,8 +270,8 @@ func (n keyNames) example(table string) string {
 	return table + ".NAME"
 }
 
-// places are the key that a path means, swept or not, and the other paths by
-// which a file may say it.
+// places returns the key that a path denotes, set or swept, and the other paths by which a
+// file may set it.
 func (n keyNames) places(path string) (is string, others []string) {
 	is = path
 	if name, swept := strings.CutPrefix(path, "sweep."); swept {
@@ -291,23 +289,23 @@ func (n keyNames) places(path string) (is string, others []string) {
 	list = slices.Compact(list)
 	own := strings.HasPrefix(path, "sweep.") && strings.HasPrefix(is, parameterPrefix)
 	return is, slices.DeleteFunc(list, func(p string) bool {
-		return p == path || own && p == is // a parameter may be declared and swept
+		return p == path || own && p == is // a parameter may be both declared and swept
 	})
 }
 
-// editor changes single keys of a TOML text and keeps the rest as it is.
+// editor changes single keys of a TOML text and preserves the rest.
 type editor struct {
 	text   string
-	origin []int // of each line: its number in the file; 0: none
+	origin []int // line number of each line in the file; 0: new
 }
 
 func (e *editor) outline() *outliner {
 	o := &outliner{text: e.text, line: 1, lines: lines{}, count: map[string]int{}, spans: map[string]span{}, headers: map[string]int{}}
-	_ = o.file() // a text that is not TOML was refused before
+	_ = o.file() // newDecoder has rejected invalid TOML
 	return o
 }
 
-// kind is the workload's, as far as the text says one.
+// kind returns the workload's kind if the text sets it, or the default.
 func (e *editor) kind() string {
 	if s, ok := e.outline().spans["workload.kind"]; ok {
 		if name, err := strconv.Unquote(e.text[s.value:s.end]); err == nil {
@@ -318,18 +316,18 @@ func (e *editor) kind() string {
 	return defaultKind
 }
 
-// replace puts text in the place of a part of the file's.
+// replace replaces a part of the text.
 func (e *editor) replace(from, to int, text string) {
 	line := strings.Count(e.text[:from], "\n") + 1
 	if strings.HasSuffix(text, "\n") && (from == 0 || e.text[from-1] == '\n') {
-		line-- // whole lines before this one
+		line-- // insert whole lines before this one
 	}
 	gone := strings.Count(e.text[from:to], "\n")
 	e.origin = slices.Replace(e.origin, line, line+gone, make([]int, strings.Count(text, "\n"))...)
 	e.text = e.text[:from] + text + e.text[to:]
 }
 
-// remove takes a key out, and notes what it was.
+// remove deletes a key and records its value in was.
 func (e *editor) remove(path string, was *Override) error {
 	s, ok := e.outline().spans[path]
 	if !ok {
@@ -346,8 +344,7 @@ func (e *editor) remove(path string, was *Override) error {
 	return nil
 }
 
-// set gives a key its value, where the file has it or else in the table to which
-// it belongs.
+// set sets a key, in place if the file has it, or else in its table.
 func (e *editor) set(path, value string, was *Override) error {
 	o := e.outline()
 	if s, ok := o.spans[path]; ok {
@@ -398,7 +395,7 @@ func (e *editor) set(path, value string, was *Override) error {
 	return e.check(path)
 }
 
-// check sees to it that the text is TOML still and has the key.
+// check verifies that the text is valid TOML and has the key.
 func (e *editor) check(path string) error {
 	var any map[string]any
 	md, err := toml.Decode(e.text, &any)
@@ -408,7 +405,7 @@ func (e *editor) check(path string) error {
 	return nil
 }
 
-// trace makes the lines of an overridden text those of the file.
+// trace maps line numbers of an overridden text to those of the file.
 func (l lines) trace(origin []int, list []Override) {
 	for path, line := range l {
 		of := commandLine

@@ -29,8 +29,7 @@ workers = [1, 2]
 batch = [32, 64]
 `
 
-// The text is what a person would have written in the file, and each line knows
-// where it comes from.
+// The text is what a person would have written, and each line maps to its origin.
 func TestOverrideText(t *testing.T) {
 	for _, test := range []struct {
 		name, source string
@@ -133,8 +132,8 @@ func TestOverrideRefused(t *testing.T) {
 	}
 }
 
-// What the file has wrong is told with the file's own lines, whatever was added
-// above it.
+// Mistakes in the file are reported with the file's line numbers, even if lines were added
+// above.
 func TestOverrideLines(t *testing.T) {
 	_, err := Parse("s.toml", []byte("[study]\n[workload]\nmodel = \"mlp\"\nepochs = -1\n[data]\nkind = \"nothing\"\n[sweep]\nworkers = [1]\n"), frameworks, "name=s", "batch=4", "time=2h", "decay_epochs=[2,1]")
 	want := "the command line: workload.decay_epochs: want epochs from 1 in rising order, got 1 after 2\n" +
@@ -145,7 +144,7 @@ func TestOverrideLines(t *testing.T) {
 	}
 }
 
-// A point is the same whether its keys are in the file or on the command line.
+// A point is the same whether a key is set in the file or on the command line.
 func TestOverrideIdentity(t *testing.T) {
 	plan := func(source string, words ...string) *Plan {
 		s, err := Parse("s.toml", []byte(source), frameworks, words...)
@@ -167,8 +166,8 @@ func TestOverrideIdentity(t *testing.T) {
 	}
 }
 
-// FuzzOverride: whatever a file and a word are, an override is refused or gives a
-// TOML text that has the value, and nobody panics.
+// FuzzOverride: for any file and word, an override is an error or gives TOML that has the
+// value. It never panics.
 func FuzzOverride(f *testing.F) {
 	for _, word := range []string{"batch=64", "sweep.batch=[1]", "time=2h", "policy.retries.failed=1", "workload.model=\"a\"", "hidden=1"} {
 		f.Add(overridden, word)

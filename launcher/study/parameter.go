@@ -13,37 +13,37 @@ import (
 	"strings"
 )
 
-// Own are the study's own parameters, the [parameters] table: scalars by name,
-// which mean something to the user's program and nothing to scalebench.
+// Own are the study's own parameters, the [parameters] table: scalars by name that only the
+// user's program interprets.
 type Own map[string]Scalar
 
-// parameterPrefix begins their paths: "parameters.hidden".
+// parameterPrefix is the prefix of their paths: "parameters.hidden".
 const parameterPrefix = "parameters."
 
-// parameterName matches valid names: a name becomes a placeholder, a variable
-// of the environment and an argument of a Python function.
+// parameterName matches valid names. A name becomes a placeholder, part of an environment
+// variable, and an argument of a Python function.
 var parameterName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// yielding are keys of [workload] that are younger than [parameters]: a study that
-// has a parameter of such a name keeps it, and means it by the short name.
+// yielding are keys of [workload] that are newer than [parameters]. In a study with a
+// parameter of the same name, the short name means the parameter.
 var yielding = []string{"sequence", "micro_batch", "zero", "shard", "checkpointing", "accumulate", "tp", "pp", "cp", "ep", "dp", "recompute", "sample"}
 
-// Yields reports whether a parameter of that name comes before the key of [workload],
-// and before its placeholder.
+// Yields reports whether a parameter with this name takes precedence over the key of
+// [workload] and its placeholder.
 func Yields(name string) bool { return slices.Contains(yielding, name) }
 
-// ParameterVariable is the environment variable that hands a parameter to a
-// command: SCALEBENCH_PARAM_HIDDEN.
+// ParameterVariable returns the environment variable that passes a parameter to a command:
+// SCALEBENCH_PARAM_HIDDEN.
 func ParameterVariable(name string) string { return "SCALEBENCH_PARAM_" + strings.ToUpper(name) }
 
-// Names are the names, in order.
+// Names returns the sorted names.
 func (o Own) Names() []string { return slices.Sorted(maps.Keys(o)) }
 
-// Scalar is a parameter's value: string, int64, float64 or bool. Its type is
-// part of it, also in JSON: 1.0 does not become 1.
+// Scalar is the value of a parameter: string, int64, float64 or bool. JSON preserves its
+// type: 1.0 does not become 1.
 type Scalar struct{ Value any }
 
-// UnmarshalTOML takes one of the four types.
+// UnmarshalTOML reads one of the four types.
 func (s *Scalar) UnmarshalTOML(v any) error {
 	switch x := v.(type) {
 	case string:
@@ -62,12 +62,12 @@ func (s *Scalar) UnmarshalTOML(v any) error {
 	return nil
 }
 
-// longestArgument is the length in bytes of the longest argument or value of a
-// variable. Linux starts no program with one of 128 KiB (MAX_ARG_STRLEN), which
-// includes the variable's name and what else an argument is made of.
+// longestArgument is the maximum length in bytes of an argument or a variable's value.
+// Linux limits each to 128 KiB (MAX_ARG_STRLEN), including a variable's name and other
+// parts of an argument.
 const longestArgument = 64 << 10
 
-// given says why no program can be given a text.
+// given says why a text cannot be passed to a program.
 func given(text string) error {
 	switch {
 	case strings.ContainsRune(text, 0):
@@ -78,7 +78,7 @@ func given(text string) error {
 	return nil
 }
 
-// String is the value as a program is given it.
+// String returns the value as a program receives it.
 func (s Scalar) String() string {
 	if x, real := s.Value.(float64); real {
 		return strconv.FormatFloat(x, 'g', -1, 64)
@@ -86,7 +86,7 @@ func (s Scalar) String() string {
 	return fmt.Sprint(s.Value)
 }
 
-// MarshalJSON writes a real number so that it reads back as one.
+// MarshalJSON writes a float so that it is read as a float again.
 func (s Scalar) MarshalJSON() ([]byte, error) {
 	if _, real := s.Value.(float64); real {
 		text := s.String()
@@ -98,7 +98,7 @@ func (s Scalar) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s.Value)
 }
 
-// UnmarshalJSON reads it back.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (s *Scalar) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -116,7 +116,7 @@ func (s *Scalar) UnmarshalJSON(text []byte) error {
 	return s.UnmarshalTOML(v)
 }
 
-// kind is the value's type in words.
+// kind names the value's type.
 func (s Scalar) kind() string {
 	switch s.Value.(type) {
 	case string:
@@ -129,7 +129,7 @@ func (s Scalar) kind() string {
 	return "a whole number"
 }
 
-// real is a whole number as a real one, anything else as it is.
+// real converts an integer to a float; other values are unchanged.
 func (s Scalar) real() Scalar {
 	if n, whole := s.Value.(int64); whole {
 		return Scalar{float64(n)}
@@ -160,8 +160,8 @@ func (d *decoder) parameters(k kind) Own {
 	return own
 }
 
-// sameType makes the values of one parameter's axis, and the one that
-// [parameters] gives it, of one type: whole numbers beside real ones are real.
+// sameType makes all values of a parameter, swept or declared, the same type: integers next
+// to floats become floats.
 func (d *decoder) sameType(at, name string, values []Scalar, own Own) {
 	all := slices.Clone(values)
 	declared, ok := own[name]

@@ -12,8 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// program is a framework that starts a program and puts parameters in for
-// their placeholders.
+// program is a framework that starts a program and replaces placeholders with parameters.
 var program = Framework{Name: "command", Command: true, Uses: func(p Point) (keys []string) {
 	for _, name := range p.Own.Names() {
 		if strings.Contains(strings.Join(p.Command.Run, " "), "{"+name+"}") {
@@ -51,8 +50,8 @@ framework = ["command"]
 workers = [1]
 `
 
-// Parameters reach the point with their types, which survive point.json, and are
-// stored by their path. A point without any has no such key.
+// Parameters keep their types in the point and in point.json, and are stored by path. A
+// point without parameters has no such key.
 func TestParameters(t *testing.T) {
 	p, err := planOf(t, ownProgram+"hidden = [256, 512]\n")
 	if err != nil {
@@ -86,8 +85,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// A real number stays one in JSON, whole numbers beside real ones become real,
-// and the value is part of the identity.
+// Floats stay floats in JSON, integers next to floats become floats, and the value is part
+// of the identity.
 func TestParameterTypes(t *testing.T) {
 	if text, _ := json.Marshal(Own{"a": {1.0}, "b": {1e30}, "c": {int64(1)}, "d": {"1"}}); string(text) != `{"a":1.0,"b":1e+30,"c":1,"d":"1"}` {
 		t.Errorf("%s", text)
@@ -136,8 +135,8 @@ func TestParametersRefused(t *testing.T) {
 	}
 }
 
-// A parameter that the program reads from its environment is heard where the
-// command, or a file of the user's own that it names, has the variable's name.
+// A parameter is used if the command, or a user's file that it names, mentions its
+// environment variable.
 func TestParametersByEnvironment(t *testing.T) {
 	source := strings.Replace(ownProgram, "train --hidden {hidden} --rate {rate}", "sh train.sh", 1) + "hidden = [256, 512]\n"
 	file := filepath.Join(t.TempDir(), "study.toml")
@@ -155,8 +154,7 @@ func TestParametersByEnvironment(t *testing.T) {
 	}
 }
 
-// Models and data of the user's own take parameters, under the frameworks that
-// start them.
+// Users' models and data accept parameters under the frameworks that start them.
 func TestParametersOfOwnModel(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "study.toml")
 	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "m.py"), nil, 0o600); err != nil {
@@ -168,8 +166,8 @@ func TestParametersOfOwnModel(t *testing.T) {
 	}
 }
 
-// Every key of [data] can be swept; a folder is made absolute for each point,
-// and its name as written is the identity's.
+// Every key of [data] can be swept. Folders become absolute in each point; the identity
+// uses the name as written.
 func TestDataIsSwept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "study.toml")
 	at := func(name string) string { return filepath.Join(filepath.Dir(file), name) }
@@ -215,7 +213,7 @@ func TestDataIsSwept(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", sweep, err, want)
 		}
 	}
-	// The same folder, swept or not, is the same point.
+	// The same folder gives the same point, swept or not.
 	one, err := planIn(file, source+"path = [\"a\"]\n")
 	two, err2 := planIn(file, source+"[data]\npath = \"a\"\n")
 	if err != nil || err2 != nil || one.Points[0].Point.ID != two.Points[0].Point.ID {
@@ -223,8 +221,8 @@ func TestDataIsSwept(t *testing.T) {
 	}
 }
 
-// A text that no program can be started with is refused before anything runs,
-// wherever a program would be given it.
+// A text that cannot be passed to a program is rejected before anything runs, wherever it
+// would be passed.
 func TestTextsThatNoProgramIsGiven(t *testing.T) {
 	const head = "[study]\nname = \"s\"\n[sweep]\nframework = [\"command\"]\nworkers = [1]\n"
 	check := func(place, text string) error {

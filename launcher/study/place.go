@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// place finds the first partition that the point fits into and spreads its
-// workers over nodes, the same number on each.
+// place finds the first partition that the point fits into, and distributes its workers
+// evenly over nodes.
 func (x *expansion) place(p *Point) (partition string, ok bool) {
 	site := x.as(p.Variant)
 	if len(site.Partitions) == 0 {
@@ -34,8 +34,8 @@ func (x *expansion) place(p *Point) (partition string, ok bool) {
 	return "", false
 }
 
-// tooShort are the partitions' limits where each is below a time, "main 24h, short
-// 5m"; "" where one is not.
+// tooShort lists the partitions' limits if all are below a time, "main 24h, short 5m"; ""
+// otherwise.
 func tooShort(partitions []Partition, time Duration) string {
 	var limits []string
 	for _, q := range partitions {
@@ -47,7 +47,7 @@ func tooShort(partitions []Partition, time Duration) string {
 	return strings.Join(limits, ", ")
 }
 
-// fits says why the point cannot run in the partition, "" when it can.
+// fits says why the point cannot run in the partition; "" if it can.
 func (x *expansion) fits(p *Point, q Partition) string {
 	switch {
 	case p.Workers < q.MinWorkers:
@@ -80,9 +80,9 @@ func (x *expansion) fits(p *Point, q Partition) string {
 	return ""
 }
 
-// spread sets Nodes and WorkersPerNode. Workers that do not divide into nodes
-// are a problem of the study, not of the partition alone: half-filled nodes
-// would make a curve's points incomparable.
+// spread sets Nodes and WorkersPerNode. If the workers cannot be divided evenly over nodes,
+// the study is wrong, not only the partition: with partly filled nodes, a curve's points
+// would not be comparable.
 func (x *expansion) spread(p *Point, q Partition) string {
 	room := p.Resources.WorkersPerNode
 	if room == 0 {
@@ -114,8 +114,8 @@ func (x *expansion) spread(p *Point, q Partition) string {
 	return ""
 }
 
-// counted writes how many of something there are, as metrics/number does for
-// packages that a job's worker need not carry.
+// counted formats a number with a noun like metrics/number does, which the worker inside
+// jobs should not link.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -12,36 +12,35 @@ import (
 	"time"
 )
 
-// Plan is every run that a study asks for, once, on one site.
+// A Plan lists every run that a study asks for, on one site.
 type Plan struct {
 	Study  string    `json:"study"`
-	Points []Planned `json:"points"` // repeats stand next to each other
-	// LeftOut are the combinations that the design leaves out, since their degrees do
-	// not fit their workers.
+	Points []Planned `json:"points"` // repeats are adjacent
+	// LeftOut is the number of combinations that the design layouts drops because their
+	// degrees do not fit their workers.
 	LeftOut int `json:"left_out,omitzero"`
 	// Unfit are the counts of a range of workers that cannot run, ascending.
 	Unfit []Unfit `json:"unfit,omitempty"`
-	// Where the study and its site file were read, absolute, once the plan is
-	// frozen: what is relative in their frozen copies is meant from there. "" of
-	// the site: there was none.
+	// StudyFile and SiteFile are the absolute paths of the files that a frozen plan was
+	// read from; relative paths in their copies start there. SiteFile is "" without a site
+	// file.
 	StudyFile string `json:"study_file,omitempty"`
 	SiteFile  string `json:"site_file,omitempty"`
-	// Overridden: keys from the command line define the points, not the file alone.
+	// Overridden says that keys from the command line affect the points.
 	Overridden bool `json:"overridden,omitempty"`
 }
 
-// Planned is a point together with where it goes. What a program needs is in
-// the Point; the rest is the scheduler's.
+// Planned is a point and where it runs. Programs need only the Point; the scheduler needs
+// the rest.
 type Planned struct {
-	Point Point `json:"point"` // its Command and parameters are sealed
-	// Command and Own are those that are run, with their secrets; no record has
-	// them.
+	Point Point `json:"point"` // with sealed Command and parameters
+	// Command and Own include their secrets, for running the point. Records omit them.
 	Command   Command `json:"-"`
 	Own       Own     `json:"-"`
 	Partition string  `json:"partition"` // "": the cluster's default
 	Exclusive bool    `json:"exclusive"`
-	// Unconstrained: every resource has its first value, in a design that compares the
-	// others with it.
+	// Unconstrained says that every resource has its first value, in a design that compares
+	// the others with it.
 	Unconstrained bool `json:"unconstrained,omitempty"`
 	// Between: the worker count lies between two doublings of a range. It is measured only
 	// if the answer is next to it.
@@ -49,16 +48,16 @@ type Planned struct {
 	// Curve numbers the combinations of all keys other than workers: points with the same
 	// number differ only in their workers.
 	Curve int `json:"-"`
-	// Added: the run is not in the study's file; keys from the command line gave an axis
-	// of the file another value, or asked for more repeats.
+	// Added says that the run is not in the study's file: the command line gave an axis
+	// another value, or asked for more repeats.
 	Added bool `json:"added,omitempty"`
-	// Files of the user's own that the run needs: the name that each gets in
-	// the run folder, and its absolute path.
+	// Files are the user's files that the run needs: their names in the run folder, and
+	// their absolute paths.
 	Files map[string]string `json:"files,omitempty"`
 }
 
-// UnmarshalJSON reads a plan that may be anybody's: of no more runs than a
-// study may have, and with every point as a study could have asked for it.
+// UnmarshalJSON reads a plan from an untrusted source. It rejects more runs than a study
+// may have, and points that no study could have.
 func (p *Plan) UnmarshalJSON(text []byte) error {
 	type plain Plan // without this method
 	var read struct {
@@ -73,8 +72,7 @@ func (p *Plan) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// planned are read one after the other: 1 GB of {}, {}, … would be 200 GB of
-// points.
+// planned are read one at a time: 1 GB of {}, {}, … would become 200 GB of points.
 type planned []Planned
 
 func (list *planned) UnmarshalJSON(text []byte) error {
@@ -104,12 +102,12 @@ func (list *planned) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// maxPoints bounds a plan: a grid grows fast by accident.
+// maxPoints limits the size of a plan, since grids easily become huge by accident.
 const maxPoints = 100_000
 
-// Plan expands the study's sweep over the site's partitions. The error is
-// Problems with everything that does not fit. A nil site is one that could not
-// be read: what depends on it is then left out.
+// Plan expands the study's sweep over the site's partitions. Its error is a Problems value
+// with everything that does not fit. site may be nil if it could not be read; checks that
+// depend on it are then skipped.
 func (s *Study) Plan(site *Site) (*Plan, error) {
 	if site == nil {
 		site = unread
@@ -126,8 +124,8 @@ func (s *Study) Plan(site *Site) (*Plan, error) {
 // Runs returns the number of runs of each point.
 func (s *Study) Runs() int { return s.Repeats - s.First + 1 }
 
-// expand is Plan; of a study with flaws it only looks for problems that do not
-// follow from those.
+// expand implements Plan. If the study has flaws, it only looks for problems that do not
+// follow from them.
 func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 	runs := float64(s.Runs()) * s.combinations()
 	if runs > maxPoints {
@@ -155,7 +153,7 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 	return x.plan, x.problems
 }
 
-// tooManyRuns reports a plan of more than maxPoints runs, with the axes that multiply them.
+// tooManyRuns reports a plan of more than maxPoints runs and the axes that multiply them.
 func (s *Study) tooManyRuns(runs float64) Problem {
 	var factors []string
 	for _, a := range s.axes {
@@ -170,8 +168,8 @@ func (s *Study) tooManyRuns(runs float64) Problem {
 		Message: fmt.Sprintf("%.0f runs (%s), and a study may have up to %d; sweep fewer values, or divide it into several studies", runs, strings.Join(factors, " × "), maxPoints)}
 }
 
-// walk visits every combination of the axes' values that the design chooses; p has those
-// of the axes before.
+// walk visits every combination of values that the design selects; p holds the values of
+// the axes so far.
 func (x *expansion) walk(p *Point, axes []axis) {
 	if len(axes) == 0 {
 		x.visit(p)
@@ -189,7 +187,7 @@ func (x *expansion) walk(p *Point, axes []axis) {
 	}
 }
 
-// visit plans one combination, unless it is excluded or its layout does not fit.
+// visit plans one combination unless it is excluded or its layout does not fit.
 func (x *expansion) visit(p *Point) {
 	if !x.chosen.has(p) {
 		return
@@ -230,29 +228,28 @@ func (x *expansion) idleExclusions() {
 	}
 }
 
-// expansion is the state of one Plan.
+// expansion is the state of Plan.
 type expansion struct {
 	study    *Study
 	site     *Site
 	flaws    flaws // of the study
 	defaults map[string]string
-	variant  map[string]*Site  // the site as each variant has it
-	texts    map[string]string // of the user's files that a command names, by path
-	seen     map[string]bool   // identities
-	said     map[string]bool   // problems, once each
-	used     map[string]bool   // keys that mean something to a point
-	idle     map[string]idle   // keys that mean nothing to one
+	variant  map[string]*Site  // the site as changed by each variant
+	texts    map[string]string // texts of the user's files that a command names, by path
+	seen     map[string]bool   // identities so far
+	said     map[string]bool   // problems reported so far
+	used     map[string]bool   // keys that affect some point
+	idle     map[string]idle   // keys that have no effect on some point
 	problems Problems
 	plan     *Plan
 	misfits  misfits
 	curve    int // as in Planned
 	chosen   *design
 	excluder *excluder
-	excluded []bool // exclusions that exclude a point, by index
+	excluded []bool // by index: whether the exclusion excludes a point
 }
 
-// problem reports something wrong with a point, once; from are the keys of the
-// study that it may follow from.
+// problem reports a problem of a point, once. from are the keys that may cause it.
 func (x *expansion) problem(path, message string, from ...string) {
 	key := path + "\x00" + message
 	if x.said[key] || x.flaws.explain(kinds()[x.study.Workload.Kind], path, from) {
@@ -267,7 +264,7 @@ func (x *expansion) problem(path, message string, from ...string) {
 	x.problems = append(x.problems, Problem{File: x.study.File, Line: x.study.lines.of(path), Path: path, Message: message})
 }
 
-// point completes one point of the sweep and repeats it.
+// point completes a point of the sweep and returns its repeats.
 func (x *expansion) point(p Point) []Planned {
 	s := x.study
 	k, ok := x.complete(&p)
@@ -322,8 +319,9 @@ func (x *expansion) point(p Point) []Planned {
 	return planned
 }
 
-// complete fills in what a point's variant, kind of workload and framework decide, and
-// reports what they cannot do. It reports false if the framework does not run this kind.
+// complete fills in what the variant, the kind of workload and the framework of a point
+// determine, and reports what they do not support. It returns false if the framework cannot
+// run this kind.
 func (x *expansion) complete(p *Point) (kind, bool) {
 	f := x.framework(p.Framework)
 	if !f.Command {
@@ -363,7 +361,7 @@ func (x *expansion) complete(p *Point) (kind, bool) {
 	return k, true
 }
 
-// framework returns the description of a point's framework.
+// framework returns a point's framework.
 func (x *expansion) framework(name string) Framework {
 	for _, f := range x.study.frameworks {
 		if f.Name == name {
@@ -373,7 +371,7 @@ func (x *expansion) framework(name string) Framework {
 	return Framework{Name: name}
 }
 
-// as is the site as a variant has it.
+// as returns the site as changed by a variant.
 func (x *expansion) as(variant string) *Site {
 	if x.variant[variant] == nil {
 		x.variant[variant] = x.site.As(variant)
@@ -381,8 +379,7 @@ func (x *expansion) as(variant string) *Site {
 	return x.variant[variant]
 }
 
-// NodeHours is the most node-hours that the run can take: the nodes of its job for
-// its whole time limit.
+// NodeHours returns the maximum node-hours of the run: its nodes times its time limit.
 func (p Planned) NodeHours() float64 {
 	nodes, _ := p.Point.Shape()
 	return float64(nodes) * time.Duration(p.Point.Resources.Time).Hours()

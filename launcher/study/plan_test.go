@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A plan in a colleague's folder may say anything; what no study could have
-// asked for is refused before a table or a figure is made of it.
+// A plan in a colleague's folder may contain anything. Content that no study could have
+// produced is rejected before it is used.
 func TestReadPlan(t *testing.T) {
 	good := `{"point":{"id":"a","workers":2,"nodes":1,"workers_per_node":2,"repeat":1},"partition":"p","exclusive":true}`
 	for text, want := range map[string]string{

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// follows names the keys that a problem of a point can follow from, beside the
-// one that it is told of; those of [workload] are the kind's to say.
+// follows lists other keys that may cause a problem at a point's key. For [workload], the
+// kind lists them.
 var follows = map[string][]string{
 	"workers":                    {"resources.workers_per_node"},
 	"framework":                  {"workload.kind"},
@@ -23,8 +23,8 @@ var follows = map[string][]string{
 	"command.printed_by":         {"command.extract", "extract"},
 }
 
-// explain reports whether a problem at a path follows from a flaw, keys being
-// those that it may follow from beside the ones above.
+// explain reports whether a flaw causes a problem at a path. keys are further keys that may
+// cause it.
 func (f flaws) explain(k kind, path string, keys []string) bool {
 	if len(f) == 0 {
 		return false
@@ -33,11 +33,11 @@ func (f flaws) explain(k kind, path string, keys []string) bool {
 	return f.in(path) || slices.ContainsFunc(follows[key], f.in) || slices.ContainsFunc(k.follows[key], f.in) || slices.ContainsFunc(keys, f.in)
 }
 
-// plausible are those of every kind of workload.
+// plausible holds replacement values for all kinds of workload.
 var plausible = map[string]any{"data.train_samples": 1, "data.test_samples": 1, "data.path": ".", "workers": 1}
 
-// points looks for what is wrong with the points of a study that has problems
-// already, with what can be used of it.
+// points checks the points of a study that already has problems, using the parts that are
+// valid.
 func (d *decoder) points(k kind, s Study) {
 	if d.anyKind {
 		return
@@ -53,7 +53,7 @@ func (d *decoder) points(k kind, s Study) {
 			}
 		}
 		if d.flaws.in(f.path) || d.sweepFlawed(f) {
-			f.set(&base, f.in(&standIn)) // where it is swept, other values of the axis stand in for it
+			f.set(&base, f.in(&standIn)) // if it is swept, the axis's other values serve as well
 		}
 	}
 	s.Workload, s.Data, s.Command, s.Resources = base.Workload, base.Data, base.Command, base.Resources
@@ -76,7 +76,8 @@ func (d *decoder) points(k kind, s Study) {
 		d.problems = append(d.problems, problems...)
 		return
 	}
-	// Any of several frameworks may be meant: report what is wrong with all of them.
+	// An unknown framework may mean any of several: report only problems that all of them
+	// have.
 	f := keyOf(defaultKind, "framework")
 	var common Problems
 	for i, framework := range d.meantFrameworks(k, s, framework) {
@@ -94,8 +95,8 @@ func (d *decoder) points(k kind, s Study) {
 	d.problems = append(d.problems, common...)
 }
 
-// sound returns the axes with the values that have no problem, and the first value of the
-// framework's axis, or "". An axis without such a value is left out and added to flaws.
+// sound returns the axes with their valid values, and the first value of the framework's
+// axis, or "". An axis without valid values is left out and added to flaws.
 func (d *decoder) sound(all []axis, flaws flaws) (axes []axis, framework string) {
 	for _, a := range all {
 		if a.path == "framework" && len(a.values) > 0 {
@@ -116,23 +117,23 @@ func (d *decoder) sound(all []axis, flaws flaws) (axes []axis, framework string)
 	return axes, framework
 }
 
-// unread is a site of which nothing is known, not even its variants.
+// unread is a site about which nothing is known, not even its variants.
 var unread = DefaultSite()
 
-// sweepFlawed reports whether a key is swept and something is wrong with that.
+// sweepFlawed reports whether a key is swept with a problem.
 func (d *decoder) sweepFlawed(f pointField) bool {
 	return slices.ContainsFunc([]string{"sweep." + f.key, "sweep." + f.path}, func(at string) bool { return d.has(at) && d.flaws.in(at) })
 }
 
-// keyOf is the key of the points of a kind that has this path.
+// keyOf returns the key with this path of the points of a kind.
 func keyOf(kind, path string) pointField {
 	list := pointFields()[kind]
 	return list[slices.IndexFunc(list, func(f pointField) bool { return f.path == path })]
 }
 
-// meantFrameworks are those that an unknown name in the sweep may stand for: the
-// one that is spelled alike, or else all that start a command, where the study
-// has one, or that do not.
+// meantFrameworks returns the frameworks that an unknown name may mean: the one with a
+// similar spelling, or else all that start a command if the study has one, or all that do
+// not.
 func (d *decoder) meantFrameworks(k kind, s Study, unknown string) []string {
 	var names []string
 	for _, f := range s.frameworks {

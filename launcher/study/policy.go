@@ -6,50 +6,49 @@ import (
 	"slices"
 )
 
-// Policy is the [policy] table: how the jobs of a study are handed to the
-// scheduler, and what happens when one ends badly. It says nothing of what is
-// measured, so that it is no part of a point's identity and cannot be swept.
+// Policy is the [policy] table: how a study's jobs are submitted, and what happens when one
+// fails. It does not affect measurements, so it is not part of a point's identity and
+// cannot be swept.
 type Policy struct {
-	MaxInFlight        int     `toml:"max_in_flight"`        // jobs of the study in the queue or running at once; 0: no limit of ours
-	Rate               float64 `toml:"rate"`                 // submissions per minute; 0: as fast as it goes
+	MaxInFlight        int     `toml:"max_in_flight"`        // jobs of the study queued or running at once; 0: unlimited
+	Rate               float64 `toml:"rate"`                 // submissions per minute; 0: unlimited
 	Order              string  `toml:"order"`                // "blocks", "plan" or "largest"
-	Chain              bool    `toml:"chain"`                // each job waits for the end of the one before
-	Requeue            bool    `toml:"requeue"`              // Slurm itself starts a job again after a node failure or preemption
-	ExcludeFailedNodes bool    `toml:"exclude_failed_nodes"` // from the next attempt after a node failure
+	Chain              bool    `toml:"chain"`                // each job waits for the previous one to end
+	Requeue            bool    `toml:"requeue"`              // let Slurm restart a job after a node failure or preemption
+	ExcludeFailedNodes bool    `toml:"exclude_failed_nodes"` // after a node failure, exclude the node from later attempts
 	Packing            string  `toml:"packing"`              // "job", "array" or "allocation"
 	Retries            Retries `toml:"retries"`
 }
 
 // How runs are packed into jobs.
 const (
-	PackJob        = "job"        // a job a run
-	PackArray      = "array"      // runs of one shape are a job array
-	PackAllocation = "allocation" // all runs, one after the other, in one job
+	PackJob        = "job"        // one job per run
+	PackArray      = "array"      // runs of the same shape share a job array
+	PackAllocation = "allocation" // all runs one after the other in one job
 )
 
-// Retries are how many attempts that ended for a cause are followed by another
-// one, for each run.
+// Retries is the number of new attempts per run, by the cause that ended the previous one.
 type Retries struct {
 	NodeFailed  int `toml:"node_failed"`
 	Preempted   int `toml:"preempted"`
 	TimedOut    int `toml:"timed_out"`
 	OutOfMemory int `toml:"out_of_memory"`
-	Failed      int `toml:"failed"` // also when it ended without its last events
+	Failed      int `toml:"failed"` // includes runs that ended without their last events
 	Lost        int `toml:"lost"`
 }
 
-// The orders in which runs are begun.
+// The orders in which runs start.
 const (
-	OrderBlocks  = "blocks"  // repeat 1 of every point, shuffled by the study's seed, then repeat 2: what the machine does meanwhile, it does to every point. An unconstrained point is first in odd repeats and last in even ones
+	OrderBlocks  = "blocks"  // repeat 1 of every point, shuffled by the study's seed, then repeat 2, and so on, so that changes of the machine affect all points alike. An unconstrained point is first in odd repeats and last in even ones
 	OrderPlan    = "plan"    // as in the plan: repeats of a point next to each other
-	OrderLargest = "largest" // most workers first, so that the longest wait in the queue begins first
+	OrderLargest = "largest" // most workers first, so that the longest queue wait starts first
 )
 
-// Causes beyond the run itself are tried again; a program that failed once
+// By default, runs are retried after external causes only; a program that failed once
 // usually fails again.
 var defaultPolicy = Policy{Order: OrderBlocks, Packing: PackJob, ExcludeFailedNodes: true, Retries: Retries{NodeFailed: 2, Preempted: 2, Lost: 1}}
 
-// checkPolicy holds the policy's values against what they may be.
+// checkPolicy checks the values of the policy.
 func (d *decoder) checkPolicy(p Policy) {
 	wrong := map[string]string{
 		"policy.max_in_flight": within(0, maxPoints)(p.MaxInFlight),

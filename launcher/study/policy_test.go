@@ -65,8 +65,7 @@ cancelled = 1
 	}
 }
 
-// The policy is about handing jobs over: it changes no point's identity and is
-// no axis of the sweep.
+// The policy only affects submission: it changes no identity and cannot be swept.
 func TestPolicyIsNoPartOfAPoint(t *testing.T) {
 	site := DefaultSite()
 	plain := plan(t, parse(t, minimal), site)

@@ -7,51 +7,50 @@ import (
 	"strings"
 )
 
-// Preprocess are the keys of kind = "preprocess": samples are read from one storage,
-// prepared as a training wants them and, if asked for, written to another. The
-// workers are processes that share the files; each has as many threads as it has CPUs.
+// Preprocess holds the keys of kind = "preprocess": samples are read from storage, prepared
+// for a training and optionally written to storage. Workers are processes that share the
+// files; each has as many threads as CPUs.
 type Preprocess struct {
-	Format   string `toml:"format" json:"format"`     // of PreprocessFormats
+	Format   string `toml:"format" json:"format"`     // one of PreprocessFormats
 	Source   string `toml:"source" json:"source"`     // folder, relative to the study file, or s3://BUCKET/PREFIX
-	Target   string `toml:"target" json:"target"`     // the same; "": samples are prepared and not written
-	Generate int    `toml:"generate" json:"generate"` // samples that a run makes in Source if that has none; 0: none
+	Target   string `toml:"target" json:"target"`     // like Source; "": prepared samples are discarded
+	Generate int    `toml:"generate" json:"generate"` // number of samples to generate in Source if it is empty; 0: none
 
-	Cache   string `toml:"cache" json:"cache"`     // PreprocessCaches: what of the source is in memory before
-	Shuffle bool   `toml:"shuffle" json:"shuffle"` // files in an order drawn by the seed
+	Cache   string `toml:"cache" json:"cache"`     // one of preprocessCaches: what part of the source is in memory at the start
+	Shuffle bool   `toml:"shuffle" json:"shuffle"` // read files in an order drawn from the seed
 	Passes  int    `toml:"passes" json:"passes"`   // over the source
-	Threads int    `toml:"threads" json:"threads"` // of each worker; 0: as many as it has CPUs
+	Threads int    `toml:"threads" json:"threads"` // per worker; 0: as many as CPUs
 
-	Decoder string `toml:"decoder" json:"decoder"` // of JPEG: PreprocessDecoders
+	Decoder string `toml:"decoder" json:"decoder"` // for JPEG, one of preprocessDecoders
 	Resize  int    `toml:"resize" json:"resize"`   // pixels of the shorter side
 	Crop    int    `toml:"crop" json:"crop"`       // pixels of the square cut from the middle
 
 	Shard    Bytes   `toml:"shard" json:"shard"`       // size of the files in Target, each of which is synced
-	Consumer float64 `toml:"consumer" json:"consumer"` // samples/s that a simulated trainer takes at most; 0: none
-	Ceilings bool    `toml:"ceilings" json:"ceilings"` // measure reading, writing and training alone, too
+	Consumer float64 `toml:"consumer" json:"consumer"` // maximum samples/s of a simulated trainer; 0: no trainer
+	Ceilings bool    `toml:"ceilings" json:"ceilings"` // also measure reading, writing and training separately
 
-	Model        string  `toml:"model" json:"model"`                 // of PreprocessModels: trained on the samples, in place of a simulated trainer; "": none
-	Batch        int     `toml:"batch" json:"batch"`                 // of each worker
-	LearningRate float64 `toml:"learning_rate" json:"learning_rate"` // of stochastic gradient descent with momentum 0.9
+	Model        string  `toml:"model" json:"model"`                 // one of PreprocessModels, trained on the samples instead of a simulated trainer; "": none
+	Batch        int     `toml:"batch" json:"batch"`                 // per worker
+	LearningRate float64 `toml:"learning_rate" json:"learning_rate"` // for stochastic gradient descent with momentum 0.9
 }
 
-// PreprocessFormats are the forms that samples can have on storage. They stand here
-// too, since a study is checked without linking the pipeline; a test of the worker
-// holds the lists against each other.
+// PreprocessFormats are the storage formats of samples. The list is repeated here because
+// checking a study does not link the pipeline; a test of the worker compares the lists.
 var PreprocessFormats = []string{"jpeg", "tar", "tfrecord", "parquet", "cifar10", "csv"}
 
-// PreprocessModels are the native trainer's, and PreprocessClassified the formats whose
-// samples have a class that it can learn.
+// PreprocessModels are the native trainer's models. PreprocessClassified are the formats
+// whose samples have a class to learn.
 var (
 	PreprocessModels     = []string{"cnn", "mlp", "resnet20", "resnet32", "resnet44", "resnet56"}
 	PreprocessClassified = []string{"cifar10", "jpeg"}
 )
 
-// preprocessCaches are what of the source is in memory before it is read: nothing,
-// what fits, or all of it within the process, where nothing is read.
+// preprocessCaches says which part of the source is in memory at the start: nothing, what
+// fits, or all of it within the process.
 var preprocessCaches = []string{"cold", "warm", "memory"}
 
-// preprocessDecoders decode JPEG: "auto" is libjpeg-turbo where the worker and the
-// node have it, else Go's own.
+// preprocessDecoders are the JPEG decoders: "auto" is libjpeg-turbo if the worker and the
+// node have it, else Go's.
 var preprocessDecoders = []string{"auto", "go", "turbojpeg"}
 
 func (Preprocess) kind() kind { return preprocess }
@@ -95,17 +94,17 @@ func folderNamed(v any) string {
 	return oneLine(v)
 }
 
-// objectScheme begins the name of a source or a target in an object store.
+// objectScheme is the prefix of sources and targets in an object store.
 const objectScheme = "s3://"
 
-// mostObject is the largest shard that fits into the parts of an upload.
+// mostObject is the size of the largest shard that a multipart upload supports.
 const mostObject = 64 << 30
 
-// bucketName is what Amazon's rules allow; nothing of a password passes, as in
+// bucketName matches names that Amazon allows. It rejects passwords, as in
 // s3://KEY:SECRET@bucket.
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// objectNamed says what is wrong with the name of a source or target in an object store.
+// objectNamed says what is wrong with the name of an object-store source or target.
 func objectNamed(name string) string {
 	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(name, objectScheme), "/")
 	switch {
@@ -117,8 +116,7 @@ func objectNamed(name string) string {
 	return ""
 }
 
-// located is the absolute path of what a key names, where that is written, or the name
-// of a source in an object store.
+// located makes a file name in the study absolute, and leaves object-store names unchanged.
 func (d *decoder) located(k kind, key, at, name string) string {
 	if !strings.HasPrefix(name, objectScheme) || !slices.Contains(k.objects, key) {
 		return d.path(at, name)

@@ -17,7 +17,7 @@ workers = [1, 2]
 cache = ["cold", "warm"]
 `
 
-// The folders are the study file's neighbours; nothing of a training is in a point.
+// Folders are relative to the study file; a point has no keys of a training.
 func TestPreprocessPoint(t *testing.T) {
 	s, err := Parse("/home/u/prepare.toml", []byte(preprocessing), frameworks)
 	if err != nil {
@@ -65,7 +65,7 @@ func TestPreprocessProblems(t *testing.T) {
 	}
 }
 
-// A source in an object store stands beside folders in a sweep, as it is written.
+// A sweep may mix folders and object-store sources, which keep their written form.
 func TestObjectSource(t *testing.T) {
 	text := strings.Replace(strings.Replace(preprocessing, "source = \"images\"\n", "", 1), "[sweep]", "[sweep]\nsource = [\"images\", \"s3://my.bucket/a/b/\"]", 1)
 	s, err := Parse("/home/u/prepare.toml", []byte(text), frameworks)

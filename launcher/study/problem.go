@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Problem is one thing wrong in a study or site file.
+// A Problem is a mistake in a study or site file.
 type Problem struct {
 	File    string
-	Line    int    // 1-based; 0 where no single line is to blame; commandLine
+	Line    int    // 1-based; 0: no single line; or commandLine
 	Path    string // TOML path, "workload.batch" or "sweep.workers[2]"
-	Message string // what was wrong and what is valid
+	Message string // what is wrong and what is valid
 }
 
 func (p Problem) String() string {
@@ -29,11 +29,10 @@ func (p Problem) String() string {
 	return s + ": " + p.Message
 }
 
-// Problems are all things wrong in a file. It is the error of Load, LoadSite
-// and Plan.
+// Problems are all mistakes in a file. It is the error of Load, LoadSite and Plan.
 type Problems []Problem
 
-// maxShown is the number of problems that a message shows.
+// maxShown limits the problems in a message.
 const maxShown = 200
 
 func (p Problems) Error() string {
@@ -47,8 +46,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// orNil is the problems as an error, by line and path, nil when there are
-// none.
+// orNil returns the problems as an error, sorted by line and path; nil if there are none.
 func (p Problems) orNil() error {
 	if len(p) == 0 {
 		return nil
@@ -59,15 +57,15 @@ func (p Problems) orNil() error {
 	return p
 }
 
-// oneOf is the message for a value outside a list.
+// oneOf returns the message for a value that is not in a list.
 func oneOf(got string, valid []string) string {
 	return fmt.Sprintf("%q is not known%s", got, choose(got, "valid", valid))
 }
 
-// unknownKey is the message for a key outside a table's list.
+// unknownKey is the message for an unknown key of a table.
 const unknownKey = "unknown key"
 
-// choose ends a message with what was probably meant and what is valid.
+// choose ends a message with a suggestion and the valid values.
 func choose(got, heading string, valid []string) string {
 	bare := make([]string, len(valid))
 	for i, v := range valid {
@@ -80,11 +78,11 @@ func choose(got, heading string, valid []string) string {
 	return "; " + heading + list
 }
 
-// lines are the line of each key and list entry of a file, by path.
+// lines maps each key and list entry of a file to its line, by path.
 type lines map[string]int
 
-// of is the line of a path or, where the file has no such key, of what it
-// belongs into; 0 where that is missing as well.
+// of returns the line of a path. If the file has no such key, it returns the line of the
+// enclosing table; 0 if that is missing too.
 func (l lines) of(path string) int {
 	for {
 		if line := l[path]; line != 0 {
@@ -104,13 +102,13 @@ type flaws map[string]flaw
 type flaw int
 
 const (
-	inner      flaw = 1 << iota // something below the path is wrong
-	flawed                      // its own value
-	unreadable                  // and nothing is known of it
+	inner      flaw = 1 << iota // something below the path
+	flawed                      // the value itself
+	unreadable                  // the value is completely unknown
 )
 
-// maxTable is the longest path, in bytes, of a table with a key of ours in it. A
-// key may be of millions of dots.
+// maxTable is the longest path, in bytes, of a table with one of our keys. A hostile key
+// may have millions of dots.
 const maxTable = 1000
 
 func (f flaws) add(path string, what flaw) {
@@ -122,11 +120,11 @@ func (f flaws) add(path string, what flaw) {
 	}
 }
 
-// in reports whether something is wrong with the value at a path, or in it, or
-// whether it is within one that could not be read.
+// in reports whether the value at a path, a part of it, or an enclosing value has a
+// problem.
 func (f flaws) in(path string) bool { return f[path] != 0 || f.unread(path) }
 
-// unread reports whether the path is within a value that could not be read.
+// unread reports whether the path is within an unreadable value.
 func (f flaws) unread(path string) bool {
 	for i := min(len(path)-1, maxTable); i > 0; i-- {
 		if (path[i] == '.' || path[i] == '[') && f[path[:i]]&unreadable != 0 {

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// UntilDecided is the value of study.repeats with which a study is measured until its
-	// question is decided.
+	// UntilDecided is the value of study.repeats that measures a study until its question
+	// is decided.
 	UntilDecided = "until-decided"
-	// MaxRepeats is the most runs of a point that such a study has by default.
+	// MaxRepeats is the default limit of runs per point of such a study.
 	MaxRepeats = 12
 	// timeLayout is the layout of study.stop_by, in local time.
 	timeLayout = "2006-01-02T15:04"
 )
 
-// repeats is the number of runs of each point; 0 means until the question is decided.
+// repeats is the number of runs of each point; 0: until decided.
 type repeats int
 
 // UnmarshalTOML reads a number or UntilDecided.
@@ -36,7 +36,7 @@ func (r *repeats) UnmarshalTOML(v any) error {
 	return fmt.Errorf("want a number from 1 to 1000 or %q, got %v", UntilDecided, v)
 }
 
-// until reads the limits of a study that is measured until its question is decided.
+// until reads the limits of a study that is measured until decided.
 func (d *decoder) until(s *Study, head *header) {
 	s.UntilDecided = head.Repeats == 0
 	if s.Repeats = int(head.Repeats); s.UntilDecided {

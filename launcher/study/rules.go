@@ -11,10 +11,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A rule checks a single value. It sees the value alone; what depends on
-// several keys is checked on each point.
+// A rule checks a single value. Consistency between keys is checked on each point.
 type rule struct {
-	check func(value any) string // what is wrong and what is valid; "" when nothing is
+	check func(value any) string // returns what is wrong and what is valid; "" if nothing is wrong
 }
 
 func notEmpty(v any) string {
@@ -132,7 +131,7 @@ func mpiType(v any) string {
 	return ""
 }
 
-// dataRules and resourceRules hold for every kind of workload.
+// dataRules and resourceRules apply to every kind of workload.
 var (
 	defaultData = Data{Kind: "cifar10"}
 	dataRules   = map[string]rule{
@@ -155,7 +154,7 @@ var (
 	}
 )
 
-// ruleOf finds the rule of a path, if there is one.
+// ruleOf returns the rule for a path, if there is one.
 func ruleOf(k kind, path string) (rule, bool) {
 	for _, rules := range []map[string]rule{k.rules, dataRules, commandRules, resourceRules, sweepRules} {
 		if r, ok := rules[path]; ok {
@@ -165,8 +164,7 @@ func ruleOf(k kind, path string) (rule, bool) {
 	return rule{}, false
 }
 
-// checkValues holds every single value of the study against its rule: the ones
-// in the tables, and the ones of the sweep.
+// checkValues checks every value of the study, in tables and in the sweep, with its rule.
 func (d *decoder) checkValues(k kind, s *Study) {
 	swept := map[string]bool{}
 	for _, a := range s.axes {
@@ -182,7 +180,7 @@ func (d *decoder) checkValues(k kind, s *Study) {
 	base := Point{Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
 	for _, f := range pointFields()[s.Workload.Kind] {
 		if f.path == "workers" || slices.Contains(k.brought, f.path) && s.bringsAll() && !d.has(f.path) {
-			continue // workers stand in the sweep only
+			continue // workers are only in the sweep
 		}
 		r, ok := ruleOf(k, f.path)
 		if !ok || swept[f.path] || d.has("sweep."+f.path) || d.has("sweep."+f.key) && f.path == "workload."+f.key {
@@ -191,7 +189,7 @@ func (d *decoder) checkValues(k kind, s *Study) {
 		if wrong := r.check(f.in(&base).Interface()); wrong != "" && d.has(f.path) {
 			d.rule(f.path, wrong)
 		} else if !d.anyKind && !d.flaws.in("sweep."+f.key) && !(d.has("command") && d.flaws.in("sweep.framework")) {
-			d.rule(f.path, wrong) // missing, and known to be needed
+			d.rule(f.path, wrong) // a required key is missing
 		}
 	}
 }

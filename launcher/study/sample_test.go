@@ -7,8 +7,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// What a sample is changes no point, says how many tokens it has where that is known
-// (llama-1m has sequences of 256), and has to be true of what our own trainers count.
+// Declaring the sample changes no identity, sets the known tokens per sample (llama-1m has
+// sequences of 256), and must agree with what our own trainers count.
 func TestSample(t *testing.T) {
 	const command = `[study]
 name = "llm"

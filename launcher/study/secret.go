@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// Sealed returns the parameters as records have them: digests replace secrets.
+// Sealed returns the parameters for records: digests replace secrets.
 func (o Own) Sealed(key redact.Key) Own {
 	sealed := maps.Clone(o)
 	for name, v := range o {
@@ -31,7 +31,7 @@ func (o Own) Secrets() []string {
 	return list
 }
 
-// secrets are those in the value of the parameter of that name.
+// secrets returns the secrets in the value of the parameter with this name.
 func (s Scalar) secrets(name string) []string {
 	var list []string
 	redact.Hider(func(secret string) string {
@@ -44,13 +44,13 @@ func (s Scalar) secrets(name string) []string {
 // Secrets returns the values that Seal replaces.
 func (p *Point) Secrets() []string { return slices.Concat(p.Command.Secrets(), p.Own.Secrets()) }
 
-// Seal replaces the secrets in the point by digests.
+// Seal replaces the point's secrets by digests.
 func (p *Point) Seal(key redact.Key) {
 	p.Command, p.Own = p.Command.Sealed(key), p.Own.Sealed(key)
 }
 
-// Plain reports whether the point has secrets that are not digests. Points of
-// plans have none, unless an earlier version or a person wrote them.
+// Plain reports whether the point has unsealed secrets. Points of plans have none, unless
+// an earlier version or a person wrote them.
 func (p *Point) Plain() bool {
 	hidden := *p
 	hidden.Seal(nil)
@@ -59,8 +59,8 @@ func (p *Point) Plain() bool {
 }
 
 // Exposed returns the keys outside [command] and [parameters] whose values look like
-// secrets, such as data.path. The run's program gets them from the point's record, so they
-// are there as they are.
+// secrets, such as data.path. The run's program reads them from the point's record, so they
+// are not sealed.
 func (p *Point) Exposed() []string {
 	var list []string
 	for path, text := range keyTexts(p) {
@@ -76,10 +76,10 @@ func (p *Point) Exposed() []string {
 	return list
 }
 
-// Shown is the value of a key as tables show it: a word replaces secrets.
+// Shown returns the value of a key for tables, with secrets replaced by a word.
 func Shown(path string, v any) any { return redact.Key(nil).Value(path, v) }
 
-// Exposed is Point.Exposed of all points.
+// Exposed returns Point.Exposed for all points.
 func (p *Plan) Exposed() []string {
 	seen := map[string]bool{}
 	points := map[string]bool{}
@@ -96,8 +96,7 @@ func (p *Plan) Exposed() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Secret reports whether the study's points have secrets, for whose digests Key
-// is needed.
+// Secret reports whether the study's points have secrets, so that their digests need Key.
 func (s *Study) Secret() bool {
 	if len(s.Command.Secrets()) > 0 || len(s.Own.Secrets()) > 0 {
 		return true
@@ -108,7 +107,8 @@ func (s *Study) Secret() bool {
 	})
 }
 
-// Doubts returns a problem for each value of the study or its plan that looks like a secret.
+// Doubts returns a problem for each value of the study or its plan that looks like a
+// secret.
 func (s *Study) Doubts(plan *Plan) Problems {
 	const stored = " looks like a secret. Records have a keyed digest in its place, but this file and its copy in the run folder hold it. "
 	const better = "Leave it out and set it where you run or submit: the program inherits it"
@@ -144,10 +144,9 @@ func (s *Study) Doubts(plan *Plan) Problems {
 	return list
 }
 
-// Adopt gives the plan's points the names of earlier points that are the same,
-// under which they may have results: earlier versions made names of the digests
-// of all variables, and of secrets in [parameters] as they are. The keys are those
-// that the earlier digests may have been made with.
+// Adopt gives points of the plan the names of equal earlier points, which may have results.
+// Earlier versions derived names from the digests of all variables, and from unsealed
+// secrets in [parameters]. keys are those that may have been used for the earlier digests.
 func (p *Plan) Adopt(earlier []Point, keys ...redact.Key) {
 	planned, named := map[string]bool{}, map[string]string{}
 	for i := range p.Points {
@@ -174,8 +173,8 @@ func (p *Plan) Adopt(earlier []Point, keys ...redact.Key) {
 	}
 }
 
-// sameAs reports whether an earlier point is this one, with digests in place of
-// some of its values.
+// sameAs reports whether an earlier point equals this one, with digests replacing some of
+// its values.
 func (p *Planned) sameAs(e *Point, key redact.Key) bool {
 	if e.Framework != p.Point.Framework || e.Workers != p.Point.Workers || e.Variant != p.Point.Variant || e.Workload.Kind != p.Point.Workload.Kind {
 		return false
@@ -220,7 +219,7 @@ func sameValue(hidden, plain any, key redact.Key) bool {
 	return hidden == plain
 }
 
-// whole is the point with its secrets.
+// whole returns the point with its secrets.
 func (p *Planned) whole() Point {
 	whole := p.Point
 	whole.Command, whole.Own = p.Command, p.Own

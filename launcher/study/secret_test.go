@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// secretPlaces are places of a study that a value can be in, MARK. Those that are
-// keyed make a digest of it, of the others the value itself is in the point's name.
+// secretPlaces are places in a study where a secret can be; MARK stands for it. Keyed
+// places make a digest of it; for the others, the identity includes the value itself.
 var secretPlaces = []struct {
 	command, parameters string
 	keyed               bool
@@ -57,9 +57,8 @@ func secretPlan(t *testing.T, file string, place int, value string, key redact.K
 	return plan
 }
 
-// Different values are different points with different labels, equal ones equal
-// points with equal labels. Another key changes no name without a secret, and no
-// record has one.
+// Different values give different points with different labels, and equal values equal
+// ones. Another key changes only names with a secret, and records never contain one.
 func TestSecretsKeepIdentity(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "study.toml")
 	one, two := redact.NewKey(), redact.NewKey()
@@ -104,9 +103,8 @@ func TestSecretsKeepIdentity(t *testing.T) {
 	}
 }
 
-// formerly makes of a planned point what an earlier version recorded: digests of
-// every variable and of options ending in "key", parameters as they are, and
-// another name.
+// formerly returns a planned point as an earlier version recorded it: with digests of every
+// variable and of options ending in "key", unsealed parameters, and another name.
 func formerly(p Planned, key redact.Key, id string) Point {
 	old := p.whole()
 	seal := func(value string) string {
@@ -133,7 +131,7 @@ func formerly(p Planned, key redact.Key, id string) Point {
 	return old
 }
 
-// Points of an earlier version keep their names, and only those that are the same.
+// Only points that equal those of an earlier version keep their names.
 func TestAdopt(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "study.toml")
 	key, other := redact.NewKey(), redact.NewKey()
@@ -147,7 +145,7 @@ func TestAdopt(t *testing.T) {
 				t.Errorf("%s: %s, want %s", p.command, got, want)
 			}
 		}
-		// From what is recorded now it takes the same names again.
+		// The current records give the same names again.
 		again := secretPlan(t, file, place, "hunter2hunter2", other)
 		again.Adopt([]Point{now.Points[0].Point, now.Points[1].Point}, other)
 		if again.Points[0].Point.ID != now.Points[0].Point.ID {
@@ -161,7 +159,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// Which permissions the frozen study may have.
+// The permissions of a frozen study.
 func TestModeOfSecrets(t *testing.T) {
 	for text, private := range map[string]bool{
 		"[parameters]\napi_key = \"alpha\"\n": true, "[parameters]\nrate = 1\n": false, "[parameters]\nkv_token = \"4k\"\n": false,

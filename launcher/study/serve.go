@@ -11,58 +11,58 @@ import (
 	"time"
 )
 
-// Serve are the keys of kind = "serve": replicas of a service, and the load that
-// they are put under. The workers are the replicas; beside them a load generator
-// runs, on CPUs of its own.
+// Serve holds the keys of kind = "serve": replicas of a service, and the load on them. The
+// workers are the replicas. A load generator runs next to them on separate CPUs.
 type Serve struct {
 	Target string `toml:"target" json:"target"` // HTTP, GRPC, URL or Process
 	URL    string `toml:"url" json:"url"`       // of target = "url": http://, https://, grpc:// or grpcs://
 
-	Model     string   `toml:"model" json:"model"`         // the file that a server of ours is to serve; of others the name
-	Precision string   `toml:"precision" json:"precision"` // of the deployed model; a label, as the server decides
-	Startup   Duration `toml:"startup" json:"startup"`     // how long a replica may take until it is ready
-	Ready     string   `toml:"ready" json:"ready"`         // path that answers 2xx once it is
+	Model     string   `toml:"model" json:"model"`         // file that our server loads; for other servers, the model's name
+	Precision string   `toml:"precision" json:"precision"` // of the deployed model; only a label, since the server decides
+	Startup   Duration `toml:"startup" json:"startup"`     // maximum time until a replica is ready
+	Ready     string   `toml:"ready" json:"ready"`         // path that answers 2xx when it is ready
 
-	// Path is where requests go; "": the model's, by the Open Inference Protocol.
+	// Path is the path of requests; "": the model's, by the Open Inference Protocol.
 	Path        string `toml:"path" json:"path"`
-	Payload     string `toml:"payload" json:"payload"` // file, relative to the study file; what every request posts
+	Payload     string `toml:"payload" json:"payload"` // file, relative to the study file, that every request posts
 	ContentType string `toml:"content_type" json:"content_type"`
-	Expect      string `toml:"expect" json:"expect"` // text that every right answer holds
-	Stream      bool   `toml:"stream" json:"stream"` // answers come text by text, by OpenAI's protocol
+	Expect      string `toml:"expect" json:"expect"` // text that every right answer contains
+	Stream      bool   `toml:"stream" json:"stream"` // answers are streamed, by OpenAI's protocol
 
-	// Inputs and Outputs are .npy files by the model's inputs and outputs: samples to send
-	// in turn, "" to draw them, and what their right answers are.
+	// Inputs and Outputs are .npy files for the model's inputs and outputs: samples to send
+	// in turn ("" for random ones), and their right answers.
 	Inputs    Arrays  `toml:"inputs" json:"inputs"`
 	Outputs   Arrays  `toml:"outputs" json:"outputs"`
-	Tolerance float64 `toml:"tolerance" json:"tolerance"` // of right answers, as a part of the largest number; 0: by the datatype
+	Tolerance float64 `toml:"tolerance" json:"tolerance"` // relative error allowed in answers, compared with the largest number; 0: depends on the data type
 
-	Shape   Shapes    `toml:"shape" json:"shape"`     // of the model's inputs, where it leaves more open than the batch
-	Batch   []int     `toml:"batch" json:"batch"`     // samples in a request
+	Shape   Shapes    `toml:"shape" json:"shape"`     // sizes of the model's inputs, if they have variable dimensions other than the batch
+	Batch   []int     `toml:"batch" json:"batch"`     // samples per request
 	Threads []int     `toml:"threads" json:"threads"` // requests in flight: closed loop
 	Rate    []float64 `toml:"rate" json:"rate"`       // requests/s at random times: open loop
-	Limit   Limit     `toml:"limit" json:"limit"`     // the largest rate within it is searched
+	Limit   Limit     `toml:"limit" json:"limit"`     // search for the highest rate within this limit
 
-	Duration Duration `toml:"duration" json:"duration"` // that each load is measured
-	Timeout  Duration `toml:"timeout" json:"timeout"`   // after which an answer is late
-	Client   string   `toml:"client" json:"client"`     // of jobs: the load generator's own "node", or "cores" on the replicas' one
+	Duration Duration `toml:"duration" json:"duration"` // measuring time of each load
+	Timeout  Duration `toml:"timeout" json:"timeout"`   // after which an answer counts as late
+	Client   string   `toml:"client" json:"client"`     // in jobs: the load generator has its own "node", or "cores" on the replicas' node
 }
 
-// What is put under load, of workload.target.
+// Values of workload.target: what is loaded.
 const (
-	HTTP = "http" // replicas that the run starts, asked over HTTP
-	GRPC = "grpc" // the same, asked over gRPC by the Open Inference Protocol
-	URL  = "url"  // a service that somebody else runs
-	// Process is the model in the load generator's own process, without a server.
+	HTTP = "http" // replicas started by the run, over HTTP
+	GRPC = "grpc" // the same over gRPC, by the Open Inference Protocol
+	URL  = "url"  // a service that is running already
+	// Process is the model within the load generator's process, without a server.
 	Process = "process"
 )
 
-// clientPlaces are where a job's load generator can be.
+// Where a job's load generator runs.
 const (
 	ownNode  = "node"
 	ownCores = "cores"
 )
 
-// readyPath is the path at which a server of the Open Inference Protocol reports that it is ready.
+// readyPath is the path at which a server of the Open Inference Protocol reports that it is
+// ready.
 const readyPath = "/v2/health/ready"
 
 func (Serve) kind() kind { return serve }
@@ -134,7 +134,7 @@ func expandServe(p *Point) map[string]string {
 	return wrong
 }
 
-// checkTarget says what does not fit to what is asked, and to how it is found.
+// checkTarget reports keys that are inconsistent with the target and its address.
 func (w *Serve) checkTarget(p *Point, wrong map[string]string) {
 	switch {
 	case w.Target == URL && w.URL == "":
@@ -155,7 +155,7 @@ func (w *Serve) checkTarget(p *Point, wrong map[string]string) {
 	}
 }
 
-// checkStream says what of answers that come text by text does not fit.
+// checkStream reports keys that are inconsistent with streamed answers.
 func (w *Serve) checkStream(wrong map[string]string) {
 	bounds, _ := w.Limit.Of()
 	ofStream := slices.IndexFunc(bounds, func(b Bound) bool { return b.Of != "" })
@@ -167,7 +167,7 @@ func (w *Serve) checkStream(wrong map[string]string) {
 	}
 }
 
-// checkSamples says what does not fit to what a request holds.
+// checkSamples reports keys that are inconsistent with the content of requests.
 func (w *Serve) checkSamples(wrong map[string]string) {
 	if w.Path != "" && w.Shape != "" {
 		wrong["workload.shape"] = "requests to workload.path post the payload as it is; leave one of the two out"
@@ -191,7 +191,7 @@ func (w *Serve) checkSamples(wrong map[string]string) {
 	}
 }
 
-// checkProtocol says what belongs to another protocol than the one that is spoken.
+// checkProtocol reports keys that belong to another protocol.
 func (w *Serve) checkProtocol(p *Point, wrong map[string]string) {
 	if w.Target == Process && p.Framework == "command" {
 		wrong["workload.target"] = "\"process\" computes the model in the load generator itself, which cannot do so with a command; set framework = [\"native\"] or [\"onnxruntime\"], or another target"
@@ -208,16 +208,16 @@ func (w *Serve) checkProtocol(p *Point, wrong map[string]string) {
 	}
 }
 
-// RandomModel comes before the name of a model of the native trainer that nobody has
-// trained: its speed does not depend on the weights.
+// RandomModel is the prefix of a native model with random weights: its speed does not
+// depend on the weights.
 const RandomModel = "random:"
 
-// named reports whether the model is a name that somebody else's service has for it,
-// and not a file that the framework serves.
+// named reports whether the model is a name in an external service, and not a file that the
+// framework serves.
 func (w Serve) named(framework string) bool { return w.Target == URL || framework == "command" }
 
-// ModelFile is the file that the replicas serve, "" for none: a command and a service
-// that runs already have their own names for their model.
+// ModelFile returns the file that the replicas serve, "" for none. Commands and running
+// services have their own model names.
 func (p Point) ModelFile() string {
 	w := p.Workload.Serve
 	if w.named(p.Framework) || strings.HasPrefix(w.Model, RandomModel) {
@@ -226,8 +226,8 @@ func (p Point) ModelFile() string {
 	return w.Model
 }
 
-// RequestFiles are those that requests are made of, and their known answers: name to
-// path. A name is the file's own, or the path where two files have it.
+// RequestFiles maps names to the paths of files with requests and known answers. A name is
+// the file's base name, or its path if two files share that.
 func (p Point) RequestFiles() map[string]string {
 	paths := map[string]string{}
 	w := p.Workload.Serve
@@ -249,7 +249,8 @@ func (p Point) RequestFiles() map[string]string {
 	return paths
 }
 
-// locateFiles finds a model's file, and those of samples, from the folder of the study.
+// locateFiles makes the paths of a model and its samples absolute, relative to the study's
+// folder.
 func locateFiles(p *Point, folder string) {
 	p.Workload.Serve.Inputs = p.Workload.Serve.Inputs.in(folder)
 	p.Workload.Serve.Outputs = p.Workload.Serve.Outputs.in(folder)
@@ -258,8 +259,8 @@ func locateFiles(p *Point, folder string) {
 	}
 }
 
-// besideReplicas are the load generator and, on a node of its own, as many more
-// ranks as give that node the shape of the others.
+// besideReplicas returns the number of non-worker ranks: the load generator, and, if it has
+// its own node, enough ranks to give that node the shape of the others.
 func besideReplicas(p *Point) (ranks, nodes int) {
 	if !p.Workload.Serve.Starts() {
 		return 0, 0 // rank 0 is the load generator
@@ -270,10 +271,10 @@ func besideReplicas(p *Point) (ranks, nodes int) {
 	return 1, 0
 }
 
-// Starts reports whether the run starts the replicas that it loads.
+// Starts reports whether the run starts the replicas.
 func (s Serve) Starts() bool { return s.Target == HTTP || s.Target == GRPC }
 
-// OverGRPC reports whether requests go over gRPC.
+// OverGRPC reports whether requests use gRPC.
 func (s Serve) OverGRPC() bool {
 	return s.Target == GRPC || s.Target == URL && (strings.HasPrefix(s.URL, "grpc://") || strings.HasPrefix(s.URL, "grpcs://"))
 }
@@ -287,7 +288,7 @@ func absolutePath(v any) string {
 	return ""
 }
 
-// counts are whole numbers from 1 on, each once.
+// counts returns a rule for distinct whole numbers of at least 1.
 func counts(most int) func(any) string {
 	return func(v any) string {
 		list := v.([]int)

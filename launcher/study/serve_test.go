@@ -88,7 +88,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Sizes of inputs come back as they were written, whatever the input is called.
+// Sizes of inputs survive their text form, for any input name.
 func TestShapes(t *testing.T) {
 	s, err := Parse("s.toml", []byte(serving("threads = [1]\nshape = { x = [3, 48, 192], \"gpu_0/data:0\" = [7] }")), []Framework{{Name: "native"}})
 	if err != nil {
@@ -103,8 +103,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// Files of samples are found from the study's folder, and told apart in a sweep by what
-// the study calls them.
+// Sample files are relative to the study's folder, and a sweep distinguishes them by their
+// names in the study.
 func TestArrays(t *testing.T) {
 	text := strings.Replace(serving("threads = [1]\nmodel = \"random:mlp\"\ninputs = { x = \"a b/x.npy\", \"d:0\" = \"/far/x.npy\" }"), "[sweep]", "[sweep]\noutputs = [{ y = \"y.npy\" }, { y = \"z.npy\" }]", 1)
 	var ids [2]string
@@ -132,8 +132,8 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// A model that we serve is a file, found from the study's folder; one of others is a
-// name. Model servers run this kind and no other.
+// A model that we serve is a file, relative to the study's folder; for other servers it is
+// a name. Model servers run only this kind.
 func TestServedModel(t *testing.T) {
 	all := []Framework{{Name: "native"}, {Name: "command", Command: true}, {Name: "server", Server: true}, {Name: "trainer"}}
 	plan := func(text string) (*Plan, error) {
@@ -172,7 +172,7 @@ func TestServedModel(t *testing.T) {
 	}
 }
 
-// Times of streams are limited under their own names, where answers are streams.
+// Times of streamed answers have their own limits, which need streams.
 func TestLimitOfStreams(t *testing.T) {
 	const keys = "path = \"/v1/completions\"\npayload = \"ask.json\"\nstream = true\nlimit = { ttft_p95 = \"200ms\", tpot_p99 = \"20ms\", p99 = \"2s\" }"
 	s, err := Parse("s.toml", []byte(serving(keys)), []Framework{{Name: "native"}})
@@ -185,7 +185,7 @@ func TestLimitOfStreams(t *testing.T) {
 	}
 }
 
-// The load generator is beside the replicas, and the job has room for it.
+// The load generator is next to the replicas, and the job has room for it.
 func TestServeShape(t *testing.T) {
 	site := DefaultSite()
 	site.Partitions = []Partition{{Name: "main", CPUsPerNode: 4, MaxNodes: 4}}
@@ -233,8 +233,8 @@ func TestServeShape(t *testing.T) {
 	}
 }
 
-// Replicas is the word for workers; a file of the study is found from its folder,
-// whatever it is called in the point's identity.
+// Replicas is another word for workers. A file is located relative to the study's folder,
+// under any name in the point's identity.
 func TestServeNames(t *testing.T) {
 	plan := func(folder, text string) *Plan {
 		s, err := Parse(folder+"/s.toml", []byte(text), []Framework{{Name: "native"}})

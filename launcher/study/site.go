@@ -13,26 +13,25 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// A Site has what differs between clusters, so that one study runs on any of
-// them. Its zero value, after DefaultSite, is a cluster about which nothing
-// needs to be said.
+// A Site holds what differs between clusters, so that a study can run on any of them. The
+// zero value (DefaultSite) suits a cluster without special needs.
 type Site struct {
 	File string // as given to LoadSite; "" for DefaultSite
 
 	Name      string `toml:"name"`
 	Account   string `toml:"account"`
 	QOS       string `toml:"qos"`
-	Runs      string `toml:"runs"`      // folder of the run folders; "": runs beside the study file
-	Interface string `toml:"interface"` // network interface of the collectives; "": the route to the first node decides
+	Runs      string `toml:"runs"`      // folder of the run folders; "": runs next to the study file
+	Interface string `toml:"interface"` // network interface of the collectives; "": chosen by the route to the first node
 	CPUBind   string `toml:"cpu_bind"`  // srun --cpu-bind of every step; "": Slurm's own default
 	Hint      string `toml:"hint"`      // srun --hint, "nomultithread" on many sites
 
 	Backend string `toml:"backend"` // scheduler that runs the jobs; "": DefaultBackend
 
-	Worker string `toml:"worker"` // path of scalebench-worker on the nodes; "": the one beside scalebench
+	Worker string `toml:"worker"` // path of scalebench-worker on the nodes; "": the one next to scalebench
 	Python string `toml:"python"` // interpreter of the Python frameworks
-	// Pythons are the interpreters of single frameworks, by name: the packages
-	// that one needs may exclude those of another.
+	// Pythons are interpreters of single frameworks, by name, since the packages of two
+	// frameworks may conflict.
 	Pythons map[string]string `toml:"pythons"`
 
 	Modules     []string          `toml:"modules"`     // loaded before the step
@@ -40,10 +39,10 @@ type Site struct {
 	Environment map[string]string `toml:"environment"` // exported to every program
 	Container   Container         `toml:"container"`
 	Stage       Stage             `toml:"stage"`
-	Template    string            `toml:"template"` // a batch script template of the site's own
-	Options     map[string]string `toml:"options"`  // any other sbatch option, without the dashes: constraint = "a100"
+	Template    string            `toml:"template"` // path of a custom batch script template
+	Options     map[string]string `toml:"options"`  // any other sbatch option, without dashes: constraint = "a100"
 
-	Partitions []Partition `toml:"partitions"` // the first that a point fits into gets it
+	Partitions []Partition `toml:"partitions"` // a point goes to the first that it fits into
 	Variants   []Variant   `toml:"variant"`
 	Prices     []Price     `toml:"prices"`
 	Energy     Energy      `toml:"energy"`
@@ -53,17 +52,18 @@ type Site struct {
 	mode   fs.FileMode
 }
 
-// Problem is one with a value in the site's file that only somebody else can see.
+// Problem returns a problem with a value in the site's file, for checks outside this
+// package.
 func (s *Site) Problem(path, message string) Problem {
 	return Problem{File: s.File, Line: s.lines.of(path), Path: path, Message: message}
 }
 
-// Source is the file's text, as it was read; nil for DefaultSite.
+// Source returns the file's text as read; nil for DefaultSite.
 func (s *Site) Source() []byte { return s.source }
 
-// Mode is the permissions that a copy of the file may have at most: the file's
-// own, and the owner's alone where it has shell lines or variables, which may
-// hold secrets, or came from elsewhere.
+// Mode returns the most permissive mode for a copy of the file: the file's own mode, or the
+// owner's part of it if the file has shell lines or variables, which may be secret, or came
+// from elsewhere.
 func (s *Site) Mode() fs.FileMode {
 	if s.Private() {
 		return sharedfs.ModePrivate
@@ -71,15 +71,14 @@ func (s *Site) Mode() fs.FileMode {
 	return s.mode&sharedfs.ModeOpen | sharedfs.ModePrivate
 }
 
-// Private reports whether the site has shell lines or variables, which may hold
-// secrets.
+// Private reports whether the site has shell lines or variables, which may be secret.
 func (s *Site) Private() bool {
 	withVariables := func(v Variant) bool { return len(v.Environment) > 0 }
 	return len(s.Environment) > 0 || len(s.Setup) > 0 || slices.ContainsFunc(s.Variants, withVariables)
 }
 
-// Secrets are the values of the site's variables, and what its shell lines hold,
-// that look like secrets; a variant's are those of As.
+// Secrets returns values of the site's variables and parts of its shell lines that look
+// like secrets. For a variant, call it on As.
 func (s *Site) Secrets() []string {
 	var variables []string
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
@@ -88,7 +87,7 @@ func (s *Site) Secrets() []string {
 	return slices.Concat(redact.Variables(variables), redact.Secrets(s.Setup))
 }
 
-// A Container says how programs run in a container.
+// A Container says how to run programs in a container.
 type Container struct {
 	Runtime string   `toml:"runtime"` // "", "pyxis" or "apptainer"
 	Image   string   `toml:"image"`
@@ -96,19 +95,18 @@ type Container struct {
 	Workdir string   `toml:"workdir"`
 }
 
-// A Stage is data copied to a node's own disk before a run's programs start
-// there, and where it goes. Whether the data is, the study says (data.stage).
+// A Stage describes what is copied to each node's local disk before a run's programs start,
+// and where to. The study decides whether to copy data (data.stage).
 type Stage struct {
-	Dir    string `toml:"dir"`    // folder on each node, $NAME as in the job's environment there; "": its folder for temporary files
-	Keep   bool   `toml:"keep"`   // leave what was staged to later jobs
-	Python string `toml:"python"` // archive of a Python environment, whose interpreter the programs get
+	Dir    string `toml:"dir"`    // folder on each node, with $NAME from the job's environment there; "": the node's folder for temporary files
+	Keep   bool   `toml:"keep"`   // keep staged files for later jobs
+	Python string `toml:"python"` // archive of a Python environment that the programs use
 }
 
-// Partition is one of the cluster's partitions and its limits; 0 or "" means
-// that it has no such limit.
+// A Partition is a partition of the cluster and its limits; 0 or "": no limit.
 type Partition struct {
 	Name          string            `toml:"name"`
-	MinWorkers    int               `toml:"min_workers"` // smallest and largest point that is sent here
+	MinWorkers    int               `toml:"min_workers"` // smallest and largest number of workers that are sent here
 	MaxWorkers    int               `toml:"max_workers"`
 	MaxNodes      int               `toml:"max_nodes"`
 	MaxTime       Duration          `toml:"max_time"`
@@ -116,54 +114,54 @@ type Partition struct {
 	GPUsPerNode   int               `toml:"gpus_per_node"`
 	GPUType       string            `toml:"gpu_type"` // as in --gres=gpu:TYPE:N
 	MemoryPerNode Bytes             `toml:"memory_per_node"`
-	Account       string            `toml:"account"` // in place of the site's
+	Account       string            `toml:"account"` // overrides the site's
 	QOS           string            `toml:"qos"`
-	Options       map[string]string `toml:"options"` // over the site's
+	Options       map[string]string `toml:"options"` // added to the site's, with precedence
 }
 
-// A Price is the cost of an hour, and the runs that it applies to.
+// A Price is the cost of an hour, and the runs to which it applies.
 type Price struct {
 	Per       string         `toml:"per"`       // "node", "gpu", "vcpu", or "billing": a unit of Slurm's billing
 	Hour      float64        `toml:"hour"`      // in Currency
-	Currency  string         `toml:"currency"`  // ISO 4217, "EUR", or a unit of account, "core-h"
+	Currency  string         `toml:"currency"`  // ISO 4217 code, "EUR", or a unit of account, "core-h"
 	Partition string         `toml:"partition"` // "": every partition
-	Where     map[string]any `toml:"where"`     // keys of the study or labels that a run must have: string, bool, int64 or float64
-	Market    string         `toml:"market"`    // "on-demand" or "spot"; "" is on demand
+	Where     map[string]any `toml:"where"`     // keys or labels that a run must have: string, bool, int64 or float64
+	Market    string         `toml:"market"`    // "on-demand" or "spot"; "": on demand
 
-	Granularity Duration `toml:"granularity"` // billed in whole multiples of; 0: to the instant
-	Minimum     Duration `toml:"minimum"`     // the least that is billed
+	Granularity Duration `toml:"granularity"` // billing interval; times are rounded up; 0: exact
+	Minimum     Duration `toml:"minimum"`     // minimum billed time
 
-	TRESBillingWeights string `toml:"tres_billing_weights"` // the partition's, as slurm.conf has them; with per = "billing"
-	MaxTRES            bool   `toml:"max_tres"`             // PriorityFlags=MAX_TRES: the largest weighted amount, not the sum
+	TRESBillingWeights string `toml:"tres_billing_weights"` // the partition's value in slurm.conf; with per = "billing"
+	MaxTRES            bool   `toml:"max_tres"`             // PriorityFlags=MAX_TRES: bill the largest weighted amount instead of the sum
 
-	// A machine of a price list and what it has; with per = "node". Runs are priced by
-	// it where their label "machine" says so.
+	// Machine is a machine of a price list, and what it has; with per = "node". Runs with
+	// its name in the label "machine" have this price.
 	Machine string `toml:"machine"`
 	VCPUs   int    `toml:"vcpus"`
 	Memory  Bytes  `toml:"memory"`
 	GPUs    int    `toml:"gpus"`
 
-	AsOf   string `toml:"as_of"` // date of the price, "2026-01-31"; of equal prices the latest holds
+	AsOf   string `toml:"as_of"` // date of the price, "2026-01-31"; of equal prices the latest applies
 	Source string `toml:"source"`
 }
 
-// Energy is what a kilowatt-hour costs, and how much CO₂ it stands for; nil: not known.
+// Energy is the price of a kilowatt-hour and its CO₂ emissions; nil: unknown.
 type Energy struct {
 	PerKWh    *float64 `toml:"per_kwh"` // in Currency
 	Currency  string   `toml:"currency"`
 	CO2PerKWh *float64 `toml:"co2_per_kwh"` // grams
-	AsOf      string   `toml:"as_of"`       // date of the two, "2026-01-31"
+	AsOf      string   `toml:"as_of"`       // date of the two values, "2026-01-31"
 	Source    string   `toml:"source"`
 }
 
-// DefaultBackend is the scheduler of a site that names none.
+// DefaultBackend is the scheduler of a site that does not set one.
 const DefaultBackend = "slurm"
 
-// DefaultSite is the site without a site file: one unnamed partition without
+// DefaultSite returns the site used without a site file: one unnamed partition without
 // known limits, the cluster's default.
 func DefaultSite() *Site { return &Site{} }
 
-// LoadSite reads a site file. The error is Problems, or that the file cannot
+// LoadSite reads a site file. Its error is a Problems value, or says that the file cannot
 // be read.
 func LoadSite(path string) (*Site, error) {
 	source, mode, err := read(path)
@@ -181,7 +179,7 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// ParseSite is LoadSite of a file's content.
+// ParseSite is LoadSite for a file's content.
 func ParseSite(path string, source []byte) (*Site, error) {
 	d, err := newDecoder(path, source)
 	if err != nil {
@@ -256,7 +254,7 @@ func (s *Site) Doubts() Problems {
 	return list
 }
 
-// interpreter is a Python: a path as of any other file, or a name, which is
+// interpreter resolves a Python interpreter: a path like any other, or a name, which is
 // looked up where it runs.
 func (d *decoder) interpreter(key, python string) string {
 	if !strings.Contains(python, "/") {
@@ -270,11 +268,11 @@ func (s *Site) Interpreter(framework string) string {
 	return cmp.Or(s.Pythons[framework], s.Python)
 }
 
-// nameless is wrong with the size of a machine that has no name.
+// nameless is the problem of a machine's size without a machine.
 const nameless = "is what a machine has, and none is named; add machine = \"NAME\", as the price list calls it"
 
-// price checks a price and returns its labels laid flat, so that
-// {workload.batch = 64} and {"workload.batch" = 64} are the same.
+// price checks a price and returns its labels with flat names, so that {workload.batch =
+// 64} and {"workload.batch" = 64} are equal.
 func (d *decoder) price(at string, p Price) map[string]any {
 	d.rule(at+".per", among("node", "gpu", "vcpu", "billing")(p.Per))
 	d.rule(at+".hour", atLeast(0)(p.Hour))
@@ -328,7 +326,7 @@ func (d *decoder) price(at string, p Price) map[string]any {
 	return labels
 }
 
-// stage checks the [stage] table against what else the site file says.
+// stage checks the [stage] table against the rest of the site file.
 func (d *decoder) stage(s *Site) {
 	switch {
 	case s.Stage.Python != "" && s.Python != "":
@@ -338,7 +336,7 @@ func (d *decoder) stage(s *Site) {
 	case s.Stage.Python != "" && s.Container.Image != "":
 		d.rule("stage.python", "the programs run in a container, which has its own Python; set one of the two")
 	}
-	// Its variables are those of the node, so that it is not expanded here.
+	// Variables in it are the node's, so it is not expanded here.
 	if dir := s.Stage.Dir; dir != "" && dir[0] != '/' && dir[0] != '$' {
 		d.rule("stage.dir", fmt.Sprintf("%q is not an absolute path; write one, which may begin with a variable of the job's, like \"$TMPDIR\"", dir))
 	}

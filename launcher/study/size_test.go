@@ -17,8 +17,8 @@ func numbers(n int) string {
 	return "[" + strings.Join(list, ",") + "]"
 }
 
-// A long axis, and an exclusion of as many values, take work in proportion: each
-// value compared with each took minutes.
+// A long axis and an equally long exclusion take linear time; comparing all pairs took
+// minutes.
 func TestLongAxis(t *testing.T) {
 	worktest.New(t).Linear(t, 2500, func(n int) {
 		s := parse(t, strings.Replace(minimal, "[1, 2, 4]", "[1, 2]\nbatch = "+numbers(n), 1)+"[[exclude]]\nworkers = 2\nbatch = "+numbers(n-1)+"\n")
@@ -28,8 +28,7 @@ func TestLongAxis(t *testing.T) {
 	})
 }
 
-// Exclusions are found by their values; each held against each point took
-// minutes.
+// Exclusions are found by value; comparing each with each point took minutes.
 func TestManyExclusions(t *testing.T) {
 	worktest.New(t).Linear(t, 600, func(n int) {
 		var b strings.Builder
@@ -43,7 +42,7 @@ func TestManyExclusions(t *testing.T) {
 	})
 }
 
-// Of exclusions that leave out the same, the first is the one that counts.
+// If several exclusions match, the first one counts.
 func TestExclusionsOverlap(t *testing.T) {
 	s := parse(t, strings.Replace(minimal, "[1, 2, 4]", "[1, 2, 4]\nbatch = [1, 2]", 1)+"[[exclude]]\nbatch = 1\n[[exclude]]\nworkers = 4\n[[exclude]]\nworkers = 2\nbatch = 1\n")
 	_, err := s.Plan(DefaultSite())
@@ -52,7 +51,7 @@ func TestExclusionsOverlap(t *testing.T) {
 	}
 }
 
-// A message is for reading, and is as quickly made.
+// A message is short, and quick to build.
 func TestManyProblems(t *testing.T) {
 	worktest.New(t).Linear(t, 500, func(n int) {
 		var b strings.Builder
@@ -66,7 +65,7 @@ func TestManyProblems(t *testing.T) {
 	})
 }
 
-// A key may be of a million dots: not each of its beginnings is a table.
+// A key may have a million dots; not every prefix becomes a table.
 func TestKeyOfManyDots(t *testing.T) {
 	key, f := strings.Repeat("a.", 1<<20), flaws{}
 	if f.add(key, flawed); len(f) > 1000 || !f.in(key) || f["a"] != inner {
@@ -78,7 +77,7 @@ func TestKeyOfManyDots(t *testing.T) {
 	}
 }
 
-// A grid that is far too large is refused before a point of it is made.
+// A grid that is far too large is rejected before any point is built.
 func TestGridTooLarge(t *testing.T) {
 	s := parse(t, strings.Replace(minimal, "[1, 2, 4]", numbers(1000)+"\nbatch = "+numbers(1000)+"\nreference_batch = "+numbers(1000), 1))
 	_, err := s.Plan(DefaultSite())
@@ -88,8 +87,8 @@ func TestGridTooLarge(t *testing.T) {
 	}
 }
 
-// What was meant is told of as many unknown keys as are shown, the first ones of
-// the file: to find it for each of 100,000 took 14 s.
+// Suggestions are limited to the unknown keys shown, the first of the file. Searching for
+// all of 100,000 took 14 s.
 func TestManyUnknownKeys(t *testing.T) {
 	keys := func(form string) string {
 		var b strings.Builder
@@ -112,7 +111,7 @@ func TestManyUnknownKeys(t *testing.T) {
 		hints := 0
 		for i, p := range wrong {
 			if strings.Contains(p.Message, "did you mean") {
-				if hints++; i >= 3*maxShown { // each entry of a list lacks keys, too
+				if hints++; i >= 3*maxShown { // each entry of a list also lacks keys
 					t.Errorf("%s: %s has a hint, and is number %d", name, p, i)
 				}
 			}

@@ -8,18 +8,17 @@ import (
 	"github.com/xrash/smetrics"
 )
 
-// This file finds what a misspelt word was meant to be.
+// This file suggests corrections of misspelt words.
 
-// NearWords are up to three of the valid words that are spelled much like word, the
-// nearest first (Jaro-Winkler similarity of at least 0.75). Dashes in front of
-// a valid word are left out of account.
+// NearWords returns up to three valid words that are similar to word, most similar first
+// (Jaro-Winkler similarity of at least 0.75). It ignores leading dashes of valid words.
 func NearWords(word string, valid []string) []string {
 	type scored struct {
 		name  string
 		score float64
 	}
 	var list []scored
-	if len(word) > 100 { // nobody's slip of the pen, and the comparison takes the square of it
+	if len(word) > 100 { // too long for a typing error, and comparing takes quadratic time
 		return nil
 	}
 	for _, name := range valid {
@@ -38,7 +37,7 @@ func NearWords(word string, valid []string) []string {
 	return names
 }
 
-// SpellingHint is "Did you mean X?", "" where no valid word is near.
+// SpellingHint returns "Did you mean X?", or "" if no valid word is similar.
 func SpellingHint(word string, valid []string) string {
 	near := NearWords(word, valid)
 	if len(near) == 0 {

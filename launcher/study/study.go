@@ -1,12 +1,10 @@
-// Package study reads what a user asks for: the study file, which says what to
-// measure, and the site file, which says how one cluster wants it. Both are
-// TOML over defaults. It expands them to a Plan of Points and knows nothing of
-// how a point is run.
+// Package study reads the study file, which says what to measure, and the site file, which
+// describes a cluster. Both are TOML with defaults. It expands them into a Plan of Points,
+// and does not know how to run a point.
 //
-// A file is refused with all its problems at once, each with file, line, TOML
-// path, what was wrong and what is valid. A default is never changed once
-// released: a point's identity is a hash of the keys that differ from their
-// defaults, so that an old study still finds its results.
+// All problems of a file are reported together, each with file, line, TOML path, what is
+// wrong and what is valid. A released default never changes: a point's identity is a hash
+// of the keys that differ from their defaults, so old studies keep their results.
 package study
 
 import (
@@ -25,22 +23,21 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Framework is what this package is told of a framework: its name, and which
-// points it can run.
+// A Framework describes a framework to this package: its name, and the points that it can
+// run.
 type Framework struct {
 	Name string
-	// Check says, by TOML path, what in the point this framework cannot do.
+	// Check returns what this framework cannot do for the point, by TOML path.
 	Check func(Point) map[string]string
-	// Command: it starts the program of [command], which brings its own model
-	// and its own end.
+	// Command says that it starts the program of [command], which has its own model and
+	// length.
 	Command bool
-	// Server: it serves models, and does nothing else.
+	// Server says that it only serves models.
 	Server bool
-	// Uses names the keys whose values reach the program, by TOML path; nil:
-	// all of them do.
+	// Uses returns the TOML paths of the keys whose values reach the program; nil: all.
 	Uses func(Point) []string
-	// Placeholder is the word of a command that stands for a key, by the key's TOML
-	// path in a point; "" where there is none.
+	// Placeholder returns the placeholder in a command for a key, by the key's TOML path in
+	// a point; "" for none.
 	Placeholder func(path string, p Point) string
 }
 
@@ -51,15 +48,15 @@ func (f Framework) placeholder(path string, p *Point) string {
 	return f.Placeholder(path, *p)
 }
 
-// Study is a study file, decoded and checked.
+// A Study is a decoded and checked study file.
 type Study struct {
 	File      string // as given to Load
 	Name      string
-	Repeats   int    // number of the last
-	First     int    // and of the first one that is planned
-	Seed      int64  // repeat r runs with Seed + r - 1
+	Repeats   int    // number of the last repeat
+	First     int    // number of the first planned repeat
+	Seed      int64  // repeat r uses Seed + r - 1
 	Site      string // path of the site file, "" for none
-	Share     string // with whom the runs are shared: ShareGroup, or "" for what the umask lets read
+	Share     string // who may read the runs: ShareGroup, or "" to follow the umask
 	Workload  Workload
 	Data      Data
 	Own       Own // [parameters]
@@ -68,36 +65,37 @@ type Study struct {
 	Policy    Policy
 	Telemetry Telemetry
 
-	// UntilDecided: Repeats is the most, and runs are made until the study's question is decided.
+	// UntilDecided says to measure until the study's question is decided; Repeats is then
+	// the maximum.
 	UntilDecided bool
-	MaxNodeHours float64   // that such a study may take; 0: no limit
-	StopBy       time.Time // and when it begins no more runs; zero: no limit
+	MaxNodeHours float64   // limit of such a study; 0: none
+	StopBy       time.Time // time after which it starts no more runs; zero: no limit
 
-	// Overrides are the keys that the command line has set instead of the file.
+	// Overrides are the keys that the command line sets.
 	Overrides []Override
 
-	// Key makes the digests that replace secrets; set it before Plan if there are
-	// any (Secret).
+	// Key is used for the digests that replace secrets; set it before Plan if there are any
+	// (Secret).
 	Key redact.Key
 
 	source     []byte // the file's text
 	mode       fs.FileMode
-	paths      map[string]string // of data.path and the like, as written, which is the identity's, to absolute
+	paths      map[string]string // maps data.path and similar paths as written, which the identity uses, to absolute paths
 	axes       []axis
 	counts     *workerRange // of workers, whose counts are chosen; nil if they are listed
 	exclusions []exclusion
-	design     string      // "", or one of designs
-	inclusions []exclusion // what oneFactor has besides
+	design     string      // "" or one of designs
+	inclusions []exclusion // additional combinations of oneFactor
 	frameworks []Framework
 	lines      lines
 }
 
-// ShareGroup is the value of study.share with which the group of the runs folder may
-// read the runs, and no other user, for any umask of the user.
+// ShareGroup is the value of study.share that lets the group of the runs folder read the
+// runs, and nobody else, independent of the user's umask.
 const ShareGroup = "group"
 
-// Umask is the umask with which everything of the study's runs is written; ok is false
-// where it is the user's own.
+// Umask returns the umask for all files of the study's runs; ok is false to keep the user's
+// own.
 func (s *Study) Umask() (umask int, ok bool) { return 0o027, s.Share == ShareGroup }
 
 // header is the [study] table.
@@ -109,7 +107,7 @@ type header struct {
 	Site    string  `toml:"site"`
 	Share   string  `toml:"share"`
 
-	// Of a study that is measured until its question is decided.
+	// For studies with repeats = "until-decided".
 	MaxRepeats   int     `toml:"max_repeats"`
 	MaxNodeHours float64 `toml:"max_node_hours"`
 	StopBy       string  `toml:"stop_by"`
@@ -118,8 +116,7 @@ type header struct {
 // tables are the top-level keys of a study file.
 var tables = []string{"study", "workload", "data", "parameters", "command", "extract", "sweep", "exclude", "include", "resources", "policy", "telemetry"}
 
-// homes are the tables to which the keys of a study file belong, by key; a key of
-// several has the first one.
+// homes maps each key of a study file to its table; a key of several tables to the first.
 func homes() map[string]string {
 	paths := map[string]string{"framework": "sweep.framework", "workers": "sweep.workers"}
 	for _, t := range []struct {
@@ -138,13 +135,12 @@ func homes() map[string]string {
 	return paths
 }
 
-// namePattern matches valid study names: a name becomes a folder's name
-// and a part of job names.
+// namePattern matches valid study names. A name becomes a folder and part of job names.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Load reads a study file, with the keys that the words KEY=VALUE set in place of
-// it. The error is Problems, or that the file cannot be read. With Problems the study is nil or, where the file could be read as TOML,
-// holds no more than what else it names, so that those files can be checked too.
+// Load reads a study file and applies KEY=VALUE overrides. Its error is a Problems value,
+// or says that the file cannot be read. With Problems, the study is nil or, if the file is
+// valid TOML, only names further files, so that these can be checked too.
 func Load(path string, frameworks []Framework, overrides ...string) (*Study, error) {
 	source, mode, err := read(path)
 	if err != nil {
@@ -157,11 +153,10 @@ func Load(path string, frameworks []Framework, overrides ...string) (*Study, err
 	return s, err
 }
 
-// read is a file's text, cut off just behind what may be parsed, and its
-// permissions.
+// read returns a file's text, cut off just above the size limit, and its permissions.
 func read(path string) ([]byte, fs.FileMode, error) {
 	open := sharedfs.Open
-	if strings.HasPrefix(path, "/dev/fd/") || path == "/dev/stdin" { // --site <(…); others' FIFOs are not waited for
+	if strings.HasPrefix(path, "/dev/fd/") || path == "/dev/stdin" { // for --site <(…); other FIFOs are not opened
 		open = os.Open
 	}
 	f, err := open(path)
@@ -177,8 +172,7 @@ func read(path string) ([]byte, fs.FileMode, error) {
 	return text, info.Mode().Perm(), err
 }
 
-// Parse is Load of a file's content. Relative paths in it are taken from the
-// folder of path.
+// Parse is Load for a file's content. Relative paths in it start in the folder of path.
 func Parse(path string, source []byte, frameworks []Framework, overrides ...string) (*Study, error) {
 	d, err := newDecoder(path, source)
 	if err != nil {
@@ -266,17 +260,17 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	return s, nil
 }
 
-// Problem is one with a value in the study's file that only somebody else can
-// see, like a folder that is missing.
+// Problem returns a problem with a value in the study's file that checks outside this
+// package find, such as a missing folder.
 func (s *Study) Problem(path, message string) Problem {
 	return Problem{File: s.File, Line: s.lines.of(path), Path: path, Message: message}
 }
 
-// Source is the file's text, as it was read.
+// Source returns the file's text as read.
 func (s *Study) Source() []byte { return s.source }
 
-// Mode returns the permissions that a copy of the file may have at most: the
-// file's own, and only the owner's if it holds secrets or came from elsewhere.
+// Mode returns the most permissive mode for a copy of the file: the file's own mode, or the
+// owner's part of it if the file holds secrets or came from elsewhere.
 func (s *Study) Mode() fs.FileMode {
 	if s.Secret() || redact.Text(string(s.source)) != string(s.source) {
 		return sharedfs.ModePrivate
@@ -284,8 +278,8 @@ func (s *Study) Mode() fs.FileMode {
 	return s.mode&sharedfs.ModeOpen | sharedfs.ModePrivate
 }
 
-// workloadKind finds the rules of the workload's kind; with an unknown one the
-// rest of the file is still checked, by the kind that was probably meant.
+// workloadKind returns the workload's kind. If it is unknown, the rest of the file is
+// checked with the most likely kind.
 func (d *decoder) workloadKind(workload table) kind {
 	name := defaultKind
 	if p, ok := workload["kind"]; ok && !d.value("workload.kind", p, &name) {
@@ -304,9 +298,8 @@ func (d *decoder) workloadKind(workload table) kind {
 	return k
 }
 
-// path makes a path in the file absolute, since jobs run elsewhere: variables
-// and a leading ~/ are expanded, a relative one is taken from the file's
-// folder. "" stays "".
+// path makes a path in the file absolute, since jobs run elsewhere. It expands variables
+// and a leading ~/; relative paths start in the file's folder. "" stays "".
 func (d *decoder) path(key, path string) string {
 	if path == "" {
 		return ""

@@ -16,8 +16,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// frameworks stand in for launcher/framework's: one that runs anything, one
-// that knows a single model.
+// frameworks stand in for those of launcher/framework: one that runs anything, and one with
+// a single model.
 var frameworks = []Framework{
 	{Name: "native", Check: func(p Point) map[string]string {
 		if p.Workload.Train.Model == "unheard-of" {
@@ -83,7 +83,7 @@ workers = [2, 4]
 		got = append(got, fmt.Sprintf("%s b%d w%d n%d×%d global %d lr %.3g seed %d exclusive %v", q.Framework, q.Workload.Train.Batch,
 			q.Workers, q.Nodes, q.WorkersPerNode, q.GlobalBatch, q.LearningRate, q.Seed, p.Exclusive))
 	}
-	// Frameworks outermost, workers innermost, repeats together; linear scaling
+	// Frameworks vary slowest, workers fastest, and repeats are adjacent. Linear scaling
 	// gives 0.1·(batch·workers)/32; all points have whole nodes.
 	var want []string
 	for _, fw := range []string{"native", "other"} {
@@ -113,7 +113,7 @@ func TestStrongScalingFixesTheGlobalBatch(t *testing.T) {
 	}
 }
 
-// Every problem of a file is reported at once, with line and path.
+// All problems of a file are reported together, with line and path.
 func TestProblems(t *testing.T) {
 	for name, c := range map[string]struct{ source, want string }{
 		"syntax": {"\na = = 1\n", `study.toml:2: `},
@@ -176,8 +176,8 @@ study.toml:14: resurces: unknown key; did you mean resources? Valid here: study,
 	}
 }
 
-// The identity is the study file's own: neither a default written out, nor the
-// study's name, repeats, time limit or folder changes it; what is measured does.
+// The identity depends only on what is measured: not on explicit defaults, or the study's
+// name, repeats, time limit or folder.
 func TestIdentity(t *testing.T) {
 	id := func(source string) string { return plan(t, parse(t, source), DefaultSite()).Points[0].Point.ID }
 	base := id(minimal)
@@ -203,9 +203,10 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("identity unchanged by\n%s", other)
 		}
 	}
-	// A released identity: changing it would orphan every stored result. The
-	// hash is that of the lines below, worked out with sha256sum:
-	//   printf 'framework="native"\nworkers=1\nworkload.epochs=1\nworkload.model="cnn"' | sha256sum | cut -c1-10
+	// A released identity: a change would orphan stored results. The expected hash comes
+	// from sha256sum: printf
+	// 'framework="native"\nworkers=1\nworkload.epochs=1\nworkload.model="cnn"' | sha256sum
+	// | cut -c1-10
 	if want := "native-w1-8c9085b525"; base != want {
 		t.Errorf("identity is %s, was released as %s", base, want)
 	}
@@ -231,7 +232,7 @@ max_nodes = 4
 	for _, p := range plan(t, parse(t, source), site).Points {
 		got = append(got, fmt.Sprintf("w%d %s %d×%d %.3f", p.Point.Workers, p.Partition, p.Point.Nodes, p.Point.WorkersPerNode, p.NodeHours()))
 	}
-	// 20 minutes are 1/3 h a node.
+	// 20 minutes are 1/3 h per node.
 	want := []string{"w1 small 1×1 0.333", "w2 small 1×2 0.333", "w4 large 2×2 0.667", "w8 large 4×2 1.333"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -244,7 +245,7 @@ max_nodes = 4
 	}
 }
 
-// A time limit that no partition allows is one problem, of the time.
+// A time limit above all partitions' limits is reported once, at the time.
 func TestSiteTooShort(t *testing.T) {
 	site, err := ParseSite("site.toml", []byte("[[partitions]]\nname = \"main\"\nmax_time = \"24h\"\n[[partitions]]\nname = \"short\"\nmax_time = \"5m\"\n"))
 	if err != nil {
@@ -260,8 +261,8 @@ func TestSiteTooShort(t *testing.T) {
 	}
 }
 
-// A framework may have an interpreter of its own. Paths are from the site file's
-// folder and have their variables replaced; names are looked up where they run.
+// A framework may have its own interpreter. Paths are relative to the site file, with
+// variables expanded; names are looked up where they run.
 func TestSiteInterpreter(t *testing.T) {
 	t.Setenv("ENVS", "/envs")
 	for source, want := range map[string]string{
@@ -337,8 +338,7 @@ where = {platform = "p3", workload.batch = 64, "resources.exclusive" = true}
 	}
 }
 
-// A point survives its JSON, which is the contract with every program, and has
-// the keys of the TOML.
+// A point survives JSON, the contract with every program, and has the keys of the TOML.
 func TestPointJSON(t *testing.T) {
 	p := plan(t, parse(t, minimal+"[resources]\nmemory = \"2G\"\ntime = \"1:30:00\"\n"), DefaultSite()).Points[0].Point
 	text, err := json.Marshal(p)
@@ -400,8 +400,8 @@ func FuzzDuration(f *testing.F) {
 	})
 }
 
-// Whatever the bytes, Parse gives a study that plans or problems that name the
-// file; it never panics.
+// For any bytes, Parse returns a study that can be planned or problems that name the file;
+// it never panics.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(minimal))
 	f.Add([]byte(minimal + "[[exclude]]\nworkers = [2]\n[resources]\ntime=\"1h\"\nexclusive=true\n[data]\nkind=\"synthetic\"\n"))
@@ -420,7 +420,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A price of energy has a currency, and 0 is a price.
+// A price of energy needs a currency, and may be 0.
 func TestEnergy(t *testing.T) {
 	for _, alone := range []string{"per_kwh = 0.3", "currency = \"EUR\""} {
 		if _, err := ParseSite("site.toml", []byte("[energy]\n"+alone+"\n")); err == nil || !strings.Contains(err.Error(), "energy.per_kwh: needs energy.currency, and that needs it") {
@@ -436,7 +436,7 @@ func TestEnergy(t *testing.T) {
 	}
 }
 
-// The same of a site file.
+// The same for a site file.
 func FuzzParseSite(f *testing.F) {
 	f.Add([]byte("modules = [\"gcc\"]\n[environment]\nA = \"b\"\n[[partitions]]\nname = \"main\"\ncpus_per_node = 2\n"))
 	f.Add([]byte("[[partitions]]\nname = \"\\u0000\"\ncpus_per_node = -1\ngpus_per_node = 9223372036854775807\n[prices]\ncpu_hour = inf\n"))
@@ -475,7 +475,7 @@ func TestPathsAreTakenFromTheStudysFolder(t *testing.T) {
 	}
 }
 
-// 10,000 points are to be planned in a small part of a second.
+// 10,000 points take a fraction of a second to plan.
 func BenchmarkPlan10000(b *testing.B) {
 	var batches []string
 	for i := range 1000 {
@@ -493,7 +493,7 @@ func BenchmarkPlan10000(b *testing.B) {
 	}
 }
 
-// The reference names every key that a study can set.
+// The reference documents every key that a study can set.
 func TestReferenceIsComplete(t *testing.T) {
 	const path = "../../docs/reference/study.md"
 	reference, err := os.ReadFile(path)
@@ -509,7 +509,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	}
 }
 
-// A time that would overflow is refused in either form, and the longest is not.
+// Durations that would overflow are rejected in both forms; the longest one is accepted.
 func TestDurationBounds(t *testing.T) {
 	for text, want := range map[string]bool{
 		"100000-00:00:00": true, "2400000h": true, "366-00:00:00": true,
@@ -536,8 +536,8 @@ func TestDurationBounds(t *testing.T) {
 	}
 }
 
-// A FIFO that a study names as its site file, or stands in a study's place, is
-// not waited for; what the shell hands over as one is read.
+// A FIFO as the site file that a study names, or as the study itself, does not block; a
+// FIFO from the shell is read.
 func TestFIFOIsNotWaitedFor(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// axis is one key of the sweep with its values.
+// axis is a key of the sweep with its values.
 type axis struct {
-	key    string // as in [sweep]
-	path   string // where the value goes, "workload.batch"
+	key    string // name in [sweep]
+	path   string // TOML path of the value, "workload.batch"
 	field  pointField
 	values []reflect.Value
 }
 
-// Swept are the TOML paths of the keys in which the study's points differ.
+// Swept returns the TOML paths of the keys in which the study's points differ.
 func (s *Study) Swept() []string {
 	var paths []string
 	for _, a := range s.axes {
@@ -32,19 +32,19 @@ func (s *Study) Swept() []string {
 	return paths
 }
 
-// pointField is one key of a Point.
+// pointField is a key of a Point.
 type pointField struct {
 	path  string // "framework", "workload.batch"
 	key   string // last part of the path
-	index []int  // in Point; nil of a parameter of the study's own, called key
+	index []int  // field index in Point; nil for a study's own parameter named key
 }
 
-// parameterField is a parameter of the study's own as a key of its points.
+// parameterField returns the pointField of a study's own parameter.
 func parameterField(name string) pointField {
 	return pointField{path: parameterPrefix + name, key: name}
 }
 
-// in is the key's value in a point.
+// in returns the key's value in a point.
 func (f pointField) in(p *Point) reflect.Value {
 	if f.index == nil {
 		return reflect.ValueOf(p.Own[f.key])
@@ -52,8 +52,8 @@ func (f pointField) in(p *Point) reflect.Value {
 	return reflect.ValueOf(p).Elem().FieldByIndex(f.index)
 }
 
-// set gives a point that value. Points are copied, and share the parameters that
-// they were copied with.
+// set sets the key's value in a point. Copies of a point share its parameters, so it clones
+// them.
 func (f pointField) set(p *Point, v reflect.Value) {
 	if f.index != nil {
 		f.in(p).Set(v)
@@ -67,7 +67,7 @@ func (f pointField) set(p *Point, v reflect.Value) {
 	p.Own = own
 }
 
-// fields are the point's keys.
+// fields returns the point's keys.
 func (p *Point) fields() []pointField {
 	list := slices.Clip(pointFields()[p.Workload.Kind])
 	for _, name := range p.Own.Names() {
@@ -76,8 +76,8 @@ func (p *Point) fields() []pointField {
 	return list
 }
 
-// pointFields are the keys of a point that a user can set, by the kind of
-// workload, in the order in which they stand in the documentation.
+// pointFields lists the keys of a point that a user can set, by kind of workload, in the
+// order of the documentation.
 var pointFields = sync.OnceValue(func() map[string][]pointField {
 	point := reflect.TypeFor[Point]()
 	named := func(name string) []int { f, _ := point.FieldByName(name); return f.Index }
@@ -106,7 +106,7 @@ var pointFields = sync.OnceValue(func() map[string][]pointField {
 	return m
 })
 
-// shortKeys are the paths that each last part of a path stands for.
+// shortKeys maps the last part of each path to all paths with it.
 func shortKeys(fields []pointField) map[string][]string {
 	m := map[string][]string{}
 	for _, f := range fields {
@@ -117,10 +117,9 @@ func shortKeys(fields []pointField) map[string][]string {
 	return m
 }
 
-// sweepable are the keys that may stand in [sweep], by the names that they have
-// there: every key of a point but the workload's kind and the command, by its
-// path and, where that is enough, by the last part of it. valid are the shorter
-// names of all.
+// sweepable returns the keys allowed in [sweep], by their names there: every key of a point
+// except the workload's kind and the command, by its path and, if unique, by the last part
+// of it. valid lists the shortest name of each.
 func sweepable(kind string, own Own) (byName map[string]pointField, valid []string) {
 	fields := (&Point{Workload: Workload{Kind: kind}, Own: own}).fields()
 	short := shortKeys(fields)
@@ -145,17 +144,17 @@ func sweepable(kind string, own Own) (byName map[string]pointField, valid []stri
 	return byName, valid
 }
 
-// nested are the tables whose keys may be swept by their path: in [sweep] they
-// are tables within it, data.kind = ["cifar10", "synthetic"].
+// nested are the tables whose keys can be swept by path. In [sweep] they are nested tables:
+// data.kind = ["cifar10", "synthetic"].
 var nested = []string{"workload", "data", "resources", "parameters"}
 
 // entry is a key of [sweep] or [[exclude]] with its value.
 type entry struct {
-	name  string // as sweepable has it
+	name  string // name in sweepable
 	value toml.Primitive
 }
 
-// entries returns the entries of a table, in no order.
+// entries returns the entries of a table in any order.
 func (d *decoder) entries(at string, t table) []entry {
 	var list []entry
 	for key, p := range t {
@@ -173,17 +172,17 @@ func (d *decoder) entries(at string, t table) []entry {
 	return list
 }
 
-// maxWorkers bounds a world; it is far above any cluster, and catches typing
-// errors before they become a plan.
+// maxWorkers limits the world size. It is far above any cluster, and catches typing errors
+// early.
 const maxWorkers = 1 << 20
 
 var sweepRules = map[string]rule{"workers": {check: within(1, maxWorkers)}}
 
-// sweep decodes [sweep]: frameworks first, then the other axes in the order of the file,
-// workers last, so that the points of a curve are next to each other.
+// sweep decodes [sweep]: frameworks first, then the other axes in file order, and workers
+// last, so that the points of a curve are adjacent.
 func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 	if t == nil && d.has("sweep") {
-		return nil // it is no table
+		return nil // not a table
 	}
 	byName, valid := sweepable(s.Workload.Kind, s.Own)
 	if p, ok := t["design"]; ok && byName["design"].path == "" {
@@ -216,7 +215,7 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 	return axes
 }
 
-// sweepEntries returns the entries of [sweep] in the order of the file.
+// sweepEntries returns the entries of [sweep] in file order.
 func (d *decoder) sweepEntries(t table) []entry {
 	place := map[string]int{}
 	for i, key := range d.md.Keys() {
@@ -227,8 +226,8 @@ func (d *decoder) sweepEntries(t table) []entry {
 	return entries
 }
 
-// sweptField returns the key of a point that a key of [sweep] names. A name after
-// "parameters." that the workload does not use makes a new parameter.
+// sweptField returns the key of a point that a name in [sweep] denotes. A new name after
+// "parameters." creates a parameter.
 func sweptField(name string, byName map[string]pointField, s *Study) (pointField, bool) {
 	if f, ok := byName[name]; ok {
 		return f, true
@@ -241,7 +240,7 @@ func sweptField(name string, byName map[string]pointField, s *Study) (pointField
 	return parameterField(own), !taken
 }
 
-// notSwept reports a key of [sweep] that names no key of a point.
+// notSwept reports a key of [sweep] that is not a key of points.
 func (d *decoder) notSwept(name string, k kind, s *Study, byName map[string]pointField, valid []string) {
 	switch {
 	case slices.ContainsFunc(s.Command.Run, func(argument string) bool { return strings.Contains(argument, "{"+name+"}") }):
@@ -253,8 +252,8 @@ func (d *decoder) notSwept(name string, k kind, s *Study, byName map[string]poin
 	}
 }
 
-// axis decodes one axis; it is no axis if its key is one of axes already, or its list cannot
-// be read.
+// axis decodes an axis. It returns false if axes has the key already, or if the list is
+// unreadable.
 func (d *decoder) axis(e entry, f pointField, axes []axis, k kind, s *Study) (axis, bool) {
 	path := "sweep." + e.name
 	if i := slices.IndexFunc(axes, func(a axis) bool { return a.path == f.path }); i >= 0 {
@@ -284,8 +283,8 @@ func (d *decoder) axisValues(path string, p toml.Primitive, f pointField, s *Stu
 	return d.values(path, p, f, s.Own)
 }
 
-// checkFrameworks reports frameworks that do not exist. The plan reports those that cannot
-// run this kind of workload.
+// checkFrameworks reports unknown frameworks. The plan reports those that cannot run this
+// kind of workload.
 func (d *decoder) checkFrameworks(axes []axis, k kind, frameworks []Framework) {
 	var valid []string
 	known := map[string]bool{}
@@ -306,8 +305,8 @@ func (d *decoder) checkFrameworks(axes []axis, k kind, frameworks []Framework) {
 	}
 }
 
-// values decodes the list of one axis. A value that cannot be used is among
-// them all the same, so that their indices are those of the file.
+// values decodes the list of an axis. Invalid values stay in the result, so that indices
+// match the file.
 func (d *decoder) values(path string, p toml.Primitive, f pointField, own Own) []reflect.Value {
 	list := reflect.New(reflect.SliceOf(f.in(&Point{}).Type()))
 	d.value(path, p, list.Interface())
@@ -336,8 +335,8 @@ func (d *decoder) values(path string, p toml.Primitive, f pointField, own Own) [
 	return values
 }
 
-// files makes the values of an axis such as sweep.data.path absolute, each of
-// which must be another file or folder.
+// files makes the values of an axis such as sweep.data.path absolute; each must be a
+// different file or folder.
 func (d *decoder) files(k kind, key, path string, values []reflect.Value, s *Study) {
 	first := map[string]int{} // index by folder
 	for i, v := range values {
@@ -352,5 +351,5 @@ func (d *decoder) files(k kind, key, path string, values []reflect.Value, s *Stu
 	}
 }
 
-// valueKey tells the values of one axis apart.
+// valueKey returns a string that distinguishes the values of an axis.
 func valueKey(v reflect.Value) string { return fmt.Sprintf("%#v", v.Interface()) }

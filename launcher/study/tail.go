@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// needed returns the least number of requests for a percentile: with fewer, the largest of
-// them is too often below it for an interval of 95 % from order statistics, even if
-// they did not wait for each other: the smallest n with shareⁿ ≤ 0.025.
+// needed returns the minimum number of requests for a percentile: the smallest n with
+// shareⁿ ≤ 0.025. With fewer independent requests, even the largest one is too often below
+// the percentile to bound a 95 % interval from order statistics.
 func needed(share float64) int { return int(math.Ceil(math.Log(0.025) / math.Log(share))) }
 
-// Tails doubts that services are measured for long enough, at the smallest rate that
-// a point lists, for the percentiles that are figures and those of its limit.
+// Tails warns if a service is measured too briefly, at the lowest rate of a point, for the
+// reported percentiles and those of its limit.
 func (s *Study) Tails(p *Plan) Problems {
 	var list Problems
 	for _, planned := range p.Points {

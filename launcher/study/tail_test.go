@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The numbers of requests are those of the exact order statistics' 95 % interval: P50
-// from 6 on, P90 36, P95 72, P99 368 (e.g. Hahn and Meeker, Statistical Intervals).
+// The required numbers of requests follow from exact 95 % intervals of order statistics:
+// P50 6, P90 36, P95 72, P99 368 (e.g. Hahn and Meeker, Statistical Intervals).
 func TestNeeded(t *testing.T) {
 	for share, want := range map[float64]int{0.5: 6, 0.9: 36, 0.95: 72, 0.99: 368} {
 		if got := needed(share); got != want {
@@ -17,7 +17,7 @@ func TestNeeded(t *testing.T) {
 
 func TestTails(t *testing.T) {
 	for keys, want := range map[string][]string{
-		"model = \"m\"\nthreads = [1]\nduration = \"1s\"":                           nil, // as many as it gives
+		"model = \"m\"\nthreads = [1]\nduration = \"1s\"":                           nil, // depends on the service's speed
 		"model = \"m\"\nrate = [20]":                                                nil, // 400 in 20 s
 		"model = \"m\"\nrate = [100, 10]":                                           {"20s at 10 requests/s are 200 requests, too few for P99 (368)", `duration = "37s"`},
 		"model = \"m\"\nrate = [3]":                                                 {"60 requests, too few for P95 (72) and P99 (368)", `duration = "2m3s"`},

@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// Telemetry is the [telemetry] table: what is read of the nodes while a run goes
-// on. Like [policy] it is no part of a point's identity: a run with it measures
-// the same as one without.
+// Telemetry is the [telemetry] table: what is sampled on the nodes during a run. Like
+// [policy], it is not part of a point's identity, since it does not affect results.
 type Telemetry struct {
-	Every Duration `toml:"every"` // between two samples; 0: none are taken
+	Every Duration `toml:"every"` // sampling interval; 0: no sampling
 }
 
 var defaultTelemetry = Telemetry{Every: Duration(time.Second)}
 
-// The least and the most that may be between two samples.
+// Bounds of the sampling interval.
 const (
 	shortestSampling = Duration(100 * time.Millisecond)
 	longestSampling  = Duration(10 * time.Minute)

@@ -142,8 +142,8 @@ func (t Train) PeakLearningRate(globalBatch int) float64 {
 	return t.LearningRate
 }
 
-// otherSample is why a sample of the point cannot be what the study says; "" where it can.
-// Of a function of the user's own, and of a command, only they know.
+// otherSample says why the point's samples cannot be what the study declares; "" if they
+// can. For users' functions and commands it is unknown.
 func (p *Point) otherSample() string {
 	w := p.Workload.Train
 	_, ownModel := ParseFunction(w.Model)
@@ -165,8 +165,8 @@ func (p *Point) otherSample() string {
 	return ""
 }
 
-// sampleTokens is how many tokens a sample has, by what the study says; 0 where it does
-// not, or a sample has none.
+// sampleTokens returns the tokens per sample according to the study, 0 if unknown or not
+// applicable.
 func (p *Point) sampleTokens() int {
 	w := p.Workload.Train
 	switch {
@@ -180,8 +180,8 @@ func (p *Point) sampleTokens() int {
 	return 0
 }
 
-// recomputes is what a program of the point computes again in the backward pass, as
-// package mfu calls it; "" where nobody says. Our own trainers checkpoint each layer.
+// recomputes returns what the point's program recomputes in the backward pass, as package
+// mfu calls it; "" if unknown. Our trainers checkpoint each layer.
 func (p *Point) recomputes() string {
 	t := p.Workload.Train
 	told := slices.Contains(p.Command.Uses, "workload.checkpointing")

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Bytes is an amount of memory, written "16G" or "512M" (powers of 1024, as
-// Slurm has them) and kept in bytes.
+// Bytes is an amount of memory in bytes, written "16G" or "512M" (powers of 1024, as in
+// Slurm).
 type Bytes int64
 
 var bytesForm = regexp.MustCompile(`^(\d+)([KMGT]?)(?:i?B)?$`)
 
-// UnmarshalText reads "16G".
+// UnmarshalText parses "16G".
 func (b *Bytes) UnmarshalText(text []byte) error {
 	m := bytesForm.FindStringSubmatch(string(text))
 	if m == nil {
@@ -30,7 +30,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes the largest unit that is exact.
+// MarshalText uses the largest exact unit.
 func (b Bytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
 func (b Bytes) String() string {
@@ -44,17 +44,17 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(n, 10) + unit
 }
 
-// MaxDuration is the longest Duration. A time.Duration can count 106751 days: a
-// limit of Slurm's, of up to five digits, fits, and the time of one run beside it.
+// MaxDuration is the longest Duration. A time.Duration can hold 106751 days, so this leaves
+// room for a five-digit Slurm limit plus the time of one run.
 const MaxDuration = Duration(100_000 * 24 * time.Hour)
 
-// Duration is a length of time, written as Slurm writes it ("30" minutes,
-// "1:30:00", "2-12:00:00") or with units ("90m", "1h30m").
+// Duration is a length of time, written as in Slurm ("30" minutes, "1:30:00", "2-12:00:00")
+// or with units ("90m", "1h30m").
 type Duration time.Duration
 
 var slurmTime = regexp.MustCompile(`^(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?$`)
 
-// UnmarshalText reads either form.
+// UnmarshalText parses either form.
 func (d *Duration) UnmarshalText(text []byte) error {
 	s := string(text)
 	if m := slurmTime.FindStringSubmatch(s); m != nil {
@@ -90,7 +90,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 		return nil
 	}
 	v, err := time.ParseDuration(s)
-	if v > time.Duration(MaxDuration) || err != nil && goTime.MatchString(s) { // beyond what it can count
+	if v > time.Duration(MaxDuration) || err != nil && goTime.MatchString(s) { // it would overflow
 		return tooLong(s)
 	}
 	if err != nil || v < 0 {
@@ -100,14 +100,14 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// goTime is the form with units, however long.
+// goTime matches the form with units, of any length.
 var goTime = regexp.MustCompile(`^(?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+$`)
 
 func tooLong(s string) error {
 	return fmt.Errorf("%q is too long; at most 100000 days are valid", s)
 }
 
-// MarshalText writes the form with units.
+// MarshalText uses the form with units.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 func (d Duration) String() string {
@@ -121,5 +121,5 @@ func (d Duration) String() string {
 	return s
 }
 
-// Seconds is the duration in seconds.
+// Seconds returns the duration in seconds.
 func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }

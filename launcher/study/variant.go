@@ -10,29 +10,28 @@ import (
 	"github.com/scalebench/scalebench/slurm/notation"
 )
 
-// Variant is a [[variant]] of the site file: another way to run the same points
-// on this cluster, beside others in one study (sweep.variant). What it does not
-// say is the site's. Its name is part of a point's identity; what it holds is
-// part of the fingerprint of the runs, as that of the site is.
+// A Variant is a [[variant]] of the site file: another way to run the same points on this
+// cluster, next to others in one study (sweep.variant). Unset keys are the site's. Its name
+// is part of a point's identity; its content is part of the runs' fingerprint, like the
+// site's.
 type Variant struct {
 	Name string `toml:"name"`
 
-	// Where it runs. The device and the CPUs of a worker are the study's
-	// otherwise; a study that sets a GPU partition beside a CPU partition could
-	// not say both.
-	Partition     string `toml:"partition"`  // the only one that its points go to
+	// Where it runs. The device and the CPUs per worker are otherwise the study's, which
+	// could not set both for a CPU and a GPU partition.
+	Partition     string `toml:"partition"`  // its points go only there
 	Constraint    string `toml:"constraint"` // sbatch --constraint
-	Device        string `toml:"device"`     // in place of resources.device
+	Device        string `toml:"device"`     // overrides resources.device
 	CPUsPerWorker int    `toml:"cpus_per_worker"`
 
 	// What it runs with.
-	Python      string            `toml:"python"`      // of all frameworks
-	Container   *Container        `toml:"container"`   // runtime = "none": none
-	Modules     []string          `toml:"modules"`     // in place of the site's; []: none, nil: the site's
-	Environment map[string]string `toml:"environment"` // over the site's
+	Python      string            `toml:"python"`      // for all frameworks
+	Container   *Container        `toml:"container"`   // runtime = "none": no container
+	Modules     []string          `toml:"modules"`     // replaces the site's; []: none, nil: the site's
+	Environment map[string]string `toml:"environment"` // added to the site's, with precedence
 }
 
-// As is the site as a variant of it has it: with "", as it stands.
+// As returns the site as changed by a variant; "" returns it unchanged.
 func (s *Site) As(variant string) *Site {
 	v := s.variant(variant)
 	if v == nil {
@@ -75,7 +74,7 @@ func (s *Site) As(variant string) *Site {
 	return &one
 }
 
-// variant returns the variant with a name; nil without one.
+// variant returns the variant with this name, nil without one.
 func (s *Site) variant(name string) *Variant {
 	if i := slices.IndexFunc(s.Variants, func(v Variant) bool { return v.Name == name }); i >= 0 && name != "" {
 		return &s.Variants[i]
@@ -83,8 +82,8 @@ func (s *Site) variant(name string) *Variant {
 	return nil
 }
 
-// Unfit says why a variant cannot be run beside a command, by processes of this
-// machine or on the nodes of an allocation that is there; "" when it can.
+// Unfit says why a variant cannot run with a local command or inside an existing
+// allocation; "" if it can.
 func (s *Site) Unfit(variant string, allocation bool) string {
 	if s == nil || s.variant(variant) == nil {
 		return ""
@@ -143,7 +142,7 @@ func (d *decoder) variants(s *Site) {
 	}
 }
 
-// distinct reports a variant that has the name or the content of one before it.
+// distinct reports a variant with the name or the content of an earlier one.
 func (d *decoder) distinct(before []Variant, v *Variant, at string) {
 	for j, earlier := range before {
 		same := earlier
@@ -157,7 +156,7 @@ func (d *decoder) distinct(before []Variant, v *Variant, at string) {
 	}
 }
 
-// environment checks variables of the site's.
+// environment checks the site's variables.
 func (d *decoder) environment(at string, variables map[string]string) {
 	for name, value := range variables {
 		if !variableName.MatchString(name) {
@@ -169,7 +168,7 @@ func (d *decoder) environment(at string, variables map[string]string) {
 	}
 }
 
-// container checks a [container]; more are further runtimes that it may name.
+// container checks a [container]; more lists additional valid runtimes.
 func (d *decoder) container(at string, c Container, more ...string) {
 	d.rule(at+".runtime", among(append([]string{"", "pyxis", "apptainer"}, more...)...)(c.Runtime))
 	none := c.Runtime == "" || c.Runtime == "none"
@@ -178,8 +177,8 @@ func (d *decoder) container(at string, c Container, more ...string) {
 	}
 }
 
-// variants checks the sweep's variants against those of the site, and what they
-// decide against what the study sweeps.
+// variants checks the sweep's variants against those of the site, and their settings
+// against what the study sweeps.
 func (x *expansion) variants() {
 	for _, a := range x.study.axes {
 		if a.path != "variant" {

@@ -51,7 +51,7 @@ func site(t *testing.T, source string) *Site {
 	return s
 }
 
-// A variant stands in place of the site in what it says, and leaves the rest.
+// A variant overrides what it sets and leaves the rest.
 func TestSiteAsVariant(t *testing.T) {
 	s := site(t, variedSite)
 	if s.As("") != s {
@@ -80,8 +80,8 @@ func TestSiteAsVariant(t *testing.T) {
 	}
 }
 
-// Variants are points of their own, by name: what they hold is no part of the
-// identity, and no variant is the point that it was before there were any.
+// Variants are separate points, by name. Their content is not part of the identity, and
+// points without a variant keep theirs.
 func TestVariantsArePoints(t *testing.T) {
 	source := strings.Replace(minimal, "[1, 2, 4]", "[2]\nvariant = [\"plain\", \"gpu\"]", 1)
 	p := plan(t, parse(t, source), site(t, variedSite))
