@@ -12,18 +12,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Weights are a partition's TRESBillingWeights of slurm.conf(5): what Slurm
-// adds up to a job's billing units.
+// Weights are a partition's TRESBillingWeights (slurm.conf(5)), from which Slurm computes a
+// job's billing units.
 type Weights struct {
-	// Max takes the largest of the weighted amounts, as with
-	// PriorityFlags=MAX_TRES, instead of their sum.
+	// Max bills the largest of the weighted amounts instead of their sum, as with
+	// PriorityFlags=MAX_TRES.
 	Max  bool
 	tres map[string]float64 // "cpu", "mem" (per MiB), "node", "gres/gpu", "gres/gpu:a100"
 }
 
-// ParseWeights reads the text that slurm.conf has: "CPU=1.0,Mem=0.25G,
-// GRES/gpu=2.0". Memory is counted in MiB unless the weight has a suffix, so
-// that 0.25G is a quarter of a unit for each GiB.
+// ParseWeights parses the form in slurm.conf: "CPU=1.0,Mem=0.25G,GRES/gpu=2.0". Memory
+// counts in MiB unless the weight has a suffix: 0.25G is a quarter of a unit per GiB.
 func ParseWeights(s string, takeMax bool) (*Weights, error) {
 	w := &Weights{Max: takeMax, tres: map[string]float64{}}
 	for item := range strings.SplitSeq(s, ",") {
@@ -53,9 +52,8 @@ func ParseWeights(s string, takeMax bool) (*Weights, error) {
 	return w, nil
 }
 
-// Units are the billing units of a use: the weighted amounts of what the job
-// holds over all its nodes, their sum or the largest of them. Slurm itself
-// drops the fraction when it books them, and so do we.
+// Units returns the billing units of a use: the sum or the maximum of the weighted amounts
+// over all its nodes, rounded down as in Slurm.
 func (w *Weights) Units(u Use) (float64, error) {
 	var sum, largest float64
 	for _, name := range slices.Sorted(maps.Keys(w.tres)) {
@@ -102,7 +100,7 @@ func (w *Weights) Units(u Use) (float64, error) {
 	return math.Floor(sum * (1 + 1e-12)), nil
 }
 
-// String is the weights in the order of their names: "max of cpu=1, mem=0.25G".
+// String lists the weights, sorted by name: "max of cpu=1, mem=0.25G".
 func (w *Weights) String() string {
 	names := slices.SortedFunc(maps.Keys(w.tres), func(a, b string) int { return cmp.Compare(a, b) })
 	for i, name := range names {

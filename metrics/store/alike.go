@@ -12,17 +12,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// alike keeps once what the runs of a study have in common, so that a million of
-// them fit in memory: what it gives to several runs is not to be changed.
+// alike shares data that the runs of a study have in common, so that a million of them fit
+// into memory. Do not modify what it returns.
 type alike struct {
 	texts      map[string]string
-	warnings   map[string][]string // by the JSON that is stored
+	warnings   map[string][]string // by the stored JSON
 	prints     map[string]fingerprint.Print
 	parameters map[string]map[string]any // by all keys and values
-	key        []byte                    // of parameters, being written
+	key        []byte                    // buffer for a key of parameters
 }
 
-// rememberedAlike bounds each of the maps: where runs differ, they share nothing.
+// rememberedAlike limits each of the maps: runs that differ share nothing.
 const rememberedAlike = 10000
 
 func newAlike() *alike {
@@ -36,7 +36,7 @@ func remember[V any](all map[string]V, key string, v V) {
 	all[key] = v
 }
 
-// share replaces texts by equal ones seen before, to save memory.
+// share replaces texts by equal ones seen earlier.
 func (a *alike) share(texts ...*string) {
 	for _, t := range texts {
 		if before, known := a.texts[*t]; known {
@@ -47,7 +47,7 @@ func (a *alike) share(texts ...*string) {
 	}
 }
 
-// warning reads stored warnings.
+// warning parses stored warnings.
 func (a *alike) warning(text string) (list []string, err error) {
 	list, known := a.warnings[text]
 	if !known {
@@ -63,7 +63,7 @@ func (a *alike) warning(text string) (list []string, err error) {
 	return list, nil
 }
 
-// print reads a stored fingerprint.
+// print parses a stored fingerprint.
 func (a *alike) print(text string) (p fingerprint.Print, err error) {
 	p, known := a.prints[text]
 	if !known {
@@ -81,8 +81,7 @@ type storedParameter struct {
 	value     any // string, int64 or float64
 }
 
-// of makes a run's parameters of its rows, by rising key, and of what it says
-// itself.
+// of builds a run's parameters from its rows, sorted by key, and from the run itself.
 func (a *alike) of(o *scaling.Observation, rows []storedParameter) (map[string]any, error) {
 	key := fmt.Appendf(a.key[:0], "%s\x00%d", o.Framework, o.Workers)
 	for _, p := range rows {

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// inserter stores rows, each by an INSERT INTO … VALUES (?, …).
+// inserter stores rows with INSERT INTO … VALUES (?, …).
 type inserter interface {
 	insert(query string, args ...any) error
-	// numbered is insert into a table whose rows have numbers, and returns the
-	// row's. It goes before the other arguments.
+	// numbered inserts into a table with numbered rows. It passes the number as the first
+	// argument and returns it.
 	numbered(table, query string, args ...any) (id int64, err error)
-	// flush is called before what is stored is looked at or changed.
+	// flush must be called before stored rows are read or changed.
 	flush() error
 }
 
-// direct stores every row at once.
+// direct stores each row immediately.
 type direct struct{ tx *sql.Tx }
 
 func (d direct) insert(query string, args ...any) error {
@@ -34,34 +34,33 @@ func (d direct) numbered(_, query string, args ...any) (int64, error) {
 
 func (direct) flush() error { return nil }
 
-// bulk stores many rows with one statement: of an import of a million runs, with
-// some ten rows each, most of the time goes into calls. It is the only writer of
-// the tables whose rows it numbers, as long as its transaction lasts. What it
-// holds is not in the database before flush.
+// bulk stores many rows with one statement. An import of a million runs with about ten rows
+// each spends most of its time in calls. During its transaction, bulk must be the only
+// writer of the tables that it numbers. Its rows are not in the database before flush.
 type bulk struct {
 	tx   *sql.Tx
 	exec execer
-	held []*rows // in the order in which their first ones came: what others refer to comes first
+	held []*rows // in the order of their first rows, so that referenced rows come first
 	of   map[string]*rows
-	last map[string]int64 // row's number, by table
-	n    int              // arguments held
+	last map[string]int64 // number of the last row, by table
+	n    int              // number of waiting arguments
 }
 
-// An execer is a transaction, or counts the statements for one.
+// An execer is a transaction, or a test that counts its statements.
 type execer interface {
 	Exec(query string, args ...any) (sql.Result, error)
 }
 
-// rows wait for one statement.
+// rows wait for a common statement.
 type rows struct {
 	query string
 	args  []any
-	width int // arguments of one
+	width int // arguments per row
 }
 
 const (
 	rowsTogether = 32
-	// argumentsHeld bounds what waits: a run can have a million evaluations.
+	// argumentsHeld limits the waiting arguments: a run can have a million evaluations.
 	argumentsHeld = 32768
 )
 
@@ -95,7 +94,7 @@ func (b *bulk) numbered(table, query string, args ...any) (id int64, err error) 
 	return id, b.insert(query, append([]any{id}, args...)...)
 }
 
-// flush stores the rows held back so far.
+// flush stores the waiting rows.
 func (b *bulk) flush() error {
 	for _, r := range b.held {
 		if err := r.store(b.exec); err != nil {
@@ -106,7 +105,7 @@ func (b *bulk) flush() error {
 	return nil
 }
 
-// store uses two statements at most, however many rows there are: each must be
+// store uses at most two different statements for any number of rows, since each must be
 // prepared once.
 func (r *rows) store(tx execer) error {
 	head, one, found := strings.Cut(r.query, "VALUES ")

@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// live is view runs of runs that are not read in: what is known of a run without
-// its events.
+// live replaces the view runs for runs that were not collected: it has what is known
+// without events.
 const live = `
 DROP VIEW runs;
 CREATE VIEW runs AS
@@ -25,20 +25,19 @@ SELECT r.name AS run, r.study, r.point, r.repeat, r.attempt, r.kind, r.framework
        j.exit_code, j.submitted, j.started, j.ended, r.id
 FROM run r LEFT JOIN job j ON j.run = r.id;`
 
-// Choose says for each of the runs whether a condition holds for it, as Filter.Where
-// has it. The runs need not be in any database, and have no figures here: a
-// condition that names a column or a measure of collected runs alone is refused, by a
-// *WhereError like any other that cannot be used.
+// Choose reports for each run whether a condition like Filter.Where holds. The runs need
+// not be in a database, and have no figures here. A condition with a column or measure that
+// only collected runs have is a *WhereError, like any other invalid condition.
 func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, error) {
 	db := sql.OpenDB(connector{":memory:", &sqlite3.SQLiteDriver{}})
 	defer db.Close()
-	db.SetMaxOpenConns(1) // the database is the connection's
+	db.SetMaxOpenConns(1) // each connection would have its own database
 	s := &Store{now: time.Now, limit: Options{}.withDefaults().WhereLimit, write: db, read: db}
 	if err := s.tryMakeSchema(ctx); err != nil {
 		return nil, err
 	}
 	ids := map[int64]int{}
-	only := map[string]bool{} // columns of collected runs
+	only := map[string]bool{} // columns that only collected runs have
 	err := s.withTx(ctx, func(tx *sql.Tx) error {
 		collected, err := runColumns(ctx, tx)
 		if err != nil {
@@ -92,8 +91,8 @@ func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, erro
 	return chosen, nil
 }
 
-// asked returns the parameters that a condition may ask for. Of the others only the keys
-// are stored, each once.
+// asked returns the parameters that a condition may use. Of the others, it stores only the
+// keys.
 func asked(tx *sql.Tx, parameters map[string]any, where string, keys map[string]bool) (map[string]any, error) {
 	named := map[string]any{}
 	for key, v := range parameters {
@@ -112,7 +111,7 @@ func asked(tx *sql.Tx, parameters map[string]any, where string, keys map[string]
 	return named, nil
 }
 
-// restrictPool restricts the one connection of a pool that was written through.
+// restrictPool restricts the single connection of a pool after setup.
 func restrictPool(ctx context.Context, db *sql.DB) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
@@ -122,8 +121,8 @@ func restrictPool(ctx context.Context, db *sql.DB) error {
 	return c.Raw(func(driver any) error { return restrict(driver.(*sqlite3.SQLiteConn)) })
 }
 
-// figureIn is the first name in a condition that only collected runs have: one of
-// these columns, or a measure; "" for none.
+// figureIn returns the first name in a condition that only collected runs have, a column or
+// a measure; "" for none.
 func figureIn(where string, columns map[string]bool) string {
 	for rest := where; rest != ""; {
 		kind, token := scanToken(rest)

@@ -14,12 +14,12 @@ import (
 
 const (
 	blockSteps = 1024
-	absent     = -1               // an entry that was not recorded; recorded ones are never negative
-	maxValue   = metrics.MaxTicks // ticks or samples of one step; more is a damaged line
+	absent     = -1               // a missing entry; recorded ones are never negative
+	maxValue   = metrics.MaxTicks // maximum ticks or samples per step; more means a damaged line
 )
 
-// block is up to 1024 steps of one rank, as table block holds them. Entry i is
-// step number·1024 + i.
+// block is up to 1024 steps of one rank, as stored in table block. Entry i is step
+// number·1024 + i.
 type block struct {
 	number  int
 	tick    float64 // seconds
@@ -37,13 +37,13 @@ const (
 	numColumns
 )
 
-// timeColumns are those in ticks.
+// timeColumns are the columns in ticks.
 var timeColumns = [...]int{duration, dataWait, compute, communication}
 
-// column has blockSteps entries, or is nil when nothing was measured.
+// column has blockSteps entries; nil if nothing was measured.
 type column []int64
 
-// stepColumns returns the event's columns in the order of a block's.
+// stepColumns returns the event's columns in the block's order.
 func stepColumns(s *metrics.Steps) [numColumns][]int64 {
 	return [numColumns][]int64{s.Duration, s.Samples, s.DataWait, s.Compute, s.Communication}
 }
@@ -53,9 +53,9 @@ func (b *block) has(i int) bool {
 	return b.columns[duration] != nil && b.columns[duration][i] != absent
 }
 
-// fits says why entries from to to of s, in ticks of tick, cannot join the
-// block. A block has one unit, the finest that its lines use: a program that
-// changes it between lines is rare, and coarser values can be multiplied.
+// fits says why entries from to to of s cannot be added to the block. A block has one unit,
+// the finest of its lines. Programs rarely change the unit between lines, and coarser values
+// can be multiplied.
 func (b *block) fits(tick float64, s *metrics.Steps, from, to int) error {
 	if b.tick == 0 || tick == b.tick {
 		return nil
@@ -71,7 +71,7 @@ func (b *block) fits(tick float64, s *metrics.Steps, from, to int) error {
 	return nil
 }
 
-// useTick makes tick the block's unit if it is the finer one.
+// useTick changes the block's unit to tick if that is finer.
 func (b *block) useTick(tick float64) {
 	if b.tick == 0 {
 		b.tick = tick
@@ -89,10 +89,10 @@ func (b *block) useTick(tick float64) {
 	b.tick, b.dirty = tick, true
 }
 
-// rescale tells v ticks of one unit in another.
+// rescale converts v from ticks of one unit to another.
 func rescale(v int64, from, to float64) int64 { return int64(math.Round(float64(v) * (from / to))) }
 
-// set records entry i from entry j of an event's columns, in ticks of tick.
+// set stores entry j of an event's columns as entry i.
 func (b *block) set(i int, tick float64, from *[numColumns][]int64, j int) {
 	b.dirty = true
 	for c, values := range from {
@@ -121,8 +121,7 @@ func newColumn() column {
 const selectBlock = `SELECT tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
 	compute_min, compute, communication_min, communication FROM block`
 
-// scan reads a row of selectBlock, into the columns that b has already where it
-// has them.
+// scan reads a row of selectBlock and reuses b's columns.
 func (b *block) scan(row interface{ Scan(...any) error }, before ...any) error {
 	var minimum [numColumns]*int64
 	var array [numColumns]*string
@@ -166,8 +165,8 @@ func (b *block) store(tx *sql.Tx, file int64) error {
 	return err
 }
 
-// encode returns the column's minimum and JSON array as the schema describes
-// them. exists is the block's duration column, whose own array is always kept.
+// encode returns the column's minimum and JSON array, as the schema describes. exists is
+// the block's duration column, whose own array is always stored.
 func (c column) encode(exists column) (minimum *int64, array *string) {
 	low, last := int64(absent), -1
 	for i, v := range c {
@@ -201,7 +200,7 @@ func (c column) encode(exists column) (minimum *int64, array *string) {
 	return &low, &s
 }
 
-// constant reports whether every step that exists has the same value.
+// constant reports whether every existing step has the same value.
 func (c column) constant(exists column) bool {
 	first := int64(absent)
 	for i, e := range exists {
@@ -216,8 +215,8 @@ func (c column) constant(exists column) bool {
 	return true
 }
 
-// decode undoes encode into c, which has blockSteps entries. A nil minimum
-// makes all entries absent.
+// decode reverses encode into c, which has blockSteps entries. A nil minimum means that all
+// entries are absent.
 func (c column) decode(exists column, minimum *int64, array *string) error {
 	for i := range c {
 		c[i] = absent
@@ -233,7 +232,7 @@ func (c column) decode(exists column, minimum *int64, array *string) error {
 		}
 		return nil
 	}
-	// encoding/json takes 60 ns a number, twenty million of them a run.
+	// encoding/json takes 60 ns per number, and a run may have twenty million.
 	text := *array
 	if len(text) < 2 || text[0] != '[' || text[len(text)-1] != ']' {
 		return errColumn

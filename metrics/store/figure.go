@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// selectFigures selects figures g of event files f, for scanFigures.
+// selectFigures selects figures g of event files f for scanFigures.
 const selectFigures = `SELECT g.name, g.value, g.unit, g.better, g.at, g.plus_minus, g.plus_minus_is, g.reduce, g.of, g.note, g.source, g.source_line
 	FROM figure g JOIN event_file f ON f.id = g.file`
 
@@ -29,7 +29,7 @@ func scanFigures(rows *sql.Rows, add func(metrics.Figure)) error {
 	return rows.Err()
 }
 
-// figures reads the figures of the incarnation that the result is of.
+// figures reads the figures of the result's incarnation.
 func (q *details) figures() error {
 	rows, err := q.tx.QueryContext(q.ctx, selectFigures+` JOIN result x ON x.run = f.run AND x.restart = f.restart
 		WHERE f.run = ? ORDER BY f.rank, g.line`, q.run)

@@ -16,15 +16,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// headBytes is how much of a file's beginning is remembered, to tell a file
-// that has grown from another one with its name. It holds the start event,
-// which no two writers have in common.
+// headBytes is how much of a file's beginning is stored, to distinguish a file that grew
+// from a new file with the same name. It includes the start event, which is different for
+// every writer.
 const headBytes = 4096
 
 // place is a file's rank and restart.
 type place struct{ rank, restart int }
 
-// A position is the place up to which a file was read.
+// A position is how far a file was read.
 type position struct {
 	id       int64
 	path     string
@@ -64,21 +64,21 @@ func knownFiles(tx *sql.Tx, run int64) (map[string]map[place]position, error) {
 	return known, rows.Err()
 }
 
-// errOpen: a file could not be opened, and nothing was stored of it.
+// errOpen reports that a file could not be opened; nothing of it was stored.
 type errOpen struct{ error }
 
 func (e errOpen) Unwrap() error { return e.error }
 
-// errRead: reading a file failed half-way.
+// errRead reports that reading a file failed midway.
 type errRead struct{ error }
 
 func (e errRead) Unwrap() error { return e.error }
 
-// maxBadLines is how many bad lines are kept of a file; of others there is only
-// a count. A file that holds something else altogether has millions.
+// maxBadLines limits the bad lines stored per file; further ones are only counted. A file
+// with other content has millions.
 const maxBadLines = 1000
 
-// file reads one event file on from at, or from its beginning if at is nil.
+// file reads an event file, from position at, or from the start if at is nil.
 func (in *ingest) file(f metrics.EventFile, at *position) error {
 	info, err := os.Stat(f.Path)
 	if err != nil {
@@ -110,7 +110,7 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 			return err
 		}
 	}
-	// No further than the size that is stored below: the next call reads the rest.
+	// Stop at the size that is stored below; the next call reads the rest.
 	now := io.NewSectionReader(file, at.offset, max(0, info.Size()-at.offset))
 	events := metrics.NewReader(now, f.Path, at.offset, at.line)
 	w := fileWriter{in: in, file: f, id: at.id, blocks: map[int]*block{}}
@@ -127,8 +127,8 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 	return err
 }
 
-// current returns the position to read on from: nil, with nothing stored of the file, if
-// what is stored is not of this file or was derived from others.
+// current returns the position to read from. If the stored events belong to another file or
+// were derived, it deletes them and returns nil.
 func (in *ingest) current(f metrics.EventFile, file *os.File, info os.FileInfo, at *position) (*position, error) {
 	if at == nil {
 		return nil, nil
@@ -149,7 +149,7 @@ func (in *ingest) current(f metrics.EventFile, file *os.File, info os.FileInfo, 
 	return nil, err
 }
 
-// replaced says, in words, why file is not the one that at is a position in.
+// replaced says why file is not the one that at refers to.
 func replaced(file *os.File, info os.FileInfo, at *position) (string, error) {
 	switch {
 	case info.Size() < at.offset:
@@ -182,26 +182,25 @@ func inode(info os.FileInfo) uint64 {
 	return 0
 }
 
-// fileWriter stores the events of one file.
+// fileWriter stores the events of a file.
 type fileWriter struct {
 	in     *ingest
 	file   metrics.EventFile
 	id     int64
-	blocks map[int]*block // that steps are being added to, by number
-	bad    *int           // bad lines so far; nil until the first of this reading
-	unkept int            // of this reading, beyond maxBadLines
-	// had are the events of which there can be one that the file had before; nil
-	// where it was read before, and the database knows.
+	blocks map[int]*block // blocks with new steps, by number
+	bad    *int           // number of bad lines so far; nil until the first one of this reading
+	unkept int            // bad lines of this reading beyond maxBadLines
+	// had records events that may occur only once and did. It is nil if the file was read
+	// before, since the database then knows.
 	had map[string]bool
 }
 
-// errLine is an event that is well formed but cannot be what it says: its line
-// is bad.
+// errLine reports a well-formed event with impossible content: its line is bad.
 type errLine struct{ error }
 
 func bad(format string, args ...any) error { return errLine{fmt.Errorf(format, args...)} }
 
-// all stores the events that are left in r.
+// all stores the remaining events of r.
 func (w *fileWriter) all(r *metrics.Reader) error {
 	for n := 0; ; n++ {
 		if n%1024 == 0 {
@@ -253,8 +252,7 @@ func (w *fileWriter) badLine(line *metrics.LineError) error {
 	return w.exec("INSERT INTO bad_line (file, line, message) VALUES (?, ?, ?)", w.id, line.Line, line.Err.Error())
 }
 
-// keepsBad reports whether another bad line of the file is to be kept, and counts
-// it.
+// keepsBad counts a bad line and reports whether to store it.
 func (w *fileWriter) keepsBad() (bool, error) {
 	if w.bad == nil {
 		n := 0
@@ -279,8 +277,7 @@ func (w *fileWriter) insert(query string, args ...any) error {
 	return w.in.rows.insert(query, args...)
 }
 
-// once runs an INSERT … ON CONFLICT DO NOTHING; a row that is there already
-// makes the line bad.
+// once runs an INSERT … ON CONFLICT DO NOTHING. If the row exists, the line is bad.
 func (w *fileWriter) once(kind, query string, args ...any) error {
 	if w.had != nil && kind != "start" {
 		if w.had[kind] {
@@ -372,7 +369,7 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 	case e.Note != nil:
 		return w.insert("INSERT INTO note (file, line, text) VALUES (?, ?, ?)", w.id, line, e.Note.Text)
 	case e.Phase != nil:
-		return nil // of a run that goes on
+		return nil // another attempt may continue the run
 	case e.Telemetry != nil:
 		return w.telemetry(e.Telemetry, line)
 	case e.Error != nil:
@@ -387,8 +384,8 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 	return bad("event of a kind that is not stored")
 }
 
-// steps adds a steps event to its blocks. Steps that were reported before make
-// the whole line bad: which of the two is right cannot be known.
+// steps adds a steps event to its blocks. If any of its steps was reported before, the
+// whole line is bad, since either could be right.
 func (w *fileWriter) steps(e *metrics.Event) error {
 	s := e.Steps
 	first, last := s.First/blockSteps, (s.First+len(s.Duration)-1)/blockSteps
@@ -423,7 +420,7 @@ func (w *fileWriter) steps(e *metrics.Event) error {
 	return w.flush(last)
 }
 
-// load returns the block with that number, empty if it is new.
+// load returns the block with this number, which is empty if it is new.
 func (w *fileWriter) load(number int) (*block, error) {
 	if b := w.blocks[number]; b != nil {
 		return b, nil
@@ -437,7 +434,7 @@ func (w *fileWriter) load(number int) (*block, error) {
 	return b, nil
 }
 
-// flush stores the changed blocks and forgets all but the one numbered keep.
+// flush stores the changed blocks and drops all except the one numbered keep.
 func (w *fileWriter) flush(keep int) error {
 	for number, b := range w.blocks {
 		if number == keep {

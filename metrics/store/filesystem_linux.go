@@ -2,9 +2,8 @@ package store
 
 import "golang.org/x/sys/unix"
 
-// networkFileSystems are the magic numbers, by statfs(2), of file systems that
-// several hosts can have mounted. Those that <linux/magic.h> lacks are in the
-// sources of the file system named.
+// networkFileSystems maps the magic numbers of statfs(2) to file systems that several hosts
+// can mount. Those missing in <linux/magic.h> are from the file system's sources.
 var networkFileSystems = map[uint32]string{
 	unix.NFS_SUPER_MAGIC:   "NFS",
 	unix.SMB_SUPER_MAGIC:   "SMB",
@@ -15,7 +14,7 @@ var networkFileSystems = map[uint32]string{
 	unix.CODA_SUPER_MAGIC:  "Coda",
 	unix.CEPH_SUPER_MAGIC:  "Ceph",
 	unix.V9FS_MAGIC:        "9p",
-	unix.FUSE_SUPER_MAGIC:  "FUSE", // may be sshfs, GlusterFS, …: taken for the worst
+	unix.FUSE_SUPER_MAGIC:  "FUSE", // may be sshfs, GlusterFS, …: assume a network
 	unix.OCFS2_SUPER_MAGIC: "OCFS2",
 	0x0bd00bd0:             "Lustre",
 	0x47504653:             "GPFS",
@@ -25,8 +24,7 @@ var networkFileSystems = map[uint32]string{
 	0xaad7aaea:             "PanFS",
 }
 
-// onNetwork reports whether dir lies on a file system that other hosts can
-// write to as well.
+// onNetwork reports whether other hosts can write to dir's file system.
 func onNetwork(dir string) (bool, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

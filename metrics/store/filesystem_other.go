@@ -2,6 +2,6 @@
 
 package store
 
-// onNetwork takes every file system for a network one where we do not know how
-// to ask: a rollback journal is slower, never wrong.
+// onNetwork returns true, since we cannot ask this system: a rollback journal is slower but
+// always correct.
 func onNetwork(string) (bool, error) { return true, nil }

@@ -13,19 +13,20 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// PointHistory is the values of one point's good runs, in no order.
+// PointHistory holds the values of a point's good runs, in no order.
 type PointHistory struct {
 	Point   string
 	Samples []compare.Sample
 }
 
-// History returns the values of a measure of all good runs that fit the filter,
-// by point, and within it by place where the measure has coordinates, and the fingerprints that samples refer to. A point is the same in
-// all studies. Runs without it are left out.
+// History returns the values of a measure for all good runs that match the filter, by
+// point, and by place if the measure has coordinates. It also returns the fingerprints that
+// samples refer to. Equal points of different studies are the same point. Runs without a
+// value are left out.
 func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]PointHistory, []fingerprint.Print, error) {
 	value, arguments := valueOf(m)
-	// The view has a run's job and series beside it, which only a user's
-	// condition needs, and costs half as much again.
+	// Query the table, since the view adds a run's job and series, which only a user's
+	// condition needs and which take half as long again.
 	places, more, err := placesOf([]measure.Measure{m})
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +48,7 @@ func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]Poi
 			return err
 		}
 		defer rows.Close()
-		// Points and fingerprints come a hundred thousand times, and are few.
+		// A hundred thousand rows share few points and fingerprints.
 		at, of := map[string]int{}, map[string]int{}
 		var point, print sql.RawBytes
 		for rows.Next() {
@@ -78,15 +79,15 @@ func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]Poi
 	return points, prints, err
 }
 
-// A RunMark names a run in a history.
+// A RunMark identifies a run in a history.
 type RunMark struct {
 	Run       string
 	Framework string
 	Workers   int
-	GitCommit string // of the study's folder; "" when not recorded
+	GitCommit string // commit of the study's folder; "" if not recorded
 }
 
-// Marks names runs by the numbers in History's samples.
+// Marks returns the runs for the numbers in History's samples.
 func (s *Store) Marks(ctx context.Context, ids []int64) (map[int64]RunMark, error) {
 	list, err := jsonList(ids)
 	if err != nil {

@@ -17,30 +17,30 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// ErrImported: the file was imported before, and differently.
+// ErrImported reports that the file was imported before with other settings.
 var ErrImported = errors.New("imported before with other settings")
 
-// ErrAbsurd: what a file says of a run cannot be stored.
+// ErrAbsurd reports that a run has values that cannot be stored.
 var ErrAbsurd = errors.New("not a run that can be stored")
 
-// Imported is a run that was read from another program's log.
+// An Imported is a run read from another program's log.
 type Imported struct {
 	Run    metrics.Run
-	Events iter.Seq[metrics.Event] // gone through several times; nil: none
+	Events iter.Seq[metrics.Event] // iterated several times; nil: no events
 	From   Source
-	// BeganUnix is when the run began, or its place in the order of its table's runs; 0:
-	// not known. Run.Repeat is the block that it was made in, 0 for none.
+	// BeganUnix is when the run began, or its position in the order of its table; 0:
+	// unknown. Run.Repeat is its block, 0 for none.
 	BeganUnix float64
 }
 
-// Import stores runs that were read from other programs' logs, with their events:
-// all of them, or with an error, one of theirs too, none. Each gets the id
-// "STUDY/POINT-rN-a1", N the next repeat of its point. The same part of the same
-// file with the same settings changes nothing; with others it is ErrImported, or
-// replaces the run.
+// Import stores runs read from other programs' logs, with their events. It stores all or,
+// on an error (including one of runs), none. Each gets the ID "STUDY/POINT-rN-a1" with N
+// the next repeat of its point. Importing the same part of the same file with the same
+// settings changes nothing. With other settings it replaces the run, if requested, or
+// returns ErrImported.
 //
-// No more than one run is held at a time. each, where it is not nil, is told what
-// came of a run when the next is to come, which is before it is stored for good.
+// It holds one run at a time. If each is not nil, it is called with the report of a run
+// when the next one is read, before the transaction is committed.
 func (s *Store) Import(ctx context.Context, runs iter.Seq2[Imported, error], each func(Report)) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
 		all := newImporting(ctx, s, tx)
@@ -63,24 +63,23 @@ func (s *Store) Import(ctx context.Context, runs iter.Seq2[Imported, error], eac
 	})
 }
 
-// importing is one Import, inside its transaction, with what the runs before have
-// found out.
+// importing is the state of one Import inside its transaction.
 type importing struct {
 	ctx      context.Context
 	store    *Store
 	tx       *sql.Tx
 	rows     *bulk
 	measures catalogue
-	keys     map[string]bool    // of parameters, that are stored
-	studies  map[string]string  // id by name, of those that runs were stored in
-	repeats  map[studyPoint]int // the largest of each point
-	fresh    map[string]bool    // studies all of whose points are in repeats
-	hidden   map[string]string  // texts that were looked through for secrets, and what came of them
+	keys     map[string]bool    // stored parameter keys
+	studies  map[string]string  // ID by name, for studies with stored runs
+	repeats  map[studyPoint]int // largest repeat of each point
+	fresh    map[string]bool    // studies whose points are all in repeats
+	hidden   map[string]string  // texts checked for secrets, and the results
 	indices  *indices
 
-	// The file that is being read, its row in table source (0: none), which of its
-	// parts were read, by a hash, and whether any run of it, or of the table that it
-	// may have grown from, can be stored.
+	// The current file, its row in table source (0: none), hashes of the parts read so far,
+	// and whether any run of the file, or of an earlier version of its table, may be
+	// stored.
 	file   Source
 	source int64
 	parts  map[uint64]struct{}
@@ -89,8 +88,8 @@ type importing struct {
 
 type studyPoint struct{ study, point string }
 
-// rememberedPoints bounds importing.repeats: each row of a table can be a point.
-// rememberedTexts bounds importing.hidden.
+// rememberedPoints limits importing.repeats, since each row of a table can be a point.
+// rememberedTexts limits importing.hidden.
 const (
 	rememberedPoints = 10000
 	rememberedTexts  = 1000
@@ -101,7 +100,7 @@ func newImporting(ctx context.Context, s *Store, tx *sql.Tx) *importing {
 		repeats: map[studyPoint]int{}, fresh: map[string]bool{}, hidden: map[string]string{}, indices: &indices{tx: tx, few: fewRuns}}
 }
 
-// settle is called before what is stored is looked at or changed, and at the end.
+// settle must be called before stored rows are read or changed, and at the end.
 func (all *importing) settle() error {
 	if err := all.rows.flush(); err != nil {
 		return err
@@ -109,7 +108,8 @@ func (all *importing) settle() error {
 	return all.indices.create()
 }
 
-// hide hides the secrets in a text; the rows of a table say most things alike.
+// hide hides secrets in a text, and caches results because rows of a table have many equal
+// texts.
 func (all *importing) hide(text string) string {
 	hidden, known := all.hidden[text]
 	if !known {
@@ -128,7 +128,7 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	if events == nil {
 		events = slices.Values([]metrics.Event(nil))
 	}
-	for e := range events { // as strictly as what ranks write
+	for e := range events { // as strict as for events of ranks
 		if err := e.Validate(); err != nil {
 			return report, absurd(from, err)
 		}
@@ -146,7 +146,7 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	var before []byte
 	var repeat int
 	known := func(where string, args ...any) error {
-		if from.Rows != "" { // rows of a table may be in several studies
+		if from.Rows != "" { // rows of a table may belong to several studies
 			where, args = where+" AND r.study = ?", append(args, run.Study)
 		}
 		return tx.QueryRow("SELECT r.id, r.name, r.study, r.point, r.repeat, i.facts, i.source FROM import i JOIN source s ON s.id = i.source JOIN every_run r ON r.id = i.run WHERE "+where, args...).
@@ -167,7 +167,7 @@ func (all *importing) one(i Imported) (report Report, err error) {
 		return report, err
 	case bytes.Equal(before, facts):
 		return Report{Run: name}, nil
-	case !from.Replace && !(grown && study == run.Study && point == run.Point): // more epochs of the same run
+	case !from.Replace && !(grown && study == run.Study && point == run.Point): // further epochs of the same run
 		return report, fmt.Errorf("%w, as run %s", ErrImported, name)
 	default:
 		for _, query := range []string{
@@ -181,10 +181,10 @@ func (all *importing) one(i Imported) (report Report, err error) {
 		}
 		clear(all.repeats)
 		clear(all.fresh)
-		all.source = 0 // which may be gone
+		all.source = 0 // the row may be deleted
 	}
 	if study == run.Study && point == run.Point {
-		run.Repeat = repeat // the one that it replaces
+		run.Repeat = repeat // that of the replaced run
 	} else if run.Repeat, err = all.nextRepeat(run.Study, run.Point, run.Repeat); err != nil {
 		return report, err
 	}
@@ -200,8 +200,8 @@ func absurd(from Source, err error) error {
 	return fmt.Errorf("%w: %w", ErrAbsurd, err)
 }
 
-// nextRepeat is the block that a run was made in, if no run of the point is of it or of
-// a later one, else the first that no run of the point has.
+// nextRepeat returns block if no run of the point has this or a later repeat. Otherwise it
+// returns the first unused repeat after all runs.
 func (all *importing) nextRepeat(study, point string, block int) (n int, err error) {
 	at, fresh := studyPoint{study, point}, false
 	n, known := all.repeats[at]
@@ -230,8 +230,8 @@ func (all *importing) nextRepeat(study, point string, block int) (n int, err err
 	return n, nil
 }
 
-// importFacts is a digest of what is imported, except the time at which the file was
-// written, which copying changes, and the numbers that Import gives.
+// importFacts returns a digest of what is imported. It excludes the file's modification
+// time, which changes with copying, and the numbers that Import assigns.
 func importFacts(run metrics.Run, began float64, events iter.Seq[metrics.Event], from Source) ([]byte, error) {
 	block := run.Repeat
 	run.ID, run.Repeat, run.Attempt, run.CreatedUnix, run.Dir, run.Detail = "-", 1, 1, 0, "", ""
@@ -241,14 +241,14 @@ func importFacts(run metrics.Run, began float64, events iter.Seq[metrics.Event],
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, `{"Run":%s,"Format":%q}`, text, from.Format)
-	if began > 0 && from.Rows != "" || block > 0 { // a log's own time is among its events
+	if began > 0 && from.Rows != "" || block > 0 { // a log's time is among its events
 		fmt.Fprintf(h, `{"Began":%v,"Block":%d}`, began, block)
 	}
 	for e := range events {
 		if e.Start != nil {
-			continue // names the host and the file's time
+			continue // contains the host and the file's time
 		}
-		if e.Figure != nil { // names the file, wherever it lies, and of a table whose rows may move a line
+		if e.Figure != nil { // contains the file's path, and a line that may move if the table changes
 			f := *e.Figure
 			f.File = ""
 			if from.Rows != "" {
@@ -264,7 +264,7 @@ func importFacts(run metrics.Run, began float64, events iter.Seq[metrics.Event],
 	return h.Sum(nil), nil
 }
 
-// run stores a run that is not stored yet.
+// run stores a new run.
 func (all *importing) run(run metrics.Run, events iter.Seq[metrics.Event], from Source, facts []byte, began float64) (report Report, err error) {
 	report = Report{Run: run.ID, Changed: true, Files: 1}
 	if run.StudyID, err = all.study(run); err != nil {
@@ -307,7 +307,7 @@ func (all *importing) run(run metrics.Run, events iter.Seq[metrics.Event], from 
 	return report, in.summarize(input, evaluations)
 }
 
-// hiding are the events as they are stored: they can be made anew each time.
+// hiding yields the events with secrets hidden; it can be iterated repeatedly.
 func (all *importing) hiding(events iter.Seq[metrics.Event]) iter.Seq[metrics.Event] {
 	return func(yield func(metrics.Event) bool) {
 		for e := range events {
@@ -319,7 +319,7 @@ func (all *importing) hiding(events iter.Seq[metrics.Event]) iter.Seq[metrics.Ev
 	}
 }
 
-// startsWith is the start that comes before all other events; nil where none does.
+// startsWith returns the start event if it is the first event, nil otherwise.
 func startsWith(events iter.Seq[metrics.Event]) *metrics.Start {
 	for e := range events {
 		return e.Start
@@ -327,9 +327,9 @@ func startsWith(events iter.Seq[metrics.Event]) *metrics.Start {
 	return nil
 }
 
-// stated is what summaryInput reads back of a run of whose one writer no steps and
-// nothing of the host is known, as of a log, made of its events as they were
-// stored; nil of any other. Reading back is a quarter of an import.
+// stated builds what summaryInput would read back, directly from the events, for a run with
+// a single writer without steps and host information, such as a log. It returns nil for
+// other runs. Reading back would take a quarter of an import's time.
 func stated(run metrics.Run, events iter.Seq[metrics.Event]) *summary.Input {
 	s := startsWith(events)
 	if s == nil {
@@ -382,7 +382,7 @@ func stated(run metrics.Run, events iter.Seq[metrics.Event]) *summary.Input {
 	return &input
 }
 
-// study is the id of the study that a run goes into, which has changed thereby.
+// study returns the ID of the study that a run goes into, and notes that the study changed.
 func (all *importing) study(run metrics.Run) (id string, err error) {
 	if id, known := all.studies[run.Study]; known {
 		return id, nil

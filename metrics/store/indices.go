@@ -2,26 +2,25 @@ package store
 
 import "database/sql"
 
-// indices are those of the tables that an import adds a row to for each run. To keep
-// them up to date with each of a million runs costs several times as much as to make
-// them of all at the end: each run goes to other places in them, on pages that have
-// been written out long before.
+// indices are the indices of tables to which an import adds a row per run. Updating them
+// for each of a million runs is several times as slow as creating them at the end, since
+// each run touches different pages that are no longer in memory.
 type indices struct {
 	tx      *sql.Tx
-	few     int      // fewRuns
-	runs    int      // that the import has stored
-	before  int      // that were there, by the largest number of one
-	dropped []string // the statements that make them
-	done    bool     // they were dropped once: an import does not do so again
+	few     int      // fewRuns, or less in tests
+	runs    int      // number of runs stored by the import
+	before  int      // number of runs before, judging by the largest ID
+	dropped []string // statements that create the dropped indices
+	done    bool     // whether they were dropped once; an import does that only once
 }
 
-// fewRuns need their indices at once: making them takes as long as storing a few
-// hundred runs.
+// fewRuns is the number of runs up to which dropping indices does not pay: creating them
+// takes as long as storing a few hundred runs.
 const fewRuns = 5000
 
-// another is told of each run before it is stored. As soon as an import has brought
-// as many runs as were there, it drops the indices: to make them of all runs is then
-// at most twice the work that it would be for those of the import alone.
+// another must be called before each run is stored. When an import has stored as many runs
+// as existed before, it drops the indices. Creating them for all runs then takes at most
+// twice as long as for the imported runs alone.
 func (x *indices) another() error {
 	if x.runs++; x.runs == 1 {
 		if err := x.tx.QueryRow("SELECT coalesce(max(id), 0) FROM every_run").Scan(&x.before); err != nil {
@@ -54,7 +53,7 @@ func (x *indices) drop() error {
 		return err
 	}
 	rows.Close()
-	if err := setCache(x.tx, sparingKiB); err != nil { // rows come at the ends of the tables
+	if err := setCache(x.tx, sparingKiB); err != nil { // rows are appended at the ends of the tables
 		return err
 	}
 	for _, name := range names {
@@ -65,7 +64,7 @@ func (x *indices) drop() error {
 	return nil
 }
 
-// create makes the indices again, where they are not there.
+// create recreates dropped indices.
 func (x *indices) create() error {
 	if x.dropped == nil {
 		return nil

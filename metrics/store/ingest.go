@@ -13,32 +13,31 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// A Report has the findings of one Ingest.
+// A Report describes the result of one Ingest.
 type Report struct {
 	Run     string
-	Changed bool // something was stored; false when there was nothing new
-	Files   int  // event files that were read on
-	Events  int  // read from them
-	Steps   int  // of single ranks, read from them
-	// BadLines are the lines of this reading that are no events, by file and
-	// line. They are stored as well.
+	Changed bool // whether anything new was stored
+	Files   int  // number of event files that were read
+	Events  int  // number of events read
+	Steps   int  // number of single ranks' steps read
+	// BadLines are the invalid lines of this reading, by file and line. They are stored
+	// too.
 	BadLines []*metrics.LineError
 	// Unread is the number of event files that could not be opened; Warnings give the reasons.
 	Unread int
-	// Warnings are about the files: one that was replaced, or cannot be read.
-	// Doubts about the run's figures are in its result.
+	// Warnings are about the files: replaced or unreadable ones. Doubts about the run's
+	// figures are in its result.
 	Warnings []string
 }
 
-// Ingest stores what is known of a run and reads its event files on from where
-// the last Ingest ended. Files may be missing or still growing; what was read
-// of a file that is gone now is kept. Without files only the run's own row is
-// brought up to date.
+// Ingest stores a run and reads its event files from where the last Ingest stopped. Files
+// may be missing or growing; events of files that are gone now are kept. Without files,
+// only the run's own row is updated.
 //
-// All of it is one transaction. An error that is a *RunError is about this run,
-// and others can still be read; any other is the database's.
+// Everything happens in one transaction. A *RunError concerns this run, and other runs can
+// still be read; any other error concerns the database.
 //
-// A second Ingest of the same changes nothing.
+// Repeating an Ingest changes nothing.
 func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.EventFile) (Report, error) {
 	report := Report{Run: run.ID}
 	if s.write == nil {
@@ -93,8 +92,8 @@ func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.Eve
 	return report, nil
 }
 
-// RunError is a run whose record or event files cannot be read in. Nothing of
-// this reading was stored of it.
+// A RunError reports that a run's record or event files cannot be read. Nothing of this
+// reading was stored.
 type RunError struct {
 	Run string
 	Err error
@@ -103,8 +102,8 @@ type RunError struct {
 func (e *RunError) Error() string { return fmt.Sprintf("run %q: %v", e.Run, e.Err) }
 func (e *RunError) Unwrap() error { return e.Err }
 
-// Recompute computes the results again that an older algorithm made, from what
-// is stored; no event file is needed. It returns how many there were.
+// Recompute recomputes results of older algorithm versions from stored data, without event
+// files. It returns their number.
 func (s *Store) Recompute(ctx context.Context) (int, error) {
 	n := 0
 	err := s.withTx(ctx, func(tx *sql.Tx) error {
@@ -125,17 +124,17 @@ func (s *Store) Recompute(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// hiders hide the secrets in what a program has written.
+// hiders hide secrets in a program's texts.
 type hiders struct {
 	hide func(string) string // in prose
-	name func(string) string // in what tells figures and runs apart
+	name func(string) string // in names that distinguish figures and runs
 }
 
 func (s *Store) hiders(run metrics.Run) hiders {
 	return hiders{redact.Known(run.Secrets), redact.Hider(s.digests.hide).Known(run.Secrets)}
 }
 
-// distinct refuses two files that claim the same place.
+// distinct returns an error if two files claim the same place.
 func distinct(files []metrics.EventFile) error {
 	seen := map[metrics.EventFile]string{}
 	for _, f := range files {
@@ -150,20 +149,20 @@ func distinct(files []metrics.EventFile) error {
 	return nil
 }
 
-// ingest is one reading of one run, inside its transaction.
+// ingest is the reading of one run, inside its transaction.
 type ingest struct {
 	ctx    context.Context
 	tx     *sql.Tx
 	run    int64
 	report *Report
 	hiders
-	rows inserter // of all rows that a run has once
+	rows inserter // for rows that a run has once
 
 	measures catalogue
 
-	touched map[int]map[int]bool // restart to block numbers with new steps
-	whole   map[int]bool         // restarts all of whose steps are to be put together anew
-	worlds  map[int]int          // restart to world size before this reading
+	touched map[int]map[int]bool // restart → numbers of blocks with new steps
+	whole   map[int]bool         // restarts whose steps must all be recomputed
+	worlds  map[int]int          // restart → world size before this reading
 }
 
 func newIngest(ctx context.Context, tx *sql.Tx, run int64, report *Report, h hiders, measures catalogue, rows inserter) *ingest {
@@ -171,7 +170,7 @@ func newIngest(ctx context.Context, tx *sql.Tx, run int64, report *Report, h hid
 		touched: map[int]map[int]bool{}, whole: map[int]bool{}, worlds: map[int]int{}}
 }
 
-// files reads every event file on.
+// files reads the new events of every event file.
 func (in *ingest) files(files []metrics.EventFile) error {
 	rows, err := in.tx.Query(`SELECT f.restart, coalesce(max(f.world_size), r.workers) FROM event_file f JOIN every_run r ON r.id = f.run
 		WHERE f.run = ? AND f.writer = 'rank' GROUP BY f.restart`, in.run)
@@ -205,7 +204,7 @@ func (in *ingest) files(files []metrics.EventFile) error {
 		var unopened errOpen
 		switch {
 		case errors.As(err, &unopened) && at != nil && errors.Is(err, fs.ErrNotExist):
-			// purged: what was read of it stays
+			// purged: keep its events
 		case errors.As(err, &unopened):
 			in.report.Unread++
 			in.warn("%v; the others were read", err)
@@ -220,7 +219,7 @@ func (in *ingest) warn(format string, args ...any) {
 	in.report.Warnings = append(in.report.Warnings, fmt.Sprintf(format, args...))
 }
 
-// touch notes that a block has new steps.
+// touch records that a block has new steps.
 func (in *ingest) touch(restart, number int) {
 	if in.touched[restart] == nil {
 		in.touched[restart] = map[int]bool{}
@@ -228,15 +227,15 @@ func (in *ingest) touch(restart, number int) {
 	in.touched[restart][number] = true
 }
 
-// resultIsOld reports whether the run's result is of another algorithm than the
-// current one. A run whose events come to no result has none to be old.
+// resultIsOld reports whether the run's result was computed by another algorithm version. A
+// run without a result has no old one.
 func (in *ingest) resultIsOld() (bool, error) {
 	var old bool
 	err := in.tx.QueryRow("SELECT EXISTS (SELECT 1 FROM result WHERE run = ? AND algorithm <> ?)", in.run, summary.AlgorithmVersion).Scan(&old)
 	return old, err
 }
 
-// column1 collects a query of one column.
+// column1 collects the values of a query with one column.
 func column1[T any](rows *sql.Rows, err error) ([]T, error) {
 	if err != nil {
 		return nil, err
@@ -253,7 +252,7 @@ func column1[T any](rows *sql.Rows, err error) ([]T, error) {
 	return list, rows.Err()
 }
 
-// sortedKeys of a set.
+// sortedKeys returns the sorted elements of a set.
 func sortedKeys(set map[int]bool) []int {
 	list := make([]int, 0, len(set))
 	for k := range set {

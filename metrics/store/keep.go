@@ -10,18 +10,17 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// ErrForgotten: what was asked for is there, and a person has had it forgotten.
+// ErrForgotten reports that the requested run exists but was forgotten by a user.
 var ErrForgotten = errors.New("forgotten")
 
-// Forget takes runs out of everything that is asked of the database, by their
-// names, "STUDY/POINT-r1-a1". What is stored of them stays, for Restore; a run
-// that is stored again, or for the first time, stays forgotten. Like Ingest it
-// leaves the curves to Arrange.
+// Forget hides runs from all queries, by their names, "STUDY/POINT-r1-a1". Their data
+// stays, for Restore. A run that is stored later stays forgotten. Like Ingest, it leaves
+// the curves to Arrange.
 func (s *Store) Forget(ctx context.Context, runs []string) error {
 	return s.ofRuns(ctx, runs, "INSERT INTO forgotten (name, study) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
 }
 
-// Restore brings back what Forget took out.
+// Restore reverses Forget.
 func (s *Store) Restore(ctx context.Context, runs []string) error {
 	return s.ofRuns(ctx, runs, "DELETE FROM forgotten WHERE name = ?1 AND study = ?2")
 }
@@ -49,7 +48,7 @@ func (s *Store) ofRuns(ctx context.Context, runs []string, statement string) err
 	})
 }
 
-// Forgotten are the names of a study's forgotten runs; of all studies' for "".
+// Forgotten returns the names of a study's forgotten runs; of all studies' for "".
 func (s *Store) Forgotten(ctx context.Context, study string) ([]string, error) {
 	list, err := column1[string](s.read.QueryContext(ctx, "SELECT name FROM forgotten WHERE study = ?1 OR ?1 = '' ORDER BY name", study))
 	return list, explain(err)
@@ -58,8 +57,7 @@ func (s *Store) Forgotten(ctx context.Context, study string) ([]string, error) {
 // tagName matches valid tags, so that tag:NAME can be used in a condition.
 var tagName = regexp.MustCompile(`^` + metrics.TagPattern)
 
-// PutRemarks replaces what people have said of a run; it holds for a run that is
-// stored later, too.
+// PutRemarks replaces the tags and notes of a run, which may be stored later.
 func (s *Store) PutRemarks(ctx context.Context, run string, r metrics.Remarks) error {
 	if err := r.Check(); err != nil {
 		return err

@@ -15,21 +15,19 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Observations returns what the study's runs contribute to its scaling curves:
-// the latest good attempt at each repeat of each point. The warnings count the
-// runs that were left out.
+// Observations returns what the study's runs contribute to its scaling curves: the latest
+// good attempt at each repeat of each point. The warnings count the runs left out.
 func (s *Store) Observations(ctx context.Context, study string) ([]scaling.Observation, []string, error) {
 	return s.Select(ctx, Filter{Study: study})
 }
 
-// Select is Observations of the runs that fit the filter, whose Limit and
-// Statuses do not apply.
+// Select is Observations for the runs that match the filter; it ignores Limit and Statuses.
 func (s *Store) Select(ctx context.Context, f Filter) ([]scaling.Observation, []string, error) {
 	o, err := s.observe(ctx, f)
 	return o.list, o.warnings, err
 }
 
-// observe puts the observations together and then does more with them.
+// observe collects the observations and then calls more with them.
 func (s *Store) observe(ctx context.Context, f Filter, more ...func(*observer) error) (o observer, err error) {
 	f.Limit, f.Statuses = 0, nil
 	err = s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
@@ -56,18 +54,18 @@ func (s *Store) observe(ctx context.Context, f Filter, more ...func(*observer) e
 	return o, err
 }
 
-// observer puts observations together from several queries of one transaction.
+// observer collects observations from several queries of one transaction.
 type observer struct {
 	tx       *sql.Tx
 	ctx      context.Context
 	filter   Filter
-	where    string // of view runs, with its arguments
+	where    string // condition on view runs, with its arguments
 	args     []any
-	ids      string // of the runs that count, a JSON array
+	ids      string // JSON array of the IDs of the runs that count
 	list     []scaling.Observation
-	at       map[int64]int // run to its index in list
+	at       map[int64]int // run → index in list
 	alike    *alike
-	spans    map[spanKey]*span // of places
+	spans    map[spanKey]*span // spans of places
 	warnings []string
 
 	edited, editedPoints int // good runs that filter.Planned leaves out, and their points
@@ -77,8 +75,8 @@ func newObserver(ctx context.Context, tx *sql.Tx, f Filter) observer {
 	return observer{tx: tx, ctx: ctx, filter: f, at: map[int64]int{}, alike: newAlike()}
 }
 
-// unplanned is a condition on view runs: the study has a plan, and not the run's
-// point. What was imported was never in one.
+// unplanned is a condition on view runs: the study has a plan that lacks the run's point.
+// Imported points are never planned.
 const unplanned = `(EXISTS (SELECT 1 FROM planned p WHERE p.study = runs.study)
 	AND NOT EXISTS (SELECT 1 FROM planned p WHERE p.study = runs.study AND p.point = runs.point)
 	AND NOT EXISTS (SELECT 1 FROM import i WHERE i.run = runs.id))`
@@ -94,7 +92,7 @@ func (o *observer) choose() error {
 	}
 	query := `SELECT id FROM runs WHERE ` + o.where + ` AND status = 'done' AND NOT EXISTS (SELECT 1 FROM run l
 		WHERE l.study = runs.study AND l.point = runs.point AND l.repeat = runs.repeat AND l.status = 'done' AND l.attempt > runs.attempt)`
-	if o.filter.versions() { // a later attempt may be of another one
+	if o.filter.versions() { // a later attempt may have another version
 		query = `SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY study, point, repeat ORDER BY attempt DESC) AS latest
 			FROM runs WHERE ` + o.where + ` AND status = 'done') WHERE latest = 1`
 	}
@@ -107,10 +105,10 @@ func (o *observer) choose() error {
 	return err
 }
 
-// good are the runs that count. Its parameter is their ids.
+// good selects the runs that count. Its parameter is their IDs.
 const good = `r.id IN (SELECT value FROM json_each(?))`
 
-// each runs scan on every row, whose first column is the run and goes into id.
+// each calls scan for every row, whose first column is the run and goes into id.
 func (o *observer) each(query string, scan func(rows *sql.Rows, id *int64) error) error {
 	rows, err := o.tx.QueryContext(o.ctx, query, o.ids)
 	if err != nil {
@@ -163,8 +161,8 @@ func (o *observer) runs() error {
 		})
 }
 
-// hosts are those that the ranks and their supervisors name: an allocation may have
-// more.
+// hosts reads the hosts that the ranks and their supervisors name; an allocation may
+// include more.
 func (o *observer) hosts() error {
 	return o.each(`SELECT DISTINCT r.id, `+placeHost+` AS ran_on FROM run r JOIN result x ON x.run = r.id
 		JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.restart = x.restart`+placeJoin+`
@@ -183,7 +181,7 @@ func (o *observer) hosts() error {
 
 func (o *observer) parameters() error {
 	var run int64
-	var list []storedParameter // of run
+	var list []storedParameter // of the current run
 	err := o.each(`SELECT r.id, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE `+good+` ORDER BY r.id, p.key`,
 		func(rows *sql.Rows, id *int64) error {
 			var p storedParameter
@@ -202,7 +200,7 @@ func (o *observer) parameters() error {
 	if err == nil {
 		err = o.have(run, list)
 	}
-	for i := range o.list { // those of which none are stored
+	for i := range o.list { // runs without stored parameters
 		if v := &o.list[i]; v.Parameters == nil && err == nil {
 			v.Parameters, err = o.alike.of(v, nil)
 		}
@@ -210,7 +208,7 @@ func (o *observer) parameters() error {
 	return err
 }
 
-// have gives a run its parameters; run 0 is no run.
+// have sets a run's parameters; run 0 is ignored.
 func (o *observer) have(run int64, list []storedParameter) (err error) {
 	if run == 0 {
 		return nil
@@ -264,7 +262,7 @@ func (o *observer) evaluations() error {
 		})
 }
 
-// leftOut counts the other runs that fit, or says which studies there are.
+// leftOut counts the other runs that match, or says which studies exist.
 func (o *observer) leftOut() error {
 	rows, err := o.tx.QueryContext(o.ctx, "SELECT status, count(*) FROM runs WHERE "+o.where+" GROUP BY status", o.args...)
 	if err != nil {

@@ -9,25 +9,23 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Provenance is where figures come from: what their runs ran on and read, each
-// fact once.
+// Provenance is the origin of figures: what their runs used and read, without repetition.
 type Provenance struct {
 	Hosts        []Counted[string]
 	Environments []Counted[metrics.Environment]
-	// SHA-256 of what the runs began with and read; runs that did not record
-	// one are not among them.
+	// SHA-256 digests of what the runs started from and read, for runs that recorded them.
 	InitialParameters, Data []Counted[string]
 }
 
-// Counted is a fact and how many runs have it.
+// Counted is a fact and the number of runs that have it.
 type Counted[T any] struct {
 	Value T
 	Runs  int
 }
 
-// Provenance says where figures made of the named runs come from. An
-// environment is without what differs between the ranks of one job: the CPUs and variables of
-// a process, its address, its host's name, the serial numbers of its GPUs.
+// Provenance returns the origin of figures computed from these runs. Environments leave out
+// what differs between the ranks of a job: a process's CPUs, variables and address, its
+// host's name, its GPUs' serial numbers.
 func (s *Store) Provenance(ctx context.Context, runs []string) (*Provenance, error) {
 	p := &Provenance{}
 	names, err := jsonList(runs)
@@ -87,8 +85,8 @@ func countedTexts(ctx context.Context, tx *sql.Tx, query string, args ...any) (l
 	return list, rows.Err()
 }
 
-// withoutSerials joins environments that differ only in the serial numbers of GPUs. A run
-// over several of them counts for each, so that the joined count is a lower bound.
+// withoutSerials merges environments that differ only in the serial numbers of GPUs. Since
+// a run may use several of them, the merged count is a lower bound.
 func withoutSerials(texts []Counted[string]) (list []Counted[metrics.Environment], err error) {
 	seen := map[string]int{}
 	for _, text := range texts {

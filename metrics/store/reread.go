@@ -12,13 +12,13 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// derived stands in place of an inode where events are of no event file: they
-// were read from a program's output anew. The run's own file goes before them
-// when it is given to Ingest again.
+// derived is stored instead of an inode for events that do not come from an event file but
+// were read again from a program's output. If the run's own file is ingested later, it
+// replaces them.
 const derived = -1
 
-// ReadFrom is what the events of a run's first rank were read from, "" where
-// there are none: its event file, or what Reread was given.
+// ReadFrom returns the source of the events of a run's first rank, "" without events: its
+// event file, or what Reread received.
 func (s *Store) ReadFrom(ctx context.Context, run string, restart int) (path string, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT f.path FROM event_file f JOIN every_run r ON r.id = f.run
 		WHERE r.name = ? AND f.writer = 'rank' AND f.rank = 0 AND f.restart = ?`, run, restart).Scan(&path)
@@ -28,9 +28,8 @@ func (s *Store) ReadFrom(ctx context.Context, run string, restart int) (path str
 	return path, explain(err)
 }
 
-// Reread puts other events of a run's first rank in the place of those that are
-// stored, and computes the run's results again. from says what they were read
-// from, and as what.
+// Reread replaces the events of a run's first rank and recomputes the run's results. from
+// says where the events come from.
 func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from string, events []metrics.Event) (Report, error) {
 	report := Report{Run: run.ID, Changed: true, Files: 1}
 	err := s.withTx(ctx, func(tx *sql.Tx) error {
@@ -64,10 +63,10 @@ func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from s
 	return report, nil
 }
 
-// derive stores events that are in no event file: those of file's writer, made
-// of something of so many bytes. They are gone through three times.
+// derive stores events that are not in an event file as those of file's writer. bytes is
+// the size of their source. The events are iterated three times.
 func (in *ingest) derive(file metrics.EventFile, inode, bytes int64, events iter.Seq[metrics.Event]) error {
-	// What the first event says of the writer is stored with the file.
+	// The first event describes the writer; store it with the file.
 	var started *float64
 	var world, pid *int
 	var host *string

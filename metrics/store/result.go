@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// result summarizes the run from what is stored and stores what came of it, in
-// the place of what came of it before. A run without events has no result.
+// result summarises the run from stored data and replaces its result. A run without events
+// has no result.
 func (in *ingest) result() error {
 	input, evaluations, err := in.summaryInput()
 	if err != nil || input == nil {
@@ -23,7 +23,7 @@ func (in *ingest) result() error {
 		"DELETE FROM value WHERE run = ?",
 		"DELETE FROM noise_scale WHERE run = ?",
 		"UPDATE evaluation SET trained = NULL WHERE file IN (SELECT id FROM event_file WHERE run = ?)",
-		// What the run ran on may be known by now, and part it from others.
+		// What the run ran on may be known now, which may separate it from others.
 		"UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM every_run WHERE id = ?)",
 	} {
 		if _, err := in.tx.Exec(query, in.run); err != nil {
@@ -33,7 +33,7 @@ func (in *ingest) result() error {
 	return in.summarize(input, evaluations)
 }
 
-// summarize computes and stores the result of a run that has none yet.
+// summarize computes and stores the result of a run that has none.
 func (in *ingest) summarize(input *summary.Input, evaluations []evaluationKey) error {
 	r := summary.Summarize(*input)
 	warnings, err := jsonList(r.Warnings)
@@ -48,7 +48,7 @@ func (in *ingest) summarize(input *summary.Input, evaluations []evaluationKey) e
 		}
 		slowest = &text
 	}
-	print, err := json.Marshal(r.Fingerprint) // keys sorted
+	print, err := json.Marshal(r.Fingerprint) // with sorted keys
 	if err != nil {
 		return err
 	}
@@ -68,15 +68,15 @@ func (in *ingest) summarize(input *summary.Input, evaluations []evaluationKey) e
 	return in.trained(r, evaluations)
 }
 
-// An evaluationKey is the place of an evaluation.
+// An evaluationKey locates an evaluation.
 type evaluationKey struct{ file, line int64 }
 
-// trained notes at each evaluation of the result how many samples came before.
-// Evaluations before the training clock have none: the result's are the last
-// of the recorded ones.
+// trained stores with each evaluation of the result how many samples preceded it.
+// Evaluations before the training clock started have no such number; those of the result
+// are the last recorded ones.
 func (in *ingest) trained(r summary.Outcome, evaluations []evaluationKey) error {
 	if r.Steps == 0 {
-		return nil // what the program said is there already
+		return nil // the program's own number is stored already
 	}
 	evaluations = evaluations[len(evaluations)-len(r.Evaluations):]
 	for i, e := range r.Evaluations {
@@ -87,8 +87,8 @@ func (in *ingest) trained(r summary.Outcome, evaluations []evaluationKey) error 
 	return nil
 }
 
-// summaryInput collects what the chosen incarnation recorded; nil when no rank
-// recorded anything. The keys are those of Input.Evaluations.
+// summaryInput collects what the chosen incarnation recorded; nil if no rank recorded
+// anything. The keys belong to Input.Evaluations.
 func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	var input summary.Input
 	if err := in.tx.QueryRow("SELECT kind, workers + beside FROM every_run WHERE id = ?", in.run).Scan(&input.Kind, &input.Workers); err != nil {
@@ -183,7 +183,7 @@ func (in *ingest) incarnations() ([]summary.Incarnation, error) {
 	return list, rows.Err()
 }
 
-// stated are rank 0's figures along the training that targets are of.
+// stated adds rank 0's figures during the training that targets refer to.
 func (in *ingest) stated(restart int, input *summary.Input) error {
 	asked, err := jsonList(input.Asked())
 	if err != nil || asked == "[]" {
@@ -210,7 +210,7 @@ func (in *ingest) stated(restart int, input *summary.Input) error {
 	return rows.Err()
 }
 
-// said is what the point says of what to make of its figures: of MFUs and tokens.
+// said returns the point's parameters about MFU and tokens.
 func (in *ingest) said() (map[string]any, error) {
 	parameters := map[string]any{}
 	for _, key := range []string{measure.MFUKey, measure.MFUPeakKey, measure.FLOPsPerTokenKey, measure.HardwareFLOPsPerTokenKey, "workload.precision", measure.SampleKey, measure.SampleTokensKey, "workload.sequence"} {
@@ -225,7 +225,7 @@ func (in *ingest) said() (map[string]any, error) {
 	return parameters, nil
 }
 
-// targets are those that the point names.
+// targets returns the point's targets.
 func (in *ingest) targets() ([]measure.Target, error) {
 	values, err := column1[any](in.tx.Query(`SELECT t.value FROM run_parameter p, json_each(p.value) t
 		WHERE p.run = ? AND p.key = '`+measure.TargetsKey+`' AND p.type = 'list' AND t.type IN ('integer', 'real', 'text') ORDER BY t.key`, in.run))
@@ -256,11 +256,11 @@ func (in *ingest) stepsFor(restart int) ([]summary.Step, error) {
 	return list, rows.Err()
 }
 
-// A place is what one rank's event file f and one supervisor's v have in common: a
-// file of the whole run (a log, rank 0's figures) speaks for ranks of several
-// supervisors, on several hosts, and a supervisor of a whole node for several files.
-// The environment is what the supervisor found out of the host, with what the program
-// itself said (threads, library versions) over it; NULL when neither wrote any.
+// A place combines a rank's event file f with a supervisor's file v. A file about the whole
+// run (a log, or rank 0's figures) covers ranks of several supervisors on several hosts,
+// and a supervisor of a whole node covers several files. The environment is what the
+// supervisor found on the host, overridden by what the program stated (threads, library
+// versions); NULL if neither wrote any.
 const (
 	placeJoin = ` LEFT JOIN environment e ON e.id = f.environment
 		LEFT JOIN event_file v ON v.run = f.run AND v.writer = 'supervisor' AND v.restart = f.restart
@@ -344,7 +344,7 @@ func (in *ingest) evaluations(restart int, input *summary.Input) ([]evaluationKe
 	return keys, rows.Err()
 }
 
-// jsonList writes a list as a JSON array, [] for nil.
+// jsonList formats a list as a JSON array, [] for nil.
 func jsonList[T any](list []T) (string, error) {
 	if list == nil {
 		list = []T{}

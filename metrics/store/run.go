@@ -18,15 +18,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// describe checks a run and returns a digest of all that the caller says of it,
-// by which a later Ingest sees whether anything is new.
+// describe checks a run and returns a digest of everything that the caller states about it,
+// so that a later Ingest can detect changes.
 func describe(run metrics.Run) (string, error) {
 	text, err := record(run)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
 }
 
-// record checks a run and returns what the caller says of it as JSON.
+// record checks a run and returns what the caller states about it as JSON.
 func record(run metrics.Run) ([]byte, error) {
 	var missing []string
 	for _, f := range []struct{ name, value string }{{"ID", run.ID}, {"study", run.Study}, {"point", run.Point},
@@ -59,7 +59,7 @@ func record(run metrics.Run) ([]byte, error) {
 			return nil, fmt.Errorf("parameter %s: %w", key, err)
 		}
 	}
-	text, err := json.Marshal(run) // map keys come out sorted
+	text, err := json.Marshal(run) // encoding/json sorts map keys
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +100,7 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 	return id, true, putDetails(tx, direct{tx}, id, run, map[string]bool{})
 }
 
-// insertRun is putRun of a run that is not stored yet; keys are the parameters'
-// that are known to be in parameter_key.
+// insertRun is putRun for a new run; keys are the known entries of table parameter_key.
 func (s *Store) insertRun(tx *sql.Tx, rows inserter, run metrics.Run, facts string, keys map[string]bool) (id int64, err error) {
 	id, err = rows.numbered("every_run", `INSERT INTO every_run (id, name, study, point, repeat, attempt, kind, framework, workers, beside, nodes, series,
 			status, detail, dir, created, ingested, facts)
@@ -159,7 +158,7 @@ func putJob(rows inserter, run int64, j *metrics.Job) error {
 		at(j.SubmitUnix), at(j.StartUnix), at(j.EndUnix))
 }
 
-// parameterValue returns a parameter as its column holds it.
+// parameterValue converts a parameter to its stored form.
 func parameterValue(v any) (value any, kind string, err error) {
 	switch v := v.(type) {
 	case string:
@@ -185,8 +184,8 @@ func parameterValue(v any) (value any, kind string, err error) {
 	return nil, "", fmt.Errorf("a value of Go type %T; want string, int64, float64, bool or []any of these", v)
 }
 
-// encodeList writes a JSON array in which a float64 can be told from an int64:
-// it always has a point or an exponent.
+// encodeList formats a JSON array in which a float64 differs from an int64: it always has a
+// decimal point or an exponent.
 func encodeList(list []any) (string, error) {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -218,7 +217,8 @@ func encodeList(list []any) (string, error) {
 	return b.String(), nil
 }
 
-// parameter undoes parameterValue. Digests of earlier versions equal today's.
+// parameter reverses parameterValue. It converts digests of earlier versions to today's
+// form.
 func parameter(value any, kind string) (any, error) {
 	if text, is := value.(string); is {
 		value = redact.Renamed(text)
@@ -242,7 +242,7 @@ func parameter(value any, kind string) (any, error) {
 	return value, nil
 }
 
-// numbers turns the json.Numbers of a list into int64 and float64.
+// numbers converts the json.Numbers in a list to int64 and float64.
 func numbers(list []any) error {
 	for i, v := range list {
 		var err error

@@ -17,37 +17,37 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Filter chooses runs. A zero field does not restrict.
+// A Filter selects runs. Zero fields do not restrict.
 type Filter struct {
 	Study     string
 	Framework string
-	Kind      string // of workload
+	Kind      string // kind of workload
 	Workers   int
-	Since     time.Time // recorded then or later
-	Until     time.Time // recorded before
-	Commit    string    // of the study's folder, or its first digits
-	Files     string    // first digits of the SHA-256 of a file of the user's own
+	Since     time.Time // recorded at this time or later
+	Until     time.Time // recorded before this time
+	Commit    string    // commit of the study's folder, or its first digits
+	Files     string    // first digits of the SHA-256 of one of the user's files
 	Statuses  []metrics.Status
-	// Where is a user's SQL condition over the columns of view runs and the
-	// parameters by their TOML path: "workload.batch > 64 AND throughput > 1e3".
+	// Where is a user's SQL condition over the columns of view runs and the parameters by
+	// TOML path: "workload.batch > 64 AND throughput > 1e3".
 	Where string
-	Limit int // the newest so many
-	// Planned leaves out, in Select alone, runs of points that were edited away
-	// from their study's plan, as it was when the runs were last collected.
+	Limit int // only the newest ones
+	// Planned makes Select leave out runs of points that are no longer in their study's
+	// plan, as of the last collect.
 	Planned bool
 }
 
-// versions reports whether the filter asks for a version of what was measured:
-// that of a time, a commit, or a file.
+// versions reports whether the filter selects a version of what was measured: by time,
+// commit, or file.
 func (f Filter) versions() bool {
 	return f.Commit != "" || f.Files != "" || !f.Since.IsZero() || !f.Until.IsZero()
 }
 
-// RunRow is one run in a list.
+// RunRow is a run in a list.
 type RunRow struct {
 	Run       string
 	Study     string
-	Series    string // what tells its series apart in the study
+	Series    string // distinguishes its series within the study
 	Point     string
 	Repeat    int
 	Attempt   int
@@ -56,28 +56,28 @@ type RunRow struct {
 	Nodes     int
 	Status    metrics.Status
 	Detail    string
-	Job       string // the scheduler's id; "" outside one
-	JobState  string // the scheduler's word; "" outside one
+	Job       string // scheduler's job ID; "" outside a scheduler
+	JobState  string // scheduler's state; "" outside a scheduler
 	Created   time.Time
 	Dir       string
 
-	// From the run's result; nil without one.
+	// From the run's result; nil without a result.
 	Steps         *int
 	Epochs        *int
-	Values        []*float64 // of the measures that were asked for, in their order
-	ThroughputWhy string     // why there is none
-	// At is the place within the run that values with coordinates are of; nil without
-	// such. A run then has a row for each.
+	Values        []*float64 // values of the requested measures, in that order
+	ThroughputWhy string     // why the throughput is missing
+	// At is the place within the run to which values with coordinates belong; nil without
+	// such values. A run has one row per place.
 	At       map[string]any
 	Warnings []string
-	Tags     string // sorted, a space between two; "" for none
-	Note     string // what a person wrote of the run
+	Tags     string // sorted and separated by spaces; "" for none
+	Note     string // a user's note on the run
 
-	Parameters map[string]any // by their TOML path; nil until Describe
+	Parameters map[string]any // by TOML path; nil until Describe
 }
 
-// Runs lists runs, newest first, with their values of some measures: a row for each
-// place within a run where measures with coordinates are among them.
+// Runs lists runs, newest first, with their values of some measures. If measures have
+// coordinates, there is a row per place within a run.
 func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]RunRow, error) {
 	var list []RunRow
 	columns, arguments := "", []any(nil)
@@ -113,7 +113,7 @@ func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]Ru
 	return list, err
 }
 
-// Describe reads the parameters of listed runs.
+// Describe loads the parameters of listed runs.
 func (s *Store) Describe(ctx context.Context, list []RunRow) error {
 	of := map[string]map[string]any{}
 	for _, r := range list {
@@ -144,8 +144,8 @@ func (s *Store) Describe(ctx context.Context, list []RunRow) error {
 	return explain(rows.Err())
 }
 
-// filtered hands query the filter as a condition on view runs. A user's
-// expression limits its time, and what is wrong with it is a WhereError.
+// filtered calls query with the filter as a condition on view runs. If the filter has a
+// user's expression, its time is limited, and its mistakes are WhereErrors.
 func (s *Store) filtered(ctx context.Context, f Filter, query func(ctx context.Context, tx *sql.Tx, where string, args []any) error) error {
 	outer := ctx
 	if f.Where != "" {
@@ -176,14 +176,14 @@ func (s *Store) filtered(ctx context.Context, f Filter, query func(ctx context.C
 		}
 		return err
 	})
-	// Whichever step met the limit.
+	// Any step may have exceeded the limit.
 	if err != nil && outer.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &WhereError{f.Where, names, fmt.Errorf("it took longer than %s; make it simpler, or add --study or --since", s.limit)}
 	}
 	return err
 }
 
-// conditions is the filter but for its expression and limit; "true" where it
+// conditions returns the filter as SQL, except for its expression and limit; "true" if it
 // does not restrict.
 func (f *Filter) conditions() (where string, args []any) {
 	where = "true"
@@ -224,7 +224,7 @@ func (f *Filter) conditions() (where string, args []any) {
 	return where, args
 }
 
-// scanRuns reads rows that end with a number of further values.
+// scanRuns reads rows with a number of additional values at the end.
 func scanRuns(rows *sql.Rows, values int) ([]RunRow, error) {
 	defer rows.Close()
 	var list []RunRow
@@ -256,7 +256,7 @@ func scanRuns(rows *sql.Rows, values int) ([]RunRow, error) {
 	return list, rows.Err()
 }
 
-// StudyRow is one study in a list.
+// StudyRow is a study in a list.
 type StudyRow struct {
 	Study  string
 	Runs   int
@@ -264,7 +264,7 @@ type StudyRow struct {
 	Newest time.Time // when its newest run was recorded
 }
 
-// Studies lists the studies that have runs, the one with the newest run first.
+// Studies lists the studies with runs, the one with the newest run first.
 func (s *Store) Studies(ctx context.Context) ([]StudyRow, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT study, count(*), sum(status = 'done'), max(created) AS newest
 		FROM run GROUP BY study ORDER BY newest DESC, study`)

@@ -12,26 +12,26 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// applicationID marks a database as ours in SQLite's file header: "scbn".
+// applicationID marks our databases in SQLite's file header: "scbn".
 const applicationID = 0x7363626e
 
-// schema makes the tables and views of an empty file.
+// schema creates the tables and views in an empty file.
 //
 //go:embed schema.sql
 var schema string
 
-// schemaVersion is raised with every change of the schema; a file's
-// user_version is the one that it was made with. Between two of them a
-// database is not converted: what it was made from can be collected again.
+// schemaVersion increases with every change of the schema; a file's user_version is that of
+// its creation. Databases are not converted between versions, since their sources can be
+// collected again.
 const schemaVersion = 24
 
-// inspect tells whether the file has no schema yet, without changing it. The
-// error says what is wrong with a file that cannot be used.
+// inspect reports whether the file has no schema yet, without changing it. The error says
+// why a file cannot be used.
 func inspect(path string) (empty bool, err error) {
 	db := open(path, url.Values{"mode": {"ro"}}, 5*time.Second, nil)
 	defer db.Close()
 	var id, version, objects int
-	// In one transaction: another process may be making the schema just now.
+	// Read in one transaction: another process may be creating the schema.
 	err = inTx(context.Background(), db, func(tx *sql.Tx) error {
 		id, version, objects, err = marks(tx)
 		return err
@@ -46,8 +46,7 @@ func inspect(path string) (empty bool, err error) {
 	return usable(path, id, version, objects)
 }
 
-// marks reads a file's application id, the version of its schema and how many objects
-// the schema has.
+// marks reads a file's application ID, schema version and number of schema objects.
 func marks(tx *sql.Tx) (id, version, objects int, err error) {
 	err = errors.Join(
 		tx.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&objects),
@@ -57,8 +56,8 @@ func marks(tx *sql.Tx) (id, version, objects int, err error) {
 	return id, version, objects, err
 }
 
-// usable reports whether a file with these marks and so many objects has no schema
-// yet. The error says why it cannot be used.
+// usable reports whether a file with these marks has no schema yet. The error says why it
+// cannot be used.
 func usable(path string, id, version, objects int) (empty bool, err error) {
 	switch {
 	case id == 0 && version == 0 && objects == 0:
@@ -75,10 +74,10 @@ func usable(path string, id, version, objects int) (empty bool, err error) {
 	return false, nil
 }
 
-// rollback takes back the transaction of a process, or a host, that ended within
-// it, as SQLite does at the first write. Until then such a file can be read by
-// nobody. On a network file system the journal may be a living writer's on
-// another host, whose locks are not seen here: so it is waited for.
+// rollback rolls back the transaction of a process or host that died during it, as SQLite
+// does at the next write; until then nobody can read the file. On a network file system the
+// journal may belong to a live writer on another host, whose locks are invisible here, so
+// it waits for that writer.
 func rollback(path string, o Options) error {
 	network, err := o.network(path)
 	if err != nil {
@@ -100,7 +99,7 @@ func rollback(path string, o Options) error {
 	return nil
 }
 
-// look is inspect, after a rollback where one is due.
+// look is inspect, after a rollback if needed.
 func look(path string, o Options) (empty bool, err error) {
 	empty, err = inspect(path)
 	if e := (sqlite3.Error{}); errors.As(err, &e) && e.Code == sqlite3.ErrReadonly {
@@ -112,12 +111,11 @@ func look(path string, o Options) (empty bool, err error) {
 	return empty, err
 }
 
-// makeSchema gives an empty file its schema, in one transaction: a process that
-// dies meanwhile leaves the file empty.
+// makeSchema creates the schema of an empty file in one transaction: if the process dies,
+// the file stays empty.
 //
-// It asks again for as long as it may wait: where two processes turn a new file
-// into one with a write-ahead log at once, SQLite refuses one of them without
-// waiting, since each could be waiting for the other.
+// It retries within the waiting time. If two processes switch a new file to a write-ahead
+// log at once, SQLite refuses one of them immediately to avoid a deadlock.
 func (s *Store) makeSchema(ctx context.Context, wait time.Duration) error {
 	for end := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
 		if err := s.tryMakeSchema(ctx); !errors.Is(err, ErrLocked) || time.Now().After(end) {
@@ -127,10 +125,9 @@ func (s *Store) makeSchema(ctx context.Context, wait time.Duration) error {
 }
 
 func (s *Store) tryMakeSchema(ctx context.Context) error {
-	var unusable error // has the path
+	var unusable error // error that includes the path
 	err := s.withTx(ctx, func(tx *sql.Tx) error {
-		// Read inside the transaction: another process, of this version or another,
-		// may have been faster.
+		// Read inside the transaction: another process of any version may have been faster.
 		id, version, objects, err := marks(tx)
 		if err != nil {
 			return err

@@ -8,18 +8,18 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// digests makes the digests of secrets in records that have them as they are, of
-// imported files and earlier versions. The key is next to the database, and is
-// read, or made, for the first secret.
+// digests computes digests of secrets in records that contain them in plain text: imported
+// files and records of earlier versions. The key is next to the database, and is read or
+// created for the first secret.
 type digests struct {
 	once sync.Once
-	path string // of the database
-	make bool   // a key if there is none; only in a database that is written to
+	path string // path of the database
+	make bool   // create a key if there is none; only if the database is writable
 	key  redact.Key
 	err  error
 }
 
-// hide is a redact.Hider.
+// hide implements redact.Hider.
 func (d *digests) hide(secret string) string {
 	if hidden := redact.Key(nil).Hide(secret); hidden != redact.Withheld || secret == redact.Withheld {
 		return hidden
@@ -31,7 +31,7 @@ func (d *digests) hide(secret string) string {
 		}
 		var err error
 		if d.key, err = redact.LoadKey(redact.KeyFile(d.path)); d.path == "" || err != nil {
-			d.key = redact.NewKey() // for this command: different secrets stay different
+			d.key = redact.NewKey() // only for this command; distinct secrets still differ
 		}
 	})
 	return d.key.Hide(secret)
@@ -39,8 +39,8 @@ func (d *digests) hide(secret string) string {
 
 func (d *digests) text(text string) string { return redact.Hider(d.hide).Text(text) }
 
-// withoutSecrets returns the run as it is stored: a database is copied and mailed.
-// Digests replace the secrets in what tells runs apart, and a word those in prose.
+// withoutSecrets returns the run as stored, since databases are copied and mailed. Digests
+// replace secrets that distinguish runs; a word replaces those in prose.
 func withoutSecrets(run metrics.Run, d *digests) metrics.Run {
 	run.Detail = redact.Known(run.Secrets)(run.Detail)
 	run.Parameters = maps.Clone(run.Parameters)
@@ -50,8 +50,8 @@ func withoutSecrets(run metrics.Run, d *digests) metrics.Run {
 	return run
 }
 
-// hideIn hides the secrets in what a program has written into an event: hide those
-// in prose, name those in what tells figures and runs apart.
+// hideIn hides secrets in an event that a program wrote: hide handles prose, and name
+// handles names that distinguish figures and runs.
 func hideIn(e *metrics.Event, hide, name func(string) string) {
 	each := func(hide func(string) string, texts ...*string) {
 		for _, text := range texts {

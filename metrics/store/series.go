@@ -14,8 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// SetPlanned records the points of a study's plan, replacing those of
-// before.
+// SetPlanned replaces the recorded points of a study's plan.
 func (s *Store) SetPlanned(ctx context.Context, study string, points []scaling.Planned) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
 		before, err := planned(ctx, tx, study)
@@ -42,8 +41,8 @@ func (s *Store) SetPlanned(ctx context.Context, study string, points []scaling.P
 	})
 }
 
-// Hidden returns the points with secrets replaced by digests, as the database has them and
-// the runs.
+// Hidden returns the points with digests instead of secrets, as in the database and the
+// runs.
 func (s *Store) Hidden(points []scaling.Planned) []scaling.Planned {
 	list := slices.Clone(points)
 	for i := range list {
@@ -76,8 +75,8 @@ func (s *Store) samePlan(a, b []scaling.Planned) (bool, error) {
 	return true, nil
 }
 
-// Planned are the points that were planned of a study when its runs were last
-// collected; none of one that was imported.
+// Planned returns the points of a study's plan as of the last collect; none for an imported
+// study.
 func (s *Store) Planned(ctx context.Context, study string) (list []scaling.Planned, err error) {
 	err = inTx(ctx, s.read, func(tx *sql.Tx) error {
 		list, err = planned(ctx, tx, study)
@@ -107,7 +106,7 @@ func planned(ctx context.Context, tx *sql.Tx, study string) ([]scaling.Planned, 
 	return list, rows.Err()
 }
 
-// typed is a parameter as table run_parameter has it.
+// typed is a parameter as stored in table run_parameter.
 type typed struct {
 	Type  string `json:"type"`
 	Value any    `json:"value"`
@@ -122,7 +121,7 @@ func (s *Store) encodeParameters(parameters map[string]any) (string, error) {
 		}
 		all[key] = typed{kind, value}
 	}
-	text, err := json.Marshal(all) // keys sorted
+	text, err := json.Marshal(all) // with sorted keys
 	return string(text), err
 }
 
@@ -156,15 +155,15 @@ func decodeParameters(text string) (map[string]any, error) {
 	return parameters, nil
 }
 
-// disarrange notes that a study's runs, or what is known of them, have changed.
+// disarrange records that a study's runs, or facts about them, changed.
 func disarrange(tx *sql.Tx, study string) error {
 	_, err := tx.Exec("UPDATE study SET arranged = 0 WHERE name = ?", study)
 	return err
 }
 
-// Arrange puts the runs of every study that has changed on their curves, for the
-// views. Ingest and Import leave that to whoever has stored the last run: what
-// makes a curve depends on all runs of a study.
+// Arrange assigns the runs of every changed study to curves, for the views. Ingest and
+// Import leave this to the caller, after the last run, since a curve depends on all runs of
+// a study.
 func (s *Store) Arrange(ctx context.Context) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
 		studies, err := column1[string](tx.QueryContext(ctx, "SELECT name FROM study WHERE NOT arranged"))
@@ -183,7 +182,7 @@ func (s *Store) Arrange(ctx context.Context) error {
 	})
 }
 
-// placeOnAxis is a whole number where it is one, as SQL shows it.
+// placeOnAxis returns a position, as an integer if it is whole, as SQL shows it.
 func placeOnAxis(v scaling.Value) any {
 	if n := int64(v.Number); v.Numeric() && float64(n) == v.Number {
 		return n
@@ -191,7 +190,7 @@ func placeOnAxis(v scaling.Value) any {
 	return v.Any()
 }
 
-// arrange replaces what is stored of a study's curves.
+// arrange replaces the stored curves of a study.
 func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 	c := curveWriter{tx: tx, study: study, members: newBulk(tx)}
 	if err := c.observe(ctx); err != nil {
@@ -229,16 +228,16 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 	return nameSeries(ctx, tx, study, names)
 }
 
-// A curveWriter stores a study's curves and the runs on them.
+// A curveWriter stores a study's curves and their runs.
 type curveWriter struct {
 	tx      *sql.Tx
 	study   string
-	o       observer           // of the first of each group of runs that are alike
+	o       observer           // of the first run of each group of equivalent runs
 	alike   map[string][]int64 // groups by the name of their first run
 	members *bulk
 }
 
-// observe reads the first of each group of runs that are alike.
+// observe reads the first run of each group of equivalent runs.
 func (c *curveWriter) observe(ctx context.Context) error {
 	alike, err := runsAlike(ctx, c.tx, c.study)
 	if err != nil {
@@ -264,7 +263,7 @@ func (c *curveWriter) observe(ctx context.Context) error {
 	return nil
 }
 
-// write stores one curve with its members and returns its id.
+// write stores a curve with its members and returns its ID.
 func (c *curveWriter) write(one scaling.Series) (id int64, err error) {
 	r, err := c.tx.Exec("INSERT INTO series (study, name, axis, base) VALUES (?, ?, ?, ?)", c.study, one.Name, one.Axis, placeOnAxis(one.Base))
 	if err != nil {
@@ -286,8 +285,8 @@ func (c *curveWriter) write(one scaling.Series) (id int64, err error) {
 	return id, c.members.flush()
 }
 
-// spots returns where a member is on a curve: several places for a run that went through
-// them.
+// spots returns the positions of a member on a curve; a run that passed several places has
+// several.
 func (c *curveWriter) spots(one scaling.Series, m scaling.Member) []spot {
 	if one.Within == "" {
 		return []spot{{0, m.At}}
@@ -299,12 +298,12 @@ func (c *curveWriter) spots(one scaling.Series, m scaling.Member) []spot {
 	return s.places
 }
 
-// nameSeries notes in each run of a study what curves it is on. A run that does not
-// count, or not yet, is named like the others of its point, unless these are on
-// several curves: names has the points whose runs are all on the same.
+// nameSeries stores in each run of a study the names of its curves. A run that does not
+// count yet gets the name of its point's other runs, unless these are on several curves.
+// names holds the points whose runs share one curve.
 func nameSeries(ctx context.Context, tx *sql.Tx, study string, names map[string]string) error {
-	// In one pass over the table: a pass for each point of a million runs would write
-	// each of its pages as often as there are points.
+	// Use one pass over the table; a pass per point would rewrite each page as often as
+	// there are points.
 	if _, err := tx.ExecContext(ctx, `UPDATE every_run SET series = coalesce((SELECT group_concat(name, '; ')
 			FROM (SELECT s.name FROM series s WHERE s.id IN (SELECT m.series FROM member m WHERE m.run = every_run.id) ORDER BY s.id)), '')
 		WHERE study = ?`, study); err != nil {
@@ -338,10 +337,9 @@ func nameSeries(ctx context.Context, tx *sql.Tx, study string, names map[string]
 	return nil
 }
 
-// runsAlike are the runs of a study that count, those together that are on the
-// same curves whatever the others are: of one point, with the same parameters, on
-// the same, and without places within them. A study of a million runs has few that
-// differ, and these alone are held.
+// runsAlike groups the counted runs of a study that are on the same curves in any case:
+// same point, parameters and fingerprint, and no places within them. Even a study of a
+// million runs has few groups, and only these are held in memory.
 func runsAlike(ctx context.Context, tx *sql.Tx, study string) (list [][]int64, err error) {
 	rows, err := tx.QueryContext(ctx, `SELECT r.id, json_array(r.point, r.kind, r.framework, r.workers, r.nodes, x.fingerprint,
 			(SELECT json_group_array(json_array(p.key, p.type, CASE typeof(p.value) WHEN 'text' THEN p.value ELSE quote(p.value) END))

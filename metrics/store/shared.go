@@ -6,9 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Shared reports whether a folder, or the place where it is to be, lies on a
-// file system that other hosts can write to as well. A database there has a
-// rollback journal instead of a write-ahead log.
+// Shared reports whether other hosts can write to the file system of a folder, which need
+// not exist yet. A database there uses a rollback journal instead of a write-ahead log.
 func Shared(dir string) (bool, error) {
 	for {
 		shared, err := onNetwork(dir)

@@ -15,30 +15,30 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// ErrNotFound: no stored run or study has the name.
+// ErrNotFound reports that no stored run or study has the name.
 var ErrNotFound = errors.New("not found in the database")
 
 // Details is everything about one run.
 type Details struct {
 	Run      metrics.Run
 	Series   string
-	Ingested time.Time // when it last changed in the database
+	Ingested time.Time // time of the last change in the database
 	Remarks  metrics.Remarks
-	// Others are the other runs at the same point, newest first, where the point was
-	// named and not one of its runs; the newest is then shown.
+	// Others are the other runs of the same point, newest first, if the user named a point
+	// instead of a run. The newest run is shown.
 	Others []string
 
-	Result       *summary.Outcome // nil when no rank recorded anything
-	Algorithm    int              // version of package summary that made Result
+	Result       *summary.Outcome // nil if no rank recorded anything
+	Algorithm    int              // version of package summary that computed Result
 	Train        *metrics.Train   // as rank 0 of the result's incarnation recorded it
 	Environments []Environment
-	Staged       []Staged              // in every incarnation
-	Epochs       []metrics.Epoch       // of rank 0 in the result's incarnation
-	Figures      []metrics.Figure      // that logs state
-	Telemetry    []summary.SampledNode // of the result's incarnation, a node each
-	// TrainingClock is the period in which the result's training clock ran; zero without one.
+	Staged       []Staged              // in all incarnations
+	Epochs       []metrics.Epoch       // by rank 0 of the result's incarnation
+	Figures      []metrics.Figure      // stated in logs
+	Telemetry    []summary.SampledNode // of the result's incarnation, by node
+	// TrainingClock is the interval of the result's training clock; zero without one.
 	TrainingClock summary.Window
-	Source        *Source // of an imported run; nil for our own
+	Source        *Source // origin of an imported run; nil for our own
 	Files         []File
 	Errors        []RankError
 	BadLines      []metrics.LineError
@@ -46,36 +46,35 @@ type Details struct {
 
 // An Environment is the hardware and software of some ranks of the result's incarnation.
 type Environment struct {
-	Ranks       []int // the first of each process
+	Ranks       []int // first rank of each process
 	Environment metrics.Environment
 }
 
-// Staged has the data staged on one node.
+// Staged describes the data staged on a node.
 type Staged struct {
 	metrics.EventFile // Rank is the node's number
 	Host              string
 	metrics.Staged
 }
 
-// File is one event file, as far as it was read.
+// File is an event file, as far as it was read.
 type File struct {
 	metrics.EventFile
-	Host  string // "" as long as the start event is missing
-	Bytes int64  // read
+	Host  string // "" until the start event was read
+	Bytes int64  // number of bytes read
 	Lines int
-	// Stop is the writer's last word; nil for one that was killed or still runs.
+	// Stop is the writer's last event; nil if it was killed or still runs.
 	Stop *metrics.Stop
 }
 
-// RankError is a failure that a writer reported.
+// RankError is a failure reported by a writer.
 type RankError struct {
 	metrics.EventFile
 	Error metrics.Error
 }
 
-// Show returns everything about the run with that id. The beginning or the end
-// of an id will do when only one run has it, or only runs at one point: their
-// newest is shown then.
+// Show returns everything about a run. A prefix or suffix of an ID suffices if it matches
+// one run, or only runs of one point; it then returns the newest of them.
 func (s *Store) Show(ctx context.Context, id string) (*Details, error) {
 	var d Details
 	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
@@ -98,8 +97,8 @@ func (s *Store) Show(ctx context.Context, id string) (*Details, error) {
 	return &d, nil
 }
 
-// resolve finds the run that id names: the newest of several at one point, beside
-// which are the others.
+// resolve finds the run that id names, or the newest of several runs of one point; others
+// are the remaining ones.
 func resolve(ctx context.Context, tx *sql.Tx, id string) (run int64, others []string, err error) {
 	if id == "" {
 		return 0, nil, errors.New("no run named; `scalebench runs` lists them")
@@ -136,10 +135,10 @@ func resolve(ctx context.Context, tx *sql.Tx, id string) (run int64, others []st
 	return run, names[1:], tx.QueryRowContext(ctx, "SELECT id FROM run WHERE name = ?", newest).Scan(&run)
 }
 
-// attemptEnd matches the end of a run id that tells the runs at a point apart: "-r2-a1".
+// attemptEnd matches the end of a run ID that distinguishes the runs of a point: "-r2-a1".
 var attemptEnd = regexp.MustCompile(`-r\d+-a\d+$`)
 
-// details puts one run together.
+// details collects everything about one run.
 type details struct {
 	ctx context.Context
 	tx  *sql.Tx
@@ -263,7 +262,7 @@ func (q *details) result() error {
 	})
 }
 
-// values are the run's in every measure.
+// values loads the run's values of all measures.
 func (q *details) values(r *summary.Outcome) error {
 	all, err := newReader(q.ctx, q.tx)
 	if err != nil {
@@ -284,7 +283,7 @@ func (q *details) values(r *summary.Outcome) error {
 	return nil
 }
 
-// chosen are the files f of the ranks in the incarnation of result x.
+// chosen joins the files f of the ranks in the incarnation of result x.
 const chosen = "FROM result x JOIN event_file f ON f.run = x.run AND f.writer = 'rank' AND f.restart = x.restart"
 
 // environments lists each environment once, with the ranks that have it.

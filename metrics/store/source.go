@@ -10,20 +10,19 @@ import (
 type Source struct {
 	Path   string // absolute
 	SHA256 string // of the whole file, in hexadecimal
-	Part   string // which of the runs in the file; "" where a file is a run
-	Format string // extractor's name, or "csv"
+	Part   string // which of the file's runs; "" if the file is one run
+	Format string // name of the extractor, or "csv"
 	Bytes  int64
-	// Rows is a digest of the row of a table that the run begins with, and Origin
-	// the SHA256 of the table when it was first imported: so that the rows of one
-	// that has grown are known. "" for a log.
+	// Rows is a digest of the table row at which the run begins. Origin is the SHA256 of
+	// the table when it was first imported, so that rows of a table that has grown are
+	// recognised. Both are "" for a log.
 	Rows, Origin string
-	// Replace puts the run in the place of what was imported of the same part
-	// before.
+	// Replace replaces an earlier import of the same part.
 	Replace bool
 }
 
-// Tables are the files of tables that runs were imported from, by rising size:
-// path, SHA256, size and origin.
+// Tables returns the tables from which runs were imported, smallest first: path, SHA256,
+// size and origin.
 func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT path, sha256, bytes, origin FROM source WHERE origin <> '' ORDER BY bytes, sha256, path")
 	if err != nil {
@@ -40,11 +39,11 @@ func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
 	return list, rows.Err()
 }
 
-// partSeed is of the hashes in importing.parts.
+// partSeed is the seed of the hashes in importing.parts.
 var partSeed = maphash.MakeSeed()
 
-// mayBeStored reports whether the run may be stored already: asking the database
-// for each of a new file's would take as long as storing them.
+// mayBeStored reports whether the run may be stored already. Asking the database for each
+// run of a new file would take as long as storing them.
 func (all *importing) mayBeStored(from Source) (bool, error) {
 	file, part := from, maphash.String(partSeed, from.Part)
 	file.Part, file.Rows = "", ""
@@ -55,7 +54,7 @@ func (all *importing) mayBeStored(from Source) (bool, error) {
 		}
 		all.file, all.source, all.parts = file, 0, map[uint64]struct{}{}
 	}
-	if _, again := all.parts[part]; again { // the same file once more
+	if _, again := all.parts[part]; again { // the same file occurs twice
 		all.stored = true
 	}
 	if all.stored {
@@ -67,7 +66,7 @@ func (all *importing) mayBeStored(from Source) (bool, error) {
 	return all.stored, nil
 }
 
-// putSource finds or makes a file's row.
+// putSource finds or creates a file's row.
 func putSource(tx *sql.Tx, from Source) (id int64, err error) {
 	err = tx.QueryRow(`INSERT INTO source (path, sha256, format, bytes, origin) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET bytes = excluded.bytes RETURNING id`, from.Path, from.SHA256, from.Format, from.Bytes, from.Origin).Scan(&id)

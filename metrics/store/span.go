@@ -10,31 +10,31 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// span is the places within a run that differ along the axis of their measure alone:
-// all message sizes of an operation. They lie on the same curve, whatever the others
-// are, so that two million need not be looked at by what makes curves.
+// span is a set of places within a run that differ only along the axis of their measure,
+// such as all message sizes of an operation. They are always on the same curve, so building
+// curves handles a span as one place instead of up to two million.
 type span struct {
 	least  spot
-	at     map[string]any // of least
-	along  bool           // they have a coordinate that is the axis
+	at     map[string]any // coordinates of least
+	along  bool           // whether they have the axis as a coordinate
 	places []spot
 }
 
-// spot is a place and where it lies on the axis.
+// spot is a place and its position on the axis.
 type spot struct {
 	place int64
 	at    scaling.Value
 }
 
-// spanKey names a span by its run, what its places are of, and the measure.Key of its
-// least.
+// spanKey identifies a span: its run, the frame of its places, and the measure.Key of its
+// least place.
 type spanKey struct {
 	run    string
 	within measure.Coordinates
 	place  string
 }
 
-// places finds the runs' spans, and gives the runs the least place of each.
+// places finds the runs' spans, and adds the least place of each to its run.
 func (o *observer) places() error {
 	all, err := newReader(o.ctx, o.tx)
 	if err != nil {
@@ -43,18 +43,18 @@ func (o *observer) places() error {
 	apart := scaling.Bounded(o.list)
 	type located struct {
 		within measure.Coordinates
-		rest   string // measure.Key of the coordinates but the axis
+		rest   string // measure.Key of the coordinates other than the axis
 	}
-	type seen struct { // a bit for each of 64 places
+	type seen struct { // one bit per place, 64 places each
 		within measure.Coordinates
 		places int64
 	}
 	o.spans = map[spanKey]*span{}
 	var run int64
-	var known map[seen]uint64 // of run
+	var known map[seen]uint64 // of the current run
 	var spans map[located]*span
 	var order []*span
-	var names map[*span]string // of a measure there
+	var names map[*span]string // of a measure at the place
 	end := func() {
 		if run == 0 {
 			return

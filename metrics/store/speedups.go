@@ -10,12 +10,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// curveKey is a curve of a study, as table series has it.
+// curveKey identifies a curve of a study in table series.
 type curveKey struct{ name, axis string }
 
-// storeSpeedups stores the speedups of a study that are not the ratio of the medians,
-// which the views work out themselves: those from which a drift of the machine is taken
-// out. Runs without a time have no such values.
+// storeSpeedups stores the drift-corrected speedups of a study. Other speedups are ratios
+// of medians, which the views compute. Runs without a time have no corrected ones.
 func storeSpeedups(ctx context.Context, tx *sql.Tx, study string, plan []scaling.Planned, ids map[curveKey]int64) error {
 	counted, err := column1[int64](tx.QueryContext(ctx, "SELECT id FROM counted WHERE study = ?", study))
 	if err != nil {
@@ -58,7 +57,7 @@ func storeSpeedups(ctx context.Context, tx *sql.Tx, study string, plan []scaling
 	return rows.flush()
 }
 
-// insertSpeedups stores the speedups of a curve's point from which a drift is taken out.
+// insertSpeedups stores the drift-corrected speedups of a curve's point.
 func insertSpeedups(rows *bulk, series int64, p scaling.Point) error {
 	for _, s := range p.Measures {
 		g := s.Gain()

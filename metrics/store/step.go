@@ -2,8 +2,8 @@ package store
 
 import "database/sql"
 
-// steps puts the steps of single ranks together: of each step that all ranks
-// of an incarnation have reported, one row of maxima, means and sums.
+// steps combines the steps of single ranks: for each step that all ranks of an incarnation
+// reported, it stores a row of maxima, means and sums.
 func (in *ingest) steps() error {
 	restarts := map[int]bool{}
 	for r := range in.worlds {
@@ -33,7 +33,7 @@ func (in *ingest) stepsOf(restart int) error {
 		return err
 	}
 	if present < world || len(blocks) == 0 {
-		return nil // no step can be complete, or none is new
+		return nil // no step is complete, or none is new
 	}
 	read, err := in.tx.Prepare(`SELECT f.rank, f.ranks, tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
 			compute_min, compute, communication_min, communication
@@ -49,7 +49,7 @@ func (in *ingest) stepsOf(restart int) error {
 		return err
 	}
 	defer write.Close()
-	sum, one := new(stepSum), new(block) // reused from block to block
+	sum, one := new(stepSum), new(block) // reused for every block
 	for _, number := range blocks {
 		if err := in.ctx.Err(); err != nil {
 			return err
@@ -75,8 +75,9 @@ func (in *ingest) stepsOf(restart int) error {
 	return nil
 }
 
-// staleBlocks returns the blocks whose steps are to be computed: those with new steps, or
-// all after deleting the stored ones, if a file was read again or the world has changed.
+// staleBlocks returns the blocks whose steps must be computed: those with new steps. If a
+// file was read again or the world size changed, it deletes the stored steps and returns
+// all blocks.
 func (in *ingest) staleBlocks(restart, world int) ([]int, error) {
 	if before, had := in.worlds[restart]; !in.whole[restart] && (!had || before == world) {
 		return sortedKeys(in.touched[restart]), nil
@@ -88,9 +89,8 @@ func (in *ingest) staleBlocks(restart, world int) ([]int, error) {
 		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY block`, in.run, restart))
 }
 
-// world returns the world size of an incarnation, as its ranks report it (the
-// largest) or, as long as none does, as planned, and how many of those ranks
-// the files speak for.
+// world returns the world size of an incarnation: the largest that a rank reports, or else
+// the planned one. present is the number of its ranks that the files cover.
 func (in *ingest) world(restart int) (world, present int, err error) {
 	err = in.tx.QueryRow(`SELECT coalesce(max(f.world_size), r.workers) FROM every_run r
 		LEFT JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.restart = ? WHERE r.id = ?`, restart, in.run).Scan(&world)
@@ -102,17 +102,17 @@ func (in *ingest) world(restart int) (world, present int, err error) {
 	return world, present, err
 }
 
-// stepSum adds up a block over ranks.
+// stepSum accumulates a block over ranks.
 type stepSum struct {
 	ranks    [blockSteps]int
 	longest  [blockSteps]float64 // seconds
-	slowest  [blockSteps]int     // the rank; the lowest of equals, since ranks come in order
+	slowest  [blockSteps]int     // the slowest rank; the lowest of equals, since ranks come in order
 	samples  [blockSteps]int64
 	seconds  [numColumns][blockSteps]float64
-	measured [numColumns][blockSteps]int // ranks
+	measured [numColumns][blockSteps]int // number of ranks
 }
 
-// mean returns the mean of a column in a step over the ranks; nil unless all have it.
+// mean returns the mean over the ranks of a column at a step; nil unless all ranks have it.
 func (s *stepSum) mean(column, step, world int) any {
 	if s.measured[column][step] != world {
 		return nil
@@ -120,7 +120,7 @@ func (s *stepSum) mean(column, step, world int) any {
 	return s.seconds[column][step] / float64(world)
 }
 
-// addAll adds every row and closes rows. one is scratch space.
+// addAll adds all rows and closes rows. one is a buffer.
 func (s *stepSum) addAll(rows *sql.Rows, one *block) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -133,7 +133,7 @@ func (s *stepSum) addAll(rows *sql.Rows, one *block) error {
 	return rows.Err()
 }
 
-// add adds the block of a writer that speaks for so many ranks from rank on.
+// add adds the block of a writer that covers ranks ranks, starting with rank.
 func (s *stepSum) add(rank, ranks int, b *block) {
 	for i := range blockSteps {
 		if !b.has(i) {

@@ -9,9 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// StepTimes describes the steady steps of every rank of the run, by its id:
-// ascending by rank, those that recorded steps. Nil for a run without a steady
-// state.
+// StepTimes describes the steady steps of every rank of a run, sorted by rank. It leaves
+// out ranks without steps, and returns nil for a run without a steady state.
 func (s *Store) StepTimes(ctx context.Context, run string) ([]scaling.StepTimes, error) {
 	var list []scaling.StepTimes
 	err := inTx(ctx, s.read, func(tx *sql.Tx) error {

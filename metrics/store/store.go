@@ -1,15 +1,13 @@
-// Package store keeps every run for good, in one SQLite file: what was asked
-// for, what the processes reported, and what it came to. It is the only
-// package that knows SQL.
+// Package store keeps all runs permanently in a single SQLite file: what was requested,
+// what the processes reported, and the results. Only this package knows SQL.
 //
-// One process on a login node writes (Ingest); anybody may read at the same
-// time. Reading in is incremental and idempotent: event files are read from
-// where the last reading ended, a run is one transaction, and doing it again
-// changes nothing. A line that cannot be read is kept as a bad line with file
-// and number, and never takes the good ones with it.
+// One process on a login node writes (Ingest); others may read at the same time. Reading is
+// incremental and idempotent: event files are read from where the last reading stopped,
+// each run is one transaction, and repeating it changes nothing. An invalid line is stored
+// as a bad line with its file and number, and does not affect valid ones.
 //
-// Users are promised the views in docs/store.md, not the tables. The store
-// does not depend on run folders, Slurm, or how a run is started.
+// Users can rely on the views in docs/store.md, but not on the tables. The store does not
+// depend on run folders, Slurm, or how runs are started.
 package store
 
 import (
@@ -31,40 +29,39 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Errors that a caller decides on. They come wrapped, with the path and what
-// to do.
+// Errors that callers distinguish. They are wrapped with the path and a remedy.
 var (
 	ErrNotOurs   = errors.New("not a scalebench database")
 	ErrNewer     = errors.New("database of a newer scalebench")
 	ErrOlder     = errors.New("database of an older scalebench")
 	ErrLocked    = errors.New("database is locked")
-	ErrUnusable  = errors.New("database cannot be used") // by its mode, its owner or its content
+	ErrUnusable  = errors.New("database cannot be used") // because of its mode, owner or content
 	ErrAmbiguous = errors.New("it matches several runs")
 	ErrReadOnly  = errors.New("database was opened for reading only")
 )
 
-// Options are how a store is opened. The zero value will do.
+// Options configure how a store is opened. The zero value is valid.
 type Options struct {
 	Now         func() time.Time // nil: time.Now
-	LockWait    time.Duration    // how long to wait for another writer; 0: 10 seconds
-	WhereLimit  time.Duration    // how long a query with a user's expression may take; 0: 10 seconds
+	LockWait    time.Duration    // maximum wait for another writer; 0: 10 seconds
+	WhereLimit  time.Duration    // time limit of a query with a user's expression; 0: 10 seconds
 	NetworkFile *bool            // whether the file is on a network file system; nil: ask the kernel
 }
 
-// Store is an open database. It is safe for use by several goroutines.
+// A Store is an open database. It is safe for concurrent use.
 type Store struct {
 	path    string
 	now     func() time.Time
 	limit   time.Duration
-	write   *sql.DB         // one connection; nil when read-only
-	read    *sql.DB         // connections that can only select
+	write   *sql.DB         // a single connection; nil if read-only
+	read    *sql.DB         // read-only connections
 	lease   *sharedfs.Lease // nil on a local file system
 	network bool
 	digests digests
 }
 
-// Open opens the database at path for reading and writing. It makes the file
-// and its folder if they are missing, readable by the user alone.
+// Open opens the database at path for reading and writing. It creates the file and its
+// folder if they are missing, accessible only to the user.
 func Open(path string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	path, err := filepath.Abs(path)
@@ -79,7 +76,7 @@ func Open(path string, o Options) (*Store, error) {
 	if s.network, err = o.network(path); err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
-	// Looked at before anything is set on it: a foreign file stays as it is.
+	// Look before setting anything, so that a foreign file stays unchanged.
 	if _, err := look(path, o); err != nil {
 		return nil, err
 	}
@@ -90,10 +87,10 @@ func Open(path string, o Options) (*Store, error) {
 	}
 	journal := "WAL"
 	if s.network {
-		// A write-ahead log needs shared memory between all processes that
-		// have the file open, which a network file system does not give. A rollback
-		// journal is emptied and not removed: a removal whose answer was lost and
-		// that is asked for again fails, and with it what has been stored.
+		// A write-ahead log needs shared memory between all processes that open the file,
+		// which network file systems lack. The rollback journal is truncated instead of
+		// removed: a removal whose reply was lost fails when it is retried, and the
+		// transaction with it.
 		journal = "TRUNCATE"
 	}
 	s.write = open(path, url.Values{
@@ -101,13 +98,13 @@ func Open(path string, o Options) (*Store, error) {
 		"_txlock":       {"immediate"},
 		"_journal_mode": {journal},
 		"_synchronous":  {"FULL"},
-		// What is deleted is gone from the file, too.
+		// Overwrite deleted content in the file.
 		"_secure_delete": {"on"},
-		// Preparing takes longer than executing; there are some seventy statements.
+		// Preparing takes longer than executing; there are about seventy statements.
 		"_stmt_cache_size": {"128"},
 		"_cache_size":      {fmt.Sprint(-cacheKiB)},
 	}, o.LockWait, nil)
-	s.write.SetMaxOpenConns(1) // writers would only wait for each other
+	s.write.SetMaxOpenConns(1) // further writers would only wait for each other
 	if err := s.makeSchema(context.Background(), o.LockWait); err != nil {
 		s.Close()
 		return nil, err
@@ -116,8 +113,8 @@ func Open(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// OpenReadOnly opens an existing database for queries. It needs no lock and
-// changes nothing.
+// OpenReadOnly opens an existing database for queries. It needs no lock and changes
+// nothing.
 func OpenReadOnly(path string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	path, err := filepath.Abs(path)
@@ -138,7 +135,7 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if empty { // a collect has died, or is at work, before the file had a schema
+	if empty { // another command died or is running, before the schema was created
 		return nil, fmt.Errorf("database %s: empty, as if the %w; `scalebench collect` fills it from the run folders", path, fs.ErrNotExist)
 	}
 	s := &Store{path: path, now: o.Now, limit: o.WhereLimit, read: openForReading(path, o.LockWait)}
@@ -146,10 +143,10 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Path is the database file, absolute.
+// Path returns the absolute path of the database file.
 func (s *Store) Path() string { return s.path }
 
-// Close closes the database and gives up the lock.
+// Close closes the database and releases the lock.
 func (s *Store) Close() error {
 	var errs []error
 	for _, db := range []*sql.DB{s.read, s.write} {
@@ -183,9 +180,9 @@ func (o Options) network(path string) (bool, error) {
 	return onNetwork(filepath.Dir(path))
 }
 
-// create makes an empty database file that only the user can read. One that
-// is there already is not even opened: closing a descriptor of it would drop
-// the locks that this process may hold on it through SQLite.
+// create creates an empty database file that only the user can read. It does not open an
+// existing file: closing a descriptor of it would release the locks that this process holds
+// through SQLite.
 func create(path string) error {
 	if err := regularFiles(path); err != nil {
 		return err
@@ -206,16 +203,16 @@ func create(path string) error {
 	return f.Close()
 }
 
-// Files returns the paths of a database and of what is kept next to it: SQLite's
-// write-ahead log, shared memory and journal, and the lock.
+// Files returns the paths of a database and of the files next to it: SQLite's write-ahead
+// log, shared memory and journal, and the lock.
 func Files(path string) []string {
 	return []string{path, path + "-wal", path + "-shm", path + "-journal", path + ".lock"}
 }
 
-// regularFiles returns an error for what is not a regular file of the database and of
-// those that SQLite keeps next to it, and follows no link to one: it would wait for the
-// writer of a FIFO. SQLite also believes a log or journal that it finds, so they must
-// belong to the database's owner, this user or root.
+// regularFiles returns an error if the database, or a file that SQLite keeps next to it, is
+// not a regular file, without following symbolic links. Opening a FIFO would block. SQLite
+// also trusts a log or journal that it finds, so these must belong to the database's owner,
+// this user or root.
 func regularFiles(path string) error {
 	main, err := os.Stat(path)
 	if err == nil && !main.Mode().IsRegular() {
@@ -237,8 +234,7 @@ func regularFiles(path string) error {
 
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
-// connector opens connections with a hook, without registering a driver by
-// name for the whole program.
+// connector opens connections with a hook, without registering a driver globally.
 type connector struct {
 	dsn    string
 	driver *sqlite3.SQLiteDriver
@@ -247,8 +243,8 @@ type connector struct {
 func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
 func (c connector) Driver() driver.Driver                        { return c.driver }
 
-// open makes a pool. What must hold on every connection stands in the DSN: a
-// PRAGMA sent through the pool reaches one of them.
+// open creates a pool. Settings for every connection must be in the DSN: a PRAGMA sent
+// through the pool reaches only one connection.
 func open(path string, q url.Values, wait time.Duration, hook func(*sqlite3.SQLiteConn) error) *sql.DB {
 	q.Set("_foreign_keys", "on")
 	q.Set("_busy_timeout", fmt.Sprint(wait.Milliseconds()))
@@ -262,9 +258,8 @@ func openForReading(path string, wait time.Duration) *sql.DB {
 	return db
 }
 
-// cacheKiB is how much of the database the writer holds, sparingKiB how much where
-// it goes through a table from end to end, and nothing is looked at twice. A sort
-// takes as much again.
+// cacheKiB is the size of the writer's page cache. sparingKiB is that size while it scans a
+// table once from end to end. Sorting uses the same amount again.
 const (
 	cacheKiB   = 64 << 10
 	sparingKiB = 32 << 10
@@ -275,8 +270,8 @@ func setCache(tx *sql.Tx, kib int) error {
 	return err
 }
 
-// withTx runs f in a transaction on the writing connection. An error of f, a
-// panic or an end of ctx takes everything back.
+// withTx runs f in a transaction on the writing connection. It rolls back if f returns an
+// error or panics, or if ctx ends.
 func (s *Store) withTx(ctx context.Context, f func(*sql.Tx) error) error {
 	if s.write == nil {
 		return ErrReadOnly
@@ -290,32 +285,32 @@ func (s *Store) withTx(ctx context.Context, f func(*sql.Tx) error) error {
 		if err := f(tx); err != nil {
 			return err
 		}
-		return s.digests.err // without its key, secrets would be equal
+		return s.digests.err // without a key, all secrets would look equal
 	})
 }
 
-// inTx runs f in a transaction of db, so that several queries see one state.
+// inTx runs f in a transaction of db, so that several queries see the same state.
 func inTx(ctx context.Context, db *sql.DB, f func(*sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return explain(err)
 	}
-	defer tx.Rollback() // no-op after Commit
+	defer tx.Rollback() // no effect after Commit
 	if err = f(tx); err == nil {
 		err = tx.Commit()
 	}
-	if err != nil && ctx.Err() != nil { // the transaction was ended under f, which can put it in many words
+	if err != nil && ctx.Err() != nil { // ctx ended the transaction, which gives f various errors
 		return context.Cause(ctx)
 	}
 	return explain(err)
 }
 
-// explained is an error of SQLite's that says what to do about it.
+// explained is an SQLite error with a remedy.
 type explained struct{ error }
 
 func (e explained) Unwrap() error { return e.error }
 
-// explain says what to do about SQLite's terse errors, once.
+// explain adds a remedy to SQLite's terse errors, once.
 func explain(err error) error {
 	var e sqlite3.Error
 	var done explained

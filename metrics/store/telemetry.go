@@ -31,8 +31,8 @@ func (w *fileWriter) telemetry(t *metrics.Telemetry, line int) error {
 const selectTelemetry = `SELECT f.id, f.rank, coalesce(f.host, ''), f.started, t.tick, t.at, t.columns, t.missing
 	FROM telemetry t JOIN event_file f ON f.id = t.file`
 
-// scanTelemetry puts the batches of each node together, in the order of the rows:
-// the columns that are wanted, or with nil all.
+// scanTelemetry combines the batches of each node in row order. It reads the wanted
+// columns, or all if wanted is nil.
 func scanTelemetry(rows *sql.Rows, wanted []string) ([]summary.SampledNode, error) {
 	defer rows.Close()
 	var list []summary.SampledNode
@@ -55,7 +55,7 @@ func scanTelemetry(rows *sql.Rows, wanted []string) ([]summary.SampledNode, erro
 			t.Columns = slices.DeleteFunc(t.Columns, func(c metrics.TelemetryColumn) bool { return !slices.Contains(wanted, c.Name) })
 		}
 		if !started.Valid {
-			continue // its line is bad
+			continue // the line is bad
 		}
 		if file != last {
 			list = append(list, summary.SampledNode{Rank: rank, Host: host})
@@ -66,8 +66,7 @@ func scanTelemetry(rows *sql.Rows, wanted []string) ([]summary.SampledNode, erro
 	return list, rows.Err()
 }
 
-// nodes are what the samplers of an incarnation have read, by the nodes' first
-// ranks.
+// nodes returns the samples of an incarnation, sorted by the nodes' first ranks.
 func (in *ingest) nodes(restart int) ([]summary.SampledNode, error) {
 	rows, err := in.tx.Query(selectTelemetry+" WHERE f.run = ? AND f.writer = 'telemetry' AND f.restart = ? ORDER BY f.rank, t.line", in.run, restart)
 	if err != nil {
@@ -76,7 +75,7 @@ func (in *ingest) nodes(restart int) ([]summary.SampledNode, error) {
 	return scanTelemetry(rows, summary.Telemetry)
 }
 
-// telemetry reads the telemetry of the incarnation that the result is of.
+// telemetry reads the telemetry of the result's incarnation.
 func (q *details) telemetry() error {
 	rows, err := q.tx.QueryContext(q.ctx, selectTelemetry+` JOIN result x ON x.run = f.run AND x.restart = f.restart
 		WHERE f.run = ? AND f.writer = 'telemetry' ORDER BY f.rank, t.line`, q.run)

@@ -15,8 +15,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// values stores those of the run: a row for each measure that it has, or has a
-// reason not to have.
+// values stores the run's measures: a row for each value or reason for a missing value.
 func (in *ingest) values(kind string, r summary.Outcome) error {
 	put := func(m measure.Measure, reported bool) error {
 		v, has := r.Values[m.Name]
@@ -30,7 +29,7 @@ func (in *ingest) values(kind string, r summary.Outcome) error {
 		}
 		value, missed := &v, has && m.Missable && math.IsInf(v, 1)
 		if !has || missed {
-			value = nil // an infinity would break whoever reads the view as JSON
+			value = nil // an infinity is invalid in JSON, which views feed
 		}
 		return in.rows.insert("INSERT INTO value (run, measure, place, value, missed, why) VALUES (?, ?, 0, ?, ?, ?)", in.run, id, value, missed, why)
 	}
@@ -55,7 +54,7 @@ func (in *ingest) values(kind string, r summary.Outcome) error {
 	return in.placed(r.Places)
 }
 
-// placed stores the values that have a place within the run.
+// placed stores the values at places within the run.
 func (in *ingest) placed(places *measure.Places) error {
 	ids := map[string]int64{}
 	for p := range places.All() {
@@ -81,8 +80,8 @@ func (in *ingest) placed(places *measure.Places) error {
 	return nil
 }
 
-// putPlace finds or makes a place's row. An upsert that returns its row costs a
-// table of its own each time.
+// putPlace finds or creates a place's row. An upsert that returns its row would create a
+// temporary table each time.
 func putPlace(tx *sql.Tx, key string) (id int64, err error) {
 	err = tx.QueryRow("SELECT id FROM place WHERE at = ?", key).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -95,8 +94,7 @@ func putPlace(tx *sql.Tx, key string) (id int64, err error) {
 	return r.LastInsertId()
 }
 
-// put finds or makes a measure's row, once a transaction for all runs that declare
-// it alike.
+// put finds or creates a measure's row, once per transaction and declaration.
 func (c catalogue) put(tx *sql.Tx, m measure.Measure, reported bool) (id int64, err error) {
 	key := measureKey{m.Name, m.Unit, m.At}
 	known := storedMeasure{measure.Measure{Title: m.Title, Better: m.Better}, reported}
@@ -121,7 +119,7 @@ func (c catalogue) put(tx *sql.Tx, m measure.Measure, reported bool) (id int64, 
 	return id, nil
 }
 
-// catalogue has the measures that a transaction has put, each as it was put last.
+// catalogue holds the measures that a transaction has stored, each in its latest form.
 type catalogue map[measureKey]cataloguedMeasure
 
 // A measureKey identifies a measure.
@@ -135,9 +133,8 @@ type cataloguedMeasure struct {
 	id int64
 }
 
-// measures are all that the database has values of, by their numbers. Where
-// programs report a name in several units, each is a measure of its own, whose
-// name says the unit.
+// measures are all measures with values in the database, by number. If programs report a
+// name in several units, each is a separate measure with the unit in its name.
 type measures map[int64]storedMeasure
 
 type storedMeasure struct {
@@ -171,31 +168,31 @@ func readMeasures(ctx context.Context, tx *sql.Tx) (measures, error) {
 				m.Name += unitSuffix(unit)
 			}
 		} else if m.Measure, err = measure.Find(name); err != nil {
-			continue // of a kind of workload that this scalebench does not know
+			continue // belongs to a kind of workload that this version does not know
 		}
 		all[id] = m
 	}
 	return all, rows.Err()
 }
 
-// selectValues selects values v, for scan.
+// selectValues selects values v for scan.
 const selectValues = "SELECT v.run, v.measure, v.value, v.missed, v.why, v.place, p.at FROM value v JOIN place p ON p.id = v.place"
 
-// held is what a run has of measures: values and the reasons for missing ones,
-// the declarations of what is reported, and values at places within the run.
+// held points to a run's values, the reasons for missing ones, the declarations of reported
+// measures, and values at places.
 type held struct {
 	values   map[string]float64
-	why      *map[string]string // made for the first reason
+	why      *map[string]string // allocated for the first reason
 	reported *[]measure.Measure
 	places   *[]measure.Place
 }
 
-// reader reads rows of selectValues, a run's together.
+// reader reads rows of selectValues, which must be grouped by run.
 type reader struct {
 	measures
-	at    map[int64]map[string]any // place to coordinates
+	at    map[int64]map[string]any // coordinates by place
 	run   int64
-	index map[int64]int // place to its index in the run's list
+	index map[int64]int // index in the run's list by place
 }
 
 func newReader(ctx context.Context, tx *sql.Tx) (*reader, error) {
@@ -203,7 +200,7 @@ func newReader(ctx context.Context, tx *sql.Tx) (*reader, error) {
 	return &reader{measures: all, at: map[int64]map[string]any{}}, err
 }
 
-// scan reads a row into what its run has.
+// scan reads a row into its run's data.
 func (r *reader) scan(rows *sql.Rows, of func(run int64) held) error {
 	var run, number, place int64
 	var value *float64
@@ -241,7 +238,7 @@ func (r *reader) scan(rows *sql.Rows, of func(run int64) held) error {
 	return nil
 }
 
-// locate adds a value at a place of a run.
+// locate adds a value at a place within a run.
 func (r *reader) locate(list *[]measure.Place, run, place int64, text []byte, name string, value float64) error {
 	if run != r.run || r.index == nil {
 		r.run, r.index = run, map[int64]int{}
@@ -263,8 +260,7 @@ func (r *reader) locate(list *[]measure.Place, run, place int64, text []byte, na
 	return nil
 }
 
-// Reported lists the measures that stored runs' programs and logs report, by
-// name.
+// Reported lists the measures that programs and logs of stored runs report, by name.
 func (s *Store) Reported(ctx context.Context) ([]measure.Measure, error) {
 	var list []measure.Measure
 	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
@@ -280,8 +276,8 @@ func (s *Store) Reported(ctx context.Context) ([]measure.Measure, error) {
 	return list, err
 }
 
-// valueOf is a run's value of a measure, with its arguments, in a query over
-// view runs or over table run under that name.
+// valueOf returns the SQL, with arguments, for a run's value of a measure, in a query over
+// view or table runs.
 func valueOf(m measure.Measure) (sql string, args []any) {
 	place := "0"
 	if m.At != "" {
@@ -294,14 +290,14 @@ func valueOf(m measure.Measure) (sql string, args []any) {
 func coordinates(m measure.Measure) string {
 	text, err := jsonList(m.At.Keys())
 	if err != nil {
-		panic(err) // a list of texts
+		panic(err) // marshalling strings cannot fail
 	}
 	return text
 }
 
-// placesOf joins to runs the places within them that measures with coordinates have
-// values at, with its arguments: a row each, with place_id and place_at; nothing
-// where no measure has any. Of measures at different places there is no one row.
+// placesOf returns a join, with arguments, that adds a row for each place within a run at
+// which measures with coordinates have values, with place_id and place_at. It is empty if
+// no measure has coordinates. Measures with different coordinates cannot share rows.
 func placesOf(list []measure.Measure) (join string, args []any, err error) {
 	var of *measure.Measure
 	for i, m := range list {
@@ -321,9 +317,8 @@ func placesOf(list []measure.Measure) (join string, args []any, err error) {
 		WHERE m.coordinates = ?) ON place_run = runs.id`, []any{coordinates(*of)}, nil
 }
 
-// ErrPlaces: measures that are of different places within a run are asked for in
-// one list.
+// ErrPlaces reports that one list combines measures with different coordinates.
 var ErrPlaces = errors.New("measures at different places")
 
-// unitSuffix tells measures of one name apart.
+// unitSuffix distinguishes measures with the same name.
 func unitSuffix(unit string) string { return " (" + unit + ")" }

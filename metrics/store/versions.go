@@ -7,16 +7,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
-// MadeWith is a good run that counts, and the user's own files that it was made
-// with.
+// MadeWith is a good run that counts, with the user's files that it used.
 type MadeWith struct {
 	Point  string
 	Repeat int
-	Files  map[string]string // name to the first digits of the SHA-256
+	Files  map[string]string // first digits of the SHA-256, by name
 }
 
-// MadeWith lists the good runs of a study that worked with files of the user's
-// own.
+// MadeWith lists the good runs of a study that used files of the user's.
 func (s *Store) MadeWith(ctx context.Context, study string) ([]MadeWith, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT r.point, r.repeat, f.key, f.value
 		FROM run r JOIN result x ON x.run = r.id JOIN json_each(x.fingerprint) f

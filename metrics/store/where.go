@@ -15,15 +15,15 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// heapLimit is the most memory that SQLite may have in this process, in bytes;
-// reading in 64 ranks of 100,000 steps takes 20 MB.
+// heapLimit limits SQLite's memory in this process, in bytes. Ingesting 64 ranks of 100,000
+// steps takes 20 MB.
 const heapLimit = 256 << 20
 
-// recursive is SQLITE_RECURSIVE of sqlite3.h, which the driver does not name.
+// recursive is SQLITE_RECURSIVE of sqlite3.h, which the driver does not define.
 const recursive = 33
 
-// functions are those that a user's expression may call: none that reads a
-// file, loads code, or makes a gigabyte of one row.
+// functions are those that a user's expression may call: none that reads files, loads code,
+// or produces a gigabyte from one row.
 var functions = func() map[string]bool {
 	set := map[string]bool{}
 	for _, name := range strings.Fields(`abs avg coalesce count date datetime glob group_concat ifnull iif instr
@@ -34,13 +34,13 @@ var functions = func() map[string]bool {
 	return set
 }()
 
-// restrict lets a connection do nothing but select. mode=ro and query_only
-// already keep it from writing; this also keeps it from other files (ATTACH,
-// load_extension), from settings, and from endless recursion.
+// restrict limits a connection to SELECT. mode=ro and query_only already prevent writing;
+// this also prevents access to other files (ATTACH, load_extension), changes of settings,
+// and endless recursion.
 //
-// A value is bounded as the longest line of an event file is, twice over, and all
-// memory of SQLite's together: an expression that joins everything to everything
-// ends with an error rather than with the machine's memory.
+// Values are limited to twice the longest event line, and SQLite's total memory is limited
+// too: an expression that joins everything with everything fails instead of exhausting the
+// machine's memory.
 func restrict(conn *sqlite3.SQLiteConn) error {
 	for limit, value := range map[int]int{
 		sqlite3.SQLITE_LIMIT_LENGTH:              2 * metrics.MaxLine,
@@ -69,10 +69,9 @@ func restrict(conn *sqlite3.SQLiteConn) error {
 	return nil
 }
 
-// expression makes a user's boolean expression fit to stand in a WHERE over
-// view runs: names that are no columns become the look-ups that they stand for,
-// and everything that could end the expression early is refused. What is left to
-// judge is SQLite's.
+// expression converts a user's boolean expression for use in a WHERE over view runs. Names
+// that are not columns become lookups, and everything that could end the expression early
+// is an error. SQLite checks the rest.
 func expression(text string, columns map[string]bool, lookUps map[string]string) (string, error) {
 	x := rewriter{columns: columns, lookUps: lookUps}
 	var b strings.Builder
@@ -106,11 +105,11 @@ func expression(text string, columns map[string]bool, lookUps map[string]string)
 	return b.String(), nil
 }
 
-// A rewriter turns the tokens of an expression into SQL.
+// A rewriter converts the tokens of an expression to SQL.
 type rewriter struct {
 	columns map[string]bool
 	lookUps map[string]string // SQL of a parameter or measure, by name
-	depth   int               // parentheses that are open
+	depth   int               // number of open parentheses
 }
 
 // quoted rewrites a name in double quotes.
@@ -125,12 +124,11 @@ func (x *rewriter) quoted(token string) (string, error) {
 	case x.lookUps[name] != "":
 		return x.lookUps[name], nil
 	}
-	// SQLite would take it for a text, silently.
+	// SQLite would silently treat it as a string.
 	return "", fmt.Errorf("%s is neither a column nor a parameter; put text in single quotes: '%s'", token, name)
 }
 
-// name rewrites a bare name, with what follows it if that belongs to it, and returns the
-// rest.
+// name rewrites a bare name and whatever belongs to it, and returns the rest.
 func (x *rewriter) name(token, next string) (string, string, error) {
 	if tag := tagAfter(token, next); tag != "" {
 		return "EXISTS (SELECT 1 FROM tag WHERE tag.name = runs.run AND tag.tag = '" + tag + "')", next[1+len(tag):], nil
@@ -148,7 +146,7 @@ func (x *rewriter) name(token, next string) (string, string, error) {
 	return token, next, nil
 }
 
-// punctuation refuses what could end the expression early.
+// punctuation rejects tokens that could end the expression early.
 func (x *rewriter) punctuation(token string) error {
 	switch {
 	case token == ";":
@@ -168,15 +166,15 @@ func (x *rewriter) punctuation(token string) error {
 	return nil
 }
 
-// hostsOf are the hosts of a run as SQL: those that its ranks name, also without their
+// hostsOf is SQL for the hosts of a run: those that its ranks name, with and without their
 // domain, and the nodes of its job.
 const hostsOf = `(SELECT host FROM hosts WHERE hosts.run = runs.run
 	UNION SELECT substr(host, 1, instr(host || '.', '.') - 1) FROM hosts WHERE hosts.run = runs.run
 	UNION SELECT n.value FROM job, json_each(job.nodes) n WHERE job.run = runs.id)`
 
-// onHost makes what follows the word host, such as = 'n01', a condition on any of a
-// run's hosts, and returns what comes behind. A run is not on a host if none of its
-// hosts is that one.
+// onHost converts a comparison after the word host, such as = 'n01', to a condition on any
+// of a run's hosts, and returns the rest. A negated comparison means that no host of the
+// run matches.
 func onHost(next string) (condition, rest string, err error) {
 	const want = "host is compared to names in quotes: host = 'n01', host <> 'n01', host IN ('n01', 'n02'), host LIKE 'gpu%'"
 	m := hostIs.FindStringSubmatch(next)
@@ -193,10 +191,10 @@ func onHost(next string) (condition, rest string, err error) {
 	return " (" + not + "EXISTS (SELECT 1 FROM " + hostsOf + " WHERE host " + operator + " " + operand + "))", next[len(m[0]):], nil
 }
 
-// hostIs is a comparison to a text, or to a list of texts.
+// hostIs matches a comparison with a string or a list of strings.
 var hostIs = regexp.MustCompile(`^(?i)\s*(=|==|<>|!=|(?:NOT\s+)?(?:LIKE|GLOB))\s*('(?:[^']|'')*')|^(?i)\s*((?:NOT\s+)?IN)\s*(\(\s*'(?:[^']|'')*'(?:\s*,\s*'(?:[^']|'')*')*\s*\))`)
 
-// tagAfter is the tag of tag:NAME; "" of anything else.
+// tagAfter returns the tag in tag:NAME, "" otherwise.
 func tagAfter(token, next string) string {
 	if token != "tag" || !strings.HasPrefix(next, ":") {
 		return ""
@@ -204,8 +202,8 @@ func tagAfter(token, next string) string {
 	return tagName.FindString(next[1:])
 }
 
-// scanToken splits off the first token: a 'string', a "quoted" name, a name
-// (dots included), a number or anything else.
+// scanToken splits off the first token: a 'string', a "quoted" name, a name (dots
+// included), a number or anything else.
 func scanToken(s string) (kind, token string) {
 	nameStart := func(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80 }
 	digit := func(c byte) bool { return c >= '0' && c <= '9' }
@@ -217,7 +215,7 @@ func scanToken(s string) (kind, token string) {
 				continue
 			}
 			if i+1 < len(s) && s[i+1] == c {
-				i++ // doubled: one that belongs to it
+				i++ // a doubled quote belongs to the token
 				continue
 			}
 			return kind, s[:i+1]
@@ -247,13 +245,13 @@ func closed(token string, quote byte) bool {
 		strings.Count(token, string(quote))%2 == 0
 }
 
-// parameterOf is a run's parameter as SQL.
+// parameterOf returns SQL for a run's parameter.
 func parameterOf(key string) string {
 	return "(SELECT p.value FROM run_parameter p WHERE p.run = runs.id AND p.key = '" + strings.ReplaceAll(key, "'", "''") + "')"
 }
 
-// whereClause turns the expression into SQL, or says what is wrong with it and
-// what names there are.
+// whereClause converts the expression to SQL, or says what is wrong with it and which names
+// exist.
 func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, names string, err error) {
 	columns, err := runColumns(ctx, tx)
 	if err != nil {
@@ -271,19 +269,19 @@ func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, n
 	var measured []string
 	for id, m := range all {
 		if m.At != "" {
-			continue // a run has many
+			continue // a run has several
 		}
 		lookUps[m.Name] = fmt.Sprintf("(SELECT v.value FROM value v WHERE v.run = runs.id AND v.place = 0 AND v.measure = %d)", id)
 		if !columns[m.Name] {
 			measured = append(measured, m.Name)
 		}
 	}
-	short := map[string][]string{} // the last part of a key to the keys that have it
+	short := map[string][]string{} // last part of a key → all keys with it
 	for _, k := range list {
 		lookUps[k] = parameterOf(k)
 		short[lastPart(k)] = append(short[lastPart(k)], k)
 	}
-	for name, keys := range short { // as on the command line and in the heads of tables
+	for name, keys := range short { // as on the command line and in table headers
 		if len(keys) == 1 && lookUps[name] == "" {
 			lookUps[name] = lookUps[keys[0]]
 		}
@@ -297,7 +295,7 @@ func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, n
 	return clause, names, err
 }
 
-// lastPart is "batch" of "workload.batch".
+// lastPart returns "batch" for "workload.batch".
 func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
 func runColumns(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
@@ -317,10 +315,10 @@ func runColumns(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
 	return set, nil
 }
 
-// WhereError is a user's expression that cannot be used.
+// A WhereError reports a user's expression that cannot be used.
 type WhereError struct {
 	Expression string
-	Names      string // the columns and parameters there are
+	Names      string // available columns and parameters
 	Err        error
 }
 

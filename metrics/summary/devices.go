@@ -11,12 +11,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// windowOf is the time of a node's figures; ok is false where there is none.
+// windowOf returns the interval that a node's figures cover; ok is false if unknown.
 type windowOf func(*SampledNode) (w Window, ok bool)
 
-// held returns for what share of the time the clock of the worst of the run's GPUs was
-// held down: ranks wait for each other, so the slowest counts. If the share of any GPU or
-// CPU package is alarming, it warns of that one.
+// held returns the throttled share of time of the run's worst GPU. Ranks wait for each
+// other, so the slowest one counts. It warns if the share of a GPU or CPU package is too
+// high.
 func (r *Outcome) held(nodes []SampledNode, window windowOf) (worst float64, err error) {
 	var all heldDevices
 	for i := range nodes {
@@ -34,12 +34,12 @@ func (r *Outcome) held(nodes []SampledNode, window windowOf) (worst float64, err
 	return all.worst, nil
 }
 
-// heldDevices collects how long clocks were held down.
+// heldDevices collects how long clocks were throttled.
 type heldDevices struct {
-	worst  float64 // share of a GPU
-	most   Held    // of any device
+	worst  float64 // largest share of a GPU
+	most   Held    // largest share of any device
 	on     string  // host of most
-	gpus   int     // used
+	gpus   int     // number of used GPUs
 	unread error   // why the share of a used GPU is unknown
 }
 
@@ -79,7 +79,7 @@ func (d *heldDevices) add(n *SampledNode, window windowOf) {
 	}
 }
 
-// first is the first of several errors that were joined.
+// first returns the first of several joined errors.
 func first(err error) error {
 	if list, ok := err.(interface{ Unwrap() []error }); ok {
 		return first(list.Unwrap()[0])
@@ -96,16 +96,16 @@ func because(n *SampledNode, columns ...string) string {
 	return ""
 }
 
-// How far below the median of its like a device is before a run is warned of: clocks
-// of the same GPU are alike within a per cent or two, power differs by some with the
-// chip and its place in the rack.
+// A device that is this far below the median of similar devices triggers a warning. Clocks
+// of equal GPUs agree within one or two percent; power varies somewhat with the chip and
+// its position in the rack.
 const (
 	slowClock = 0.10
 	lowPower  = 0.25
 )
 
-// uneven warns of a GPU or a node that ran slower than its like, or drew much less:
-// one GPU whose power is capped shows in no log but in its clock and its watts.
+// uneven warns about a GPU or node that ran slower, or used much less power, than its
+// peers. A capped GPU shows only in its clock and its power, not in a log.
 func (r *Outcome) uneven(nodes []SampledNode, window windowOf) {
 	type one struct {
 		of    string
@@ -145,7 +145,7 @@ func (r *Outcome) uneven(nodes []SampledNode, window windowOf) {
 			continue
 		}
 		slices.SortStableFunc(list, func(a, b one) int { return cmp.Compare(a.value, b.value) })
-		middle := list[len(list)/2].value // of two, the larger: what the other is held against
+		middle := list[len(list)/2].value // of two, the larger one is the reference
 		slow := 0
 		for slow < len(list) && list[slow].value < (1-q.below)*middle {
 			slow++
@@ -163,7 +163,7 @@ func (r *Outcome) uneven(nodes []SampledNode, window windowOf) {
 	}
 }
 
-// broken warns of GPUs that fell off the bus, and of memory that gave wrong bits.
+// broken warns about GPUs that fell off the bus, and about memory errors.
 func (r *Outcome) broken(nodes []SampledNode, window windowOf) {
 	for i := range nodes {
 		n := &nodes[i]
@@ -185,7 +185,7 @@ func (r *Outcome) broken(nodes []SampledNode, window windowOf) {
 	}
 }
 
-// idle warns of energy of GPUs that the run did not use, or not alone.
+// idle warns if the energy includes GPUs that the run did not use, or shared.
 func (r *Outcome) idle(nodes []SampledNode, window windowOf) {
 	var divided string
 	count, unused := 0, 0

@@ -15,24 +15,23 @@ type Energy struct {
 	Parts  []SampledPart
 }
 
-// SampledPart is what one device used, by its counter and by the area under its power,
-// nil where it has none. Joules is the counter's where there is one.
+// SampledPart is the energy that a device used, by its counter and by the area under its
+// power; nil if it lacks one. Joules is the counter's value if there is one.
 type SampledPart struct {
 	Of, Source    string
 	Joules        float64
 	Counter, Area *float64
-	// Inside: it is part of another one, and not added up.
+	// Inside says that it is part of another device, so it is not added up.
 	Inside bool
 }
 
-// board is the part that is the whole node; platform holds the packages, and
-// whatever else its maker chose.
+// board is the part for the whole node. platform covers the packages and further parts that
+// depend on the vendor.
 const board, platform = "node", "psys"
 
-// Energy adds up what the node's devices used: the whole node's counter alone where
-// there is one, else packages, their memory and GPUs. A platform's counter overlaps
-// the packages' by nobody knows how much, and is never added. The error says why
-// nothing is known.
+// Energy adds up the energy of the node's devices: the counter of the whole node if it has
+// one, else packages, their memory and GPUs. A platform's counter overlaps the packages' by
+// an unknown amount and is never added. The error says why the energy is unknown.
 func (n *SampledNode) Energy(w Window) (e Energy, err error) {
 	counters, powers := n.Named(metrics.TelemetryEnergy), n.Named(metrics.TelemetryPower)
 	var names []string
@@ -89,8 +88,8 @@ func partOf(name string, counters, powers []*Series, w Window) (p SampledPart, f
 	return p, failed
 }
 
-// unread is a GPU that is there and has neither a counter nor a power among names;
-// "" where all have.
+// unread returns a GPU that is present but has neither a counter nor a power among names;
+// "" if all have.
 func (n *SampledNode) unread(names []string) string {
 	for _, s := range n.Named(metrics.TelemetryPresent) {
 		if !slices.Contains(names, s.Of) {
@@ -100,7 +99,7 @@ func (n *SampledNode) unread(names []string) string {
 	return ""
 }
 
-// because is the first reason that there is for one of the columns.
+// because returns the first reason given for one of the columns.
 func (n *SampledNode) because(columns ...string) string {
 	for _, column := range columns {
 		if why := n.Missing[column]; why != "" {
@@ -110,7 +109,7 @@ func (n *SampledNode) because(columns ...string) string {
 	return ""
 }
 
-// EnergyOf says in words what Energy adds up: "package × 2, memory × 2, GPU × 4".
+// EnergyOf says what Energy adds up: "package × 2, memory × 2, GPU × 4".
 func (n *SampledNode) EnergyOf() string {
 	count := map[string]int{}
 	seen := map[string]bool{}

@@ -64,15 +64,14 @@ type NoiseScaleEstimate struct {
 //	|G|²  ≈ (large·|g_large|² − small·|g_small|²) / (large − small)
 //	tr(Σ) ≈ (|g_small|² − |g_large|²) / (1/small − 1/large)
 //
-// are unbiased. Both are averaged over the steps before the ratio is taken: the
-// ratio of one step's estimates is neither unbiased nor, as its denominator
-// passes through 0, of finite variance.
+// are unbiased. Both are averaged over the steps before the ratio is taken: the ratio of
+// one step's estimates is biased and, because its denominator may be near 0, has infinite
+// variance.
 //
-// The interval is Fieller's for a ratio of means (1954), over the blocks: the
-// values R for which the sum of tr(Σ) − R·|G|² does not differ from 0 by more
-// than Student's t allows. Unlike a jackknife's it is right also where |G|² is
-// hardly larger than its error; it then has no upper end. What changes in the
-// course of the steps counts as scatter and makes it wider.
+// The interval is Fieller's for a ratio of means (1954), over the blocks: the values R for
+// which the sum of tr(Σ) − R·|G|² does not differ from 0 by more than Student's t allows.
+// Unlike a jackknife interval, it is also valid if |G|² is hardly larger than its error; it
+// then has no upper end. Changes over the steps count as scatter and widen it.
 func EstimateNoiseScale(blocks []NoiseBlock, small, large int) (NoiseScaleEstimate, error) {
 	var e NoiseScaleEstimate
 	switch {
@@ -120,15 +119,15 @@ func EstimateNoiseScale(blocks []NoiseBlock, small, large int) (NoiseScaleEstima
 	return e, nil
 }
 
-// fieller is the interval for the ratio of the expectations of u and v, whose
-// entries belong together. A nil end is none: 0 below, or no bound above.
+// fieller returns the interval for the ratio of the expectations of the paired u and v. A
+// nil end means 0 below, or no bound above.
 //
 // (U − R·V)² ≤ t²·var(U − R·V) is a quadratic inequality in R:
 //
 //	(V² − t²·vv)·R² − 2·(U·V − t²·uv)·R + (U² − t²·uu) ≤ 0
 func fieller(u, v []float64) (low, high *float64) {
 	n := float64(len(u))
-	// In units of the largest entry, so that no square overflows.
+	// Divide by the largest entry, so that no square overflows.
 	unitU, unitV := unit(u), unit(v)
 	var sumU, sumV float64
 	for i := range u {
@@ -145,17 +144,17 @@ func fieller(u, v []float64) (low, high *float64) {
 	root := math.Sqrt(max(h*h-a*c, 0))
 	scale := unitU / unitV
 	switch {
-	case a > 0 && sumV > 0: // the gradient stands out of its error
+	case a > 0 && sumV > 0: // the gradient is significant
 		low, high = knownNoise(max((h-root)/a, 0)*scale), knownNoise(max((h+root)/a, 0)*scale)
 	case a < 0 && c > 0 && sumU > 0:
-		// The gradient does not, the noise does: all beyond the positive root,
-		// and negative values, which a noise scale cannot have.
+		// Only the noise is significant: everything beyond the positive root, and negative
+		// values, which a noise scale cannot have.
 		low = knownNoise(max((h-root)/a, (h+root)/a) * scale)
 	}
 	return low, high
 }
 
-// unit is the largest magnitude in x; 1 where all are 0.
+// unit returns the largest magnitude in x; 1 if all are 0.
 func unit(x []float64) float64 {
 	var largest float64
 	for _, v := range x {

@@ -11,14 +11,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Telemetry are the columns that a result can come of.
+// Telemetry lists the columns that affect results.
 var Telemetry = []string{metrics.TelemetryCPU, metrics.TelemetryCPUs, metrics.TelemetryOnline, metrics.TelemetryPeriods, metrics.TelemetryThrottled,
 	metrics.TelemetryPressure, metrics.TelemetryMemory, metrics.TelemetryMemoryPeak, metrics.TelemetryRead, metrics.TelemetryEnergy, metrics.TelemetryPower,
 	metrics.TelemetryPresent, metrics.TelemetryDivided, metrics.TelemetryBusy, metrics.TelemetryDeviceClock, metrics.TelemetryClock,
 	metrics.TelemetryHeld, metrics.TelemetryErrors}
 
-// resources computes what the run used of its nodes. What some node has no reading of is
-// unknown for the run. Measures that the program's log states stay.
+// resources computes what the run used on its nodes. A quantity that one node lacks is
+// unknown for the run. Measures stated in the program's log are kept.
 func (r *Outcome) resources(in Input) {
 	if len(in.Nodes) == 0 {
 		return
@@ -60,8 +60,8 @@ func (u *usage) put(name string, value float64, err error) {
 	u.Values[name] = value
 }
 
-// window returns the time that a node's figures are of: the training's or, without a
-// training clock, the whole that was sampled.
+// window returns the interval that a node's figures cover: the training clock's or, without
+// one, the whole sampled time.
 func (u *usage) window(n *SampledNode) (Window, bool) {
 	w, ok := n.Span()
 	if u.clocked {
@@ -70,7 +70,7 @@ func (u *usage) window(n *SampledNode) (Window, bool) {
 	return w, ok
 }
 
-// sum adds up over the nodes, in the time that a figure is of.
+// sum adds up a figure over the nodes, within its interval.
 func (u *usage) sum(of func(n *SampledNode, w Window) (float64, error)) (sum, seconds float64, err error) {
 	for i := range u.nodes {
 		n := &u.nodes[i]
@@ -88,7 +88,7 @@ func (u *usage) sum(of func(n *SampledNode, w Window) (float64, error)) (sum, se
 	return sum, seconds, nil
 }
 
-// total adds up a quantity of which each node has one series.
+// total adds up a quantity that each node has in one series.
 func (u *usage) total(name string, of func(*Series, Window) (float64, error)) (float64, error) {
 	v, _, err := u.sum(func(n *SampledNode, w Window) (float64, error) {
 		s, err := only(n, name)
@@ -100,7 +100,7 @@ func (u *usage) total(name string, of func(*Series, Window) (float64, error)) (f
 	return v, err
 }
 
-// rise adds up how much a counter rose on each node.
+// rise adds up the increase of a counter on each node.
 func (u *usage) rise(name string) (float64, error) { return u.total(name, (*Series).Rise) }
 
 // cpus sets memory, CPU and the time that the run waited for CPU and I/O.
@@ -133,8 +133,8 @@ func pressureOf(n *SampledNode, resource string, w Window) (float64, error) {
 	return 0, lacking(n, metrics.TelemetryPressure)
 }
 
-// throttling sets the share of periods in which a quota of CPU time held the run up, and
-// warns of it.
+// throttling sets the share of periods in which a CPU quota throttled the run, and warns if
+// it is high.
 func (u *usage) throttling() {
 	throttled, err := u.rise(metrics.TelemetryThrottled)
 	if err == nil && throttled > 0 {
@@ -149,7 +149,7 @@ func (u *usage) throttling() {
 	}
 }
 
-// energy sets power, and what a sample and the target cost in energy and reads.
+// energy sets power, and the energy and reads per sample and to the target.
 func (u *usage) energy(in Input) {
 	joules, seconds, err := u.sum(func(n *SampledNode, w Window) (float64, error) {
 		e, err := n.Energy(w)
@@ -181,8 +181,8 @@ func (u *usage) perSample(v float64, err error) (float64, error) {
 	return v / float64(u.Samples), err
 }
 
-// accounted divides the energy that the scheduler's accounting has of the run by its
-// samples: all of it, from the start of the programs to their end.
+// accounted divides the energy in the scheduler's accounting by the run's samples. It
+// covers the programs from start to end.
 func (r *Outcome) accounted() {
 	joules, known := r.Values[measure.SlurmJoules]
 	if _, stated := r.Values[measure.SlurmJoulesPerSample]; known && !stated && r.Samples > 0 {
@@ -190,11 +190,11 @@ func (r *Outcome) accounted() {
 	}
 }
 
-// alarming is the share of throttled periods from which on a run is warned of.
+// alarming is the share of throttled periods that triggers a warning.
 const alarming = 0.01
 
-// trainingClock is the time of the run's training clock, as end_to_end and times to
-// targets count it; ok is false for what has no steps.
+// trainingClock returns the interval of the run's training clock, which end_to_end and
+// times to targets use; ok is false without steps.
 func (r *Outcome) trainingClock(in Input) (w Window, ok bool) {
 	zero, seconds := rankZero(in), r.Values[measure.TrainSeconds]
 	if zero == nil || zero.Started == nil || zero.TrainTime == nil || len(in.Steps) == 0 || !(seconds > 0) {
@@ -204,8 +204,8 @@ func (r *Outcome) trainingClock(in Input) (w Window, ok bool) {
 	return Window{From: from, To: from + seconds}, true
 }
 
-// toTargetEnergy sets the energy from the start of the training clock to the hardest of
-// the study's targets. err is why energy is unknown.
+// toTargetEnergy sets the energy from the start of the training clock until the study's
+// hardest target. err is why energy is unknown.
 func (u *usage) toTargetEnergy(in Input, err error) {
 	if len(in.Targets) == 0 {
 		return
@@ -236,8 +236,8 @@ func (u *usage) toTargetEnergy(in Input, err error) {
 	u.put(measure.JoulesToTarget, joules, err)
 }
 
-// only is the one series of a quantity on a node: of two, which is the run's is not
-// known.
+// only returns the one series of a quantity on a node. With two, it is unknown which one is
+// the run's.
 func only(n *SampledNode, name string) (*Series, error) {
 	list := n.Named(name)
 	switch {
@@ -256,9 +256,9 @@ func lacking(n *SampledNode, name string) error {
 	return fmt.Errorf("no sample of %s", name)
 }
 
-// peakMemory is the most that the run held on a node. A cgroup's is the largest
-// sample. Of processes, each one's own peak is known, and their sum is an upper
-// bound: they need not have had it at once.
+// peakMemory returns the run's peak memory on a node. For a cgroup, it is the largest
+// sample. For processes, it is the sum of their peaks, an upper bound, since they need not
+// coincide.
 func peakMemory(n *SampledNode) (float64, error) {
 	held, err := only(n, metrics.TelemetryMemory)
 	if err != nil {
@@ -270,8 +270,8 @@ func peakMemory(n *SampledNode) (float64, error) {
 	return held.Max(), nil
 }
 
-// sameEnergy refuses to add up what is not the same: one node's packages, and
-// another's packages and GPUs.
+// sameEnergy returns an error if the nodes' energies cover different devices: packages on
+// one, packages and GPUs on another.
 func sameEnergy(nodes []SampledNode) error {
 	for i := range nodes[1:] {
 		if a, b := nodes[0].EnergyOf(), nodes[i+1].EnergyOf(); a != b {
@@ -281,7 +281,7 @@ func sameEnergy(nodes []SampledNode) error {
 	return nil
 }
 
-// shared warns of energy that may be other people's too.
+// shared warns about energy that may include other users' jobs.
 func (r *Outcome) shared(nodes []SampledNode) {
 	for i := range nodes {
 		n := &nodes[i]

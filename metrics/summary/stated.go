@@ -11,14 +11,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// computed are the measures that this package makes of steps, evaluations and
-// clocks. Any other that is declared is what the program says of it.
+// computed lists the measures that this package computes from steps, evaluations and
+// clocks. Other declared measures come from the program.
 var computed = append([]string{measure.Throughput, measure.EndToEnd, measure.TrainSeconds}, measure.Recorded()...)
 
-// stated takes declared measures from the figures of their name and unit. Those
-// that are computed are taken from a log that states them where no step was
-// recorded, and go with a warning that says what it is: another program's figure
-// is not made by our rules.
+// stated takes declared measures from figures with the same name and unit. It takes
+// computed ones only from a log, if no step was recorded, and warns that another program's
+// figure does not follow our rules.
 func (r *Outcome) stated(in Input) {
 	for m := range measure.Each(in.Kind) {
 		switch {
@@ -31,7 +30,7 @@ func (r *Outcome) stated(in Input) {
 	}
 }
 
-// statedMeasure takes one measure from the figures that state it.
+// statedMeasure takes one measure from figures that state it.
 func (r *Outcome) statedMeasure(m measure.Measure, in Input) {
 	ours := slices.Contains(computed, m.Name)
 	if ours && (len(in.Steps) > 0 || !slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd, metrics.FigureTrainSeconds}, m.Name)) {
@@ -48,7 +47,7 @@ func (r *Outcome) statedMeasure(m measure.Measure, in Input) {
 	}
 	r.one(m, found)
 	switch {
-	case len(found) == 1 && ours && (measure.KindOf(in.Kind).Trains || found[0].File != ""): // a benchmark of ours has measured its own
+	case len(found) == 1 && ours && (measure.KindOf(in.Kind).Trains || found[0].File != ""): // our own benchmark has measured it
 		r.warn("%s", describe(found[0]))
 	case len(found) > 1:
 		r.warn("%s", r.Why[m.Name])
@@ -68,8 +67,8 @@ func (r *Outcome) supervised(m measure.Measure, found []metrics.Figure) bool {
 	return len(measured) > 0
 }
 
-// toTarget takes when the program reached the target that it trains to, or that
-// it ended without: such a run ranks behind all that reach it.
+// toTarget takes the time at which the program reached its own target, or records that it
+// missed it: such a run ranks after all that reach it.
 func (r *Outcome) toTarget(m measure.Measure, in Input) {
 	var found []metrics.Figure
 	for _, f := range in.Figures {
@@ -86,8 +85,8 @@ func (r *Outcome) toTarget(m measure.Measure, in Input) {
 	}
 }
 
-// reported takes the figures that are of the run and of no measure that is
-// declared: each becomes a measure of its name and unit.
+// reported turns the run's figures that are not declared measures into measures with their
+// name and unit.
 func (r *Outcome) reported(in Input) {
 	of := map[string][]metrics.Figure{}
 	for _, f := range in.Figures {
@@ -95,7 +94,7 @@ func (r *Outcome) reported(in Input) {
 			continue
 		}
 		if of[f.Name] == nil {
-			better, _ := measure.ParseDirection(f.Better) // checked when it was read
+			better, _ := measure.ParseDirection(f.Better) // validated when it was read
 			r.Reported = append(r.Reported, measure.Reported(f.Name, f.Unit, better))
 		}
 		of[f.Name] = append(of[f.Name], f)
@@ -105,9 +104,9 @@ func (r *Outcome) reported(in Input) {
 	}
 }
 
-// Add adds a figure that a result can come of. One of something within the run
-// counts only where a measure has such places, and is kept there: a benchmark of a
-// million sizes states six million.
+// Add adds a figure that may affect the result. A figure within the run counts only if a
+// measure has such places, and is stored by place: a benchmark of a million sizes states
+// six million.
 func (in *Input) Add(f metrics.Figure) {
 	switch m := placedMeasure(&f); {
 	case len(f.At) == 0:
@@ -117,7 +116,7 @@ func (in *Input) Add(f metrics.Figure) {
 	}
 }
 
-// place puts a figure where it was measured. Of two at one place the first counts.
+// place stores a figure at its place. Of two at one place, the first counts.
 func (in *Input) place(m *measure.Measure, f *metrics.Figure) {
 	if in.placed == nil {
 		in.placed, in.again = &measure.Places{}, map[string]int{}
@@ -151,8 +150,8 @@ var placedMeasures = sync.OnceValue(measure.Placed)
 // Placed reports whether the figure is a value of a measure with coordinates.
 func Placed(f metrics.Figure) bool { return placedMeasure(&f) != nil }
 
-// placedMeasure is the measure with coordinates of which the figure is a value; nil
-// for none.
+// placedMeasure returns the measure with coordinates that the figure is a value of; nil for
+// none.
 func placedMeasure(f *metrics.Figure) *measure.Measure {
 	if len(f.At) == 0 {
 		return nil
@@ -166,8 +165,8 @@ func placedMeasure(f *metrics.Figure) *measure.Measure {
 	return nil
 }
 
-// one takes the value of a measure from the figures that state it. Of two, which
-// is the run's cannot be known.
+// one takes the value of a measure from the figures that state it. With two, it is unknown
+// which one is the run's.
 func (r *Outcome) one(m measure.Measure, found []metrics.Figure) {
 	switch {
 	case len(found) > 1:
@@ -179,8 +178,8 @@ func (r *Outcome) one(m measure.Measure, found []metrics.Figure) {
 	}
 }
 
-// describe says what a stated figure is, in words that all runs of a kind have in
-// common: where it stands and its ± are with the figure.
+// describe describes a stated figure in words that all runs of a kind share; the figure
+// itself has its position and ±.
 func describe(f metrics.Figure) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is stated by a log, not measured here", f.Name)

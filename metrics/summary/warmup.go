@@ -28,10 +28,10 @@ const (
 	// normal noise.
 	parts, partSteps, apart, line = 8, 5, 8, 1.6
 
-	// startup is the part of a run, fewStartup the steps, in which a step that takes
-	// unmistakable times as long as those behind the warm-up is warm-up without a
-	// word. Of the others that are left out, what they cost is told where the
-	// throughput would be lower by more than tell with them.
+	// startup is the part of a run, and fewStartup the number of steps, within which very
+	// slow steps are dropped silently as warm-up: those at least unmistakable times as long
+	// as later ones. For other dropped steps, a warning states their cost if they would
+	// lower the throughput by more than tell.
 	startup, fewStartup, unmistakable, tell = 0.05, 5, 3, 0.05
 
 	// fasterBy is the relative excess of all steps after warm-up over their second
@@ -46,19 +46,18 @@ type Cut struct {
 	Warnings []string
 }
 
-// warmupEnd finds how many of the first steps are warm-up, from the steps' durations
-// in order. The error says, in words, why the run has no throughput.
+// warmupEnd returns the number of warm-up steps, from the durations of the steps in order.
+// The error says why the run has no throughput.
 //
-// Warm-up is slow: a step is left out as long as the median of the few from it on
-// is more than 5 % and four standard errors above that of the run's second half,
-// or the step itself is 5 % above it and behind Tukey's outer fence, Q3 + 3 IQR:
-// a compilation takes one step. Later outliers are kept, as part of what a step
-// costs, and so is a start that is faster than the rest.
+// Warm-up is slow. A step is dropped as long as the median of the few steps from it on
+// exceeds that of the run's second half by 5 % and four standard errors. A single step,
+// such as a compilation, is also dropped if it is 5 % slower and beyond Tukey's outer
+// fence, Q3 + 3 IQR. Later outliers are kept, as part of the cost of a step, and so is a
+// start that is faster than the rest.
 //
-// MSER-5 (White 1997), the usual rule of simulations, was tried and left. In
-// batches of five it sees no ramp in runs of 15 to 40 steps. And it cuts where
-// the rest scatters least, so that a run which something disturbed counts as fast
-// as one which nothing did.
+// The alternative MSER-5 (White 1997), the usual rule for simulations, works worse: in
+// batches of five it misses ramps in runs of 15 to 40 steps. It also cuts where the rest
+// has the least scatter, so a disturbed run may look as fast as an undisturbed one.
 func warmupEnd(durations []float64) (Cut, error) {
 	n := len(durations)
 	if n < minSteady {

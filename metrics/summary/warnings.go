@@ -47,7 +47,7 @@ func warnings(in Input) []string {
 	return slices.Concat(list, models(in.Ranks), crowding(in.Places))
 }
 
-// models warns of ranks that did not train one model.
+// models warns if ranks did not train the same model.
 func models(ranks []Rank) (list []string) {
 	for _, end := range []struct {
 		which string
@@ -79,10 +79,10 @@ func models(ranks []Rank) (list []string) {
 	return list
 }
 
-// absent counts the ranks that no file speaks for and names the first few: a
-// damaged file can report any world. twice: two files report for one rank.
+// absent counts the ranks that no file covers and lists the first few; a damaged file can
+// report any world size. twice says that two files cover the same rank.
 func absent(in Input) (n int, missing []int, twice bool) {
-	next := 0 // the first rank that no file so far speaks for
+	next := 0 // the first rank not covered so far
 	gap := func(until int) {
 		n += max(0, until-next)
 		for rank := next; rank < until && len(missing) <= fewRanks; rank++ {
@@ -98,13 +98,13 @@ func absent(in Input) (n int, missing []int, twice bool) {
 	return n, missing, twice
 }
 
-// crowding finds ranks that share what each should have for itself.
+// crowding finds ranks that share resources which each should have alone.
 func crowding(places []Place) []string {
 	type shared struct{ host, what string }
-	cpus := map[shared]int{}    // CPUs of a CPU set
-	count := map[shared]int{}   // ranks on it
-	threads := map[shared]int{} // that they compute with, one where a rank does not say
-	gpus := map[shared]int{}    // ranks on a GPU
+	cpus := map[shared]int{}    // number of CPUs in a CPU set
+	count := map[shared]int{}   // number of ranks on it
+	threads := map[shared]int{} // number of their compute threads, one if a rank does not say
+	gpus := map[shared]int{}    // number of ranks on a GPU
 	for _, p := range places {
 		e := p.Environment
 		if e == nil {
@@ -117,8 +117,8 @@ func crowding(places []Place) []string {
 			count[set] += ranks
 			threads[set] += max(ranks, e.Threads)
 		}
-		// With several GPUs in sight a rank chooses by its local rank, which
-		// is not ours to know.
+		// If a rank sees several GPUs, it selects one by its local rank, which is unknown
+		// here.
 		if len(e.GPUs) == 1 && e.GPUs[0].UUID != "" {
 			gpus[shared{host, e.GPUs[0].UUID}] += ranks
 		}
@@ -144,7 +144,7 @@ func crowding(places []Place) []string {
 
 const fewRanks = 5
 
-// firstFew writes "ranks 3, 5, 6, …".
+// firstFew formats "ranks 3, 5, 6, …".
 func firstFew(ranks []int) string {
 	var b strings.Builder
 	b.WriteString("rank ")
@@ -165,14 +165,14 @@ func firstFew(ranks []int) string {
 	return b.String()
 }
 
-// Incarnation is one start of a run's ranks.
+// An Incarnation is one start of a run's ranks.
 type Incarnation struct {
 	Restart int
-	Done    bool // rank 0 recorded that the run came to its end in order
+	Done    bool // rank 0 recorded a regular end
 }
 
-// Choose returns the restart whose records make the result: the highest that
-// is done, else the highest. ok is false when there is none.
+// Choose returns the restart whose records give the result: the highest one that is done,
+// or else the highest. ok is false for an empty list.
 func Choose(list []Incarnation) (restart int, ok bool) {
 	best := Incarnation{Restart: -1}
 	for _, i := range list {
