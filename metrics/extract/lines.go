@@ -64,6 +64,9 @@ func (s *scanner) next() (line, error) {
 			s.l.note("line %d has no line end and was left out: it may be cut off", n)
 			return line{}, io.EOF
 		}
+		if n == 1 {
+			text = bytes.TrimPrefix(text, []byte("\ufeff"))
+		}
 		if len(text) == 0 {
 			continue
 		}
@@ -108,7 +111,7 @@ func (s *scanner) each(f func(line) error) error {
 var (
 	// stamps matches the prefixes of log collectors: kubectl and containerd, syslog and
 	// journald, mpirun, and Python's logging.
-	stamps = regexp.MustCompile(`^(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])?(?: +(?:- +)?(?:[\w.-]+ *[-:|] *)?\[? *(?:DEBUG|INFO|WARNING) *\]?(?: *[-|:])?| \S+ [^\s:\[]+\[\d+\]:)? |` +
+	stamps = regexp.MustCompile(`^(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])?(?: +(?:[-|] +)?(?:[\w.-]+ *[-:|] *)?\[? *(?:DEBUG|INFO|WARNING)(?: *\])?(?: *[-|:])?| \S+ [^\s:\[]+\[\d+\]:)? |` +
 		`[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?:\S+ [^\s:\[]+\[\d+\]: )?|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(\[)|` +
 		`\[\d\d/\d\d \d\d:\d\d:\d\d [\w.-]+\]: )`)
 	// processes matches the names of processes that kubectl and Ray add.
@@ -116,7 +119,8 @@ var (
 	// prefixes matches the prefixes of `srun -l` ("12: "), mpirun and horovodrun
 	// ("[1,0]<stdout>:"), and torchrun ("[default0]:", "[0] ").
 	prefixes = regexp.MustCompile(`^(?: {0,5}(\d{1,6}): |\[(?:\d+,)?(\d{1,6})\]<std(?:out|err)>: ?|\[[A-Za-z_]*(\d{1,6})\]: ?|\[(\d{1,6})\] )`)
-	colours  = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+	// colours matches what programs send to a terminal: colours, cursor movements, titles.
+	colours = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\))")
 )
 
 // collected removes the prefixes of log collectors.

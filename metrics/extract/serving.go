@@ -255,16 +255,16 @@ func (s *served) field(ours, theirs string, v Value, scale float64) error {
 	return nil
 }
 
-// timeUnits maps the time units of load generators to seconds.
-var timeUnits = map[string]float64{"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1, "secs": 1, "sec": 1, "m": 60, "h": 3600}
-
-// unit returns a unit of time in seconds.
+// unit returns the seconds of a unit of time.
 func (l *log) unit(ln int, name string) (float64, error) {
-	scale, known := timeUnits[name]
-	if !known {
-		return 0, l.errorAt(ln, "a time in %s; known units are %s", clip(name), strings.Join(slices.Sorted(maps.Keys(timeUnits)), ", "))
+	if name == "m" { // wrk
+		return 60, nil
 	}
-	return scale, nil
+	u, known := number.ParseUnit(name)
+	if !known || u.Base != "s" || u.Bare || u.Inverse {
+		return 0, l.errorAt(ln, "a time in %s; valid units are h, min, s, ms, us, ns and their names", clip(name))
+	}
+	return u.Scale, nil
 }
 
 // ofLoads reports whether a row of the table is a load.

@@ -28,7 +28,7 @@ func TestLoadRefused(t *testing.T) {
 		want                   string
 	}{
 		{"wrk", "wrk.log", "8 connections", "4 connections", nil, "wrk.log:14: a second result of the same load; the first is on line 1"},
-		{"wrk", "wrk.log", "2.86ms", "2.86fortnights", nil, `wrk.log:7: a time in "fortnights"; known units are h, m, ms, msec, ns, s, sec, secs, us, usec`},
+		{"wrk", "wrk.log", "2.86ms", "2.86fortnights", nil, `wrk.log:7: a time in "fortnights"; valid units are h, min, s, ms, us, ns`},
 		{"wrk", "wrk.log", "602.27", "902.27", nil, "wrk.log:12: 902.27 requests/s, where 1861 requests in 3.09 s make 602.265"},
 		{"wrk", "wrk.log", "  2 threads and 8 connections\n", "", nil, "wrk.log:14: a test without its connections"},
 		{"wrk", "wrk.log", "Transfer/sec:     38.82KB\n", "", nil, "wrk.log:13: a test begins, but the one on line 1 did not end"},

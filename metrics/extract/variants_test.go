@@ -77,3 +77,36 @@ func runVariants(t *testing.T, format string, list []variant) {
 		t.Run(v.name, v.run)
 	}
 }
+
+// What a terminal, an editor or a collector adds to a log changes no figure.
+func TestLinesVariants(t *testing.T) {
+	const log = "Summary:\n  Total:\t10.0000 secs\n  Average:\t0.0080 secs\n  Requests/sec:\t1000.0000\n\nLatency distribution:\n  99% in 0.0150 secs\n\nStatus code distribution:\n  [200]\t10000 responses\n"
+	prefixed := func(prefix string) string {
+		return prefix + strings.ReplaceAll(strings.TrimSuffix(log, "\n"), "\n", "\n"+prefix) + "\n"
+	}
+	var list []variant
+	for name, text := range map[string]string{
+		"a byte order mark":   "\ufeff" + log,
+		"Windows' line ends":  strings.ReplaceAll(log, "\n", "\r\n"),
+		"a hidden cursor":     "\x1b[?25l" + strings.ReplaceAll(log, "\n", "\x1b[K\n"),
+		"a title":             "\x1b]0;hey\x07" + log,
+		"colours":             strings.ReplaceAll(log, "\n", "\x1b[38;5;12m\x1b[0m\n"),
+		"a bar overwritten":   "  10%\r  50%\r" + log,
+		"containerd":          prefixed("2024-05-01T10:00:00.123456789+02:00 stdout F "),
+		"kubectl":             prefixed("[pod/bench-0/hey] "),
+		"kubectl, with times": prefixed("[pod/bench-0/hey] 2024-05-01T10:00:00.123Z "),
+		"journald":            prefixed("May 01 10:00:00 n01 hey[4711]: "),
+		"journald's ISO form": prefixed("2024-05-01T10:00:00+0200 n01 hey[4711]: "),
+		"ts":                  prefixed("May 01 10:00:00 "),
+		"Ray":                 prefixed("(Bench pid=7, ip=10.0.0.1) "),
+		"Python's logging":    prefixed("2024-05-01 10:00:00,123 - bench - INFO - "),
+		"Python, no name":     prefixed("2024-05-01 10:00:00,123 INFO "),
+		"loguru":              prefixed("2024-05-01 10:00:00.123 | INFO     | "),
+		"srun -l":             prefixed("0: "),
+		"srun -l under ts":    prefixed("May 01 10:00:00 0: "),
+		"GitHub":              prefixed("2024-05-01T10:00:00.1234567Z "),
+	} {
+		list = append(list, variant{name: name, text: text, o: Options{At: map[string]float64{"threads": 8}}, want: []string{" requests_per_second 1000 requests/s ", " latency_p99 0.015 s "}})
+	}
+	runVariants(t, "hey", list)
+}
