@@ -364,7 +364,7 @@ func readNCCLJSON(l *log, r io.Reader) error {
 	if !doc.is('{') || !results.is('[') && !results.null() {
 		return fmt.Errorf("%s: not results of nccl-tests: want a JSON object with a list named results", l.o.File)
 	}
-	if err := file["devices"].entries(func(value) error { l.res.Workers++; return nil }); err != nil {
+	if err := l.ncclDevices(file); err != nil {
 		return err
 	}
 	row, place := map[string]value{}, map[string]value{}
@@ -382,6 +382,37 @@ func readNCCLJSON(l *log, r io.Reader) error {
 		}
 		l.averageBusBW(v)
 	}
+	return nil
+}
+
+// ncclDevices counts the ranks. nccl-tests lists the first rank of each process, within
+// config, and each process has ngpus ranks in each of its threads.
+func (l *log) ncclDevices(file map[string]value) error {
+	config := l.object(file["config"])
+	devices, each := config.of["devices"], 1.0
+	if devices.null() {
+		devices = file["devices"]
+	} else {
+		for _, name := range []string{"nthreads", "ngpus"} {
+			v, ok, err := config.number(name)
+			if err != nil {
+				return err
+			}
+			if ok && v.Number >= 1 && v.Number <= 1024 {
+				each *= v.Number
+			}
+		}
+	}
+	t := ncclTable{l: l, ranks: map[string]string{}}
+	if err := devices.entries(func(at value) error {
+		m := l.object(at)
+		t.ranks[fmt.Sprint(len(t.ranks))] = string(m.of["group"].text)
+		return nil
+	}); err != nil {
+		return err
+	}
+	t.workers()
+	l.res.Workers *= int(each)
 	return nil
 }
 

@@ -68,3 +68,31 @@ func stampedRanks(n int, text string) string {
 	}
 	return b.String()
 }
+
+// Two processes of four devices each; 1048576 bytes in 60 µs.
+func TestNCCLJSONVariants(t *testing.T) {
+	doc := func(config, devices, times string) string {
+		return `{"version": 1, "config": {` + config + `"devices": [` + devices + `]}, "results": [{"size": 1048576, "count": 262144, "type": "float", "redop": "sum", "root": "    -1", "out_of_place": {` + times + `}, "in_place": null}], "out_of_bounds": {"count": 0, "okay": true}, "average_bus_bandwidth": {"bandwidth": 30.58, "okay": true}}`
+	}
+	const (
+		config  = `"nthreads": 1, "ngpus": 4, `
+		devices = `{"rank": 0, "group": 0}, {"rank": 4, "group": 0}`
+		times   = `"time": 60.0, "alg_bw": 17.476, "bus_bw": 30.583, "nwrong": 0`
+	)
+	right := []string{" time 6e-05 s ", " algbw 17476000000 B/s ", " busbw 30583000000 B/s "}
+	said := func(ranks string) string { return "the log reports " + ranks + ", the run has 5 workers" }
+	o := Options{Workers: 5}
+	runVariants(t, "nccl-tests-json", []variant{
+		{name: "two processes of four", text: doc(config, devices, times), o: o, want: right, says: said("8 ranks")},
+		{name: "one process of eight", text: doc(`"nthreads": 1, "ngpus": 8, `, `{"rank": 0, "group": 0}`, times), o: o, want: right, says: said("8 ranks")},
+		{name: "a process a device", text: doc(`"nthreads": 1, "ngpus": 1, `, devices, times), o: o, want: right, says: said("2 ranks")},
+		{name: "threads", text: doc(`"nthreads": 4, "ngpus": 2, `, `{"rank": 0, "group": 0}`, times), o: o, want: right, says: said("8 ranks")},
+		{name: "groups", text: doc(config, `{"rank": 0, "group": 0}, {"rank": 4, "group": 1}`, times), want: right, says: "2 groups of ranks"},
+		{name: "times of the CPU", text: doc(config, devices, strings.Replace(times, `"time"`, `"cpu_time"`, 1)), refused: "without its time"},
+		{name: "times in ms", text: doc(config, devices, strings.Replace(times, "60.0", "0.06", 1)), says: "are not 1048576 bytes"},
+		{name: "not checked", text: doc(config, devices, strings.Replace(times, `"nwrong": 0`, `"nwrong": null`, 1)), want: right},
+		{name: "wrong results", text: doc(config, devices, strings.Replace(times, `"nwrong": 0`, `"nwrong": 5`, 1)), says: "wrong results"},
+		{name: "cut off", text: doc(config, devices, times)[:300], refused: "JSON"},
+		{name: "no devices", text: strings.Replace(doc(config, "", times), `"devices": []`, `"x": 0`, 1), o: o, want: right},
+	})
+}

@@ -128,3 +128,30 @@ func TestAIPerfVariants(t *testing.T) {
 		{name: "GenAI-Perf", text: `{"request_throughput": {"unit": "requests/sec", "avg": 10.0}, "request_latency": {"unit": "ms", "avg": 800.0, "p50": 790.0, "p99": 900.0}, "input_config": {"perf_analyzer": {"stimulus": {"concurrency": 8}}}}`, refused: "--at threads=N"},
 	})
 }
+
+// 1000 queries/s asked for, 990 answered.
+func TestLoadgenVariants(t *testing.T) {
+	doc := func(scenario, mode, rates, verdict, params, end string) string {
+		return "================================================\nMLPerf Results Summary\n================================================\nSUT name : PySUT\nScenario : " + scenario + "\nMode     : " + mode + "\n" + rates + "Result is : " + verdict +
+			"\n  Performance constraints satisfied : Yes\n  Min duration satisfied : Yes\n  Min queries satisfied : Yes\n  Early stopping satisfied: Yes\n\n================================================\nAdditional Stats\n================================================\nMean latency (ns)               : 5000000\n50.00 percentile latency (ns)   : 4000000\n99.00 percentile latency (ns)   : 9000000\n\n================================================\nTest Parameters Used\n================================================\nsamples_per_query : 1\ntarget_qps : " + params + "\n\nNo warnings encountered during test.\n\n" + end + "\n"
+	}
+	const completed, no = "Completed samples per second    : 990.00\n", "No errors encountered during test."
+	server := doc("Server", "PerformanceOnly", completed, "VALID", "1000", no)
+	right := []string{" requests_per_second 990 requests/s ", " latency_p99 0.009 s "}
+	runVariants(t, "mlperf-loadgen", []variant{
+		{name: "as it is", text: server, want: append(right, " rate 1000 ")},
+		{name: "invalid", text: strings.NewReplacer("VALID", "INVALID", "Min duration satisfied : Yes", "Min duration satisfied : NO").Replace(server), says: "the run failed: LoadGen calls the result INVALID (min duration satisfied: NO)"},
+		{name: "valid with an unmet check", text: strings.Replace(server, "Min duration satisfied : Yes", "Min duration satisfied : NO", 1), refused: "damaged"},
+		{name: "accuracy", text: strings.Replace(server, "PerformanceOnly", "AccuracyOnly", 1), refused: "only PerformanceOnly measures performance"},
+		{name: "only the scheduled rate", text: doc("Server", "PerformanceOnly", "Scheduled samples per second : 1000.00\n", "VALID", "1000", no), refused: "without Completed samples per second"},
+		{name: "more answers than asked for", text: doc("Server", "PerformanceOnly", completed, "VALID", "100", no), want: []string{" stated_requests_per_second 990 "}, never: []string{" requests_per_second "}},
+		{name: "errors", text: doc("Server", "PerformanceOnly", completed, "VALID", "1000", "3 ERRORS encountered. See detailed log."), says: "LoadGen had errors: 3"},
+		{name: "offline", text: doc("Offline", "PerformanceOnly", "Samples per second: 990.00\n", "VALID", "1000", no), want: []string{" samples_per_second 990 samples/s "}, never: []string{"latency", "requests_per_second"}},
+		{name: "an older scenario", text: doc("MultiStreamFree", "PerformanceOnly", completed, "VALID", "1000", no), refused: "known are"},
+		{name: "a load that the user contradicts", text: server, o: Options{At: map[string]float64{measure.Rate: 500}}, refused: "--at says 500"},
+		{name: "cut off", text: server[:strings.Index(server, "No errors")], refused: "cut off"},
+		{name: "twice", text: server + server, refused: "a second summary"},
+		{name: "a rate in thousands", text: doc("Server", "PerformanceOnly", "Completed samples per second    : 0.99k\n", "VALID", "1000", no), refused: "0.99k"},
+		{name: "under kubectl", text: "2024-05-01T10:00:00.1Z " + strings.ReplaceAll(strings.TrimSuffix(server, "\n"), "\n", "\n2024-05-01T10:00:00.1Z ") + "\n", want: right},
+	})
+}
