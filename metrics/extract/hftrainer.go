@@ -44,6 +44,8 @@ type hfRun struct {
 	*stepLog
 	tokens  []Value
 	timed   hfParts
+	rate    Value   // samples/s of the summary
+	others  []Value // those of other ranks
 	began   float64 // the first epoch in the log
 	epoch   float64 // the latest epoch; last is its line
 	last    int
@@ -63,6 +65,9 @@ func readHFTrainer(l *log, r io.Reader) error {
 		return err
 	}
 	s.from.note(l)
+	if err := s.together(); err != nil {
+		return err
+	}
 	if len(s.tokens) > 0 {
 		f := metrics.Figure{Name: trainableTokensPerGPU, Unit: "tokens/s", Reduce: "median",
 			Note: "a GPU's tokens that the loss is of, in the step that is printed; the median over the log's lines, without the first of each start"}
@@ -101,8 +106,11 @@ func (s *hfRun) read(ln line) error {
 	_, trained := fields["loss"]
 	_, evaluated := fields["eval_loss"]
 	_, ended := fields["train_runtime"]
-	if !trained && !evaluated && !ended || !s.from.takes(ln) {
+	if !trained && !evaluated && !ended {
 		return nil
+	}
+	if !s.from.takes(ln) {
+		return s.other(ln, fields)
 	}
 	s.line = ln.number
 	if _, dated := fields["epoch"]; trained && !dated {
@@ -131,6 +139,26 @@ func (s *hfRun) read(ln line) error {
 		return s.evaluation(ln.number, at.Number, fields)
 	}
 	return s.ended(ln.number, fields)
+}
+
+// other records the rate that another rank states.
+func (s *hfRun) other(ln line, fields parts) error {
+	v, err := s.number(ln.number, fields, "train_samples_per_second")
+	if err == nil && v.Number > 0 {
+		s.others = append(s.others, v)
+	}
+	return err
+}
+
+// together returns an error if ranks state different rates. The Trainer prints the rate of
+// all ranks, so that they are separate trainings.
+func (s *hfRun) together() error {
+	for _, v := range s.others {
+		if own := s.rate; own.Line > 0 && (v.Number > sameValue*own.Number || own.Number > sameValue*v.Number) {
+			return s.l.errorAt(v.Line, "train_samples_per_second is %g, and %g in line %d: ranks of one run state the same rate, so these are separate trainings; split the log, one file each", v.Number, own.Number, own.Line)
+		}
+	}
+	return nil
 }
 
 // number returns a field, the zero Value if the line lacks it.
@@ -191,6 +219,10 @@ func (s *hfRun) ended(ln int, fields parts) error {
 		return s.l.errorAt(ln, "a second train_runtime; the first is on line %d. One log is one run: split it", s.runtime)
 	}
 	s.runtime = ln
+	var err error
+	if s.rate, err = s.number(ln, fields, "train_samples_per_second"); err != nil {
+		return err
+	}
 	return s.timed.summary(s.l, ln, func(name string) (v Value, ok bool, err error) {
 		v, err = s.number(ln, fields, name)
 		return v, v.Line > 0, err

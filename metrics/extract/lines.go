@@ -3,6 +3,7 @@ package extract
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ type scanner struct {
 	s      *bufio.Scanner
 	number int
 	whole  bool // keep the prefixes of log collectors
+	before line // the latest one
 }
 
 func (l *log) scan(r io.Reader) *scanner {
@@ -79,6 +81,10 @@ func (s *scanner) next() (line, error) {
 		}
 		source, rest := stripPrefix(ln.text)
 		ln.source, ln.text = strings.Trim(ln.source+"/"+source, "/"), rest
+		if ln.number == s.before.number { // after a carriage return
+			ln.source, ln.stamp = cmp.Or(ln.source, s.before.source), cmp.Or(ln.stamp, s.before.stamp)
+		}
+		s.before = ln
 		return ln, nil
 	}
 	switch err := s.s.Err(); {
