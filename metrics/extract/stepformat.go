@@ -78,6 +78,10 @@ func (s *stepLog) read(ln line) error {
 	if m == nil {
 		return nil
 	}
+	if s.from.taken && ln.source != s.from.source {
+		s.otherRank(ln, m)
+		return nil
+	}
 	if len(f.needs) == 0 && f.step == "" { // check other ranks' lines only if the format needs their fields
 		step, ok, err := s.takesText(ln, m[f.line.SubexpIndex("step")])
 		if !ok {

@@ -67,18 +67,19 @@ type stepLog struct {
 	scale        map[string]float64
 
 	clock          stepClock
-	at             float64         // time of day of the current line; 0: unknown
-	stated         []statedLoss    // in the log's order
-	loss, evalLoss Value           // the latest; Line 0: none
-	evaluated      int             // step of evalLoss, if known
-	undefined      int             // line of the latest loss if it is not a number, else 0
-	batch          Value           // samples per step over all ranks; Line 0: unknown
-	tokens         Value           // tokens per sample; Line 0: unknown
-	stepTokens     Value           // tokens per step over all ranks; Line 0: unknown
-	samples        []Value         // stated samples/s of all devices
-	named          map[string]bool // unread fields that were noted
-	unrated        string          // why lines have no rate; "" if they have
-	undivided      string          // why the number of devices is not that of workers; "" if it is
+	at             float64              // time of day of the current line; 0: unknown
+	stated         []statedLoss         // in the log's order
+	loss, evalLoss Value                // the latest; Line 0: none
+	evaluated      int                  // step of evalLoss, if known
+	undefined      int                  // line of the latest loss if it is not a number, else 0
+	batch          Value                // samples per step over all ranks; Line 0: unknown
+	tokens         Value                // tokens per sample; Line 0: unknown
+	stepTokens     Value                // tokens per step over all ranks; Line 0: unknown
+	samples        []Value              // stated samples/s of all devices
+	named          map[string]bool      // unread fields that were noted
+	others         map[string][]float64 // what other ranks state, in the log's unit
+	unrated        string               // why lines have no rate; "" if they have
+	undivided      string               // why the number of devices is not that of workers; "" if it is
 }
 
 // statedLoss is the loss of a step or an evaluation.

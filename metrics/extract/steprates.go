@@ -17,6 +17,7 @@ func (s *stepLog) finish() error {
 		return nil
 	}
 	s.from.note(l)
+	s.ranksDiffer()
 	rated := false
 	for _, f := range steady {
 		values := s.measured[f.Name]

@@ -9,6 +9,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
+// prefixed puts a prefix in front of each line.
+func prefixed(prefix, text string) string {
+	return prefix + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+prefix) + "\n"
+}
+
 // 8000 samples in 100 s between evaluations: 80 samples/s; 230 s in all.
 func TestMLPerfVariants(t *testing.T) {
 	at := func(ms int, key, value, meta string) string {
@@ -31,9 +36,6 @@ func TestMLPerfVariants(t *testing.T) {
 	whole := head + body("") + stop("success")
 	right := []string{" throughput 80 samples/s ", " to_target 230 s ", " train_seconds 230 s ", "accuracy 0.7 "}
 	stat := func(v string) string { return at(100000, "tracked_stats", `{"throughput": `+v+`}`, "") }
-	prefixed := func(prefix, text string) string {
-		return prefix + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+prefix) + "\n"
-	}
 	runVariants(t, "mlperf", []variant{
 		{name: "as it is", text: whole, want: right},
 		{name: "its own rate", text: head + body(stat("80.0")) + stop("success"), want: right},
@@ -76,6 +78,8 @@ func TestTitanVariants(t *testing.T) {
 		{name: "memory in GB", text: mesh + strings.ReplaceAll(three("5,000"), "GiB", "GB"), refused: "nothing found"},
 		{name: "colours", text: mesh + strings.ReplaceAll(three("5,000"), "tps:", "\x1b[34mtps:"), want: right},
 		{name: "under kubectl", text: "2024-05-01T10:00:00.1Z " + strings.ReplaceAll(strings.TrimSuffix(mesh+three("5,000"), "\n"), "\n", "\n2024-05-01T10:00:00.1Z ") + "\n", want: right},
+		{name: "ranks in step", text: prefixed("[rank0]:", mesh+three("5,000")) + prefixed("[rank1]:", three("5,010")), want: right, says: "several ranks write the same"},
+		{name: "a rank that is not in step", text: prefixed("[rank0]:", mesh+three("5,000")) + prefixed("[rank1]:", three("2,000")), want: right, says: "rank 1 states a tokens_per_second_per_gpu of 2000, and rank 0, which is read, 5000"},
 		{name: "an evaluation in between", text: mesh + line(1, "100") + line(10, "5,000") + "[titan] 2024-05-01 10:00:11,000 - root - INFO - validate step: 10  loss:  9.1250  memory: 30.50GiB(38.55%)  tps: 12,000\n" + line(20, "5,000"), want: append(right, " eval_loss 9.125 ")},
 		{name: "compiled only", text: mesh + line(1, "100"), never: []string{"tokens_per"}, says: "no rate is taken"},
 	})

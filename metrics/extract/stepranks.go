@@ -1,0 +1,70 @@
+package extract
+
+import (
+	"maps"
+	"slices"
+)
+
+// Ranks in step take the same time for a step. If they state different ones, they are
+// separate trainings, or one device is slower, and the rate of one rank is not the run's.
+
+// mostOthers limits the ranks that are compared, and the values of each.
+const mostOthers = 64
+
+// compared are the figures in which ranks of one run agree.
+var compared = []string{tokensPerGPU, stepSeconds}
+
+// otherRank records what another rank states of a step.
+func (s *stepLog) otherRank(ln line, m []string) {
+	s.from.others = true
+	fields, err := s.format.split(s.l, ln.number, m)
+	if err != nil {
+		return // that rank's line is damaged, and is not read
+	}
+	for _, name := range compared {
+		for _, field := range s.format.fields {
+			text, ok := fields[field.theirs]
+			if ok = ok && field.ours == name; ok && field.number != nil {
+				m := field.number.FindStringSubmatch(text)
+				if ok = m != nil; ok {
+					text = m[1]
+				}
+			}
+			if !ok {
+				continue
+			}
+			v, err := s.l.parse(ln.number, ungrouped(text))
+			if list := s.others[ln.source]; err == nil && len(list) < mostOthers && (list != nil || len(s.others) < mostOthers) {
+				if s.others == nil {
+					s.others = map[string][]float64{}
+				}
+				s.others[ln.source] = append(list, v.Number)
+			}
+			return
+		}
+	}
+}
+
+// ranksDiffer adds a note if other ranks state other rates than the one that is read.
+func (s *stepLog) ranksDiffer() {
+	for _, name := range compared {
+		if len(s.measured[name]) == 0 {
+			continue
+		}
+		own, err := reduceBy("median", numbers(s.measured[name]))
+		if err != nil || !(own > 0) {
+			return
+		}
+		for _, source := range slices.Sorted(maps.Keys(s.others)) {
+			list := s.others[source]
+			if len(list) <= s.starting {
+				continue
+			}
+			if other, err := reduceBy("median", list[s.starting:]); err == nil && !near(other/own) {
+				s.l.note("rank %s states a %s of %.4g, and rank %s, which is read, %.4g: ranks in step state the same, so these may be separate trainings, one log each", source, name, other, s.from.source, own)
+				return
+			}
+		}
+		return
+	}
+}
