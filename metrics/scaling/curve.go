@@ -196,8 +196,9 @@ type Interval struct {
 // slowest in one of N steps.
 type Straggler struct {
 	Rank  int
-	Steps int     // steady steps, over all runs of the point
-	Share float64 // of them in which this rank was the slowest, a fraction
+	Steps int      // steady steps, over all runs of the point
+	Share float64  // of them in which this rank was the slowest, a fraction
+	Hosts []string // nodes that the rank ran on, sorted; nil: not known
 }
 
 // Analyse turns runs into one curve a series, by name. The observations are

@@ -29,6 +29,7 @@ type Observation struct {
 	CreatedUnix float64  // when the run was recorded, seconds since 1970
 	BeganUnix   float64  // when its first rank began, seconds since 1970, or its place in an order of runs that only that is known of (up to mostPlaces); 0: not known
 	Hosts       []string // nodes that it ran on; nil: not known
+	RankHosts   []string // by rank, as long as Slowest; "" where not known, nil without Slowest
 	GitCommit   string   // of the study's folder; "" when it was not recorded
 
 	// Fingerprint describes the hardware and software of the run; nil or empty if nothing

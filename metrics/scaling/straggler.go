@@ -1,5 +1,13 @@
 package scaling
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
 // straggler finds the rank that was the slowest in most steady steps of the
 // runs together: a slow GPU or node shows as one rank, noise as all of them in
 // turn. Runs whose records are not of so many ranks are left out.
@@ -30,11 +38,42 @@ func straggler(workers int, runs []*Observation) *Straggler {
 			rank = r
 		}
 	}
-	return &Straggler{Rank: rank, Steps: steps, Share: float64(count[rank]) / float64(steps)}
+	s := &Straggler{Rank: rank, Steps: steps, Share: float64(count[rank]) / float64(steps)}
+	for _, o := range runs {
+		if len(o.Slowest) != workers || rank >= len(o.RankHosts) {
+			continue
+		}
+		if host := o.RankHosts[rank]; host != "" && !slices.Contains(s.Hosts, host) {
+			s.Hosts = append(s.Hosts, host)
+		}
+	}
+	slices.Sort(s.Hosts)
+	return s
 }
 
 // persistent reports whether one rank is the slowest so often that it is no
 // chance: more than halfway from its fair share, 1/N, to every step.
 func (s *Straggler) persistent(workers int) bool {
 	return s != nil && s.Share > (1+1/float64(workers))/2
+}
+
+// String names the rank and where it ran: "rank 3 on n07".
+func (s *Straggler) String() string {
+	rank := fmt.Sprintf("rank %d", s.Rank)
+	switch n := len(s.Hosts); {
+	case n == 0:
+		return rank
+	case n > 3:
+		return rank + " on " + number.Count(n, "node")
+	default:
+		return rank + " on " + strings.Join(s.Hosts, ", ")
+	}
+}
+
+// lookAt says what to look at: the node, unless the rank ran on several.
+func (s *Straggler) lookAt() string {
+	if len(s.Hosts) > 1 {
+		return "it ran on several nodes, so look at what this rank alone does"
+	}
+	return "look at its node and device"
 }

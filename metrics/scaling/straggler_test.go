@@ -44,6 +44,31 @@ func TestStraggler(t *testing.T) {
 	}
 }
 
+// The warning names the node, which is the thing to look at; a rank that is slow on several
+// is slow for another reason.
+func TestStragglerHost(t *testing.T) {
+	for _, tt := range []struct {
+		hosts [2][]string // of the ranks, in two runs
+		want  string
+	}{
+		{[2][]string{{"n1", "n1", "n07", "n07"}, {"n1", "n1", "n07", "n07"}}, "rank 2 on n07 is the slowest in 88 % of the steps, where chance gives 25 %: look at its node and device"},
+		{[2][]string{{"n1", "n1", "n2", "n2"}, {"n2", "n2", "n1", "n1"}}, "rank 2 on n1, n2 is the slowest in 88 % of the steps, where chance gives 25 %: it ran on several nodes, so look at what this rank alone does"},
+		{[2][]string{nil, {"n1", "n1", "n2", "n2"}}, "rank 2 on n2 is the slowest"},
+		{[2][]string{nil, nil}, "rank 2 is the slowest in 88 % of the steps, where chance gives 25 %: look at its node"},
+	} {
+		obs := runs(4, 10, 10)
+		obs[0].Slowest, obs[1].Slowest = []int{1, 1, 90, 8}, []int{10, 0, 85, 5}
+		for i := range obs {
+			obs[i].Values[measure.Skew] = 0.1
+			obs[i].RankHosts = tt.hosts[i]
+		}
+		p := analyse(t, obs, Options{})[0].Points[0]
+		if !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.HasPrefix(w, tt.want) }) {
+			t.Errorf("%v: %q, want %q", tt.hosts, p.Warnings, tt.want)
+		}
+	}
+}
+
 // Skew and end-to-end throughput are medians of what was measured; Karp and
 // Flatt's fraction has the speedup's interval: at twice the base's workers and
 // a speedup of 1.6 it is (1/1.6 − 1/2)/(1/2) = 0.25.

@@ -60,7 +60,7 @@ func (an *analysis) pointWarnings(p *Point, runs []*Observation) []string {
 	}
 	if s := p.Straggler; s.persistent(p.Workers) {
 		if m := p.Of(measure.Skew).Median; m != nil && m.Value >= smallSkew {
-			list = append(list, fmt.Sprintf("rank %d is the slowest in %.0f %% of the steps, where chance gives %.0f %%: look at its node and device", s.Rank, 100*s.Share, 100/float64(p.Workers)))
+			list = append(list, fmt.Sprintf("%s is the slowest in %.0f %% of the steps, where chance gives %.0f %%: %s", s, 100*s.Share, 100/float64(p.Workers), s.lookAt()))
 		}
 	}
 	nodes := map[string]int{}

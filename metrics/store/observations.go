@@ -164,17 +164,27 @@ func (o *observer) runs() error {
 // hosts reads the hosts that the ranks and their supervisors name; an allocation may
 // include more.
 func (o *observer) hosts() error {
-	return o.each(`SELECT DISTINCT r.id, `+placeHost+` AS ran_on FROM run r JOIN result x ON x.run = r.id
+	return o.each(`SELECT DISTINCT r.id, `+placeRank+` AS of_rank, `+placeHost+` AS ran_on FROM run r JOIN result x ON x.run = r.id
 		JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.restart = x.restart`+placeJoin+`
-		WHERE ran_on <> '' AND `+good+` ORDER BY r.id, ran_on`,
+		WHERE ran_on <> '' AND `+good+` ORDER BY r.id, ran_on, of_rank`,
 		func(rows *sql.Rows, id *int64) error {
+			var rank int
 			var host string
-			if err := rows.Scan(id, &host); err != nil {
+			if err := rows.Scan(id, &rank, &host); err != nil {
 				return err
 			}
 			v := &o.list[o.at[*id]]
 			o.alike.share(&host)
-			v.Hosts = append(v.Hosts, host)
+			if !slices.Contains(v.Hosts, host) {
+				v.Hosts = append(v.Hosts, host)
+			}
+			if v.Slowest == nil || rank >= len(v.Slowest) {
+				return nil // no question needs the host of a rank
+			}
+			if v.RankHosts == nil {
+				v.RankHosts = make([]string, len(v.Slowest))
+			}
+			v.RankHosts[rank] = host
 			return nil
 		})
 }

@@ -296,7 +296,7 @@ func TestObservations(t *testing.T) {
 				"seed": int64(1), "workload.augment": true, "framework": "native"},
 			Values: map[string]float64{"throughput": throughput, "end_to_end": endToEnd, "train_seconds": 21, "init_seconds": 1,
 				"step_p50": 1, "step_p95": 1, "step_p99": 1, "skew": 0, "final_accuracy": 0.75, "to_0.5": 21, "to_1": math.Inf(1)},
-			Slowest:     slowest,
+			Slowest: slowest, RankHosts: hosts,
 			Evaluations: []scaling.Evaluation{{Seconds: 21, Epoch: 1, Step: 20, Samples: samples, Accuracy: 0.75}}}
 	}
 	want := []scaling.Observation{ // 20 steps of 20, of 2·15 samples, in 20 s and in 22 - 1 = 21 s
