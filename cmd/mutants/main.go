@@ -28,7 +28,7 @@ import (
 // metrics/scaling/internal.
 var numeric = []string{
 	"./metrics/scaling", "./metrics/scaling/advice", "./metrics/scaling/capacity", "./metrics/scaling/decision",
-	"./metrics/scaling/exchange", "./metrics/scaling/inquiry", "./metrics/scaling/predict",
+	"./metrics/scaling/predict",
 	"./metrics/scaling/sensitivity", "./metrics/scaling/sequential",
 	"./metrics/measure", "./metrics/summary", "./metrics/extract", "./metrics/cost",
 	"./launcher/study", "./slurm", "./slurm/notation",

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/slurm/slurmtest/fake"
+	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
 // One bad record is one bad record: each command names its folder, goes on with the other
@@ -38,7 +38,7 @@ func TestOneBadRecord(t *testing.T) {
 		defer cancel()
 		c := exec.CommandContext(ctx, scalebench, args...)
 		c.Dir = model
-		c.Env = append(os.Environ(), "HOME="+model, "SCALEBENCH_DB="+filepath.Join(model, "history.db"), fake.Variable+"="+filepath.Join(model, "slurm"))
+		c.Env = append(os.Environ(), "HOME="+model, "SCALEBENCH_DB="+filepath.Join(model, "history.db"), slurmtest.FakeVariable+"="+filepath.Join(model, "slurm"))
 		var out bytes.Buffer
 		c.Stdout, c.Stderr = &out, &out
 		var exit *exec.ExitError

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/listing"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 )
 
 func cancelCommand(s *session) *cli.Command {
@@ -38,7 +38,7 @@ func runCancel(ctx context.Context, s *session, arg string, all bool, where stri
 	if wrong != nil && len(ended) == 0 {
 		return wrong // without an empty table before the error
 	}
-	if err := s.printDone(listing.Cancelled(ended)); err != nil {
+	if err := s.printDone(query.Cancelled(ended)); err != nil {
 		return err
 	}
 	if wrong != nil {

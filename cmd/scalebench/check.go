@@ -5,8 +5,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 )
 
 func checkCommand(s *session) *cli.Command {
@@ -52,7 +52,7 @@ func runCheck(ctx context.Context, s *session, a workspace.Request) error {
 	if err != nil {
 		return err
 	}
-	t := listing.Plan(w.Study, w.Plan, listing.Existing{Good: in.Good, Left: in.Left, Why: in.Why})
+	t := query.Plan(w.Study, w.Plan, query.Existing{Good: in.Good, Left: in.Left, Why: in.Why})
 	notes, err := w.Notes(in, len(t.Rows))
 	if err != nil {
 		return err

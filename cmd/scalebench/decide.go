@@ -12,10 +12,10 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/backend/local"
 	"github.com/scalebench/scalebench/launcher/decide"
-	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -132,7 +132,7 @@ func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, cho
 		}
 		submitted, _, left, err := s.driveJobs(ctx, &part, choice, o)
 		if !o.wait && len(submitted) > 0 {
-			err = errors.Join(err, s.printDone(listing.Submitted(submitted)))
+			err = errors.Join(err, s.printDone(query.Submitted(submitted)))
 		}
 		if err == nil && left.Left > 0 {
 			s.note("%s left to submit: %s", number.Count(left.Left, "run"), left.Why)
@@ -205,7 +205,7 @@ func (s *session) printOutcome(o *decide.Outcome, looks []metrics.Look) error {
 		}
 	}
 	if len(looks) > 0 || !s.forPeople() {
-		if err := s.print(listing.Looks(looks)); err != nil {
+		if err := s.print(query.Looks(looks)); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/scalebench/scalebench/metrics/store"
-	"github.com/scalebench/scalebench/slurm/slurmtest/fake"
+	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
 // go test ./cmd/scalebench -update rewrites what the scripts compare with; read
@@ -31,8 +31,8 @@ var disguises = map[string]func(){}
 
 func TestMain(m *testing.M) {
 	disguises["scalebench"] = func() { os.Exit(invoke(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
-	for _, name := range fake.Commands {
-		disguises[name] = func() { os.Exit(fake.Main(name)) }
+	for _, name := range slurmtest.FakeCommands {
+		disguises[name] = func() { os.Exit(slurmtest.FakeMain(name)) }
 	}
 	disguises["double-service"] = doubleService
 	testscript.Main(sharing{m}, disguises)
@@ -120,7 +120,7 @@ func TestScript(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			e.Setenv("WORKER", worker)
 			e.Setenv("EXAMPLES", examples)
-			e.Setenv(fake.Variable, e.WorkDir+"/slurm")
+			e.Setenv(slurmtest.FakeVariable, e.WorkDir+"/slurm")
 			if err := os.Mkdir(e.WorkDir+"/slurm", 0o755); err != nil {
 				return err
 			}

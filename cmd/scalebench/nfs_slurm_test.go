@@ -23,7 +23,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/sharedfs/nfstest"
-	"github.com/scalebench/scalebench/slurm/slurmtest/fake"
+	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
 const nfsStudy = `
@@ -64,7 +64,7 @@ func newDesk(t *testing.T, worker, runs, db string) *desk {
 			t.Fatal(err)
 		}
 	}
-	d.env = append(os.Environ(), "SCALEBENCH_RUNS="+runs, "SCALEBENCH_DB="+db, "HOME="+d.dir, fake.Variable+"="+d.slurm)
+	d.env = append(os.Environ(), "SCALEBENCH_RUNS="+runs, "SCALEBENCH_DB="+db, "HOME="+d.dir, slurmtest.FakeVariable+"="+d.slurm)
 	return d
 }
 

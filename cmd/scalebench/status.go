@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/listing"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 )
 
 func statusCommand(s *session) *cli.Command {
@@ -37,12 +37,12 @@ func runStatus(ctx context.Context, s *session, arg, where string) error {
 	if err != nil {
 		return err
 	}
-	t := listing.Status(chosen.States, chosen.Planned)
+	t := query.Status(chosen.States, chosen.Planned)
 	if s.forPeople() && len(t.Rows) > 0 {
 		if !s.verbose {
-			t = listing.Folded(chosen.States, chosen.Planned)
+			t = query.Folded(chosen.States, chosen.Planned)
 		}
-		t.Lead = listing.Progress(chosen.States, chosen.Planned, float64(time.Now().UnixMilli())/1000)
+		t.Lead = query.Progress(chosen.States, chosen.Planned, float64(time.Now().UnixMilli())/1000)
 	}
 	if err := s.print(t); err != nil {
 		return err

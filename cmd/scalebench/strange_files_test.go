@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/scalebench/scalebench/slurm/slurmtest/fake"
+	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
 // strange is what may have the name of a file of ours.
@@ -58,7 +58,7 @@ func TestStrangeFiles(t *testing.T) {
 		defer cancel()
 		c := exec.CommandContext(ctx, scalebench, args...)
 		c.Dir = dir
-		c.Env = append(os.Environ(), "HOME="+dir, "SCALEBENCH_DB="+filepath.Join(dir, "history.db"), fake.Variable+"="+filepath.Join(dir, "slurm"))
+		c.Env = append(os.Environ(), "HOME="+dir, "SCALEBENCH_DB="+filepath.Join(dir, "history.db"), slurmtest.FakeVariable+"="+filepath.Join(dir, "slurm"))
 		var out bytes.Buffer
 		c.Stdout, c.Stderr = &out, &out
 		err := powerless(c)

@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -109,7 +108,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 		return err
 	}
 	if !o.wait || err != nil { // who waited is shown results
-		if printed := s.printDone(listing.Submitted(submitted)); err == nil && printed != nil {
+		if printed := s.printDone(query.Submitted(submitted)); err == nil && printed != nil {
 			return printed
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
-	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/workspace"
+	"github.com/scalebench/scalebench/launcher/workspace/query"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -131,7 +131,7 @@ func (v *viewer) live(ctx context.Context) error {
 type viewer struct {
 	s *session
 	workspace.Watcher
-	window listing.Window
+	window query.Window
 }
 
 // tick is the time between two looks at runs on this machine.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/launchtest"
+	"github.com/scalebench/scalebench/launcher/internal/launchtest"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )

@@ -13,7 +13,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 )
 
 // Costs selects runs and asks for their cost.
@@ -59,7 +58,7 @@ func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 		}
 	}
 	if o.Measure != "" && !compare.Work.Million {
-		if compare.Measure, err = inquiry.Find(observations, o.Measure); err != nil {
+		if compare.Measure, err = scaling.FindMeasure(observations, o.Measure); err != nil {
 			return nil, unanswered(err)
 		}
 		if at := compare.Measure.At; at != "" {
@@ -88,7 +87,7 @@ func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 
 // work returns the clock by which the kind of workload is priced, and the options for it.
 func (o *Costs) work(compare cost.Options, runs []scaling.Observation) (cost.Options, pricing.Clock, error) {
-	kind := inquiry.Kind(runs)
+	kind := scaling.KindAsked(runs)
 	switch {
 	case kind.Clock != "":
 		return compare, pricing.Train, nil

@@ -14,8 +14,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/exchange"
-	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -53,7 +51,7 @@ func (r *Reader) Curves(ctx context.Context, o Question) (*Analysis, error) {
 	if o.Prepare != nil {
 		o.Prepare(in.obs, in.planned)
 	}
-	answer, err := inquiry.Ask(in.obs, in.planned, question)
+	answer, err := scaling.Ask(in.obs, in.planned, question)
 	if err != nil {
 		return nil, unanswered(err)
 	}
@@ -66,7 +64,7 @@ func (r *Reader) Curves(ctx context.Context, o Question) (*Analysis, error) {
 		if err != nil {
 			return nil, workspace.StoreError(err)
 		}
-		exchange.Predict(answer.Curves, answer.Observations, benchmarks)
+		scaling.PredictExchange(answer.Curves, answer.Observations, benchmarks)
 	}
 	answer.Warnings = append(answer.Warnings, told...)
 	a := &Analysis{Answer: answer, Study: name, design: o.Design}
@@ -86,7 +84,7 @@ type input struct {
 
 // measured reads the runs and plans that a question concerns. A condition on a load within
 // runs moves from the runs to their places.
-func (r *Reader) measured(ctx context.Context, db *store.Store, name string, o *Question, question *inquiry.Question) (in input, err error) {
+func (r *Reader) measured(ctx context.Context, db *store.Store, name string, o *Question, question *scaling.Question) (in input, err error) {
 	filter := store.Filter{Study: name, Where: o.Where, Planned: !o.Edited && o.Points == nil}
 	in.obs, in.warnings, err = db.Select(ctx, filter)
 	if at, of := loadOf(o.Where); of && len(in.obs) == 0 { // it chooses within runs, not among them
@@ -144,8 +142,8 @@ func loadOf(where string) (at scaling.Condition, ok bool) {
 
 // unanswered returns an error of package inquiry in the words of the options.
 func unanswered(err error) error {
-	var part *inquiry.Error
-	var unknown *inquiry.UnknownMeasure
+	var part *scaling.QuestionError
+	var unknown *scaling.UnknownMeasure
 	switch {
 	case errors.As(err, &part) && (part.Part == "baseline" || part.Part == "at"):
 		return &workspace.Error{Err: fmt.Errorf("--%s: %w", part.Part, part.Err)}
@@ -160,7 +158,7 @@ func unanswered(err error) error {
 // perMillion adds the cost of a million answers and samples to runs of a service, by the site file's prices,
 // unless they report a figure with that name.
 func (r *Reader) perMillion(ctx context.Context, obs []scaling.Observation, o Question, name string) ([]scaling.Observation, []string, error) {
-	if _, err := inquiry.Find(obs, o.Measure); err == nil {
+	if _, err := scaling.FindMeasure(obs, o.Measure); err == nil {
 		return obs, nil, nil
 	}
 	tariff, err := r.Prices(ctx, o.Study, *o.Prices)
@@ -168,7 +166,7 @@ func (r *Reader) perMillion(ctx context.Context, obs []scaling.Observation, o Qu
 		return nil, nil, err
 	}
 	obs, unpriced := tariff.PerMillion(obs)
-	if _, err := inquiry.Find(obs, o.Measure); err != nil {
+	if _, err := scaling.FindMeasure(obs, o.Measure); err != nil {
 		why := "no run has found a largest rate within a limit, which it is of; set workload.limit"
 		if unpriced != nil {
 			why = strings.Join(unpriced, "; ")

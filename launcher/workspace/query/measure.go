@@ -9,7 +9,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -48,7 +47,7 @@ func (r *Reader) figure(ctx context.Context, o Question) (*measure.Measure, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := inquiry.Find(a.Observations, o.Measure)
+	m, err := scaling.FindMeasure(a.Observations, o.Measure)
 	switch {
 	case err != nil:
 		return nil, unanswered(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
 
@@ -79,12 +78,12 @@ func (r *Reader) pictureCurves(ctx context.Context, o Figure) (*Picture, error) 
 	o.Picture, o.Prices = true, &o.Site
 	a, err := r.Curves(ctx, o.Question)
 	if err == nil && several {
-		_, err = figure.Together(o.Kind, func(name string) (measure.Measure, error) { return inquiry.Find(a.Observations, name) })
-		if unknown := (*inquiry.UnknownMeasure)(nil); err != nil && !errors.As(err, &unknown) {
+		_, err = figure.Together(o.Kind, func(name string) (measure.Measure, error) { return scaling.FindMeasure(a.Observations, name) })
+		if unknown := (*scaling.UnknownMeasure)(nil); err != nil && !errors.As(err, &unknown) {
 			return nil, &workspace.Error{Err: err}
 		}
 	}
-	if unknown := (*inquiry.UnknownMeasure)(nil); errors.As(err, &unknown) {
+	if unknown := (*scaling.UnknownMeasure)(nil); errors.As(err, &unknown) {
 		return nil, undrawable(unknown)
 	}
 	if err != nil {
@@ -135,7 +134,7 @@ func (a *Analysis) options(k figure.Preset, o Figure) (figure.Options, error) {
 		of = a.Measures[0]
 	}
 	var err error
-	if options.By, err = inquiry.Key(o.By, a.Observations, nil, of); err != nil {
+	if options.By, err = scaling.KeyNamed(o.By, a.Observations, nil, of); err != nil {
 		return options, fmt.Errorf("--by %w", err)
 	}
 	return options, nil
@@ -258,7 +257,7 @@ func (r *Reader) pictureLooks(ctx context.Context, o Figure) (*Picture, error) {
 }
 
 // undrawable returns the error for a name that is neither a figure nor a measure.
-func undrawable(e *inquiry.UnknownMeasure) error {
+func undrawable(e *scaling.UnknownMeasure) error {
 	return &workspace.Error{Err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", e.Name, strings.Join(figure.Names(), ", "), strings.Join(e.Known, ", ")),
 		Hint: study.SpellingHint(e.Name, slices.Compact(slices.Sorted(slices.Values(append(figure.Names(), e.Known...)))))}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
@@ -32,8 +31,8 @@ type Question struct {
 	Points  map[string]bool    // by identity: only their runs; nil for all
 	Edited  bool               // include points that the study file does not have
 	Design  *sequential.Design // the study is looked at while it grows; nil if it is not
-	Picture bool               // as in inquiry.Question
-	Along   string             // as in inquiry.Question
+	Picture bool               // as in scaling.Question
+	Along   string             // as in scaling.Question
 
 	Series   []string // names; empty means all
 	Baseline []string // KEY=VALUE
@@ -47,9 +46,9 @@ type Question struct {
 	Prepare func([]scaling.Observation, []scaling.Planned)
 }
 
-// inquiry returns the question in the terms of package inquiry.
-func (o *Question) inquiry() (q inquiry.Question, err error) {
-	q = inquiry.Question{Measure: o.Measure, Axis: o.Axis, Picture: o.Picture, Along: o.Along, Base: o.Base, Mix: o.Mix, Shown: o.Shown}
+// inquiry returns the question in the terms of package scaling.
+func (o *Question) inquiry() (q scaling.Question, err error) {
+	q = scaling.Question{Measure: o.Measure, Axis: o.Axis, Picture: o.Picture, Along: o.Along, Base: o.Base, Mix: o.Mix, Shown: o.Shown}
 	if o.Design != nil {
 		q.Confidence, q.FewRuns = o.Design.Confidence, true
 	}
@@ -78,7 +77,7 @@ func conditionsOf(option string, list []string) ([]scaling.Condition, error) {
 
 // An Analysis is the answer to a question.
 type Analysis struct {
-	*inquiry.Answer
+	*scaling.Answer
 	Study     string // its name
 	BaseError error  // some series have no base, and what to run; nil
 

@@ -12,7 +12,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -137,7 +136,7 @@ func inBytes(parameters map[string]any) map[string]any {
 // else the default of the kind of workload.
 func kept(obs []scaling.Observation, name string) (measure.Measure, error) {
 	if name != "" {
-		m, err := inquiry.Find(obs, name)
+		m, err := scaling.FindMeasure(obs, name)
 		if err == nil && m.Better == measure.Neither {
 			err = workspace.Errorf("-m %s: nobody says which way it is better", name)
 		}
@@ -169,7 +168,7 @@ func factors(obs []scaling.Observation, exhausted []scaling.Planned, named []str
 	if len(named) > 0 {
 		var keys []string
 		for _, name := range named {
-			key, err := inquiry.Key(name, obs, exhausted, of)
+			key, err := scaling.KeyNamed(name, obs, exhausted, of)
 			if err != nil {
 				return nil, workspace.Errorf("--resource %v", err)
 			}

@@ -1,9 +1,4 @@
-// Package exchange predicts what the reduction of gradients takes of a training's
-// step, from what a benchmark of collectives measured on the same machine. It is
-// pure.
-//
-// Times are in seconds, sizes in bytes, bandwidths in bytes/s.
-package exchange
+package scaling
 
 import (
 	"fmt"
@@ -14,8 +9,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/scaling"
 )
+
+// This file predicts what share of a training's step the reduction of gradients takes, from a
+// benchmark of collectives on the same machine. Times are in seconds, sizes in bytes,
+// bandwidths in bytes/s.
 
 // reduction is the operation that a data-parallel training's gradients go
 // through, in place.
@@ -25,27 +23,27 @@ const reduction = "all_reduce"
 // For the others nothing here measures what carries them.
 var carriers = map[string][]string{"native": {"auto"}}
 
-// Predict sets at every point of more than one worker what share of a step the
+// PredictExchange sets at every point of more than one worker what share of a step the
 // reduction of the gradients would take, by benchmarks with as many workers on
 // as many nodes of the same machine: latency plus size over bandwidth of one
 // all-reduce of the gradient's bytes, corrected by how far that is off at the
 // measured sizes next to it, over the step time. Observations are what the curves
 // were made of, benchmarks are runs that measured collectives.
-func Predict(curves []scaling.Curve, obs, benchmarks []scaling.Observation) {
+func PredictExchange(curves []Curve, obs, benchmarks []Observation) {
 	var runs []benchmark
 	for i := range benchmarks {
 		if b, ok := reductions(&benchmarks[i]); ok {
 			runs = append(runs, b)
 		}
 	}
-	of := make(map[string]*scaling.Observation, len(obs))
+	of := make(map[string]*Observation, len(obs))
 	for i := range obs {
 		of[obs[i].Run] = &obs[i]
 	}
 	for i := range curves {
 		for j := range curves[i].Points {
 			p := &curves[i].Points[j]
-			var trained []*scaling.Observation
+			var trained []*Observation
 			for _, r := range p.Runs {
 				if o := of[r.ID]; o != nil {
 					trained = append(trained, o)
@@ -60,13 +58,13 @@ func Predict(curves []scaling.Curve, obs, benchmarks []scaling.Observation) {
 
 // benchmark is a run's measurement of the reduction.
 type benchmark struct {
-	*scaling.Observation
+	*Observation
 	link  busbw.Link
 	times map[float64]float64 // of a message, by its size
 }
 
 // reductions takes it out of a run; ok is false where it has no fit.
-func reductions(o *scaling.Observation) (b benchmark, ok bool) {
+func reductions(o *Observation) (b benchmark, ok bool) {
 	b = benchmark{Observation: o, times: map[float64]float64{}}
 	for _, p := range o.Places {
 		if p.At[measure.Op] != reduction || p.At[measure.InPlace] != 1.0 {
@@ -95,9 +93,9 @@ func (b *benchmark) backend() string {
 }
 
 // predict is the share at one point.
-func predict(trained []*scaling.Observation, runs []benchmark) *scaling.Prediction {
-	none := func(format string, args ...any) *scaling.Prediction {
-		return &scaling.Prediction{Why: fmt.Sprintf(format, args...)}
+func predict(trained []*Observation, runs []benchmark) *Prediction {
+	none := func(format string, args ...any) *Prediction {
+		return &Prediction{Why: fmt.Sprintf(format, args...)}
 	}
 	first := trained[0]
 	backends := carriers[first.Framework]
@@ -143,7 +141,7 @@ func predict(trained []*scaling.Observation, runs []benchmark) *scaling.Predicti
 		seconds = append(seconds, factor*r.link.Seconds(float64(bytes)))
 		low, high, beyond = min(low, factor), max(high, factor), beyond || !within
 	}
-	c, err := scaling.Compare(seconds, steps, 0)
+	c, err := Compare(seconds, steps, 0)
 	if err != nil {
 		return none("%v", err)
 	}
@@ -155,7 +153,7 @@ func predict(trained []*scaling.Observation, runs []benchmark) *scaling.Predicti
 	if beyond {
 		how = "beyond the measured sizes, so the fit is not corrected"
 	}
-	return &scaling.Prediction{Share: &c.Ratio,
+	return &Prediction{Share: &c.Ratio,
 		From: fmt.Sprintf("study %q, %s: one %s of %d bytes, %s", chosen[0].Study, count, reduction, bytes, how)}
 }
 

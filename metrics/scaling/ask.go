@@ -1,8 +1,4 @@
-// Package inquiry answers a question about the runs of a study: which measure,
-// over which axis, of which series, divided by what. It finds what the words of the
-// question mean among the runs that there are, makes the curves, and tells the
-// doubts that go with them, each once. It is pure.
-package inquiry
+package scaling
 
 import (
 	"cmp"
@@ -16,8 +12,11 @@ import (
 	"github.com/maruel/natural"
 
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/scaling"
 )
+
+// This file answers a question about the runs of a study: which measure, over which axis, of
+// which series, divided by what. It finds what the words of the question mean among the runs,
+// makes the curves, and reports each of their doubts once.
 
 // A Question selects a measure and an axis. The zero value asks for the main measures of the
 // study's kind of workload over its usual axis.
@@ -29,12 +28,12 @@ type Question struct {
 	// drawn against, and Along then the parameter along which points are joined.
 	Picture  bool
 	Along    string
-	Base     string              // a place on the axis; "": the smallest of each series
-	Baseline []scaling.Condition // in place of a base
-	At       []scaling.Condition // places within the runs: only those for which they hold
-	Series   []string            // only those, by their names; nil: all
-	Mix      bool                // as in scaling.Options
-	// Shown, Confidence and FewRuns are as in scaling.Options.
+	Base     string      // a place on the axis; "": the smallest of each series
+	Baseline []Condition // in place of a base
+	At       []Condition // places within the runs: only those for which they hold
+	Series   []string    // only those, by their names; nil: all
+	Mix      bool        // as in Options
+	// Shown, Confidence and FewRuns are as in Options.
 	Shown      func(measure.Measure) bool
 	Confidence float64
 	FewRuns    bool
@@ -42,8 +41,8 @@ type Question struct {
 
 // Answer is the curves and what they are of.
 type Answer struct {
-	Observations []scaling.Observation
-	Curves       []scaling.Curve
+	Observations []Observation
+	Curves       []Curve
 	Axis         string
 	// Kind is the kind of workload that the answer is about: a training where any run
 	// trains and no measure was asked for.
@@ -53,20 +52,20 @@ type Answer struct {
 	// Against is the measure that Question.Axis named; nil for a parameter.
 	Against *measure.Measure
 	// NoBase says which series have nothing to be divided by; nil where all have.
-	NoBase   *scaling.NoBaseError
-	Baseline []scaling.Condition
+	NoBase   *NoBaseError
+	Baseline []Condition
 	Warnings []string // on the study as a whole, and what was left out
 }
 
 // Ask answers a question from the good runs of a study and what was planned of it.
-// Errors are *Error and *UnknownMeasure for a question that has no answer; any
+// Errors are *QuestionError and *UnknownMeasure for a question that has no answer; any
 // other is of the runs.
-func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Answer, error) {
-	a := &Answer{Observations: obs, Kind: Kind(obs), Baseline: q.Baseline}
+func Ask(obs []Observation, planned []Planned, q Question) (*Answer, error) {
+	a := &Answer{Observations: obs, Kind: KindAsked(obs), Baseline: q.Baseline}
 	var of measure.Measure
 	var err error
 	if q.Measure != "" {
-		if of, err = Find(obs, q.Measure); err != nil {
+		if of, err = FindMeasure(obs, q.Measure); err != nil {
 			return nil, err
 		}
 		a.Measures = []measure.Measure{of}
@@ -78,42 +77,42 @@ func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Ans
 		}
 	}
 	if q.At != nil {
-		if a.Observations, err = scaling.Within(a.Observations, q.At); err != nil {
-			return nil, &Error{"at", err}
+		if a.Observations, err = Within(a.Observations, q.At); err != nil {
+			return nil, &QuestionError{"at", err}
 		}
 	}
 	along := cmp.Or(q.Axis, of.Axis)
 	if along == "" && q.Picture {
-		along = widest(a.Observations, of)
+		along = widestLoad(a.Observations, of)
 	}
-	if a.Axis, err = Key(along, a.Observations, planned, of); err != nil && q.Picture {
+	if a.Axis, err = KeyNamed(along, a.Observations, planned, of); err != nil && q.Picture {
 		if a.Against, err = against(a.Observations, q.Axis, of, err); err == nil {
-			a.Axis, err = Key(cmp.Or(q.Along, of.Axis, joined(a.Observations, of)), a.Observations, planned, of)
+			a.Axis, err = KeyNamed(cmp.Or(q.Along, of.Axis, joined(a.Observations, of)), a.Observations, planned, of)
 			if err != nil {
-				return nil, &Error{"along", err}
+				return nil, &QuestionError{"along", err}
 			}
 		}
 	}
 	if err != nil {
-		return nil, &Error{"axis", err}
+		return nil, &QuestionError{"axis", err}
 	}
 	if q.Along != "" && a.Against == nil {
-		return nil, &Error{"along", fmt.Errorf("%s: points are joined along the axis; --along is for an axis that is a measure, such as -x %s", q.Along, measure.RequestsPerSecond)}
+		return nil, &QuestionError{"along", fmt.Errorf("%s: points are joined along the axis; --along is for an axis that is a measure, such as -x %s", q.Along, measure.RequestsPerSecond)}
 	}
 	base, err := baseAt(q.Base, a.Axis)
 	if err != nil {
-		return nil, &Error{"base", err}
+		return nil, &QuestionError{"base", err}
 	}
-	a.Curves, err = scaling.Analyse(a.Observations, scaling.Options{Measure: of, Axis: a.Axis, Base: base, Baseline: q.Baseline, Planned: planned, Mix: q.Mix, Shown: q.Shown, Confidence: q.Confidence, FewRuns: q.FewRuns})
+	a.Curves, err = Analyse(a.Observations, Options{Measure: of, Axis: a.Axis, Base: base, Baseline: q.Baseline, Planned: planned, Mix: q.Mix, Shown: q.Shown, Confidence: q.Confidence, FewRuns: q.FewRuns})
 	if q.Baseline != nil && err != nil {
-		return nil, &Error{"baseline", err}
+		return nil, &QuestionError{"baseline", err}
 	}
 	if err != nil && !errors.As(err, &a.NoBase) {
 		return nil, err
 	}
 	if q.Series != nil {
 		if a.Curves, err = chosen(a.Curves, q.Series); err != nil {
-			return nil, &Error{"series", err}
+			return nil, &QuestionError{"series", err}
 		}
 	}
 	return a, nil
@@ -121,8 +120,8 @@ func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Ans
 
 // against is the measure of that name, to be drawn against; no is why it is no
 // parameter.
-func against(obs []scaling.Observation, name string, of measure.Measure, no error) (*measure.Measure, error) {
-	x, err := Find(obs, name)
+func against(obs []Observation, name string, of measure.Measure, no error) (*measure.Measure, error) {
+	x, err := FindMeasure(obs, name)
 	if err != nil {
 		return nil, no
 	}
@@ -140,7 +139,7 @@ func against(obs []scaling.Observation, name string, of measure.Measure, no erro
 
 // joined is the coordinate along which the loads of a measure are joined: requests in
 // flight or requests/s, whichever has more values, else the batch; "" for the workers.
-func joined(obs []scaling.Observation, of measure.Measure) string {
+func joined(obs []Observation, of measure.Measure) string {
 	values := valuesAt(obs, of)
 	threads, rate := len(values[measure.Threads]), len(values[measure.Rate])
 	switch {
@@ -154,11 +153,11 @@ func joined(obs []scaling.Observation, of measure.Measure) string {
 	return ""
 }
 
-// widest is the coordinate of a load with most values at which a measure was measured, of runs
+// widestLoad is the coordinate of a load with most values at which a measure was measured, of runs
 // that all have as many workers: a picture over those would be of one place. "" where
 // workers vary, or nothing does.
-func widest(obs []scaling.Observation, of measure.Measure) string {
-	if of.At == "" || slices.ContainsFunc(obs, func(o scaling.Observation) bool { return o.Workers != obs[0].Workers }) {
+func widestLoad(obs []Observation, of measure.Measure) string {
+	if of.At == "" || slices.ContainsFunc(obs, func(o Observation) bool { return o.Workers != obs[0].Workers }) {
 		return ""
 	}
 	values := valuesAt(obs, of)
@@ -172,7 +171,7 @@ func widest(obs []scaling.Observation, of measure.Measure) string {
 }
 
 // valuesAt are the values of each coordinate at which a measure was measured.
-func valuesAt(obs []scaling.Observation, of measure.Measure) map[string]map[any]bool {
+func valuesAt(obs []Observation, of measure.Measure) map[string]map[any]bool {
 	values := map[string]map[any]bool{}
 	for i := range obs {
 		for _, p := range of.Within(obs[i].Places) {
@@ -190,14 +189,14 @@ func valuesAt(obs []scaling.Observation, of measure.Measure) map[string]map[any]
 	return values
 }
 
-// Error is a part of a question that has no answer.
-type Error struct {
+// A QuestionError names the part of a question that has no answer.
+type QuestionError struct {
 	Part string // "axis", "along", "base", "baseline", "series", "at"
 	Err  error
 }
 
-func (e *Error) Error() string { return e.Part + ": " + e.Err.Error() }
-func (e *Error) Unwrap() error { return e.Err }
+func (e *QuestionError) Error() string { return e.Part + ": " + e.Err.Error() }
+func (e *QuestionError) Unwrap() error { return e.Err }
 
 // UnknownMeasure is a name that no measure has.
 type UnknownMeasure struct {
@@ -209,9 +208,9 @@ func (e *UnknownMeasure) Error() string {
 	return fmt.Sprintf("unknown measure %q; choose one of %s, or the time to a target: to_0.75, to_loss_2", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Kind is the kind of workload that runs are of: a training where any of them trains or
+// KindAsked returns the kind of workload that runs are of: a training where any of them trains or
 // none says its kind, else the first by name.
-func Kind(obs []scaling.Observation) measure.Kind {
+func KindAsked(obs []Observation) measure.Kind {
 	name := ""
 	for _, o := range obs {
 		if _, rate := o.Value(measure.Throughput); rate || o.Kind != "" && measure.KindOf(o.Kind).Trains {
@@ -226,9 +225,9 @@ func Kind(obs []scaling.Observation) measure.Kind {
 
 // keep leaves the runs and planned points of the answer's kind, and says how many
 // are of another.
-func (a *Answer) keep(planned *[]scaling.Planned) {
+func (a *Answer) keep(planned *[]Planned) {
 	others := map[string]int{}
-	other := func(o scaling.Observation) bool {
+	other := func(o Observation) bool {
 		_, rate := o.Value(measure.Throughput)
 		kind := measure.KindOf(o.Kind).Name
 		if kind == a.Kind.Name || rate && a.Kind.Trains {
@@ -241,7 +240,7 @@ func (a *Answer) keep(planned *[]scaling.Planned) {
 		clear(others)
 		a.Observations = slices.DeleteFunc(slices.Clone(a.Observations), other)
 	}
-	*planned = slices.DeleteFunc(slices.Clone(*planned), func(p scaling.Planned) bool {
+	*planned = slices.DeleteFunc(slices.Clone(*planned), func(p Planned) bool {
 		kind, said := p.Parameters["workload.kind"].(string)
 		return said && !a.Kind.Like(measure.KindOf(kind))
 	})
@@ -257,11 +256,11 @@ func (a *Answer) keep(planned *[]scaling.Planned) {
 // main are the measures that a kind of workload is about: the first that it
 // declares and any run has, and those at the same places within a run. A kind that
 // declares none is about what its runs report.
-func main(obs []scaling.Observation, kind string) []measure.Measure {
+func main(obs []Observation, kind string) []measure.Measure {
 	list := measure.Of(kind)
 	if len(list) > 0 {
 		measured := slices.IndexFunc(list, func(m measure.Measure) bool {
-			return slices.ContainsFunc(obs, func(o scaling.Observation) bool {
+			return slices.ContainsFunc(obs, func(o Observation) bool {
 				if m.At != "" {
 					return len(m.Within(o.Places)) > 0
 				}
@@ -276,7 +275,7 @@ func main(obs []scaling.Observation, kind string) []measure.Measure {
 }
 
 // reported are the measures that runs report, by name.
-func reported(obs []scaling.Observation) []measure.Measure {
+func reported(obs []Observation) []measure.Measure {
 	of := map[string]measure.Measure{}
 	for _, o := range obs {
 		for _, m := range o.Reported {
@@ -294,9 +293,9 @@ func reported(obs []scaling.Observation) []measure.Measure {
 // workload, by name.
 func (a *Answer) Reported() []measure.Measure { return reported(a.Observations) }
 
-// Find finds a measure by its name: one that runs report, one that is declared, or
+// FindMeasure finds a measure by its name: one that runs report, one that is declared, or
 // the time to a target, with the unit that its rates have in these runs. The error is an *UnknownMeasure.
-func Find(obs []scaling.Observation, name string) (measure.Measure, error) {
+func FindMeasure(obs []Observation, name string) (measure.Measure, error) {
 	own := reported(obs)
 	if i := slices.IndexFunc(own, func(m measure.Measure) bool { return m.Name == name }); i >= 0 {
 		return own[i], nil
@@ -305,12 +304,12 @@ func Find(obs []scaling.Observation, name string) (measure.Measure, error) {
 	if err != nil {
 		return m, &UnknownMeasure{name, knownNames(obs)}
 	}
-	return m.Counting(scaling.SampleOf(obs)), nil
+	return m.Counting(SampleOf(obs)), nil
 }
 
 // knownNames are the names of all measures: those that are declared, and then those
 // that the runs report.
-func knownNames(obs []scaling.Observation) []string {
+func knownNames(obs []Observation) []string {
 	names := measure.Names()
 	for _, m := range reported(obs) {
 		if !slices.Contains(names, m.Name) {
@@ -320,11 +319,11 @@ func knownNames(obs []scaling.Observation) []string {
 	return names
 }
 
-// Key is the parameter that a name means: its TOML path, its last part where only
+// KeyNamed returns the parameter that a name means: its TOML path, its last part where only
 // one has it, or a coordinate of the measure. "" is the number of workers.
-func Key(name string, obs []scaling.Observation, planned []scaling.Planned, of measure.Measure) (string, error) {
-	if name == "" || name == scaling.Workers || of.At.Has(name) {
-		return cmp.Or(name, scaling.Workers), nil
+func KeyNamed(name string, obs []Observation, planned []Planned, of measure.Measure) (string, error) {
+	if name == "" || name == Workers || of.At.Has(name) {
+		return cmp.Or(name, Workers), nil
 	}
 	values := map[string]map[string]bool{}
 	note := func(parameters map[string]any) {
@@ -332,7 +331,7 @@ func Key(name string, obs []scaling.Observation, planned []scaling.Planned, of m
 			if values[k] == nil {
 				values[k] = map[string]bool{}
 			}
-			values[k][scaling.ValueOf(v).String()] = true
+			values[k][ValueOf(v).String()] = true
 		}
 	}
 	for _, o := range obs {
@@ -356,7 +355,7 @@ func Key(name string, obs []scaling.Observation, planned []scaling.Planned, of m
 	}
 	switch {
 	case len(fit) == 0 && name == "replicas": // what a study of a service calls its workers
-		return scaling.Workers, nil
+		return Workers, nil
 	case len(fit) == 1:
 		return fit[0], nil
 	case len(fit) > 1:
@@ -366,25 +365,25 @@ func Key(name string, obs []scaling.Observation, planned []scaling.Planned, of m
 }
 
 // baseAt is the place that is named on the axis; nil for none.
-func baseAt(name, axis string) (*scaling.Value, error) {
+func baseAt(name, axis string) (*Value, error) {
 	if name == "" {
 		return nil, nil
 	}
 	x, err := strconv.ParseFloat(name, 64)
 	switch {
-	case err != nil && axis == scaling.Workers:
+	case err != nil && axis == Workers:
 		return nil, fmt.Errorf("%q is not a worker count; give 1 or more", name)
 	case err != nil:
-		return &scaling.Value{Word: name}, nil
-	case axis == scaling.Workers && !(x >= 1 && x == float64(int(x))):
+		return &Value{Word: name}, nil
+	case axis == Workers && !(x >= 1 && x == float64(int(x))):
 		return nil, fmt.Errorf("%s is not a worker count; give 1 or more", name)
 	}
-	return &scaling.Value{Number: x}, nil
+	return &Value{Number: x}, nil
 }
 
 // chosen are the series with the given names.
-func chosen(curves []scaling.Curve, names []string) ([]scaling.Curve, error) {
-	var list []scaling.Curve
+func chosen(curves []Curve, names []string) ([]Curve, error) {
+	var list []Curve
 	var known []string
 	for _, c := range curves {
 		known = append(known, strconv.Quote(c.Series))
@@ -393,7 +392,7 @@ func chosen(curves []scaling.Curve, names []string) ([]scaling.Curve, error) {
 		}
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(list, func(c scaling.Curve) bool { return c.Series == name }) {
+		if !slices.ContainsFunc(list, func(c Curve) bool { return c.Series == name }) {
 			slices.SortFunc(known, natural.Compare)
 			return nil, fmt.Errorf("%q: unknown series; valid: %s", name, strings.Join(known, ", "))
 		}

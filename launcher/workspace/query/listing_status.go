@@ -1,6 +1,4 @@
-// Package listing shows plans, attempts, jobs and checks as tables. Tables of results
-// are in metrics/report/tables; package metrics/table formats both.
-package listing
+package query
 
 import (
 	"cmp"

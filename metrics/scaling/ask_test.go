@@ -1,4 +1,4 @@
-package inquiry
+package scaling
 
 import (
 	"cmp"
@@ -12,12 +12,11 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 // train is a run of so many workers and samples a second; 0 for no steady state.
-func train(workers, repeat int, throughput float64) scaling.Observation {
-	o := scaling.Observation{Run: fmt.Sprintf("s/w%d-r%d", workers, repeat), Study: "s", Point: fmt.Sprint("w", workers), Repeat: repeat, Kind: "train", Framework: "native", Workers: workers,
+func train(workers, repeat int, throughput float64) Observation {
+	o := Observation{Run: fmt.Sprintf("s/w%d-r%d", workers, repeat), Study: "s", Point: fmt.Sprint("w", workers), Repeat: repeat, Kind: "train", Framework: "native", Workers: workers,
 		Parameters: map[string]any{"workload.kind": "train", "workload.batch": int64(32), "workload.scaling": "weak"}, Values: map[string]float64{"step_p95": 0.5}}
 	if throughput > 0 {
 		o.Values["throughput"] = throughput
@@ -26,12 +25,12 @@ func train(workers, repeat int, throughput float64) scaling.Observation {
 }
 
 // served is a run that has an answer time under each of two loads.
-func served(workers int) scaling.Observation {
+func served(workers int) Observation {
 	var places measure.Places
 	for load, seconds := range map[float64]float64{10: 0.1, 20: 0.4} {
 		places.Add(map[string]any{"load": load}, "answer", seconds/float64(workers))
 	}
-	return scaling.Observation{Run: fmt.Sprint("v/", workers), Study: "v", Point: fmt.Sprint(workers), Kind: "serving", Framework: "native", Workers: workers, Places: places.List(),
+	return Observation{Run: fmt.Sprint("v/", workers), Study: "v", Point: fmt.Sprint(workers), Kind: "serving", Framework: "native", Workers: workers, Places: places.List(),
 		Parameters: map[string]any{"workload.kind": "serving", "workers": int64(workers)}}
 }
 
@@ -43,7 +42,7 @@ func serving(t *testing.T) {
 // A picture of a service with one number of replicas runs along the load that varies
 // most; a table, and a picture of several numbers, along these.
 func TestPictureAlongTheLoad(t *testing.T) {
-	var one, two []scaling.Observation
+	var one, two []Observation
 	for i := range 12 {
 		var places measure.Places
 		for _, threads := range []float64{1, 2, 4} {
@@ -52,7 +51,7 @@ func TestPictureAlongTheLoad(t *testing.T) {
 		for _, rate := range []float64{50, 100} {
 			places.Add(map[string]any{"batch": 1.0, "rate": rate}, measure.RequestsPerSecond, rate)
 		}
-		o := scaling.Observation{Run: fmt.Sprint("v/", i), Study: "v", Point: "p", Repeat: i, Kind: "serve", Framework: "native", Workers: 1, Places: places.List(),
+		o := Observation{Run: fmt.Sprint("v/", i), Study: "v", Point: "p", Repeat: i, Kind: "serve", Framework: "native", Workers: 1, Places: places.List(),
 			Parameters: map[string]any{"workload.kind": "serve", "workers": int64(1)}}
 		one = append(one, o)
 		o.Workers, o.Parameters = 1+i%2, map[string]any{"workload.kind": "serve", "workers": int64(1 + i%2)}
@@ -60,7 +59,7 @@ func TestPictureAlongTheLoad(t *testing.T) {
 		two = append(two, o)
 	}
 	for name, c := range map[string]struct {
-		list []scaling.Observation
+		list []Observation
 		q    Question
 		want string
 	}{
@@ -85,18 +84,18 @@ func TestPictureAlongTheLoad(t *testing.T) {
 // included.
 func TestKind(t *testing.T) {
 	for name, c := range map[string]struct {
-		list []scaling.Observation
+		list []Observation
 		want string
 	}{
 		"nothing":                    {nil, "train"},
-		"a training":                 {[]scaling.Observation{train(1, 1, 5)}, "train"},
-		"one without a steady state": {[]scaling.Observation{train(1, 1, 0)}, "train"},
-		"an import that says none":   {[]scaling.Observation{{Values: map[string]float64{"throughput": 1}}}, "train"},
-		"a benchmark":                {[]scaling.Observation{{Kind: "collective"}}, "collective"},
-		"two kinds":                  {[]scaling.Observation{{Kind: "serving"}, {Kind: "collective"}}, "collective"},
-		"a benchmark and a training": {[]scaling.Observation{{Kind: "collective"}, train(1, 1, 0)}, "train"},
+		"a training":                 {[]Observation{train(1, 1, 5)}, "train"},
+		"one without a steady state": {[]Observation{train(1, 1, 0)}, "train"},
+		"an import that says none":   {[]Observation{{Values: map[string]float64{"throughput": 1}}}, "train"},
+		"a benchmark":                {[]Observation{{Kind: "collective"}}, "collective"},
+		"two kinds":                  {[]Observation{{Kind: "serving"}, {Kind: "collective"}}, "collective"},
+		"a benchmark and a training": {[]Observation{{Kind: "collective"}, train(1, 1, 0)}, "train"},
 	} {
-		if got := Kind(c.list).Name; got != c.want {
+		if got := KindAsked(c.list).Name; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -107,7 +106,7 @@ func TestKind(t *testing.T) {
 // long as one.
 func TestPlaces(t *testing.T) {
 	serving(t)
-	obs := []scaling.Observation{served(1), served(2)}
+	obs := []Observation{served(1), served(2)}
 	show := func(a *Answer) string {
 		var lines []string
 		for _, c := range a.Curves {
@@ -124,8 +123,8 @@ func TestPlaces(t *testing.T) {
 	}{
 		"without a measure": {Question{}, "native workers=1|10|0.1|1\nnative workers=1|20|0.4|0.25\nnative workers=2|10|0.05|1\nnative workers=2|20|0.2|0.25"},
 		"over workers":      {Question{Measure: "answer", Axis: "workers"}, "native load=10|1|0.1|1\nnative load=10|2|0.05|2\nnative load=20|1|0.4|1\nnative load=20|2|0.2|2"},
-		"at a place":        {Question{Axis: "workers", At: []scaling.Condition{{Key: "load", Value: "20"}}}, "native|1|0.4|1\nnative|2|0.2|2"},
-		"over a baseline":   {Question{Baseline: []scaling.Condition{{Key: "workers", Value: "1"}}}, "native workers=1|10|0.1|1\nnative workers=1|20|0.4|1\nnative workers=2|10|0.05|2\nnative workers=2|20|0.2|2"},
+		"at a place":        {Question{Axis: "workers", At: []Condition{{Key: "load", Value: "20"}}}, "native|1|0.4|1\nnative|2|0.2|2"},
+		"over a baseline":   {Question{Baseline: []Condition{{Key: "workers", Value: "1"}}}, "native workers=1|10|0.1|1\nnative workers=1|20|0.4|1\nnative workers=2|10|0.05|2\nnative workers=2|20|0.2|2"},
 	} {
 		a, err := Ask(obs, nil, c.q)
 		if err != nil {
@@ -135,19 +134,19 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	// A planned point that has no run is missed at every place over workers.
-	planned := []scaling.Planned{{Point: "0", Framework: "native", Workers: 1, Parameters: obs[0].Parameters}}
+	planned := []Planned{{Point: "0", Framework: "native", Workers: 1, Parameters: obs[0].Parameters}}
 	a, err := Ask(obs[1:], planned, Question{Axis: "workers"})
 	if err != nil || a.NoBase == nil || len(a.NoBase.Missing) != 2 {
 		t.Errorf("%+v, %v", a, err)
 	}
-	for part, q := range map[string]Question{"at": {At: []scaling.Condition{{Key: "load", Value: "30"}}}, "axis": {Axis: "lod"}, "series": {Series: []string{"mpi"}},
-		"baseline": {Baseline: []scaling.Condition{{Key: "workers", Value: "9"}}}} {
-		var wrong *Error
+	for part, q := range map[string]Question{"at": {At: []Condition{{Key: "load", Value: "30"}}}, "axis": {Axis: "lod"}, "series": {Series: []string{"mpi"}},
+		"baseline": {Baseline: []Condition{{Key: "workers", Value: "9"}}}} {
+		var wrong *QuestionError
 		if _, err := Ask(obs, nil, q); !errors.As(err, &wrong) || wrong.Part != part {
 			t.Errorf("%s: %v", part, err)
 		}
 	}
-	_, err = Ask(obs, nil, Question{At: []scaling.Condition{{Key: "load", Value: "30"}}})
+	_, err = Ask(obs, nil, Question{At: []Condition{{Key: "load", Value: "30"}}})
 	if err == nil || !strings.Contains(err.Error(), "valid: 10, 20") {
 		t.Errorf("%v says not what places there are", err)
 	}
@@ -157,8 +156,8 @@ func TestPlaces(t *testing.T) {
 // that is said; a measure by its name is of all.
 func TestMixedKinds(t *testing.T) {
 	serving(t)
-	obs := []scaling.Observation{train(1, 1, 100), served(2), train(2, 1, 200)}
-	planned := []scaling.Planned{{Point: "2", Framework: "native", Workers: 2, Parameters: obs[1].Parameters}}
+	obs := []Observation{train(1, 1, 100), served(2), train(2, 1, 200)}
+	planned := []Planned{{Point: "2", Framework: "native", Workers: 2, Parameters: obs[1].Parameters}}
 	a, err := Ask(obs, planned, Question{})
 	if err != nil || a.Kind.Name != "train" || len(a.Curves) != 1 || len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], `1 run of kind "serving" left out`) {
 		t.Errorf("%+v, %v", a, err)
@@ -171,14 +170,14 @@ func TestMixedKinds(t *testing.T) {
 // Doubts are about the measure asked for: none about a throughput that nobody
 // shows.
 func TestDoubtsOfTheMeasure(t *testing.T) {
-	obs := []scaling.Observation{train(1, 1, 100), train(1, 2, 0), train(2, 1, 0)}
+	obs := []Observation{train(1, 1, 100), train(1, 2, 0), train(2, 1, 0)}
 	obs[0].Values["to_0.5"], obs[1].Values["to_0.5"] = 1, 2
 	text := func(measure string) string {
 		a, err := Ask(obs, nil, Question{Measure: measure})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.Join(scaling.Doubts(a.Curves), "\n")
+		return strings.Join(Doubts(a.Curves), "\n")
 	}
 	steady := []string{"no steady state", "no run with a steady state"}
 	for _, name := range []string{"", "throughput"} {
@@ -206,14 +205,14 @@ func TestDoubtsOfTheMeasure(t *testing.T) {
 	if err != nil && a.NoBase == nil {
 		t.Fatal(err)
 	}
-	if list := scaling.Doubts(a.Curves); list != nil {
+	if list := Doubts(a.Curves); list != nil {
 		t.Errorf("about what is not shown: %q", list)
 	}
 	obs[1].Values["to_0.5"] = math.Inf(1)
 	if a, err = Ask(obs, nil, Question{Shown: func(m measure.Measure) bool { return m.Missable }}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := gocmp.Diff("1 worker: target 0.5: reached by 1 of 2 runs", strings.Join(scaling.Doubts(a.Curves), "\n")); diff != "" {
+	if diff := gocmp.Diff("1 worker: target 0.5: reached by 1 of 2 runs", strings.Join(Doubts(a.Curves), "\n")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -224,24 +223,24 @@ func TestReported(t *testing.T) {
 	serving(t)
 	o := train(1, 1, 5)
 	o.Values["answer"], o.Reported = 42, []measure.Measure{measure.Reported("answer", "", measure.Higher)}
-	a, err := Ask([]scaling.Observation{o}, nil, Question{Measure: "answer"})
+	a, err := Ask([]Observation{o}, nil, Question{Measure: "answer"})
 	if err != nil || a.Curves[0].Points[0].Of("answer").Median.Value != 42 {
 		t.Errorf("%+v, %v", a, err)
 	}
 	var unknown *UnknownMeasure
-	if _, err := Ask([]scaling.Observation{o}, nil, Question{Measure: "answr"}); !errors.As(err, &unknown) || !slices.Contains(unknown.Known, "answer") || !slices.Contains(unknown.Known, "step_p95") {
+	if _, err := Ask([]Observation{o}, nil, Question{Measure: "answr"}); !errors.As(err, &unknown) || !slices.Contains(unknown.Known, "answer") || !slices.Contains(unknown.Known, "step_p95") {
 		t.Errorf("%v", err)
 	}
 }
 
 // The workers of a service are also called replicas, unless a parameter is.
 func TestReplicas(t *testing.T) {
-	runs := []scaling.Observation{{Parameters: map[string]any{"workload.kind": "serve"}}}
-	if key, err := Key("replicas", runs, nil, measure.Measure{}); err != nil || key != scaling.Workers {
+	runs := []Observation{{Parameters: map[string]any{"workload.kind": "serve"}}}
+	if key, err := KeyNamed("replicas", runs, nil, measure.Measure{}); err != nil || key != Workers {
 		t.Error(key, err)
 	}
 	runs[0].Parameters["env.replicas"] = int64(2)
-	if key, err := Key("replicas", runs, nil, measure.Measure{}); err != nil || key != "env.replicas" {
+	if key, err := KeyNamed("replicas", runs, nil, measure.Measure{}); err != nil || key != "env.replicas" {
 		t.Error(key, err)
 	}
 }

@@ -1,4 +1,4 @@
-package exchange
+package scaling
 
 import (
 	"fmt"
@@ -10,16 +10,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/busbw"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
 func known[T any](v T) *T { return &v }
 
-// measured is a run whose all-reduces take alpha + size/beta, times off from 1
+// measuredExchange is a run whose all-reduces take alpha + size/beta, times off from 1
 // MiB on.
-func measured(study string, repeat, workers int, alpha, beta, off float64) scaling.Observation {
-	r := scaling.Observation{Run: fmt.Sprintf("%s/p%d-r%d-a1", study, workers, repeat), Study: study, Framework: "native", Workers: workers, Nodes: 1,
+func measuredExchange(study string, repeat, workers int, alpha, beta, off float64) Observation {
+	r := Observation{Run: fmt.Sprintf("%s/p%d-r%d-a1", study, workers, repeat), Study: study, Framework: "native", Workers: workers, Nodes: 1,
 		CreatedUnix: float64(repeat), Fingerprint: fingerprint.Print{fingerprint.CPU: "Xeon"}, Parameters: map[string]any{"workload.backend": "auto", "framework": "native"}}
 	var list []busbw.Measurement
 	for _, inPlace := range []bool{false, true} {
@@ -41,19 +40,19 @@ func measured(study string, repeat, workers int, alpha, beta, off float64) scali
 }
 
 // training is a run with a median step of so many seconds.
-func training(repeat, workers int, step float64) scaling.Observation {
-	return scaling.Observation{Run: fmt.Sprintf("t/w%d-r%d-a1", workers, repeat), Study: "t", Framework: "native", Workers: workers, Nodes: 1, Point: fmt.Sprint("w", workers), Repeat: repeat,
+func training(repeat, workers int, step float64) Observation {
+	return Observation{Run: fmt.Sprintf("t/w%d-r%d-a1", workers, repeat), Study: "t", Framework: "native", Workers: workers, Nodes: 1, Point: fmt.Sprint("w", workers), Repeat: repeat,
 		Fingerprint: fingerprint.Print{fingerprint.CPU: "Xeon", "version.gonum": "1"}, Parameters: map[string]any{"workload.batch": int64(1)},
 		Kind: "train", Values: map[string]float64{"throughput": float64(workers) / step, "step_p50": step, "communication": 0.25}, GradientBytes: known(int64(3 << 20))}
 }
 
-func predicted(t *testing.T, obs []scaling.Observation, runs []scaling.Observation) *scaling.Prediction {
+func predicted(t *testing.T, obs []Observation, runs []Observation) *Prediction {
 	t.Helper()
-	curves, err := scaling.Analyse(obs, scaling.Options{})
+	curves, err := Analyse(obs, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	Predict(curves, obs, runs)
+	PredictExchange(curves, obs, runs)
 	if curves[0].Points[0].Workers == 1 && curves[0].Points[0].Predicted != nil {
 		t.Error("a single worker exchanges nothing")
 	}
@@ -62,11 +61,11 @@ func predicted(t *testing.T, obs []scaling.Observation, runs []scaling.Observati
 
 // One all-reduce of the gradient's bytes, as it was measured, over the step.
 func TestPredict(t *testing.T) {
-	var obs []scaling.Observation
-	var runs []scaling.Observation
+	var obs []Observation
+	var runs []Observation
 	for repeat := range 7 {
 		obs = append(obs, training(repeat, 1, 0.1), training(repeat, 2, 0.1+0.001*float64(repeat)))
-		runs = append(runs, measured("links", repeat, 2, 20e-6, 1e9+1e6*float64(repeat), 1), measured("links", repeat, 4, 1, 1, 1))
+		runs = append(runs, measuredExchange("links", repeat, 2, 20e-6, 1e9+1e6*float64(repeat), 1), measuredExchange("links", repeat, 4, 1, 1, 1))
 	}
 	p := predicted(t, obs, runs)
 	want := (20e-6 + 3*(1<<20)/1.003e9) / 0.103
@@ -77,7 +76,7 @@ func TestPredict(t *testing.T) {
 
 	// A curve that is no line is followed, not the line through it.
 	for i := range runs {
-		runs[i] = measured("links", i, 2, 20e-6, 1e9, 3)
+		runs[i] = measuredExchange("links", i, 2, 20e-6, 1e9, 3)
 	}
 	if p := predicted(t, obs, runs); p.Share == nil || math.Abs(p.Share.Value/(3*want)-1) > 0.02 {
 		t.Errorf("%+v, want %g", p, 3*want)
@@ -87,12 +86,12 @@ func TestPredict(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	// Of two studies the later one's runs, and no mixture.
-	other := measured("later", 1000, 2, 20e-6, 1e8, 1)
+	other := measuredExchange("later", 1000, 2, 20e-6, 1e8, 1)
 	if p := predicted(t, obs, append(runs, other)); p.Share == nil || !strings.Contains(p.From, `study "later", 1 run`) {
 		t.Errorf("%+v", p)
 	}
 	// But not a later one whose sizes end before the gradient's.
-	short := measured("short", 2000, 2, 20e-6, 1e8, 1)
+	short := measuredExchange("short", 2000, 2, 20e-6, 1e8, 1)
 	short.Places = slices.DeleteFunc(short.Places, func(p measure.Place) bool { size, _ := p.At["bytes"].(float64); return size > 1<<20 })
 	if p := predicted(t, obs, append(runs, other, short)); p.Share == nil || !strings.Contains(p.From, `study "later"`) {
 		t.Errorf("%+v", p)
@@ -108,55 +107,55 @@ func TestPredict(t *testing.T) {
 
 func TestNoPrediction(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(o *scaling.Observation, r *scaling.Observation)
+		change func(o *Observation, r *Observation)
 		want   string
 	}{
-		"no benchmark of as many workers": {func(_ *scaling.Observation, r *scaling.Observation) { r.Workers = 4 }, "has 2 workers on one node like these"},
-		"other nodes":                     {func(_ *scaling.Observation, r *scaling.Observation) { r.Nodes = 2 }, "has 2 workers on one node like these"},
-		"another machine": {func(_ *scaling.Observation, r *scaling.Observation) {
+		"no benchmark of as many workers": {func(_ *Observation, r *Observation) { r.Workers = 4 }, "has 2 workers on one node like these"},
+		"other nodes":                     {func(_ *Observation, r *Observation) { r.Nodes = 2 }, "has 2 workers on one node like these"},
+		"another machine": {func(_ *Observation, r *Observation) {
 			r.Fingerprint = fingerprint.Print{fingerprint.CPU: "EPYC"}
 		}, "no stored benchmark"},
-		"another cluster": {func(_ *scaling.Observation, r *scaling.Observation) { r.Cluster = "c" }, "no stored benchmark"},
-		"another backend": {func(_ *scaling.Observation, r *scaling.Observation) { r.Parameters["workload.backend"] = "tcp" }, `backend "auto"`},
-		"an imported log": {func(_ *scaling.Observation, r *scaling.Observation) { r.Parameters = nil }, "no stored benchmark"},
-		"another operation": {func(_ *scaling.Observation, r *scaling.Observation) {
+		"another cluster": {func(_ *Observation, r *Observation) { r.Cluster = "c" }, "no stored benchmark"},
+		"another backend": {func(_ *Observation, r *Observation) { r.Parameters["workload.backend"] = "tcp" }, `backend "auto"`},
+		"an imported log": {func(_ *Observation, r *Observation) { r.Parameters = nil }, "no stored benchmark"},
+		"another operation": {func(_ *Observation, r *Observation) {
 			for _, p := range r.Places {
 				p.At["op"] = "broadcast"
 			}
 		}, "no stored benchmark"},
-		"a framework with its own": {func(o *scaling.Observation, _ *scaling.Observation) { o.Framework = "pytorch-ddp" }, "pytorch-ddp's gradients"},
-		"no gradient size":         {func(o *scaling.Observation, _ *scaling.Observation) { o.GradientBytes = nil }, "the size of its gradients"},
-		"no steps":                 {func(o *scaling.Observation, _ *scaling.Observation) { delete(o.Values, "step_p50") }, "its step times"},
+		"a framework with its own": {func(o *Observation, _ *Observation) { o.Framework = "pytorch-ddp" }, "pytorch-ddp's gradients"},
+		"no gradient size":         {func(o *Observation, _ *Observation) { o.GradientBytes = nil }, "the size of its gradients"},
+		"no steps":                 {func(o *Observation, _ *Observation) { delete(o.Values, "step_p50") }, "its step times"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, r := training(1, 2, 0.1), measured("links", 1, 2, 1e-5, 1e9, 1)
+			o, r := training(1, 2, 0.1), measuredExchange("links", 1, 2, 1e-5, 1e9, 1)
 			c.change(&o, &r)
-			p := predicted(t, []scaling.Observation{o}, []scaling.Observation{r})
+			p := predicted(t, []Observation{o}, []Observation{r})
 			if p == nil || p.Share != nil || p.From != "" || !strings.Contains(p.Why, c.want) {
 				t.Errorf("%+v, want %q", p, c.want)
 			}
 		})
 	}
-	if p := predicted(t, []scaling.Observation{training(1, 2, 0.1)}, nil); p == nil || p.Share != nil || p.Why == "" {
+	if p := predicted(t, []Observation{training(1, 2, 0.1)}, nil); p == nil || p.Share != nil || p.Why == "" {
 		t.Errorf("without any benchmark: %+v", p)
 	}
 }
 
 // A byte count that only some runs have, or another framework's path, leaves no figure.
 func TestNotComparable(t *testing.T) {
-	runs := []scaling.Observation{measured("links", 0, 2, 20e-6, 1e9, 1)}
+	runs := []Observation{measuredExchange("links", 0, 2, 20e-6, 1e9, 1)}
 	other, unknown, horovod := training(1, 2, 0.1), training(0, 2, 0.1), training(0, 2, 0.1)
 	other.GradientBytes = known(int64(4 << 20))
 	unknown.GradientBytes = nil
 	horovod.Framework = "horovod"
-	for want, trained := range map[string][]scaling.Observation{
+	for want, trained := range map[string][]Observation{
 		"gradients of different sizes":                {training(0, 2, 0.1), other},
 		"no run recorded both its step times":         {unknown},
 		"no benchmark of collectives for the path":    {horovod},
 		`"auto" has 4 workers on one node like these`: {training(0, 4, 0.1)},
 		`"auto" has 2 workers on 2 nodes like these`:  {onNodes(training(0, 2, 0.1), 2)},
 	} {
-		var list []*scaling.Observation
+		var list []*Observation
 		for i := range trained {
 			list = append(list, &trained[i])
 		}
@@ -173,12 +172,12 @@ func TestNotComparable(t *testing.T) {
 	// The size is unknown of one run: the others have it.
 	a, b := training(0, 2, 0.1), unknown
 	fit, _ := reductions(&runs[0])
-	if p := predict([]*scaling.Observation{&b, &a}, []benchmark{fit}); p.Share == nil || math.Abs(p.Share.Value/((20e-6+3*(1<<20)/1e9)/0.1)-1) > 0.01 {
+	if p := predict([]*Observation{&b, &a}, []benchmark{fit}); p.Share == nil || math.Abs(p.Share.Value/((20e-6+3*(1<<20)/1e9)/0.1)-1) > 0.01 {
 		t.Errorf("%+v, want the share of the run whose gradients' size is known", p)
 	}
 }
 
-func onNodes(o scaling.Observation, nodes int) scaling.Observation {
+func onNodes(o Observation, nodes int) Observation {
 	o.Nodes = nodes
 	return o
 }
@@ -203,7 +202,7 @@ func TestCorrection(t *testing.T) {
 // studies of the same second the one whose run's name is last.
 func TestLatest(t *testing.T) {
 	run := func(study string, at float64) benchmark {
-		return benchmark{Observation: &scaling.Observation{Run: study + "/r1", Study: study, CreatedUnix: at}}
+		return benchmark{Observation: &Observation{Run: study + "/r1", Study: study, CreatedUnix: at}}
 	}
 	for want, list := range map[string][]benchmark{
 		"b": {run("b", 3), run("a", 2), run("c", 1)},

@@ -1,24 +1,4 @@
-// Package fake replaces sbatch, squeue, sacct, scontrol and scancel in tests of the command line that need
-// Slurm's answers but no jobs. It has no scheduler. Tests control the answers through files in the folder that
-// the environment variable SCALEBENCH_FAKE_SLURM names:
-//
-//	jobs      written by sbatch, one line per job or array task: ID, submit time,
-//	          name, partition
-//	log       every call, one per line
-//	states    NAME-PATTERN STATE [EXIT [REASON…]], the last match counts; without
-//	          one a job is PENDING for Priority
-//	partitions  names, one per line; without it scontrol reports no partitions
-//	steps     ID NAME of the running job steps
-//	energy    PLUGIN, then lines NAME-PATTERN JOULES: the recorded energy of the steps
-//	          named like a run; PLUGIN is the whole cluster's
-//	refuse    if it exists: sbatch prints its text and exits 1
-//	down      if it exists: no command reaches the controller
-//	no-accounting  if it exists: sacct has no database
-//	garble    a seed, if it exists: answers are truncated, have odd fields and lines
-//	          that are not about jobs, and one command in ten fails without a reason
-//
-// Answers have the format of the real ones (slurm/testdata/transcripts); a test compares them.
-package fake
+package slurmtest
 
 import (
 	"bufio"
@@ -37,20 +17,41 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Variable is the environment variable that names the folder of the fake's files.
-const Variable = "SCALEBENCH_FAKE_SLURM"
+// The fake commands replace sbatch, squeue, sacct, scontrol and scancel in tests of the command line that need
+// Slurm's answers but no jobs. They have no scheduler. Tests control the answers through files in the folder that
+// the environment variable SCALEBENCH_FAKE_SLURM names:
+//
+//	jobs      written by sbatch, one line per job or array task: ID, submit time,
+//	          name, partition
+//	log       every call, one per line
+//	states    NAME-PATTERN STATE [EXIT [REASON…]], the last match counts; without
+//	          one a job is PENDING for Priority
+//	partitions  names, one per line; without it scontrol reports no partitions
+//	steps     ID NAME of the running job steps
+//	energy    PLUGIN, then lines NAME-PATTERN JOULES: the recorded energy of the steps
+//	          named like a run; PLUGIN is the whole cluster's
+//	refuse    if it exists: sbatch prints its text and exits 1
+//	down      if it exists: no command reaches the controller
+//	no-accounting  if it exists: sacct has no database
+//	garble    a seed, if it exists: answers are truncated, have odd fields and lines
+//	          that are not about jobs, and one command in ten fails without a reason
+//
+// Answers have the format of the real ones (slurm/testdata/transcripts); a test compares them.
 
-// Commands lists the names of the fake commands.
-var Commands = []string{"sbatch", "squeue", "sacct", "scontrol", "scancel"}
+// FakeVariable is the environment variable that names the folder of the fake's files.
+const FakeVariable = "SCALEBENCH_FAKE_SLURM"
 
-// Main runs one of Commands with this process's arguments and environment, and returns the exit status.
-func Main(name string) int {
-	return run(os.Getenv(Variable), name, os.Args[1:], os.Stdout, os.Stderr)
+// FakeCommands lists the names of the fake commands.
+var FakeCommands = []string{"sbatch", "squeue", "sacct", "scontrol", "scancel"}
+
+// FakeMain runs one of FakeCommands with this process's arguments and environment, and returns the exit status.
+func FakeMain(name string) int {
+	return run(os.Getenv(FakeVariable), name, os.Args[1:], os.Stdout, os.Stderr)
 }
 
 func run(dir, name string, args []string, stdout, stderr io.Writer) (status int) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		fmt.Fprintf(stderr, "fake %s: %s is %q, not a folder\n", name, Variable, dir)
+		fmt.Fprintf(stderr, "fake %s: %s is %q, not a folder\n", name, FakeVariable, dir)
 		return 2
 	}
 	f := &fake{dir, stdout, stderr}

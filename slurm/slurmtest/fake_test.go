@@ -1,4 +1,4 @@
-package fake
+package slurmtest
 
 import (
 	"bytes"
@@ -13,13 +13,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/scalebench/scalebench/slurm"
 )
 
 // The fake commands are links to this test binary, as in the tests that use them.
 func TestMain(m *testing.M) {
-	if name := filepath.Base(os.Args[0]); slices.Contains(Commands, name) {
-		os.Exit(Main(name))
+	if name := filepath.Base(os.Args[0]); slices.Contains(FakeCommands, name) {
+		os.Exit(FakeMain(name))
 	}
 	os.Exit(m.Run())
 }
@@ -31,12 +32,12 @@ func client(t *testing.T) (*slurm.Client, func(file, text string), string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, name := range Commands {
+	for _, name := range FakeCommands {
 		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return &slurm.Client{Env: []string{"PATH=" + dir, Variable + "=" + dir}}, func(file, text string) {
+	return &slurm.Client{Env: []string{"PATH=" + dir, FakeVariable + "=" + dir}}, func(file, text string) {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +94,7 @@ func TestClientOnFakes(t *testing.T) {
 // TestSameFormAsRecorded parses recorded lines and has the fake write them again.
 func TestSameFormAsRecorded(t *testing.T) {
 	recorded := func(name string) (command string, lines []string) {
-		a, err := txtar.ParseFile("../../testdata/transcripts/" + name + ".txtar")
+		a, err := txtar.ParseFile("../testdata/transcripts/" + name + ".txtar")
 		if err != nil {
 			t.Fatal(err)
 		}

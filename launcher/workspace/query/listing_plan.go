@@ -1,4 +1,4 @@
-package listing
+package query
 
 import (
 	"path/filepath"
