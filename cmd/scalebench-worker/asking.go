@@ -54,7 +54,7 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 	}
 	s := loadtest.Service{Dial: dial, Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt, Log: r.latencies}
 	if s.InProcess {
-		s.Null = nil // there is no client of a server
+		s.Null = nil // there is no client to measure
 	}
 	return s.Measure(ctx, w)
 }
@@ -136,7 +136,7 @@ func (r *serving) question(ask func(target.Inputs) (*target.Question, error), ba
 	return q, nil
 }
 
-// inputs are those of requests with so many samples.
+// inputs returns the inputs of requests with that many samples.
 func (r *serving) inputs(batch int) (target.Inputs, error) {
 	w := r.point.Workload.Serve
 	if files := w.Inputs.Of(); len(files) > 0 && r.samples == nil {
@@ -175,15 +175,14 @@ func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (f
 	}, nil
 }
 
-// exchanged is how a service is asked, and how to ask a server that answers at once
-// with as much.
+// An exchanged is how to query a service, and how to query a null server with answers of the same size.
 type exchanged struct {
 	null   []string // that server's options, for scalebench-worker null
 	scheme string   // of its URL
 	dial   func(server string) func() (loadtest.Sender, error)
 }
 
-// overHTTP is an exchange for which each replica is asked once more.
+// overHTTP returns the exchange after sending each replica one more request.
 func overHTTP(h *target.HTTP, deadline time.Time) exchanged {
 	e := exchanged{scheme: "http://", dial: func(server string) func() (loadtest.Sender, error) { return h.Like(server).Dial }}
 	switch answer := h.Warm(deadline); {
@@ -195,7 +194,7 @@ func overHTTP(h *target.HTTP, deadline time.Time) exchanged {
 	return e
 }
 
-// overGRPC is the same over gRPC.
+// overGRPC is overHTTP over gRPC.
 func overGRPC(g *target.GRPC, deadline time.Time) exchanged {
 	return exchanged{scheme: "grpc://", null: []string{"--grpc", "--answer", strconv.Itoa(g.Warm(deadline))},
 		dial: func(server string) func() (loadtest.Sender, error) { return g.Like(server).Dial }}

@@ -56,7 +56,7 @@ func collectiveCommand() *cli.Command {
 	}
 }
 
-// measureCollectives is one rank's part.
+// measureCollectives runs one rank of the benchmark.
 func measureCollectives(c *cli.Context) error {
 	p, err := openProgram()
 	if err != nil {
@@ -77,12 +77,12 @@ func measureCollectives(c *cli.Context) error {
 	return endGroup(ctx, "collective", group, events, err)
 }
 
-// transports are what a backend makes its ranks agree by, and move data through where
-// it is not one of GPUs; the others leave it to the group.
+// transports maps each host backend to the transport of its ranks' group; other backends leave the choice to
+// the group.
 var transports = map[string]collective.Transport{"tcp": collective.TCP, "shm": collective.SharedMemory}
 
-// benchmark measures what the point says. Rank 0 records it as it comes, so that
-// what was measured before an end that nobody planned is kept.
+// benchmark measures what the point lists. Rank 0 records each result at once, so that results before an
+// unplanned end are kept.
 func benchmark(ctx context.Context, p *program, g *collective.Group, events *metrics.Writer, asJSON bool) (err error) {
 	w := p.point.Workload.Collective
 	backend, err := openBackend(ctx, w.Backend, g, p.world)
@@ -133,8 +133,7 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 	return collective.Bench(ctx, backend, g, o)
 }
 
-// openBackend is what moves the data. NCCL's is in the worker's GPU variant
-// only.
+// openBackend returns the backend that moves the data. NCCL is only in the worker's GPU variant.
 func openBackend(ctx context.Context, name string, g *collective.Group, w world.World) (collective.BenchTransport, error) {
 	if name == "nccl" {
 		return openNCCL(ctx, g, w)
@@ -202,7 +201,7 @@ func measureByHand(c *cli.Context) error {
 	return startRanks(ctx, c, run, world.World{Size: point.Workers, LocalSize: point.Workers, Nodes: 1, Address: "127.0.0.1", Port: port})
 }
 
-// pointByHand is the point that the flags describe, as a study would have it.
+// pointByHand returns the point that the flags describe, as a study would.
 func pointByHand(c *cli.Context) (study.Point, error) {
 	quoted := "[]"
 	if list := c.String("ops"); list != "" {

@@ -40,11 +40,11 @@ func (r *serving) openLocal(ctx context.Context) (m target.Local, end func(), er
 	return infer.NewLocal(trained, classifier), func() { classifier.Close(); runtime.GOMAXPROCS(before) }, nil
 }
 
-// pythonOfRun is the interpreter whose packages the run uses.
+// pythonOfRun returns the interpreter whose packages the run uses.
 func pythonOfRun() string { return cmp.Or(os.Getenv(framework.PythonVariable), "python3") }
 
-// onnxruntimeVersion is that of the library which computes the model in this process; ""
-// for none, and where it is not found: openLocal says why.
+// onnxruntimeVersion returns the version of the library that computes the model in this process; "" if none
+// does, or it cannot be found (openLocal reports why).
 func (r *serving) onnxruntimeVersion(ctx context.Context) string {
 	if w := r.point.Workload.Serve; !r.framework.Server || w.Target != study.Process {
 		return "" // a server's is its Python's
@@ -52,8 +52,7 @@ func (r *serving) onnxruntimeVersion(ctx context.Context) string {
 	return onnxruntimeVersion(ctx, pythonOfRun())
 }
 
-// processors lets so many threads compute beside one that does anything else, and
-// returns what was allowed before.
+// processors allows threads to compute while another thread does other work, and returns the previous setting.
 func processors(threads int) (before int) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		threads = runtime.GOMAXPROCS(0) - 1
@@ -66,7 +65,7 @@ func (r *serving) hasModel() bool {
 	return !r.framework.UserProgram && r.point.Workload.Serve.Path == ""
 }
 
-// aloneTime is how long the model alone is measured where a load is measured for d.
+// aloneTime returns how long to measure the model alone if a load is measured for d.
 func aloneTime(d time.Duration) time.Duration { return min(max(d/4, time.Second), 10*time.Second) }
 
 // alone measures what the model takes without a server, for each batch: in the process

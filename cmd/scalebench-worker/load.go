@@ -208,7 +208,7 @@ func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func()
 	return question.Dial, nil
 }
 
-// loadRow is what one load came to; nil is what the run does not tell.
+// A loadRow is the result of one load; nil means unknown.
 type loadRow struct {
 	InFlight int      `json:"in_flight,omitempty"`
 	Rate     float64  `json:"rate,omitempty"`
@@ -231,7 +231,7 @@ type loadRow struct {
 	Doubts   []string `json:"doubts,omitempty"`
 }
 
-// times are percentiles in seconds; nil where there is none.
+// times holds percentiles in seconds; nil means unknown.
 type times struct {
 	P50 *float64 `json:"p50"`
 	P95 *float64 `json:"p95"`

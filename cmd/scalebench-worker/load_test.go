@@ -61,7 +61,7 @@ func TestLoadByHand(t *testing.T) {
 			}
 		}
 	}
-	// The slowest of two in flight is no faster than the service allows.
+	// Two requests in flight are no faster than the service allows.
 	if most := 2 / 0.005; rows[0].Answers > most {
 		t.Errorf("%g answers/s, at most %g can be", rows[0].Answers, most)
 	}

@@ -34,7 +34,7 @@ import (
 
 func main() { os.Exit(run(os.Args, os.Stdout, os.Stderr)) }
 
-// exitCode is an exit code that has been explained already.
+// exitCode is an exit code whose error was already printed.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
@@ -123,7 +123,7 @@ func printVersion(c *cli.Context) error {
 	return err
 }
 
-// probeHere is started by the jobs of scalebench doctor, and by doctor itself.
+// probeHere is run by the jobs of scalebench doctor, and by doctor itself.
 func probeHere(c *cli.Context) error {
 	facts := probe.Look(c.Context, version.String())
 	facts.NCCL = lookForNCCL()

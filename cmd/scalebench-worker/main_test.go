@@ -54,7 +54,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// runFolder is a run folder for a tiny point of so many epochs.
+// runFolder creates a run folder for a tiny point with that many epochs.
 func runFolder(t *testing.T, epochs int) rundir.Folder {
 	t.Helper()
 	s, err := study.Parse("study.toml", []byte(`
@@ -95,7 +95,7 @@ workers = [1]
 	return dir
 }
 
-// supervisor is this binary as "scalebench-worker run" of rank 0 of 1.
+// supervisor returns a command that runs this binary as "scalebench-worker run", rank 0 of 1.
 func supervisor(t *testing.T, dir rundir.Folder) *exec.Cmd {
 	t.Helper()
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))

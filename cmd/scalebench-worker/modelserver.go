@@ -42,10 +42,10 @@ func modelServerCommand() *cli.Command {
 	}
 }
 
-// randomModel comes before the name of a model whose weights nobody has trained.
+// randomModel precedes the name of an untrained model.
 const randomModel = "random:"
 
-// openModel reads a model, or makes one; key is where its name is from.
+// openModel reads or creates a model; key is where its name comes from.
 func openModel(key, name string, seed int64) (*netspec.Trained, error) {
 	untrained, ok := strings.CutPrefix(name, randomModel)
 	if !ok {
@@ -69,7 +69,7 @@ func openModel(key, name string, seed int64) (*netspec.Trained, error) {
 // users can read command lines.
 const tokenVariable = "SCALEBENCH_SERVE_TOKEN"
 
-// drainTime is how long requests that have come may take once a signal has.
+// drainTime is how long requests in progress may take after a signal.
 const drainTime = 20 * time.Second
 
 func serveModel(c *cli.Context) error {

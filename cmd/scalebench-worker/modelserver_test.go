@@ -23,7 +23,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/worker"
 )
 
-// startModelServer starts one as a process of its own and returns where it listens.
+// startModelServer starts a server in a separate process and returns its address.
 func startModelServer(t *testing.T, arguments ...string) (*exec.Cmd, string) {
 	t.Helper()
 	server := exec.Command(os.Args[0], append([]string{"model-server", "--listen", "127.0.0.1:0"}, arguments...)...)
@@ -47,7 +47,7 @@ func startModelServer(t *testing.T, arguments ...string) (*exec.Cmd, string) {
 	return server, strings.TrimSpace(url)
 }
 
-// request is the body for so many images, all of one number.
+// request returns a request body with that many images of one value.
 func request(t *testing.T, images int, value float32) []byte {
 	t.Helper()
 	data, err := json.Marshal(slices.Repeat([]float32{value}, images*32*32*3))
@@ -79,8 +79,8 @@ func logits(t *testing.T, answer *http.Response) (list []float32) {
 	return list
 }
 
-// The server's answer is what the model gives, and at SIGTERM it still answers a
-// request of which half has come.
+// The server answers with the model's output, and after SIGTERM it still answers a request that has half
+// arrived.
 func TestModelServer(t *testing.T) {
 	server, url := startModelServer(t, "--model", "random:cnn", "--seed", "5", "--threads", "2")
 	m, err := cpu.Untrained("cnn", 10, 32, 32, 3, 5)
@@ -120,7 +120,7 @@ func TestModelServer(t *testing.T) {
 	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for { // until nobody listens any more
+	for { // until the port is closed
 		other, err := net.Dial("tcp", address)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			break
@@ -232,8 +232,8 @@ func TestServesWhatWasTrained(t *testing.T) {
 	}
 }
 
-// The load generator asks our server from what it says of itself, in binary tensors and
-// in JSON, and every answer is right. What it cannot ask is said.
+// The load generator queries our server according to its metadata, in binary tensors and in JSON, and every
+// answer is right. Requests that it cannot build are reported.
 func TestLoadOfModelServer(t *testing.T) {
 	_, url := startModelServer(t, "--model", "random:cnn", "--threads", "1")
 	load := func(arguments ...string) (string, error) {

@@ -24,7 +24,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// openNCCL is what the worker's GPU variant has more than the ordinary worker.
+// openNCCL returns the backend that only the worker's GPU variant has.
 func openNCCL(ctx context.Context, g *collective.Group, w world.World) (collective.BenchTransport, error) {
 	timeout, err := peerTimeout(os.Getenv)
 	if err != nil {
@@ -78,7 +78,7 @@ func lookForNCCL() *probe.NCCL {
 // readDevices reads NVIDIA's GPUs for a run's sampler.
 func readDevices() telemetry.Devices { return nvidia.New(os.Getenv) }
 
-// gpuCommands are what make gpu-check asks of each rank.
+// gpuCommands returns the commands that make gpu-check runs in each rank.
 func gpuCommands() []*cli.Command {
 	return append(checkCommands(), &cli.Command{
 		Name:   "nccl",

@@ -25,7 +25,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// withDouble is this binary as the worker, with the double as its libraries.
+// withDouble runs this binary as the worker, with the fake as its libraries.
 func withDouble(t *testing.T, environment []string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	path, err := fake.BuildKernels(t.TempDir(), "libgpu-double.so", ptx.Source())
@@ -91,7 +91,7 @@ func TestGPUCollective(t *testing.T) {
 	}
 }
 
-// ofStudy is the run folder of a study's first point, which has to have 2 workers.
+// ofStudy returns the run folder of a study's first point, which must have 2 workers.
 func ofStudy(t *testing.T, text string) rundir.Folder {
 	t.Helper()
 	s, err := study.Parse("study.toml", []byte("[study]\nname = \"t\"\n"+text+"[resources]\ndevice = \"gpu\"\n[sweep]\nworkers = [2]\n"), framework.ForStudy())

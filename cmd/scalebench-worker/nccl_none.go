@@ -16,21 +16,21 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// openNCCL says what to do: this worker links no GPU's libraries.
+// openNCCL returns an error that says what to do: this worker does not link GPU libraries.
 func openNCCL(context.Context, *collective.Group, world.World) (collective.BenchTransport, error) {
 	return nil, fmt.Errorf("this worker has no backend \"nccl\"; `make worker-gpu` builds one that has")
 }
 
-// openEngine says what to do likewise.
+// openEngine returns an error that says what to do.
 func openEngine(context.Context, cpu.Options, string, *collective.Group, world.World) (train.GPU, error) {
 	return nil, fmt.Errorf("this worker trains on CPUs only; `make worker-gpu` builds one that trains on GPUs: name it in the site file (worker = …), or set resources.device = \"cpu\"")
 }
 
-// lookForNCCL has nothing to load it with.
+// lookForNCCL returns nil: this worker cannot load NCCL.
 func lookForNCCL() *probe.NCCL { return nil }
 
 // readDevices reads no GPU that needs a library.
 func readDevices() telemetry.Devices { return nil }
 
-// gpuCommands are the GPU variant's.
+// gpuCommands returns none: they are in the GPU variant.
 func gpuCommands() []*cli.Command { return nil }

@@ -26,7 +26,7 @@ func openONNX(ctx context.Context, python, path string, threads int) (target.Loc
 	return m, m.Close, nil
 }
 
-// onnxruntimeVersion is what the library says of itself; "" where there is none.
+// onnxruntimeVersion returns the library's version, or "".
 func onnxruntimeVersion(ctx context.Context, python string) string {
 	l, err := onnxruntime.Open(onnxruntime.Find(ctx, python, os.Getenv))
 	if err != nil {

@@ -30,7 +30,7 @@ func init() {
 	programs = append(programs, &cli.Command{Name: "preprocess", Usage: "one rank of a preprocessing, as run starts it", Action: preprocessSamples})
 }
 
-// preprocessSamples is one rank of a preprocessing.
+// preprocessSamples runs one rank of a preprocessing workload.
 func preprocessSamples(c *cli.Context) error {
 	p, err := openProgram()
 	if err != nil {
@@ -53,7 +53,7 @@ func preprocessSamples(c *cli.Context) error {
 	return endGroup(ctx, "preprocess", r.group, events, err)
 }
 
-// preprocessing is one rank of it.
+// A preprocessing is one rank of the workload.
 type preprocessing struct {
 	*program
 	asked   study.Preprocess
@@ -76,7 +76,7 @@ type preprocessing struct {
 	losses  []float64         // of each pass so far, of all ranks
 }
 
-// phase says what is done from now on.
+// phase records what the run does from now on.
 func (r *preprocessing) phase(text string) error {
 	if r.world.Rank > 0 {
 		return nil
@@ -85,7 +85,7 @@ func (r *preprocessing) phase(text string) error {
 	return r.events.Write(metrics.Event{Phase: &metrics.Phase{Text: text}})
 }
 
-// run prepares all samples as often as it is asked to, and reports.
+// run prepares all samples as often as requested, and reports.
 func (r *preprocessing) run(ctx context.Context) (err error) {
 	r.cpus = min(r.point.Resources.CPUsPerWorker, world.CPUs())
 	if r.threads = r.asked.Threads; r.threads == 0 {
@@ -135,7 +135,7 @@ func (r *preprocessing) run(ctx context.Context) (err error) {
 
 // describe records what prepares the samples and learns from them, and chooses the decoder.
 func (r *preprocessing) describe() error {
-	// Runs on two object stores are no repeats of each other; a folder has no such server.
+	// Runs that used different object stores are not repeats. A folder has no such server.
 	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String(), "object_store": ""}
 	for _, s := range []*preprocess.ObjectStore{r.objects, r.ready} {
 		if s != nil {
@@ -175,8 +175,8 @@ func (r *preprocessing) describe() error {
 	return r.events.Write(metrics.Event{Environment: &metrics.Environment{Threads: r.threads, Versions: versions}})
 }
 
-// findSource lists the source, and has rank 0 make it where that is asked for. The
-// files of a rank are the same in each pass, so that its node has them in memory.
+// findSource lists the source, and has rank 0 generate it if requested. The files of a rank are the same in
+// each pass, so that its node has them in memory.
 func (r *preprocessing) findSource(ctx context.Context) (err error) {
 	files, err := preprocess.Find(ctx, r.asked.Format, r.store)
 	var empty *preprocess.EmptyError
@@ -242,7 +242,7 @@ func (r *preprocessing) openStore() (err error) {
 	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: note}})
 }
 
-// warm has memory hold what the passes are to find there.
+// warm loads what the passes must find in memory.
 func (r *preprocessing) warm(ctx context.Context) error {
 	switch r.asked.Cache {
 	case "warm":
@@ -261,7 +261,7 @@ func (r *preprocessing) warm(ctx context.Context) error {
 // paged reports whether the page cache of this node holds what of the source was read.
 func (r *preprocessing) paged() bool { return r.objects == nil && r.asked.Cache != "memory" }
 
-// coldShare is how much of a cold source may be in memory all the same.
+// coldShare is the largest share of a cold source that may be in memory.
 const coldShare = 0.01
 
 // chill evicts the source where it has to be cold, waits until all ranks are there,
@@ -275,7 +275,7 @@ func (r *preprocessing) chill(ctx context.Context) (resident, total int64, err e
 			return 0, 0, fmt.Errorf("workload.cache = \"cold\": %w", err)
 		}
 	}
-	if err := r.group.Barrier(ctx); err != nil { // nobody reads while another evicts
+	if err := r.group.Barrier(ctx); err != nil { // no rank may read while another evicts
 		return 0, 0, err
 	}
 	if resident, total, err = preprocess.Resident(r.files); err != nil {
@@ -351,7 +351,7 @@ func (r *preprocessing) pass(ctx context.Context, number int, sum *tally) error 
 	return r.clear()
 }
 
-// repeated is how many requests this rank has had to make again.
+// repeated returns how many requests this rank had to repeat.
 func (r *preprocessing) repeated() (n float64) {
 	for _, s := range []*preprocess.ObjectStore{r.objects, r.ready} {
 		if s != nil {
@@ -361,7 +361,7 @@ func (r *preprocessing) repeated() (n float64) {
 	return n
 }
 
-// order is the rank's files in the order of a pass.
+// order returns the rank's files in the order of a pass.
 func (r *preprocessing) order(pass int) []preprocess.File {
 	files := append([]preprocess.File(nil), r.files...)
 	if r.asked.Shuffle {

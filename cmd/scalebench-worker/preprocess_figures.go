@@ -16,8 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// tally is what all ranks did in one pass or in several: sums, in samples, bytes and
-// seconds.
+// A tally adds up what all ranks did in one or several passes, in samples, bytes and seconds.
 type tally struct {
 	seconds                     float64 // by rank 0's clock, from the start of all to the end of all
 	samples, read, written, cpu float64
@@ -42,7 +41,7 @@ func (t *tally) add(r preprocess.Result) {
 	}
 }
 
-// fields are what is summed over ranks and passes.
+// fields returns the values that are summed over ranks and passes.
 func (t *tally) fields() []*float64 {
 	list := []*float64{&t.samples, &t.read, &t.written, &t.cpu, &t.storage, &t.uncounted, &t.resident, &t.pages, &t.repeated, &t.delay, &t.waited, &t.took, &t.trained, &t.steps, &t.loss, &t.fewer}
 	for s := range t.stageSeconds {
@@ -77,7 +76,7 @@ func (t *tally) merge(pass tally) {
 	t.cpus, t.threads, t.loaders = pass.cpus, pass.threads, pass.loaders
 }
 
-// ceiling is what one bound allows when nothing else limits.
+// A ceiling is the throughput that one bound allows.
 type ceiling struct {
 	bound string
 	rate  float64 // samples/s
@@ -156,8 +155,8 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 // near is the share of a ceiling from which on it is called the bound.
 const near = 0.85
 
-// below leaves out the ceilings that the throughput is far above: they were measured
-// in too short a time, or while something else went on, and are none.
+// below removes ceilings that the throughput far exceeds: they were measured too briefly, or while other work
+// ran, and are invalid.
 func below(rate float64, list []ceiling) (kept []ceiling, left string) {
 	for _, c := range list {
 		if rate*near > c.rate {
@@ -169,7 +168,7 @@ func below(rate float64, list []ceiling) (kept []ceiling, left string) {
 	return kept, left
 }
 
-// verdict says which bound is active, and by what that is known.
+// verdict returns which bound is active, and how that is known.
 func verdict(rate float64, list []ceiling, sum *tally) string {
 	lowest := list[0]
 	for _, c := range list {

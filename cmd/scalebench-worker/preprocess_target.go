@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/preprocess"
 )
 
-// ownPart names this rank's part of the target, which nobody else writes to.
+// ownPart returns the name of this rank's part of the target, which no other rank writes to.
 func (r *preprocessing) ownPart() string {
 	return fmt.Sprintf("%s-rank%d-", filepath.Base(r.program.run.Path()), r.world.Rank)
 }

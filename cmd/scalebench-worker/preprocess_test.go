@@ -96,8 +96,8 @@ func TestTrainsOnWhatIsPrepared(t *testing.T) {
 	}
 }
 
-// The bound is the lowest ceiling where the throughput is near it. Elsewhere nothing
-// is called a bound, and what threads did with their time is said.
+// The bound is the lowest ceiling, if the throughput is close to it. Otherwise no bound is named, and the
+// verdict says how threads spent their time.
 func TestVerdict(t *testing.T) {
 	list := []ceiling{{"cores", 200, "5.00 ms of CPU time per sample on 1 CPU"}, {"reading", 150, "reading alone"}, {"writing", 1000, "writing alone"}}
 	busy := func(cpu, delay, rest float64, fewer float64) *tally {

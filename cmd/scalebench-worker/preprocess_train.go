@@ -36,8 +36,7 @@ func (r *preprocessing) openLearner(ctx context.Context) (err error) {
 	return r.phase(fmt.Sprintf("training %s on %s of %d × %d pixels in %d classes, batches of %d on each worker", r.asked.Model, r.asked.Format, side, side, len(r.classes.Names), r.asked.Batch))
 }
 
-// learn has the trainer take the samples of a pass; end is called after it, and adds
-// what it did.
+// learn passes the samples of a pass to the trainer; end is called after it, and adds the trainer's work.
 func (r *preprocessing) learn(ctx context.Context, o *preprocess.Options, part *tally) (within context.Context, end func() error) {
 	side := preprocess.Side(r.asked.Format, r.asked.Crop)
 	training, within := preprocess.StartTraining(ctx, r.learner, 3*side*side, r.asked.Batch)
@@ -68,7 +67,7 @@ func (r *preprocessing) learnt(pass int, all *tally) error {
 // stepsAlone are how many steps are made at most to see what the trainer does alone.
 const stepsAlone = 50
 
-// trainAlone measures the trainer with its last batch in memory, and no threads beside it.
+// trainAlone measures the trainer with its last batch in memory, without preparing threads.
 func (r *preprocessing) trainAlone(ctx context.Context, steps int) (ceiling, error) {
 	if err := r.phase("training alone"); err != nil {
 		return ceiling{}, err

@@ -21,8 +21,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// timeoutVariable is how long a rank waits for another, as "90s" or "5m": at the
-// rendezvous, and in a collective for one that says nothing.
+// timeoutVariable sets how long a rank waits for another, as "90s" or "5m": at the rendezvous, and for a silent
+// rank in a collective.
 const timeoutVariable = "SCALEBENCH_PEER_TIMEOUT"
 
 // peerTimeout reads timeoutVariable; 0 where it is not set leaves it to the
@@ -47,7 +47,7 @@ type program struct {
 	world  world.World
 	nonce  string // by which the ranks of the attempt know each other
 	events *os.File
-	// timeout is how long a rank waits for another; 0: the default.
+	// timeout limits how long a rank waits for another; 0 means the default.
 	timeout time.Duration
 }
 
@@ -85,7 +85,7 @@ func openProgram() (*program, error) {
 
 // writer starts the rank's event file.
 func (p *program) writer() (*metrics.Writer, error) {
-	host, _ := os.Hostname() // "" is "not found out"
+	host, _ := os.Hostname() // "" means unknown
 	return metrics.NewWriter(p.events, metrics.Start{
 		Writer: "rank", Framework: p.point.Framework, Rank: p.world.Rank, WorldSize: p.world.Size, LocalRank: p.world.LocalRank,
 		Restart: p.world.Restart, Host: host, PID: os.Getpid(),
@@ -100,7 +100,7 @@ func (p *program) join(ctx context.Context, t collective.Transport) (*collective
 	return collective.Join(ctx, p.world, p.nonce, collective.Options{Timeout: p.timeout, JoinTimeout: p.timeout, Build: version.String(), Transport: t})
 }
 
-// untilSignal is a context that ends with the first signal, which is its cause.
+// untilSignal returns a context that ends with the first signal, which is its cause.
 func untilSignal(c *cli.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(c.Context)
 	signals := make(chan os.Signal, 1)

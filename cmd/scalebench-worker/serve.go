@@ -36,9 +36,8 @@ func init() {
 	programs = append(programs, &cli.Command{Name: "serve", Usage: "one rank of a service, as run starts it: its load, or a replica", Action: serveReplicas})
 }
 
-// serveReplicas is one rank of a service. Rank 0 puts it under load; the last ranks,
-// as many as there are workers, each run a replica; those between keep the load
-// generator's node for it.
+// serveReplicas runs one rank of a service. Rank 0 generates the load; the last ranks, one per worker, run the
+// replicas; ranks in between keep the load generator's node free.
 func serveReplicas(c *cli.Context) error {
 	p, err := openProgram()
 	if err != nil {
@@ -78,14 +77,14 @@ type serving struct {
 	events    *metrics.Writer
 	group     *collective.Group
 	server    *target.Replica   // of a replica's rank
-	asked     map[int]exchanged // of the load generator, by batch: how the service is asked
+	asked     map[int]exchanged // how the load generator queries the service, by batch
 	samples   *samples.Set      // of workload.inputs, once they are read; nil: numbers are drawn
 }
 
 // loads reports whether this rank is the one that puts the service under load.
 func (r *serving) loads() bool { return r.world.Rank == 0 }
 
-// replica is which replica this rank runs, 0-based; -1 for none.
+// replica returns which replica this rank runs, 0-based; -1 if none.
 func (r *serving) replica() int {
 	if !r.point.Workload.Serve.Starts() {
 		return -1
@@ -105,7 +104,7 @@ func (r *serving) figure(f metrics.Figure) error {
 	return r.events.Write(metrics.Event{Figure: &f})
 }
 
-// doubt is a note of the run, and in the log.
+// doubt records a warning as a note of the run, and prints it to the log.
 func (r *serving) doubt(text string) error {
 	fmt.Println(text)
 	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
@@ -177,7 +176,7 @@ func (r *serving) run(ctx context.Context) (err error) {
 	return r.phase("drained; ending the replicas")
 }
 
-// tick is how often ranks tell each other that they go on.
+// tick is the interval at which ranks tell each other that they are alive.
 const tick = time.Second
 
 // together does work on every rank and returns when all have done theirs, or with
@@ -229,8 +228,8 @@ func (r *serving) together(ctx context.Context, work func(context.Context) error
 	}
 }
 
-// cause is what an error of this rank comes from: a replica that ends breaks the
-// load generator's connections first, and says why a moment later.
+// cause returns the cause of an error of this rank: if a replica ends, the load generator's connections break
+// first, and the reason arrives a moment later.
 func (r *serving) cause(ctx context.Context, err error) error {
 	if !r.loads() {
 		return err
@@ -244,7 +243,7 @@ func (r *serving) cause(ctx context.Context, err error) error {
 	return err
 }
 
-// attempts is how often a replica is started when its port was taken meanwhile.
+// attempts is how often a replica is started if its port was taken meanwhile.
 const attempts = 3
 
 // start starts this rank's replica and waits until it is ready.
@@ -319,7 +318,7 @@ func modelIsReady(w study.Serve, address string) func(context.Context) error {
 	}
 }
 
-// freePorts are those for a replica.
+// freePorts returns the ports for a replica.
 func freePorts(ip net.IP) (framework.Ports, error) {
 	var free []int
 	for len(free) < 3 {
@@ -343,7 +342,7 @@ func busy(ip net.IP, port int) bool {
 	return err != nil
 }
 
-// serverProgram is what a replica is started with.
+// serverProgram returns the command line of a replica.
 func (r *serving) serverProgram(ip net.IP, ports framework.Ports) ([]string, error) {
 	run := rundir.Folder(os.Getenv(framework.RunVariable))
 	f := r.framework
@@ -358,7 +357,7 @@ func (r *serving) serverProgram(ip net.IP, ports framework.Ports) ([]string, err
 		"--threads", strconv.Itoa(r.point.Resources.CPUsPerWorker)}, nil
 }
 
-// environ is what a replica's environment has besides this process's.
+// environ returns the variables of a replica in addition to this process's.
 func (r *serving) environ() []string {
 	list := r.devices()
 	if token := r.token(); token != "" {
@@ -367,9 +366,9 @@ func (r *serving) environ() []string {
 	return list
 }
 
-// token is what the load generator shows to the native server, so that it answers no
-// other caller; "" for other servers, which know none. It is made from the run's nonce,
-// which itself is never sent.
+// token returns the token that the load generator sends to the native server, so that the server answers no
+// other caller; "" for other servers, which do not support it. It is derived from the run's nonce, which is
+// never sent.
 func (r *serving) token() string {
 	if f := r.framework; f.UserProgram || f.Server || !r.point.Workload.Serve.Starts() {
 		return ""
@@ -379,7 +378,7 @@ func (r *serving) token() string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// devices gives each replica of a node a GPU of its own.
+// devices assigns each replica of a node a separate GPU.
 func (r *serving) devices() []string {
 	if r.point.Resources.Device != "gpu" {
 		return nil
@@ -392,7 +391,7 @@ func (r *serving) devices() []string {
 	return []string{variable + "=" + strconv.Itoa(local)}
 }
 
-// room is how many bytes of each rank's ranks exchange.
+// room is how many bytes the ranks exchange per rank.
 const room = 64
 
 // exchange gives every rank the texts of all, by rank.

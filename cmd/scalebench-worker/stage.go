@@ -43,13 +43,12 @@ func stageCommands() []*cli.Command {
 	}
 }
 
-// placeFlag says how a process learns its place in the world.
+// placeFlag returns the flag that says how a process learns its place in the world.
 func placeFlag() cli.Flag {
 	return &cli.StringFlag{Name: "place", Usage: "where this rank's rank and world size come from: `slurm` or environment", Value: "slurm"}
 }
 
-// place is this process's place in the world, as --place says where it stands;
-// within a Slurm step, slurm reads it.
+// place returns this process's place in the world from where --place says; within a Slurm step, slurm reads it.
 func place(c *cli.Context, slurm func(getenv func(string) string) (world.World, error)) (world.World, error) {
 	switch place := c.String("place"); place {
 	case "slurm":

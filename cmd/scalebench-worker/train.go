@@ -15,15 +15,15 @@ func init() {
 	programs = append(programs, &cli.Command{Name: "train", Usage: "one rank of the native trainer, as run starts it", Action: trainNative})
 }
 
-// trainNative is one rank of a training.
+// trainNative runs one rank of a training.
 func trainNative(c *cli.Context) error {
 	p, err := openProgram()
 	if err != nil {
 		return err
 	}
 	defer p.events.Close()
-	// Gradients are reduced beside the compute threads, by a goroutine that must
-	// not wait for one of them to pause.
+	// Gradients are reduced in parallel with the compute threads, by a goroutine that must not wait for one of
+	// them to pause.
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}

@@ -27,8 +27,7 @@ type peer struct {
 	began  time.Time
 }
 
-// peers are two processes that have the same run folder and know each other's
-// address.
+// peers starts two processes with the same run folder that know each other's address.
 func peers(t *testing.T, timeout string) (list [2]*peer) {
 	t.Helper()
 	dir := runFolder(t, 1)
@@ -181,10 +180,9 @@ func TestPeerTimeout(t *testing.T) {
 	}
 }
 
-// A rank's clock begins with its process, so that the wait for the other ranks
-// is initialisation: whoever starts rank 1 knows that rank 0 had begun by then.
-// TestInitialisationBeginsWithTheProcess (launcher/framework) holds the Python
-// trainers to the same.
+// A rank's clock starts with its process, so that the wait for the other ranks counts as initialisation: rank 1
+// is started after rank 0 has started. TestInitialisationBeginsWithTheProcess (launcher/framework) checks the
+// same for the Python trainers.
 func TestInitialisationBeginsWithTheProcess(t *testing.T) {
 	two := peers(t, "5m")
 	before := time.Now()

@@ -4,8 +4,8 @@ package main
 
 import "github.com/urfave/cli/v2"
 
-// otherCommands are for services. The tag training leaves them
-// out, and with them two thirds of the program's size.
+// otherCommands returns the commands for services. The tag training leaves them out, and with them two thirds
+// of the program's size.
 func otherCommands() []*cli.Command {
 	return []*cli.Command{
 		loadCommand(),

@@ -43,7 +43,7 @@ func Run(c Check) Result {
 	return r.Result
 }
 
-// recorder is the T of Run.
+// recorder implements T for Run.
 type recorder struct {
 	Result
 	cleanups []func()

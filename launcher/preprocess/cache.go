@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Evict has the kernel forget the files: what is dirty is written first, since only
-// clean pages go. It needs no root. Pages that some process has mapped stay.
+// Evict makes the kernel drop the files from the page cache. It writes dirty pages first, since only clean
+// pages can be dropped. It does not need root. Pages that a process has mapped stay.
 func Evict(files []File) error {
 	for _, file := range files {
 		f, err := os.Open(file.Path)

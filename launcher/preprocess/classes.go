@@ -18,7 +18,7 @@ type Classes struct {
 	of    func(file File, sample []byte) byte
 }
 
-// Classified are the formats whose samples have a class.
+// Classified returns the formats whose samples have a class.
 func Classified() []string { return []string{"cifar10", "jpeg"} }
 
 // FindClasses returns a source's classes: for JPEG images the names of their folders in order, as
@@ -47,7 +47,7 @@ func FindClasses(format string, files []File) (*Classes, error) {
 	return &Classes{names, func(f File, _ []byte) byte { return number[folder(f)] }}, nil
 }
 
-// shortened are the first of some names.
+// shortened returns the first of some names.
 func shortened(names []string) string {
 	if len(names) > 3 {
 		return strings.Join(names[:3], ", ") + ", …"
@@ -58,15 +58,14 @@ func shortened(names []string) string {
 // tints are how many classes test images have: as many colours, around the circle.
 const tints = 10
 
-// tint is the colour of a class: what is added to blue and red less grey, of 255. The
-// coarse noise of an image has a deviation of 20, so that no single point tells.
+// tint returns the colour of a class: what is added to blue and red (minus grey), of 255. The coarse noise of
+// an image has a deviation of 20, so that no single pixel reveals the class.
 func tint(class int) (blue, red float64) {
 	sin, cos := math.Sincos(2 * math.Pi * float64(class) / tints)
 	return 25 * cos, 25 * sin
 }
 
-// GenerateClasses is Generate for a training: sample i is of class i modulo 10, which
-// shows in its colour.
+// GenerateClasses is Generate for a training: sample i has class i modulo 10, which determines its colour.
 func GenerateClasses(format, folder string, n int, seed uint64) error {
 	if !slices.Contains(Classified(), format) {
 		return fmt.Errorf("no samples with a class can be made in format %q; valid: %s", format, strings.Join(Classified(), ", "))

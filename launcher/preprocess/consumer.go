@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Consumer is a trainer that is played: it takes samples from a queue, one after the
-// other, and computes on each as long as its rate says.
+// A Consumer simulates a trainer: it takes samples from a queue one by one, and spends the time that its rate
+// gives on each.
 type Consumer struct {
 	queue chan struct{}
 	done  chan struct{}
@@ -37,7 +37,7 @@ func (c *Consumer) Take(ctx context.Context, _ Sample) error {
 	}
 }
 
-// ahead is the longest computation done at once: timers are no more precise.
+// ahead is the longest computation done at once, about the precision of timers.
 const ahead = 2 * time.Millisecond
 
 func (c *Consumer) run() {

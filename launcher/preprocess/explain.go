@@ -16,7 +16,7 @@ import (
 // errNotAllowed is that the server does not let this user do something.
 var errNotAllowed = errors.New("not allowed")
 
-// explain says what kept the server from doing something, and what to do about it.
+// explain returns an error that says why the server could not do something, and what to do about it.
 func (s *ObjectStore) explain(g *guard, what string, err error) error {
 	server := s.access.Endpoint
 	if errors.Is(context.Cause(g.ctx), errSilent) {
@@ -69,7 +69,7 @@ func (s *ObjectStore) explain(g *guard, what string, err error) error {
 	return fmt.Errorf("cannot %s: %s answers %s", what, server, said)
 }
 
-// unreachable says why there was no answer at all.
+// unreachable returns an error that says why there was no answer.
 func (s *ObjectStore) unreachable(err error) error {
 	var untrusted *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
@@ -86,7 +86,7 @@ func (s *ObjectStore) unreachable(err error) error {
 	return fmt.Errorf("no answer from %s: %w", server, bare(err))
 }
 
-// bare is an error without the request's URL, which the message has already.
+// bare returns an error without the request's URL, which the message already contains.
 func bare(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

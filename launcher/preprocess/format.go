@@ -42,7 +42,7 @@ var formats = map[string]format{
 
 var jpegSuffixes = []string{".jpg", ".jpeg"}
 
-// Formats are the names of all.
+// Formats returns the names of all formats.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
 // Decodes reports whether samples of a format are in JPEG.
@@ -74,7 +74,7 @@ func Listing(ctx context.Context, name string, store Store) (Spent, error) {
 	return w.sums[List], err
 }
 
-// EmptyError says that a source has no file of its format.
+// An EmptyError reports a source without files of its format.
 type EmptyError struct{ Suffixes []string }
 
 func (e *EmptyError) Error() string {
@@ -96,7 +96,7 @@ func Generate(name, folder string, n int, seed uint64) error {
 	})
 }
 
-// makeSource has files made, in a folder of this name.
+// makeSource creates files in a folder with the given name.
 func makeSource(folder, name string, generate func(create func(name string) (io.WriteCloser, error)) error) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (b *buffered) Close() error { return errors.Join(b.Flush(), b.file.Close())
 // maxSample is the largest sample that is taken from a file of unknown origin.
 const maxSample = 1 << 30
 
-// whole is a file that is one sample.
+// whole reads a file that is one sample.
 func whole(t *thread, f reading, size int64, do func([]byte) error) error {
 	if size > maxSample {
 		return fmt.Errorf("%d bytes for one sample; want %d at most", size, maxSample)
@@ -150,7 +150,7 @@ func whole(t *thread, f reading, size int64, do func([]byte) error) error {
 	return do(t.sample)
 }
 
-// sized is a buffer of a length, the old one if that is large enough.
+// sized returns a buffer of length n, reusing b if it is large enough.
 func sized(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// prepared are the values that a pass makes of a file, one thread's.
+// prepared returns the values that one thread's pass makes of a file.
 func prepared(t *testing.T, name, file string, content []byte) ([]float32, Result, error) {
 	t.Helper()
 	dir, target := t.TempDir(), t.TempDir()
@@ -49,9 +49,9 @@ func prepared(t *testing.T, name, file string, content []byte) ([]float32, Resul
 	return values, r, nil
 }
 
-// Images come out the same whatever they are packed in: by the command tar, with
-// other files between, by a Python package for TFRecord (testdata/records.py), and by
-// pyarrow, in its default encoding and packed by zstd (testdata/tables.py).
+// The same images give the same values from every format: packed by the command tar with other files in
+// between, by a Python package for TFRecord (testdata/records.py), and by pyarrow with its default encoding and
+// with zstd (testdata/tables.py).
 func TestShards(t *testing.T) {
 	var want []float32
 	for _, name := range []string{"wide", "tall"} {

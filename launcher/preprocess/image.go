@@ -116,7 +116,7 @@ func (s *scaler) aim(width, height int) {
 	s.columns = make([]int32, 3*s.crop)
 }
 
-// do is the square, of crop × crop pixels; it is overwritten by the next.
+// do returns the square of crop × crop pixels; the next call overwrites it.
 func (s *scaler) do(p *Pixels) []byte {
 	s.aim(p.Width, p.Height)
 	last := len(s.down.first) - 1
@@ -166,8 +166,7 @@ func (t *taps) along(from, to []byte) {
 	}
 }
 
-// clip is a sum in fixed point as a byte. Weights are 0 or more and add up to 1, but
-// for their rounding.
+// clip converts a fixed-point sum to a byte. Weights are at least 0 and add up to 1, except for rounding.
 func clip(sum int32) byte { return byte(min(sum>>precision, 255)) }
 
 // Mean and deviation of ImageNet's red, green and blue, which trainings subtract and

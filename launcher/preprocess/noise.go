@@ -22,10 +22,10 @@ const (
 // octaves are the scales of the noise: pixels between its values, and their deviation.
 var octaves = []struct{ step, deviation float64 }{{96, 50}, {24, 25}, {6, 13}, {1.5, 30}}
 
-// noiseImage is the i-th image of a seed, in JPEG.
+// noiseImage returns the i-th image of a seed as JPEG.
 func noiseImage(seed uint64, i int) ([]byte, error) { return tintedNoise(seed, i, 0, 0) }
 
-// tintedNoise is the same with a tint: what is added to blue and red less grey.
+// tintedNoise is noiseImage with a tint: what is added to blue and red (minus grey).
 func tintedNoise(seed uint64, i int, blue, red float64) ([]byte, error) {
 	random := rand.New(rand.NewPCG(seed, uint64(i)))
 	picture := image.NewYCbCr(image.Rect(0, 0, noiseWidth, noiseHeight), image.YCbCrSubsampleRatio420)

@@ -46,7 +46,7 @@ type ObjectAccess struct {
 	Patience            time.Duration
 }
 
-// ObjectAccessFromEnvironment is the access that the variables of Amazon's own tools describe.
+// ObjectAccessFromEnvironment returns the access that the variables of Amazon's tools describe.
 func ObjectAccessFromEnvironment(getenv func(string) string) ObjectAccess {
 	return ObjectAccess{
 		Endpoint: cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"), UsualEndpoint),
@@ -77,7 +77,7 @@ func (e limitError) Error() string { return string(e) }
 
 func limitf(format string, args ...any) error { return limitError(fmt.Sprintf(format, args...)) }
 
-// ObjectStore is the objects of a bucket below a prefix.
+// An ObjectStore gives access to the objects of a bucket below a prefix.
 type ObjectStore struct {
 	access         ObjectAccess
 	core           *minio.Core
@@ -113,7 +113,7 @@ func OpenObjects(source string, access ObjectAccess) (*ObjectStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = 1<<12, 0 // a thread each, which are never opened anew
+	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = 1<<12, 0 // one connection per thread, so that none is reopened
 	transport.ResponseHeaderTimeout = 0                              // a guard watches the whole
 	s.core, err = minio.NewCore(server.Host, &minio.Options{
 		Creds:  credentials.NewStaticV4(access.ID, access.Secret, access.Session), // without a key: requests are not signed
@@ -126,7 +126,7 @@ func OpenObjects(source string, access ObjectAccess) (*ObjectStore, error) {
 	return s, nil
 }
 
-// Endpoint is the server, as http(s)://HOST.
+// Endpoint returns the server as http(s)://HOST.
 func (s *ObjectStore) Endpoint() string { return s.access.Endpoint }
 
 // Repeated returns how many requests so far got no answer, or one that asks to retry.
@@ -164,7 +164,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// page is the body of an answer that is read whole into memory.
+// A page is the body of an answer that is read completely into memory.
 type page struct {
 	io.ReadCloser
 	left int
@@ -178,10 +178,10 @@ func (p *page) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// path is an object's name for people, and as a file of the source.
+// path returns an object's name for display, and as a file of the source.
 func (s *ObjectStore) path(key string) string { return ObjectScheme + s.bucket + "/" + key }
 
-// key is the object of such a name.
+// key returns the object with that name.
 func (s *ObjectStore) key(file File) string {
 	return strings.TrimPrefix(file.Path, ObjectScheme+s.bucket+"/")
 }
@@ -333,7 +333,7 @@ func (s *ObjectStore) guard(ctx context.Context) *guard {
 	return g
 }
 
-// heard says that something came.
+// heard records that data arrived.
 func (g *guard) heard() { g.timer.Reset(g.patience) }
 
 func (g *guard) end() {

@@ -24,8 +24,8 @@ const (
 	modified = "Mon, 02 Jan 2006 15:04:05 GMT" // which clients want to know of an object
 )
 
-// serve is an object store on the loopback with the images of ../testdata, in a bucket
-// "samples"; change sees each request first, and answers it if it returns true.
+// serve starts an object store on the loopback interface with the images of ../testdata in the bucket
+// "samples". change sees each request first, and answers it if it returns true.
 func serve(t *testing.T, change func(w http.ResponseWriter, r *http.Request) bool) *httptest.Server {
 	t.Helper()
 	backend := s3mem.New()
@@ -158,7 +158,7 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// errorXML is an answer as Amazon's documentation of errors has them.
+// errorXML returns an error answer in the format of Amazon's documentation.
 func errorXML(code, message string) string {
 	return `<?xml version="1.0" encoding="UTF-8"?><Error><Code>` + code + `</Code><Message>` + message + `</Message></Error>`
 }

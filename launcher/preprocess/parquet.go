@@ -52,8 +52,8 @@ func fromParquet(t *thread, f reading, size int64, do func([]byte) error) error 
 	}
 }
 
-// imageColumn is the one column of bytes that are not text, or of several the one that
-// has the usual name.
+// imageColumn returns the only column of bytes that are not text or, if there are several, the one with the
+// usual name.
 func imageColumn(columns []parquet.Column) (int, error) {
 	var all, found []string
 	var at int

@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/preprocess/parquet"
 )
 
-// table is a Parquet file of one row.
+// table returns a Parquet file with one row.
 func table(t *testing.T, columns []parquet.Column, row ...[]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -25,7 +25,7 @@ func table(t *testing.T, columns []parquet.Column, row ...[]byte) []byte {
 	return out.Bytes()
 }
 
-// Checks which column is taken for the images, and the error if there is none.
+// Checks which column is used for the images, and the error without one.
 func TestImageColumn(t *testing.T) {
 	image := content(t, "wide.jpg")
 	one := func(name string) parquet.Column { return parquet.Column{Name: name, Type: parquet.ByteArray} }

@@ -27,7 +27,7 @@ type Options struct {
 	Resize, Crop int
 	// Decoder makes one for each thread; nil for a format without JPEG.
 	Decoder func() (Decoder, error)
-	// Target is where samples are written; nil: they are not written.
+	// Target is where samples are written; nil writes none.
 	Target Target
 	Shard  int64 // bytes of each file there
 	Store  Store // that the files are in
@@ -37,13 +37,13 @@ type Options struct {
 	Classes *Classes
 }
 
-// Sample is one that is ready. Its memory is the thread's, which overwrites it.
+// A Sample is a prepared sample. The thread overwrites its memory with the next one.
 type Sample struct {
 	Values []float32 // of an image: normalised red, green, blue, one after the other
 	Class  byte      // 0 if Classes is nil
 }
 
-// A Result is what a pass did, over all threads.
+// A Result is the work of a pass over all threads.
 type Result struct {
 	Samples       int64
 	Read, Written int64 // bytes
@@ -53,7 +53,7 @@ type Result struct {
 	FewFiles      bool    // fewer than threads
 }
 
-// thread is one that prepares samples.
+// A thread prepares samples.
 type thread struct {
 	*stopwatch
 	options *Options
@@ -235,7 +235,7 @@ func (t *thread) normalise(rgb []byte) {
 	t.pack()
 }
 
-// pack has the floats as bytes, little-endian.
+// pack converts the floats to little-endian bytes.
 func (t *thread) pack() {
 	t.enter(Pack)
 	t.packed = sized(t.packed, 4*len(t.floats))
@@ -244,7 +244,7 @@ func (t *thread) pack() {
 	}
 }
 
-// output is a thread's files in the target.
+// An output holds a thread's files in the target.
 type output struct {
 	target Target
 	number int // of the thread
@@ -255,7 +255,7 @@ type output struct {
 	buffer []byte
 }
 
-// atOnce is how many bytes are written with one call.
+// atOnce is how many bytes one call writes.
 const atOnce = 4 << 20
 
 func (o *output) write(ctx context.Context, t *thread, sample []byte) error {
@@ -284,7 +284,7 @@ func (o *output) flush(ctx context.Context, t *thread) (err error) {
 	return err
 }
 
-// end has storage keep the file.
+// end commits the file to storage.
 func (o *output) end(t *thread) error {
 	t.enter(Sync)
 	err := o.file.Commit()

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// source is a folder with the images of testdata.
+// source returns a folder with the images of testdata.
 func source(t *testing.T) []File {
 	t.Helper()
 	dir := t.TempDir()

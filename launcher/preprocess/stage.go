@@ -37,14 +37,14 @@ const Stages = int(stages)
 
 var stageNames = [Stages]string{"list", "open", "read", "unpack", "decode", "cast", "resize", "look up", "normalise", "pack", "write", "fsync", "hand over"}
 
-// String is its name in figures.
+// String returns the stage's name in figures.
 func (s Stage) String() string { return stageNames[s] }
 
 // Spent is the time spent in a stage, in seconds.
 type Spent struct{ Wall, CPU float64 }
 
-// stopwatch is a thread's. It is read on the thread that it is of, which must be
-// locked: CPU time is the thread's own.
+// A stopwatch belongs to one thread, which must be locked and is the only one to read it: CPU time is measured
+// per thread.
 type stopwatch struct {
 	now  Stage
 	wall time.Time
@@ -64,7 +64,7 @@ func (w *stopwatch) enter(next Stage) (before Stage) {
 	return before
 }
 
-// threadCPU is the CPU time of the calling thread.
+// threadCPU returns the CPU time of the calling thread.
 func threadCPU() time.Duration { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
 
 // processCPU returns the CPU time of the process, including its garbage collector.
@@ -93,7 +93,7 @@ func threadDelay() (d time.Duration, ok bool) {
 	return time.Duration(ns), err == nil
 }
 
-// StorageRead is the bytes that storage had to deliver to this process so far.
+// StorageRead returns the bytes that storage has delivered to this process so far.
 func StorageRead() (int64, error) {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {

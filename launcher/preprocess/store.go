@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is one of the source.
+// A File is a file of the source.
 type File struct {
 	Path    string
 	Size    int64
@@ -31,13 +31,13 @@ type Store interface {
 	OpenRanges(ctx context.Context, file File) (Ranges, error)
 }
 
-// Ranges is a file of which parts are read.
+// Ranges is a file of which parts can be read.
 type Ranges interface {
 	io.ReaderAt
 	io.Closer
 }
 
-// Folder is one of a file system, with the folders within it.
+// A Folder is a folder of a file system, including its subfolders.
 type Folder string
 
 // List implements Store.
@@ -83,7 +83,7 @@ type Target interface {
 	Create(ctx context.Context, name string) (Output, error)
 }
 
-// Output is a file that is being written. It ends with Commit or Abandon.
+// An Output is a file being written. Call either Commit or Abandon at the end.
 type Output interface {
 	io.Writer
 	// Commit returns when storage has all of it.
@@ -101,7 +101,7 @@ func (folder Folder) Create(_ context.Context, name string) (Output, error) {
 	return synced{f}, nil
 }
 
-// synced is a file that is on storage once it is committed.
+// A synced file is on storage once it is committed.
 type synced struct{ *os.File }
 
 func (f synced) Commit() error { return errors.Join(f.Sync(), f.Close()) }
@@ -140,7 +140,7 @@ func (m Memory) open(file File) (inMemory, error) {
 	return inMemory{bytes.NewReader(content)}, nil
 }
 
-// Load has memory hold the content of files.
+// Load reads the content of files into memory.
 func Load(ctx context.Context, store Store, files []File) (Memory, error) {
 	memory := make(Memory, len(files))
 	for _, file := range files {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// perShard is how many test images a shard has.
+// perShard is the number of test images per shard.
 const perShard = 32
 
 // fromTar reads the images of a tar file in WebDataset's layout and skips everything else (labels,

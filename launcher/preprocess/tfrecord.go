@@ -64,9 +64,9 @@ func fromTFRecord(t *thread, f reading, size int64, do func([]byte) error) error
 	}
 }
 
-// feature is the first value of a feature of bytes in a tf.train.Example:
-// Example { Features features = 1 }, Features { map<string, Feature> feature = 1 },
-// Feature { BytesList bytes_list = 1 }, BytesList { repeated bytes value = 1 }.
+// feature returns the first value of a bytes feature in a tf.train.Example: Example { Features features = 1 },
+// Features { map<string, Feature> feature = 1 }, Feature { BytesList bytes_list = 1 }, BytesList { repeated
+// bytes value = 1 }.
 func feature(example []byte, name string) (value []byte, err error) {
 	var names []string
 	err = fields(example, func(features []byte) error {
@@ -142,7 +142,7 @@ func generateTFRecord(n int, seed uint64, create func(string) (io.WriteCloser, e
 	})
 }
 
-// example is a tf.train.Example with an image.
+// example returns a tf.train.Example with an image.
 func example(file []byte) []byte {
 	within := func(b []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), b)

@@ -17,10 +17,9 @@ type Learner interface {
 	Step(ctx context.Context, images []float32, classes []byte) (loss float64, err error)
 }
 
-// Training is a consumer that really trains, on the same CPUs as the threads that make
-// its samples: these put them into batches, of which some are ready while one is
-// learnt from. Samples that make no whole batch at the end are not learnt from, nor are
-// batches of a rank that has more of them than another.
+// A Training is a consumer that really trains, on the same CPUs as the threads that prepare its samples. The
+// threads fill batches, some of which are ready while one is used. An incomplete last batch is not used, nor
+// are batches of a rank that has more of them than another.
 type Training struct {
 	learner Learner
 	values  int // of a sample
@@ -50,7 +49,7 @@ type Learnt struct {
 	Classes []byte
 }
 
-// batch is some samples; taken of them have a thread that writes them, written are there.
+// A batch holds some samples: taken of them have a thread that writes them, written are complete.
 type batch struct {
 	images  []float32
 	classes []byte
@@ -160,7 +159,7 @@ func (t *Training) learn(ctx context.Context) error {
 // errEnded ends the threads that still wait for room; it is never reported.
 var errEnded = errors.New("the training has ended")
 
-// End is called after the pass, and returns when all that is ready has been learnt from.
+// End is called after the pass; it returns when all complete batches have been used.
 func (t *Training) End() (Learnt, error) {
 	close(t.full)
 	<-t.done

@@ -52,9 +52,9 @@ func feed(t *testing.T, l *learner, size, n int, each time.Duration) (Learnt, er
 	return learnt, err
 }
 
-// A trainer of 1 s a batch of 4 waits for samples of 10 ms each only at the start: 40 ms
-// of 20.04 s. One of 1 ms waits 40 ms before each of its 20 steps, 1 ms of which is
-// those of the step before, when threads went on: 0.781 s of 0.801 s.
+// A trainer that takes 1 s per batch of 4 waits for samples of 10 ms each only at the start: 40 ms of 20.04 s.
+// One that takes 1 ms waits 40 ms before each of its 20 steps, 1 ms of which overlaps with the previous step,
+// during which threads continued: 0.781 s of 0.801 s.
 func TestTrainingWaits(t *testing.T) {
 	for _, c := range []struct {
 		step         time.Duration

@@ -28,7 +28,7 @@ func (s *ObjectStore) Create(ctx context.Context, name string) (Output, error) {
 	return &upload{store: s, ctx: ctx, key: s.prefix + name, part: make([]byte, 0, partSize)}, nil
 }
 
-// upload is an object that is being written, by one thread.
+// An upload is an object being written by one thread.
 type upload struct {
 	store *ObjectStore
 	ctx   context.Context
@@ -37,7 +37,7 @@ type upload struct {
 	id    string // of the upload; "" before there is one
 	parts []minio.CompletePart
 	size  int64
-	ended bool // the store says that there is no such upload any more
+	ended bool // the store reports that the upload no longer exists
 }
 
 func (u *upload) Write(p []byte) (n int, err error) {
@@ -54,7 +54,7 @@ func (u *upload) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// send has the store take a part.
+// send uploads a part.
 func (u *upload) send() error {
 	if len(u.parts) == mostParts {
 		return fmt.Errorf("cannot write %s: an object has %d parts of %d bytes at most; lower workload.shard", u.name(), mostParts, partSize)
@@ -137,8 +137,7 @@ func (u *upload) check() error {
 
 var errLost = errors.New("lost")
 
-// Abandon has the store forget the parts that it has. It works after the run was told
-// to end, too.
+// Abandon makes the store delete the uploaded parts. It also works after the run was cancelled.
 func (u *upload) Abandon() error {
 	if u.id == "" {
 		return nil
@@ -192,7 +191,7 @@ func (s sending) Read(p []byte) (int, error) {
 	return s.from.Read(p)
 }
 
-// Seek is for a request that is made again.
+// Seek allows repeating a request.
 func (s sending) Seek(to int64, whence int) (int64, error) { return s.from.Seek(to, whence) }
 
 var _ io.ReadSeeker = sending{}

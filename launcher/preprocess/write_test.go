@@ -39,7 +39,7 @@ func put(ctx context.Context, s *ObjectStore, name string, content []byte) error
 	return f.Commit()
 }
 
-// left are the objects below ready, and the uploads that are not complete.
+// left returns the objects below ready, and the number of incomplete uploads.
 func left(t *testing.T, endpoint string) (objects []File, uploads int) {
 	t.Helper()
 	s := open(t, "s3://samples/ready", access(endpoint))

@@ -85,10 +85,10 @@ func (l *Library) symbols() []dl.Symbol {
 	}
 }
 
-// Path is the library's file.
+// Path returns the library's file.
 func (l *Library) Path() string { return l.library.Path() }
 
-// Version is the library's, "12.9.3".
+// Version returns the library's version, "12.9.3".
 func (l *Library) Version() string { return l.version }
 
 // Double reports whether this is scalebench's test fake. It uses no GPU, so its timings say nothing
@@ -103,7 +103,7 @@ func (l *Library) String() string {
 	return "cuBLAS " + l.version
 }
 
-// Error is a status of cuBLAS's other than success.
+// An Error is a cuBLAS status other than success.
 type Error struct {
 	Call   string // "cublasGemmEx"
 	Status int    // cublasStatus_t

@@ -25,8 +25,7 @@ const kernels = "../cuda/testdata/kernels"
 // built is the double.
 var built = sync.OnceValues(func() ([]byte, error) { return fake.Library(os.DirFS(kernels)) })
 
-// library puts the double where a test asks for it: a file of its own is a library
-// of its own, which counts anew.
+// library copies the fake to a path: a separate file is loaded as a separate library with new counters.
 func library(t *testing.T, path string) string {
 	t.Helper()
 	code, err := built()
@@ -42,7 +41,7 @@ func library(t *testing.T, path string) string {
 	return path
 }
 
-// newDouble is a bench with a copy of the fake for itself, whose counters start at 1.
+// newDouble returns a bench with a separate copy of the fake, whose counters start at 1.
 func newDouble(t *testing.T) *suite.Bench {
 	t.Helper()
 	path := library(t, filepath.Join(t.TempDir(), "lib.so"))
@@ -65,7 +64,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TF32 keeps 10 bits behind the first: of 1 + 2⁻¹² nothing but 1 is left.
+// TF32 keeps 10 bits after the first: 1 + 2⁻¹² becomes 1.
 func TestTF32(t *testing.T) {
 	b := newDouble(t)
 	a := b.Put(cublas.Matrix{Rows: 1, Columns: 1}, func(int, int) float32 { return 1 + 1.0/4096 })

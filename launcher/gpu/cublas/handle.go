@@ -103,7 +103,7 @@ func (h *Handle) Destroy() error {
 	return h.library.check("cublasDestroy", C.cublas_destroy(h.library.table, h.handle))
 }
 
-// Type is of a matrix's elements, as cudaDataType_t numbers them.
+// A Type is the type of a matrix's elements, numbered as in cudaDataType_t.
 type Type int
 
 // Float32 is the type of a Matrix that says none.
@@ -122,7 +122,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int(t))
 }
 
-// Matrix is one in device memory, by rows.
+// A Matrix is a row-major matrix in device memory.
 type Matrix struct {
 	At            cuda.Pointer
 	Rows, Columns int  // as it lies in memory
@@ -131,7 +131,7 @@ type Matrix struct {
 	Type          Type
 }
 
-// shape is the matrix's as the product takes it.
+// shape returns the shape of the matrix in the product.
 func (m Matrix) shape() (rows, columns int) {
 	if m.Transposed {
 		return m.Columns, m.Rows
@@ -151,7 +151,7 @@ func (m Matrix) String() string {
 	return fmt.Sprintf("%d×%d of %v", rows, columns, m.Type)
 }
 
-// check is about what a matrix is, without knowing what lies where.
+// check validates a matrix as far as possible without knowing the memory layout.
 func (m Matrix) check(name string) error {
 	switch {
 	case m.At == 0:
@@ -166,9 +166,9 @@ func (m Matrix) check(name string) error {
 	return nil
 }
 
-// Product puts c = alpha·a·b + beta·c into the stream; with a beta of 0, c need not
-// hold numbers. a and b are of one type, and c is of theirs or float32; sums are
-// float32 whatever the types. c must not overlap a or b.
+// Product enqueues c = alpha·a·b + beta·c on the stream; with a beta of 0, c need not be initialised. a and b
+// have the same type, and c has that type or float32; sums are float32 for all types. c must not overlap a or
+// b.
 func (h *Handle) Product(c, a, b Matrix, alpha, beta float32) error {
 	if err := h.checkProduct(c, a, b); err != nil {
 		return fmt.Errorf("cuBLAS: product of %v and %v: %w", a, b, err)

@@ -10,13 +10,13 @@ import (
 	"unsafe"
 )
 
-// Pointer is an address in a device's memory. Adding bytes to it is allowed.
+// A Pointer is an address in a device's memory. Adding bytes to it is allowed.
 type Pointer uintptr
 
-// Stream is a queue of work on a device; it is CUDA's cudaStream_t as well.
+// A Stream is a queue of work on a device, a cudaStream_t.
 type Stream uintptr
 
-// Event is a moment in a stream.
+// An Event is a point in a stream.
 type Event uintptr
 
 // A Device is one GPU, with its primary context, the one that CUDA's runtime
@@ -54,10 +54,10 @@ func (v *Device) Release() {
 	runtime.UnlockOSThread()
 }
 
-// Driver is the one that the device was bound by.
+// Driver returns the driver that the device belongs to.
 func (v *Device) Driver() *Driver { return v.driver }
 
-// Capability is the GPU's compute capability: 9 and 0 for an H100.
+// Capability returns the GPU's compute capability: 9 and 0 for an H100.
 func (v *Device) Capability() (major, minor int, err error) {
 	const attributeMajor, attributeMinor = 75, 76 // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_…
 	if major, err = v.attribute(attributeMajor); err != nil {
@@ -86,8 +86,7 @@ func (v *Device) Memory() (free, total int64, err error) {
 	return int64(f), int64(t), err
 }
 
-// Alloc returns so many bytes of device memory, aligned to 256, with whatever
-// was in them.
+// Alloc returns uninitialised device memory, aligned to 256 bytes.
 func (v *Device) Alloc(bytes int64) (Pointer, error) {
 	if bytes < 1 {
 		return 0, fmt.Errorf("cuMemAlloc: %d bytes asked for; want 1 or more", bytes)
@@ -113,7 +112,7 @@ func (v *Device) Upload(to Pointer, from []byte, s Stream) error {
 	return v.driver.check("cuMemcpyHtoDAsync", C.cuda_upload(v.driver.table, C.CUdeviceptr(to), unsafe.Pointer(&from[0]), C.size_t(len(from)), C.uintptr_t(s)))
 }
 
-// Download is Upload the other way.
+// Download is Upload in the other direction.
 func (v *Device) Download(to []byte, from Pointer, s Stream) error {
 	if len(to) == 0 {
 		return nil
@@ -137,7 +136,7 @@ func (v *Device) Fill(to Pointer, value byte, bytes int64, s Stream) error {
 	return v.driver.check("cuMemsetD8Async", C.cuda_fill(v.driver.table, C.CUdeviceptr(to), C.uchar(value), C.size_t(bytes), C.uintptr_t(s)))
 }
 
-// negative is nil for nothing to do.
+// negative returns an error for a negative size.
 func negative(call string, bytes int64) error {
 	if bytes < 0 {
 		return fmt.Errorf("%s: %d bytes", call, bytes)
@@ -191,9 +190,8 @@ func (v *Device) Record(e Event, s Stream) error {
 	return v.driver.check("cuEventRecord", C.cuda_event_record(v.driver.table, C.uintptr_t(e), C.uintptr_t(s)))
 }
 
-// Wait puts into the stream that what follows waits for the event's latest
-// Record, in whatever stream; the program goes on. An event that was never
-// recorded is not waited for.
+// Wait makes later work in the stream wait for the event's latest Record in any stream; the program continues.
+// An event that was never recorded has no effect.
 func (v *Device) Wait(s Stream, e Event) error {
 	return v.driver.check("cuStreamWaitEvent", C.cuda_wait(v.driver.table, C.uintptr_t(s), C.uintptr_t(e)))
 }
@@ -204,8 +202,8 @@ func (v *Device) Reached(e Event) (bool, error) {
 	return v.ended("cuEventQuery", C.cuda_event_query(v.driver.table, C.uintptr_t(e)))
 }
 
-// Elapsed is the time between two events that have been reached, by the
-// device's clock, whose resolution is about 0.5 µs.
+// Elapsed returns the time between two events that were reached, by the device's clock with a resolution of
+// about 0.5 µs.
 func (v *Device) Elapsed(begin, end Event) (time.Duration, error) {
 	var ms C.float
 	err := v.driver.check("cuEventElapsedTime", C.cuda_elapsed(v.driver.table, &ms, C.uintptr_t(begin), C.uintptr_t(end)))

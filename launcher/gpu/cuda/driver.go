@@ -114,14 +114,14 @@ func (d *Driver) graphSymbols() []dl.Symbol {
 	}
 }
 
-// Path is the library's file.
+// Path returns the library's file.
 func (d *Driver) Path() string { return d.library.Path() }
 
 // Double reports whether this is scalebench's test double, which uses no GPU: a
 // figure from it says nothing.
 func (d *Driver) Double() bool { return d.table.double_notice != nil }
 
-// Version is the latest CUDA that the driver supports, "12.4".
+// Version returns the latest CUDA version that the driver supports, "12.4".
 func (d *Driver) Version() string { return fmt.Sprintf("%d.%d", d.version/1000, d.version%1000/10) }
 
 // Before reports whether the driver is older than this version of CUDA.
@@ -134,7 +134,7 @@ func (d *Driver) Devices() (int, error) {
 	return int(n), err
 }
 
-// Name is a GPU's model, "NVIDIA H100 80GB HBM3"; ordinal is 0-based.
+// Name returns a GPU's model, "NVIDIA H100 80GB HBM3"; ordinal is 0-based.
 func (d *Driver) Name(ordinal int) (string, error) {
 	handle, err := d.handle(ordinal)
 	if err != nil {

@@ -62,7 +62,7 @@ func (g *Graph) Launch(s Stream) error {
 	return g.device.driver.check("cuGraphLaunch", C.cuda_graph_launch(g.device.driver.table, g.handle, C.uintptr_t(s)))
 }
 
-// Destroy forgets the graph; launches of it that run go on to their end.
+// Destroy frees the graph; launches in progress continue to their end.
 func (g *Graph) Destroy() error {
 	return g.device.driver.check("cuGraphExecDestroy", C.cuda_exec_destroy(g.device.driver.table, g.handle))
 }

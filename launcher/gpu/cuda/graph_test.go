@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/fake"
 )
 
-// value is the number at p.
+// value returns the number at p.
 func (b *bench) value(p cuda.Pointer) float32 {
 	b.t.Helper()
 	host, err := b.AllocPinned(4)

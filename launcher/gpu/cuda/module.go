@@ -16,7 +16,7 @@ type Module struct {
 	handle C.uintptr_t
 }
 
-// Function is a kernel of a module.
+// A Function is a kernel of a module.
 type Function uintptr
 
 // logBytes is the size of the buffer for the driver's compiler messages.
@@ -69,11 +69,9 @@ const BlockSize = 256
 // maxBlocks is CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X of every GPU since Kepler.
 const maxBlocks = math.MaxInt32
 
-// Launch puts a kernel of one dimension into the stream. It runs with as many
-// threads, rounded up to whole blocks: the kernel has to leave those alone that
-// are too many. Its only parameter is a struct, passed by value, that args points
-// to: a Go variable of its own, laid out as the kernel's, with no Go pointers in
-// it. It is copied before Launch returns.
+// Launch enqueues a one-dimensional kernel on the stream. The number of threads is rounded up to whole blocks;
+// the kernel must ignore the extra ones. Its only parameter is a struct, passed by value, that args points to:
+// a Go variable with the kernel's layout and without Go pointers. It is copied before Launch returns.
 func (v *Device) Launch(f Function, threads int64, s Stream, args unsafe.Pointer) error {
 	blocks := (threads-1)/BlockSize + 1
 	if threads < 1 || blocks > maxBlocks {

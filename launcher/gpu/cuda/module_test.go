@@ -36,15 +36,14 @@ func scalePTX(t *testing.T) string {
 	return string(ptx)
 }
 
-// newDouble is one of the fake's.
+// newDouble returns a bench with the fake.
 func newDouble(t *testing.T) *bench {
 	t.Helper()
 	library, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A file of its own is a library of its own, which counts launches anew and
-	// has met no error.
+	// A separate file is loaded as a separate library, with new counters and no earlier error.
 	path := filepath.Join(t.TempDir(), "libcuda-double.so")
 	if err := os.WriteFile(path, library, 0o600); err != nil {
 		t.Fatal(err)

@@ -36,14 +36,14 @@ func (p *Pinned) Free() error {
 	return p.device.driver.check("cuMemFreeHost", C.cuda_host_free(p.device.driver.table, at))
 }
 
-// View is pinned memory as numbers; what is left over at its end is not in it.
-// While a copy is under way, the numbers are the device's.
+// View returns pinned memory as numbers; a remainder at the end is left out. While a copy is in progress, the
+// numbers belong to the device.
 func View[T byte | uint16 | int32 | uint32 | int64 | float32 | float64](p *Pinned) []T {
 	var t T
 	return unsafe.Slice((*T)(p.at), p.bytes/int64(unsafe.Sizeof(t)))
 }
 
-// part is the address of some of the memory.
+// part returns the address of a part of the memory.
 func (p *Pinned) part(offset, bytes int64) (unsafe.Pointer, error) {
 	if offset < 0 || bytes < 0 || offset > p.bytes-bytes {
 		return nil, fmt.Errorf("%d bytes from byte %d are not all in a pinned memory of %d bytes", bytes, offset, p.bytes)
@@ -61,7 +61,7 @@ func (v *Device) EnqueueUpload(to Pointer, from *Pinned, offset, bytes int64, s 
 	return v.driver.check("cuMemcpyHtoDAsync", C.cuda_enqueue_upload(v.driver.table, C.CUdeviceptr(to), at, C.size_t(bytes), C.uintptr_t(s)))
 }
 
-// EnqueueDownload is EnqueueUpload the other way.
+// EnqueueDownload is EnqueueUpload in the other direction.
 func (v *Device) EnqueueDownload(to *Pinned, offset, bytes int64, from Pointer, s Stream) error {
 	at, err := to.part(offset, bytes)
 	if err != nil || bytes == 0 {

@@ -49,7 +49,7 @@ import (
 	"unsafe"
 )
 
-// Symbol is one entry of a table.
+// A Symbol is one entry of a table.
 type Symbol struct {
 	Name     string
 	Address  *unsafe.Pointer // where the function's address goes: C memory, or pinned
@@ -62,11 +62,10 @@ type Library struct {
 	path   string
 }
 
-// Path is the file that the linker found, or, where it does not say, the name
-// that was asked for.
+// Path returns the file that the linker found or, if that is unknown, the requested name.
 func (l *Library) Path() string { return l.path }
 
-// MissingError says that a library is there and is not the one that is wanted.
+// A MissingError reports a library that exists but lacks required functions.
 type MissingError struct {
 	Path    string   // of the library
 	Symbols []string // required ones that it lacks
@@ -99,7 +98,7 @@ func Open(what string, candidates []string, table []Symbol) (*Library, error) {
 	return nil, fmt.Errorf("%s cannot be loaded: %w", what, joined(reasons))
 }
 
-// reasonsError is several reasons in one line.
+// reasonsError joins several reasons in one line.
 type reasonsError []error
 
 func joined(reasons []error) error {

@@ -65,8 +65,7 @@ func Build(dir, name string, without ...string) (string, error) {
 	return BuildKernels(dir, name, nil, without...)
 }
 
-// BuildKernels is Build with kernels: every *.ptx at the top of that folder, translated
-// to C.
+// BuildKernels is Build with kernels: every *.ptx at the top of that folder, translated to C.
 func BuildKernels(dir, name string, kernels fs.FS, without ...string) (string, error) {
 	work, err := os.MkdirTemp(dir, "double")
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"unsafe"
 )
 
-// DefaultTimeout is how long operations may take before the ranks count as hanging.
+// DefaultTimeout is the time after which operations count as hanging.
 const DefaultTimeout = 60 * time.Second
 
-// Options says which rank a communicator is of, and what it works with.
+// Options configure one rank of a communicator.
 type Options struct {
 	Rank, Size int // 0-based rank of so many
 	ID         UniqueID
@@ -25,9 +25,8 @@ type Options struct {
 	Stream uintptr
 	Done   func() (bool, error)
 
-	// Timeout is how long joining may take, and how long the operations in the stream may take
-	// after the last one was added. It must exceed the time difference between the fastest and the
-	// slowest rank. 0: DefaultTimeout.
+	// Timeout limits joining, and how long operations in the stream may take after the last one was added. It
+	// must exceed the time difference between the fastest and the slowest rank. 0 means DefaultTimeout.
 	Timeout time.Duration
 
 	// Abort is called once when this rank gives up, to tell the others why;
@@ -68,7 +67,7 @@ type operation struct {
 	bytes int64
 }
 
-// Failure is why a rank gave up, and what it was doing then.
+// A Failure is why a rank gave up, and its operation at that time.
 type Failure struct {
 	Rank, Size int
 	Sequence   int64         // of the first operation not known to have ended, from 1; 0: none was under way
@@ -136,8 +135,8 @@ func (l *Library) Join(ctx context.Context, o Options) (*Comm, error) {
 func (c *Comm) Rank() int { return c.o.Rank }
 func (c *Comm) Size() int { return c.o.Size }
 
-// Operation is one collective over buffers in device memory. In place, the
-// smaller buffer lies in the larger one at this rank's share.
+// An Operation is one collective over buffers in device memory. In place, the smaller buffer is this rank's
+// share of the larger one.
 type Operation struct {
 	Kind Kind
 	Type DataType

@@ -2,8 +2,8 @@ package nccl
 
 import "fmt"
 
-// Version is NCCL's number of a version: 10000·X + 100·Y + Z for X.Y.Z, and up
-// to 2.8 1000·X + 100·Y + Z (NCCL_VERSION in nccl.h).
+// A Version is NCCL's version number: 10000·X + 100·Y + Z for X.Y.Z, and up to 2.8 1000·X + 100·Y + Z
+// (NCCL_VERSION in nccl.h).
 type Version int
 
 // nonBlocking is the first version with communicators that do not block.
@@ -27,7 +27,7 @@ func (v Version) ordered() int {
 	return int(v)
 }
 
-// Result is ncclResult_t.
+// A Result is an ncclResult_t.
 type Result int
 
 const (
@@ -49,7 +49,7 @@ func (r Result) String() string {
 	return names[r]
 }
 
-// DataType is ncclDataType_t.
+// A DataType is an ncclDataType_t.
 type DataType int
 
 const (
@@ -89,7 +89,7 @@ func (t DataType) String() string {
 	return dataTypes[t].name
 }
 
-// Reduction is ncclRedOp_t, how elements of all ranks become one.
+// A Reduction is an ncclRedOp_t: how the elements of all ranks are combined.
 type Reduction int
 
 const (
@@ -111,7 +111,7 @@ func (r Reduction) String() string {
 	return reductions[r]
 }
 
-// Kind is which collective an Operation is.
+// A Kind is the collective of an Operation.
 type Kind int
 
 const (

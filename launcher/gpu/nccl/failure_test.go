@@ -72,8 +72,7 @@ func TestVersionsDiffer(t *testing.T) {
 	}
 }
 
-// Two ranks on one GPU are refused by NCCL, unless it is told that this is
-// meant; both ranks say so.
+// NCCL refuses two ranks on one GPU unless that is allowed explicitly; both ranks report it.
 func TestOneGPU(t *testing.T) {
 	each := func(variables func(rank string) []string) map[int][]string {
 		return map[int][]string{0: append(variables("0"), "CUDA_DOUBLE_GPUS=1"), 1: append(variables("1"), "CUDA_DOUBLE_GPUS=1")}
@@ -121,7 +120,7 @@ func TestJoinAlone(t *testing.T) {
 			t.Errorf("%+v was joined", o)
 		}
 	}
-	// An identifier that nobody made.
+	// An identifier that no rank created.
 	if _, err := l.Join(context.Background(), nccl.Options{Size: 1, Done: idle}); err == nil {
 		t.Error("joined with an empty identifier")
 	} else {
@@ -133,7 +132,7 @@ func TestJoinAlone(t *testing.T) {
 func TestNoDevice(t *testing.T) {
 	l, d := open(t)
 	done := make(chan error)
-	go func() { // a goroutine of its own, hence a thread without a device
+	go func() { // a new goroutine, and so a thread without a device
 		_, err := l.Join(context.Background(), nccl.Options{Size: 1, Done: func() (bool, error) { return true, nil }})
 		done <- err
 	}()
@@ -149,7 +148,7 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// sitAlone is a communicator of one rank, with its device.
+// sitAlone returns a communicator of one rank with its device.
 func sitAlone(t testing.TB) gpurank.ProofRank {
 	l, d := open(t)
 	device, err := d.Bind(0)

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(rankVariable); name != "" {
 		os.Exit(beRank(name))
 	}
-	// The double is what nccl.Open and cuda.Open find here.
+	// nccl.Open and cuda.Open load the fake here.
 	os.Exit(fake.During(nil, func(path string) int {
 		os.Setenv(nccl.Variable, path)
 		os.Setenv(cuda.Variable, path)
@@ -52,7 +52,7 @@ func open(t testing.TB) (*nccl.Library, *cuda.Driver) {
 	return l, d
 }
 
-// verdict is what one rank found.
+// A verdict is the result of one rank.
 type verdict struct {
 	Checks  int // results compared
 	Wrong   []string
@@ -62,8 +62,8 @@ type verdict struct {
 	Seconds float64       // until the error was there
 }
 
-// ranks runs a scenario on size processes; environment is added to that of
-// single ranks. The processes have to end within five minutes.
+// ranks runs a scenario with size processes; environment adds variables for single ranks. The processes must
+// end within five minutes.
 func ranks(t *testing.T, scenario string, size int, environment map[int][]string) []verdict {
 	t.Helper()
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
@@ -107,7 +107,7 @@ func ranks(t *testing.T, scenario string, size int, environment map[int][]string
 	return list
 }
 
-// beRank is one rank of a scenario.
+// beRank runs one rank of a scenario.
 func beRank(scenario string) int {
 	v := verdict{}
 	begin := time.Now()
@@ -125,7 +125,7 @@ func beRank(scenario string) int {
 	return 0
 }
 
-// seat is a rank with all that it works with.
+// A seat is a rank with its resources.
 type seat struct {
 	device *cuda.Device
 	stream cuda.Stream

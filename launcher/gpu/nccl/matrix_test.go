@@ -41,8 +41,8 @@ const (
 	perOne  = 3000 // elements
 )
 
-// group is how a step sends its gradients: many buffers, one call. Rank r's
-// element i of bucket b is r + i + b.
+// group sends many buffers in one call, as a training step does with gradients. Rank r's element i of bucket b
+// is r + i + b.
 func (s *seat) group(ctx context.Context, v *verdict) error {
 	memory, err := s.device.Alloc(buckets * perOne * 4)
 	if err != nil {

@@ -98,10 +98,10 @@ func (l *Library) symbols() []dl.Symbol {
 	}
 }
 
-// Path is the library's file.
+// Path returns the library's file.
 func (l *Library) Path() string { return l.library.Path() }
 
-// Version is the library's.
+// Version returns the library's version.
 func (l *Library) Version() Version { return l.version }
 
 // Double reports whether this is scalebench's test fake. It uses no GPU, so its timings say nothing
@@ -127,7 +127,7 @@ func (l *Library) NewUniqueID() (UniqueID, error) {
 	return id, err
 }
 
-// Error is a result of NCCL's other than success.
+// An Error is an NCCL result other than success.
 type Error struct {
 	Call   string // "ncclAllReduce"
 	Result Result

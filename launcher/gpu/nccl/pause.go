@@ -9,15 +9,13 @@ import (
 // its last: waiting begins with asking again and again.
 const askFor = 2 * time.Millisecond
 
-// Pause is between asking twice whether work on a device has ended, for who has
-// waited for so long. What it makes longer is what was waited for, which a benchmark
-// or a step then measures: by a hundredth at most, and what Linux adds to a sleep,
-// some 50 µs. Asking itself is what notices errors, deadlines and ranks that gave up,
-// and goes on a thousand times a second however long it takes.
+// Pause sleeps between two queries whether work on a device has ended, if the caller has already waited that
+// long. It lengthens the wait, which a benchmark or step then measures, by at most 1 % plus Linux's sleep
+// overhead of about 50 µs. The queries detect errors, deadlines and ranks that gave up, and continue a thousand
+// times per second however long the work takes.
 //
-// It sleeps in the kernel. Go's own sleep ends about a millisecond late where nothing
-// else runs, which is a whole step of a small model; an event's blocking wait
-// would wake up in time, but never for anything other than its event.
+// It sleeps in the kernel. Go's sleep ends about a millisecond late on an idle machine, which is a whole step
+// of a small model; a blocking wait for an event would end in time, but would not notice anything else.
 func Pause(waited time.Duration) {
 	if waited < askFor {
 		return

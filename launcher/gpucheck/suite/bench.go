@@ -124,12 +124,11 @@ func bytesOf[T any](list []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), len(list)*int(unsafe.Sizeof(list[0])))
 }
 
-// fence is how many bytes are on both sides of an array on the device. Read as a
-// float32 each is a signalling NaN, which no arithmetic leaves as it is, and as a
-// float64 it is about 10³⁰⁷.
+// fence is the number of bytes on both sides of an array on the device. As float32 each word is a signalling
+// NaN, which arithmetic always changes, and as float64 about 10³⁰⁷.
 const fence = 256
 
-// room is memory on the device for n elements, filled as the fence is.
+// room allocates memory on the device for n elements, filled like the fence.
 func room[T any](b *bench, n int) cuda.Pointer {
 	b.Helper()
 	var one T

@@ -25,9 +25,8 @@ func (b *bench) reduced(from cuda.Pointer, rows, columns, chunk int32) (cuda.Poi
 	return to, left
 }
 
-// units are of the forms that networks are made of: without a shortcut, with one of
-// the same shape, and with one that takes every second pixel and has fewer channels,
-// of even and odd numbers of pixels.
+// units returns the forms of units that networks contain: without a shortcut, with one of the same shape, and
+// with one that takes every second pixel and has fewer channels, for even and odd numbers of pixels.
 func units() []unit {
 	shape := ptx.Shape{Images: 3, Lines: 4, Points: 3, Channels: 6}
 	return []unit{
@@ -40,9 +39,9 @@ func units() []unit {
 	}
 }
 
-// drawn gives a unit its parameters and its shortcut, and draws its input: far from a
-// mean of 0, where sums of squares in single precision would fail, and so that nothing
-// is next to the ReLU's corner, where differences say nothing of the gradient.
+// drawn draws a unit's parameters, shortcut and input: far from a mean of 0, where sums of squares in single
+// precision would fail, and without values close to the ReLU's corner, where finite differences do not give the
+// gradient.
 func drawn(b *bench, u unit) (unit, []float64) {
 	c := int(u.shape.Channels)
 	u.epsilon = epsilon
@@ -169,7 +168,7 @@ func synchronisedNorm(b *bench) {
 		outcome, _ := u.outcome(y, mean, variance)
 		return dot(weights, outcome)
 	}
-	// all is what the ranks' all-reduce gives: both sums, as rows here.
+	// all holds the result of the ranks' all-reduce: both sums, as rows here.
 	moments, gradients := room[float64](b, 2*2*c), room[float64](b, 2*2*c)
 	row := func(p cuda.Pointer, rank int) cuda.Pointer { return p + cuda.Pointer(rank*2*c*8) }
 	var from, g, dy, inverse [2]cuda.Pointer

@@ -136,7 +136,7 @@ func (b *Bench) Get(m cublas.Matrix) func(row, column int) float32 {
 	}
 }
 
-// productAt is an element of a matrix as a product takes it.
+// productAt returns an element of a matrix as it enters a product.
 func productAt(m cublas.Matrix, memory func(row, column int) float32, row, column int) float32 {
 	if m.Transposed {
 		return memory(column, row)

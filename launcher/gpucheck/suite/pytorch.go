@@ -31,8 +31,8 @@ import (
 //go:embed pytorch_steps.py
 var pytorchSteps []byte
 
-// recipe is the training that both sides make. Its rates are small for the reason that
-// package cpu's test gives.
+// A recipe is the training that both sides perform. Its learning rates are small for the reason given in
+// package cpu's test.
 type recipe struct {
 	Device      string    `json:"device"`
 	Model       string    `json:"model"`

@@ -29,7 +29,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// job is the work of one rank, which is a process.
+// A job is the work of one rank, which is a separate process.
 type job struct {
 	Point         study.Point
 	World         world.World
@@ -91,8 +91,8 @@ func (o Outcome) First(t gpucheck.T, kind string) metrics.Event {
 type Start struct {
 	Command     []string         // a program that calls Rank
 	Timeout     time.Duration    // for a rank that waits for another; 0: minutes
-	Environment []string         // added to that of all ranks
-	Own         map[int][]string // added to that of single ranks
+	Environment []string         // added to all ranks' environment
+	Own         map[int][]string // added to single ranks' environment
 	// During is called when all ranks have been started; nil: nothing is.
 	During func(ranks []*exec.Cmd, files []string)
 }

@@ -86,7 +86,7 @@ type unit struct {
 	epsilon       float64
 }
 
-// statistics are the mean and the biased variance of each channel, in two passes.
+// statistics returns the mean and the biased variance of each channel, in two passes.
 func (u unit) statistics(y []float64) (mean, variance []float64) {
 	c := int(u.shape.Channels)
 	mean, variance = make([]float64, c), make([]float64, c)
@@ -100,8 +100,7 @@ func (u unit) statistics(y []float64) (mean, variance []float64) {
 	return mean, variance
 }
 
-// outcome is max(scale·(y − mean)/√(variance + ε) + shift + shortcut, 0), and what the
-// ReLU is of.
+// outcome returns max(scale·(y − mean)/√(variance + ε) + shift + shortcut, 0), and the ReLU's argument.
 func (u unit) outcome(y, mean, variance []float64) (outcome, before []float64) {
 	each(u.shape, func(image, line, point, c int) {
 		v := u.scale[c]*(y[at(u.shape, image, line, point, c)]-mean[c])/math.Sqrt(variance[c]+u.epsilon) + u.shift[c]
@@ -134,7 +133,7 @@ func dot(a, b []float64) (sum float64) {
 	return sum
 }
 
-// crossEntropy is −log of the softmax of the label's logit.
+// crossEntropy returns −log of the softmax of the label's logit.
 func crossEntropy(logits []float64, label int) float64 {
 	sum := 0.0
 	for _, v := range logits {

@@ -98,10 +98,9 @@ func sharing(t gpucheck.T, ranks int) []string {
 	return []string{"SCALEBENCH_SHARE_GPU=1", "CUDA_VISIBLE_DEVICES=" + cmp.Or(first, "0")}
 }
 
-// Point is three steps of a model, in an epoch of three, with workers of batch each.
-// The rate is small for the sake of ReLU: where its input is within rounding of zero,
-// two engines may take different sides, and with a few images to a batch the steps
-// that follow carry that far: ResNet-20 at a rate of 0.05 is 0.006 apart after three.
+// Point returns three steps of a model, in an epoch of three, with workers of batch each. The learning rate is
+// small because of ReLU: if its input is close to zero, rounding can put two engines on different sides, and
+// with a few images per batch the difference grows: for ResNet-20 at a rate of 0.05 to 0.006 after three steps.
 func Point(name string, workers, batch int) study.Point {
 	return study.Point{
 		ID: "test", Study: "test", Framework: "native", Workers: workers,

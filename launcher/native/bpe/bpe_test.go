@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Ids are those of Hugging Face's own library (testdata/make.py).
+// Expected ids come from Hugging Face's library (testdata/make.py).
 func TestAsTokenizersDoes(t *testing.T) {
 	var want struct {
 		Texts        []string

@@ -13,12 +13,10 @@ import (
 	"testing"
 )
 
-// Ours beside Open MPI's and Gloo's all-reduce: two ranks on this host, each on
-// a core of its own (but for Gloo's, which have threads beside), float32, sums in
-// place, in one run. Each program is run in
-// turn, three times over; a figure is the median of all batches of rank 0, and in
-// brackets its quartiles. It needs mpicc, mpirun and Debian's PyTorch:
-// `make bench-packages`.
+// BenchmarkAgainstMPIAndGloo compares our all-reduce with Open MPI's and Gloo's in one run: two ranks on this
+// host, each on a separate core (Gloo's have additional threads), float32, sums in place. The programs run in
+// turn, three times each; a figure is the median of all batches of rank 0, with quartiles in brackets. It needs
+// mpicc, mpirun and Debian's PyTorch: `make bench-packages`.
 func BenchmarkAgainstMPIAndGloo(b *testing.B) {
 	mpi := filepath.Join(b.TempDir(), "allreduce")
 	if out, err := exec.Command("mpicc", "-O2", "-o", mpi, "testdata/allreduce_mpi.c").CombinedOutput(); err != nil {

@@ -231,7 +231,7 @@ func TestHelloRoundTrip(t *testing.T) {
 			t.Errorf("%+v, %v, want %+v", got, err, h)
 		}
 	}
-	// Each way of being wrong is told apart.
+	// Each kind of error is distinguished.
 	h := hello{rank: 8, size: 9, ring: netip.MustParseAddrPort("127.0.0.1:1")}
 	for _, test := range []struct {
 		at   int

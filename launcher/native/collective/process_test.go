@@ -102,13 +102,13 @@ func timeAllReduce(g *Group, what string) error {
 	return nil
 }
 
-// A process is a rank in a process of its own.
+// A process is a rank in a separate process.
 type process struct {
 	*exec.Cmd
 	output output
 }
 
-// output is what a process has said so far.
+// output holds what a process has printed so far.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -162,8 +162,8 @@ func startRanks(t testing.TB, size int, change func(a *assignment)) []*process {
 	return list
 }
 
-// command is a rank's program. Where there is a core for each, it is bound to
-// one, as mpirun does by itself.
+// command returns a rank's program. If there is a core for each rank, it is bound to one, as mpirun does by
+// default.
 func command(rank int, program string, args ...string) *exec.Cmd {
 	if taskset, err := exec.LookPath("taskset"); err == nil && rank < runtime.NumCPU() {
 		args = append([]string{"-c", strconv.Itoa(rank), program}, args...)

@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A segment is memory that the ranks of one host share. It is a memfd: it has no name in any file
-// system, so nothing is left over however its processes end, and the size of /dev/shm does not
-// limit it. Its file descriptor is passed over a Unix socket after the hello. A rank that has
-// mapped it provably shares memory with the others, whatever the hosts are called.
+// A segment is memory that the ranks of one host share. It is a memfd: it has no name in any file system, so
+// nothing remains however its processes end, and the size of /dev/shm does not limit it. Its file descriptor is
+// passed over a Unix socket after the hello. A rank that has mapped it provably shares memory with the others,
+// regardless of host names.
 //
-// It begins with a flag for every rank, followed by two slots for every rank; see node for how they
-// are used:
+// It begins with a flag for every rank, followed by two slots for every rank; see node for how they are used:
 //
 //	flag 0 … flag n−1, slot 0 of rank 0 … slot 0 of rank n−1, slot 1 of rank 0 …
 type segment struct {

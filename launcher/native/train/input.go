@@ -12,12 +12,10 @@ const (
 	augmentStream
 )
 
-// order is which samples a global batch consists of. Each epoch has its own
-// permutation of the training set, the same on all ranks. Step k of the epoch
-// takes the next globalBatch samples of it, and each rank a run of them, by
-// rank. So the samples of a global batch, and their order over the ranks, do not
-// depend on how many ranks there are. A last, incomplete global batch is left
-// out.
+// An order determines the samples of each global batch. Each epoch has a different permutation of the training
+// set, the same on all ranks. Step k of the epoch takes the next globalBatch samples, and each rank a
+// contiguous part by rank. So the samples of a global batch and their order do not depend on the number of
+// ranks. An incomplete last batch is left out.
 type order struct {
 	seed         uint64
 	samples      []int32
@@ -40,13 +38,13 @@ func (o *order) shuffle(epoch int) {
 	random.Shuffle(len(o.samples), func(i, j int) { o.samples[i], o.samples[j] = o.samples[j], o.samples[i] })
 }
 
-// batch is this rank's samples in step k of the epoch.
+// batch returns this rank's samples in step k of the epoch.
 func (o *order) batch(k int) []int32 {
 	at := k*o.globalBatch + o.rank*o.worker
 	return o.samples[at : at+o.worker]
 }
 
-// share is the part [from, to) of n samples that a rank evaluates.
+// share returns the part [from, to) of n samples that a rank evaluates.
 func share(n, rank, size int) (from, to int) { return rank * n / size, (rank + 1) * n / size }
 
 // augmentation draws the transform of a sample in an epoch. It depends on

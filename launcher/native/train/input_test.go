@@ -9,9 +9,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// In every step the ranks' shares are disjoint and together the global batch,
-// which is the same, in the same order, whatever the number of ranks; an epoch
-// uses no sample twice.
+// In every step the ranks' shares are disjoint and together form the global batch, which has the same samples
+// in the same order for any number of ranks. An epoch uses no sample twice.
 func TestShares(t *testing.T) {
 	const samples, globalBatch = 103, 24
 	var single []int32

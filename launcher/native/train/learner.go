@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 )
 
-// Learner is the trainer without its data sets, epochs and events: a model that makes a
-// step of each batch that it is given, on CPUs.
+// A Learner is the trainer without data sets, epochs and events: a model that makes one step per batch, on
+// CPUs.
 type Learner struct {
 	engine *cpu.Engine
 	group  *collective.Group
@@ -70,7 +70,7 @@ func (l *Learner) Step(ctx context.Context, images []float32, classes []byte) (l
 	return loss, nil
 }
 
-// ParameterSHA256 is the hash of the parameters, equal for equal bits only.
+// ParameterSHA256 returns the hash of the parameters, which is equal only for equal bits.
 func (l *Learner) ParameterSHA256() (string, error) { return parameterSHA256(onCPU{l.engine}) }
 
 // Close ends the threads that compute. The group stays.

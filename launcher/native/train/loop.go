@@ -203,8 +203,8 @@ func (r *rank) awaitAhead() {
 	}
 }
 
-// broken is a failure of a collective. If this rank was told to stop, and the
-// step could not be finished, that is the reason.
+// broken returns the error for a failed collective. If this rank was told to stop and could not finish the
+// step, that is the reason.
 func (r *rank) broken(where string, err error) error {
 	if r.ctx.Err() != nil {
 		return &InterruptedError{r.step, context.Cause(r.ctx)}

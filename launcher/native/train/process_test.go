@@ -19,7 +19,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// job is what a rank that is a process of its own is given.
+// A job configures a rank that is a separate process.
 type job struct {
 	Point  study.Point
 	World  world.World

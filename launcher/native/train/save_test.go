@@ -19,7 +19,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// saving gives each rank a file of its own to save the model in.
+// saving gives each rank a separate file for the model.
 func saving(dir string) func(rank int, p *study.Point, w *world.World, o *Options) context.Context {
 	return func(rank int, _ *study.Point, _ *world.World, o *Options) context.Context {
 		o.ModelFile = filepath.Join(dir, string(rune('0'+rank)))

@@ -2,8 +2,7 @@ package cpu
 
 import "math"
 
-// Adam is what a step of Adam or AdamW takes beside the numbers: see
-// Engine.Update.
+// Adam holds the scalars of a step of Adam or AdamW: see Engine.Update.
 type Adam struct {
 	Beta1, Rest1, Beta2, Rest2 float32 // and 1 less each
 	Coupled                    float32 // weight decay that is added to the gradient
@@ -11,7 +10,7 @@ type Adam struct {
 	Size, Root, Epsilon        float32 // of the step; √(1−β₂ᵗ)
 }
 
-// NewAdam is step t, from 1, at a learning rate.
+// NewAdam returns the scalars of step t, from 1, at a learning rate.
 func NewAdam(o Options, rate float64, t int) Adam {
 	a := Adam{Beta1: float32(o.Beta1), Rest1: float32(1 - o.Beta1), Beta2: float32(o.Beta2), Rest2: float32(1 - o.Beta2), Keep: 1, Epsilon: float32(o.Epsilon)}
 	if o.Optimizer == "adamw" {

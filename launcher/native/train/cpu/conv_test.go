@@ -31,8 +31,8 @@ func pad(x []float32, s simd.Shape) []float32 {
 	return dst
 }
 
-// oracle is the convolution by its definition as a product of matrices, in double
-// precision by gonum: a row for each output pixel, with all inputs it reads.
+// oracle computes the convolution by its definition as a product of matrices, in double precision with gonum:
+// one row per output pixel, with all inputs that it reads.
 type oracle struct {
 	in, out simd.Shape
 	stride  int

@@ -7,8 +7,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/cpu/simd"
 )
 
-// dense is a fully connected layer, y = W·x + b, with a ReLU behind it if asked
-// for. Its weights are w[output][input].
+// dense is a fully connected layer, y = W·x + b, optionally followed by a ReLU. Its weights are
+// w[output][input].
 type dense struct {
 	net          *network
 	in, out      *tensor
@@ -117,9 +117,8 @@ func (d *dense) maskPart(part, from, to int) {
 	}
 }
 
-// gradientsPart is for some groups of inputs: the gradient by their weights and
-// by themselves. Columns of a matrix lie far apart in memory, often where caches
-// have room for few of them, so they are copied side by side first.
+// gradientsPart computes the gradients by some groups of inputs and by their weights. Columns of a matrix are
+// far apart in memory, often in cache sets that hold few of them, so they are first copied next to each other.
 func (d *dense) gradientsPart(part, from, to int) {
 	m, k := d.out.size, d.in.size
 	for at := from * simd.Group; at < to*simd.Group; at += panel {
@@ -145,10 +144,9 @@ func (d *dense) gradientsPart(part, from, to int) {
 	}
 }
 
-// crossEntropy is the softmax cross-entropy of image i's logits: −log of the
-// probability they give to its label. correct says that no other class is
-// likelier. If grad is not nil, it is set to scale times the gradient by the
-// logits.
+// crossEntropy returns the softmax cross-entropy of image i's logits: −log of the probability of its label.
+// correct reports that no other class is likelier. If grad is not nil, it is set to scale times the gradient by
+// the logits.
 func crossEntropy(logits []float32, label byte, grad []float32, scale float32) (loss float64, correct bool) {
 	largest := float32(math.Inf(-1))
 	for _, v := range logits {

@@ -14,9 +14,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// TestFrameworksSteps is TestStepsAsPyTorch for the frameworks of other
-// environments. Where one process drives all ranks, a loss is the mean over
-// them.
+// TestFrameworksSteps is TestStepsAsPyTorch for the frameworks in separate environments. If one process drives
+// all ranks, a loss is the mean over them.
 func TestFrameworksSteps(t *testing.T) {
 	for _, f := range []struct {
 		framework, module, family string
@@ -68,8 +67,7 @@ func withMeanLosses(list []outcome) []outcome {
 	return list
 }
 
-// interpreter is the Python of a family's environment, which is built if it is
-// not there.
+// interpreter returns the Python of a family's environment, which is built if necessary.
 func interpreter(t *testing.T, family string) string {
 	t.Helper()
 	cmd := exec.Command("../../../framework/locks/environment.sh", family)

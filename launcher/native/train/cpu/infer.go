@@ -8,9 +8,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/netspec"
 )
 
-// Trained is the model as it is evaluated: its parameters and the running averages of
-// batch normalisation, which are this rank's own until AverageStatistics. The error is
-// for engines that have them elsewhere.
+// Trained returns the model for evaluation: its parameters and the running averages of batch normalisation,
+// which are this rank's until AverageStatistics. The error is for engines that store them elsewhere.
 func (e *Engine) Trained() (*netspec.Trained, error) {
 	t := &netspec.Trained{Model: e.o.Model, Classes: e.o.Classes, Height: e.o.Height, Width: e.o.Width, Channels: e.o.Channels}
 	for _, own := range e.net.tensors() {
@@ -20,7 +19,7 @@ func (e *Engine) Trained() (*netspec.Trained, error) {
 	return t, nil
 }
 
-// Untrained is a model with the parameters that training begins with.
+// Untrained returns a model with the initial parameters of a training.
 func Untrained(name string, classes, height, width, channels int, seed int64) (*netspec.Trained, error) {
 	t := &netspec.Trained{Model: name, Classes: classes, Height: height, Width: width, Channels: channels}
 	kernels, err := simd.Choose("")
@@ -36,7 +35,7 @@ func Untrained(name string, classes, height, width, channels int, seed int64) (*
 	return t, nil
 }
 
-// tensors are all numbers that an evaluation uses, as they lie in the network.
+// tensors returns all numbers that an evaluation uses, without copying.
 func (n *network) tensors() (list []netspec.Tensor) {
 	for i, l := range n.layers {
 		add := func(name string, data []float32, shape ...int) {

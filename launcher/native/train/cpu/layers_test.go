@@ -48,8 +48,8 @@ func (r *readout) backward(n int) error {
 	return nil
 }
 
-// layerCase is a small network. The loss is a weighted sum of its output, so that
-// the output's gradient is the weights.
+// A layerCase is a small network. The loss is a weighted sum of its output, so that the output's gradient is
+// the weights.
 type layerCase struct {
 	name    string
 	h, w, c int
@@ -104,7 +104,7 @@ var layerCases = []layerCase{
 
 const caseImages = 5
 
-// rig is a case with random input, parameters and output weights.
+// A rig is a case with random input, parameters and output weights.
 type rig struct {
 	net               *network
 	in                []float32

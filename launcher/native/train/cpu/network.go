@@ -65,7 +65,7 @@ func newNetwork(kernels *simd.Set, batch, threadCount int, image simd.Shape) *ne
 	return n
 }
 
-// input is the images as a tensor.
+// input returns the images as a tensor.
 func (n *network) input() *tensor { return &tensor{size: n.image.Size(), data: n.images} }
 
 // tensor makes activations, with a gradient of their own if asked for.
@@ -123,7 +123,7 @@ type chain struct {
 	odd   bool
 }
 
-// gradient is the memory for the gradient by a unit, by its place.
+// gradient returns the memory for the gradient of a unit, by its place.
 func (n *network) gradient(place int, shape simd.Shape) []float32 {
 	if n.forwardOnly {
 		return nil

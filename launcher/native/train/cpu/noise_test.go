@@ -13,8 +13,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// images is a small data set: each class is an image of its own under noise of
-// the same size, so that gradients have a direction in common.
+// images is a small data set: each class is a different image with noise of the same size, so that gradients
+// share a direction.
 type images struct {
 	pixels [][]float32
 	labels []byte
@@ -41,8 +41,7 @@ func newImages(n, size int) images {
 	return d
 }
 
-// gradient is that of the mean loss over the images of those numbers, by an
-// engine without other ranks whose batch they are.
+// gradient returns the gradient of the mean loss over the given images, from an engine without other ranks.
 func (d images) gradient(t testing.TB, e *Engine, ids []int) []float64 {
 	d.put(e, ids)
 	if _, _, err := e.Gradient(context.Background(), len(ids)); err != nil {

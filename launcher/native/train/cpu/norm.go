@@ -8,17 +8,16 @@ const (
 	NormMomentum = 0.1  // weight of a new batch in the running averages
 )
 
-// norm is the statistics of batch normalisation (Ioffe and Szegedy 2015):
+// norm computes the statistics of batch normalisation (Ioffe and Szegedy 2015):
 //
 //	z = scale·(y − mean)/√(variance + ε) + shift
 //
-// In training, mean and variance are the batch's, per channel over images and
-// pixels: this worker's batch, or all workers' when the network's reduce is
-// set. In evaluation they are running averages over the training batches, where
-// the variance is the unbiased one, as in PyTorch.
+// In training, mean and variance are the batch's, per channel over images and pixels: this worker's batch, or
+// all workers' if the network's reduce is set. In evaluation they are running averages over the training
+// batches, with the unbiased variance, as in PyTorch.
 //
-// Sums are in double precision, which squares of single precision fit into: so
-// they lose nothing, however far the mean is from zero.
+// Sums are in double precision, which holds squares of single precision exactly, so that they lose nothing
+// however far the mean is from zero.
 type norm struct {
 	net          *network
 	channels     int

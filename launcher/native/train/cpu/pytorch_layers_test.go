@@ -95,7 +95,7 @@ func pytorchLayers(t *testing.T, model string, e *Engine) (outputs, gradients []
 	return readNumbers(t, filepath.Join(dir, "outputs.f32")), readNumbers(t, filepath.Join(dir, "gradients.f32"))
 }
 
-// relativeDistance is the Euclidean distance over the norm of what is wanted.
+// relativeDistance returns the Euclidean distance divided by the norm of want.
 func relativeDistance(t *testing.T, got, want []float32) float64 {
 	t.Helper()
 	if len(got) != len(want) {

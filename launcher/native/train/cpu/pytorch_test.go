@@ -26,7 +26,7 @@ import (
 // debianPython has PyTorch from Debian's python3-torch.
 const debianPython = "/usr/bin/python3"
 
-// recipe is what both sides do: from equal weights, on equal batches.
+// A recipe is what both sides do, from equal weights on equal batches.
 type recipe struct {
 	Model       string    `json:"model"`
 	Rates       []float64 `json:"rates"` // of each step
@@ -39,7 +39,7 @@ type recipe struct {
 	kernels     string    // of the native trainer; "": the fastest
 }
 
-// outcome is where one rank is after the steps.
+// An outcome is the state of one rank after the steps.
 type outcome struct {
 	parameters, statistics []float32
 	losses                 []float64 // mean of each step over this rank's batch
@@ -312,8 +312,7 @@ func readNumbers(t *testing.T, path string) []float32 {
 	return list
 }
 
-// distance is the largest difference between two lists of numbers; NaN if there
-// is one among them.
+// distance returns the largest difference between two lists of numbers; NaN if either has one.
 func distance(t *testing.T, a, b []float32) float64 {
 	t.Helper()
 	if len(a) != len(b) {

@@ -101,9 +101,8 @@ func (r *reducer) reduce(i int) {
 	}
 }
 
-// squaredNorm is the sum of the squares of v, in double precision. Where v has
-// just been written or summed, and is still in the cache, it costs next to
-// nothing.
+// squaredNorm returns the sum of the squares of v in double precision. If v was just written or summed and is
+// still in the cache, it costs almost nothing.
 func squaredNorm(v []float32) float64 { return gonum.Implementation{}.Dsdot(len(v), v, 1, v, 1) }
 
 // begin starts a step.

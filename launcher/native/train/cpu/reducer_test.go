@@ -64,7 +64,7 @@ func TestBucketCuts(t *testing.T) {
 	}
 }
 
-// contents is what a rank puts into its buffer in a step.
+// contents returns what a rank puts into its buffer in a step.
 func contents(rank, step, n int) []float32 {
 	random := rand.New(rand.NewPCG(uint64(rank), uint64(step)))
 	list := make([]float32, n)
@@ -166,9 +166,8 @@ func TestCutsChangeNoBit(t *testing.T) {
 	}
 }
 
-// Buckets are reduced while the backward pass still goes on: what is final is
-// summed although finish has not been called, and what is not has been left
-// alone.
+// Buckets are reduced during the backward pass: completed ones are summed although finish has not been called,
+// and incomplete ones are untouched.
 func TestReducerOverlaps(t *testing.T) {
 	ranks(t, 2, func(rank int, g *collective.Group) {
 		const cut = 1 << 19

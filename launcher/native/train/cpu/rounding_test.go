@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 )
 
-// A way is where three steps led.
+// A way is the result of three steps.
 type way struct {
 	parameters []float32
 	sides      []bool // of each input of a ReLU, and of the padding around them: above zero

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// speed is what a contender needed for an image.
+// speed is the time per image of one contender.
 type speed struct{ wall, cpu float64 } // seconds
 
 // A contender makes so many steps with so many threads.
@@ -66,13 +66,13 @@ func pytorch(b *testing.B, model string) (nchw, channelsLast contender) {
 	return with("nchw"), with("channels_last")
 }
 
-// of turns the time of some steps into that of an image.
+// of converts the time of some steps to the time per image.
 func (s speed) of(steps int) speed {
 	images := float64(steps * speedBatch)
 	return speed{s.wall / images, s.cpu / images}
 }
 
-// native has an engine for each number of threads.
+// native returns our engine as a contender, with one engine per number of threads.
 func native(b *testing.B, model string) contender {
 	engines := map[int]*Engine{}
 	return func(b *testing.B, threads, steps int) speed {
@@ -104,12 +104,11 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkBesidePyTorch trains with the native engine and with PyTorch in both
-// memory formats, in turn, so that other work on the machine meets all of them.
-// Steps are forward pass, backward pass and SGD at a batch of 128. Figures are
-// medians over the rounds. The ratio, ours by the faster of PyTorch's, is that of
-// the medians; its ends are the lowest and the highest of a round. The ratio of
-// processor time, of one thread, hears less of a busy machine.
+// BenchmarkBesidePyTorch trains with the native engine and with PyTorch in both memory formats, in turn, so
+// that other work on the machine affects all alike. A step is a forward pass, a backward pass and SGD at a
+// batch of 128. Figures are medians over the rounds. The ratio divides our median by the faster of PyTorch's;
+// its range is from the lowest to the highest ratio of a round. The ratio of CPU time with one thread depends
+// less on other work.
 func BenchmarkBesidePyTorch(b *testing.B) {
 	const rounds = 9
 	for _, model := range []string{"resnet20", "resnet44"} {

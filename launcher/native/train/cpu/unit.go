@@ -62,7 +62,7 @@ func (n *network) unit(source *unit, channels, stride int, shortcut *unit) *unit
 	return u
 }
 
-// image is the part of data that belongs to image i.
+// image returns the part of data that belongs to image i.
 func image(data []float32, i, size int) []float32 { return data[i*size : (i+1)*size] }
 
 func (u *unit) forward(images int, training bool) error {
@@ -94,8 +94,8 @@ func (u *unit) forwardPart(part, from, to int) {
 	}
 }
 
-// input is the padded image i that the convolution reads; first says that it is
-// needed for the first time in this pass.
+// input returns the padded image i that the convolution reads; first is set when it is needed for the first
+// time in this pass.
 func (u *unit) input(part, i int, first bool) []float32 {
 	if u.source != nil {
 		return u.source.outcome(part, i, first)
@@ -110,8 +110,8 @@ func (u *unit) input(part, i int, first bool) []float32 {
 	return dst
 }
 
-// outcome is the unit's, padded. It lasts until this thread asks for another of
-// that shape, unless it is kept.
+// outcome returns the unit's padded outcome. It is valid until this thread asks for another one of that shape,
+// unless it is kept.
 func (u *unit) outcome(part, i int, first bool) []float32 {
 	var dst []float32
 	if u.kept == nil {

@@ -122,8 +122,8 @@ func (s isa) normGradient() {
 	}, nothing)
 }
 
-// doubles are the sums of a group in double precision: [list][vector], with the
-// lists one behind the other in the memory of a parameter.
+// doubles loads or stores the sums of a group in double precision: [list][vector], with the lists one after the
+// other in a parameter's memory.
 func (s isa) doubles(offset reg.GPVirtual, sums [][]reg.VecVirtual, store bool) {
 	base, channels := load("sums"), elements("channels")
 	LEAQ(Mem{Base: base, Index: offset, Scale: 2}, base)
@@ -142,7 +142,7 @@ func (s isa) doubles(offset reg.GPVirtual, sums [][]reg.VecVirtual, store bool) 
 	}
 }
 
-// widen is a vector in double precision, as its two halves.
+// widen converts a vector to double precision, as two halves.
 func (s isa) widen(v reg.VecVirtual) [2]reg.VecVirtual {
 	low, high, upper := s.vector(), s.vector(), s.vector()
 	VCVTPS2PD(s.half(v), low)
@@ -219,7 +219,7 @@ func (s isa) moments() {
 	}, func(offset reg.GPVirtual) { s.doubles(offset, sums, true) })
 }
 
-// sgd has no fused multiply-add: so it gives the same bits as any other code.
+// sgd avoids fused multiply-add, so that it gives the same bits as any other code.
 func (s isa) sgd() {
 	s.begin("sgd", "w, v, d *float32, n int, rate, momentum, decay float32", "is Set.SGD, for a multiple of 16.")
 	w, v, g, n := load("w"), load("v"), load("d"), elements("n")

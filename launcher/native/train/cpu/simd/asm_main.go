@@ -16,12 +16,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// group is how many channels a kernel takes at once, or a multiple of them.
+// group is the unit of channels: kernels process a multiple of it at once.
 const group = 16
 
 const bytes = 4 // of a number
 
-// isa is an instruction set.
+// An isa is an instruction set.
 type isa struct {
 	name  string
 	lanes int // numbers in a vector
@@ -43,7 +43,7 @@ func main() {
 		s.moments()
 		s.sgd()
 	}
-	// Sizes are what the registers hold: 32 with AVX-512, 16 with AVX2.
+	// Sizes fit the number of registers: 32 with AVX-512, 16 with AVX2.
 	avx512.correlate(1, 16)
 	avx512.correlate(2, 8)
 	avx2.correlate(1, 4)
@@ -97,7 +97,7 @@ func (s isa) zero(v reg.VecVirtual) {
 	}
 }
 
-// half is the vector register of half the size that is the lower part of v.
+// half returns the vector register of half the size that is the lower part of v.
 func (s isa) half(v reg.VecVirtual) reg.Register {
 	if s.lanes == 16 {
 		return v.AsY()
@@ -105,7 +105,7 @@ func (s isa) half(v reg.VecVirtual) reg.Register {
 	return v.AsX()
 }
 
-// pick is the memory of part i of a vector's size, at a base.
+// pick returns the memory operand of the i-th vector from a base.
 func (s isa) pick(base reg.Register, i int) Mem {
 	return Mem{Base: base, Disp: i * s.lanes * bytes}
 }

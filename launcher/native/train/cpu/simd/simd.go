@@ -82,8 +82,8 @@ func (m Matrix) holds(rows, columns int) {
 	_ = m.Data[(rows-1)*m.Step+(columns/Group-1)*m.Block+Group-1]
 }
 
-// A Window is what slides over an image: Runs runs of Run numbers that lie next
-// to one another, RunStep apart.
+// A Window is the part of an image that a kernel reads at once: Runs runs of Run adjacent numbers, RunStep
+// apart.
 type Window struct{ Runs, Run, RunStep int }
 
 // A Line is points of an image, Step apart.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// random numbers; the margin behind is for nobody to touch.
+// numbers returns random numbers followed by a margin that must not change.
 func numbers(seed uint64, n int) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	list := make([]float32, n)
@@ -217,8 +217,7 @@ func TestElementwise(t *testing.T) {
 	})
 }
 
-// What is too short for what is asked panics in Go, in every set, before the
-// kernel reads or writes.
+// Slices that are too short panic in Go, in every set, before the kernel reads or writes.
 func TestTooShort(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *Set) {
 		short, long := make([]float32, 31), make([]float32, 1000)

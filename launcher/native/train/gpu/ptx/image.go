@@ -95,7 +95,7 @@ func (s *Set) Col2im(stream cuda.Stream, args Col2im) error {
 	return launch(s, a, a.size(args.In.dimensions()...), stream, &args)
 }
 
-// Pool is the mean of each channel over an image.
+// Pool computes the mean of each channel over an image.
 type Pool struct {
 	From  cuda.Pointer // images of Shape
 	To    cuda.Pointer // [image][channel]
@@ -109,7 +109,7 @@ func (s *Set) Pool(stream cuda.Stream, args Pool) error {
 	return launch(s, a, a.size(args.Shape.Images, args.Shape.Channels), stream, &args)
 }
 
-// PoolGradient is Pool's backward pass: every pixel's part of its image's.
+// PoolGradient is Pool's backward pass: every pixel gets its part of the image's gradient.
 type PoolGradient struct {
 	From  cuda.Pointer // [image][channel]
 	To    cuda.Pointer // images of Shape

@@ -25,13 +25,13 @@ var allArguments = []any{
 
 var words = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// inC is a Go name as C has it: RunningMean, running_mean.
+// inC converts a Go name to the C source's style: RunningMean, running_mean.
 func inC(name string) string {
 	return strings.ToLower(words.ReplaceAllString(strings.ReplaceAll(name, "ReLU", "Relu"), "${1}_$2"))
 }
 
-// Each struct of arguments has the fields of the kernel's, where it has them; each
-// kernel that is loaded has one. The compiler is told what Go says.
+// Each struct of arguments has the fields of the kernel's struct at the same offsets, and each loaded kernel
+// has a struct. The compiler checks assertions made from Go's layout.
 func TestLayout(t *testing.T) {
 	var kernels []string
 	program := "#include \"kernels.cu\"\n#include <stddef.h>\n"
@@ -53,7 +53,7 @@ func TestLayout(t *testing.T) {
 			held(fmt.Sprintf("sizeof((%s){}.%s) == %d", name, inC(f.Name), f.Type.Size()))
 			filled = f.Offset + f.Type.Size()
 		}
-		// Nothing is behind the last field but what alignment adds.
+		// Only alignment may follow the last field.
 		held(fmt.Sprintf("sizeof(%s) == %d", name, s.Size()))
 		if s.Size()-filled >= uintptr(s.Align()) {
 			t.Errorf("%s: %d bytes behind the last field", s, s.Size()-filled)
@@ -65,7 +65,7 @@ func TestLayout(t *testing.T) {
 	compile(t, program)
 }
 
-// device is what the source says of a GPU, for a compiler that knows none.
+// device replaces the source's GPU-specific definitions, for a compiler without GPU support.
 const device = `
 #define DEVICE_FUNCTION static inline
 #define KERNEL(name, size) void name(struct name##_args a, int index)

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of registers into docs/gpu.md")
 
-// The PTX is what clang makes of the source.
+// The PTX is the output of clang for the source.
 func TestPTXIsCompiled(t *testing.T) {
 	code, err := os.ReadFile("kernel.go")
 	if err != nil {
@@ -99,7 +99,7 @@ var (
 	metadataCount = regexp.MustCompile(`^    \.(\w+): +(\d+)$`)
 )
 
-// metadata is what assembly for AMD's GPUs says of each kernel, in YAML at its end.
+// metadata returns the metadata of each kernel in assembly for AMD's GPUs, in YAML at its end.
 func metadata(t *testing.T, assembly string) map[string]map[string]int {
 	_, text, ok := strings.Cut(assembly, "amdhsa.kernels:\n")
 	if !ok {
@@ -122,7 +122,7 @@ func metadata(t *testing.T, assembly string) map[string]map[string]int {
 	return list
 }
 
-// A usage is what a kernel takes of a GPU, as ptxas -v prints it.
+// A usage is a kernel's use of GPU resources, as ptxas -v prints it.
 type usage struct{ registers, stack, spills, shared int }
 
 var (
@@ -140,7 +140,7 @@ func number(t *testing.T, s string) int {
 	return n
 }
 
-// assemble is what ptxas says of each kernel for a GPU.
+// assemble returns the resources of each kernel on a GPU, from ptxas.
 func assemble(t *testing.T, ptxas, architecture string) map[string]usage {
 	out, err := exec.Command(ptxas, "-v", "-arch="+architecture, "-o", filepath.Join(t.TempDir(), "kernels.cubin"), "kernels.ptx").CombinedOutput()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // the kernel that uses the sums adds up the few that are left, in order. With chunks
 // of Chunk(rows) in both steps, no thread of the three adds up more than that many.
 
-// Chunk is the cube root of the rows, rounded up.
+// Chunk returns the cube root of the rows, rounded up.
 func Chunk(rows int32) int32 {
 	return max(int32(math.Ceil(math.Cbrt(float64(rows)))), 1)
 }
@@ -33,7 +33,7 @@ func (s *Set) ColumnSums(stream cuda.Stream, args ColumnSums) error {
 	return launch(s, a, a.size(a.chunks(args.Rows, args.Chunk), args.Columns), stream, &args)
 }
 
-// SumRows is ColumnSums of float64.
+// SumRows is ColumnSums for float64.
 type SumRows struct {
 	From                 cuda.Pointer // [Rows][Columns] float64
 	To                   cuda.Pointer // [chunk][Columns] float64; not From
@@ -50,7 +50,7 @@ func (s *Set) SumRows(stream cuda.Stream, args SumRows) error {
 	return launch(s, a, a.size(a.chunks(args.Rows, args.Chunk), args.Columns), stream, &args)
 }
 
-// SquaredNorm is the sum of squares, in so many parts.
+// SquaredNorm computes the sum of squares in several parts.
 type SquaredNorm struct {
 	From         cuda.Pointer // [Count]
 	To           cuda.Pointer // [Parts] float64
