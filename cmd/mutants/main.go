@@ -181,6 +181,9 @@ func try(ctx context.Context, o options, packages []goPackage, candidates []muta
 			}
 			score.add(m.pkg, result)
 			fmt.Fprintf(stdout, "%-8s  %s%s\n", result.verdict, m, result.detail())
+			if result.verdict == survived {
+				fmt.Fprintf(stdout, "          in  %s\n", m.code)
+			}
 		}
 		return alive, nil
 	}

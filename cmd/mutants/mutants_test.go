@@ -116,6 +116,7 @@ func TestRun(t *testing.T) {
 			"killed    a/a.go:3: x + y  ->  x - y  [TestSum]",
 			"killed    a/a.go:5: x * x  ->  x / x  [example.com/m/b TestTwice]",
 			"survived  a/a.go:9: 3  ->  ",
+			"\n          in  var Unused = 3\n",
 			"2 of   3 killed  example.com/m/a",
 			"2 of   3 killed: 67 %, 95 % interval 9 to 99 %",
 		}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -23,12 +24,13 @@ type mutant struct {
 	start, end int    // bytes of the file that are replaced
 	with       string // by this
 	was, now   string // the statement or expression before and after, for people
+	code       string // the line of the file
 }
 
 func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.name, m.line, m.change()) }
 
 // key names the mutant when lines above it come and go.
-func (m mutant) key() string { return m.name + ": " + m.change() }
+func (m mutant) key() string { return m.name + ": " + m.change() + "  in  " + m.code }
 
 func (m mutant) change() string {
 	if m.now == "" {
@@ -212,9 +214,13 @@ func (f *finder) replace(node ast.Node, from, to token.Pos, with string) {
 	start, end := f.offset(from), f.offset(to)
 	first, last := f.offset(node.Pos()), f.offset(node.End())
 	at := f.files.Position(from)
+	code := f.source[bytes.LastIndexByte(f.source[:start], '\n')+1:]
+	if i := bytes.IndexByte(code, '\n'); i >= 0 {
+		code = code[:i]
+	}
 	f.found = append(f.found, mutant{
 		name: f.name, line: at.Line, start: start, end: end, with: with,
-		was: oneLine(string(f.source[first:last])),
+		was: oneLine(string(f.source[first:last])), code: strings.TrimSpace(string(code)),
 		now: oneLine(string(f.source[first:start]) + with + string(f.source[end:last])),
 	})
 }

@@ -85,6 +85,16 @@ func TestGridTooLarge(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
+	// Repeats count as well, and an axis with one value does not.
+	s = parse(t, strings.Replace(minimal, "[1, 2, 4]", "[2]\nbatch = "+numbers(1000), 1))
+	s.Repeats, s.First = 1000, 1
+	if _, err = s.Plan(DefaultSite()); err == nil || !strings.Contains(err.Error(), "1000000 runs (batch: 1000 × repeats: 1000), and") {
+		t.Errorf("with repeats: %v", err)
+	}
+	s.First = 901
+	if p, err := s.Plan(DefaultSite()); err != nil || len(p.Points) != 100_000 {
+		t.Errorf("the largest plan: %v", err)
+	}
 }
 
 // Suggestions are limited to the unknown keys shown, the first of the file. Searching for

@@ -81,3 +81,60 @@ func TestUnitBehindOurName(t *testing.T) {
 		}
 	}
 }
+
+// A caller may stop after any run, and no run follows an error.
+func TestRunsStop(t *testing.T) {
+	const file = "workers,throughput\n1,100\n2,190\n4,350\n"
+	for stop := 1; stop <= 3; stop++ {
+		seen := 0
+		for _, err := range Runs(strings.NewReader(file), Options{File: "t.csv"}, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen++; seen == stop {
+				break
+			}
+		}
+		if seen != stop {
+			t.Errorf("%d runs, want %d", seen, stop)
+		}
+	}
+	seen, failed := 0, 0
+	for _, err := range Runs(strings.NewReader(strings.Replace(file, "2,190", "2,", 1)), Options{File: "t.csv"}, nil) {
+		if err != nil {
+			failed++
+			continue
+		}
+		if seen++; failed > 0 {
+			t.Error("a run after an error")
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d errors, want 1", failed)
+	}
+}
+
+// The training time is the last elapsed time, which every row must have.
+func TestElapsed(t *testing.T) {
+	const file = "workers,epoch,throughput,elapsed\n2,1,100,40\n2,2,110,80\n"
+	for text, want := range map[string]string{
+		file:                                 "train_seconds 80",
+		strings.Replace(file, ",80", ",", 1): "t.csv:3: no number in column elapsed",
+	} {
+		got := ""
+		for run, err := range Runs(strings.NewReader(text), Options{File: "t.csv"}, nil) {
+			if err != nil {
+				got = err.Error()
+				break
+			}
+			for e := range run.Result.Events() {
+				if e.Figure != nil && e.Figure.Name == "train_seconds" {
+					got = fmt.Sprint("train_seconds ", e.Figure.Value)
+				}
+			}
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

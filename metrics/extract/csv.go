@@ -16,16 +16,19 @@ import (
 const largest = 256 << 20
 
 // wholeFile reads a file whose parts are useless alone.
-func (l *log) wholeFile(r io.Reader) ([]byte, error) {
-	tooLarge := fmt.Errorf("%s: larger than %d MiB, the limit for a file of this format", l.o.File, largest>>20)
-	if l.o.Bytes > largest {
+func (l *log) wholeFile(r io.Reader) ([]byte, error) { return l.upTo(r, largest) }
+
+// upTo reads a file of at most so many bytes.
+func (l *log) upTo(r io.Reader, most int64) ([]byte, error) {
+	tooLarge := fmt.Errorf("%s: larger than %d MiB, the limit for a file of this format", l.o.File, most>>20)
+	if l.o.Bytes > most {
 		return nil, tooLarge
 	}
 	data := bytes.NewBuffer(make([]byte, 0, l.o.Bytes+bytes.MinRead))
-	if _, err := data.ReadFrom(io.LimitReader(r, largest+1)); err != nil {
+	if _, err := data.ReadFrom(io.LimitReader(r, most+1)); err != nil {
 		return nil, fmt.Errorf("%s: %w", l.o.File, err)
 	}
-	if data.Len() > largest {
+	if int64(data.Len()) > most {
 		return nil, tooLarge
 	}
 	return data.Bytes(), nil

@@ -205,7 +205,7 @@ func (r *rowsOfRun) trainSeconds() error {
 	if r.has("train_seconds") {
 		return nil
 	}
-	if r.timed && r.elapsed.Line > 0 {
+	if r.timed {
 		seconds := scaled(r.elapsed.Number, r.secondsScale)
 		f := &metrics.Figure{Name: r.secondsName(), Value: seconds, Unit: "s", Note: "the last of column " + r.columns["elapsed"].Name}
 		r.l.add(metrics.Event{Time: seconds, Figure: f}, r.secondsScale, r.elapsed)

@@ -38,9 +38,8 @@ func courseOf(full, all []*scaling.Observation, o Options) []float64 {
 	for b, first := range of {
 		second := block{b.study, b.repeat + 1}
 		last := of[second]
-		before, some := span[b]
-		after, more := span[second]
-		if b.repeat%2 == 0 || last == nil || !some || !more || before[0] == 0 || after[0] == 0 || first.BeganUnix == 0 ||
+		before, after := span[b], span[second] // 0 without runs or times
+		if b.repeat%2 == 0 || last == nil || before[0] == 0 || after[0] == 0 || first.BeganUnix == 0 ||
 			first.BeganUnix > before[0] || before[1] > after[0] || after[1] > last.BeganUnix {
 			continue
 		}

@@ -54,6 +54,18 @@ func TestCourse(t *testing.T) {
 	if a := ask(t, Options{Factors: []string{coresKey}}, mixed); len(a.Course) != 3 || warned(a) {
 		t.Errorf("both ways: %v, warnings %q", a.Course, a.Warnings)
 	}
+	// A block without a partner shows nothing: five blocks have two pairs.
+	odd := slices.DeleteFunc(course(false), func(o scaling.Observation) bool { return o.Repeat == 6 })
+	if a := ask(t, Options{Factors: []string{coresKey}}, odd); len(a.Course) != 2 {
+		t.Errorf("of five blocks: %v, want two changes", a.Course)
+	}
+	// Nor does a pair of which one block has only the reference.
+	alone := slices.DeleteFunc(course(false), func(o scaling.Observation) bool {
+		return o.Repeat == 2 && o.Parameters[coresKey] != int64(8)
+	})
+	if a := ask(t, Options{Factors: []string{coresKey}}, alone); len(a.Course) != 2 {
+		t.Errorf("with a block of the reference alone: %v, want two changes", a.Course)
+	}
 	// Times that are not known show nothing.
 	if a := ask(t, Options{Factors: []string{coresKey}}, runs(map[string]any{coresKey: int64(8)}, 100), runs(map[string]any{coresKey: int64(4)}, 99)); a.Course != nil {
 		t.Errorf("without times: %v", a.Course)

@@ -185,3 +185,32 @@ func TestLoadOf(t *testing.T) {
 		t.Errorf("on CPUs: %+v, want no GPUs, an unknown number of CPUs", got)
 	}
 }
+
+// A word that may be better by more than may be lost refuses the answer; one that is too
+// little, an ordered amount, and one that is surely no better leave it.
+func TestUndistinguished(t *testing.T) {
+	word := func(s string) scaling.Value { return scaling.Value{Word: s} }
+	up := func(high float64) *scaling.Estimate {
+		return &scaling.Estimate{Value: 1, Interval: &scaling.Interval{Low: 0.9, High: high}}
+	}
+	for name, c := range map[string]struct {
+		ordered bool
+		level   Level
+		refused bool
+	}{
+		"perhaps better":        {false, Level{At: word("b"), Ratio: up(1.06), Verdict: Undecided, Runs: 6}, true},
+		"no better":             {false, Level{At: word("b"), Ratio: up(1.05), Verdict: Enough, Runs: 6}, false},
+		"too little":            {false, Level{At: word("b"), Ratio: up(1.06), Verdict: TooLittle, Runs: 6}, false},
+		"the reference":         {false, Level{At: word("a"), Ratio: up(1.06), Verdict: Enough, Runs: 6}, false},
+		"an amount":             {true, Level{At: word("b"), Ratio: up(1.06), Verdict: Enough, Runs: 6}, false},
+		"without an interval":   {false, Level{At: word("b"), Ratio: &scaling.Estimate{Value: 1}, Runs: 3}, true},
+		"memory ran out in one": {false, Level{At: word("b")}, true},
+	} {
+		a := Answer{Epsilon: 0.05, Spec: &Allocation{}, Reference: Allocation{At: map[string]scaling.Value{"disk": word("a")}}, keys: []string{"disk"},
+			Factors: []Factor{{Key: "disk", Reference: word("a"), Ordered: c.ordered, Levels: []Level{c.level}}}}
+		a.undistinguished()
+		if refused := a.Spec == nil && strings.Contains(a.Why, "whether disk=b is better than a") && len(a.Next) == 1 && a.Next[0].At["disk"] == word("b"); refused != c.refused {
+			t.Errorf("%s: refused %v, want %v: %q, next %v", name, refused, c.refused, a.Why, a.Next)
+		}
+	}
+}
