@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
@@ -27,16 +28,15 @@ func (s *Study) addBetween(v *View, runs []scaling.Observation) {
 		return
 	}
 	v.Decided, v.Tie = false, 0
-	from := s.nextRepeat(v.Points[*v.Advice.Workers], runs)
-	for n, ids := range of {
-		if !slices.Contains(add, n) {
-			continue
-		}
-		v.Points[n] = ids
+	for _, n := range add {
+		v.Points[n] = of[n]
+	}
+	from := nextRepeat(v.Points, runs)
+	if s.from == nil {
+		s.from = map[string]int{}
+	}
+	for _, ids := range v.Points {
 		for _, id := range ids {
-			if s.from == nil {
-				s.from = map[string]int{}
-			}
 			s.from[id] = from
 		}
 	}
@@ -70,20 +70,43 @@ func workersOf(of map[int][]string) []int {
 	return list
 }
 
-// nextRepeat returns the repeat after the last one of some points, early enough that a
-// ratio can have an interval.
-func (s *Study) nextRepeat(points []string, runs []scaling.Observation) int {
+// nextRepeat returns the repeat after the last one of some points.
+func nextRepeat(points map[int][]string, runs []scaling.Observation) int {
 	last := 0
 	for i := range runs {
-		if slices.Contains(points, runs[i].Point) {
-			last = max(last, runs[i].Repeat)
+		for _, ids := range points {
+			if slices.Contains(ids, runs[i].Point) {
+				last = max(last, runs[i].Repeat)
+			}
 		}
 	}
-	return max(1, min(last+1, s.most()-scaling.LeastSeparate+1))
+	return last + 1
+}
+
+// addRepeats adds repeats to the plan of a study with a range: counts that are added later
+// begin with a new repeat, together with those measured before.
+func (s *Study) addRepeats() {
+	if !slices.ContainsFunc(s.Plan.Points, func(p study.Planned) bool { return p.Between }) {
+		return
+	}
+	plan := *s.Plan
+	plan.Points = nil
+	for i, p := range s.Plan.Points {
+		plan.Points = append(plan.Points, p)
+		if i+1 < len(s.Plan.Points) && s.Plan.Points[i+1].Point.ID == p.Point.ID {
+			continue
+		}
+		for range 2 * s.most() {
+			p.Point.Repeat++
+			p.Point.Seed++
+			plan.Points = append(plan.Points, p)
+		}
+	}
+	s.Plan = &plan
 }
 
 // next returns what to measure next of an open view, as Question.Next does. Added counts
-// run in blocks with as many runs of the answer.
+// run in blocks with the answer.
 func (s *Study) next(v *View, left float64) (b *sequential.Batch, unaffordable bool) {
 	if v.Added == nil {
 		b, unaffordable = v.question.Next(v.Look, left)
@@ -98,29 +121,30 @@ func (s *Study) next(v *View, left float64) (b *sequential.Batch, unaffordable b
 			b.Hours += sequential.First * v.question.Hours(*v.Advice.Workers)
 		}
 	}
-	s.repeatAnswer(v, b)
+	s.wholeBlocks(v, b)
 	if left >= 0 && b.Hours > left {
 		return nil, true
 	}
 	return b, false
 }
 
-// repeatAnswer gives the answer as many more runs as the counts have that were added later.
-func (s *Study) repeatAnswer(v *View, b *sequential.Batch) {
-	if v.Advice == nil || v.Advice.Workers == nil {
+// wholeBlocks gives, once counts were added, the answer and all open counts as many more runs
+// as any of them gets: counts that are compared run at the same time.
+func (s *Study) wholeBlocks(v *View, b *sequential.Batch) {
+	if len(s.from) == 0 || v.Advice == nil || v.Advice.Workers == nil {
 		return
 	}
-	answer, more := *v.Advice.Workers, 0
+	more := 0
 	for n, target := range b.Target {
-		if slices.ContainsFunc(v.Points[n], func(id string) bool { return s.from[id] > 0 }) {
-			more = max(more, target-v.Runs[n])
-		}
+		more = max(more, target-v.Runs[n])
 	}
-	has := max(v.Runs[answer], b.Target[answer])
-	if want := min(s.most(), v.Runs[answer]+more); want > has {
-		b.Target[answer] = want
-		b.Runs += want - has
-		b.Hours += float64(want-has) * v.question.Hours(answer)
+	for _, n := range append(slices.Clone(v.Open), *v.Advice.Workers) {
+		has := max(v.Runs[n], b.Target[n])
+		if want := min(s.most(), v.Runs[n]+more); want > has {
+			b.Target[n] = want
+			b.Runs += want - has
+			b.Hours += float64(want-has) * v.question.Hours(n)
+		}
 	}
 }
 

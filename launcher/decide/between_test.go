@@ -39,7 +39,7 @@ func TestRunWithRange(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	r, err := Read(f)
-	if err != nil || len(r.From) != 2 || r.From["w6"] != made[6][0] {
+	if err != nil || len(r.From) != 6 || r.From["w1"] != r.From["w7"] || made[7][0] != r.From["w7"] {
 		t.Errorf("%+v, %v", r, err)
 	}
 	// Killed in the batch that 6 begins in, it makes the same runs.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
@@ -74,6 +75,7 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	s.from = record.From
+	s.addRepeats()
 	if s.Once && len(record.Target) > 0 { // runs that an earlier command submitted may have ended
 		if err := s.Collect(ctx); err != nil {
 			return nil, err
@@ -235,6 +237,7 @@ func (s *Study) Look(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	s.from = record.From
+	s.addRepeats()
 	done, err := s.Done(ctx)
 	if err != nil {
 		return nil, err
@@ -311,6 +314,8 @@ func (s *Study) judge(v *View, left float64) {
 		v.Stopped = "failures: a count that may change the answer has no further run to make"
 	case unaffordable:
 		v.Stopped = fmt.Sprintf("max_node_hours: the next runs take more than the %.3g node-hours left", left)
+	case b == nil && v.Futile:
+		v.Stopped = fmt.Sprintf("the limit: a count is so near to it that %s of each would probably not decide", number.Count(s.most(), "run"))
 	case b == nil:
 		v.Stopped = fmt.Sprintf("max_repeats: each count that may change the answer has %d runs", s.most())
 	default:

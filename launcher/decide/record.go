@@ -19,8 +19,8 @@ type Record struct {
 	// Target holds the number of good runs that each point needs before the next look, by point id. If the
 	// command died, it was measuring these runs.
 	Target map[string]int `json:"target"`
-	// From has, for points that were added next to an answer, their first repeat: they run in
-	// blocks with later repeats of the answer.
+	// From has the first repeat of runs since counts were added next to an answer, by point:
+	// what runs since then is in blocks with them.
 	From map[string]int `json:"from,omitempty"`
 }
 

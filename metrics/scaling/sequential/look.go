@@ -30,6 +30,9 @@ type Look struct {
 	// Tie is a count that a decided answer beats by less than decision.Equivalent, and that more
 	// runs will probably show to be as good; 0: none.
 	Tie int
+	// Futile reports whether a limit is so near to what a count comes to that the most runs
+	// would probably not decide.
+	Futile bool
 	// Doubt is why the answer stays provisional although no other count may be better; more
 	// runs do not remove it. "" if there is none.
 	Doubt string
@@ -69,6 +72,7 @@ func (q Question) Look(c scaling.Curve, obs []scaling.Observation, closed map[in
 		l.open(l.Advice, 1-q.Design.Confidence)
 		l.compareWithBase(q.Wish)
 	}
+	l.Futile = q.futile(l)
 	if l.Decided {
 		l.Tie = q.tie(l, Scatter([]scaling.Curve{c}))
 	}

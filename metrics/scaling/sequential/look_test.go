@@ -113,6 +113,29 @@ func TestTie(t *testing.T) {
 	}
 }
 
+// 2 workers train 1000 samples in 5.249 s, and a standard error is log(190.5/186)/2.07 = 1.16 %. A
+// deadline of 5.26 s is 0.2 of them away. After twice the runs the distance is expected at 0.26 with
+// an error of 1, and exceeds the 1.77 that 96.15 % ask for in 7 + 2 % of cases. One of 5.32 s
+// is 1.16 away, then 1.64: 45 %.
+func TestFutile(t *testing.T) {
+	for _, test := range []struct {
+		deadline float64
+		runs     int
+		want     bool
+	}{{5.26, 6, true}, {5.26, 5, false}, {5.32, 6, false}} {
+		q := question(t, advice.Options{Samples: 1000, Deadline: test.deadline})
+		q.Design, _ = NewDesign(12)
+		runs := []float64{190, 191, 186, 194, 188, 192}
+		l := lookAt(t, q, map[int][]float64{1: {100, 101}, 2: runs[:test.runs], 4: {340, 342}})
+		if l.Decided || l.Futile != test.want {
+			t.Errorf("%g s after %d runs: futile %v, decided %v, open %v", test.deadline, test.runs, l.Futile, l.Decided, l.Open)
+		}
+		if b, _ := q.Next(l, -1); (b == nil) != test.want {
+			t.Errorf("%g s after %d runs: %+v", test.deadline, test.runs, b)
+		}
+	}
+}
+
 // The runs of 1, 2 and 4 workers take 1, 2 and 4 node-hours.
 func TestNextWithinNodeHours(t *testing.T) {
 	q := question(t, advice.Options{})

@@ -7,6 +7,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
+const (
+	// hopeless is the probability to be decided with the most runs below which a question
+	// within limits is not measured further.
+	hopeless = 0.25
+	// leastFutile is the number of runs of each open count from which on that is judged.
+	leastFutile = 6
+)
+
 // A Batch is the runs to make until the next look.
 type Batch struct {
 	// Target has the number of runs that each count needs, without counts that have enough.
@@ -31,6 +39,9 @@ func (q Question) Next(l *Look, left float64) (batch *Batch, unaffordable bool) 
 		if b := q.batch(l, []int{*l.Advice.Workers, l.Tie}); b != nil && (left < 0 || b.Hours <= left) {
 			return b, false
 		}
+		return nil, false
+	}
+	if l.Futile {
 		return nil, false
 	}
 	whole := q.batch(l, l.Open)
@@ -93,29 +104,63 @@ func (q Question) batch(l *Look, counts []int) *Batch {
 }
 
 // chance is the probability that the study is decided once the open counts have so many runs:
-// for each contender, that its distance from the answer then exceeds what the level asks.
-// The distance, in standard errors, grows with the square root of the runs and has an error itself.
+// for each contender, that its distance from the answer then exceeds what the level asks, and
+// within limits, for each open count, that its distance from the limit does.
 func (q Question) chance(l *Look, runs int) *float64 {
-	if l.Advice == nil || len(l.Advice.Unproven) > 0 || len(l.Advice.Undecided) == 0 || l.Advice.Limited() {
+	if l.Advice == nil || len(l.Advice.Unproven) > 0 {
 		return nil
 	}
-	all := 1.0
-	enough := distuv.UnitNormal.Quantile(q.Design.Confidence)
-	for _, c := range l.Advice.Undecided {
-		n := min(l.Runs[c.Workers], l.Runs[*l.Advice.Workers])
-		if n == 0 || c.Probability <= 0 || c.Probability >= 1 {
-			return nil
-		}
-		away := -distuv.UnitNormal.Quantile(c.Probability)
+	all, known := 1.0, false
+	settle := func(workers, n int, p float64) bool {
 		grown := float64(runs) / float64(n)
-		if grown <= 1 {
-			return nil
+		if n == 0 || p <= 0 || p >= 1 || grown <= 1 {
+			return false
 		}
-		error := math.Sqrt(grown - 1)
-		either := distuv.UnitNormal.CDF((away*math.Sqrt(grown)-enough)/error) + distuv.UnitNormal.CDF((-away*math.Sqrt(grown)-enough)/error)
-		all *= min(1, either)
+		all, known = all*settles(-distuv.UnitNormal.Quantile(p), grown, q.Design.Confidence), true
+		return true
+	}
+	if l.Advice.Limited() {
+		for _, c := range l.Advice.Candidates {
+			if c.Keeps != nil && slices.Contains(l.Open, c.Workers) {
+				settle(c.Workers, l.Runs[c.Workers], *c.Keeps)
+			}
+		}
+	} else {
+		for _, c := range l.Advice.Undecided {
+			if !settle(c.Workers, min(l.Runs[c.Workers], l.Runs[*l.Advice.Workers]), c.Probability) {
+				return nil
+			}
+		}
+	}
+	if !known {
+		return nil
 	}
 	return &all
+}
+
+// settles is the probability that a distance, now in standard errors, exceeds what a level
+// asks, on either side, once the number of runs has grown by a factor. The distance grows with
+// its square root and has an error itself.
+func settles(away, grown, level float64) float64 {
+	enough := distuv.UnitNormal.Quantile(level)
+	error := math.Sqrt(grown - 1)
+	either := distuv.UnitNormal.CDF((away*math.Sqrt(grown)-enough)/error) + distuv.UnitNormal.CDF((-away*math.Sqrt(grown)-enough)/error)
+	return min(1, either)
+}
+
+// futile reports whether a question within limits would, with the most runs, probably still
+// be open: a count is too near to a limit.
+func (q Question) futile(l *Look) bool {
+	if l.Decided || l.Advice == nil || !l.Advice.Limited() {
+		return false
+	}
+	for _, n := range l.Open {
+		if l.Runs[n] < leastFutile {
+			return false
+		}
+	}
+	p := q.chance(l, q.Design.most())
+	return p != nil && *p < hopeless
 }
 
 // Probable returns the fewest more runs, and their node-hours, after which the study is more
