@@ -39,11 +39,11 @@ fail() {
 job_id=$SLURM_JOB_ID
 
 # One attempt runs once. A submission that timed out may be in the queue twice:
-# the first copy whose own folder gets this name runs, any other ends here and
-# touches nothing. Each requeue of the first copy claims again, under its own
-# number. A file server may do what it is told and its answer be lost, so that
-# mkdir and mv say it failed: what counts is whose file is in the folder. It is
-# an empty file of a random name, which a full disk cannot leave half written.
+# the first copy that renames its folder to this name runs; any other ends here
+# and changes nothing. Each requeue of the first copy claims again, with its own
+# number. A file server's answer can be lost after it has done its work, and then
+# mkdir and mv fail: what counts is whose file is in the folder. It is an empty
+# file with a random name, so that a full disk cannot leave it half written.
 claim() {
   local claim=$run_dir/claim-$restart owner='' own token try moved=''
   if [ -e "$run_dir/cancel.json" ]; then
@@ -99,8 +99,8 @@ finish() {
   exit "$code"
 }
 
-# A signal to the script goes on to srun, and srun hands it to every task; the
-# script waits on for them.
+# The script passes a signal on to srun, srun passes it to every task, and the
+# script keeps waiting for them.
 pass_on() {
   signal=$1 interrupted=yes
   if [ -n "$step" ]; then kill -s "$1" "$step" 2>/dev/null; fi

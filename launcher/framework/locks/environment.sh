@@ -4,14 +4,14 @@
 #
 #   launcher/framework/locks/environment.sh tensorflow
 #
-# A family is a folder beside this file: requirements.txt is what pip installs,
-# built.txt (if any) what is then compiled against it with the variables of
-# build.env; venv.options (if any) is what python -m venv is told; base.txt (if
-# any) names another family, whose packages this one sees beside its own. The
-# environment's folder is named by the hash of all of them and of the Python, so
-# that a changed lock gets a new one. pip takes only files whose SHA-256 the lock has
-# (hashes.sh writes it), and compiles nothing but what built.txt names. Each file is
-# the one for CPython 3.11 on x86_64.
+# A family is a folder next to this file. pip installs requirements.txt, then
+# compiles built.txt (if it exists) against it with the variables of build.env.
+# venv.options (if it exists) holds options of python -m venv. base.txt (if it
+# exists) names another family, whose packages this one also sees. The name of the
+# environment's folder is a hash of all of them and of the Python, so that a changed
+# lock gets a new environment. pip accepts only files whose SHA-256 is in the lock
+# (hashes.sh writes it), and compiles only what built.txt names. Files are those for
+# CPython 3.11 on x86_64.
 #
 # SCALEBENCH_FRAMEWORKS  where the environments are; ~/.cache/scalebench/frameworks
 # PYTHON                 what they are made from; /usr/bin/python3

@@ -5,7 +5,7 @@
 #
 #   launcher/framework/locks/hashes.sh tensorflow
 #
-# PYTHON  whose pip is asked: the Python that environment.sh uses; /usr/bin/python3
+# PYTHON  the Python whose pip is used, as in environment.sh; default /usr/bin/python3
 set -euo pipefail
 lock=$(cd "$(dirname "$0")" && pwd)/${1:?usage: hashes.sh FAMILY}
 scratch=$(mktemp -d)

@@ -46,8 +46,8 @@ class Trainer(pytorch_trainer.Trainer):
         # Running averages of batch norm stay each rank's own in training.
         self._ddp = DistributedDataParallel(self.model,
                                             broadcast_buffers=False)
-        # With synchronised batch norm a rank's gradient is not of its own
-        # samples alone; with one rank there is nothing to compare it with.
+        # With synchronised batch norm a rank's gradient also depends on other
+        # ranks' samples; a single rank has no gradient to compare with.
         size = dist.get_world_size()
         self._own_gradient = (size > 1
                               and point["workload"]["batch_norm"] != "sync")
@@ -146,8 +146,8 @@ class Reduction:
     def finish(self):
         """After the backward pass."""
         self._end = self._now()
-        # The buckets hold the averages now; there are none where no norms are
-        # taken.
+        # The buckets now hold the averages; without norms there are no
+        # buckets.
         self._averaged = [norm for buffer in self._buckets
                           for norm in pytorch_trainer.norms(buffer)]
 

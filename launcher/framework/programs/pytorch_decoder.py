@@ -81,7 +81,7 @@ class Layer(nn.Module):
         if not shape.positions:
             turns = _turns(shape.head, places, x.device)
             queries, keys = _turned(queries, *turns), _turned(keys, *turns)
-        # Each key is that of several queries next to each other.
+        # Each key is shared by several adjacent queries.
         group = shape.heads // shape.kv_heads
         if group > 1:
             keys = keys.repeat_interleave(group, 1)

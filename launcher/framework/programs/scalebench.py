@@ -40,7 +40,7 @@ import threading
 import time
 
 FORMAT = 1  # of the events, metrics.FormatVersion
-TICK = 1e-6  # seconds that one unit of the time columns stands for
+TICK = 1e-6  # seconds per unit of the time columns
 STEPS_PER_LINE = 100  # steps that are kept back before a line is written
 FLUSH_SECONDS = 1.0  # and the longest that they are kept back
 PARTS = ("data_wait", "compute", "communication")
@@ -76,12 +76,12 @@ def process_start():
     included. Now, where the system does not say."""
     try:
         with open("/proc/self/stat", "rb") as file:
-            # Behind the program's name, which stands in brackets.
+            # The fields follow the program's name, which is in brackets.
             started = int(file.read().rpartition(b")")[2].split()[19])
         boot = getattr(time, "CLOCK_BOOTTIME", 7)  # it has a name from 3.7 on
         ahead = _ahead(lambda: time.clock_gettime(boot))
         began = started / os.sysconf("SC_CLK_TCK") - ahead
-    except Exception:  # whatever another system or a sandbox raises
+    except Exception:  # other systems and sandboxes raise various errors
         return time.monotonic()
     now = time.monotonic()
     return began if started > 0 and began < now else now
@@ -168,8 +168,8 @@ class Events:
         A step lasts from the end of the one before it, or the start of the
         epoch, to its own end; the parts lie within and may overlap.
         """
-        # A training that has just computed finds nothing of this in the caches
-        # of its CPU, so that a step does little more than keep its numbers.
+        # After a step's computation none of this code is in the CPU's caches,
+        # so do as little as possible here: only keep the numbers.
         with self._lock:
             self._kept.append(
                 (duration, samples, data_wait, compute, communication))
@@ -275,7 +275,7 @@ class Events:
             return
         line = json.dumps(event, allow_nan=False, separators=(",", ":"))
         data = line.encode() + b"\n"
-        if self._torn:  # half a line stands before it
+        if self._torn:  # half a line precedes it
             data = b"\n" + data
         self._torn = True
         written = os.write(self._file, data)
@@ -339,8 +339,8 @@ class Interruption:
 class Place:
     """A process's rank, from whichever launcher started it."""
 
-    # By PyTorch's names (scalebench's own launchers and torchrun), Open MPI's,
-    # those of MPICH and its relatives, and Horovod's.
+    # Variables of PyTorch (scalebench's launchers and torchrun), Open MPI,
+    # MPICH and its derivatives, and Horovod.
     LAUNCHERS = (
         ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
         ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
@@ -361,8 +361,8 @@ class Place:
                 self.local_rank = count(local_rank, 0)
                 break
         else:
-            # One process a node, and nobody else says that it has a rank: it
-            # drives all workers of its node.
+            # No launcher has set a rank: one process per node, which drives
+            # all workers of its node.
             self.size = count("WORLD_SIZE", 1)
             self.ranks = count("LOCAL_WORLD_SIZE", 1)
             self.rank = count("SCALEBENCH_NODE", 0) * self.ranks
@@ -384,7 +384,7 @@ def _number(value):
         return None
     try:
         return _finite(float(value))
-    except Exception:  # whatever a library's own type raises
+    except Exception:  # a library's type may raise anything
         return None
 
 

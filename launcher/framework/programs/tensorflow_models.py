@@ -165,7 +165,7 @@ class SGD(tf.keras.optimizers.legacy.SGD):
 
     def _resource_apply_sparse_duplicate_indices(self, grad, var, indices,
                                                  **kwargs):
-        # Of an embedding, say. All its rows decay and go on with their
-        # momentum, as elsewhere.
+        # For example of an embedding: all of its rows decay and keep their
+        # momentum, as in the other frameworks.
         return self._resource_apply_dense(tf.convert_to_tensor(
             tf.IndexedSlices(grad, indices, var.shape)), var, **kwargs)

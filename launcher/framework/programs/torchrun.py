@@ -17,7 +17,7 @@ def main():
     from torch.distributed import run  # is slow
 
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    # The ranks write no compiled files beside the programs either.
+    # Keep the ranks from writing compiled files next to the programs, too.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     folder = os.environ["SCALEBENCH_RUN"]
     with tempfile.TemporaryDirectory(prefix=".torchrun-", dir=folder) as logs:

@@ -43,7 +43,7 @@ static double monotonic(void) {
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-// The file is read anew by every call, so that a test can change it at any time.
+// Every call reads the file again, so that a test can change it at any time.
 static int read_script(struct script *s) {
 	memset(s, 0, sizeof *s);
 	const char *path = getenv("NVML_DOUBLE");
@@ -248,7 +248,7 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t d, int n, field *f) {
 	return SUCCESS;
 }
 
-// A GPU in MIG mode has no utilisation of its own.
+// A GPU in MIG mode reports no utilisation.
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t d, unsigned *percent) {
 	OF_GPU("nvmlDeviceGetUtilizationRates");
 	if (g->mig) return NOT_SUPPORTED;

@@ -33,7 +33,7 @@ enum reduction { SUM, PROD, MAX, MIN, AVG, REDUCTIONS };
 #define HOST(p) ((unsigned char *)((uintptr_t)(p) - DEVICE))
 
 struct stream;
-// Puts work behind what the stream has to do; it is handed a copy of these bytes.
+// Appends work to the stream; the work gets a copy of these bytes.
 void stream_enqueue(struct stream *s, void (*work)(void *), const void *of, size_t bytes);
 // Whether what is put into the stream goes into a graph instead.
 int stream_captures(struct stream *s);

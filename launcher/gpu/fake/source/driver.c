@@ -110,7 +110,7 @@ CUresult cuCtxSetCurrent(void *context) {
 	return 0;
 }
 
-// The double is no GPU at all; it says it is one of 2020, of 16 GiB.
+// The fake reports a GPU of 2020 with 16 GiB.
 CUresult cuDeviceGetAttribute(int *v, int attribute, int device) {
 	(void)device;
 	if (device_error() != 0) return device_error();
@@ -122,7 +122,7 @@ CUresult cuDeviceGetAttribute(int *v, int attribute, int device) {
 	return CUDA_INVALID_VALUE;
 }
 
-// Before and behind an allocation lie bytes that must stay as they are.
+// Bytes before and after an allocation must not change.
 enum { MARGIN = 256, UNTOUCHED = 0xa5 };
 
 struct allocation {
@@ -149,7 +149,7 @@ CUresult cuMemAlloc_v2(unsigned long long *p, size_t bytes) {
 	if (atomic_fetch_add(&allocations, 1) + 1 == setting("CUDA_DOUBLE_OUT_OF_MEMORY", 0)) return CUDA_OUT_OF_MEMORY;
 	void *at;
 	if (bytes > memory() - atomic_load(&allocated) || posix_memalign(&at, MARGIN, bytes + 2 * MARGIN) != 0) return CUDA_OUT_OF_MEMORY;
-	memset(at, UNTOUCHED, bytes + 2 * MARGIN); // nobody may count on zeros
+	memset(at, UNTOUCHED, bytes + 2 * MARGIN); // memory is not zeroed
 	*(struct allocation *)at = (struct allocation){bytes, magic};
 	atomic_fetch_add(&allocated, bytes);
 	*p = (uintptr_t)at + MARGIN + DEVICE;

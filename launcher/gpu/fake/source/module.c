@@ -34,7 +34,7 @@ struct module {
 	char *text;
 };
 
-// What the "compiler" says.
+// Messages of the "compiler".
 struct log {
 	char *to;
 	size_t room;

@@ -161,7 +161,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int size, ncclUniqueId id, 
 	return IN_PROGRESS;
 }
 
-// A communicator that blocks is what nobody asks the double for.
+// The fake does not support blocking communicators.
 ncclResult_t ncclCommInitRank(ncclComm_t *out, int size, ncclUniqueId id, int rank) {
 	(void)out, (void)size, (void)id, (void)rank;
 	return refuse(INVALID_USAGE, "the double has no communicators that block");
