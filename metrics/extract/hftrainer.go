@@ -25,6 +25,7 @@ var (
 	hfLine = regexp.MustCompile(`(?:^|[\s\]])(\{'[^{}]*\})\s*(?:\d+%\|.*)?$`)
 	// A progress bar, and a line that the Trainer prints before training.
 	hfBar      = regexp.MustCompile(`\d+%\|[^|]*\| (\d+)/(\d+) \[`)
+	hfBegins   = regexp.MustCompile(`\*{5} Running (\w+) \*{5}|Num Epochs`) // Unsloth has all in one line
 	hfExamples = regexp.MustCompile(`Num examples = ([\d,]+)`)
 	// The Trainer prints this before the first step after a resume.
 	hfContinues = regexp.MustCompile(`Continuing training from (?:checkpoint|epoch [1-9]\d*|global step [1-9]\d*)`)
@@ -44,6 +45,7 @@ type hfRun struct {
 	*stepLog
 	tokens  []Value
 	timed   hfParts
+	begins  bool    // the lines that the Trainer prints before training are being read
 	rate    Value   // samples/s of the summary
 	others  []Value // those of other ranks
 	began   float64 // the first epoch in the log
@@ -90,9 +92,7 @@ func (s *hfRun) read(ln line) error {
 	for _, m := range hfBar.FindAllStringSubmatch(ln.text, -1) {
 		s.bar = hfProgress{m[1], m[2], ln.number}
 	}
-	if m := hfExamples.FindStringSubmatch(ln.text); m != nil && s.runtime == 0 && s.timed.examples == 0 { // of evaluations, later
-		s.timed.examples, _ = strconv.ParseFloat(ungrouped(m[1]), 64)
-	}
+	s.examples(ln.text)
 	m := hfLine.FindStringSubmatch(ln.text)
 	if m == nil {
 		return nil
@@ -139,6 +139,17 @@ func (s *hfRun) read(ln line) error {
 		return s.evaluation(ln.number, at.Number, fields)
 	}
 	return s.ended(ln.number, fields)
+}
+
+// examples records the samples of an epoch. Evaluations print theirs in the same way.
+func (s *hfRun) examples(text string) {
+	if m := hfBegins.FindStringSubmatch(text); m != nil {
+		s.begins = m[1] == "" || m[1] == "training"
+	}
+	if m := hfExamples.FindStringSubmatch(text); m != nil && s.begins && s.runtime == 0 {
+		s.timed.examples, _ = strconv.ParseFloat(ungrouped(m[1]), 64)
+		s.begins = false
+	}
 }
 
 // other records the rate that another rank states.

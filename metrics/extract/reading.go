@@ -68,33 +68,51 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 	h := headingOf(c.Name)
 	r.sure = h.total
 	d, fits := fitting(h.dims, base)
-	shareOfAll := ours == measure.Errors || ours == measure.Timeouts
+	if err := misnamed(ours, c.Name, base, h); err != nil {
+		return r, err
+	}
 	switch {
-	case shareOfAll && (perTime.MatchString(c.Name) || counting.MatchString(c.Name)):
-		return r, fmt.Errorf("column %s is a rate or a number, judging by its name, but %s is a share of the requests: add a column with failed / all requests, or, if the name is wrong, write %s", clip(c.Name), ours, mapping(ours, c.Name, "fraction"))
-	case base == "" && notAccuracy.MatchString(c.Name) && ours == "accuracy":
-		return r, fmt.Errorf("column %s is a loss or an error, judging by its name, and not an accuracy: write %s, or, if the name is wrong, %s",
-			clip(c.Name), mapping("loss", c.Name, ""), mapping(ours, c.Name, "fraction"))
-	case h.said == "" && h.of != "" && (ours == "train_seconds" || ours == "elapsed"),
-		fits && d.base == "s" && h.of != "" && (ours == "train_seconds" || ours == "elapsed"):
-		of := map[string]string{"steps": stepSeconds, "epochs": "epoch_seconds"}[h.of]
-		return r, fmt.Errorf("column %s is the time of one of the %s, judging by its name, but %s covers the whole training: write %s, or, if the name is wrong, %s",
-			clip(c.Name), h.of, ours, mapping(of, c.Name, ""), mapping(ours, c.Name, "s"))
-	case h.said == "" && base == "s" && slices.Contains(LoadFigures, ours) && strings.TrimSpace(brackets.ReplaceAllString(c.Name, "")) != ours:
-		return r, fmt.Errorf("column %s does not state its unit, and most load generators print ms: write %s, or %s", clip(c.Name), mapping(ours, c.Name, "ms"), mapping(ours, c.Name, "s"))
 	case h.said == "":
 		return r, nil
-	case fits && ours == tokensPerSecond && d.per == perDevice:
-		return r, fmt.Errorf("column %s covers one device, judging by its name: write %s, which is multiplied by the workers, or, if it covers all of them, %s",
-			clip(c.Name), mapping(tokensPerGPU, c.Name, ""), mapping(ours, c.Name, "tokens/s"))
-	case fits && ours == tokensPerGPU && h.total:
-		return r, fmt.Errorf("column %s covers all devices, judging by its name: write %s, or, if it covers one of them, %s",
-			clip(c.Name), mapping(tokensPerSecond, c.Name, ""), mapping(ours, c.Name, "tokens/s/GPU"))
 	case fits && !(d.steps && !slices.Contains(stepRated, ours)):
 		r.take(d, ours)
 		return r, l.batched(ours, r)
 	}
-	valid := validUnits(ours, base)
+	return r, otherUnit(ours, c.Name, base, h)
+}
+
+// misnamed returns an error if a column's name says that it is not the figure, or leaves
+// its unit open.
+func misnamed(ours, name, base string, h heading) error {
+	d, fits := fitting(h.dims, base)
+	whole := ours == "train_seconds" || ours == "elapsed"
+	bare := strings.TrimSpace(brackets.ReplaceAllString(name, ""))
+	switch {
+	case (ours == measure.Errors || ours == measure.Timeouts) && (perTime.MatchString(name) || counting.MatchString(name)):
+		return fmt.Errorf("column %s is a rate or a number, judging by its name, but %s is a share of the requests: add a column with failed / all requests, or, if the name is wrong, write %s", clip(name), ours, mapping(ours, name, "fraction"))
+	case base == "" && notAccuracy.MatchString(name) && ours == "accuracy":
+		return fmt.Errorf("column %s is a loss or an error, judging by its name, and not an accuracy: write %s, or, if the name is wrong, %s",
+			clip(name), mapping("loss", name, ""), mapping(ours, name, "fraction"))
+	case whole && h.of != "" && (h.said == "" || fits && d.base == "s"):
+		of := map[string]string{"steps": stepSeconds, "epochs": "epoch_seconds"}[h.of]
+		return fmt.Errorf("column %s is the time of one of the %s, judging by its name, but %s covers the whole training: write %s, or, if the name is wrong, %s",
+			clip(name), h.of, ours, mapping(of, name, ""), mapping(ours, name, "s"))
+	case h.said == "" && base == "s" && slices.Contains(LoadFigures, ours) && bare != ours:
+		return fmt.Errorf("column %s does not state its unit, and most load generators print ms: write %s, or %s", clip(name), mapping(ours, name, "ms"), mapping(ours, name, "s"))
+	case h.said != "" && fits && ours == tokensPerSecond && d.per == perDevice:
+		return fmt.Errorf("column %s covers one device, judging by its name: write %s, which is multiplied by the workers, or, if it covers all of them, %s",
+			clip(name), mapping(tokensPerGPU, name, ""), mapping(ours, name, "tokens/s"))
+	case h.said != "" && fits && ours == tokensPerGPU && h.total:
+		return fmt.Errorf("column %s covers all devices, judging by its name: write %s, or, if it covers one of them, %s",
+			clip(name), mapping(tokensPerSecond, name, ""), mapping(ours, name, "tokens/s/GPU"))
+	}
+	return nil
+}
+
+// otherUnit returns the error for a column whose name states a unit that the figure cannot
+// have.
+func otherUnit(ours, name, base string, h heading) error {
+	valid := strings.Join(validUnits(ours, base), ", ")
 	is := "in " + clip(h.said)
 	if base == "" {
 		base = "a share"
@@ -102,14 +120,14 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 	instead := ""
 	if len(h.dims) > 0 {
 		if other := figureIn(h.dims[0]); other != "" && other != ours {
-			instead = fmt.Sprintf("write %s, or, ", mapping(other, c.Name, ""))
+			instead = fmt.Sprintf("write %s, or, ", mapping(other, name, ""))
 		}
 	}
 	if h.dims == nil {
-		return r, fmt.Errorf("column %s is %s, judging by its name, which is not a known unit; say which it is (%s), like %s", clip(c.Name), is, strings.Join(valid, ", "), mapping(ours, c.Name, hinted(ours, base)))
+		return fmt.Errorf("column %s is %s, judging by its name, which is not a known unit; say which it is (%s), like %s", clip(name), is, valid, mapping(ours, name, hinted(ours, base)))
 	}
-	return r, fmt.Errorf("column %s is %s, judging by its name, but %s is in %s: %sif the name is wrong, give its unit (%s), like %s",
-		clip(c.Name), is, ours, base, instead, strings.Join(valid, ", "), mapping(ours, c.Name, hinted(ours, base)))
+	return fmt.Errorf("column %s is %s, judging by its name, but %s is in %s: %sif the name is wrong, give its unit (%s), like %s",
+		clip(name), is, ours, base, instead, valid, mapping(ours, name, hinted(ours, base)))
 }
 
 // perTime and counting match names of rates and of numbers of things.
