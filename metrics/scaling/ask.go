@@ -21,11 +21,11 @@ import (
 // A Question selects a measure and an axis. The zero value asks for the main measures of the
 // study's kind of workload over its usual axis.
 type Question struct {
-	Measure string // its name; "": those that the kind of workload is about
-	Axis    string // a parameter or coordinate, or the last part of one; "": the measure's own
-	// Picture is for figures. Without Axis, where all runs have as many workers, it takes
-	// the coordinate of the load that varies most; Axis may name another measure, to be
-	// drawn against, and Along then the parameter along which points are joined.
+	Measure string // name of a measure; "": the main measures of the kind of workload
+	Axis    string // a parameter or coordinate, or its last part; "": the measure's own
+	// Picture is set for figures. If Axis is "" and all runs have the same number of
+	// workers, it uses the load coordinate with the most values. Axis may then name another
+	// measure to draw against, and Along the parameter that connects points.
 	Picture  bool
 	Along    string
 	Base     string      // a place on the axis; "": the smallest of each series
@@ -39,17 +39,17 @@ type Question struct {
 	FewRuns    bool
 }
 
-// Answer is the curves and what they are of.
+// An Answer holds the curves and what they show.
 type Answer struct {
 	Observations []Observation
 	Curves       []Curve
 	Axis         string
-	// Kind is the kind of workload that the answer is about: a training where any run
-	// trains and no measure was asked for.
+	// Kind is the kind of workload of the answer: a training if some run trains and no
+	// measure was requested.
 	Kind measure.Kind
-	// Measures are what was asked for: one, or those that the kind is about.
+	// Measures are the requested measure, or the main measures of the kind.
 	Measures []measure.Measure
-	// Against is the measure that Question.Axis named; nil for a parameter.
+	// Against is the measure that Question.Axis names; nil for a parameter.
 	Against *measure.Measure
 	// NoBase says which series have nothing to be divided by; nil where all have.
 	NoBase   *NoBaseError
@@ -118,7 +118,7 @@ func Ask(obs []Observation, planned []Planned, q Question) (*Answer, error) {
 	return a, nil
 }
 
-// against is the measure of that name, to be drawn against; no is why it is no
+// against returns the measure with this name to draw against; no says why the name is not a
 // parameter.
 func against(obs []Observation, name string, of measure.Measure, no error) (*measure.Measure, error) {
 	x, err := FindMeasure(obs, name)
@@ -137,8 +137,8 @@ func against(obs []Observation, name string, of measure.Measure, no error) (*mea
 	return &x, nil
 }
 
-// joined is the coordinate along which the loads of a measure are joined: requests in
-// flight or requests/s, whichever has more values, else the batch; "" for the workers.
+// joined returns the coordinate that connects the loads of a measure: requests in flight or
+// requests/s, whichever has more values, or else the batch; "" for the workers.
 func joined(obs []Observation, of measure.Measure) string {
 	values := valuesAt(obs, of)
 	threads, rate := len(values[measure.Threads]), len(values[measure.Rate])
@@ -153,9 +153,9 @@ func joined(obs []Observation, of measure.Measure) string {
 	return ""
 }
 
-// widestLoad is the coordinate of a load with most values at which a measure was measured, of runs
-// that all have as many workers: a picture over those would be of one place. "" where
-// workers vary, or nothing does.
+// widestLoad returns the load coordinate with the most values at which a measure was measured,
+// if all runs have the same number of workers (a figure over workers would have one
+// position). It returns "" if the workers vary or nothing does.
 func widestLoad(obs []Observation, of measure.Measure) string {
 	if of.At == "" || slices.ContainsFunc(obs, func(o Observation) bool { return o.Workers != obs[0].Workers }) {
 		return ""
@@ -170,7 +170,7 @@ func widestLoad(obs []Observation, of measure.Measure) string {
 	return found
 }
 
-// valuesAt are the values of each coordinate at which a measure was measured.
+// valuesAt returns the values of each coordinate at which a measure was measured.
 func valuesAt(obs []Observation, of measure.Measure) map[string]map[any]bool {
 	values := map[string]map[any]bool{}
 	for i := range obs {
@@ -189,7 +189,7 @@ func valuesAt(obs []Observation, of measure.Measure) map[string]map[any]bool {
 	return values
 }
 
-// A QuestionError names the part of a question that has no answer.
+// A Error reports a part of a question without an answer.
 type QuestionError struct {
 	Part string // "axis", "along", "base", "baseline", "series", "at"
 	Err  error
@@ -198,7 +198,7 @@ type QuestionError struct {
 func (e *QuestionError) Error() string { return e.Part + ": " + e.Err.Error() }
 func (e *QuestionError) Unwrap() error { return e.Err }
 
-// UnknownMeasure is a name that no measure has.
+// UnknownMeasure reports an unknown name of a measure.
 type UnknownMeasure struct {
 	Name  string
 	Known []string
@@ -208,8 +208,8 @@ func (e *UnknownMeasure) Error() string {
 	return fmt.Sprintf("unknown measure %q; choose one of %s, or the time to a target: to_0.75, to_loss_2", e.Name, strings.Join(e.Known, ", "))
 }
 
-// KindAsked returns the kind of workload that runs are of: a training where any of them trains or
-// none says its kind, else the first by name.
+// KindAsked returns the kind of workload of runs: a training if any run trains or states no
+// kind, or else the first kind by name.
 func KindAsked(obs []Observation) measure.Kind {
 	name := ""
 	for _, o := range obs {
@@ -223,8 +223,8 @@ func KindAsked(obs []Observation) measure.Kind {
 	return measure.KindOf(name)
 }
 
-// keep leaves the runs and planned points of the answer's kind, and says how many
-// are of another.
+// keep drops runs and planned points of other kinds than the answer's, and says how many
+// there are.
 func (a *Answer) keep(planned *[]Planned) {
 	others := map[string]int{}
 	other := func(o Observation) bool {
@@ -236,7 +236,7 @@ func (a *Answer) keep(planned *[]Planned) {
 		others[kind]++
 		return true
 	}
-	if slices.ContainsFunc(a.Observations, other) { // else a million are not copied
+	if slices.ContainsFunc(a.Observations, other) { // avoids copying a million runs
 		clear(others)
 		a.Observations = slices.DeleteFunc(slices.Clone(a.Observations), other)
 	}
@@ -253,9 +253,9 @@ func (a *Answer) keep(planned *[]Planned) {
 	}
 }
 
-// main are the measures that a kind of workload is about: the first that it
-// declares and any run has, and those at the same places within a run. A kind that
-// declares none is about what its runs report.
+// main returns the main measures of a kind of workload: the first declared one that some
+// run has, and those at the same places within a run. For a kind without declared measures,
+// they are what its runs report.
 func main(obs []Observation, kind string) []measure.Measure {
 	list := measure.Of(kind)
 	if len(list) > 0 {
@@ -274,7 +274,7 @@ func main(obs []Observation, kind string) []measure.Measure {
 	return reported(obs)
 }
 
-// reported are the measures that runs report, by name.
+// reported returns the measures that runs report, by name.
 func reported(obs []Observation) []measure.Measure {
 	of := map[string]measure.Measure{}
 	for _, o := range obs {
@@ -289,12 +289,12 @@ func reported(obs []Observation) []measure.Measure {
 	return list
 }
 
-// Reported are the measures that runs report beside those of their kind of
-// workload, by name.
+// Reported returns the measures that runs report in addition to those of their kind, by
+// name.
 func (a *Answer) Reported() []measure.Measure { return reported(a.Observations) }
 
-// FindMeasure finds a measure by its name: one that runs report, one that is declared, or
-// the time to a target, with the unit that its rates have in these runs. The error is an *UnknownMeasure.
+// FindMeasure returns a measure by name: a reported one, a declared one, or the time to a target,
+// with the unit of its rates in these runs. The error is an *UnknownMeasure.
 func FindMeasure(obs []Observation, name string) (measure.Measure, error) {
 	own := reported(obs)
 	if i := slices.IndexFunc(own, func(m measure.Measure) bool { return m.Name == name }); i >= 0 {
@@ -307,8 +307,8 @@ func FindMeasure(obs []Observation, name string) (measure.Measure, error) {
 	return m.Counting(SampleOf(obs)), nil
 }
 
-// knownNames are the names of all measures: those that are declared, and then those
-// that the runs report.
+// knownNames returns the names of all measures: declared ones, then those that the runs
+// report.
 func knownNames(obs []Observation) []string {
 	names := measure.Names()
 	for _, m := range reported(obs) {
@@ -364,7 +364,7 @@ func KeyNamed(name string, obs []Observation, planned []Planned, of measure.Meas
 	return "", fmt.Errorf("%q: the runs have no such parameter; these differ between them: %s", name, strings.Join(swept, ", "))
 }
 
-// baseAt is the place that is named on the axis; nil for none.
+// baseAt returns the position named on the axis; nil for "".
 func baseAt(name, axis string) (*Value, error) {
 	if name == "" {
 		return nil, nil
@@ -381,7 +381,7 @@ func baseAt(name, axis string) (*Value, error) {
 	return &Value{Number: x}, nil
 }
 
-// chosen are the series with the given names.
+// chosen returns the series with the given names.
 func chosen(curves []Curve, names []string) ([]Curve, error) {
 	var list []Curve
 	var known []string

@@ -16,25 +16,25 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Workers is the axis along which curves run unless Options say another.
+// Workers is the default axis of curves.
 const Workers = "workers"
 
-// placement are the keys that say where workers are. Each follows from the other
-// two, so that a curve along one of them is of runs that agree in one more.
+// placement lists the keys that describe where workers run. Each follows from the other
+// two, so runs on a curve along one of them agree in one more.
 var placement = []string{Workers, "nodes", "workers_per_node"}
 
-// A Value is a place on an axis: a number, or a word if the axis has no numbers. Values are
-// comparable.
+// A Value is a position on an axis: a number, or a word if the axis is not numeric. Values
+// are comparable.
 type Value struct {
 	Number float64
 	Word   string // "" for a number
 }
 
-// At is the place of a number of workers, or of any other count.
+// At returns the position of a count, such as a number of workers.
 func At(n int) Value { return Value{Number: float64(n)} }
 
-// ValueOf is the place of a parameter's value. A text is a word, even one that
-// is written like a number; so is a parameter that is not set.
+// ValueOf returns the position of a parameter's value. A text is a word even if it looks
+// like a number; so is an unset parameter.
 func ValueOf(parameter any) Value {
 	if x, ok := numeric(parameter); ok {
 		return Value{Number: x}
@@ -45,7 +45,7 @@ func ValueOf(parameter any) Value {
 // Numeric reports whether the value is a number.
 func (v Value) Numeric() bool { return v.Word == "" }
 
-// String writes the value as a parameter is written.
+// String formats the value like a parameter.
 func (v Value) String() string {
 	if v.Numeric() {
 		return text(v.Number)
@@ -53,7 +53,7 @@ func (v Value) String() string {
 	return v.Word
 }
 
-// Any is the number or the word.
+// Any returns the number or the word.
 func (v Value) Any() any {
 	if v.Numeric() {
 		return v.Number
@@ -61,14 +61,14 @@ func (v Value) Any() any {
 	return v.Word
 }
 
-// Compare orders numbers by size, then amounts of memory and times by theirs, 512M before
-// 8G and 500ms before 1m30s, and then words as people count: cpu8 before cpu16.
+// Compare orders numbers by size, then amounts of memory and times by size (512M before 8G,
+// 500ms before 1m30s), and then words in natural order: cpu8 before cpu16.
 func (v Value) Compare(w Value) int {
 	x, y := v.amount(), w.amount()
 	return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.size, y.size), natural.Compare(v.Word, w.Word))
 }
 
-// amount orders values: by kind first, so that each kind stays together, then by size.
+// amount orders values by kind and then by size.
 type amount struct {
 	kind int
 	size float64
@@ -88,7 +88,7 @@ func (v Value) amount() amount {
 		return amount{aNumber, v.Number}
 	}
 	if m := memory.FindStringSubmatch(v.Word); m != nil {
-		n, _ := strconv.ParseFloat(m[1], 64) // digits
+		n, _ := strconv.ParseFloat(m[1], 64) // the pattern matches only digits
 		return amount{ofMemory, math.Ldexp(n, 10*(1+strings.Index("KMGTP", m[2])))}
 	}
 	if d, err := time.ParseDuration(v.Word); err == nil && d > 0 {
@@ -100,7 +100,7 @@ func (v Value) amount() amount {
 // axis is the parameter in which a curve's points differ.
 type axis string
 
-// of returns the place of a run.
+// of returns the position of a run.
 func (a axis) of(o *Observation) Value {
 	switch {
 	case a == Workers:
@@ -113,17 +113,16 @@ func (a axis) of(o *Observation) Value {
 	return ValueOf(o.Parameters[string(a)])
 }
 
-// multiplies reports whether twice as much of it is twice the resources, so that
-// half the time is what could be hoped for.
+// multiplies reports whether doubling it doubles the resources, so that the ideal time
+// halves.
 func (a axis) multiplies() bool { return a == Workers || a == "nodes" || a == "replicas" }
 
-// follows are the parameters that change along the axis and therefore do not
-// separate series.
+// follows returns the parameters that change along the axis and so do not separate series.
 func (a axis) follows() map[string]bool {
 	set := map[string]bool{string(a): true}
 	for _, key := range measure.QuestionKeys() {
 		set[key] = true
-	} // questions are asked of runs that were made before, too
+	} // readings of finished runs do not separate series
 	for _, k := range slices.Concat(follows, measure.ReadingKeys()) {
 		set[k] = true
 	}
@@ -139,7 +138,7 @@ func (a axis) follows() map[string]bool {
 	return set
 }
 
-// place names a place for people: "2 workers", "workload.batch=64".
+// place formats a position: "2 workers", "workload.batch=64".
 func (a axis) place(v Value) string {
 	if a == Workers && v.Numeric() {
 		return number.Count(int(v.Number), "worker")
@@ -147,7 +146,7 @@ func (a axis) place(v Value) string {
 	return fmt.Sprintf("%s=%s", string(a), v)
 }
 
-// places is place for several: "2, 4 or 8 workers".
+// places is place for several positions: "2, 4 or 8 workers".
 func (a axis) places(list []Value) string {
 	if len(list) == 1 {
 		return a.place(list[0])
@@ -164,16 +163,16 @@ func (a axis) places(list []Value) string {
 	return string(a) + "=" + joined
 }
 
-// Places names places on an axis: "1, 2 and 4 workers", "workload.batch 64".
+// Places formats positions on an axis: "1, 2 and 4 workers", "workload.batch 64".
 func Places(axis string, places ...Value) string { return placesOf("worker", axis, places) }
 
-// Places names places on the curve's axis: "1, 2 and 4 replicas" of a service.
+// Places formats positions on the curve's axis: "1, 2 and 4 replicas" for a service.
 func (c Curve) Places(places ...Value) string { return placesOf(c.Worker(), c.Axis, places) }
 
-// fewPlaces is the number of places that a line about many names lists in full.
+// fewPlaces is the largest number of positions that a line lists in full.
 const fewPlaces = 4
 
-// placesInBrief is Places with the first two of many.
+// placesInBrief is Places, with only the first two of many.
 func (c Curve) placesInBrief(places ...Value) string {
 	n := len(places)
 	switch {

@@ -10,28 +10,27 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// NoBaseError says which series cannot be divided by anything: a speedup
-// without a stated base is not drawn.
+// A NoBaseError lists the series without a base, so that they have no speedup.
 type NoBaseError struct {
 	Missing []MissingBase
 }
 
-// MissingBase is the base point that one series lacks.
+// MissingBase describes the missing base of one series.
 type MissingBase struct {
 	Series     string
-	At         Value   // of the base point
-	Why        string  // it cannot be the base
+	At         Value   // position of the base point
+	Why        string  // why it cannot be the base
 	Unplanned  bool    // the study has no such point
-	Unsteady   bool    // it has good runs, and none of them a steady state: running the same again is no cure
-	Imported   bool    // all runs of the series were imported, so none can be made again
-	Resumed    bool    // why: each went on from a checkpoint, whose steps nobody counted
-	Available  []Value // that could be the base
+	Unsteady   bool    // it has good runs but no steady state: more runs would not help
+	Imported   bool    // all runs of the series were imported, so none can be repeated
+	Resumed    bool    // all of its runs resumed from a checkpoint, whose steps are unknown
+	Available  []Value // other possible base points
 	Framework  string
-	Parameters map[string]any // of the series, by TOML path
+	Parameters map[string]any // parameters of the series, by TOML path
 	axis       axis
 }
 
-// Error names the points to run. What command does so is the caller's to add.
+// Error names the points to run. The caller adds the command.
 func (e *NoBaseError) Error() string {
 	var texts []string
 	of := map[string][]string{} // series
@@ -55,7 +54,7 @@ func (e *NoBaseError) Error() string {
 	return strings.Join(texts, "\n")
 }
 
-// Remarks are the same as doubts about the series.
+// Remarks returns the same as remarks on the series.
 func (e *NoBaseError) Remarks() []Remark {
 	list := make([]Remark, len(e.Missing))
 	for i, m := range e.Missing {
@@ -64,7 +63,7 @@ func (e *NoBaseError) Remarks() []Remark {
 	return list
 }
 
-// text is what is wrong with the base, and what to do.
+// text says what is wrong with the base, and what to do.
 func (m MissingBase) text() string {
 	text := fmt.Sprintf("point with %s %s", m.axis.place(m.At), m.Why)
 	switch {
@@ -84,9 +83,9 @@ func (m MissingBase) text() string {
 	return text
 }
 
-// Silent reports whether nothing can be said of any of so many series: each lacks
-// its base, and none for the reason that its base never settled, which leaves the
-// throughput of the other points.
+// Silent reports whether none of the given number of series has any result: each lacks its
+// base, and not because the base never settled, in which case the other points still have a
+// throughput.
 func (e *NoBaseError) Silent(series int) bool {
 	return len(e.Missing) == series && !slices.ContainsFunc(e.Missing, func(m MissingBase) bool { return m.Unsteady && len(m.Available) > 0 })
 }

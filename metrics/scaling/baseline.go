@@ -10,16 +10,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Condition is a part of what the baseline is: the configuration whose
-// parameter Key has the value Value.
+// A Condition is part of the baseline's definition: the configuration whose parameter Key
+// has the value Value.
 type Condition struct {
-	Key   string // "workers", a TOML path, or its last part where only one ends so
+	Key   string // "workers", a TOML path, or its last part if that is unique
 	Value string
 }
 
 func (c Condition) String() string { return c.Key + "=" + c.Value }
 
-// ParseCondition reads "key=value".
+// ParseCondition parses "key=value".
 func ParseCondition(s string) (Condition, error) {
 	key, value, ok := strings.Cut(s, "=")
 	if key = strings.TrimSpace(key); !ok || key == "" {
@@ -28,18 +28,18 @@ func ParseCondition(s string) (Condition, error) {
 	return Condition{Key: key, Value: strings.TrimSpace(value)}, nil
 }
 
-// Baseline is what a configuration is divided by.
+// A Baseline is what a configuration is compared with.
 type Baseline struct {
-	Index int      // of the baseline
-	Why   string   // there is none; "" with one
-	Also  []string // parameters, beside those asked for, in which the two differ
+	Index int      // index of the baseline
+	Why   string   // why there is no baseline; "" if there is one
+	Also  []string // further parameters in which the two differ
 }
 
-// Baselines finds the baseline of each configuration, given by its parameters:
-// the one for which all conditions hold and that is otherwise the same, so that
-// each test, model or batch is divided by its own. What follows from the
-// parameters asked for, as the vCPUs follow from the machine, may differ. The
-// error says what values there are when no configuration has the one asked for.
+// Baselines finds the baseline of each configuration, given by its parameters: the
+// configuration that meets all conditions and is otherwise equal, so that each test, model
+// or batch is compared with its own baseline. Parameters that depend on the conditions'
+// keys, such as the vCPUs of a machine, may differ. If no configuration meets the
+// conditions, the error lists the existing values.
 func Baselines(conditions []Condition, list []map[string]any) ([]Baseline, error) {
 	keys := map[string]bool{}
 	var with []int
@@ -76,7 +76,7 @@ func Baselines(conditions []Condition, list []map[string]any) ([]Baseline, error
 		}
 		return "unset"
 	}
-	var rest, following []string // of the keys: what must be equal, and what need not
+	var rest, following []string // keys that must be equal, and keys that depend on the conditions
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		switch {
 		case slices.Contains(asked, key):
@@ -112,8 +112,7 @@ func Baselines(conditions []Condition, list []map[string]any) ([]Baseline, error
 	return bases, nil
 }
 
-// follow reports whether a key has one value for each combination of the values
-// of others.
+// follow reports whether a key's value is a function of the values of others.
 func follow(key string, others []string, value func(int, string) string, n int) bool {
 	seen := map[string]string{}
 	for i := range n {
@@ -157,8 +156,8 @@ func (c Condition) resolve(keys map[string]bool) (string, error) {
 	return "", fmt.Errorf("%s could be %s; write it in full", c.Key, strings.Join(fits, " or "))
 }
 
-// divideBy divides every point by its baseline, which may be on another curve. A point
-// without a baseline gets a warning.
+// divideBy divides every point by its baseline, which may be on another curve. It warns
+// about points without a baseline.
 func (an *analysis) divideBy(conditions []Condition, curves []Curve) error {
 	type place struct {
 		curve *Curve

@@ -8,13 +8,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A target is noticed by the next evaluation. Where all points evaluate after the
-// same amount of training, they notice as late as each other, and ratios of their
-// times hold; else the ratio measures the evaluations, too, and its interval does
-// not know.
+// A target is noticed at the next evaluation. If all points evaluate after the same amount
+// of training, the delays are equal and cancel in ratios. Otherwise a ratio also measures
+// the evaluations, and its interval does not account for that.
 const (
-	unlikeCadence = 1.25 // amounts of training between evaluations that differ by this factor
-	lateNotice    = 0.05 // and shares of a time to a target that this matters for
+	unlikeCadence = 1.25 // smallest factor between amounts of training per evaluation that triggers a warning
+	lateNotice    = 0.05 // share of a time to a target from which this matters
 )
 
 // cadence is the amount of training between two evaluations.
@@ -58,8 +57,8 @@ func cadenceOf(o *Observation) (c cadence, ok bool) {
 	return cadence{}, false
 }
 
-// late is by what share of its time at most a run noticed late that it had reached
-// the target: the time since the evaluation before.
+// late returns the largest share of its time by which a run may have noticed the target
+// late: the time since the previous evaluation.
 func late(o *Observation, t measure.Target) (share float64, reached bool) {
 	before := 0.0
 	for _, e := range o.Evaluations {
@@ -75,7 +74,7 @@ func late(o *Observation, t measure.Target) (share float64, reached bool) {
 	return 0, false
 }
 
-// untrained counts the runs that had reached the target before they trained, of all.
+// untrained counts the runs that reached the target before training, and all runs.
 func untrained(c *Curve, runs map[Value][]*Observation, t measure.Target) (n, all int) {
 	for _, p := range c.Points {
 		for _, o := range runs[p.At] {
@@ -88,8 +87,8 @@ func untrained(c *Curve, runs map[Value][]*Observation, t measure.Target) (n, al
 	return n, all
 }
 
-// cadenceWarnings name, for each target, the point that evaluates least like the
-// base does.
+// cadenceWarnings names, for each target, the point whose evaluations differ most from the
+// base's.
 func (an *analysis) cadenceWarnings(c *Curve, runs map[Value][]*Observation) []string {
 	if c.Base == nil {
 		return nil

@@ -8,27 +8,24 @@ import (
 	"github.com/aclements/go-moremath/stats"
 )
 
-// A Comparison compares the runs of one sample with the runs of another.
+// A Comparison compares two samples of runs.
 type Comparison struct {
-	// Ratio is of the medians, the first sample's over the second's, with its
-	// interval from those of the medians.
+	// Ratio is the first median over the second, with an interval from those of the
+	// medians.
 	Ratio Estimate
-	// P is the two-sided p-value of the Mann–Whitney U test that the samples
-	// come from one distribution; nil if it cannot be computed, and WhyNoP says
-	// why. It is exact up to 50 runs a side, 25 with ties (go-moremath, which
-	// golang.org/x/perf/benchmath rests on).
+	// P is the two-sided p-value of the Mann–Whitney U test that both samples come from the
+	// same distribution; nil if it cannot be computed (see WhyNoP). It is exact up to 50
+	// runs per sample, 25 with ties (go-moremath, which golang.org/x/perf/benchmath uses).
 	P      *float64
 	WhyNoP string
 }
 
-// AllEqual is why samples without any spread have no p-value: nothing in them
-// differs.
+// AllEqual explains why samples without any spread have no p-value.
 const AllEqual = "every run has the same value"
 
-// Compare compares two samples of runs: throughputs, times, or anything else
-// that is positive. Confidence is the level asked of the interval; 0 is 0.95.
-// At 95 % the interval needs 6 runs a side, the p-value 4: fewer could never
-// differ at that level.
+// Compare compares two samples of positive values. Confidence is the level of the interval;
+// 0 means 0.95. At 95 %, the interval needs 6 runs per sample and the p-value 4, since
+// fewer can never differ at that level.
 func Compare(xs, ys []float64, confidence float64) (Comparison, error) {
 	confidence, err := level(confidence)
 	if err != nil {

@@ -11,43 +11,41 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Options say how runs become curves. The zero value is the usual choice.
+// Options say how runs become curves. The zero value is the default.
 type Options struct {
-	// Measure is the one asked for: curves are of it and those at the same places
-	// within a run, and doubts about another one are not told. The zero value is for
-	// the values of whole runs, with the doubts about a training's throughput.
+	// Measure selects curves of this measure and those at the same places within a run, and
+	// hides doubts about others. The zero value selects the values of whole runs, with the
+	// doubts about a training's throughput.
 	Measure measure.Measure
-	// Shown tells of which measures the reader sees anything; nil: of Measure, or of
-	// all. Doubts about others are not told.
+	// Shown reports whether the reader sees a measure; nil: Measure, or all. Doubts about
+	// other measures are hidden.
 	Shown func(measure.Measure) bool
-	// Axis is the parameter along which a curve runs, by its TOML path, or a
-	// coordinate; "" is the measure's own, or Workers.
+	// Axis is the parameter along which curves run, by TOML path, or a coordinate; "": the
+	// measure's own, or Workers.
 	Axis string
-	// Base is the place on the axis that all others are divided by. nil takes,
-	// per series, the smallest one that is planned or was observed: a base whose
-	// runs failed is then missed, not quietly replaced by the next.
+	// Base is the position of the base point. nil selects, per series, the smallest one
+	// that is planned or observed. A base whose runs failed is then reported as missing
+	// instead of being replaced silently.
 	Base *Value
-	// Baseline divides every point by another one, of any series, in place of
-	// Base: the one for which the conditions hold and that is otherwise the same.
-	// Curves then have no Base, points no efficiency, and Gain is over that point.
+	// Baseline, if set, divides every point by another one of any series instead of Base:
+	// the one that meets the conditions and is otherwise equal. Curves then have no Base,
+	// points have no efficiency, and Gain compares with that point.
 	Baseline []Condition
-	// Planned are the points of the plan, so that what has no run at all is
-	// missed too. Without it only what was observed counts.
+	// Planned lists the points of the plan, to find those without any run. Without it, only
+	// observed points count.
 	Planned []Planned
-	// Mix joins runs that are equal in what was asked for and ran on different
-	// things, as their fingerprints say, to one curve, which then says so.
-	// Without it they are curves of their own.
+	// Mix pools runs with different fingerprints into one curve, which says so. Otherwise
+	// they form separate curves.
 	Mix bool
-	// Confidence is the level asked of every interval, more than 0 and less
-	// than 1; 0 means 0.95. The level attained is never lower.
+	// Confidence is the requested level of every interval, between 0 and 1; 0 means 0.95.
+	// The attained level is never lower.
 	Confidence float64
-	// FewRuns gives ratios an interval from 4 runs of each point on; see separated. A study
-	// that is looked at while it grows asks for it.
+	// FewRuns gives ratios an interval from 4 runs per point on; see separated. Studies
+	// with interim looks use it.
 	FewRuns bool
 }
 
-// Planned is a point of the plan: what Observation says of a run, before there
-// is one.
+// Planned is a point of the plan, described like the runs in Observation.
 type Planned struct {
 	Point      string // identity of the point
 	Framework  string
@@ -55,39 +53,38 @@ type Planned struct {
 	Parameters map[string]any // as in Observation
 }
 
-// Curve is one series: runs that are equal in everything but the axis, the
-// number of workers for one, and what follows from it.
+// A Curve is one series: runs that agree in everything except the axis, such as the number
+// of workers, and what follows from it.
 type Curve struct {
-	Series     string         // the framework, and the parameters in which the series differ: "native batch=64"
+	Series     string         // framework and the parameters in which the series differ: "native batch=64"
 	Framework  string         //
-	Kind       string         // of its runs' workload: "serve"; "" is a training
-	Parameters map[string]any // what identifies the series, by TOML path; fingerprint.FIELD where runs ran on different things
-	Scaling    string         // "weak" or "strong" as the runs record it; "" where they do not
-	Sample     string         // what a sample is, as all runs say: one of measure.Samples; "" where they do not
-	Main       string         // the measure that a table of it begins with: measure.Throughput, or tokens/s in its place
+	Kind       string         // kind of its runs' workload: "serve"; "": a training
+	Parameters map[string]any // what identifies the series, by TOML path; fingerprint.FIELD if fingerprints differ
+	Scaling    string         // "weak" or "strong" if recorded; "" otherwise
+	Sample     string         // what a sample is, one of measure.Samples, if all runs agree; "" otherwise
+	Main       string         // main measure of its tables: measure.Throughput, or tokens/s instead
 	Base       *Base          // nil: the base point has no good run
-	Axis       string         // the parameter along which it runs
-	Points     []Point        // by rising At; only places that have runs
+	Axis       string         // parameter along which it runs
+	Points     []Point        // sorted by At; only points with runs
 	Warnings   []string
 
-	// Fingerprint describes the hardware and software of its runs, as far as any run
-	// recorded it.
+	// Fingerprint describes the hardware and software of its runs, as far as recorded.
 	Fingerprint fingerprint.Print
-	// Mixed are the facts in which its runs differ: never without Options.Mix.
+	// Mixed lists the facts in which its runs differ; empty without Options.Mix.
 	Mixed []fingerprint.Varying
-	// FingerprintWarnings are the Warnings about hardware and software.
+	// FingerprintWarnings are those Warnings that concern hardware and software.
 	FingerprintWarnings []string
-	// DriftWarnings are the Warnings about throughputs that depend on the time or the node
-	// of the runs, the worst first.
+	// DriftWarnings are those Warnings that throughput depends on the runs' time or node,
+	// worst first.
 	DriftWarnings []string
-	drifts        []Drift // that these tell of
-	// ByNode reports whether results depend on the node; then runs of a point that share a
-	// node count as one in intervals.
+	drifts        []Drift // the drifts behind these warnings
+	// ByNode reports whether results depend on the node. Runs of a point that share a node
+	// then count as one in intervals.
 	ByNode bool
 }
 
-// Divided reports whether the curve has only some of the runs that were asked
-// to be equal, because the others ran on other things.
+// Divided reports whether runs that should be equal were split into several curves because
+// their fingerprints differ.
 func (c Curve) Divided() bool {
 	for key := range c.Parameters {
 		if strings.HasPrefix(key, ranOn) {
@@ -97,7 +94,7 @@ func (c Curve) Divided() bool {
 	return false
 }
 
-// Base is the point that the others are divided by.
+// A Base is the point that the others are divided by.
 type Base struct {
 	At      Value
 	Workers int // as in Point
@@ -108,36 +105,35 @@ type Base struct {
 // Of returns the summary of a measure over the base's runs; never nil.
 func (b *Base) Of(name string) *Summary { return b.point.Of(name) }
 
-// Point is one place on the axis of a series.
+// A Point is one position on the axis of a series.
 type Point struct {
 	At      Value
-	Workers int         // of its runs; 0 where they differ, along another axis than Workers
-	Runs    []RunValues // every run of the point, by id, those that lack a measure included
+	Workers int         // of its runs; 0 if they differ, along another axis
+	Runs    []RunValues // every run of the point, sorted by ID, including those without a measure
 
-	// Measures are the summaries of what any run has, in the order of the
-	// declaration, behind it times to targets by rising target, and then what runs
-	// report by name.
+	// Measures are the summaries of all measures that some run has: declared ones in
+	// declaration order, then times to targets by increasing target, then reported ones by
+	// name.
 	Measures []*Summary
 
-	// Predicted is the share of communication that a benchmark of the collectives predicts;
-	// see package exchange. nil if not asked for.
+	// Predicted is the predicted share of communication, from a benchmark of the
+	// collectives; see package exchange. nil if not requested.
 	Predicted *Prediction
-	// Straggler is the rank that was the slowest most often; nil when no run
-	// measured it, and for one worker.
+	// Straggler is the rank that was slowest most often; nil if no run measured it, and for
+	// one worker.
 	Straggler *Straggler
 
-	Warnings []string // on the point
-	Doubts   []Doubt  // of single runs
+	Warnings []string // about the point
+	Doubts   []Doubt  // about single runs
 }
 
-// Doubt is a doubt about runs that travels with their numbers.
+// A Doubt is a doubt about runs that is shown with their numbers.
 type Doubt struct {
 	Text string
-	Runs []string // that have it, by id
+	Runs []string // IDs of the runs concerned
 }
 
-// Of returns the summary of a measure over the runs: an empty one if no run has it, never
-// nil.
+// Of returns the summary of a measure, an empty one if no run has it; never nil.
 func (p *Point) Of(name string) *Summary {
 	for _, s := range p.Measures {
 		if s.Name == name {
@@ -147,7 +143,7 @@ func (p *Point) Of(name string) *Summary {
 	return &Summary{Measure: measure.Measure{Name: name}}
 }
 
-// Targets are the summaries of times to targets, by rising target.
+// Targets returns the summaries of times to targets, by increasing target.
 func (p *Point) Targets() []*Summary {
 	var list []*Summary
 	for _, s := range p.Measures {
@@ -158,55 +154,54 @@ func (p *Point) Targets() []*Summary {
 	return list
 }
 
-// RunValues is one run's part in a point.
+// RunValues are the values of one run of a point.
 type RunValues struct {
 	ID     string
 	Job    string // "" outside a scheduler
 	Values map[string]float64
 }
 
-// Prediction is a share of the step time that is worked out from measurements
-// of something else.
+// A Prediction is a share of the step time computed from other measurements.
 type Prediction struct {
-	Share *Estimate // fraction; nil where none can be had
-	Why   string    // there is none; "" with one
-	From  string    // what it is made from, in words; "" without one
+	Share *Estimate // fraction; nil if unknown
+	Why   string    // why there is no prediction; "" with one
+	From  string    // what it is computed from; "" without one
 }
 
-// Estimate is a median or a ratio of medians with what is known of its error.
+// An Estimate is a median or a ratio of medians, with its error.
 type Estimate struct {
 	Value    float64
-	Runs     int       // that stand behind Value
-	Interval *Interval // nil where none can be had
-	Adjusted bool      // a ratio: the change of the machine over time was taken out
-	Why      string    // there is no interval; "" with one
+	Runs     int       // number of runs that Value is based on
+	Interval *Interval // nil: see Why
+	Adjusted bool      // for a ratio: the machine's drift over time was removed
+	Why      string    // why there is no interval; "" with one
 }
 
-// AtBase is why the base's own speedup and efficiency have no interval.
+// AtBase explains why the base's own speedup and efficiency have no interval.
 const AtBase = "1 by definition at the base point"
 
-// Interval is a confidence interval. Order statistics are discrete, so the
-// level attained is the one asked for or higher.
+// An Interval is a confidence interval. Order statistics are discrete, so the attained
+// level may exceed the requested one.
 type Interval struct {
 	Low, High float64
-	Level     float64 // attained, a fraction
+	Level     float64 // attained level, a fraction
 }
 
-// A Straggler is the rank that was the slowest most often. Of N equal ranks each is the
-// slowest in one of N steps.
+// A Straggler is the rank that was slowest most often. With N equal ranks, each is slowest
+// in one of N steps.
 type Straggler struct {
 	Rank  int
 	Steps int      // steady steps, over all runs of the point
-	Share float64  // of them in which this rank was the slowest, a fraction
-	Hosts []string // nodes that the rank ran on, sorted; nil: not known
+	Share float64  // share of them in which this rank was slowest
+	Hosts []string // nodes of the rank, sorted; nil: unknown
 }
 
-// Analyse turns runs into one curve a series, by name. The observations are
-// those of good runs, each once and in any order.
+// Analyse builds one curve per series from good runs, sorted by name. Each run must occur
+// once; their order does not matter.
 //
-// When a series' base point has no good run, the error is a *NoBaseError that
-// names every such series; the curves are returned all the same, those without
-// a Base, speedup and efficiency. Any other error comes without curves.
+// If a series' base point has no good run, the error is a *NoBaseError that lists all such
+// series. Curves are returned with it; the affected ones lack Base, speedup and efficiency.
+// With any other error, no curves are returned.
 func Analyse(obs []Observation, o Options) ([]Curve, error) {
 	confidence, err := level(o.Confidence)
 	if err != nil {
@@ -240,8 +235,8 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 	return curves, nil
 }
 
-// validate refuses what would make a number wrong without anybody noticing: a
-// run counted twice narrows every interval.
+// validate rejects input that would silently give wrong numbers: a run counted twice
+// narrows every interval.
 func validate(obs []Observation, planned []Planned) error {
 	seen := make(map[string]bool, len(obs))
 	for _, o := range obs {
@@ -261,27 +256,26 @@ func validate(obs []Observation, planned []Planned) error {
 	return nil
 }
 
-// analysis has what the points of one Analyse share.
+// analysis holds what the points of one Analyse share.
 type analysis struct {
-	of         measure.Measure // asked for; zero: none in particular
+	of         measure.Measure // the requested measure; zero: none
 	shown      func(measure.Measure) bool
 	axis       axis
 	confidence float64
 	few        bool    // as Options.FewRuns
-	byNode     bool    // runs of the series at hand differ by their nodes
-	main       string  // of the series at hand, as in Curve
-	found      []Drift // in the series at hand
+	byNode     bool    // runs of the current series depend on their nodes
+	main       string  // main measure of the current series, as in Curve
+	found      []Drift // drifts found in the current series
 }
 
-// driftLevel is the share of even machines on which a drift is found.
+// driftLevel is the share of stable machines on which a drift is reported.
 const driftLevel = 0.05
 
-// curve makes the points of a series; with a base of its own they are divided
-// by that.
+// curve builds the points of a series; if it has its own base, they are divided by it.
 func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase) {
 	c := Curve{Series: s.name, Axis: string(an.axis), Framework: s.framework, Parameters: s.parameters}
 	c.Scaling, _ = s.parameters["workload.scaling"].(string)
-	if len(s.runs) > 0 { // a series that is only planned draws nothing
+	if len(s.runs) > 0 { // skip a series that is only planned
 		c.Kind, c.Sample = s.runs[0].Kind, sampleOf(s.runs)
 	}
 	base := s.at[0]
@@ -321,8 +315,8 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	return c, nil
 }
 
-// mainOf is the measure that a table of trainings begins with: logs of language models
-// have tokens/s in throughput's place, of which more are known to be better.
+// mainOf returns the main measure of trainings: logs of language models have tokens/s
+// instead of a throughput.
 func mainOf(runs []*Observation) string {
 	tokens := func(o *Observation) bool {
 		return o.Known(measure.TokensPerSecond) != nil && slices.ContainsFunc(o.Reported, func(m measure.Measure) bool {
@@ -336,7 +330,7 @@ func mainOf(runs []*Observation) string {
 	return measure.Throughput
 }
 
-// peers makes the summaries of a measure at all points known to each other.
+// peers links the summaries of a measure at all points.
 func (an *analysis) peers(c *Curve) {
 	of := map[string][]*Summary{}
 	for i := range c.Points {
@@ -351,8 +345,8 @@ func (an *analysis) peers(c *Curve) {
 	}
 }
 
-// divide gives every point the base's values to be divided by. A base point
-// without any that judges it is none.
+// divide sets the base of every point. A base point without a median of a measure with a
+// direction does not count.
 func (an *analysis) divide(c *Curve, base Value) {
 	i := slices.IndexFunc(c.Points, func(p Point) bool { return p.At == base })
 	if i < 0 || !c.Points[i].judged() {
@@ -373,7 +367,7 @@ func (an *analysis) divide(c *Curve, base Value) {
 	}
 }
 
-// judged reports whether the point has a median of a measure that is better one way.
+// judged reports whether the point has a median of a measure with a better direction.
 func (p *Point) judged() bool {
 	return slices.ContainsFunc(p.Measures, func(s *Summary) bool { return s.Median != nil && s.Better != measure.Neither })
 }
@@ -403,13 +397,13 @@ func (an *analysis) point(at Value, runs []*Observation) Point {
 	return p
 }
 
-// measures are those of the runs' kind of workload, the times to targets, and
-// what runs report.
+// measures returns the measures of the runs' kind of workload, the times to targets, and
+// what the runs report.
 func (an *analysis) measures(runs []*Observation) []measure.Measure {
 	if an.of.At != "" {
 		list := an.of.Beside()
 		if !slices.ContainsFunc(list, func(m measure.Measure) bool { return m.Name == an.of.Name }) {
-			list = append(list, an.of) // made of one of them, as a cost of a rate
+			list = append(list, an.of) // derived from one of them, like a cost from a rate
 		}
 		return list
 	}
@@ -430,7 +424,7 @@ func (an *analysis) measures(runs []*Observation) []measure.Measure {
 	asked := func(m measure.Measure) bool { return m.Name == an.of.Name }
 	given := func(o *Observation) bool { return o.Known(measure.Throughput) != nil }
 	if an.of.Name == measure.Throughput && !slices.ContainsFunc(list, asked) && slices.ContainsFunc(runs, given) {
-		list = append(list, an.of) // by AsThroughput, to a kind of workload that has none
+		list = append(list, an.of) // set by AsThroughput for a kind without a throughput
 	}
 	return list
 }
@@ -438,8 +432,8 @@ func (an *analysis) measures(runs []*Observation) []measure.Measure {
 // Worker returns the name of a worker: a service has replicas.
 func (c Curve) Worker() string { return measure.KindOf(c.Kind).WorkerName() }
 
-// Find finds a measure by its name: one that is declared, the time to a target,
-// or one that a run of the curves reports.
+// Find returns a measure by name: a declared one, the time to a target, or one that a run
+// of the curves reports.
 func Find(curves []Curve, name string) (measure.Measure, error) {
 	for _, c := range curves {
 		for _, p := range c.Points {

@@ -7,13 +7,14 @@ import (
 )
 
 const (
-	// window is the number of runs before and after a run from which the speed of the
-	// machine at its time is estimated.
+	// window is the number of runs before and after a run that estimate the machine's speed
+	// at its time.
 	window = 6
-	// leastBlock is the number of runs of a block from which the speed of the machine at
-	// its time is estimated, even if some of them were disturbed.
+	// leastBlock is the smallest number of runs in a block that estimates the machine's
+	// speed at its time, even if some were disturbed.
 	leastBlock = 6
-	// allPairs is the most runs of a point of which every two give a slope.
+	// allPairs is the largest number of runs of a point for which slopes of all pairs are
+	// used.
 	allPairs = 200
 )
 
@@ -22,18 +23,17 @@ func changing(found []Drift) bool {
 	return slices.ContainsFunc(found, func(f Drift) bool { return f.Link != DriftNode })
 }
 
-// detrend takes out of the values of all points of a curve what the machine did over
-// time. Only what runs of one point say of each other is used: first the median slope
-// of the logarithms (Theil, Indagationes Mathematicae 12, 1950; Sen, J. Am. Stat.
-// Assoc. 63, 1968), then what remains over each point's median, of which the median over a large block, or
-// else the running median, is the machine's.
-// The points are returned as they are if a start time is unknown, or a value has no
-// logarithm. TestTruthOfRatios holds what this was chosen by.
+// detrend removes the machine's drift over time from the values of all points of a curve.
+// It only compares runs of the same point. First it removes the median slope of the
+// logarithms (Theil, Indagationes Mathematicae 12, 1950; Sen, J. Am. Stat. Assoc. 63,
+// 1968). Then it removes the median over a large block, or else the running median, of what
+// remains relative to each point's median. It returns the points unchanged if a start time
+// is unknown or a value has no logarithm. TestTruthOfRatios justifies this choice.
 func detrend(points [][]made) [][]made {
 	type at struct {
 		point, run int
 		began      float64
-		rest       float64 // logarithm, over the median of its point; +Inf for a miss
+		rest       float64 // logarithm relative to the median of its point; +Inf for a miss
 	}
 	var all []at
 	for i, runs := range points {
@@ -64,14 +64,14 @@ func detrend(points [][]made) [][]made {
 		}
 	}
 	for i := range all {
-		all[i].rest -= medians[all[i].point] // NaN where half of the point miss: left out below
+		all[i].rest -= medians[all[i].point] // NaN if half of the point miss; skipped below
 	}
 	sorted := make([]made, len(all))
 	for i, a := range all {
 		sorted[i] = points[a.point][a.run]
 	}
 	block := blocks(sorted)
-	// What is taken out is 0 in the mean, so that it does not shift a curve.
+	// Center what is removed, so that it does not shift a curve.
 	out := make([]float64, len(all))
 	mean := 0.0
 	near := make([]float64, 0, 2*window+1)
@@ -103,8 +103,8 @@ func detrend(points [][]made) [][]made {
 	return list
 }
 
-// slopeOf is the median slope of the logarithms over time between runs of one point; of
-// a point with many runs those of its first half to those of its second alone.
+// slopeOf returns the median slope of the logarithms over time, between runs of the same
+// point. For a point with many runs, it only pairs the first half with the second.
 func slopeOf(points [][]made) float64 {
 	var slopes []float64
 	between := func(a, b made) {
@@ -132,13 +132,13 @@ func slopeOf(points [][]made) float64 {
 	return Middle(slopes)
 }
 
-// span is a stretch of runs, of which to is the first that is not in it; zero: none.
+// span is a range of runs; to is exclusive; zero: none.
 type span struct{ from, to int }
 
-// blocks are the blocks that runs, sorted by when they began, are in: a run of each point,
-// then another of each. A block has a run of leastBlock points or more and no other run
-// within it. A run that was tried again later is in none; where that leaves out more than
-// a quarter of the blocks, there are none.
+// blocks returns the blocks of runs, which are sorted by start time: a run of each point,
+// then another of each. A block has runs of at least leastBlock points and no other run in
+// between. Runs that were retried later belong to no block. If that excludes more than a
+// quarter of the blocks, it returns none.
 func blocks(runs []made) []span {
 	type key struct {
 		study  string

@@ -10,18 +10,18 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Remark is one doubt about the runs of one series.
+// A Remark is a doubt about the runs of one series.
 type Remark struct {
-	Series string // "": about none in particular
-	Where  string // the places and runs: "2 and 4 workers: 5 of 6 runs: "; "" for the whole series
-	Brief  string // Where for a line that has to be short; "" if it is the same
+	Series string // "": no particular series
+	Where  string // positions and runs: "2 and 4 workers: 5 of 6 runs: "; "" for the whole series
+	Brief  string // a short form of Where; "" if it is the same
 	Text   string
-	// Chance reports whether sound runs give as much by chance too often to interrupt a
-	// person: JSON and -v have it.
+	// Chance reports whether the remark may occur by chance too often to show it by
+	// default; JSON and -v include it.
 	Chance bool
 }
 
-// String returns the remark as a line.
+// String formats the remark as a line.
 func (r Remark) String() string {
 	if r.Series == "" {
 		return r.Where + r.Text
@@ -29,8 +29,8 @@ func (r Remark) String() string {
 	return r.Series + ": " + r.Where + r.Text
 }
 
-// kind returns the text that remarks share if they differ only in series, place, and
-// numbers. The number in a target counts as a name.
+// kind returns the text without series, position and numbers, which remarks of a kind
+// share. The number in a target counts as a name.
 func (r Remark) kind() string {
 	if name, rest, is := strings.Cut(r.Text, ": "); is && strings.HasPrefix(r.Text, "target ") {
 		return name + numerals.ReplaceAllString(rest, "0")
@@ -38,8 +38,8 @@ func (r Remark) kind() string {
 	return numerals.ReplaceAllString(r.Text, "0")
 }
 
-// Lines are a line for each kind of remark, of a study with so many series: that
-// of the first, how many series it is true of, and how many say it otherwise.
+// Lines returns a line per kind of remark: the first remark's text, how many series share
+// it, and how many have other numbers.
 func Lines(remarks []Remark, series int) []string {
 	var kinds []string
 	of := map[string][]Remark{}
@@ -86,12 +86,11 @@ func Lines(remarks []Remark, series int) []string {
 	return list
 }
 
-// Doubts are the remarks on the curves, a line a kind.
+// Doubts returns the remarks on the curves, a line per kind.
 func Doubts(curves []Curve) []string { return Lines(Remarks(curves), len(curves)) }
 
-// Remarks are the warnings of the curves and their points. That an interval cannot
-// be had stands in the table and in the figure's caption, and is not said again;
-// what is true of several places on the axis is said once.
+// Remarks returns the warnings of the curves and their points. It omits missing intervals,
+// which the table and the caption show, and merges warnings for several positions.
 func Remarks(curves []Curve) []Remark {
 	var list []Remark
 	for _, c := range curves {
@@ -103,7 +102,7 @@ func Remarks(curves []Curve) []Remark {
 			i := slices.Index(c.DriftWarnings, w)
 			list = append(list, Remark{Series: series, Text: w, Chance: i >= 0 && !c.drifts[i].Clear})
 		}
-		var texts []string // each once, in the order of its first place
+		var texts []string // distinct texts, in order of their first position
 		places := map[string][]Value{}
 		for _, p := range c.Points {
 			for _, w := range p.Warnings {
@@ -119,7 +118,7 @@ func Remarks(curves []Curve) []Remark {
 		for _, w := range texts {
 			r := Remark{Series: series, Where: c.Places(places[w]...) + ": ", Brief: c.placesInBrief(places[w]...) + ": ", Text: w}
 			if axis(c.Axis).within() && len(places[w]) == len(c.Points) {
-				r.Where, r.Brief = "", "" // what is true of the runs is true at every place within them
+				r.Where, r.Brief = "", "" // what applies to the runs applies to every place within them
 			}
 			list = append(list, r)
 		}
@@ -131,15 +130,15 @@ func Remarks(curves []Curve) []Remark {
 	return list
 }
 
-// numerals are what tells doubts of a kind apart.
+// numerals matches the numbers that distinguish remarks of a kind.
 var numerals = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
 
-// runDoubts are the doubts of a curve's runs, one line a kind: thirty runs that
-// say the same say it once, those with other numbers in it too.
+// runDoubts returns the doubts about a curve's runs, one line per kind, even if their
+// numbers differ.
 func runDoubts(c Curve) []Remark {
 	type kind struct {
 		places []Value
-		all    []string // runs at them
+		all    []string // IDs of the runs at these positions
 		doubt  Doubt
 		differ bool
 	}
@@ -171,11 +170,11 @@ func runDoubts(c Curve) []Remark {
 		if k.differ {
 			k.doubt.Text += " (one run's figures; the others differ)"
 		}
-		// A run may be at several places, and have several doubts of a kind.
+		// A run may be at several positions, and have several doubts of a kind.
 		k.all, k.doubt.Runs = distinctIDs(k.all), distinctIDs(k.doubt.Runs)
 		where, brief := c.Places(k.places...)+": ", c.placesInBrief(k.places...)+": "
 		if axis(c.Axis).within() {
-			where, brief = "", "" // of the whole runs, not of places within them
+			where, brief = "", "" // applies to whole runs, not to places within them
 		}
 		whose := k.doubt.whose(len(k.all))
 		list = append(list, Remark{Where: where + whose, Brief: brief + whose, Text: k.doubt.Text, Chance: chance && unsteady.MatchString(k.doubt.Text)})
@@ -183,20 +182,18 @@ func runDoubts(c Curve) []Remark {
 	return list
 }
 
-// distinctIDs sorts ids and leaves each once.
+// distinctIDs returns the sorted distinct IDs.
 func distinctIDs(ids []string) []string {
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// within reports whether the axis is a coordinate, along which a run is at many
-// places.
+// within reports whether the axis is a coordinate, along which one run has many positions.
 func (a axis) within() bool {
 	return slices.ContainsFunc(measure.Placed(), func(m measure.Measure) bool { return m.At.Has(string(a)) })
 }
 
-// saysWhy reports whether a warning only says why an estimate of the point has
-// no interval.
+// saysWhy reports whether a warning only explains a missing interval of the point.
 func saysWhy(p Point, warning string) bool {
 	return slices.ContainsFunc(p.Measures, func(x *Summary) bool {
 		return slices.ContainsFunc([]*Estimate{x.Median, x.Gain(), x.Efficiency()}, func(e *Estimate) bool {

@@ -10,59 +10,59 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// This file tests whether runs of one study differ by when they were made,
-// or by the nodes that they were made on, in place of by chance alone. It is
-// pure.
+// This file tests whether results depend on when or on which nodes runs were made. It has
+// no side effects.
 //
-// All tests are permutation tests (Good, Permutation, Parametric, and Bootstrap
-// Tests of Hypotheses, 2005): what they look at is compared with the same in
-// random orders of each point's own runs, so that nothing is supposed of how
-// runs scatter, nor that points scatter alike. A run counts with its normal
-// score among the runs of its point: one disturbed run is not a drift.
+// All tests are permutation tests (Good, Permutation, Parametric, and Bootstrap Tests of
+// Hypotheses, 2005): a statistic is compared with its values under random orders of each
+// point's own runs. This assumes nothing about how runs scatter, nor that points scatter
+// alike. A run counts with its normal score among the runs of its point, so one disturbed
+// run is not a drift.
 
-// TimedRun is one run and when it began.
+// A TimedRun is a run with its start time.
 type TimedRun struct {
-	Point int      // runs of equal Point were asked for alike
+	Point int      // runs with equal Point are repeats
 	Value float64  // positive
 	Began float64  // Unix seconds
-	Nodes []string // that it ran on; nil where that is not known
+	Nodes []string // nodes of the run; nil if unknown
 }
 
-// A DriftLink is what values depend on besides the point: their order, the day, the node.
+// A DriftLink is what values depend on apart from the point: their order, the day, the
+// node.
 type DriftLink string
 
 // The links.
 const (
 	DriftTrend      DriftLink = "trend"      // values rise or fall over the study
-	DriftNeighbours DriftLink = "neighbours" // runs made one after the other are alike
-	DriftDay        DriftLink = "day"        // runs of one day are alike
+	DriftNeighbours DriftLink = "neighbours" // consecutive runs are similar
+	DriftDay        DriftLink = "day"        // runs of one day are similar
 	DriftNode       DriftLink = "node"       // runs on one node are faster or slower than others
 )
 
-// A Drift is a dependence of runs on their time or node.
+// A Drift is a dependence of results on the runs' time or node.
 type Drift struct {
 	Link DriftLink
 	Node string
-	// Change is the relative difference between values of one point in the second half of
-	// the runs and in the first, by the slope within points, or on the node than elsewhere, each over the
-	// median of its point; a fraction. 0 for the other kinds.
+	// Change is a relative difference within points, as a fraction of the point's median.
+	// For a trend, it compares the second half of the runs with the first, by the slope
+	// within points; for a node, runs on it with other runs. 0 for the other kinds.
 	Change float64
 	P      float64
-	// Clear reports whether P is below 3/5 of the level that was asked for.
+	// Clear reports whether P is below 3/5 of the requested level.
 	Clear bool
 }
 
 const (
 	mostOrders  = 999
-	leastOrders = 199     // still tells p = 0.05/4 from chance
-	work        = 5000000 // runs times orders beyond which fewer orders do
+	leastOrders = 199     // enough to distinguish p = 0.05/4 from chance
+	work        = 5000000 // number of runs × orders above which fewer orders are used
 	day         = 24 * 3600
 	clearly     = 0.6
 )
 
-// FindDrifts tells what the runs go by, strongest first. Without anything but chance,
-// it finds something in at most the given share of studies. Runs of points with
-// fewer than three tell nothing.
+// FindDrifts returns what the runs depend on, strongest first. If nothing but chance is
+// involved, it finds something in at most the given share of studies. Points with fewer
+// than three runs are ignored.
 func FindDrifts(runs []TimedRun, level float64) []Drift {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, func(a, b TimedRun) int { return cmp.Compare(a.Began, b.Began) })
@@ -77,9 +77,9 @@ func FindDrifts(runs []TimedRun, level float64) []Drift {
 	for i, l := range looks {
 		observed[i] = l.statistic(scores)
 	}
-	// Always the same orders: a study has one answer.
+	// Use fixed orders, so that a study has one answer.
 	rng := rand.New(rand.NewPCG(2026, uint64(len(runs))))
-	most := int(level*float64(orders+1)) - 1 // exceedings that are still significant
+	most := int(level*float64(orders+1)) - 1 // largest significant number of exceedances
 	for range orders {
 		for _, at := range points {
 			rng.Shuffle(len(at), func(i, j int) { scores[at[i]], scores[at[j]] = scores[at[j]], scores[at[i]] })
@@ -112,9 +112,9 @@ func FindDrifts(runs []TimedRun, level float64) []Drift {
 	return list
 }
 
-// standing is each run's normal score among the runs of its point, its value
-// over the point's median, and which runs each point has. Scores of a point add
-// up to 0; ties share theirs.
+// standing returns each run's normal score among the runs of its point, its value relative
+// to the point's median, and the runs of each point. Scores of a point add up to 0; ties
+// share theirs.
 func standing(runs []TimedRun) (scores, relative []float64, points [][]int) {
 	scores, relative = make([]float64, len(runs)), make([]float64, len(runs))
 	of := map[int][]int{}
@@ -154,10 +154,10 @@ func standing(runs []TimedRun) (scores, relative []float64, points [][]int) {
 	return scores, relative, points
 }
 
-// look is one thing that runs may go by.
+// look is a possible dependence of the runs.
 type look struct {
 	kind      DriftLink
-	statistic func(scores []float64) float64 // larger: more so
+	statistic func(scores []float64) float64 // larger for a stronger dependence
 	describe  func(f *Drift, scores, relative []float64)
 }
 
@@ -212,7 +212,7 @@ func looksAt(runs []TimedRun) []look {
 	return list
 }
 
-// looksAtNodes is for nodes that several runs had, and several had not.
+// looksAtNodes handles nodes that some runs used and several others did not.
 func looksAtNodes(runs []TimedRun) (l look, some bool) {
 	on := map[string][]int{}
 	for i, r := range runs {
@@ -257,12 +257,12 @@ func looksAtNodes(runs []TimedRun) (l look, some bool) {
 	}}, len(names) > 0
 }
 
-// pairs is the most pairs of runs that slope looks at.
+// pairs limits the pairs of runs in slope.
 const pairs = 200000
 
-// slope returns by how much the logarithm of the values changes from one run to the next: the median
-// over pairs of runs of one point (Theil & Sen). What points differ in has no part in it,
-// though their runs were made one point after the other.
+// slope returns the change of the logarithm of the values from one run to the next: the
+// median over pairs of runs of one point (Theil & Sen). Differences between points do not
+// affect it, even if points were measured one after the other.
 func slope(runs []TimedRun) float64 {
 	of := map[int][]int{}
 	all := 0
@@ -273,7 +273,7 @@ func slope(runs []TimedRun) float64 {
 	every := 1 + all/pairs
 	var slopes []float64
 	seen := 0
-	for _, point := range slices.Sorted(maps.Keys(of)) { // always the same pairs
+	for _, point := range slices.Sorted(maps.Keys(of)) { // sorted, so that the pairs are always the same
 		at := of[point]
 		for i := range at {
 			for _, j := range at[:i] {

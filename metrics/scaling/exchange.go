@@ -19,16 +19,15 @@ import (
 // through, in place.
 const reduction = "all_reduce"
 
-// carriers are the backends whose benchmark speaks for a framework's gradients.
-// For the others nothing here measures what carries them.
+// carriers maps frameworks to the backends whose benchmark applies to their gradients. For
+// other frameworks, nothing measures their transport.
 var carriers = map[string][]string{"native": {"auto"}}
 
-// PredictExchange sets at every point of more than one worker what share of a step the
-// reduction of the gradients would take, by benchmarks with as many workers on
-// as many nodes of the same machine: latency plus size over bandwidth of one
-// all-reduce of the gradient's bytes, corrected by how far that is off at the
-// measured sizes next to it, over the step time. Observations are what the curves
-// were made of, benchmarks are runs that measured collectives.
+// PredictExchange sets the predicted share of a step that the gradient reduction takes, at every
+// point with several workers. It uses benchmarks with the same numbers of workers and nodes
+// on the same machine: latency plus size over bandwidth of one all-reduce of the gradients'
+// bytes, corrected by the fit's error at the nearest measured sizes, over the step time.
+// obs are the observations of the curves; benchmarks are runs that measured collectives.
 func PredictExchange(curves []Curve, obs, benchmarks []Observation) {
 	var runs []benchmark
 	for i := range benchmarks {
@@ -60,10 +59,10 @@ func PredictExchange(curves []Curve, obs, benchmarks []Observation) {
 type benchmark struct {
 	*Observation
 	link  busbw.Link
-	times map[float64]float64 // of a message, by its size
+	times map[float64]float64 // time of a message, by size
 }
 
-// reductions takes it out of a run; ok is false where it has no fit.
+// reductions extracts the measurement from a run; ok is false if it has no fit.
 func reductions(o *Observation) (b benchmark, ok bool) {
 	b = benchmark{Observation: o, times: map[float64]float64{}}
 	for _, p := range o.Places {
@@ -122,8 +121,8 @@ func predict(trained []*Observation, runs []benchmark) *Prediction {
 		return r.Workers != first.Workers || r.Nodes != first.Nodes ||
 			!slices.Contains(backends, r.backend()) || r.Cluster != first.Cluster || !sameHardware(r.Fingerprint, first.Fingerprint)
 	})
-	// One that measured sizes as large as the gradients is better than a later one
-	// that did not.
+	// Prefer a benchmark that measured sizes up to the gradients' over a later one that did
+	// not.
 	chosen := latest(slices.DeleteFunc(slices.Clone(like), func(r benchmark) bool {
 		_, within := r.correction(float64(bytes))
 		return !within
@@ -157,13 +156,12 @@ func predict(trained []*Observation, runs []benchmark) *Prediction {
 		From: fmt.Sprintf("study %q, %s: one %s of %d bytes, %s", chosen[0].Study, count, reduction, bytes, how)}
 }
 
-// correction is what the run's fit has to be multiplied by at a size: measured
-// over fitted time at the measured sizes on both sides, interpolated over the
-// logarithm of the size. within is false, and the factor 1, where there is none
-// on one of them: a curve with caches in it is no line, and beyond its end
-// nobody knows.
+// correction returns the factor that corrects the run's fit at a size: measured over fitted
+// time, interpolated between the nearest measured sizes over the logarithm of the size. If
+// there is no measured size on one side, within is false and the factor 1, because caches
+// make the curve nonlinear and it cannot be extrapolated.
 func (b *benchmark) correction(bytes float64) (factor float64, within bool) {
-	below, above := math.Inf(-1), math.Inf(1) // the largest size up to bytes, the smallest from there on
+	below, above := math.Inf(-1), math.Inf(1) // the largest size up to bytes, and the smallest above
 	for size := range b.times {
 		if size <= bytes {
 			below = max(below, size)
@@ -183,7 +181,7 @@ func (b *benchmark) correction(bytes float64) (factor float64, within bool) {
 	return math.Exp((1-part)*off(below) + part*off(above)), true
 }
 
-// latest are the runs of the study that was run last.
+// latest returns the runs of the most recent study.
 func latest(runs []benchmark) []benchmark {
 	if len(runs) == 0 {
 		return nil
@@ -200,8 +198,8 @@ func latest(runs []benchmark) []benchmark {
 	return slices.DeleteFunc(runs, func(r benchmark) bool { return r.Study != newest })
 }
 
-// sameHardware reports whether nothing that is known of both tells what they ran
-// on apart. Versions of libraries do not carry messages.
+// sameHardware reports whether the known hardware facts agree. Versions of libraries do not
+// affect messages.
 func sameHardware(a, b fingerprint.Print) bool {
 	for _, field := range []string{fingerprint.CPU, fingerprint.GPU, fingerprint.Interface} {
 		if a[field] != "" && b[field] != "" && a[field] != b[field] {

@@ -2,15 +2,15 @@ package scaling
 
 import "math"
 
-// LeastSeparate is the smallest number of runs of each point that a ratio of few runs
-// takes. With 4 of each, equal points fall apart by chance in 2.9 % of studies.
+// LeastSeparate is the smallest number of runs per point for a ratio of few runs. With 4
+// each, equal points separate by chance in 2.9 % of studies.
 const LeastSeparate = 4
 
-// separated gives a ratio of too few runs for two exact medians the interval from its
-// smallest to its largest ratio of two runs. It misses the true ratio only where all runs
-// of one point lie on one side of all runs of the other: for n and m runs of points that
-// scatter alike, with probability 2/C(n+m, n) (Mann & Whitney, Ann. Math. Stat. 18, 1947). More
-// runs only widen it, so looking again costs nothing.
+// separated gives a ratio with too few runs for exact medians an interval: from the
+// smallest to the largest ratio of two runs. It misses the true ratio only if all runs of
+// one point are on one side of all runs of the other. For n and m runs of points with equal
+// scatter, that has probability 2/C(n+m, n) (Mann & Whitney, Ann. Math. Stat. 18, 1947).
+// More runs only widen it, so interim looks cost nothing.
 func separated(e *Estimate, a, b Sample) bool {
 	n, m := len(a.runs), len(b.runs)
 	if e == nil || min(n, m) < LeastSeparate || a.byNode || b.byNode {
@@ -33,7 +33,7 @@ func separated(e *Estimate, a, b Sample) bool {
 	return true
 }
 
-// combinations returns in how many ways k of n can be chosen.
+// combinations returns the number of ways to choose k of n.
 func combinations(n, k int) float64 {
 	c := 1.0
 	for i := 1; i <= k; i++ {

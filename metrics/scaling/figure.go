@@ -6,9 +6,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// AsThroughput gives the runs a measure in place of their throughput, so that what is
-// asked of throughputs can be asked of it. Of a measure that is better when lower it is
-// the reciprocal. Runs without the measure have no throughput.
+// AsThroughput replaces the runs' throughput by a measure, so that everything computed for
+// throughputs applies to it. For a measure that is better when lower, it uses the
+// reciprocal. Runs without the measure then have no throughput.
 func AsThroughput(runs []Observation, m measure.Measure) {
 	for i := range runs {
 		o := &runs[i]

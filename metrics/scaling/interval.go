@@ -8,38 +8,36 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// alpha returns the probability outside the interval. 1 − 0.9 in floating point is a
-// hair below a tenth, which must not cost an interval that attains exactly 0.9.
+// alpha returns the probability outside the interval. In floating point, 1 − 0.9 is
+// slightly below 0.1, which must not reject an interval that attains exactly 0.9.
 func alpha(confidence float64) float64 { return (1 - confidence) * (1 + 1e-12) }
 
 func insufficient(have, need int) string {
 	return fmt.Sprintf("too few runs for an interval (%d of %d needed)", have, need)
 }
 
-// medianInterval is the exact, distribution-free confidence interval of a
-// median: the order statistics X(l) and X(n+1−l) with the largest l whose
-// binomial tails, 2·P(B ≤ l−1) with B ~ Bin(n, ½), leave at least the level
-// asked for (David & Nagaraja, Order Statistics, 7.1). 95 % needs 6 runs; it
-// attains 96.9, 97.9 and 95.9 % at 6, 10 and 20. Where the upper end is +Inf,
-// the runs do not say how large the median may be.
+// medianInterval returns the exact, distribution-free confidence interval of a median: the
+// order statistics X(l) and X(n+1−l) with the largest l whose binomial tails, 2·P(B ≤ l−1)
+// with B ~ Bin(n, ½), leave at least the requested level (David & Nagaraja, Order
+// Statistics, 7.1). 95 % needs 6 runs; it attains 96.9, 97.9 and 95.9 % at 6, 10 and 20. If
+// the upper end is +Inf, the median has no upper bound.
 //
-// It is worked out here rather than by stats.QuantileCI, which leaves the
-// exact distribution for the normal one above 30 runs and trims one side where
-// that is enough: an interval that names the level attained should be central
+// It does not use stats.QuantileCI, which switches to the normal approximation above 30
+// runs and may trim one side: an interval that states its attained level should be central
 // and exact.
 func medianInterval(sorted []float64, confidence float64) (*Interval, string) {
 	return medianLacking(sorted, 0, confidence)
 }
 
-// medianLacking is medianInterval of a sample of which some values are not known, and may
-// not be left out: whether a run has a value depends on what it would be, as where those
-// with the fullest queues are refused. It holds wherever they would lie: the lower end is
-// that of the sample if all of them lie below, the upper one if all lie above.
+// medianLacking is medianInterval for a sample with unknown values that must not be
+// ignored, because a run may lack the value for a reason that depends on it, such as a full
+// queue. The interval is valid wherever they are: its lower end is that of the sample if
+// all of them are below, and its upper end if all are above.
 func medianLacking(sorted []float64, lacking int, confidence float64) (*Interval, string) {
 	n := len(sorted) + lacking
 	alpha := alpha(confidence)
-	below := distuv.Binomial{N: float64(n), P: 0.5} // go-moremath's panics for a million runs
-	// 1-based order statistic of the lower end: tails grow with it.
+	below := distuv.Binomial{N: float64(n), P: 0.5} // go-moremath's version panics for a million runs
+	// 1-based order statistic of the lower end; tails grow with it.
 	l := sort.Search(n/2, func(l int) bool { return 2*below.CDF(float64(l)) > alpha })
 	if l == 0 {
 		// Even the whole range leaves 2·½ⁿ outside.
@@ -51,7 +49,7 @@ func medianLacking(sorted []float64, lacking int, confidence float64) (*Interval
 	return &Interval{Low: sorted[l-lacking-1], High: sorted[n-l], Level: 1 - 2*below.CDF(float64(l-1))}, ""
 }
 
-// lacks is why runs of which some lack a value have no median.
+// lacks says why runs have no median if some lack a value.
 func lacks(lacking, runs int) string {
 	return fmt.Sprintf("%d of %d runs lack it, too many to leave out: they may be the slow ones", lacking, runs)
 }
@@ -61,19 +59,17 @@ func leastRuns(confidence float64) int {
 	return int(math.Ceil(1 - math.Log2(alpha(confidence)) - 1e-9))
 }
 
-// ratioInterval is a confidence interval for the ratio of two medians, a over b,
-// from the medians and their own intervals: MOVER, the method of variance
-// estimates recovery (Zou & Donner, Statistics in Medicine 27, 2008), on
-// logarithms. The distance of each end from the ratio is that of an end of a and
-// the opposite one of b, added in quadrature:
+// ratioInterval returns a confidence interval for the ratio of two medians, a over b, from
+// the medians and their intervals: MOVER, the method of variance estimates recovery (Zou &
+// Donner, Statistics in Medicine 27, 2008), on logarithms. The distance of each end from
+// the ratio is that of an end of a and the opposite one of b, added in quadrature:
 //
 //	log(a/b) − √(log²(a/a.Low) + log²(b.High/b))
 //	log(a/b) + √(log²(a.High/a) + log²(b/b.Low))
 //
-// It supposes nothing of the samples' distributions, not that they have one
-// shape: runs that scatter more at one point than at another, or of which some
-// are slow, are what it is for. An interval of a shift (Hodges–Lehmann) is
-// narrower, and wrong for those. All values are positive.
+// It makes no assumption about the samples' distributions, not even that their shapes
+// agree, so it suits points that scatter differently or have slow outliers. The interval of
+// a shift (Hodges–Lehmann) is narrower, but wrong in these cases. All values are positive.
 func ratioInterval(a, b *Estimate) (*Interval, string) {
 	for _, e := range []*Estimate{a, b} {
 		if e.Interval == nil {
@@ -90,8 +86,8 @@ func ratioInterval(a, b *Estimate) (*Interval, string) {
 	return &Interval{Low: low, High: high, Level: min(x.Level, y.Level)}, ""
 }
 
-// minTestRuns is the smallest n for which the Mann–Whitney test of two samples
-// of n can reject at alpha at all: 2/C(2n, n) ≤ alpha.
+// minTestRuns returns the smallest n for which the Mann–Whitney test of two samples of n
+// can reject at alpha: 2/C(2n, n) ≤ alpha.
 func minTestRuns(alpha float64) int {
 	n, arrangements := 1, 2.0
 	for 2/arrangements > alpha {

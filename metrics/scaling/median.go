@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Median is the median of a sample of runs, with its exact interval where
-// there are runs enough for one. Confidence is the level asked; 0 is 0.95.
+// Median returns the median of a sample of runs, with its exact interval if there are
+// enough runs. Confidence is the requested level; 0 means 0.95.
 func Median(xs []float64, confidence float64) (Estimate, error) {
 	for _, x := range xs {
 		if math.IsInf(x, 0) {
@@ -26,13 +26,14 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 	return *r.Median, nil
 }
 
-// MedianLacking is the median of runs of which lacking more have no value because of what
-// it would be; better is the measure's direction. A median of the others alone would be
-// that of the calm runs, so there is none unless the interval holds wherever the missing
-// values lie. Then the median is that of all runs, with those that lack a value ranked
-// last. Where that is not so, AtLeast has the lower end of the interval of a measure that
-// is better when lower, which runs that lack it are taken to exceed. With byNode, results
-// depend on the nodes, and those of runs without a value are not known: there is neither.
+// MedianLacking returns the median of runs of which lacking more have no value for a reason
+// that depends on the value; better is the measure's direction. The median of the others
+// alone would be biased towards undisturbed runs, so it exists only if the interval is
+// valid wherever the missing values are. It is then the median of all runs, with those
+// without a value ranked last. Otherwise, for a measure that is better when lower, AtLeast
+// is the lower end of the interval, since runs without a value are assumed to exceed it.
+// With byNode, results depend on the nodes, which are unknown for runs without a value, so
+// there is neither.
 func MedianLacking(xs []float64, lacking int, better measure.Direction, byNode bool, confidence float64) (Reach, error) {
 	if lacking == 0 {
 		return reachedBy(xs, confidence)
@@ -52,7 +53,7 @@ func MedianLacking(xs []float64, lacking int, better measure.Direction, byNode b
 	return lackingReach(slices.Sorted(slices.Values(xs)), lacking, better, byNode, confidence), nil
 }
 
-// lackingReach is MedianLacking of an ascending, non-empty sample.
+// lackingReach is MedianLacking for an ascending, non-empty sample.
 func lackingReach(sorted []float64, lacking int, better measure.Direction, byNode bool, confidence float64) Reach {
 	if byNode {
 		return Reach{Why: lacks(lacking, len(sorted)+lacking)}
@@ -85,7 +86,7 @@ func lackingReach(sorted []float64, lacking int, better measure.Direction, byNod
 	return r
 }
 
-// level is the confidence that is asked for; 0 is 0.95.
+// level returns the requested confidence; 0 means 0.95.
 func level(confidence float64) (float64, error) {
 	if confidence == 0 {
 		return 0.95, nil
@@ -96,8 +97,8 @@ func level(confidence float64) (float64, error) {
 	return confidence, nil
 }
 
-// byNode gives the estimate the interval of a median of fewer values where runs
-// share nodes, of groups of runs that are alike, widened to hold the estimate.
+// byNode replaces the interval by that of a median over groups of runs that share nodes,
+// widened to include the estimate.
 func (e *Estimate) byNode(runs []made, confidence float64) {
 	groups := groups(runs)
 	if len(groups) == len(runs) {
@@ -110,20 +111,19 @@ func (e *Estimate) byNode(runs []made, confidence float64) {
 	e.Why = fmt.Sprintf("runs that share a node count as one, so %d runs count as %d: %s", e.Runs, len(groups), e.Why)
 }
 
-// medianOf is the median of an ascending, non-empty sample, with its interval; see
-// Reached for either end that is infinite.
+// medianOf returns the median of an ascending, non-empty sample, with its interval. For
+// infinite ends, see reached.
 func medianOf(sorted []float64, confidence float64) *Estimate {
 	e := &Estimate{Value: middle(sorted), Runs: len(sorted)}
 	e.Interval, e.Why = medianInterval(sorted, confidence)
 	return e
 }
 
-// Middle is the median of a non-empty sample in any order, as a value alone. The
-// mean of the middle two cannot overflow, nor vanish; with +Inf for one of them it
-// is +Inf.
+// Middle returns the median value of a non-empty sample in any order. The mean of the
+// middle two can neither overflow nor underflow; if one is +Inf, so is the median.
 func Middle(xs []float64) float64 { return middle(slices.Sorted(slices.Values(xs))) }
 
-// middle is Middle of an ascending sample.
+// middle is Middle for an ascending sample.
 func middle(sorted []float64) float64 {
 	n := len(sorted)
 	if n%2 == 1 {

@@ -16,13 +16,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// What series are called.
+// Names of series.
 
-// name names every series by its framework and the parameters in which series
-// differ, and returns the paths of those. A parameter goes by the last part of
-// its path where that is unambiguous. One that a framework's runs do not have at
-// all says no more than the framework does, where it has one value for each. How a
-// model is split is named even where all series split it alike.
+// name names every series by its framework and the parameters in which series differ, and
+// returns their paths. A parameter is written as the last part of its path if that is
+// unambiguous. A parameter that only some frameworks have is left out if it has one value
+// per framework. How a model is split is always part of the name.
 func name(list []*series) (differing []string) {
 	paths := map[string]bool{}
 	for _, s := range list {
@@ -41,14 +40,14 @@ func name(list []*series) (differing []string) {
 		}
 	}
 	named := differing
-	wide := slices.Clone(differing) // the longest values first
+	wide := slices.Clone(differing) // longest values first
 	slices.SortStableFunc(wide, func(a, b string) int { return cmp.Compare(widest(list, b), widest(list, a)) })
 	for _, key := range wide {
 		if longest(list, named) <= longName {
 			break
 		}
 		if fewer := slices.DeleteFunc(slices.Clone(named), func(k string) bool { return k == key }); distinguish(list, fewer) {
-			named = fewer // it varies with others that are named
+			named = fewer // it varies together with named ones
 		}
 	}
 	for k := range paths {
@@ -67,7 +66,7 @@ func name(list []*series) (differing []string) {
 		s.name = s.framework
 		for i, k := range named {
 			if s.parameters[k] == nil && measure.IsCoordinate(k) {
-				continue // the others say where it was measured
+				continue // the other parameters identify the measurement
 			}
 			s.name += " " + labels[i] + "=" + show[k](s.parameters[k])
 		}
@@ -76,15 +75,14 @@ func name(list []*series) (differing []string) {
 	return differing
 }
 
-// splits reports whether a parameter is a degree of more than one by which each
-// replica of a model is split over workers. Such a series is no data-parallel one,
-// and its reader has to see that.
+// splits reports whether a parameter is a degree above one that splits each replica of a
+// model over workers. The reader must see that such a series is not purely data-parallel.
 func splits(path string, v any) bool {
 	degree, ok := numeric(v)
 	return ok && degree > 1 && slices.Contains([]string{"tp", "pp", "cp", "ep"}, last(path))
 }
 
-// widest is the length of a parameter's longest value.
+// widest returns the length of a parameter's longest value.
 func widest(list []*series, key string) int {
 	most := 0
 	for _, s := range list {
@@ -93,7 +91,7 @@ func widest(list []*series, key string) int {
 	return most
 }
 
-// longest is the length of the longest name that is made of some parameters.
+// longest returns the length of the longest name built from the parameters.
 func longest(list []*series, keys []string) int {
 	most := 0
 	for _, s := range list {
@@ -106,8 +104,7 @@ func longest(list []*series, keys []string) int {
 	return most
 }
 
-// distinguish reports whether the framework and some parameters tell all series
-// apart.
+// distinguish reports whether the framework and the parameters distinguish all series.
 func distinguish(list []*series, keys []string) bool {
 	seen := map[string]bool{}
 	for _, s := range list {
@@ -120,8 +117,8 @@ func distinguish(list []*series, keys []string) bool {
 	return true
 }
 
-// shortened writes the values of a parameter: without the middle of long ones, and
-// with a number behind it where two would read alike.
+// shortened returns a function that formats values of a parameter: it cuts out the middle
+// of long ones, and adds a number if two would look alike.
 func shortened(list []*series, key string) func(any) string {
 	cut := func(v any) string {
 		r := []rune(text(v))
@@ -130,7 +127,7 @@ func shortened(list []*series, key string) func(any) string {
 		}
 		return string(r[:longValue/2]) + "…" + string(r[len(r)-longValue/2+1:])
 	}
-	of := map[string][]string{} // by what they are cut to
+	of := map[string][]string{} // by the shortened form
 	for _, s := range list {
 		v := s.parameters[key]
 		if short := cut(v); !slices.Contains(of[short], literal(v)) {
@@ -149,8 +146,7 @@ func shortened(list []*series, key string) func(any) string {
 	}
 }
 
-// Keys are the parameters in which the curves differ, beside the framework, in
-// order.
+// Keys returns the sorted parameters, other than the framework, in which the curves differ.
 func Keys(curves []Curve) []string {
 	list := make([]*series, len(curves))
 	for i, c := range curves {
@@ -162,8 +158,8 @@ func Keys(curves []Curve) []string {
 	return name(list)
 }
 
-// byFramework reports whether the parameter has one value for each framework, and
-// none for some.
+// byFramework reports whether the parameter has one value per framework and is missing for
+// some.
 func byFramework(list []*series, key string) bool {
 	of := map[string]string{}
 	unset := false
@@ -178,8 +174,8 @@ func byFramework(list []*series, key string) bool {
 	return unset
 }
 
-// Rename names each curve by the parameters in which it differs from the others,
-// leaving out those in but, which the caller shows in another way.
+// Rename names each curve by the parameters in which it differs from the others, except
+// those in but, which the caller shows separately.
 func Rename(curves []Curve, but ...string) []Curve {
 	if len(curves) == 0 {
 		return nil
@@ -199,7 +195,7 @@ func Rename(curves []Curve, but ...string) []Curve {
 	return renamed
 }
 
-// Alike reports whether two curves' series differ in no parameter other than but.
+// Alike reports whether two curves' series differ in no parameter except but.
 func Alike(a, b Curve, but string) bool {
 	keys := map[string]bool{}
 	for k := range a.Parameters {
@@ -219,13 +215,12 @@ func Alike(a, b Curve, but string) bool {
 
 func last(path string) string {
 	if file, ok := strings.CutPrefix(path, ranOn+fingerprint.FilePrefix); ok {
-		return file // whose dots part nothing
+		return file // dots of a file name do not separate parts
 	}
 	return path[strings.LastIndexByte(path, '.')+1:]
 }
 
-// text is a parameter's value for people. Equal numbers read alike, whether
-// they came as integers or not.
+// text formats a parameter's value for people. Equal numbers look alike, integer or not.
 func text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -256,8 +251,8 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// literal is a parameter's value such that equal means the same: "64" is not
-// 64.
+// literal formats a parameter's value so that only equal values are equal: the string "64"
+// differs from the number 64.
 func literal(v any) string {
 	if s, ok := v.(string); ok {
 		return strconv.Quote(s)
@@ -265,7 +260,7 @@ func literal(v any) string {
 	return text(v)
 }
 
-// numeric is a parameter's value, if it is a number.
+// numeric returns a parameter's value if it is a number.
 func numeric(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int:

@@ -10,27 +10,26 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// An Observation has the results of one run. Runs are the repeats of statistics, steps are
-// not.
+// An Observation is the result of one run. Statistics treat runs as repeats, not steps.
 type Observation struct {
 	Run       string // run id, "STUDY/POINT-r1-a1"
 	Study     string
 	Point     string // identity of the point, equal for its repeats
 	Repeat    int
-	Kind      string // of workload: "train", "collective"
+	Kind      string // kind of workload: "train", "collective"
 	Framework string
 	Workers   int
 	Nodes     int
-	Job       string // the scheduler's job id; runs of one job share an allocation; "" outside a scheduler
+	Job       string // scheduler's job ID; runs of a job share an allocation; "" outside a scheduler
 
-	Cluster     string   // the scheduler's name of it; "" outside a scheduler
+	Cluster     string   // the scheduler's name for the cluster; "" outside a scheduler
 	Partition   string   // "" outside a scheduler
-	JobSeconds  *float64 // from the job's start to its end; nil where the scheduler does not say
+	JobSeconds  *float64 // duration of the job; nil if the scheduler does not report it
 	CreatedUnix float64  // when the run was recorded, seconds since 1970
-	BeganUnix   float64  // when its first rank began, seconds since 1970, or its place in an order of runs that only that is known of (up to mostPlaces); 0: not known
-	Hosts       []string // nodes that it ran on; nil: not known
-	RankHosts   []string // by rank, as long as Slowest; "" where not known, nil without Slowest
-	GitCommit   string   // of the study's folder; "" when it was not recorded
+	BeganUnix   float64  // start of its first rank in seconds since 1970, or its position in the runs' order if only that is known (up to mostPlaces); 0: unknown
+	Hosts       []string // nodes of the run; nil: unknown
+	RankHosts   []string // by rank, parallel to Slowest; "" if unknown, nil without Slowest
+	GitCommit   string   // commit of the study's folder; "" if not recorded
 
 	// Fingerprint describes the hardware and software of the run; nil or empty if nothing
 	// was recorded.
@@ -43,10 +42,9 @@ type Observation struct {
 	// Values has the measured values by the measure's name, in its base unit: +Inf is a
 	// target that the run missed. A measure without an entry was not measured.
 	Values map[string]float64
-	// Places are the values of measures that have coordinates, by where in the run
-	// they were measured.
+	// Places are the values of measures with coordinates, by place within the run.
 	Places []measure.Place
-	// Why says, by measure, why the run has no value of it.
+	// Why says, by measure, why the run has no value.
 	Why map[string]string
 	// Reported declares the measures in Values and Why that the kind of workload does not
 	// declare: figures of the user's program, or of its log.
@@ -62,10 +60,10 @@ type Observation struct {
 	// not recorded.
 	GradientBytes *int64
 
-	// Evaluations are in the order they were made.
+	// Evaluations are in time order.
 	Evaluations []Evaluation
 
-	// Warnings are doubts about this run that must travel with its numbers.
+	// Warnings are doubts about this run that must be shown with its numbers.
 	Warnings []string
 }
 
@@ -84,15 +82,15 @@ func (o *Observation) Known(name string) *float64 {
 	return nil
 }
 
-// Targets are those whose time the run has or missed, as measure.Harder orders them.
+// Targets returns the targets that the run reached or missed, ordered by measure.Harder.
 func (o *Observation) Targets() []measure.Target { return measure.Targets(o.Values) }
 
 // Evaluation is one evaluation of a run.
 type Evaluation struct {
 	Seconds  float64 // from the start of the training clock to the end of the evaluation
 	Epoch    int
-	Step     int      // steps done by then; 0: not known
-	Samples  int64    // trained on so far, over all ranks; -1: not known
+	Step     int      // 0: unknown
+	Samples  int64    // samples trained on so far, over all ranks; -1: unknown
 	Accuracy float64  // fraction
-	Loss     *float64 // nil: the program does not say
+	Loss     *float64 // nil: not reported
 }

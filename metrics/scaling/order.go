@@ -12,12 +12,12 @@ import (
 
 // made is a value of a run.
 type made struct {
-	value float64 // +Inf for a target that was missed
+	value float64 // +Inf for a missed target
 	*Observation
 }
 
-// orderNotKnown is the doubt about runs that were imported without their times. Only a
-// table can state them.
+// orderNotKnown returns the doubt about runs that were imported without their times, which
+// only tables can state.
 func orderNotKnown(runs []*Observation) string {
 	doubt := "the order of imported runs is not known, so drift cannot be excluded"
 	if slices.ContainsFunc(runs, func(o *Observation) bool { return orderUnknown(o) && o.Parameters["import.format"] == "csv" }) {
@@ -26,24 +26,23 @@ func orderNotKnown(runs []*Observation) string {
 	return doubt
 }
 
-// orderUnknown reports whether a run was imported and nothing says when it was made.
+// orderUnknown reports whether the run was imported and its time is unknown.
 func orderUnknown(o *Observation) bool {
 	return o.BeganUnix == 0 && o.Parameters["import.format"] != nil
 }
 
-// InUnknownOrder reports whether nothing says when some of the runs were made, which were
-// imported.
+// InUnknownOrder reports whether some runs were imported without their times.
 func InUnknownOrder(runs []Observation) bool {
 	return slices.ContainsFunc(runs, func(o Observation) bool { return orderUnknown(&o) })
 }
 
-// mostPlaces is the last place in an order of runs whose times are not known. Times
-// since 1970 are above it.
+// mostPlaces is the largest position in an order of runs without times. Times since 1970
+// are larger.
 const mostPlaces = 1e7
 
 // duration returns how long the run took, in seconds; 0 if unknown.
 func (o *Observation) duration() float64 {
-	if o.BeganUnix <= mostPlaces && o.Parameters["import.format"] != nil { // places are no seconds
+	if o.BeganUnix <= mostPlaces && o.Parameters["import.format"] != nil { // positions are not seconds
 		return 0
 	}
 	if o.JobSeconds != nil {
@@ -58,9 +57,9 @@ func (o *Observation) duration() float64 {
 	return seconds
 }
 
-// drifts tests whether the runs of a series differ in throughput by when or where they
-// were made, in at most alpha of the series in which they do not. Runs without a
-// throughput are tested in the time that most of them have. The name is of what was tested.
+// drifts tests whether the throughput in a series depends on when or where runs were made,
+// with a false alarm in at most alpha of stable series. If runs have no throughput, it
+// tests the time that most of them have. name is the tested measure.
 func drifts(s *series, along axis, alpha float64) (found []Drift, name string) {
 	name = tested(s.runs)
 	var runs []TimedRun
@@ -74,8 +73,8 @@ func drifts(s *series, along axis, alpha float64) (found []Drift, name string) {
 	return FindDrifts(runs, alpha), name
 }
 
-// tested is the measure in which runs are tested for a drift: the throughput, or without
-// one the time that most runs have.
+// tested returns the measure that is tested for drift: the throughput, or else the time
+// that most runs have.
 func tested(runs []*Observation) string {
 	names := []string{measure.Throughput, measure.TokensPerSecond, measure.TrainSeconds, measure.RunSeconds}
 	for _, o := range runs {
@@ -103,14 +102,13 @@ func tested(runs []*Observation) string {
 	return best
 }
 
-// gravity sorts findings: first what shifts medians, then what makes runs tell
-// less.
+// gravity ranks findings: first what shifts medians, then what makes runs less informative.
 func gravity(f Drift) int {
 	return slices.Index([]DriftLink{DriftTrend, DriftNode, DriftDay, DriftNeighbours}, f.Link)
 }
 
-// WorstDrift is the gravest of the curves' drift warnings, and the curve that it is
-// of; nil where there is none.
+// WorstDrift returns the most serious drift warning of the curves, and its curve; nil
+// without one.
 func WorstDrift(curves []Curve) (worst *Curve, warning string) {
 	for i := range curves {
 		c := &curves[i]
@@ -121,13 +119,13 @@ func WorstDrift(curves []Curve) (worst *Curve, warning string) {
 	return worst, warning
 }
 
-// driftWarnings say what was found, in words, of the measure that was tested.
+// driftWarnings describes what was found for the tested measure.
 func driftWarnings(found []Drift, name string) []string {
 	title := name
 	if m, err := measure.Find(name); err == nil {
 		title = m.Title
 	}
-	rises := name == measure.Throughput || name == measure.TokensPerSecond // more is faster
+	rises := name == measure.Throughput || name == measure.TokensPerSecond // a higher value is faster
 	var list []string
 	for _, f := range found {
 		switch f.Link {
@@ -152,8 +150,8 @@ func driftWarnings(found []Drift, name string) []string {
 	return list
 }
 
-// withinRuns are the ratios of a's values over b's of the same run; nil where some run
-// has only one of them.
+// withinRuns returns the ratios of a's over b's values in the same run; nil if some run has
+// only one of them.
 func withinRuns(a, b []made) []made {
 	if len(a) != len(b) || len(a) == 0 || a[0].Run == "" {
 		return nil
@@ -174,11 +172,12 @@ func withinRuns(a, b []made) []made {
 }
 
 const (
-	// apartAt is the level at which the runs of two points were made at different
-	// times, unbalancedAt that at which a machine that changes must not be trusted.
+	// apartAt is the level at which the runs of two points count as made at different
+	// times; unbalancedAt is the level above which they are balanced enough on a changing
+	// machine.
 	apartAt, unbalancedAt = 0.01, 0.1
-	// disjoint is how many runs of two points, four of each, hardly ever follow one
-	// after the other by chance (3 %): without an interval no test is needed.
+	// disjoint is the number of runs of two points, four each, that rarely (3 %) follow one
+	// after the other by chance. Without an interval, no test is needed.
 	disjoint = 8
 )
 
@@ -199,9 +198,9 @@ func dated(runs []made) bool {
 	return !slices.ContainsFunc(runs, func(m made) bool { return m.BeganUnix == 0 })
 }
 
-// balance is the p-value of the Mann–Whitney test of when the runs of two points began.
-// Where it is small, what the machine did in between cannot be told from what the points
-// differ in. Runs that ran at once began at one time. 1 where some time is not known.
+// balance returns the p-value of the Mann–Whitney test of the two points' start times. If
+// it is small, drift cannot be distinguished from a difference between the points.
+// Concurrent runs count as starting together. It is 1 if a time is unknown.
 func balance(a, b []made) float64 {
 	if !dated(a) || !dated(b) {
 		return 1
@@ -232,14 +231,14 @@ func balance(a, b []made) float64 {
 		return 0
 	}
 	test, err := stats.MannWhitneyUTest(x, y, stats.LocationDiffers)
-	if err != nil { // all at one time
+	if err != nil { // all started at the same time
 		return 1
 	}
 	return test.P
 }
 
-// groups are the medians of runs that have no node in common with those of
-// another group, ascending. A run whose nodes are not known is one by itself.
+// groups returns the medians of groups of runs that share no node with other groups,
+// ascending. A run with unknown nodes is a group by itself.
 func groups(runs []made) []float64 {
 	leader := make([]int, len(runs))
 	find := func(i int) int {
@@ -248,7 +247,7 @@ func groups(runs []made) []float64 {
 		}
 		return i
 	}
-	first := map[string]int{} // the first run on each node
+	first := map[string]int{} // first run on each node
 	for i, m := range runs {
 		leader[i] = i
 		for _, host := range m.Hosts {

@@ -9,16 +9,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// alikeAt is the level at which the two runs of a block are found to be alike.
+// alikeAt is the level at which the two runs of a block count as correlated.
 const alikeAt = 0.02
 
-// paired returns the logarithms of a's runs over b's of the same repeat, where repeats are
-// blocks in time and the two runs of a block are alike: both are slow, or both are fast.
-// What the machine does from block to block then cancels out of each ratio, and small
-// blocks say so more sharply than the runs before and after them. nil where the runs of a
-// block are not found to be alike: the median of such ratios is not the ratio of the
-// medians where some runs are much slower than others, which is why runs in groups are
-// never paired.
+// paired returns the logarithms of the ratios of a's over b's runs of the same repeat, if
+// repeats are blocks in time whose two runs are correlated (both slow, or both fast).
+// Changes of the machine from block to block then cancel in each ratio, and small blocks
+// show this better than neighbouring runs. It returns nil if they are not correlated: the
+// median of such ratios is not the ratio of the medians if some runs are much slower than
+// others. For the same reason, runs that fall into two groups are never paired.
 func paired(a, b []made) []made {
 	type key struct {
 		study  string
@@ -51,8 +50,8 @@ func paired(a, b []made) []made {
 		seen[k] = true
 		list = append(list, block{min(m.BeganUnix, other.BeganUnix), max(m.BeganUnix, other.BeganUnix), m, other})
 	}
-	// As many blocks as possible of which none overlaps another: the one that ends first,
-	// and so on. A run that was tried again later is in none.
+	// Select as many disjoint blocks as possible, earliest end first. Runs that were
+	// retried later are in none of them.
 	slices.SortFunc(list, func(a, b block) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(b.from, a.from)) })
 	var ratios []made
 	var x, y []float64
@@ -70,7 +69,7 @@ func paired(a, b []made) []made {
 	return ratios
 }
 
-// alike reports whether the correlation of x and y is above 0, by its t-test.
+// alike reports whether the correlation of x and y is positive, by its t-test.
 func alike(x, y []float64) bool {
 	n := float64(len(x))
 	if n < 4 {
@@ -84,8 +83,7 @@ func alike(x, y []float64) bool {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 2}.Survival(t) <= alikeAt
 }
 
-// grouped reports whether logarithms fall into two groups of any size with a wide gap
-// between them.
+// grouped reports whether logarithms fall into two groups with a wide gap between them.
 func grouped(xs []float64) bool {
 	xs = slices.Sorted(slices.Values(xs))
 	for k := 1; k < len(xs); k++ {

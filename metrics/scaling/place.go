@@ -8,13 +8,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// unfold makes an observation of each place within a run at which the measure was
-// taken: its coordinates are parameters beside the run's, so that one of them can
-// be the axis and the others tell series apart as anything does. For a measure
-// without coordinates the runs are what they were.
+// unfold returns an observation for each place within a run at which the measure was taken.
+// The coordinates become parameters, so one can be the axis and the others distinguish
+// series. For a measure without coordinates, runs are unchanged.
 //
-// A planned point has every place that any run has, unless the places are along
-// the axis: what is planned of them nobody knows before a run.
+// A planned point has every place that some run has, unless the places are along the axis,
+// since they are unknown before a run.
 //
 // at are the coordinates of each observation; nil for whole runs.
 func unfold(obs []Observation, planned []Planned, m measure.Measure, along axis) (list []Observation, at []map[string]any, points []Planned) {
@@ -25,7 +24,7 @@ func unfold(obs []Observation, planned []Planned, m measure.Measure, along axis)
 	for i := range obs {
 		for _, p := range m.Within(obs[i].Places) {
 			if _, has := p.At[string(along)]; !has && m.At.Has(string(along)) {
-				continue // no point of any curve
+				continue // not on any curve
 			}
 			o := obs[i]
 			o.Parameters = located(o.Parameters, p.At)
@@ -53,8 +52,8 @@ func located(parameters, at map[string]any) map[string]any {
 	return all
 }
 
-// Within leaves of every run the places for which the conditions hold. The error
-// says which places there are when none is left.
+// Within keeps the places of each run that meet the conditions. If none are left, the error
+// lists the existing places.
 func Within(obs []Observation, conditions []Condition) ([]Observation, error) {
 	for _, c := range conditions {
 		var list []Observation
@@ -85,8 +84,8 @@ func Within(obs []Observation, conditions []Condition) ([]Observation, error) {
 	return obs, nil
 }
 
-// Frames lists a measure for each combination of coordinates that values of the
-// runs have, that of whole runs first: what Options.Measure asks for one by one.
+// Frames returns a measure for each combination of coordinates in the runs, that of whole
+// runs first. Use each as Options.Measure.
 func Frames(obs []Observation) []measure.Measure {
 	list := []measure.Measure{{}}
 	for _, m := range measure.Frames() {

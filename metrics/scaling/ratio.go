@@ -8,61 +8,59 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Ratio tells how many times better one point is than another in one measure: a
-// speedup, for rates and times alike. Every table, sentence, figure, and view that
-// shows such a ratio shows this one.
+// A Ratio says how many times better one point is than another in a measure: a speedup, for
+// rates and times alike. Every table, sentence, figure and view with such a ratio uses it.
 //
-// It is the ratio of the medians over the runs. Where the machine was found to change
-// over time, the medians are of values from which the change is taken out; where both
-// values are of the same runs, it is the median of the ratios within the runs. The
-// other way round it is the inverse, with its interval.
+// It is the ratio of the medians over runs. If the machine drifted, the medians are of
+// drift-corrected values. If both values come from the same runs, it is the median of the
+// ratios within runs. Swapping the points gives the inverse, with its interval.
 type Ratio struct {
-	// Estimate has the value and its interval; nil without a value. Without an interval,
+	// Estimate is the value and its interval; nil without a value. If either is missing,
 	// Refusal and Why give the reason.
 	Estimate *Estimate
-	// Refusal is the reason why the value or the interval is missing; "" with both. Why is
-	// the same as a sentence.
+	// Refusal is the reason for a missing value or interval; "" with both. Why is the
+	// reason as a sentence.
 	Refusal Refusal
 	Why     string
-	// Order is when the runs of the one point were made, seen from the other's.
+	// Order says when this point's runs were made, relative to the other's.
 	Order Order
-	// Drift lists what the runs of the curve depend on besides chance.
+	// Drift lists what the runs of the curve depend on apart from chance.
 	Drift []Drift
-	// Of has the point's runs, Over the runs of the point that it is divided by.
+	// Of describes the point's runs, Over those of the point that it is divided by.
 	Of, Over Side
 }
 
-// A Side is the runs of one of the two points that a Ratio compares.
+// A Side is the runs of one of the two points of a Ratio.
 type Side struct {
-	Runs   int // with the measure, those that missed the target included
+	Runs   int // with the measure, including those that missed the target
 	Missed int // that missed the target
 }
 
-// A Refusal is a reason why a Ratio has no value or no interval.
+// A Refusal is a reason for a missing value or interval of a Ratio.
 type Refusal string
 
-// The refusals. The first four leave no value either.
+// The refusals. With the first four, the value is missing too.
 const (
 	NoRuns    Refusal = "no-runs"    // a point has no run with the measure
 	HalfMiss  Refusal = "half-miss"  // half of a point's runs or more miss the target
-	Lacks     Refusal = "lacking"    // runs of a point lack it because of what it would be, too many to leave out
-	NoGain    Refusal = "no-gain"    // the measure is not better either way, or the ratio is out of range
-	AtItself  Refusal = "base"       // a point over itself is 1 by definition
-	PlanOrder Refusal = "order"      // the runs of the points were made at different times: a drift would look like a difference
-	Drifting  Refusal = "drift"      // the machine changes over time, and the runs were not made in turns
-	TwoGroups Refusal = "two-groups" // a median falls into the gap between fast and slow runs
-	Missing   Refusal = "misses"     // so many runs miss the target that the interval has no end
-	FewRuns   Refusal = "few-runs"   // too few runs for an interval, after those that share a node count as one
+	Lacks     Refusal = "lacking"    // too many runs of a point lack it for a reason that depends on its value
+	NoGain    Refusal = "no-gain"    // the measure has no better direction, or the ratio is out of range
+	AtItself  Refusal = "base"       // a point relative to itself: 1 by definition
+	PlanOrder Refusal = "order"      // the points were measured at different times: drift would look like a difference
+	Drifting  Refusal = "drift"      // the machine drifts, and the runs were not interleaved
+	TwoGroups Refusal = "two-groups" // a median is in the gap between fast and slow runs
+	Missing   Refusal = "misses"     // too many runs miss the target: the interval has no upper end
+	FewRuns   Refusal = "few-runs"   // too few runs for an interval, counting those that share a node as one
 )
 
-// Order is when the runs of two points were made.
+// An Order says when the runs of two points were made.
 type Order string
 
 // The orders.
 const (
-	OrderUnknown Order = "unknown" // some run does not say when it began: drift cannot be excluded
+	OrderUnknown Order = "unknown" // the start time of some run is unknown: drift cannot be excluded
 	Interleaved  Order = "interleaved"
-	OnePerRun    Order = "runs" // both values are of the same runs
+	OnePerRun    Order = "runs" // both values come from the same runs
 	MadeApart    Order = "apart"
 )
 
@@ -70,11 +68,11 @@ const (
 	madeApart  = "most of its runs were made before or after those of the base, and a drift of the machine would look like a difference"
 	notInTurns = "the machine changes over time, and its runs and those of the base were not made in turns"
 	zeroValue  = "a value is 0"
-	// farApart is why two samples have no interval although each has.
+	// farApart explains a missing interval of two samples that have one each.
 	farApart = "the values lie too far apart for an interval"
 )
 
-// Ratio compares the point that s is of with the point that other is of. Never nil.
+// Ratio compares the points of two summaries. Never nil.
 func (s *Summary) Ratio(other *Summary) *Ratio {
 	r := &Ratio{Of: s.side(), Over: other.side(), Order: order(s.made, other.made), Drift: s.found}
 	refuse := func(why Refusal, text string) *Ratio {
@@ -113,23 +111,22 @@ func (s *Summary) Ratio(other *Summary) *Ratio {
 
 func (s *Summary) side() Side { return Side{Runs: s.Runs, Missed: s.Runs - len(s.Values)} }
 
-// A Sample has the values of a point's runs as a ratio needs them.
+// A Sample holds the values of a point's runs in the form that ratios need.
 type Sample struct {
-	Median *Estimate // of what a ratio is of: without the change of the machine
+	Median *Estimate // drift-corrected median
 	runs   []made
-	// changing says that the machine was found to change over time.
+	// changing says that the machine drifted.
 	changing bool
-	// detrended says that Median is of values from which that was taken out.
+	// detrended says that Median is drift-corrected.
 	detrended bool
 	byNode    bool
-	apart     bool // the samples may be of different times
-	// lacking: more runs have no value because of what it would be; Median counts them,
-	// runs does not.
+	apart     bool // the samples may come from different times
+	// lacking says that further runs lack a value for a reason that depends on it; Median
+	// counts them, runs does not.
 	lacking bool
 }
 
-// sample is the summary's, of values from which the change of the machine was taken
-// out where one was found.
+// sample returns the summary's values, drift-corrected if needed.
 func (s *Summary) sample() Sample {
 	if !s.settled {
 		s.settled = true
@@ -141,7 +138,7 @@ func (s *Summary) sample() Sample {
 	return s.still
 }
 
-// settle sets the samples of all points that share the curve and the measure.
+// settle sets the samples of all points with the same curve and measure.
 func (s *Summary) settle() {
 	points := make([][]made, len(s.peers))
 	for i, p := range s.peers {
@@ -158,9 +155,8 @@ func (s *Summary) settle() {
 	}
 }
 
-// divide is the ratio of two medians, or of the values within runs where the runs are
-// the same, with its interval or the reason why there is none; nil where it is out of
-// range.
+// divide returns the ratio of two medians, or of the values within runs if the runs are the
+// same, with its interval or the reason why it is missing; nil if it is out of range.
 func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 	if e, why, ok := divideRuns(a, b, confidence); ok {
 		return e, why
@@ -204,9 +200,9 @@ func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 	return e, ""
 }
 
-// divideRuns is the ratio by runs that both samples have or that were made together; ok
-// is false where they have none. Of runs that lack a value because of what it would be
-// there is no ratio, so the others do not tell that of all.
+// divideRuns returns the ratio within common runs or blocks; ok is false if there are none.
+// If runs lack a value for a reason that depends on it, the other runs' ratios would be
+// biased, so it returns false.
 func divideRuns(a, b Sample, confidence float64) (e *Estimate, why Refusal, ok bool) {
 	if a.lacking || b.lacking {
 		return nil, "", false
@@ -225,7 +221,7 @@ func divideRuns(a, b Sample, confidence float64) (e *Estimate, why Refusal, ok b
 	return e, why, true
 }
 
-// unbalanced is why a ratio of two samples would have a change of the machine in it.
+// unbalanced explains why a ratio of two samples would include drift.
 func unbalanced(a, b Sample) (Refusal, string) {
 	switch p := balance(a.runs, b.runs); {
 	case p <= apartAt:
@@ -236,8 +232,8 @@ func unbalanced(a, b Sample) (Refusal, string) {
 	return "", ""
 }
 
-// common are the runs of repeats that both samples have: where one has more, made later,
-// these are of the same time. Nil where repeats are not told apart.
+// common returns the runs of repeats that both samples have: if one has more, made later,
+// the common ones come from the same time. It returns nil if repeats are unknown.
 func common(a, b []made) (x, y []made) {
 	type key struct {
 		study  string
@@ -265,7 +261,7 @@ func common(a, b []made) (x, y []made) {
 	return other(a, inB), other(b, inA)
 }
 
-// medianOfRuns is the median over runs, of which +Inf is a miss; nil where half miss.
+// medianOfRuns returns the median over runs, with +Inf for misses; nil if half miss.
 func medianOfRuns(runs []made, byNode bool, confidence float64) *Estimate {
 	misses := 0
 	values := make([]float64, len(runs))
@@ -282,7 +278,7 @@ func medianOfRuns(runs []made, byNode bool, confidence float64) *Estimate {
 	return reached(e, misses).Median
 }
 
-// ofRuns is the median of the ratios within runs, and its exact interval.
+// ofRuns returns the median of the ratios within runs, and its exact interval.
 func ofRuns(within []made, byNode bool, confidence float64) (*Estimate, Refusal) {
 	logs := slices.Clone(within)
 	for i := range logs {
@@ -291,7 +287,7 @@ func ofRuns(within []made, byNode bool, confidence float64) (*Estimate, Refusal)
 	return ofLogs(logs, byNode, confidence)
 }
 
-// ofLogs is the median of ratios of which these are the logarithms, and its exact interval.
+// ofLogs returns the median of ratios given by their logarithms, and its exact interval.
 func ofLogs(logs []made, byNode bool, confidence float64) (*Estimate, Refusal) {
 	values := make([]float64, len(logs))
 	for i, m := range logs {
@@ -312,8 +308,8 @@ func ofLogs(logs []made, byNode bool, confidence float64) (*Estimate, Refusal) {
 	return e, ""
 }
 
-// twoGroups reports whether about half of six runs or more are fast and the others
-// slow, with a wide gap between them in which the median lies.
+// twoGroups reports whether about half of at least six runs are fast and the others slow,
+// with the median in a wide gap between them.
 func twoGroups(runs []made) (low, high float64, split bool) {
 	n := len(runs)
 	if n < 6 {
@@ -335,19 +331,19 @@ func twoGroups(runs []made) (low, high float64, split bool) {
 	return 0, 0, false
 }
 
-// gapped reports whether the gap between the first k of three ascending logarithms or more
-// and the others is wide.
+// gapped reports whether the gap after the first k of at least three ascending logarithms
+// is wide.
 func gapped(logs []float64, k int) bool {
 	spread := math.Sqrt((scatter(logs[:k]) + scatter(logs[k:])) / float64(len(logs)-2))
 	gap := logs[k] - logs[k-1]
 	return gap > clearGap*spread && gap > 0.02
 }
 
-// clearGap is a gap between groups, in standard deviations within the groups, that hardly
-// ever occurs by chance within one group.
+// clearGap is a gap, in standard deviations within the groups, that rarely occurs by chance
+// within one group.
 const clearGap = 5
 
-// scatter is the sum of the squared distances from the mean.
+// scatter returns the sum of the squared distances from the mean.
 func scatter(xs []float64) (sum float64) {
 	mean := 0.0
 	for _, x := range xs {
@@ -359,26 +355,24 @@ func scatter(xs []float64) (sum float64) {
 	return sum
 }
 
-// FromStart is a point's time to a target from the start of its processes, with
-// initialisation: the sum of both within each run. A run that did not record its
-// initialisation gets the median of the point's others. The measure is
-// measure.FromStart of the time's. Nothing is in it where no run of the point recorded
-// its initialisation, and for the program's own target, whose clock has it or not by
-// its own rules.
+// FromStart returns the time to a target from the start of the processes, including
+// initialisation: the sum of both within each run. Runs without a recorded initialisation
+// use the median of the point's others. Its measure is measure.FromStart of the time's. It
+// is empty if no run of the point recorded its initialisation, and for the program's own
+// target, whose clock follows the program's rules.
 func (p *Point) FromStart(name string) *Summary {
 	t := p.Of(name)
 	t.derive(&t.started, (*Summary).fromStart, func(s *Summary) **Summary { return &s.started })
 	return t.started
 }
 
-// Reaching is the summary of the runs that reached the target alone: how fast those
-// are, whatever share of all they may be.
+// Reaching returns the summary of only those runs that reached the target.
 func (s *Summary) Reaching() *Summary {
 	s.derive(&s.reaching, (*Summary).onlyReached, func(s *Summary) **Summary { return &s.reaching })
 	return s.reaching
 }
 
-// derive makes summaries of all points of a curve out of those of a measure.
+// derive builds summaries of all points of a curve from those of a measure.
 func (s *Summary) derive(known **Summary, of func(*Summary) *Summary, field func(*Summary) **Summary) {
 	if *known != nil {
 		return

@@ -10,9 +10,9 @@ import (
 
 // A Reach is the time to a target over runs of which some may miss it.
 type Reach struct {
-	Median *Estimate // over all runs; a run that missed ranks last. nil: see Why
-	// AtLeast is the lower end of the interval where runs that miss leave it without
-	// an upper end, and Median without an interval; nil otherwise.
+	Median *Estimate // over all runs; misses rank last. nil: see Why
+	// AtLeast is the lower end of an interval that has no upper end because of misses;
+	// Median then has no interval. nil otherwise.
 	AtLeast *float64
 	Why     string
 }
@@ -22,22 +22,22 @@ const (
 	noUpperEnd = "with so many runs that miss the target the interval has no upper end"
 )
 
-// reachedBy is the median time to a target, or what it costs, from all runs of a
-// point, +Inf for one that missed it; nothing without runs. Confidence is the level asked; 0 is 0.95.
+// reachedBy returns the median time to a target, or its cost, over all runs of a point,
+// with +Inf for a miss. It is empty without runs. Confidence is the requested level; 0
+// means 0.95.
 //
-// A run that misses ranks later than all that reach it (MLPerf Training rules), so that
-// the sample's median and its order statistics are those of Kaplan and Meier's estimate
-// (J. Am. Stat. Assoc. 53, 1958) with the interval of Brookmeyer and Crowley (Biometrics
-// 38, 1982) for runs that go on for longer than any that reaches it. The result has no
-// median if half of the runs or more miss, and no interval if an end of it would be a run
-// that missed.
+// A miss ranks after all runs that reach the target (MLPerf Training rules). The sample's
+// median and its order statistics are then those of the Kaplan–Meier estimate (J. Am. Stat.
+// Assoc. 53, 1958) with the Brookmeyer–Crowley interval (Biometrics 38, 1982), provided
+// that missing runs train longer than any that reaches it. There is no median if half of
+// the runs miss, and no interval if one of its ends would be a miss.
 func reachedBy(xs []float64, confidence float64) (Reach, error) {
 	return ReachedOn(xs, nil, confidence)
 }
 
-// ReachedOn is Reached of runs on these nodes, those of each run, where results
-// depend on the node (Curve.ByNode): runs that share one count as one in the
-// interval. nil: they do not depend on it.
+// ReachedOn is reachedBy for runs on the given nodes, if results depend on the node
+// (Curve.ByNode): runs that share a node count as one in the interval. nil: results do not
+// depend on nodes.
 func ReachedOn(xs []float64, nodes [][]string, confidence float64) (Reach, error) {
 	confidence, err := level(confidence)
 	if err != nil {
@@ -62,9 +62,8 @@ func ReachedOn(xs []float64, nodes [][]string, confidence float64) (Reach, error
 	return reached(e, misses), nil
 }
 
-// ByNode are the medians, ascending, of values of runs that have no node in common
-// with those of another group: what is left of them where results depend on the node.
-// nodes are those of each run.
+// ByNode returns the ascending medians of groups of runs that share no node with other
+// groups. nodes are those of each run.
 func ByNode(xs []float64, nodes [][]string) []float64 { return groups(madeOn(xs, nodes)) }
 
 func madeOn(xs []float64, nodes [][]string) []made {
@@ -75,7 +74,7 @@ func madeOn(xs []float64, nodes [][]string) []made {
 	return runs
 }
 
-// reached is what a median of runs, of which some missed, says.
+// reached converts a median over runs with misses.
 func reached(e *Estimate, misses int) Reach {
 	r := Reach{Median: e}
 	if in := e.Interval; in != nil && math.IsInf(in.High, 1) {
@@ -89,11 +88,10 @@ func reached(e *Estimate, misses int) Reach {
 	return r
 }
 
-// Like is a sample of other values of the summary's runs, such as what their time cost:
-// what was taken out of the summary's values for the change of the machine is taken out
-// of these. +Inf is a target that was missed, and lacking more runs have no value because
-// of what it would be; better is the direction of the values. Nothing is taken out for
-// runs that the summary does not have; it may be nil.
+// Like returns a sample of other values of the summary's runs, such as their costs, with
+// the same drift correction as the summary's values. +Inf is a missed target. lacking more
+// runs have no value for a reason that depends on it; better is the direction of the
+// values. Runs outside the summary are not corrected. s may be nil.
 func (s *Summary) Like(values []float64, runs []*Observation, lacking int, better measure.Direction, byNode bool, confidence float64) (Sample, error) {
 	confidence, err := level(confidence)
 	if err != nil {
@@ -136,19 +134,19 @@ func (s *Summary) Like(values []float64, runs []*Observation, lacking int, bette
 	return sample, nil
 }
 
-// RatioOf is the ratio of two samples, as a speedup is; see Ratio. nil where either has
-// no median.
+// RatioOf returns the ratio of two samples, like a speedup; see Ratio. nil if either has no
+// median.
 func RatioOf(a, b Sample, confidence float64) *Estimate {
 	confidence, err := level(confidence)
-	if a.Median == nil || b.Median == nil || err != nil { // err: the medians would not be there
+	if a.Median == nil || b.Median == nil || err != nil { // err: neither sample would have a median
 		return nil
 	}
 	e, _ := divide(a, b, confidence)
 	return e
 }
 
-// RatioOfSets is RatioOf for two sets of runs that may have been made at different times,
-// such as before and after a change. Callers state that next to the ratio.
+// RatioOfSets is RatioOf for sets of runs that may have been made at different times, such
+// as before and after a change. Callers must say so next to the ratio.
 func RatioOfSets(a, b Sample, confidence float64) *Estimate {
 	a.apart = true
 	return RatioOf(a, b, confidence)

@@ -7,13 +7,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Row is one point of a curve as it is printed and exported. Throughput is in samples/s;
+// A Row is a point of a curve as printed and exported. Throughput is in samples/s;
 // efficiency and Karp–Flatt's serial fraction are fractions. Missing values are null.
 type Row struct {
 	Series         string   `json:"series"`
-	Axis           string   `json:"axis,omitempty"` // another one than workers
-	At             any      `json:"at,omitempty"`   // place on it: a number or a word
-	Workers        int      `json:"workers"`        // 0 where the point's runs differ
+	Axis           string   `json:"axis,omitempty"` // if it is not workers
+	At             any      `json:"at,omitempty"`   // position on it: a number or a word
+	Workers        int      `json:"workers"`        // 0 if the point's runs differ
 	Runs           int      `json:"runs"`           // with a throughput
 	Throughput     *float64 `json:"throughput"`
 	ThroughputLow  *float64 `json:"throughput_low"`
@@ -31,15 +31,15 @@ type Row struct {
 	EndToEndLow    *float64 `json:"end_to_end_low"`
 	EndToEndHigh   *float64 `json:"end_to_end_high"`
 	Skew           *float64 `json:"skew"` // fraction of the step time
-	// Of the step time, fractions: that gradients were being reduced, and that
-	// they would be by a benchmark of the collectives.
+	// Fractions of the step time spent on reducing gradients, measured and predicted from a
+	// benchmark of the collectives.
 	Communication              *float64 `json:"communication"`
 	CommunicationLow           *float64 `json:"communication_low"`
 	CommunicationHigh          *float64 `json:"communication_high"`
 	CommunicationPredicted     *float64 `json:"communication_predicted"`
 	CommunicationPredictedLow  *float64 `json:"communication_predicted_low"`
 	CommunicationPredictedHigh *float64 `json:"communication_predicted_high"`
-	// CommunicationPredictedFrom names the benchmark, or the reason why nothing is predicted.
+	// CommunicationPredictedFrom names the benchmark, or why there is no prediction.
 	CommunicationPredictedFrom string `json:"communication_predicted_from"`
 
 	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75", "loss_2", "target" for the program's own; never null
@@ -62,17 +62,17 @@ type RowSeconds struct {
 	Runs        int      `json:"runs"`
 }
 
-// RowBase is the point that others are divided by.
+// RowBase is the base of the curve.
 type RowBase struct {
 	Axis       string   `json:"axis,omitempty"`
 	At         any      `json:"at,omitempty"`
 	Workers    int      `json:"workers"`
 	Throughput *float64 `json:"throughput"` // samples/s, median over its runs; null: no run has a steady state
-	Runs       int      `json:"runs"`       // that have a throughput
-	Unit       string   `json:"-"`          // of the throughput where the runs say what a sample is; ""
+	Runs       int      `json:"runs"`       // with a throughput
+	Unit       string   `json:"-"`          // unit of the throughput if the runs declare what a sample is; ""
 }
 
-// Row is the base as it is printed and exported; nil for none.
+// Row returns the base as printed and exported; nil for none.
 func (b *Base) Row() *RowBase {
 	if b == nil {
 		return nil
@@ -87,7 +87,7 @@ func (b *Base) Row() *RowBase {
 	return r
 }
 
-// Along is the axis and the base's place on it.
+// Along returns the axis and the base's position on it.
 func (b *RowBase) Along() (string, Value) {
 	if b.Axis == "" {
 		return Workers, At(b.Workers)
@@ -95,8 +95,8 @@ func (b *RowBase) Along() (string, Value) {
 	return b.Axis, ValueOf(b.At)
 }
 
-// along is an axis and a place on it as a row says them: nothing for workers,
-// which it says anyway.
+// along returns the axis and position of a row, empty for workers, which the row states
+// anyway.
 func along(axis string, v Value) (string, any) {
 	if axis == Workers {
 		return "", nil
@@ -104,8 +104,7 @@ func along(axis string, v Value) (string, any) {
 	return axis, v.Any()
 }
 
-// Rows lists the points of the curves, series by series. The list is never
-// nil.
+// Rows returns the points of the curves, series by series; never nil.
 func Rows(curves []Curve) []Row {
 	rows := []Row{}
 	for _, c := range curves {
@@ -163,7 +162,7 @@ func (in *Interval) ends() (low, high *float64) {
 	return finite(&in.Low), finite(&in.High)
 }
 
-// finite keeps what JSON cannot say out of it.
+// finite replaces values that JSON cannot represent by nil.
 func finite(x *float64) *float64 {
 	if x == nil || math.IsNaN(*x) || math.IsInf(*x, 0) {
 		return nil

@@ -4,7 +4,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// sampleOf is what a sample is, as all runs say; "" where they do not.
+// sampleOf returns what a sample is, if all runs agree; "" otherwise.
 func sampleOf(runs []*Observation) string {
 	said := ""
 	for i, o := range runs {
@@ -26,8 +26,8 @@ func SampleOf(obs []Observation) string {
 	return sampleOf(runs)
 }
 
-// RateUnit is the unit of rates of samples in all of the curves: "images/s" where all
-// say that a sample is an image, "samples/s" where they do not say the same.
+// RateUnit returns the unit of sample rates in all curves: "images/s" if all declare a
+// sample to be an image, "samples/s" if they differ.
 func RateUnit(curves ...Curve) string {
 	said := ""
 	for i, c := range curves {

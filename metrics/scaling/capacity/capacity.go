@@ -1,7 +1,7 @@
-// Package capacity says how many replicas of a service carry a demand, from the
-// largest rate within the limit that runs of each number of replicas found
-// (measure.RateWithinLimit), and at which load a service gives its largest
-// throughput (saturation.go). It is pure.
+// Package capacity computes how many replicas of a service carry a demand, from the highest
+// rate within the limit that runs found for each number of replicas
+// (measure.RateWithinLimit). It also finds the load at which throughput saturates
+// (saturation.go). It has no side effects.
 package capacity
 
 import (
@@ -22,65 +22,68 @@ import (
 // An Answer is the number of replicas of one series that carry a demand.
 type Answer struct {
 	Series string  `json:"series"`
-	Limit  string  `json:"limit"`  // as the study has it; "" where the runs do not state it
+	Limit  string  `json:"limit"`  // from the study; "" if the runs do not state it
 	Demand float64 `json:"demand"` // requests/s
-	// Where a request of the series holds another number of samples than one of the
-	// demand, the demand is so many requests/s of the series. 0: as many, or one batch.
+	// Samples per request of the demand, if the series' requests have another batch; Demand
+	// is converted to requests/s of the series. 0: the same batch, or only one.
 	Samples      float64 `json:"demand_samples,omitempty"` // in a request of the demand
 	Batch        float64 `json:"batch,omitempty"`
 	SeriesDemand float64 `json:"series_demand,omitempty"`
-	// Replicas carry the demand even at the lower end of what is known of them; fewer than
-	// AtLeast do not even at its upper end. Replicas 0: Why.
+	// Replicas is the number that carries the demand even at the lower bound of its rate.
+	// Fewer than AtLeast cannot carry it even at the upper bound. If Replicas is 0, Why
+	// gives the reason.
 	Replicas int `json:"replicas"`
 	AtLeast  int `json:"at_least"`
-	// Keeps is the probability that Replicas carry the demand, Probability that they do and
-	// fewer do not; null: not known.
+	// Keeps is the probability that Replicas carry the demand. Probability is that of
+	// Replicas being the smallest number that does; null: unknown.
 	Keeps       *float64 `json:"keeps_limits"`
 	Probability *float64 `json:"probability"`
-	// Provisional reports whether fewer replicas may be enough, or the answer was not measured.
+	// Provisional reports whether fewer replicas may suffice, or the answer was not
+	// measured.
 	Provisional bool        `json:"provisional"`
-	Undecided   []Contender `json:"undecided"` // fewer replicas that may be enough, the fewest first; never null
-	Next        *Next       `json:"next"`      // null: no run could change the answer
-	// From is the measured number of replicas, and Rate the rate that they carry within the
-	// limit, in requests/s: the median of the runs with its interval.
+	Undecided   []Contender `json:"undecided"` // fewer replicas that may suffice, fewest first; never null
+	Next        *Next       `json:"next"`      // null: no run can change the answer
+	// From is the measured number of replicas. Rate is the rate that they carry within the
+	// limit, in requests/s: the median of the runs, with its interval.
 	From int     `json:"from"`
 	Rate float64 `json:"rate_within_limit"`
 	Low  float64 `json:"rate_within_limit_low"`
-	// High is nil where no measured rate broke the limit.
+	// High is nil if no measured rate broke the limit.
 	High *float64 `json:"rate_within_limit_high"`
 	Runs int      `json:"runs"`
-	// Cost of Replicas, and of a million requests at the demand; nil without prices.
+	// Cost of Replicas per hour, and of a million requests at the demand; nil without
+	// prices.
 	CostPerHour    *float64 `json:"cost_per_hour"`
 	CostPerMillion *float64 `json:"cost_per_million"`
 
 	Doubts []string `json:"doubts,omitempty"`
-	// Warnings are those about the runs. Package capacity leaves them empty.
+	// Warnings are about the runs. Package capacity leaves them empty.
 	Warnings []string `json:"warnings"`
-	Why      string   `json:"why,omitempty"` // there is no answer
+	Why      string   `json:"why,omitempty"` // why there is no answer
 }
 
-// Contender is a number of replicas that may be enough.
+// A Contender is a number of replicas that may suffice.
 type Contender struct {
 	Replicas    int      `json:"replicas"`
-	Probability *float64 `json:"probability"` // null: not known
+	Probability *float64 `json:"probability"` // null: unknown
 }
 
-// Next is the measurement that would help most.
+// Next is the most useful next measurement.
 type Next struct {
 	Replicas int       `json:"replicas"`
-	Beside   []int     `json:"beside"` // measured again in the same blocks, to be compared with; never null
-	Rates    []float64 `json:"rates"`  // requests/s to measure at; never null; empty: the largest within the limit is searched
+	Beside   []int     `json:"beside"` // also measured again in the same blocks, for comparison; never null
+	Rates    []float64 `json:"rates"`  // requests/s to measure at; never null; empty: search the highest rate within the limit
 	Why      string    `json:"why"`
-	Command  string    `json:"command"` // that measures it; "": not known. Package capacity leaves it empty
+	Command  string    `json:"command"` // command that measures it; "": unknown. Package capacity leaves it empty
 }
 
-// Load is a demand: requests a second, each of so many samples. Where several batches
-// were measured these are the fewest, and a request of a larger batch stands for several
-// of the demand; 0 where all requests have as many.
+// A Load is a demand in requests/s. Samples is the number of samples per request, the
+// smallest measured batch; a request with a larger batch replaces several of the demand.
+// Samples is 0 if all requests have the same batch.
 type Load struct{ Rate, Samples float64 }
 
-// LoadOf is a demand of so many requests/s on a service, of whose runs some have a largest
-// rate within the limit, or with open also loads at rates, at one batch or several.
+// LoadOf returns the demand at a rate on a service. Its runs state a highest rate within
+// the limit or, with open, also loads at fixed rates, for one or more batches.
 func LoadOf(rate float64, runs []scaling.Observation, open bool) Load {
 	var batches []float64
 	for _, o := range runs {
@@ -108,12 +111,12 @@ func (l Load) stands(c scaling.Curve) float64 {
 	return batch / l.Samples
 }
 
-// most limits answers to this many times the largest measured number of replicas: beyond,
-// resources that the replicas share may limit them.
+// most limits answers to this multiple of the largest measured number of replicas; beyond
+// it, shared resources may limit them.
 const most = 4
 
-// Of answers for one series, whose axis is the number of replicas. price returns the
-// cost of an hour of a number of replicas; nil without prices.
+// Of answers for one series along the replicas. price returns the hourly cost of a number
+// of replicas; nil without prices.
 func Of(c scaling.Curve, load Load, price func(replicas int) (float64, error)) Answer {
 	measured, why := withInterval(c)
 	limit, _ := c.Parameters["workload.limit"].(string)
@@ -173,7 +176,7 @@ func answer(c scaling.Curve, measured []carried, why string, load Load, limit st
 	return a
 }
 
-// decide asks for the fewest replicas that are sure to carry the demand.
+// decide asks for the smallest number of replicas that surely carries the demand.
 func (a *Answer) decide(measured []carried, demand float64) (decision.Result, carried) {
 	q := decision.Question{Limits: true, Least: sure}
 	largest := measured[len(measured)-1].replicas
@@ -182,7 +185,7 @@ func (a *Answer) decide(measured []carried, demand float64) (decision.Result, ca
 		c := rateAt(measured, k)
 		keeps := c.carries(demand)
 		if keeps != nil && c.runs == 0 && k < largest {
-			p := min(*keeps, sure-1e-6) // between measured numbers only those that were measured are answers
+			p := min(*keeps, sure-1e-6) // between measured numbers, only measured ones are answers
 			keeps = &p
 		}
 		all = append(all, c)
@@ -191,7 +194,7 @@ func (a *Answer) decide(measured []carried, demand float64) (decision.Result, ca
 			a.AtLeast = k
 		}
 		if c.runs > 0 && c.high < demand {
-			a.AtLeast = 0 // fewer than this do not, either
+			a.AtLeast = 0 // fewer cannot carry it, either
 		}
 		if keeps != nil && *keeps >= 0.9999 {
 			break
@@ -231,7 +234,7 @@ func (a *Answer) undecided(measured []carried, demand float64) {
 	a.Next = &Next{Replicas: 2 * last.replicas, Beside: []int{last.replicas}, Rates: []float64{}, Why: "nearer to what is asked"}
 }
 
-// next names the measurement that could change the answer; none where nothing could.
+// next proposes the measurement that could change the answer, if any.
 func (a *Answer) next(measured []carried, demand float64) {
 	largest := measured[len(measured)-1]
 	switch {
@@ -252,11 +255,11 @@ func (a *Answer) next(measured []carried, demand float64) {
 }
 
 // carried is the rate that a number of replicas carried within the limit: the median over
-// runs with its interval; high is +Inf if no rate broke the limit.
+// runs with its interval. high is +Inf if no rate broke the limit.
 type carried struct {
 	replicas, runs  int
 	rate, low, high float64
-	byRates         bool // of the rates that were measured, and no search
+	byRates         bool // from measured rates instead of a search
 }
 
 // withInterval returns the numbers of replicas whose largest rate within the limit has an
@@ -313,8 +316,8 @@ func Unbatched(list []Answer) *Answer {
 	return &list[i]
 }
 
-// Compare orders answers: the cheapest first, then the one with the fewest replicas;
-// those without an answer last.
+// Compare orders answers: cheapest first, then fewest replicas; those without an answer
+// come last.
 func Compare(a, b Answer) int {
 	cost := func(a Answer) float64 {
 		if a.CostPerHour == nil {
@@ -331,7 +334,7 @@ func Compare(a, b Answer) int {
 	return cmp.Or(cmp.Compare(none(a), none(b)), cmp.Compare(cost(a), cost(b)), cmp.Compare(a.Replicas, b.Replicas), cmp.Compare(b.Low, a.Low))
 }
 
-// Sentence is the request for people, without its command.
+// Sentence formats the proposal for people, without its command.
 func (n *Next) Sentence() string {
 	text := "Measure next: " + counted(n.Replicas)
 	if len(n.Beside) > 0 {
@@ -343,8 +346,8 @@ func (n *Next) Sentence() string {
 	return text + ": " + n.Why + "."
 }
 
-// Short is the answer in a few words: "4 replicas of triton batch=1 (at most 1 was measured),
-// 0.400 USD an hour".
+// Short formats the answer in a few words: "4 replicas of triton batch=1 (at most 1 was
+// measured), 0.400 USD an hour".
 func (a Answer) Short(currency string) string {
 	text := counted(a.Replicas) + " of " + a.Series
 	if a.Replicas > a.From {
@@ -360,12 +363,12 @@ func (a Answer) Short(currency string) string {
 	return text
 }
 
-// Sentence says what a request of the demand is where several batches were measured.
+// Sentence says how large a request of the demand is if several batches were measured.
 func (l Load) Sentence() string {
 	return fmt.Sprintf("Demand: requests of %s, the smallest batch that was measured; a request of a larger batch counts as several of them.", samples(l.Samples))
 }
 
-// Sentence is the answer for people.
+// Sentence formats the answer for people.
 func (a Answer) Sentence() string {
 	if a.Replicas == 0 {
 		return fmt.Sprintf("%s: no answer: %s.", a.Series, a.Why)
@@ -404,7 +407,7 @@ func (a Answer) Sentence() string {
 	return text
 }
 
-// provisionally says why the answer is provisional; "" where it is not.
+// provisionally says why the answer is provisional; "" if it is not.
 func (a Answer) provisionally() string {
 	var why []string
 	if a.Replicas > a.From {

@@ -9,11 +9,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Rung is the demands that so many replicas carry: those above the rung before.
+// A Rung is the range of demands that a number of replicas carries: those above the
+// previous rung's.
 type Rung struct {
 	Upto     float64 // requests/s
 	Replicas int
-	PerHour  float64 // what they cost
+	PerHour  float64 // hourly cost
 }
 
 // million returns the cost of a million requests at a demand that the rung carries.
@@ -23,21 +24,21 @@ func (r Rung) million(demand float64) float64 { return r.PerHour / 3600 / demand
 type Line struct {
 	Series string
 	Limit  string
-	// Samples are in a request of the demand, and Batch in a request of the series, which
-	// replaces several; both are 0 if all requests are of one size.
+	// Samples is the number per request of the demand, and Batch that per request of the
+	// series, which replaces several; both are 0 if all requests have the same size.
 	Samples, Batch float64
-	// Sure are the replicas by the lower ends of what was measured, as Of advises them;
-	// Hoped by the upper ends.
+	// Sure are the rungs by the lower bounds of the measured rates, as Of recommends them;
+	// Hoped are those by the upper bounds.
 	Sure, Hoped []Rung
-	Measured    int    // the rungs of Sure up to the most replicas that were measured
-	Why         string // there is none
+	Measured    int    // number of Sure's rungs up to the most replicas measured
+	Why         string // why the line is missing
 }
 
 // End returns the largest demand that the line covers.
 func (l Line) End() float64 { return l.Sure[len(l.Sure)-1].Upto }
 
-// Demand is the line of one series, whose axis is the number of replicas, over requests/s
-// of load.Samples each. price returns the cost of an hour of a number of replicas.
+// Demand returns the line of one series along the replicas, over requests/s of load.Samples
+// each. price returns the hourly cost of a number of replicas.
 func Demand(c scaling.Curve, load Load, price func(replicas int) (float64, error)) Line {
 	stands := load.stands(c)
 	l := Line{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"]), Samples: load.Samples, Batch: load.Samples * stands}
@@ -84,25 +85,25 @@ func Demand(c scaling.Curve, load Load, price func(replicas int) (float64, error
 	return l
 }
 
-// BreakEven is the demand above which one series costs no more than the one that is
-// cheapest at the least demand.
+// A BreakEven is the demand above which a series costs no more than the one that is
+// cheapest at small demands.
 type BreakEven struct {
-	From, To string // series: the cheaper below, and the one above
-	// At is the demand above which it always does; First the one above which it does
-	// for the first time, until it needs another replica.
+	From, To string // the series that is cheaper below At, and the one above
+	// At is the demand above which To is always as cheap. First is where it first becomes
+	// as cheap, until it needs another replica.
 	At, First float64
-	// Low and High are At where From carries the least and To the most that their
-	// intervals allow, and the other way round; High 0: it may never be.
+	// Low and High are At for the most pessimistic and optimistic rates in the intervals of
+	// both series; High 0: possibly never.
 	Low, High float64
-	// Million is what a million requests cost there.
+	// Million is the cost of a million requests at At.
 	Million float64
-	End     float64 // what is said holds up to it
-	Never   bool    // From stays the cheaper
+	End     float64 // largest demand for which this holds
+	Never   bool    // From always stays cheaper
 }
 
-// BreakEvens are where the series that has the cheapest first replica is overtaken by the
-// first that stays as cheap, where that one is, and so on; and that it never is, where no
-// other overtakes it. Lines without rungs are left out.
+// BreakEvens returns where the series with the cheapest first replica is overtaken by the
+// first one that stays as cheap, where that one is overtaken, and so on. If no series
+// overtakes it, it returns a BreakEven with Never. Lines without rungs are left out.
 func BreakEvens(lines []Line) []BreakEven {
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Why != "" })
 	slices.SortStableFunc(lines, func(a, b Line) int {
@@ -129,7 +130,7 @@ func BreakEvens(lines []Line) []BreakEven {
 		})
 		list = append(list, b)
 		to := lines[of[b.To]]
-		var rest []Line // only what is cheaper still in the long run can overtake that
+		var rest []Line // only series that are cheaper in the long run can overtake it
 		for _, l := range lines[1:] {
 			if slope(l.Sure) < slope(to.Sure) {
 				rest = append(rest, l)
@@ -140,7 +141,7 @@ func BreakEvens(lines []Line) []BreakEven {
 	return list
 }
 
-// stays says that a series stays cheaper than the others.
+// stays returns that a series stays cheaper than the others.
 func stays(first Line, others []Line) BreakEven {
 	b := BreakEven{From: first.Series, To: others[0].Series, End: first.End(), Never: true}
 	if len(others) > 1 {
@@ -170,22 +171,22 @@ func breakEven(first, other Line) BreakEven {
 	return b
 }
 
-// slope is what a request a second costs an hour with many replicas.
+// slope returns the hourly cost per request/s with many replicas.
 func slope(rungs []Rung) float64 {
 	last := rungs[len(rungs)-1]
 	return last.PerHour / last.Upto
 }
 
-// at is the rung that carries a demand, or the last.
+// at returns the rung that carries a demand, or the last one.
 func at(rungs []Rung, demand float64) Rung {
 	i, _ := slices.BinarySearchFunc(rungs, demand, func(r Rung, d float64) int { return cmp.Compare(r.Upto, d) })
 	return rungs[min(i, len(rungs)-1)]
 }
 
-// cross is the demand above which b costs no more than a for the first time, and the
-// one above which it always does, up to end; false where it does not stay so, or its
-// requests are no cheaper in the long run: that it happens to be so on the last steps
-// says nothing.
+// cross returns the demand above which b first costs no more than a, and the one above
+// which it always does, up to end. found is false if b does not stay as cheap, or if its
+// requests are not cheaper in the long run, since agreement on the last steps alone would
+// be a coincidence.
 func cross(a, b []Rung, end float64) (first, always float64, found bool) {
 	if slope(b) >= slope(a) {
 		return 0, 0, false
@@ -210,7 +211,7 @@ func cross(a, b []Rung, end float64) (first, always float64, found bool) {
 	return first, always, found
 }
 
-// Sentence says it for people.
+// Sentence describes it for people.
 func (b BreakEven) Sentence() string {
 	switch {
 	case b.Never:

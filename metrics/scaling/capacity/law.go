@@ -8,19 +8,20 @@ import (
 )
 
 const (
-	// level is that of the intervals.
+	// level is the level of the intervals.
 	level = 0.95
-	// sure is the probability of carrying the demand that an answer needs: the demand is below
-	// the interval.
+	// sure is the probability of carrying the demand that an answer needs: the demand is
+	// below the interval.
 	sure = (1 + level) / 2
 )
 
-// rateAt returns what so many replicas carry: as measured, else between the measured numbers next
-// to it or beyond them. Replicas that share a line of requests carry more than in proportion, and
-// the more so the fewer they are; replicas that share memory or a network carry less, and ever less.
-// Beyond the largest number the rate goes with a power of the replicas: the one between the
-// largest measured number and half of it, which bends towards 1 if it is above and away from 1 if it is
-// below. The bounds are such that simulated services are inside (TestTruthOfCapacity).
+// rateAt returns the rate of a number of replicas: measured, interpolated between measured
+// numbers, or extrapolated. Replicas that share a request queue carry more than in
+// proportion, especially few of them. Replicas that share memory or a network carry less,
+// and increasingly so. Beyond the largest number, the rate is a power law of the replicas.
+// Its exponent is that between the largest measured number and half of it, bent towards 1
+// if it is above 1 and further down if it is below. The bounds include simulated services
+// (TestTruthOfCapacity).
 func rateAt(measured []carried, replicas int) carried {
 	i, found := slices.BinarySearchFunc(measured, replicas, func(c carried, k int) int { return c.replicas - k })
 	switch {
@@ -40,14 +41,14 @@ func rateAt(measured []carried, replicas int) carried {
 	return c
 }
 
-// beyond is rateAt for more replicas than were measured.
+// beyond is rateAt for more replicas than measured.
 func beyond(measured []carried, replicas int) carried {
 	last := measured[len(measured)-1]
 	k := float64(last.replicas)
 	if len(measured) == 1 {
 		return last.scaled(replicas, 1, 0.85-0.25*math.Log(k)/math.Log(3), 1+1.7/k)
 	}
-	before := measured[0] // the largest number that is at most half as many: nearer ones tell less
+	before := measured[0] // the largest number up to half as many; nearer ones are less informative
 	for _, m := range measured {
 		if 2*m.replicas <= last.replicas {
 			before = m
@@ -66,7 +67,7 @@ func beyond(measured []carried, replicas int) carried {
 	return last.scaled(replicas, middle, min(low, middle), max(high, middle))
 }
 
-// scaled is what another number of replicas carries if the rate goes with a power of it.
+// scaled returns the rate of another number of replicas if the rate is a power law of it.
 func (c carried) scaled(replicas int, power, low, high float64) carried {
 	by := float64(replicas) / float64(c.replicas)
 	c.replicas, c.runs = replicas, 0
@@ -74,8 +75,8 @@ func (c carried) scaled(replicas int, power, low, high float64) carried {
 	return c
 }
 
-// carries returns the probability that the demand is carried; nil where nothing is known: between
-// rates that were measured.
+// carries returns the probability that the demand is carried; nil if unknown, between
+// measured rates.
 func (c carried) carries(demand float64) *float64 {
 	p := 0.0
 	switch {
@@ -101,8 +102,8 @@ func (c carried) belief(demand float64) float64 {
 	return 1 - decision.Belief{Value: c.rate, Low: c.low, High: c.high, Level: level}.AtMost(demand)
 }
 
-// counts are the numbers of replicas that are considered: all up to 64, of more those at most
-// 2 % apart, and the measured ones.
+// counts returns the numbers of replicas to consider: all up to 64, then steps of at most 2
+// %, and the measured ones.
 func counts(measured []carried) []int {
 	var list []int
 	farthest := most * measured[len(measured)-1].replicas

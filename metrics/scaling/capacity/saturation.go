@@ -11,56 +11,56 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// This file finds how much has to be asked of a service before asking for more
-// brings no more: where its throughput saturates along the requests in flight or the
-// batch.
+// This file finds where a service's throughput saturates along the requests in flight or
+// the batch.
 
-// enough is the share of the most that a service gives at its knee.
+// enough is the share of the maximum that a saturation point must reach.
 const enough = 0.95
 
-// saturationRange is the factor beyond a knee up to which must have been measured: 5 % more
-// with 21 requests in flight than with 20 shows no knee at 20.
+// saturationRange is the factor beyond a saturation point up to which the load must have
+// been measured: 5 % more at 21 requests in flight than at 20 does not show saturation at
+// 20.
 const saturationRange = 2
 
-// A Saturation is the place at which a curve of a throughput bends.
+// A Saturation is the point at which a throughput curve saturates.
 //
-// Each place is compared with the place of the highest throughput, within the runs. A knee
-// of each single run would follow its noise, since the largest of several noisy values is
-// too large.
+// Each point is compared with the point of highest throughput, within runs. A saturation
+// point per run would follow its noise, since the maximum of several noisy values is too
+// high.
 type Saturation struct {
 	Series string
 	Axis   string
-	// At is the smallest place that is shown to give 95 % of the most: the lower end of
-	// its ratio's interval does. No place below AtLeast can, by the upper ends. Both
-	// 0: Why.
+	// At is the smallest point that surely gives 95 % of the maximum, by the lower bound of
+	// its ratio's interval. No point below AtLeast can, by the upper bounds. If both are 0,
+	// Why gives the reason.
 	At, AtLeast float64
-	Level       float64 // of the intervals, the lowest
-	// Medians is the smallest place that does by the medians alone; 0 where there are
-	// not two places.
+	Level       float64 // lowest level of the intervals
+	// Medians is the smallest point that gives 95 % by the medians alone; 0 with fewer than
+	// two points.
 	Medians float64
-	Best    float64           // the place with the most
-	Most    *scaling.Estimate // there
-	Runs    int               // the fewest at a place
-	Why     string            // no knee
-	// Power is the place with the largest throughput over mean latency (Kleinrock,
-	// ICC 1979), by the medians; PowerRuns the same of each run. nil without latencies.
+	Best    float64           // the point with the maximum
+	Most    *scaling.Estimate // the maximum
+	Runs    int               // smallest number of runs at a point
+	Why     string            // why there is no saturation point
+	// Power is the point with the highest throughput / mean latency (Kleinrock, ICC 1979),
+	// by the medians; PowerRuns is the same per run. Both are nil without latencies.
 	Power     *float64
 	PowerRuns *scaling.Estimate
 	// Bound is N* = X_max·R_1 (Denning & Buzen, Computing Surveys 10, 1978): with fewer
-	// requests in flight no request has to wait, with more some do. nil without a
+	// requests in flight no request has to wait, with more some do. It is nil without a
 	// latency at 1 in flight.
 	Bound *scaling.Estimate
 	unit  string
 }
 
-// findSaturation is the knee of a measure along a curve; nil where there is no such thing: the
-// measure is no throughput, or the axis is not what a closed loop asks for.
+// findSaturation returns the saturation point of a measure along a curve; nil if the
+// measure is not a throughput or the axis is not the load of a closed loop.
 func findSaturation(c scaling.Curve, m measure.Measure) *Saturation {
 	switch {
 	case c.Axis == measure.Threads && (m.Name == measure.RequestsPerSecond || m.Name == measure.SamplesPerSecond || m.Name == measure.OutputThroughput):
 	case c.Axis == measure.Batch && (m.Name == measure.SamplesPerSecond || m.Name == measure.OutputThroughput):
 		if _, open := c.Parameters[measure.Rate]; open {
-			return nil // it gives what it is asked for
+			return nil // an open loop: it answers what it is sent
 		}
 	default:
 		return nil
@@ -97,9 +97,9 @@ func findSaturation(c scaling.Curve, m measure.Measure) *Saturation {
 	return k
 }
 
-// FindSaturationWithUnit is the knee that belongs into a picture of a measure: its own, or of a latency
-// that of the answers, or along the batch the samples, a second that were measured with it.
-// unit is of what it is the knee.
+// FindSaturationWithUnit returns the saturation point to show in a figure of a measure: its
+// own; for a latency, that of the answers per second measured with it, or of the samples
+// per second along the batch. unit is the unit of that throughput.
 func FindSaturationWithUnit(c scaling.Curve, m measure.Measure) (k *Saturation, unit string) {
 	_, percentile := measure.Percentile(strings.TrimPrefix(m.Name, "latency_"))
 	switch {
@@ -116,7 +116,7 @@ func FindSaturationWithUnit(c scaling.Curve, m measure.Measure) (k *Saturation, 
 func (k *Saturation) find(points []*scaling.Point, most *scaling.Summary) {
 	largest := points[len(points)-1].At.Number
 	at, atLeast, level := 0.0, 0.0, 1.0
-	falls := false // what is left at the largest place is shown to be less than the most
+	falls := false // whether the largest point surely gives less than the maximum
 	for _, p := range points {
 		s := p.Of(most.Name)
 		low, high := 1.0, 1.0
@@ -158,8 +158,7 @@ func (k *Saturation) find(points []*scaling.Point, most *scaling.Summary) {
 	}
 }
 
-// ofRuns is what a function makes of the values of each run that was measured at all
-// places.
+// ofRuns applies of to the values of each run that was measured at all points.
 func ofRuns(points []*scaling.Point, of func([]map[string]float64) (float64, bool)) []float64 {
 	values := map[string][]map[string]float64{}
 	for _, p := range points {
@@ -216,7 +215,7 @@ func (k *Saturation) bound(points []*scaling.Point, m measure.Measure) {
 	first := points[0]
 	alone := first.Of(measure.LatencyMean).Median
 	requests := k.Most
-	if m.Name != measure.RequestsPerSecond { // N is of requests
+	if m.Name != measure.RequestsPerSecond { // N counts requests
 		requests = nil
 		for _, p := range points {
 			if e := p.Of(measure.RequestsPerSecond).Median; e != nil && (requests == nil || e.Value > requests.Value) {
@@ -241,7 +240,7 @@ func (k *Saturation) bound(points []*scaling.Point, m measure.Measure) {
 	}
 }
 
-// place names a place: "8 in flight", "batch 8".
+// place formats a position: "8 in flight", "batch 8".
 func (k *Saturation) place(at float64) string {
 	text := number.Short(at, 6)
 	if k.Axis == measure.Threads {
@@ -250,7 +249,7 @@ func (k *Saturation) place(at float64) string {
 	return k.Axis + " " + text
 }
 
-// Range is the knee in short: "8", "8 (4 may be enough)"; "" without one.
+// Range formats the saturation point briefly: "8", "8 (4 may be enough)"; "" without one.
 func (k *Saturation) Range() string {
 	switch {
 	case k.At == 0:
@@ -261,7 +260,7 @@ func (k *Saturation) Range() string {
 	return number.Short(k.At, 6)
 }
 
-// Sentence says it for people.
+// Sentence describes it for people.
 func (k *Saturation) Sentence() string {
 	most := fmt.Sprintf("95 %% of the most, %s %s at %s", number.Significant(k.Most.Value), k.unit, k.place(k.Best))
 	var text string
@@ -302,8 +301,8 @@ func (k *Saturation) Sentence() string {
 	return text
 }
 
-// FindSaturations are the knees of curves that have one, or could; nil where none is of a
-// throughput along such an axis.
+// FindSaturations returns the saturation points of curves that have or could have one; nil
+// if no curve is a throughput along such an axis.
 func FindSaturations(curves []scaling.Curve, m measure.Measure) []*Saturation {
 	var list []*Saturation
 	for _, c := range curves {

@@ -10,19 +10,19 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// achieved is the share of a rate that has to be answered for it to be the rate that
-// was measured; arrivals at random times are a few per cent more or fewer.
+// achieved is the share of a rate that must be answered for the rate to count as measured;
+// random arrivals vary by a few percent.
 const achieved = 0.9
 
-// Within answers for each series by another limit than its study's, from the loads that
-// were measured at rates: a rate keeps the limit if more than half of all runs are shown
-// to keep it there (the exact interval of a median), and at all smaller rates. Nothing
-// between rates is guessed, and a run that does not know a percentile keeps nothing.
+// Within answers for a limit other than the study's, from loads measured at fixed rates. A
+// rate keeps the limit if more than half of all runs surely keep it there (by the exact
+// interval of a median) and at all lower rates. It does not interpolate between rates; a
+// run without a percentile does not count as keeping it.
 //
-// loads are curves of a measure of loads, searched those of the largest rate within the
-// studies' own limits, both along the replicas. A series whose own limit is asked for
-// has the answer of its search, and what a search found within a stricter limit keeps
-// this one too. price is what replicas of a curve's kind cost; nil without prices.
+// loads are curves of a measure of loads, and searched those of the highest rate within the
+// studies' own limits, both along the replicas. If the limit is a series' own, its search
+// answers; a search within a stricter limit also counts. price returns the cost of replicas
+// of a curve's kind; nil without prices.
 func Within(loads, searched []scaling.Curve, limit measure.Limit, demand Load, price func(scaling.Curve) func(replicas int) (float64, error)) []Answer {
 	of := func(c scaling.Curve) func(int) (float64, error) {
 		if price == nil {
@@ -58,7 +58,7 @@ func Within(loads, searched []scaling.Curve, limit measure.Limit, demand Load, p
 		measured, why := byRates(own, search, limit)
 		list = append(list, answer(c, measured, why, demand, limit.String(), of(c)))
 	}
-	for _, c := range searched { // a stricter search, and no rates beside it
+	for _, c := range searched { // a stricter search without fixed rates
 		own, err := limitOf(c)
 		if err != nil || !stricter(own, limit) || slices.ContainsFunc(done, func(o scaling.Curve) bool { return scaling.Alike(c, o, measure.Rate) }) {
 			continue
@@ -77,7 +77,8 @@ func limitOf(c scaling.Curve) (measure.Limit, error) {
 	return measure.ParseLimit(text)
 }
 
-// byRates are what each number of replicas carried, by curves that differ in the rate.
+// byRates returns what each number of replicas carried, from curves that differ in the
+// rate.
 func byRates(curves []scaling.Curve, search *scaling.Curve, limit measure.Limit) (list []carried, why string) {
 	if own, err := limitOf(curves[0]); err == nil {
 		limit.Errors = own.Errors
@@ -87,7 +88,7 @@ func byRates(curves []scaling.Curve, search *scaling.Curve, limit measure.Limit)
 			return nil, "no run has " + name + " at a rate"
 		}
 	}
-	at := map[int]map[float64]scaling.Point{} // by replicas and rate
+	at := map[int]map[float64]scaling.Point{} // by replicas, then rate
 	for _, c := range curves {
 		for _, p := range c.Points {
 			if at[p.Workers] == nil {
@@ -118,10 +119,10 @@ func byRates(curves []scaling.Curve, search *scaling.Curve, limit measure.Limit)
 	return list, why
 }
 
-// fewest runs have an interval of their median.
+// fewest is the smallest number of runs with an interval of their median.
 const fewest = 6
 
-// stricter reports whether whatever keeps a limit keeps the other one too.
+// stricter reports whether keeping limit a implies keeping b.
 func stricter(a, b measure.Limit) bool {
 	for name, seconds := range b.Seconds {
 		if own, has := a.Seconds[name]; !has || own > seconds {
@@ -131,7 +132,7 @@ func stricter(a, b measure.Limit) bool {
 	return a.Errors <= b.Errors
 }
 
-// asked are the rates that a study asks for; nil where that is not known.
+// asked returns the rates in the study; nil if unknown.
 func asked(c scaling.Curve) (rates []float64) {
 	list, _ := c.Parameters["workload.rate"].([]any)
 	for _, x := range list {
@@ -145,11 +146,11 @@ func asked(c scaling.Curve) (rates []float64) {
 	return rates
 }
 
-// rates sets what was carried by the points at each rate: the median of the runs, and
-// the rates between which it is.
+// rates sets the carried rate from the points at each rate: the median of the runs, and the
+// rates that bracket it.
 func (m *carried) rates(points map[float64]scaling.Point, rates []float64, limit measure.Limit) {
-	// A run of several rates that lacks one knows nothing of it: the service did not
-	// keep up there, or was too unsteady. One of a single rate is of that alone.
+	// A run with several rates that lacks one could not keep up there or was too unsteady.
+	// A run with a single rate says nothing about others.
 	loads := map[string]int{}
 	for rate, p := range points {
 		rates = append(rates, rate)
@@ -160,7 +161,7 @@ func (m *carried) rates(points map[float64]scaling.Point, rates []float64, limit
 	slices.Sort(rates)
 	keeping, median := true, true
 	for _, rate := range slices.Compact(rates) {
-		var lacking, over []float64 // 1 for a run that is not known to keep it, or breaks it
+		var lacking, over []float64 // 1 for a run that does not surely keep it, or that breaks it
 		p := points[rate]
 		seen := map[string]bool{}
 		for _, r := range p.Runs {
@@ -190,11 +191,11 @@ func (m *carried) rates(points map[float64]scaling.Point, rates []float64, limit
 	}
 }
 
-// judge says whether a run's values at a rate tell if it keeps the limit, and whether
+// judge reports whether a run's values at a rate tell if it keeps the limit, and whether
 // they show that it breaks it.
 func judge(values map[string]float64, rate float64, limit measure.Limit) (known, broken bool) {
 	if answers, has := values[measure.RequestsPerSecond]; has && answers < achieved*rate {
-		return false, false // another load than its name says
+		return false, false // the load is not what its name says
 	}
 	known = true
 	for name, seconds := range limit.Seconds {

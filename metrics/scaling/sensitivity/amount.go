@@ -11,23 +11,23 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Unlimited are the keys, in bytes, of which 0 is no amount but no limit.
+// Unlimited lists keys, in bytes, for which 0 means no limit.
 var Unlimited = []string{memoryKey}
 
-// An amount is how much of a resource a value stands for.
+// An amount is the quantity of a resource that a value means.
 type amount struct {
 	size float64
 	unit string // "" for a plain number
 }
 
 var (
-	// measured is a label that is a number with a unit: 15GB, 64 MiB, 8 cores.
+	// measured matches a label that is a number with a unit: 15GB, 64 MiB, 8 cores.
 	measured = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ/]*)$`)
-	// things are units that count what a run gets.
+	// things matches units that count what a run gets.
 	things = regexp.MustCompile(`^(v?cpu|core|thread|gpu|node|worker|replica|rank|loader)s?$`)
 )
 
-// amountOf returns the amount that a value stands for. ok is false for a word that is none.
+// amountOf returns the amount that a value means. ok is false for other words.
 func amountOf(key string, v scaling.Value) (a amount, ok bool) {
 	switch {
 	case v.Numeric() && v.Number == 0 && slices.Contains(Unlimited, key):
@@ -54,16 +54,16 @@ func amountOf(key string, v scaling.Value) (a amount, ok bool) {
 	return a, false
 }
 
-// compare orders two values of a resource, the smaller amount first. ok is false where
-// one is a word without an amount, or their units differ.
+// compare orders two values of a resource, smaller amount first. ok is false if one is a
+// word without an amount, or if units differ.
 func compare(key string, v, w scaling.Value) (order int, ok bool) {
 	a, is := amountOf(key, v)
 	b, also := amountOf(key, w)
 	return cmp.Compare(a.size, b.size), is && also && a.unit == b.unit
 }
 
-// Compare orders values of a resource for people: amounts, the least first, and words as
-// people count.
+// Compare orders values of a resource for people: amounts, smallest first, then words in
+// natural order.
 func Compare(key string, v, w scaling.Value) int {
 	if order, ok := compare(key, v, w); ok {
 		return order
@@ -71,7 +71,7 @@ func Compare(key string, v, w scaling.Value) int {
 	return v.Compare(w)
 }
 
-// size is the amount of a value that has one; 0 for others.
+// size returns the amount of a value, 0 if it has none.
 func size(key string, v scaling.Value) float64 {
 	a, _ := amountOf(key, v)
 	return a.size

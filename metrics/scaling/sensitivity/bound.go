@@ -9,13 +9,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Bound is what keeps the runs of a combination from being faster.
+// A Bound is what limits the speed of the runs of a combination.
 type Bound struct {
-	Of  string // one of the bounds; "" where it is not known
-	Why string // the evidence, or what would tell
+	Of  string // one of the bounds; "" if unknown
+	Why string // the evidence, or what would provide it
 }
 
-// What the bound can be.
+// The possible bounds.
 const (
 	BoundCores   = "cores"
 	BoundMemory  = "memory"
@@ -23,17 +23,17 @@ const (
 	BoundCompute = "compute"
 )
 
-// From which shares on something is taken to hold a run up.
+// Shares above which something counts as limiting.
 const (
-	busy   = 0.9  // of the CPUs' time
-	waits  = 0.1  // of the steps' time
+	busy   = 0.9  // of CPU time
+	waits  = 0.1  // of step time
 	quota  = 0.05 // of the periods of a CPU quota
 	crowd  = 0.1  // of the time, with some task waiting for a CPU
-	spills = 2    // times the bytes that the reference reads of each sample
+	spills = 2    // times the bytes that the reference reads per sample
 )
 
-// boundOf is what the runs at a combination, against those at the reference, say of
-// it, by the medians of what was recorded.
+// boundOf returns what limits the runs at a combination, compared with those at the
+// reference, by the medians of what was recorded.
 //
 //   - cores: their CPUs are busy, or a quota held them up;
 //   - memory: it ran out, or storage has to deliver what the reference had in memory;
@@ -82,8 +82,8 @@ func boundOf(runs, reference []*scaling.Observation) Bound {
 	return Bound{Why: fmt.Sprintf("%s, steps wait for data %s of their time, and hardly any task for storage: what prepares the data is the limit", cpus, number.Percent(wait))}
 }
 
-// middle is the median of a measure over the runs that have it; ok is false where fewer
-// than half have.
+// middle returns the median of a measure over the runs that have it; ok is false if fewer
+// than half have it.
 func middle(runs []*scaling.Observation, name string) (value float64, ok bool) {
 	var values []float64
 	for _, o := range runs {
@@ -111,7 +111,7 @@ func list(words []string) string {
 	return text
 }
 
-// observed are the runs of a point.
+// observed returns the observations of a point's runs.
 func observed(list []scaling.RunValues, runs map[string]*scaling.Observation) []*scaling.Observation {
 	var of []*scaling.Observation
 	for _, r := range list {

@@ -6,9 +6,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// referenceOf is the combination that has most of everything that is counted. Of
-// words, that which leads to most combinations one step away: what the others were
-// varied at.
+// referenceOf returns the combination with the most of every countable resource. For words,
+// it takes the one with the most combinations one step away, from which the others were
+// varied.
 func referenceOf(c scaling.Curve, at map[string]map[string]scaling.Value, o Options) string {
 	var names []string
 	for _, p := range c.Points {
@@ -38,7 +38,7 @@ func referenceOf(c scaling.Curve, at map[string]map[string]scaling.Value, o Opti
 			best = name
 		}
 	}
-	// In a full grid a middle has as many neighbours as the edge.
+	// In a full grid, a point in the middle has as many neighbours as one at the edge.
 	for _, name := range names {
 		if dominates(at[name], at[best], o.Factors) {
 			best = name
@@ -47,7 +47,7 @@ func referenceOf(c scaling.Curve, at map[string]map[string]scaling.Value, o Opti
 	return best
 }
 
-// steps is in how many factors two combinations differ.
+// steps returns the number of factors in which two combinations differ.
 func steps(a, b map[string]scaling.Value) (n int) {
 	for key, v := range a {
 		if b[key] != v {
@@ -57,13 +57,14 @@ func steps(a, b map[string]scaling.Value) (n int) {
 	return n
 }
 
-// atLeast reports whether one value of a resource is no less than another.
+// atLeast reports whether a value of a resource is at least another.
 func atLeast(key string, v, w scaling.Value) bool {
 	order, ok := compare(key, v, w)
 	return ok && order >= 0
 }
 
-// dominates reports whether a has no less than b of anything, and more of something.
+// dominates reports whether a has at least as much of everything as b, and more of
+// something.
 func dominates(a, b map[string]scaling.Value, factors []string) bool {
 	more := false
 	for _, key := range factors {

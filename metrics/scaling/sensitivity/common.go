@@ -2,9 +2,8 @@ package sensitivity
 
 import "maps"
 
-// Common are the machines that are enough for every one of several needs: the smallest
-// and the cheapest; nil for none. One that only some of the price lists have, or at
-// another price, is none.
+// Common returns the smallest and the cheapest machines that suffice for all of several
+// needs; nil for none. A machine must be in all price lists at the same price.
 func Common(markets []Market) (smallest, cheapest *Machine) {
 	if len(markets) == 0 {
 		return nil, nil
@@ -28,7 +27,7 @@ func Common(markets []Market) (smallest, cheapest *Machine) {
 	return smallest, cheapest
 }
 
-// holds reports whether a machine is in the market, as it is, and enough.
+// holds reports whether the market has this exact machine and it suffices.
 func (market *Market) holds(m *Machine) bool {
 	for _, o := range market.Offers {
 		if o.Verdict == Enough && o.Machine.Size(*m) == 0 && maps.Equal(o.Only, m.Only) {

@@ -9,16 +9,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// courseOf is by how much the machine changed while a study ran: of each two blocks
-// that the reference began and ended, its gain in the second over the first, less 1,
-// ascending. The launcher makes runs of a design in this order; whether they came so,
-// their start times say.
+// courseOf returns how much the machine changed during a study: the relative gain of the
+// reference in the second over the first of two consecutive blocks that it started and
+// ended, ascending. The launcher runs designs in this order; start times confirm it.
 func courseOf(full, all []*scaling.Observation, o Options) []float64 {
 	type block struct {
 		study  string
 		repeat int
 	}
-	span := map[block][2]float64{} // when the first and the last run began, the reference's apart
+	span := map[block][2]float64{} // start of the first and the last run, the reference excluded
 	for _, run := range all {
 		if slices.Contains(full, run) {
 			continue
@@ -53,9 +52,8 @@ func courseOf(full, all []*scaling.Observation, o Options) []float64 {
 	return changes
 }
 
-// drifts warns of a change that is as large as the loss that is judged. What
-// came of it in a ratio is less: half of the blocks have the reference at their
-// beginning and half at their end.
+// drifts warns about a change as large as the loss that is judged. Its effect on a ratio is
+// smaller, since half of the blocks start with the reference and half end with it.
 func (a *Answer) drifts() {
 	n := len(a.Course)
 	if n < 2 || a.Course[0] < 0 && a.Course[n-1] > 0 {
@@ -67,13 +65,13 @@ func (a *Answer) drifts() {
 	}
 }
 
-// Middle is the median of sorted values.
+// Middle returns the median of sorted values.
 func Middle(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Became is a change in words: "2.0 % better".
+// Became describes a change: "2.0 % better".
 func Became(change float64) string {
 	if change < 0 {
 		return number.Percent(-change) + " worse"

@@ -11,24 +11,24 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// candidate is a combination of amounts that are enough one by one.
+// A candidate is a combination of amounts that suffice one by one.
 type candidate struct {
 	at    map[string]scaling.Value
-	depth int // steps above the smallest
+	depth int // number of steps above the smallest
 }
 
-// candidates are all combinations of a factor's levels from its least that is
-// enough up to the reference, the smallest first. Words keep to the reference's.
+// candidates returns all combinations of each factor's levels from its smallest sufficient
+// one up to the reference, smallest first. Words stay at the reference's value.
 func (a *Answer) candidates() []candidate {
 	list := []candidate{{at: maps.Clone(a.Reference.At)}}
 	for _, f := range a.Factors {
 		if f.Enough == nil {
 			continue
 		}
-		var amounts []scaling.Value // rising
+		var amounts []scaling.Value // ascending
 		for _, l := range slices.Backward(f.Levels) {
 			if Compare(f.Key, l.At, f.Reference) > 0 {
-				break // more than what is best
+				break // more than the best
 			}
 			if len(amounts) > 0 || l.At == *f.Enough {
 				amounts = append(amounts, l.At)
@@ -48,19 +48,19 @@ func (a *Answer) candidates() []candidate {
 	return list
 }
 
-// A search looks for the smallest combination that is enough.
+// A search finds the smallest combination that suffices.
 type search struct {
 	*Answer
 	measured map[string]*Allocation
 	keys     []string
-	found    int          // steps of it above the smallest combination; -1: none yet
-	short    []Allocation // too little, or undecided
+	found    int          // its number of steps above the smallest combination; -1: none yet
+	short    []Allocation // insufficient or undecided
 	question decision.Question
-	options  []*Allocation // of the question
-	depths   []int         // steps of each above the smallest combination
+	options  []*Allocation // options of the question
+	depths   []int         // number of steps of each above the smallest combination
 }
 
-// decide answers with the smallest combination that is enough.
+// decide finds the smallest combination that suffices.
 func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 	if a.Value == nil || a.Value.Interval == nil {
 		a.Why = "the runs are too few for intervals; 6 of each combination are needed"
@@ -87,15 +87,15 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 	}
 }
 
-// visit tries the combinations, the smallest first, until all of the size of the first that
-// is enough were tried.
+// visit tries the combinations, smallest first, until all with the size of the first
+// sufficient one were tried.
 func (s *search) visit() {
 	for _, c := range s.candidates() {
 		if steps(c.at, s.Reference.At) == 0 || s.found >= 0 && c.depth > s.found {
 			return
 		}
 		if slices.ContainsFunc(s.short, func(m Allocation) bool { return dominates(m.At, c.at, s.keys) }) {
-			continue // less than an amount that is too little
+			continue // less than an insufficient amount
 		}
 		m := s.measured[nameOf(c.at, s.keys)]
 		if m == nil {
@@ -114,8 +114,8 @@ func (s *search) visit() {
 	}
 }
 
-// propose adds a combination to the next to measure: the smallest of all, or one a step above
-// another that is too little.
+// propose adds a combination to the next measurements: the smallest of all, or one a step
+// above an insufficient one.
 func (s *search) propose(c candidate) {
 	above := func(m Allocation) bool { return steps(m.At, c.at) == 1 && dominates(c.at, m.At, s.keys) }
 	if s.found < 0 && (c.depth == 0 || slices.ContainsFunc(s.short, above)) {
@@ -128,7 +128,7 @@ func (s *search) option(m *Allocation, depth int) {
 	s.question.Options = append(s.question.Options, decision.Option{Size: depth + 1, Runs: m.Runs, Measured: true, Keeps: m.Keeps, Worth: 1 / float64(depth+1)})
 }
 
-// choose sets the answer, and the other combinations of the same size that are enough.
+// choose sets the answer, and other sufficient combinations of the same size.
 func (s *search) choose(r decision.Result) {
 	s.Why, s.Spec, s.Provisional = "", s.options[r.Chosen], r.Provisional
 	for _, u := range r.Undecided {
@@ -151,7 +151,7 @@ func (s *search) nextUndecided() {
 	}
 }
 
-// whyOpen returns why there is no answer.
+// whyOpen says why there is no answer.
 func (s *search) whyOpen() string {
 	switch {
 	case len(s.Factors) == 0:
@@ -166,8 +166,7 @@ func (s *search) whyOpen() string {
 	return "the runs do not decide"
 }
 
-// beaten returns the best of the combinations that are shown to beat the reference; nil for
-// none.
+// beaten returns the best of the combinations that surely beat the reference; nil for none.
 func (a *Answer) beaten() (best *Allocation) {
 	for i := range a.measured {
 		m := &a.measured[i]
@@ -181,14 +180,14 @@ func (a *Answer) beaten() (best *Allocation) {
 	return best
 }
 
-// refuse takes the answer back.
+// refuse withdraws the answer.
 func (a *Answer) refuse(why string) {
 	a.Spec, a.Also, a.Undecided, a.Provisional, a.Why = nil, nil, nil, false, why
 }
 
-// undistinguished refuses an answer where resources are words, which have no order, and the
-// runs do not tell whether another word is better than the reference's by more than may be
-// lost.
+// undistinguished withdraws an answer if resources are words, which have no order, and the
+// runs do not tell whether another word is better than the reference's by more than the
+// permitted loss.
 func (a *Answer) undistinguished() {
 	if a.Spec == nil {
 		return

@@ -12,36 +12,35 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Machine is one of a price list.
+// A Machine is a machine of a price list.
 type Machine struct {
 	Name  string
 	VCPUs float64
-	Bytes float64 // of memory
+	Bytes float64 // memory
 	GPUs  float64
-	Hour  float64 // its price
-	// Only are parameters that runs must have had to say anything of it, by TOML path:
+	Hour  float64 // hourly price
+	// Only lists parameters, by TOML path, that runs must have to count for this machine:
 	// its storage, its kind of GPU.
 	Only map[string]any
 }
 
-// Size is in what one machine is smaller than another: GPUs first, then vCPUs, then
-// memory, then the price.
+// Size compares two machines by size: GPUs first, then vCPUs, memory, and price.
 func (m Machine) Size(other Machine) int {
 	return cmp.Or(cmp.Compare(m.GPUs, other.GPUs), cmp.Compare(m.VCPUs, other.VCPUs), cmp.Compare(m.Bytes, other.Bytes), cmp.Compare(m.Hour, other.Hour), strings.Compare(m.Name, other.Name))
 }
 
-// Load is what the runs of a series had on each machine. NaN: not known.
+// A Load is what the runs of a series used per machine. NaN: unknown.
 type Load struct {
 	Machines int
 	Workers  float64
 	CPUs     float64
 	GPUs     float64
-	// Bytes is the most that their processes held at once, page cache apart; where
-	// nobody looked, what they asked for.
+	// Bytes is the peak memory of their processes without page cache, or, if not sampled,
+	// what they requested.
 	Bytes float64
 }
 
-// loadOf is that of the runs of a point.
+// loadOf returns the load of the runs of a point.
 func loadOf(list []scaling.RunValues, runs map[string]*scaling.Observation) Load {
 	l := Load{Machines: 1, Workers: 1, CPUs: math.NaN(), GPUs: math.NaN(), Bytes: math.NaN()}
 	number := func(o *scaling.Observation, key string) float64 {
@@ -83,24 +82,24 @@ func loadOf(list []scaling.RunValues, runs map[string]*scaling.Observation) Load
 	return l
 }
 
-// Offer is what the runs say of one machine of the list.
+// An Offer is the verdict on one machine of the list.
 type Offer struct {
 	Machine
-	Verdict Verdict // "" where the runs say nothing of it
-	// Of is the combination that says so: the fastest that is enough and fits into the
-	// machine, or one that is too little although the machine has no more. Of an
-	// undecided machine it is what a worker gets there, to be measured.
+	Verdict Verdict // "" if the runs do not tell
+	// Of is the combination behind the verdict: the fastest sufficient one that fits into
+	// the machine, or an insufficient one although the machine has no more. For an
+	// undecided machine, it is what a worker would get there, to be measured.
 	Of  *Allocation
-	Why string // the runs say nothing of it
+	Why string // why the runs do not tell
 }
 
-// Market is a price list, held against what a series needs.
+// A Market is a price list with a verdict on each machine.
 type Market struct {
-	Offers   []Offer // by price
-	Smallest *Offer  // that is enough, see Machine.Size; nil for none
-	Cheapest *Offer  // that is enough; nil for none
-	// Next are undecided machines that would be smaller or cheaper than these, or any
-	// where none is enough, the cheapest first.
+	Offers   []Offer // sorted by price
+	Smallest *Offer  // the smallest sufficient machine, see Machine.Size; nil for none
+	Cheapest *Offer  // the cheapest sufficient machine; nil for none
+	// Next lists undecided machines that would be smaller or cheaper than these, or all if
+	// none suffices, cheapest first.
 	Next []Offer
 }
 
@@ -110,25 +109,24 @@ const (
 	memoryKey = "resources.memory"
 )
 
-// quantities are what a machine has of a factor, which is of each worker or of all on
-// the machine.
+// quantities maps factors to what a machine has of them, and whether they are per worker or
+// for all workers on the machine.
 var quantities = map[string]struct {
 	of   func(Machine) float64
 	each bool
 }{
 	coresKey:  {func(m Machine) float64 { return m.VCPUs }, true},
 	memoryKey: {func(m Machine) float64 { return m.Bytes }, true},
-	// What imports call those of a machine.
+	// Names that imports use for a machine's quantities.
 	"vcpus": {func(m Machine) float64 { return m.VCPUs }, false},
 	"cpus":  {func(m Machine) float64 { return m.VCPUs }, false},
 	"gpus":  {func(m Machine) float64 { return m.GPUs }, false},
 	"gib":   {func(m Machine) float64 { return m.Bytes / (1 << 30) }, false},
 }
 
-// Machines holds a price list against the answer. A machine is enough where a
-// combination that is enough fits into it, and too little where it has no more of
-// anything than one that is too little; more than the reference had is taken to
-// change nothing.
+// Machines judges a price list by the answer. A machine suffices if a sufficient
+// combination fits into it. It is insufficient if it has no more of anything than an
+// insufficient combination. More than the reference had is assumed to have no effect.
 func (a *Answer) Machines(list []Machine) Market {
 	var market Market
 	for _, m := range slices.SortedStableFunc(slices.Values(list), func(x, y Machine) int { return cmp.Or(cmp.Compare(x.Hour, y.Hour), x.Size(y)) }) {
@@ -158,8 +156,8 @@ func (a *Answer) Machines(list []Machine) Market {
 
 func (a *Answer) offer(m Machine) Offer {
 	o := Offer{Machine: m}
-	at := maps.Clone(a.Reference.At) // what a worker gets there, no more than the reference
-	words := map[string]bool{}       // that the machine decides
+	at := maps.Clone(a.Reference.At) // what a worker gets there, up to the reference
+	words := map[string]bool{}       // words that the machine determines
 	for _, key := range slices.Sorted(maps.Keys(m.Only)) {
 		want := scaling.ValueOf(m.Only[key])
 		if _, factor := at[key]; factor {
@@ -169,7 +167,7 @@ func (a *Answer) offer(m Machine) Offer {
 			return o
 		}
 	}
-	// What was not varied, it must have as the runs had it.
+	// What was not varied must be equal to what the runs had.
 	for _, fixed := range []struct {
 		key, name string
 		needs     float64
@@ -217,7 +215,7 @@ func (a *Answer) offer(m Machine) Offer {
 	return o
 }
 
-// judgeMachine holds what a worker gets on a machine against what was measured.
+// judgeMachine compares what a worker gets on a machine with what was measured.
 func (a *Answer) judgeMachine(o *Offer, at map[string]scaling.Value) {
 	if a.Value == nil || a.Value.Interval == nil {
 		o.Verdict, o.Of = Undecided, &Allocation{At: at}
@@ -246,7 +244,7 @@ func (a *Answer) judgeMachine(o *Offer, at map[string]scaling.Value) {
 	}
 }
 
-// faster is by the lower end of the interval; nothing is surely faster than the
+// faster compares the lower ends of the intervals; nothing is surely faster than the
 // reference.
 func faster(x, y *Allocation) bool {
 	low := func(a *Allocation) float64 {
@@ -258,7 +256,7 @@ func faster(x, y *Allocation) bool {
 	return low(x) > low(y)
 }
 
-// varies reports whether a factor is of the same resource as a key.
+// varies reports whether a factor is the same resource as a key.
 func (a *Answer) varies(key, name string) bool {
 	for _, k := range a.keys {
 		switch {
