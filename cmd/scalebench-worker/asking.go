@@ -59,7 +59,7 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 	return s.Measure(ctx, w)
 }
 
-// A dialer returns what connects to the servers to ask for so many samples at once.
+// A dialer returns a function that connects to the servers to send requests of a batch.
 type dialer = func(batch int) (func() (loadtest.Sender, error), error)
 
 // dialer returns how to ask the servers: over plain HTTP if the study sets a path, else by the
@@ -112,7 +112,7 @@ func (r *serving) plainDialer(servers []string, expect []byte) (dialer, error) {
 	}, h.Check()
 }
 
-// question asks the servers for so many samples once, to learn the right answer.
+// question asks the servers once with a batch, to learn the right answer.
 func (r *serving) question(ask func(target.Inputs) (*target.Question, error), batch int) (*target.Question, error) {
 	in, err := r.inputs(batch)
 	if err != nil {
@@ -148,7 +148,7 @@ func (r *serving) inputs(batch int) (target.Inputs, error) {
 	return target.Inputs{Batch: batch, Seed: uint64(r.point.Seed), Dims: w.Shape.Of(), Samples: r.samples, Tolerance: w.Tolerance}, nil
 }
 
-// asker makes requests of a model that describes itself.
+// asker returns a function that makes requests for a model that describes itself.
 func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (func(target.Inputs) (*target.Question, error), error) {
 	w := r.point.Workload.Serve
 	if w.Target == study.Process {
@@ -170,15 +170,15 @@ func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (f
 	}
 	model.Token = r.token()
 	return func(in target.Inputs) (*target.Question, error) {
-		// The first answers are slow: models are compiled for a new size.
+		// The first answers are slow: some servers compile the model for each new size.
 		return model.Ask(ctx, in, expect, time.Now().Add(time.Duration(w.Startup)))
 	}, nil
 }
 
 // An exchanged is how to query a service, and how to query a null server with answers of the same size.
 type exchanged struct {
-	null   []string // that server's options, for scalebench-worker null
-	scheme string   // of its URL
+	null   []string // options of scalebench-worker null
+	scheme string   // scheme of its URL
 	dial   func(server string) func() (loadtest.Sender, error)
 }
 
@@ -200,8 +200,8 @@ func overGRPC(g *target.GRPC, deadline time.Time) exchanged {
 		dial: func(server string) func() (loadtest.Sender, error) { return g.Like(server).Dial }}
 }
 
-// null starts a server that answers at once, with as much as the replicas do, and says
-// how to connect to it with the same requests; end ends it. It is on this rank's CPUs.
+// null starts a null server on this rank's CPUs, and returns how to connect to it with the
+// same requests. end stops it.
 func (r *serving) null(ctx context.Context, batch int) (dial func() (loadtest.Sender, error), end func(), err error) {
 	asked, ok := r.asked[batch]
 	if !ok {

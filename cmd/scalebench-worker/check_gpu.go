@@ -73,7 +73,7 @@ func runChecks(c *cli.Context) error {
 	return names.Err()
 }
 
-// stepTime trains by one engine after the other, on random images.
+// stepTime trains with one precision after the other, on random images.
 func stepTime(c *cli.Context) error {
 	for _, precision := range engine.Precisions {
 		if err := timeSteps(c, precision); err != nil {

@@ -141,13 +141,13 @@ func openBackend(ctx context.Context, name string, g *collective.Group, w world.
 	return collective.NewHostTransport(name, g), nil
 }
 
-// endGroup tells the other ranks and the event file how it ended.
+// endGroup tells the other ranks and the event file how the benchmark ended.
 func endGroup(ctx context.Context, what string, g *collective.Group, events *metrics.Writer, err error) error {
 	if g != nil {
 		if err != nil {
 			g.Abort(err)
 		}
-		_ = g.Close() // everything that matters has arrived
+		_ = g.Close() // all relevant data has arrived
 	}
 	if events == nil {
 		return err
@@ -158,7 +158,7 @@ func endGroup(ctx context.Context, what string, g *collective.Group, events *met
 		stop.Status, stop.Cause = metrics.StopInterrupted, context.Cause(ctx).Error()
 	case err != nil:
 		stop.Status, stop.Cause = metrics.StopFailed, err.Error()
-		// A failure to write shows in the next one.
+		// A write error would reappear in the next write.
 		_ = events.Write(metrics.Event{Error: &metrics.Error{Where: what, Message: err.Error()}})
 	}
 	if e := events.Write(metrics.Event{Stop: &stop}); e != nil {
@@ -167,8 +167,8 @@ func endGroup(ctx context.Context, what string, g *collective.Group, events *met
 	return err
 }
 
-// measureByHand starts the ranks of a benchmark on this host, each as it would
-// be in a run of a study, in a folder that is removed afterwards. Rank 0 prints.
+// measureByHand starts the ranks of a benchmark on this host, like in a study's run, in a
+// temporary folder. Rank 0 prints the results.
 func measureByHand(c *cli.Context) error {
 	point, err := pointByHand(c)
 	if err != nil {
@@ -224,7 +224,7 @@ func pointByHand(c *cli.Context) (study.Point, error) {
 	return plan.Points[0].Point, nil
 }
 
-// startRanks runs every rank to its end; the first that fails ends the others.
+// startRanks runs all ranks to their end; a failing rank stops the others.
 func startRanks(ctx context.Context, c *cli.Context, run rundir.Folder, w world.World) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -247,8 +247,8 @@ func startRanks(ctx context.Context, c *cli.Context, run rundir.Folder, w world.
 		}
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		go func() {
-			// The rank dies with the thread that started it, hence the lock: a
-			// killed command leaves no ranks behind.
+			// A rank dies with the thread that started it, hence the lock: a killed command
+			// then leaves no ranks behind.
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -21,11 +21,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// openLocal makes the model of a point ready to compute in this process, with the
-// threads of a replica, until end is called.
+// openLocal loads the point's model in this process with a replica's number of threads,
+// until end is called.
 func (r *serving) openLocal(ctx context.Context) (m target.Local, end func(), err error) {
 	threads := max(r.point.Resources.CPUsPerWorker, 1)
-	if r.framework.Server { // whose model is an ONNX file
+	if r.framework.Server { // these serve ONNX files
 		return openONNX(ctx, pythonOfRun(), r.point.Workload.Serve.Model, threads)
 	}
 	trained, err := openModel("workload.model", r.point.Workload.Serve.Model, 1)
@@ -47,7 +47,7 @@ func pythonOfRun() string { return cmp.Or(os.Getenv(framework.PythonVariable), "
 // does, or it cannot be found (openLocal reports why).
 func (r *serving) onnxruntimeVersion(ctx context.Context) string {
 	if w := r.point.Workload.Serve; !r.framework.Server || w.Target != study.Process {
-		return "" // a server's is its Python's
+		return "" // for servers, the Python packages state it
 	}
 	return onnxruntimeVersion(ctx, pythonOfRun())
 }
@@ -60,7 +60,7 @@ func processors(threads int) (before int) {
 	return runtime.GOMAXPROCS(threads + 1)
 }
 
-// hasModel reports whether the replicas serve a model that this process could compute.
+// hasModel reports whether the replicas serve a model that this process can compute.
 func (r *serving) hasModel() bool {
 	return !r.framework.UserProgram && r.point.Workload.Serve.Path == ""
 }
@@ -68,16 +68,15 @@ func (r *serving) hasModel() bool {
 // aloneTime returns how long to measure the model alone if a load is measured for d.
 func aloneTime(d time.Duration) time.Duration { return min(max(d/4, time.Second), 10*time.Second) }
 
-// alone measures what the model takes without a server, for each batch: in the process
-// of the first replica's rank, so on the CPUs that the replica will have, before any
-// replica has begun.
+// alone measures the model without a server, for each batch. It runs in the process of the
+// first replica's rank, so on the replica's CPUs, before any replica starts.
 func (r *serving) alone(ctx context.Context) error {
 	w := r.point.Workload.Serve
 	if r.replica() != 0 {
 		return nil
 	}
 	m, end, err := r.openLocal(ctx)
-	if err != nil && r.framework.Server { // which can do without
+	if err != nil && r.framework.Server { // servers work without it
 		return r.doubt(fmt.Sprintf("no %s, the time of the model alone: %v", measure.ModelP50, err))
 	}
 	if err != nil {

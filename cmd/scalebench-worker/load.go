@@ -89,7 +89,7 @@ func nullCommand() *cli.Command {
 	}
 }
 
-// loads reads a list of numbers above 0.
+// loads parses a list of positive numbers.
 func loads(name, text string) ([]float64, error) {
 	var list []float64
 	for word := range strings.SplitSeq(text, ",") {
@@ -182,8 +182,8 @@ func loadByHand(c *cli.Context) error {
 	return print.end()
 }
 
-// askModel makes requests from what a model says of itself; as says where it is and what
-// is expected.
+// askModel makes requests from the model's own description; as holds its address and the
+// expected answers.
 func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func() (loadtest.Sender, error), err error) {
 	if as.Bodies != nil {
 		return nil, errors.New("--body and --model cannot be combined: with --model, requests follow the inputs that the model declares; leave one out")
@@ -212,12 +212,12 @@ func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func()
 type loadRow struct {
 	InFlight int      `json:"in_flight,omitempty"`
 	Rate     float64  `json:"rate,omitempty"`
-	Answers  float64  `json:"requests_per_second"` // right ones, in time
+	Answers  float64  `json:"requests_per_second"` // right answers in time, per second
 	P50      *float64 `json:"latency_p50"`
 	P95      *float64 `json:"latency_p95"`
 	P99      *float64 `json:"latency_p99"`
 	TTFT     *times   `json:"ttft,omitempty"`
-	TTFO     *times   `json:"ttfo,omitempty"` // where answers begin with reasoning
+	TTFO     *times   `json:"ttfo,omitempty"` // if answers begin with reasoning
 	TPOT     *times   `json:"tpot,omitempty"`
 	ITL      *times   `json:"itl,omitempty"`
 	Tokens   float64  `json:"output_throughput,omitempty"`
@@ -244,8 +244,8 @@ type loadTable struct {
 	out     io.Writer
 	text    *tabwriter.Writer
 	notes   []string
-	failed  []string // loads without one right answer
-	why     string   // of the first of them
+	failed  []string // loads without a right answer
+	why     string   // reason for the first of them
 }
 
 func newLoadTable(c *cli.Context) *loadTable {
@@ -347,8 +347,8 @@ func (t *loadTable) row(row loadRow, r *loadtest.Result, v loadtest.Verdict) err
 	return nil
 }
 
-// end prints what is left to print. Its error names the loads at which every request
-// failed, so that a script notices.
+// end prints the rest. Its error names the loads at which every request failed, so that
+// scripts notice.
 func (t *loadTable) end() error {
 	if t.json == nil {
 		if err := t.text.Flush(); err != nil {

@@ -39,8 +39,8 @@ type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-// programs are the commands that run one rank of a kind of workload. The file of each kind
-// adds its own: a build that leaves the file out lacks the command.
+// programs are the commands that run one rank of a kind of workload. Each kind's file adds
+// its own; a build without the file lacks the command.
 var programs []*cli.Command
 
 func run(args []string, stdout, stderr io.Writer) int {

@@ -65,8 +65,8 @@ func openModel(key, name string, seed int64) (*netspec.Trained, error) {
 	return cpu.Untrained(untrained, dataset.Classes, dataset.Height, dataset.Width, dataset.Channels, seed)
 }
 
-// tokenVariable holds what requests for logits must carry. It is a variable because other
-// users can read command lines.
+// tokenVariable holds the token that requests for logits must have. It is an environment
+// variable because other users can read command lines.
 const tokenVariable = "SCALEBENCH_SERVE_TOKEN"
 
 // drainTime is how long requests in progress may take after a signal.
@@ -88,7 +88,7 @@ func serveModel(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	// What reads requests must not wait for a thread that computes to pause.
+	// Threads that read requests must not wait for a compute thread to pause.
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(threads + 1)
 	}
@@ -96,7 +96,7 @@ func serveModel(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("--model %s: %w", c.String("model"), err), l.Close())
 	}
-	m.Model = cmp.Or(c.String("name"), m.Model) // only the handler reads it from here on
+	m.Model = cmp.Or(c.String("name"), m.Model) // from here on, only the handler reads it
 	ctx, stop := untilSignal(c)
 	defer stop()
 	s := infer.NewServer(infer.Handler(m, classifier, version.String()), infer.Limits{Token: os.Getenv(tokenVariable)})

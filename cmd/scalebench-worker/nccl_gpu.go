@@ -33,7 +33,7 @@ func openNCCL(ctx context.Context, g *collective.Group, w world.World) (collecti
 	return gpurank.OpenTransport(ctx, g, w, timeout, os.Getenv)
 }
 
-// openEngine makes the trainer's engine on this rank's GPU.
+// openEngine opens the trainer's engine on this rank's GPU.
 func openEngine(ctx context.Context, o cpu.Options, precision string, g *collective.Group, w world.World) (train.GPU, error) {
 	timeout, err := peerTimeout(os.Getenv)
 	if err != nil {
@@ -41,12 +41,12 @@ func openEngine(ctx context.Context, o cpu.Options, precision string, g *collect
 	}
 	e, err := engine.Open(ctx, engine.Options{Options: o, Precision: precision, Timeout: timeout}, g, w, os.Getenv)
 	if err != nil {
-		return nil, err // and no interface around a nil
+		return nil, err // avoid an interface that holds a nil pointer
 	}
 	return e, nil
 }
 
-// lookForNCCL loads NCCL, CUDA's driver and cuBLAS, as a run would.
+// lookForNCCL loads NCCL, CUDA's driver and cuBLAS like a run.
 func lookForNCCL() *probe.NCCL {
 	found := &probe.NCCL{}
 	if l, err := nccl.Open(os.Getenv); err != nil {
@@ -75,7 +75,7 @@ func lookForNCCL() *probe.NCCL {
 	return found
 }
 
-// readDevices reads NVIDIA's GPUs for a run's sampler.
+// readDevices samples NVIDIA GPUs during a run.
 func readDevices() telemetry.Devices { return nvidia.New(os.Getenv) }
 
 // gpuCommands returns the commands that make gpu-check runs in each rank.

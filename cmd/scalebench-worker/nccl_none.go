@@ -29,7 +29,7 @@ func openEngine(context.Context, cpu.Options, string, *collective.Group, world.W
 // lookForNCCL returns nil: this worker cannot load NCCL.
 func lookForNCCL() *probe.NCCL { return nil }
 
-// readDevices reads no GPU that needs a library.
+// readDevices samples no GPUs in this variant.
 func readDevices() telemetry.Devices { return nil }
 
 // gpuCommands returns none: they are in the GPU variant.

@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/target"
 )
 
-// openONNX loads the model of a file with the library that an interpreter's packages
-// have, or the system.
+// openONNX loads a model file with the library from an interpreter's packages or the
+// system.
 func openONNX(ctx context.Context, python, path string, threads int) (target.Local, func(), error) {
 	l, err := onnxruntime.Open(onnxruntime.Find(ctx, python, os.Getenv))
 	if err != nil {
@@ -30,7 +30,7 @@ func openONNX(ctx context.Context, python, path string, threads int) (target.Loc
 func onnxruntimeVersion(ctx context.Context, python string) string {
 	l, err := onnxruntime.Open(onnxruntime.Find(ctx, python, os.Getenv))
 	if err != nil {
-		return "" // the run says why
+		return "" // the run reports the error
 	}
 	return l.Version()
 }

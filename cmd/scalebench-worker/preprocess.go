@@ -40,7 +40,7 @@ func preprocessSamples(c *cli.Context) error {
 	ctx, stop := untilSignal(c)
 	defer stop()
 	r := &preprocessing{program: p, asked: p.point.Workload.Preprocess}
-	// Over TCP, since who waits in shared memory takes CPU time from the threads.
+	// Use TCP, since waiting in shared memory takes CPU time from the threads.
 	r.group, err = p.join(ctx, collective.TCP)
 	events, failed := p.writer()
 	if err == nil {
@@ -60,20 +60,20 @@ type preprocessing struct {
 	events  *metrics.Writer
 	group   *collective.Group
 	threads int
-	cpus    int // of this rank
+	cpus    int // CPUs of this rank
 	decoder func() (preprocess.Decoder, error)
-	files   []preprocess.File // this rank's
+	files   []preprocess.File // files of this rank
 	all     []preprocess.File
-	target  preprocess.Target       // this rank's part of it; nil for none
+	target  preprocess.Target       // this rank's part of the target; nil for none
 	clear   func() error            // removes what was written there
-	ready   *preprocess.ObjectStore // the target, where it is one of objects
+	ready   *preprocess.ObjectStore // the target, if it is an object store
 	store   preprocess.Store
-	objects *preprocess.ObjectStore // the store, where it is one of objects; nil: files
-	kernels string                  // of the trainer
+	objects *preprocess.ObjectStore // the source, if it is an object store; nil: files
+	kernels string                  // compute kernels of the trainer
 	learner *train.Learner          // nil: no training uses the samples
 	classes *preprocess.Classes
-	last    preprocess.Learnt // of this rank's last pass
-	losses  []float64         // of each pass so far, of all ranks
+	last    preprocess.Learnt // result of this rank's last pass
+	losses  []float64         // over all ranks, of each pass so far
 }
 
 // phase records what the run does from now on.
@@ -133,7 +133,7 @@ func (r *preprocessing) run(ctx context.Context) (err error) {
 	return r.report(&sum, list)
 }
 
-// describe records what prepares the samples and learns from them, and chooses the decoder.
+// describe records what prepares and uses the samples, and chooses the decoder.
 func (r *preprocessing) describe() error {
 	// Runs that used different object stores are not repeats. A folder has no such server.
 	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String(), "object_store": ""}
@@ -225,7 +225,7 @@ func (r *preprocessing) noSource(err error) error {
 	return fmt.Errorf("workload.source: %w", err)
 }
 
-// openStore chooses what the source is read from.
+// openStore opens the storage of the source.
 func (r *preprocessing) openStore() (err error) {
 	if !strings.HasPrefix(r.asked.Source, preprocess.ObjectScheme) {
 		r.store = preprocess.Folder(r.asked.Source)
@@ -258,14 +258,14 @@ func (r *preprocessing) warm(ctx context.Context) error {
 	return nil
 }
 
-// paged reports whether the page cache of this node holds what of the source was read.
+// paged reports whether this node's page cache holds what was read from the source.
 func (r *preprocessing) paged() bool { return r.objects == nil && r.asked.Cache != "memory" }
 
 // coldShare is the largest share of a cold source that may be in memory.
 const coldShare = 0.01
 
-// chill evicts the source where it has to be cold, waits until all ranks are there,
-// and says which bytes of the rank's files are in memory.
+// chill evicts the source if it must be cold, waits for all ranks, and returns how many
+// bytes of the rank's files are in memory.
 func (r *preprocessing) chill(ctx context.Context) (resident, total int64, err error) {
 	if !r.paged() {
 		return 0, 0, r.group.Barrier(ctx)
@@ -287,7 +287,7 @@ func (r *preprocessing) chill(ctx context.Context) (resident, total int64, err e
 	return resident, total, r.group.Barrier(ctx)
 }
 
-// pass prepares all samples once and adds what all ranks did.
+// pass prepares all samples once and adds the work of all ranks to sum.
 func (r *preprocessing) pass(ctx context.Context, number int, sum *tally) error {
 	resident, total, err := r.chill(ctx)
 	if err != nil {

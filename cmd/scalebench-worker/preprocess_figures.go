@@ -18,16 +18,16 @@ import (
 
 // A tally adds up what all ranks did in one or several passes, in samples, bytes and seconds.
 type tally struct {
-	seconds                     float64 // by rank 0's clock, from the start of all to the end of all
+	seconds                     float64 // from the common start to the common end, by rank 0's clock
 	samples, read, written, cpu float64
-	storage, uncounted          float64 // bytes from storage; ranks that do not know theirs
+	storage, uncounted          float64 // bytes read from storage; number of ranks that do not know theirs
 	resident, pages             float64
-	repeated                    float64 // requests to an object store that had to be made again
-	delay                       float64 // NaN: not known
-	waited, took                float64 // of the consumers
-	trained, steps, loss        float64 // of a real one: samples, steps of all ranks, sum over the samples
+	repeated                    float64 // retried requests to an object store
+	delay                       float64 // NaN: unknown
+	waited, took                float64 // seconds of the consumers
+	trained, steps, loss        float64 // of a real trainer: samples, steps of all ranks, loss summed over samples
 	cpus, threads, fewer        float64
-	loaders                     float64 // CPUs that the threads can have at once
+	loaders                     float64 // CPUs available to the threads at once
 	stageSeconds, stageCPU      [preprocess.Stages]float64
 }
 
@@ -50,7 +50,7 @@ func (t *tally) fields() []*float64 {
 	return list
 }
 
-// over sums over ranks.
+// over adds up over ranks.
 func (t *tally) over(ctx context.Context, g *collective.Group) error {
 	fields := append(t.fields(), &t.cpus, &t.threads, &t.loaders)
 	values := make([]float64, len(fields))
@@ -80,22 +80,22 @@ func (t *tally) merge(pass tally) {
 type ceiling struct {
 	bound string
 	rate  float64 // samples/s
-	words string  // how it is known
+	words string  // how it was determined
 }
 
-// ceilings measures what reading and writing give alone, and works out the others.
+// ceilings measures reading and writing separately, and computes the others.
 func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, error) {
 	if sum.samples == 0 {
 		return nil, fmt.Errorf("the files in %s hold no sample", r.asked.Source)
 	}
 	list := []ceiling{{"cores", sum.cpus * sum.samples / sum.cpu,
 		fmt.Sprintf("%s of CPU time per sample on %s", number.Seconds(sum.cpu/sum.samples), number.Count(int(sum.cpus), "CPU"))}}
-	if r.learner != nil && sum.threadCPU() > 0 { // of the CPU time, the rest is the trainer's
+	if r.learner != nil && sum.threadCPU() > 0 { // the trainer uses the rest of the CPU time
 		each := sum.threadCPU() / sum.samples
 		list = append(list, ceiling{"threads", sum.loaders / each, fmt.Sprintf("%s of the threads' CPU time per sample on %s", number.Seconds(each), number.Count(int(sum.loaders), "CPU"))})
 	}
-	// The words say bytes of the samples; what was moved may be more, such as columns
-	// of a table that samples have no use for.
+	// The words state the bytes of samples. The bytes moved may be more, such as table
+	// columns that samples do not use.
 	alone := func(each float64, what string, work func() (bytes float64, err error)) (rate float64, words string, err error) {
 		begun := time.Now()
 		bytes, err := work()
@@ -152,7 +152,7 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 	return list, nil
 }
 
-// near is the share of a ceiling from which on it is called the bound.
+// near is the share of a ceiling above which it is the bottleneck.
 const near = 0.85
 
 // below removes ceilings that the throughput far exceeds: they were measured too briefly, or while other work
@@ -209,7 +209,7 @@ func (t *tally) threadCPU() (sum float64) {
 	return sum
 }
 
-// report writes the figures of the run, which are rank 0's to write.
+// report writes the run's figures; only rank 0 does.
 func (r *preprocessing) report(sum *tally, list []ceiling) error {
 	if r.world.Rank > 0 {
 		return nil

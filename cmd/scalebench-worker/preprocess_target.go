@@ -18,7 +18,7 @@ func (r *preprocessing) ownPart() string {
 	return fmt.Sprintf("%s-rank%d-", filepath.Base(r.program.run.Path()), r.world.Rank)
 }
 
-// openTarget prepares to write objects, where the target is an object store.
+// openTarget prepares to write objects if the target is an object store.
 func (r *preprocessing) openTarget() (err error) {
 	if strings.HasPrefix(r.asked.Target, preprocess.ObjectScheme) {
 		r.ready, err = preprocess.OpenObjects(r.asked.Target+"/"+r.ownPart()+rand.Text(), preprocess.ObjectAccessFromEnvironment(os.Getenv))
@@ -26,8 +26,7 @@ func (r *preprocessing) openTarget() (err error) {
 	return err
 }
 
-// makeTarget makes this rank's part of the target; remove removes it, with what was
-// written.
+// makeTarget creates this rank's part of the target; remove deletes it with its contents.
 func (r *preprocessing) makeTarget(ctx context.Context) (remove func() error, err error) {
 	switch {
 	case r.asked.Target == "":

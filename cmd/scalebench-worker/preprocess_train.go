@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// openLearner makes the trainer that takes the samples, where the study names a model:
-// the ranks train it together, each on what its own threads prepare.
+// openLearner creates the trainer that uses the samples, if the study names a model. The
+// ranks train it together, each on the samples of its own threads.
 func (r *preprocessing) openLearner(ctx context.Context) (err error) {
 	if r.asked.Model == "" {
 		return nil
@@ -23,7 +23,8 @@ func (r *preprocessing) openLearner(ctx context.Context) (err error) {
 	if r.classes, err = preprocess.FindClasses(r.asked.Format, r.all); err != nil {
 		return fmt.Errorf("workload.source: %s: %w", r.asked.Source, err)
 	}
-	// Which thread waits is the kernel's to decide, which counts it, not the runtime's.
+	// Let the kernel schedule the threads, since it counts their waiting, and not Go's
+	// runtime.
 	runtime.GOMAXPROCS(r.threads + r.cpus + 1)
 	side := preprocess.Side(r.asked.Format, r.asked.Crop)
 	r.learner, err = train.NewLearner(ctx, cpu.Options{
@@ -41,7 +42,7 @@ func (r *preprocessing) learn(ctx context.Context, o *preprocess.Options, part *
 	side := preprocess.Side(r.asked.Format, r.asked.Crop)
 	training, within := preprocess.StartTraining(ctx, r.learner, 3*side*side, r.asked.Batch)
 	o.Take, o.Classes = training.Take, r.classes
-	part.cpus = float64(r.cpus) // the trainer uses those that threads leave
+	part.cpus = float64(r.cpus) // the trainer uses CPUs that the threads leave
 	return within, func() (err error) {
 		r.last, err = training.End()
 		part.waited, part.took = r.last.Waited, r.last.Took
@@ -50,7 +51,7 @@ func (r *preprocessing) learn(ctx context.Context, o *preprocess.Options, part *
 	}
 }
 
-// learnt reports what the ranks learnt in a pass.
+// learnt reports the training results of a pass.
 func (r *preprocessing) learnt(pass int, all *tally) error {
 	if r.learner == nil {
 		return nil
@@ -64,7 +65,7 @@ func (r *preprocessing) learnt(pass int, all *tally) error {
 		number.Significant(all.loss/all.trained), number.Percent(all.waited/all.took)))
 }
 
-// stepsAlone are how many steps are made at most to see what the trainer does alone.
+// stepsAlone limits the steps that measure the trainer alone.
 const stepsAlone = 50
 
 // trainAlone measures the trainer with its last batch in memory, without preparing threads.

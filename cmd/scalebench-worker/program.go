@@ -25,8 +25,7 @@ import (
 // rank in a collective.
 const timeoutVariable = "SCALEBENCH_PEER_TIMEOUT"
 
-// peerTimeout reads timeoutVariable; 0 where it is not set leaves it to the
-// default.
+// peerTimeout reads timeoutVariable; 0 if unset, for the default.
 func peerTimeout(getenv func(string) string) (time.Duration, error) {
 	text := getenv(timeoutVariable)
 	if text == "" {
@@ -39,19 +38,19 @@ func peerTimeout(getenv func(string) string) (time.Duration, error) {
 	return d, nil
 }
 
-// A program is one rank of what runs a kind of workload, as the command run
-// starts it: with its place in the world and its run folder in the environment.
+// A program is one rank of a kind of workload. The command run starts it with its place in
+// the world and its run folder in the environment.
 type program struct {
 	run    rundir.Folder
 	point  study.Point
 	world  world.World
-	nonce  string // by which the ranks of the attempt know each other
+	nonce  string // shared secret by which the ranks of the attempt recognise each other
 	events *os.File
 	// timeout limits how long a rank waits for another; 0 means the default.
 	timeout time.Duration
 }
 
-// openProgram reads what this rank is to do and makes its event file.
+// openProgram reads what this rank should do and creates its event file.
 func openProgram() (*program, error) {
 	run := rundir.Folder(os.Getenv(framework.RunVariable))
 	if run == "" {
@@ -70,7 +69,7 @@ func openProgram() (*program, error) {
 		return nil, err
 	}
 	if folder := os.Getenv(framework.DataVariable); folder != "" {
-		point.Data.Path = folder // staged on this node, maybe
+		point.Data.Path = folder // it may be staged on this node
 	}
 	nonce, err := worker.ReadNonce(run)
 	if err != nil {
@@ -92,7 +91,7 @@ func (p *program) writer() (*metrics.Writer, error) {
 	})
 }
 
-// join makes the ranks a group, whose numbers travel over the transport.
+// join connects the ranks as a group; numbers travel over the transport.
 func (p *program) join(ctx context.Context, t collective.Transport) (*collective.Group, error) {
 	if p.world.Size != p.point.Ranks() {
 		return nil, fmt.Errorf("%d ranks were started, but the point asks for %d", p.world.Size, p.point.Ranks())

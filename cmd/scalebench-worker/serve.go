@@ -61,7 +61,7 @@ func serveReplicas(c *cli.Context) error {
 	}
 	err = events.Write(metrics.Event{Environment: &metrics.Environment{Threads: min(runtime.GOMAXPROCS(0), max(p.point.Resources.CPUsPerWorker, 1)), Versions: versions}})
 	if err == nil {
-		// Over TCP, since who waits in shared memory takes CPU time from the servers.
+		// Use TCP, since waiting in shared memory takes CPU time from the servers.
 		r.group, err = p.join(ctx, collective.TCP)
 	}
 	if err == nil {
@@ -81,7 +81,7 @@ type serving struct {
 	samples   *samples.Set      // of workload.inputs, once they are read; nil: numbers are drawn
 }
 
-// loads reports whether this rank is the one that puts the service under load.
+// loads reports whether this rank is the load generator.
 func (r *serving) loads() bool { return r.world.Rank == 0 }
 
 // replica returns which replica this rank runs, 0-based; -1 if none.
@@ -110,7 +110,7 @@ func (r *serving) doubt(text string) error {
 	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
 }
 
-// latencies makes the log of a load's.
+// latencies creates the log of a load's latencies.
 func (r *serving) latencies(load string) (io.WriteCloser, error) {
 	path := r.program.run.Latencies(load, r.world.Restart)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -119,7 +119,7 @@ func (r *serving) latencies(load string) (io.WriteCloser, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// run starts the replicas, has them put under load, and ends them.
+// run starts the replicas, loads them, and stops them.
 func (r *serving) run(ctx context.Context) (err error) {
 	starts := r.point.Workload.Serve.Starts()
 	if starts {
@@ -156,7 +156,7 @@ func (r *serving) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	host, _ := os.Hostname() // an unknown one is ""
+	host, _ := os.Hostname() // "" if unknown
 	hosts, err := exchange(ctx, r.group, host[:min(len(host), room)])
 	if err != nil {
 		return err
@@ -179,8 +179,8 @@ func (r *serving) run(ctx context.Context) (err error) {
 // tick is the interval at which ranks tell each other that they are alive.
 const tick = time.Second
 
-// together does work on every rank and returns when all have done theirs, or with
-// the first error of any. Meanwhile each replica is watched.
+// together does work on every rank. It returns when all have finished, or with the first
+// error of any. It also watches each replica.
 func (r *serving) together(ctx context.Context, work func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -196,7 +196,7 @@ func (r *serving) together(ctx context.Context, work func(context.Context) error
 	}
 	for {
 		var ended <-chan struct{}
-		if finished && r.server != nil { // until then the work watches it
+		if finished && r.server != nil { // until then, the work watches it
 			ended = r.server.Ended()
 		}
 		if !finished {
@@ -272,7 +272,7 @@ func (r *serving) start(ctx context.Context) (address string, err error) {
 		begun := time.Now()
 		err = r.server.Ready(ctx, isReady(w, address), time.Duration(w.Startup))
 		if err == nil && r.framework.Server {
-			// Some servers are ready before they have loaded their model.
+			// Some servers report that they are ready before they have loaded their model.
 			err = r.server.Ready(ctx, modelIsReady(w, address), time.Duration(w.Startup)-time.Since(begun))
 		}
 		if err == nil {
@@ -291,7 +291,7 @@ func (r *serving) start(ctx context.Context) (address string, err error) {
 	}
 }
 
-// isReady asks a replica whether it is ready, in the way that it will be asked.
+// isReady asks a replica whether it is ready, over the protocol of the load.
 func isReady(w study.Serve, address string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		switch {
@@ -304,7 +304,7 @@ func isReady(w study.Serve, address string) func(context.Context) error {
 	}
 }
 
-// modelIsReady asks it whether the model is.
+// modelIsReady asks a replica whether its model is ready.
 func modelIsReady(w study.Serve, address string) func(context.Context) error {
 	scheme := "http://"
 	if w.Target == study.GRPC {
@@ -333,7 +333,7 @@ func freePorts(ip net.IP) (framework.Ports, error) {
 	return framework.Ports{HTTP: free[0], GRPC: free[1], Metrics: free[2]}, nil
 }
 
-// busy reports whether somebody listens at a port.
+// busy reports whether a port is in use.
 func busy(ip net.IP, port int) bool {
 	l, err := net.Listen("tcp", net.JoinHostPort(ip.String(), strconv.Itoa(port)))
 	if err == nil {
@@ -394,7 +394,7 @@ func (r *serving) devices() []string {
 // room is how many bytes the ranks exchange per rank.
 const room = 64
 
-// exchange gives every rank the texts of all, by rank.
+// exchange returns the texts of all ranks, by rank.
 func exchange(ctx context.Context, g *collective.Group, text string) ([]string, error) {
 	if len(text) > room {
 		return nil, fmt.Errorf("%q is longer than %d bytes", text, room)

@@ -13,7 +13,7 @@ import (
 
 var turboJPEG = sync.OnceValues(func() (*turbojpeg.Library, error) { return turbojpeg.Open(os.Getenv) })
 
-// openTurboJPEG makes a decoder, and says which file it is of.
+// openTurboJPEG creates a decoder and returns the file name of its library.
 func openTurboJPEG() (d preprocess.Decoder, version string, err error) {
 	l, err := turboJPEG()
 	if err != nil {
@@ -30,7 +30,7 @@ func openTurboJPEG() (d preprocess.Decoder, version string, err error) {
 	return turboDecoder{own}, "libjpeg-turbo (" + filepath.Base(file) + ")", nil
 }
 
-// turboDecoder decodes for the pipeline.
+// turboDecoder adapts the decoder for the pipeline.
 type turboDecoder struct{ *turbojpeg.Decoder }
 
 func (d turboDecoder) Decode(file []byte, into *preprocess.Pixels) error {

@@ -23,13 +23,13 @@ type adviseOptions struct {
 	curveOptions
 	wish      query.Wish
 	deadline  time.Duration
-	limits    map[string]*time.Duration // by percentile, instead of the study's
-	spec      bool                      // how much of each resource is enough
+	limits    map[string]*time.Duration // by percentile; they replace the study's
+	spec      bool                      // advise the sufficient amount of each resource
 	resources cli.StringSlice           // keys
 	target    targetFlag
 }
 
-// asked returns the wish with what the options say of it.
+// asked returns the wish that the options express.
 func (o *adviseOptions) asked() query.Wish {
 	w := o.wish
 	w.Question, w.Resources = o.question(), o.resources.Value()
@@ -146,7 +146,7 @@ func (o *adviseOptions) within(c *cli.Context) (*measure.Limit, error) {
 	return &limit, nil
 }
 
-// wished refuses a wish for nothing.
+// wished rejects options of zero.
 func wished(c *cli.Context) error {
 	for _, name := range []string{"deadline", "budget", "min-efficiency", "samples", "rate"} {
 		share, _ := c.Generic(name).(*shareFlag)
@@ -172,8 +172,8 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	return nil
 }
 
-// printAdvice prints for people the advice of one series; of several the best answer
-// and a table of all, and with --verbose each series' own advice.
+// printAdvice prints the advice of one series for people. For several, it prints the best
+// answer and a table, and with --verbose each series' own advice.
 func (s *session) printAdvice(a *query.Advised) error {
 	list := a.Advice
 	switch s.format {
@@ -200,7 +200,7 @@ func (s *session) printAdvice(a *query.Advised) error {
 		if i > 0 || len(list) > 1 {
 			fmt.Fprintln(s.stdout)
 		}
-		if len(one.Candidates) == 0 { // nothing to put into a table
+		if len(one.Candidates) == 0 { // nothing for a table
 			if _, err := fmt.Fprintln(s.stdout, s.sentences(sentences)); err != nil {
 				return err
 			}
@@ -213,7 +213,7 @@ func (s *session) printAdvice(a *query.Advised) error {
 	return nil
 }
 
-// adviseRate says how many replicas of a service carry a demand of so many requests/s.
+// adviseRate prints how many replicas of a service carry a demand in requests/s.
 func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	a, err := s.reader().Replicas(ctx, o.asked())
 	if err != nil {
@@ -230,7 +230,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 		return err
 	}
 	s.warnOn(a.Analysis, false)
-	if a.Answers[0].Replicas == 0 { // those without an answer are last
+	if a.Answers[0].Replicas == 0 { // those without an answer come last
 		return errUndecided
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// adviseSpec says how much of each resource is enough.
+// adviseSpec prints the sufficient amount of each resource.
 func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	n, err := s.reader().Needs(ctx, o.asked())
 	if err != nil {
@@ -31,7 +31,7 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	return nil
 }
 
-// printSpec prints the answers for people, each with the commands that would tell more.
+// printSpec prints the answers for people, each with commands that would improve it.
 func (s *session) printSpec(n *query.Needed) (err error) {
 	for i, a := range n.Answers {
 		how := func(at map[string]scaling.Value) string { return n.Command(a, at) }
@@ -42,7 +42,7 @@ func (s *session) printSpec(n *query.Needed) (err error) {
 		if n.Markets != nil {
 			sentence += " " + tables.MachinesSentence(a, n.Markets[i], n.Currency)
 		}
-		if len(a.Factors) == 0 { // nothing to put into a table
+		if len(a.Factors) == 0 { // nothing for a table
 			_, err = fmt.Fprintln(s.stdout, s.sentences(sentence))
 		} else {
 			err = s.printSaying(sentence, tables.Spec(a, how))
@@ -60,7 +60,7 @@ func (s *session) printSpec(n *query.Needed) (err error) {
 	return nil
 }
 
-// advisePhases says what each of several studies needs.
+// advisePhases prints the needs of each of several studies.
 func advisePhases(ctx context.Context, s *session, o adviseOptions, studies []string) error {
 	p, err := s.reader().Phases(ctx, o.asked(), studies)
 	if err != nil {

@@ -150,7 +150,7 @@ func sharedTable(name, measure string) string {
 	return text.String()
 }
 
-// facts are what outputs say of one quantity, by output; NaN: that there is no value.
+// facts are the values of a quantity by output; NaN: the output has none.
 type facts map[string]map[string]float64
 
 func (f facts) add(quantity, output string, value any) {
@@ -186,8 +186,8 @@ func (f facts) differ() (list []string) {
 	return list
 }
 
-// Commands and views that show the same quantity of a study show the same value, or that
-// there is none: speedups and their intervals, efficiencies, medians, times to a target.
+// Commands and views that show the same quantity of a study show the same value, or all
+// lack it: speedups and their intervals, efficiencies, medians, times to a target.
 func TestOutputsAgree(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "db")

@@ -12,7 +12,7 @@ import (
 
 const appName = "scalebench"
 
-// commands lists the subcommands in the order of the help: the way of a study.
+// commands lists the subcommands in the order of the help, which follows a study's life.
 func commands(s *session) []*cli.Command {
 	return []*cli.Command{
 		initCommand(s),
@@ -66,7 +66,7 @@ func newApp(s *session) *cli.App {
 			if c.Bool("version") {
 				return runVersion(s)
 			}
-			return nil // check has refused it
+			return nil // check has rejected it
 		},
 		Reader:    s.stdin,
 		Writer:    s.stdout,
@@ -74,7 +74,7 @@ func newApp(s *session) *cli.App {
 
 		HideHelpCommand:           true,
 		HideVersion:               true,
-		DisableSliceFlagSeparator: true, // a value may hold commas
+		DisableSliceFlagSeparator: true, // a value may contain commas
 		ExitErrHandler:            noExit,
 		OnUsageError:              onUsageError,
 	}
@@ -84,8 +84,8 @@ func newApp(s *session) *cli.App {
 	return app
 }
 
-// prepare gives a command what all commands have: the global options, a usage
-// line, errors that carry an exit code, and a check of its operands.
+// prepare adds what all commands share: the global options, a usage line, errors with an
+// exit code, and a check of the operands.
 func prepare(s *session, c *cli.Command, parent string) {
 	full := parent + " " + c.Name
 	c.HideHelpCommand = true
@@ -146,8 +146,7 @@ func placeholder(f cli.Flag) string {
 	return "VALUE"
 }
 
-// onUsageError is called for a flag's value that cannot be read; unknown flags
-// are refused before.
+// onUsageError handles an invalid flag value; unknown flags are handled earlier.
 func onUsageError(c *cli.Context, err error, _ bool) error {
 	return &usageError{err: errors.New(explainValue(c.Command.Flags, err.Error())), hint: hintHelp(c.Command.HelpName)}
 }
@@ -171,7 +170,7 @@ func explainValue(flags []cli.Flag, message string) string {
 		want = "; want true or false, or no value"
 	case *cli.DurationFlag:
 		want = "; want a length of time, like 90s or 1h30m"
-	case *cli.GenericFlag: // says itself what it wants
+	case *cli.GenericFlag: // its own error says what it expects
 		want = "; " + m[3]
 	}
 	return fmt.Sprintf("%s does not take the value %s%s", dashed(m[2]), m[1], want)
@@ -181,8 +180,8 @@ func hintHelp(command string) string {
 	return fmt.Sprintf("`%s --help` shows what is valid.", strings.TrimSpace(command))
 }
 
-// helpCommand puts help into the list of commands and into completion; redirectHelp
-// carries it out.
+// helpCommand adds help to the list of commands and to completion; redirectHelp implements
+// it.
 func helpCommand() *cli.Command {
 	return &cli.Command{Name: "help", Usage: "explain a command", ArgsUsage: "[COMMAND...]",
 		Action: func(*cli.Context) error { return nil }}

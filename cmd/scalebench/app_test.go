@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Every command's usage line stands in a script.
+// A script contains every command's usage line.
 func TestEveryUsageLineHasAScript(t *testing.T) {
 	var scripts strings.Builder
 	files, err := filepath.Glob("testdata/script/*.txtar")

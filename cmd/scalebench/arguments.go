@@ -9,30 +9,28 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// invocation is a parsed command line. The command line library reads
-// flags only up to the first operand and knows global ones only before the
-// command, so it is given the words in the one order it reads right: command,
-// flags with their values attached, "--", operands.
+// invocation is a parsed command line. The command line library reads flags only up to the
+// first operand, and global ones only before the command. So it receives the words in an
+// order that it reads correctly: command, flags with attached values, "--", operands.
 //
-// How a command line is read: flags may stand anywhere. "--name VALUE",
-// "--name=VALUE", "-n VALUE", "-n=VALUE" and "-nVALUE" are the same; "-vq" is
-// "-v -q". A lone "-" is an operand, and so is every word after "--". Where a
-// flag is given twice, the last one counts.
+// Flags may be anywhere on the line. "--name VALUE", "--name=VALUE", "-n VALUE", "-n=VALUE"
+// and "-nVALUE" are equivalent; "-vq" is "-v -q". A single "-" is an operand, and so is
+// every word after "--". If a flag occurs twice, the last one counts.
 type invocation struct {
-	path     []*cli.Command // from the outermost; empty when none was named
+	path     []*cli.Command // from the outermost; empty without a command
 	flags    []setFlag
 	operands []string
 }
 
 // setFlag is one use of a flag.
 type setFlag struct {
-	name  string // as it was written, with its dashes, for messages
+	name  string // as written, with dashes, for messages
 	flag  cli.Flag
 	value string
 	has   bool // whether there is a value
 }
 
-// missingValueError is a flag at the end of the line that needs a value.
+// missingValueError reports a flag at the end of the line that needs a value.
 type missingValueError struct {
 	name string
 	flag cli.Flag
@@ -49,7 +47,7 @@ func parse(app *cli.App, words []string) (invocation, error) {
 		var err error
 		switch {
 		case word == "--" && p.level == nil && takesCommand(p.line.command()):
-			p.line.operands = append(p.line.operands, words[i:]...) // with the dashes, which tell a command from a study
+			p.line.operands = append(p.line.operands, words[i:]...) // keep the dashes, which distinguish a command from a study
 			i = len(words)
 		case word == "--":
 			for _, word := range words[i+1:] {
@@ -67,8 +65,7 @@ func parse(app *cli.App, words []string) (invocation, error) {
 			return p.line, err
 		}
 	}
-	// Only now is the command known: "-o" may be short for one name of this command and for
-	// another of that.
+	// Resolve short names only now: "-o" may mean different flags in different commands.
 	valid := p.line.valid(app)
 	for i := range p.line.flags {
 		f := &p.line.flags[i]
@@ -80,10 +77,10 @@ func parse(app *cli.App, words []string) (invocation, error) {
 	return p.line, nil
 }
 
-// wordParser has what parse has read so far.
+// wordParser is the state of parse.
 type wordParser struct {
 	line  invocation
-	level []*cli.Command // that the next operand may name; nil inside a leaf
+	level []*cli.Command // commands that the next operand may name; nil inside a leaf
 	known map[string]cli.Flag
 }
 
@@ -102,8 +99,8 @@ func (p *wordParser) operand(word string) error {
 	return nil
 }
 
-// flag reads a word with flags, and the value of the last one. It returns how many words
-// these are.
+// flag reads a word with flags and the value of the last one. It returns the number of
+// words used.
 func (p *wordParser) flag(app *cli.App, words []string) (used int, err error) {
 	uses, err := split(p.known, words[0])
 	if err != nil {
@@ -131,7 +128,7 @@ func split(known map[string]cli.Flag, word string) ([]setFlag, error) {
 	if rest, ok := strings.CutPrefix(word, "--"); ok {
 		name, value, has := strings.Cut(rest, "=")
 		f, ok := known[name]
-		if !ok { // --x is as good as -x
+		if !ok { // --x is equivalent to -x
 			return nil, &unknownFlagError{name: "--" + name}
 		}
 		return []setFlag{{"--" + name, f, value, has}}, nil
@@ -214,9 +211,9 @@ func (line invocation) valid(app *cli.App) map[string]cli.Flag {
 	return byName(flags)
 }
 
-// allFlags returns the flags of all commands: before the command is known, they
-// tell a flag's value from an operand. A test holds that a name takes a value
-// either everywhere or nowhere.
+// allFlags returns the flags of all commands. Before the command is known, they distinguish
+// a flag's value from an operand. A test checks that each name takes a value either
+// everywhere or nowhere.
 func allFlags(app *cli.App) map[string]cli.Flag {
 	all := byName(app.Flags)
 	var walk func([]*cli.Command)

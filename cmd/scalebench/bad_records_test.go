@@ -16,8 +16,8 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// One bad record is one bad record: each command names its folder, goes on with the other
-// runs, still reaches Slurm, and ends neither as a defect nor as if Slurm were down.
+// One bad record does not affect others: each command names its folder, continues with the
+// other runs, still reaches Slurm, and reports neither a bug nor that Slurm is down.
 func TestOneBadRecord(t *testing.T) {
 	worker, scalebench := buildWorker(t), program(t, "scalebench")
 	model := filepath.Join(t.TempDir(), "model")
@@ -103,7 +103,7 @@ func TestOneBadRecord(t *testing.T) {
 		}
 		put(runs[0], c.file, string(before))
 	}
-	// A colleague's study in the same runs folder, whatever is wrong with it, is not mine.
+	// Damage to a colleague's study in the same runs folder does not affect mine.
 	const other = "runs/other"
 	for what, spoil := range map[string]func(dir string) error{
 		"closed":              func(dir string) error { return os.Chmod(dir, 0) },

@@ -17,10 +17,10 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestSlurmCancel cancels, by every packing, a run, a study and all, while they
-// wait and while they run: each ends as cancelled, the queue is empty, and
-// nobody begins it again but retry. The program has printed all that is asked of it,
-// and exits with 0 when it is told to end.
+// TestSlurmCancel cancels a run, a study and everything, with every packing, while they
+// wait and while they run. Each run ends as cancelled, the queue is empty, and only retry
+// starts it again. The program has printed its whole result, and exits with 0 when it is
+// stopped.
 func TestSlurmCancel(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{})

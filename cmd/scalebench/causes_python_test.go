@@ -9,7 +9,7 @@ func TestPythonFailuresNameTheirCause(t *testing.T) {
 	failsWith(t, []failure{
 		{name: "exception", study: run, files: map[string]string{"train.py": "def load(d):\n    return d['labels']\nprint('starting')\nload({})\n"},
 			what: "failed: KeyError: 'labels' (train.py:2); exit code 1", log: "rank-00000.log"},
-		// Without site-packages, so that it is missing wherever this runs.
+		// Without site-packages, torch is missing on any machine.
 		{name: "no torch", study: "[command]\nrun = [\"/usr/bin/python3\", \"-S\", \"train.py\"]\n", files: map[string]string{"train.py": "import torch\n"},
 			what: "failed: ModuleNotFoundError: No module named 'torch' (train.py:1); exit code 1", log: "rank-00000.log", todo: "Install torch for the interpreter"},
 		{name: "no script", study: run, what: "can't open file", log: "rank-00000.log", todo: "correct its path in command.run"},

@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestSlurmFailuresNameTheirCause: real jobs that fail, what a person is told of
-// each, and the exit code that the database has.
+// TestSlurmFailuresNameTheirCause runs real jobs that fail, and checks the message for each
+// and the exit code in the database.
 func TestSlurmFailuresNameTheirCause(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{})
@@ -21,7 +21,7 @@ func TestSlurmFailuresNameTheirCause(t *testing.T) {
 		site, exit string
 	}{
 		{failure{name: "memory", study: "[command]\nrun = [\"sh\", \"x.sh\"]\n[resources]\nmemory = \"300MB\"\nexclusive = false\n",
-			// 800 MB are held until the next look at the memory, one a second.
+			// It keeps 800 MB until the next memory check; there is one per second.
 			files: map[string]string{"x.sh": "head -c 800M /dev/zero | tail -c 800M | sleep 100\n"},
 			what:  "exceeded memory limit", log: "rank-00000.log", todo: "Raise resources.memory"}, "", ""},
 		{failure{name: "time", study: "[command]\nrun = [\"sleep\", \"1000\"]\n[resources]\ntime = \"1m\"\nexclusive = false\n",

@@ -52,8 +52,8 @@ workers_per_node = 1
 	for _, r := range fits {
 		_, perNode, _ := strings.Cut(r.Series, "workers_per_node=")
 		placements[fmt.Sprint(r.Workers, "/", perNode)]++
-		// Where other work holds the small messages up there is no latency and
-		// bandwidth, for the times do not grow with the size.
+		// If other work delays the small messages, times do not grow with the size, and
+		// there is no latency and bandwidth.
 		if r.Runs > 1 || r.Bandwidth != nil && !(*r.Bandwidth > 0) {
 			t.Errorf("%+v", r)
 		}

@@ -20,8 +20,8 @@ import (
 // ranks started by srun, by one torchrun a node that it starts itself, and by launch = "torchrun"; and one that knows nothing
 // of scalebench, whose figures are read from what rank 0 prints.
 func TestSlurmCommand(t *testing.T) {
-	// Not beside the other clusters: four processes of PyTorch that meet over gloo
-	// have to be scheduled at the same time.
+	// It runs alone: four processes of PyTorch that meet over gloo must be scheduled at the
+	// same time.
 	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
 	b.write("site.toml", "python = \"/usr/bin/python3\"\n[[partitions]]\nname = \"main\"\nmax_nodes = 4\ncpus_per_node = 4\noptions = { licenses = \"turn\" }\n")
 	program, err := filepath.Abs("../../examples/command/train.py")
@@ -91,9 +91,8 @@ workers = [4]
 	b.stated("log")
 }
 
-// stated checks the one run of a study whose throughput is read from the log of
-// rank 0: it is the largest that the program printed, the file speaks for all
-// 4 ranks, and what the figure is stands with it.
+// stated checks the one run of a study whose throughput comes from rank 0's log: it is the
+// largest value printed, the file covers all 4 ranks, and a note describes the figure.
 func (b *bench) stated(study string) {
 	t := b.t
 	t.Helper()

@@ -20,11 +20,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// completeCommand is the command that completion scripts call. Its arguments are the
-// words of the command line up to the cursor, the last one unfinished or "",
-// and it prints on each line one candidate, a tab and its explanation. A line that
-// begins with a colon says what the shell completes itself: ":files" or
-// ":folders". So the scripts contain no names that could become outdated.
+// completeCommand is the command that completion scripts call. Its arguments are the words
+// of the command line up to the cursor; the last one is incomplete or "". It prints one
+// candidate per line, a tab and its explanation. A line that begins with a colon delegates
+// to the shell: ":files" or ":folders". So the scripts contain no names that could become
+// outdated.
 const completeCommand = "__complete"
 
 // candidate is a word that may complete the current one.
@@ -129,14 +129,14 @@ func flagsOf(valid map[string]cli.Flag, line invocation) []candidate {
 
 // valuesOf returns the values of a flag, each after prefix.
 func (s *session) valuesOf(f cli.Flag, prefix string) []candidate {
-	if name := placeholder(f); name != "KEY=VALUE" { // of runs, not of a study file
+	if name := placeholder(f); name != "KEY=VALUE" { // for runs, not for a study file
 		return s.wordsFor(name, prefix)
 	}
 	return nil
 }
 
-// studiesHere returns the studies with run folders. It ignores errors: completion must not
-// print any.
+// studiesHere returns the studies with run folders. It ignores errors, which completion
+// must not print.
 func (s *session) studiesHere() []rundir.Study {
 	runs, err := s.workspace().RunsHere()
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *session) wordsFor(name, prefix string) []candidate {
 			}
 		}
 		words = slices.Sorted(maps.Keys(keys))
-	case "KEY=VALUE": // of a study file
+	case "KEY=VALUE": // for a study file
 		for _, key := range study.Overridable() {
 			words = append(words, key+"=")
 		}

@@ -9,13 +9,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// curveOptions say which runs of a study become which curves.
+// curveOptions select runs of a study and say how they become curves.
 type curveOptions struct {
 	query.Question
 	series, baseline, at cli.StringSlice
 }
 
-// question returns what the options ask.
+// question returns the question that the options express.
 func (o *curveOptions) question() query.Question {
 	q := o.Question
 	q.Series, q.Baseline, q.At = o.series.Value(), o.baseline.Value(), o.at.Value()
@@ -33,7 +33,7 @@ func (o *curveOptions) flags() []cli.Flag {
 	}
 }
 
-// axisFlag is for commands that can draw or print along any parameter.
+// axisFlag is for commands that draw or print along any parameter.
 func (o *curveOptions) axisFlag() cli.Flag {
 	return &cli.StringFlag{Name: "axis", Aliases: []string{"x"}, Destination: &o.Axis, DefaultText: "workers, or the measure's own axis within a run", Usage: "draw or list along the parameter `KEY`, such as workload.batch"}
 }
@@ -53,7 +53,7 @@ func mixFlag(mix *bool) cli.Flag {
 }
 
 // warnOn prints the warnings on a study, its series and points, and more. answered says
-// that the printed answer has the decisive warnings.
+// that the printed answer already has the decisive warnings.
 func (s *session) warnOn(a *query.Analysis, answered bool, more ...scaling.Remark) {
 	var remarks []scaling.Remark
 	for _, w := range a.Warnings {

@@ -85,8 +85,8 @@ func runDataSynth(s *session, o dataSynthOptions) error {
 	return s.print(t)
 }
 
-// notMade returns why data were not made. An error that is not of the file system is about
-// the options, or about files that exist already.
+// notMade returns why data were not created. Errors other than the file system's concern
+// the options, or existing files.
 func notMade(err error) error {
 	var refused *fs.PathError
 	if errors.As(err, &refused) {

@@ -67,8 +67,8 @@ func runDecide(ctx context.Context, s *session, o untilOptions, arg string) erro
 	return s.printOutcome(outcome, record.Looks)
 }
 
-// deciding returns a study that is measured until its question is decided, without what
-// measures it.
+// deciding returns a study that is measured until its question is decided, without the
+// backend.
 func (s *session) deciding(ctx context.Context, w *workspace.Work, o untilOptions) (*decide.Study, error) {
 	o.wish.wish.Market = cost.OnDemand
 	d, err := s.reader().Deciding(ctx, w, o.wish.asked())
@@ -79,7 +79,7 @@ func (s *session) deciding(ctx context.Context, w *workspace.Work, o untilOption
 	return d, nil
 }
 
-// runUntilDecided measures on this machine, one batch after the other.
+// runUntilDecided measures on this machine, batch by batch.
 func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backend *local.Backend, choice launcher.Choice, o untilOptions) error {
 	d, err := s.deciding(ctx, w, o)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backen
 			return err
 		}
 		_, err := s.drive(ctx, &part, backend, choice)
-		if err != nil { // what was measured until an interrupt is kept
+		if err != nil { // keep what was measured before an interrupt
 			err = errors.Join(err, d.Collect(ctx))
 		}
 		return err
@@ -105,7 +105,7 @@ func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backen
 	return s.untilDecided(ctx, d)
 }
 
-// submitUntilDecided measures by jobs: with --wait one batch after the other, else one.
+// submitUntilDecided measures with jobs: batch by batch with --wait, else one batch.
 func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, choice launcher.Choice, o submitOptions) error {
 	d, err := s.deciding(ctx, w, o.until)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, cho
 		return err
 	}
 	choice.Policy.Order = study.OrderBlocks
-	if d.Once = !o.wait; d.Once { // what failed is not begun again by every look
+	if d.Once = !o.wait; d.Once { // further looks do not retry failed runs
 		choice.Asked = map[rundir.Folder]bool{}
 		if d.Failed, err = s.failedRuns(ctx, w, choice); err != nil {
 			return err

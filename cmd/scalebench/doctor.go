@@ -62,7 +62,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if errors.As(err, &gone) {
 		f := cluster.Finding{Check: "scheduler", Verdict: cluster.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
 		if !d.HasSite() {
-			// Nobody said that there is to be a cluster.
+			// No cluster was requested.
 			f.Verdict, f.Advice = cluster.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
 			err = nil
 		} else {
@@ -77,7 +77,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	for _, f := range findings {
 		t.Add(f.Check, table.NonZero(f.Subject), string(f.Verdict), f.Found, table.NonZero(f.Advice))
 	}
-	t.Notes = cluster.Advice(findings) // a column of it would be wider than any terminal
+	t.Notes = cluster.Advice(findings) // a column would be wider than any terminal
 	failed := cluster.Count(findings, cluster.Fail)
 	if failed == 0 && err == nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("%s, none failed; %d with a warning, %d not tested", number.Count(len(findings), "check"),
@@ -92,7 +92,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	return nil
 }
 
-// lastLine returns the last line of a command's output; those before say what it tried.
+// lastLine returns the last line of a command's output; earlier lines say what it tried.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]

@@ -26,8 +26,8 @@ func (r doctorRow) String() string {
 	return fmt.Sprintf("%s | %s | %s | %s", r.Check, subject, r.Result, r.Found)
 }
 
-// expectRows holds that each line wanted is the start of a row's; an ellipsis
-// stands for a job's id and the like.
+// expectRows checks that each wanted line is a prefix of a row; an ellipsis replaces
+// variable parts such as job IDs.
 func expectRows(t *testing.T, rows []doctorRow, want ...string) {
 	t.Helper()
 	var all []string
@@ -101,7 +101,7 @@ func TestSlurmDoctor(t *testing.T) {
 	expectRows(t, rows, "probe job | short | ok", "GPU | short | warn | task 0 on node1 has CUDA_VISIBLE_DEVICES=0,1",
 		"interpreter | short/node1 | ok | "+python+" 3.11.2 in ", "interpreter | short/node2 | ok", "sbatch --test-only | - | not tested")
 
-	// An interface that the nodes do not have: the rest is found out all the same.
+	// The nodes lack this interface; the other checks still run.
 	b.write("interface.toml", "interface = \"nosuch0\"\n[[partitions]]\nname = \"main\"\n")
 	b.must(3, &rows, "doctor", "--site", "interface.toml", "--format", "json")
 	expectRows(t, rows, "probe job | main | ok", "run folder | main/node2 | ok", "CPU set | main | ",

@@ -28,12 +28,11 @@ const (
 	efficiencyTurn   = 4 * time.Second // that each contender has the machine in a round
 )
 
-// BenchmarkEfficiency is the two-rank scaling efficiency of the native trainer
-// and of PyTorch's DistributedDataParallel over gloo, on this machine, which
-// needs two CPUs with nothing else to do: the throughput of two ranks of one
-// thread over twice that of one. All four trainings live at once and take turns,
-// the others being stopped meanwhile, so that what disturbs the machine disturbs
-// all of them alike.
+// BenchmarkEfficiency measures the two-rank scaling efficiency of the native trainer and of
+// PyTorch's DistributedDataParallel over gloo on this machine, which needs two idle CPUs:
+// the throughput of two single-threaded ranks over twice that of one. All four trainings
+// stay alive and take turns while the others are stopped, so that disturbances affect all
+// of them alike.
 //
 // mlp's gradient is 14.7 MB, ResNet-20's 1.1 MB.
 func BenchmarkEfficiency(b *testing.B) {
@@ -70,9 +69,8 @@ func BenchmarkEfficiency(b *testing.B) {
 	}
 }
 
-// requireFastBLAS refuses a PyTorch whose dense layers are computed by the
-// reference BLAS, which Debian has where nothing else is installed: it takes ten
-// times as long, beside which no communication counts.
+// requireFastBLAS skips a PyTorch that computes dense layers with the reference BLAS,
+// Debian's default. It is ten times as slow, which hides communication.
 func requireFastBLAS(b *testing.B) {
 	b.Helper()
 	const script = `import torch; print(*sorted({line.split()[-1] for line in open("/proc/self/maps") if "blas" in line}))`
@@ -114,9 +112,9 @@ func (c *contender) signal(b *testing.B, s syscall.Signal) {
 	}
 }
 
-// turns are the throughputs of the contender's turns, in which the steps lie
-// between two that were stopped in their midst; NaN where there are too few. The
-// first after a stop is left out too: its data are no longer in the caches.
+// turns returns the throughputs of the contender's turns, from the steps between two
+// stopped ones; NaN if there are too few. The first step after a stop is left out too,
+// because its data are no longer in the caches.
 func (c *contender) turns(b *testing.B) (rates []float64) {
 	b.Helper()
 	var slowest []float64 // seconds of each step, the largest over the ranks

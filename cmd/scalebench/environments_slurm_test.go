@@ -14,11 +14,10 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestSlurmEnvironments runs a program on two nodes in each of the environments
-// that a site file can ask for, and looks at what it found there. A venv and
-// environment modules are real. Conda, Apptainer and pyxis are not installed:
-// stand-ins of their commands do what the real ones are documented to do with
-// these arguments, and no more.
+// TestSlurmEnvironments runs a program on two nodes in each of the environments that a site
+// file supports, and checks what it found there. The venv and the environment modules are
+// real. Conda, Apptainer and pyxis are not installed: fakes of their commands do only what
+// the real ones are documented to do with these arguments.
 func TestSlurmEnvironments(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, startCluster(t, slurmtest.Options{}))
@@ -51,8 +50,8 @@ conda() {
 }
 END
 `)
-	// apptainer exec [OPTIONS] IMAGE COMMAND: in an image there is another PATH,
-	// and nothing of the host's but what is mounted.
+	// apptainer exec [OPTIONS] IMAGE COMMAND: an image has another PATH, and only the
+	// mounted parts of the host.
 	executable("stand-in/apptainer", `#!/bin/bash
 echo "apptainer $*" >>`+b.dir+`/apptainer.calls
 [ "$1" = exec ] || exit 2

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// examples/command-torchrun as its first lines say, with one epoch in place of six:
-// Debian's torchrun starts the ranks, and each is reported for.
+// Runs examples/command-torchrun as its first lines say, with one epoch instead of six:
+// Debian's torchrun starts the ranks, and each of them reports.
 func TestExampleCommandTorchrun(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../../examples")); err != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Exit codes. They are part of the interface, so that a script can tell a
-// study that does not measure from a cluster that does not answer.
+// Exit codes. They are part of the interface: scripts can distinguish a failed study from a
+// cluster that does not answer.
 const (
 	exitDone        = 0
 	exitInternal    = 1
 	exitUsage       = 2
-	exitRunsFailed  = 3 // or cannot be read, or checks failed, or compare found what it was to fail at
+	exitRunsFailed  = 3 // or are unreadable, or checks failed, or the condition of compare --fail-if-worse holds
 	exitScheduler   = 4
 	exitUndecided   = 5   // advise has no answer, or a study is not decided
-	exitInterrupted = 130 // as shells report a program that SIGINT ended; 143: SIGTERM; 129: SIGHUP; 131: SIGQUIT
+	exitInterrupted = 130 // as shells report a program ended by SIGINT; 143: SIGTERM; 129: SIGHUP; 131: SIGQUIT
 )
 
 const exitHelp = `Exit codes:
@@ -39,11 +39,11 @@ const exitHelp = `Exit codes:
      choice meets the limits
 130  interrupted; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT`
 
-// usageError is a command line, study or site file that cannot be carried out.
+// usageError reports an invalid command line, study or site file.
 type usageError struct {
 	err   error
-	hint  string // what to do; "" when the error says it
-	usage string // the command's usage line, in our own words: no secret is looked for in it; "" for none
+	hint  string // what to do; "" if the error says it
+	usage string // the command's usage line, our own text, so it is not searched for secrets; "" for none
 }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -54,8 +54,7 @@ func usagef(format string, a ...any) error {
 	return &usageError{err: fmt.Errorf(format, a...)}
 }
 
-// runsFailedError says that the command did its work but some runs have no
-// good result.
+// runsFailedError reports that the command worked but some runs have no good result.
 type runsFailedError struct {
 	failed, cancelled, total int
 	hint                     string
@@ -72,32 +71,32 @@ func (e *runsFailedError) Error() string {
 	return fmt.Sprintf("%d of %s failed, %d cancelled", e.failed, of, e.cancelled)
 }
 
-// checksFailedError says that doctor found what has to be put right first.
+// checksFailedError reports that doctor found problems to fix first.
 type checksFailedError struct{ failed, total int }
 
 func (e *checksFailedError) Error() string {
 	return fmt.Sprintf("%d of %s failed", e.failed, number.Count(e.total, "check"))
 }
 
-// worseError says that a comparison came out as the user wants to be told.
+// worseError reports that the condition of --fail-if-worse holds.
 type worseError struct{ err error }
 
 func (e *worseError) Error() string { return e.err.Error() }
 func (e *worseError) Unwrap() error { return e.err }
 
-// errUndecided says that advise has printed why it has no answer.
+// errUndecided reports that advise has printed why it has no answer.
 var errUndecided = errors.New("nothing can be recommended; the answer says why")
 
-// openError says that a study is not decided, and why nothing more is measured.
+// openError reports that a study is not decided, and why measuring stopped.
 type openError struct{ why string }
 
 func (e *openError) Error() string { return "not decided: " + e.why }
 
-// Is gives it the exit code of advise without an answer.
+// Is gives it the exit code of errUndecided.
 func (e *openError) Is(target error) bool { return target == errUndecided }
 
-// schedulerError says that the scheduler did not answer. What it refused in
-// words is a usageError instead: trying again will not help.
+// schedulerError reports that the scheduler did not answer. A refusal is a usageError
+// instead, since retrying will not help.
 type schedulerError struct {
 	err  error
 	hint string
@@ -106,13 +105,13 @@ type schedulerError struct {
 func (e *schedulerError) Error() string { return e.err.Error() }
 func (e *schedulerError) Unwrap() error { return e.err }
 
-// interruptedError says that a signal ended the command.
+// interruptedError reports that a signal ended the command.
 type interruptedError struct{ signal syscall.Signal }
 
 func (e *interruptedError) Error() string { return "interrupted" }
 func (e *interruptedError) Unwrap() error { return context.Canceled }
 
-// panicError is a bug in scalebench.
+// panicError reports a bug in scalebench.
 type panicError struct {
 	value any
 	stack []byte
@@ -130,7 +129,7 @@ func crashed(err error) bool {
 	return errors.As(err, &bug)
 }
 
-// exitCode maps how run ended to the exit code. It is the only place that does.
+// exitCode returns the exit code for an error of run. Exit codes are decided only here.
 func exitCode(err error) int {
 	var (
 		usage     *usageError

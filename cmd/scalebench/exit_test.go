@@ -55,7 +55,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A panic is told as our fault, with the place where it happened.
+// A panic is reported as our bug, with its location.
 func TestPanicIsReported(t *testing.T) {
 	err := guard(func() error {
 		var none []int
@@ -70,8 +70,8 @@ func TestPanicIsReported(t *testing.T) {
 	}
 }
 
-// An interrupt, which takes the lock of a command's parts, waits for a file that is
-// being written: no temporary one is left beside it.
+// An interrupt, which takes the lock of a command's parts, waits for a file that is being
+// written: no temporary file remains.
 func TestInterruptWaitsForAFile(t *testing.T) {
 	dir, s := t.TempDir(), &session{}
 	content := make([]byte, 8<<20)

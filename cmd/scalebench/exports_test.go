@@ -23,8 +23,8 @@ type exports struct {
 	packages map[string]string // the name of a package by its import path
 }
 
-// newExports reads every Go file below root, whatever its build tags, and those that
-// tests add to a copy of it (testdata/…/NAME.go.txt).
+// newExports reads every Go file below root with any build tags, and those that tests add
+// to a copy of it (testdata/…/NAME.go.txt).
 func newExports(root fs.FS, files *token.FileSet) (*exports, error) {
 	e := &exports{map[string]map[string]token.Position{}, map[string]map[string]bool{}, map[string]string{}}
 	type read struct {

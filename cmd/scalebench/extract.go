@@ -24,14 +24,14 @@ type extractOptions struct {
 	dry         bool
 }
 
-// logOptions supply what a log does not contain.
+// logOptions supply what a log does not state.
 type logOptions struct {
 	log        importer.Log
 	firstEpoch int
 	maps, at   cli.StringSlice
 }
 
-// asked returns what the options say of logs.
+// asked returns what the options say about logs.
 func (o *logOptions) asked() importer.Log {
 	l := o.log
 	l.Maps, l.At = o.maps.Value(), o.at.Value()
@@ -50,8 +50,8 @@ func (o *logOptions) flags(also ...string) []cli.Flag {
 	}
 }
 
-// formatIsFrom lets --format name the format of the logs if --from does not: except csv,
-// no format of tables has the name of an extractor.
+// formatIsFrom lets --format name the format of the logs if --from is unset. This is
+// unambiguous, since no output format except csv has the name of an extractor.
 func (o *logOptions) formatIsFrom(s *session, alsoCSV bool) cli.BeforeFunc {
 	return func(c *cli.Context) error {
 		if c.IsSet("first-epoch") {
@@ -121,7 +121,7 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(w, line) // Flush says if it failed
+			fmt.Fprintln(w, line) // Flush reports errors
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -133,7 +133,7 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 	return nil
 }
 
-// extractors returns those that the options name.
+// extractors returns the extractors that the options name.
 func (o extractOptions) extractors(ctx context.Context, s *session) ([]extract.Extractor, error) {
 	switch {
 	case (o.log.From == "") == (o.study == ""):

@@ -62,7 +62,7 @@ func (l *localRun) scalebench(t testing.TB, arguments ...string) *exec.Cmd {
 		Env: append(os.Environ(), "SCALEBENCH_DB="+filepath.Join(l.dir, "history.db"), "NO_COLOR=1", "HOME="+l.dir)}
 }
 
-// An engine is what the ranks of failingStudy train with.
+// An engine is a trainer of the ranks of failingStudy.
 type engine struct {
 	worker, device string
 	environment    string // lines of the site file
@@ -170,8 +170,8 @@ func (l *localRun) events(t testing.TB, writer string, rank int) (list []metrics
 	}
 }
 
-// ended waits for the whole command and checks what is true after any failure:
-// its exit code says so, nothing of it is left, and status names the reason.
+// ended waits for the whole command and checks what must hold after any failure: its exit
+// code reports it, no process or file remains, and status names the reason.
 func (l *localRun) ended(t *testing.T, reason string) {
 	t.Helper()
 	err := l.cmd.Wait()
@@ -196,17 +196,15 @@ func (l *localRun) ended(t *testing.T, reason string) {
 	}
 }
 
-// alive reports whether a process runs; a dead one that nobody has asked about
-// does not.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !bytes.Contains(text, []byte(") Z "))
 }
 
-// said checks that these ranks have ended with an error event and a stop event
-// that give the cause, all in the same words behind the collective that each was
-// in (one rank may have begun the next when another still ends the last), and
-// returns when the last of them said so, in seconds since the Unix epoch.
+// said checks that these ranks ended with an error event and a stop event with the cause,
+// in the same words after the collective that each was in (one rank may already be in the
+// next). It returns when the last of them did, in seconds since the Unix epoch.
 func (l *localRun) said(t *testing.T, cause string, ranks ...int) (at float64) {
 	t.Helper()
 	want, first := regexp.MustCompile(cause), ""

@@ -17,7 +17,7 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// findings are what is wrong with a settled trial.
+// findings are the problems of a settled trial.
 type findings struct {
 	points  int      // planned
 	lost    []string // planned points without a result or cause, results that were not collected

@@ -175,7 +175,7 @@ func databaseDiskFull(tr *trial) error {
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", syscall.MS_REMOUNT, smallSize); err != nil {
 		return err
 	}
-	// The same database goes on where it was.
+	// The same database remains usable.
 	for range 2 {
 		if out, code := tr.run("collect", "--db", db); code != 0 {
 			tr.problem("collect with room again: exit code %d: %s", code, out)

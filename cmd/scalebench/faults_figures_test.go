@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 )
 
-// wrote is what the ranks of a run wrote, read without any code of ours.
+// wrote holds what the ranks of a run wrote, read without any of our code.
 type wrote struct {
 	durations, samples []float64 // by step: of the slowest rank, of all ranks
 	ranks              []int     // that reported the step
@@ -156,9 +156,9 @@ func (f *findings) rightFigures(run func(args ...string) (string, int), a *launc
 	}
 }
 
-// rate is the throughput behind the warm-up: of one epoch, each of whose steps is
-// the mean of those at its place in all epochs. Without epochs of equal length, of
-// which the last may be unfinished, every step is at the same place.
+// rate returns the throughput after warm-up: that of one epoch, each of whose steps is the
+// mean of those at its position in all epochs. Without epochs of equal length (the last may
+// be incomplete), all steps have the same position.
 func (w *wrote) rate(warmup int) float64 {
 	length := 1
 	if len(w.epochs) > 0 && w.epochs[0] < len(w.durations) {

@@ -17,7 +17,7 @@ var hostileClasses = []class{
 	{name: "hostile study folder", fire: hostileStudy, lane: onThisHost},
 }
 
-// obstacles are what may stand where a file is expected.
+// obstacles are things that may be where a file is expected.
 var obstacles = []struct {
 	name string
 	put  func(path string) error
@@ -54,9 +54,9 @@ var hugeEvents = []string{
 	strings.Repeat(`{"t":1,"note":`, 100000),
 }
 
-// hostileFolder puts a copy of a good run's folder beside it, with something in
-// it that cannot be read. The other runs are collected, and their figures right;
-// it is said which one was left out; nothing waits for ever.
+// hostileFolder adds a copy of a good run's folder with something unreadable in it. The
+// other runs are collected with the right figures, a message names the one left out, and
+// nothing waits forever.
 func hostileFolder(tr *trial) error {
 	unreadable := false // must be said, with exit code 3
 	ordinary := os.Getuid() == 0 && tr.rng.IntN(5) == 0
@@ -167,8 +167,7 @@ func (tr *trial) copyOfARun() (string, error) {
 	return to, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), filepath.Base(from), filepath.Base(to))), 0o644)
 }
 
-// hostileStudy puts strange things into the study's folder, and strange studies
-// beside it.
+// hostileStudy puts strange things into the study's folder, and strange studies next to it.
 func hostileStudy(tr *trial) error {
 	if out, code := tr.submit(); code != 0 {
 		return fmt.Errorf("exit code %d: %s", code, out)

@@ -20,7 +20,7 @@ var leaseClasses = []class{
 	{name: "several commands at once", fire: severalCommands, lane: onThisHost},
 }
 
-// nobody is an ordinary user.
+// nobody is the user ID of an ordinary user.
 const nobody = 65534
 
 // leaseWait is longer than a command waits for a lease that is not renewed, 90 s.
@@ -29,9 +29,9 @@ const leaseWait = 150 * time.Second
 // holder is a lease of another host's command.
 const holder = `{"host":"elsewhere","pid":4711,"space":"another boot pid:[1]","since":"2026-01-01T00:00:00Z","nonce":"N"}` + "\n"
 
-// leaseStates are what may be at the place of a study's lease. A regular file
-// that nobody has touched for hours must not keep anybody from the study; of
-// anything else a command must say what is in its way, and must not wait for ever.
+// leaseStates are things that may be in the place of a study's lease. A regular file that
+// was not touched for hours must not block the study. For anything else, a command must say
+// what blocks it, and must not wait forever.
 var leaseStates = []struct {
 	name    string
 	make    func(tr *trial, path string) error
@@ -169,8 +169,8 @@ func (tr *trial) over(pid int) bool {
 	return strings.HasPrefix(rest, "Z")
 }
 
-// leaseSlept stops a command at some call while it holds the lease, or may, has
-// another one take over what has lapsed meanwhile, and lets the first go on.
+// leaseSlept stops a command at some call while it may hold the lease, lets another one
+// take over what expired meanwhile, and resumes the first.
 func leaseSlept(tr *trial) error {
 	tr.steps = 60
 	tr.files()

@@ -35,8 +35,9 @@ func (tr *trial) limit(files int) (prlimit, ulimit string) {
 }
 
 // commandLimited runs the commands with few descriptors, threads or bytes. Too few
-// descriptors must be refused, enough must do. That a Go program which gets no thread or memory ends with its runtime's words
-// is no crash of ours; that it loses or doubles something would be.
+// descriptors must be an error, and enough must work. If a Go program without threads or
+// memory ends with its runtime's message, that is not our crash; losing or duplicating
+// something would be.
 func commandLimited(tr *trial) error {
 	limit, _ := tr.limit(2 * fewestFiles)
 	tr.how = limit

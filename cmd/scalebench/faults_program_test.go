@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// site is what a trial's site file, and the policy of its study, say; faulty
-// ones are healed by the zero value.
+// site holds the settings of a trial's site file and of its study's policy. The zero value
+// heals faulty ones.
 type site struct {
 	partition string // "": main
 	setup     string // a line of shell before the programs
@@ -88,10 +88,9 @@ workers_per_node = 1
 requeue = %v
 `
 
-// cheapProgram stands in for a training that costs nothing: it reports steps of
-// 20 ms, of which no two take equally long, as a trainer of any framework does,
-// with an evaluation by rank 0 after every 20th. Its argument is the number of
-// steps.
+// cheapProgram imitates a training at no cost: it reports steps of 20 ms, each with a
+// different duration, like a trainer of any framework, with an evaluation by rank 0 after
+// every 20th. Its argument is the number of steps.
 const cheapProgram = `#!/bin/bash
 out="$SCALEBENCH_RUN/events/rank-$(printf %05d "$RANK")-$SCALEBENCH_RESTART.jsonl"
 begun=${EPOCHREALTIME/./}
@@ -113,12 +112,11 @@ done
 event "\"stop\":{\"status\":\"done\",\"steps\":$1,\"epochs\":$(($1 / 20))}"
 `
 
-// commandWrapper stands before one of Slurm's commands. As the file "kill" says
-// (COMMAND CALL WHEN), it kills the tool that called it before the real
-// command is run, while it runs, or after it; "twice" hands a job over twice
-// and tells only of the second. Where the file "silent" is, it answers nothing.
-// "submitted" lists the jobs of which sbatch's answer was to be had; as long as
-// one of these is at work there is a file "busy".
+// commandWrapper wraps one of Slurm's commands. Depending on the file "kill" (COMMAND CALL
+// WHEN), it kills the calling tool before, during or after the real command; "twice"
+// submits a job twice and reports only the second. If the file "silent" exists, it answers
+// nothing. "submitted" lists the jobs whose sbatch answer was delivered; while one of them
+// works, a file "busy" exists.
 const commandWrapper = `#!/bin/bash
 name=%s dir=%s real=%s
 : >"$dir/busy.$$"; trap 'rm -f "$dir/busy.$$"' EXIT
@@ -138,9 +136,9 @@ cat "$dir/$name.err.$$" >&2; rm -f "$dir/$name.err.$$"
 exit $code
 `
 
-// workerWrapper stands before the worker and lists, apart from the run folder,
-// which rank of which attempt was started by which job, or on this machine by
-// which command. The file "limits" holds shell for it, such as ulimit.
+// workerWrapper wraps the worker and records, outside the run folder, which job (or local
+// command) started which rank of which attempt. The file "limits" holds shell commands for
+// it, such as ulimit.
 const workerWrapper = `#!/bin/bash
 dir=%s real=%s
 if [ "$1" = run ]; then

@@ -19,7 +19,7 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// rig is what all faults of a test share: the cluster and the binaries.
+// rig is shared by all faults of a test: the cluster and the binaries.
 type rig struct {
 	*bench
 	cluster *slurmtest.Cluster
@@ -81,8 +81,8 @@ func newRig(t *testing.T) *rig {
 
 const smallSize = "size=64m"
 
-// calm waits until an earlier fault is over for Slurm too: nothing of a
-// stranger's is left and every node is back.
+// calm waits until Slurm has recovered from an earlier fault: no foreign jobs are left and
+// every node is back.
 func (r *rig) calm() error {
 	if _, err := r.slurm("scancel", "--name=stranger"); err != nil {
 		return err

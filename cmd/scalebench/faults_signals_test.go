@@ -99,8 +99,8 @@ func partKilled(tr *trial) error {
 	return err
 }
 
-// processes are those of the trial's runs, on this machine or a node, whose
-// command line holds text.
+// processes returns the processes of the trial's runs, on this machine or a node, whose
+// command line contains text.
 func (tr *trial) processes(text string) []int {
 	return processes(func(environment, line string) bool {
 		return (strings.Contains(environment, "\x00SCALEBENCH_RUN="+tr.folder().Path()+"/") ||
@@ -108,16 +108,16 @@ func (tr *trial) processes(text string) []int {
 	})
 }
 
-// nodeProcesses are those of the trial's jobs on any node, whatever they are
-// for, whose command line holds text.
+// nodeProcesses returns all processes of the trial's jobs, on any node, whose command line
+// contains text.
 func (tr *trial) nodeProcesses(text string) []int {
 	return processes(func(environment, line string) bool {
 		return strings.Contains(environment, "\x00SLURM_JOB_ID=") && strings.Contains(environment, tr.dir+"/") && strings.Contains(line, text)
 	})
 }
 
-// processes are those on this machine, in whatever namespaces, that are meant.
-// Their environments are given with a zero byte before each variable.
+// processes returns the processes on this machine, in any namespaces, that meant selects.
+// Their environments have a zero byte before each variable.
 func processes(meant func(environment, line string) bool) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range all {

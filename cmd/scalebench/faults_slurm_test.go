@@ -35,7 +35,7 @@ type class struct {
 	blind bool
 }
 
-// lane says what faults of a class may be fired beside.
+// A lane says which faults may run concurrently.
 type lane int
 
 const (
@@ -44,19 +44,18 @@ const (
 	onThisHost             // it is done to one study on this machine, without Slurm
 )
 
-// abreast is how many faults of a lane are fired at a time.
+// abreast is the number of concurrent faults in each lane.
 var abreast = map[lane]int{alone: 1, onCluster: 4, onThisHost: 3}
 
-// classes are all of them; each file has those of its subject.
+// classes are all fault classes; each file defines those of its subject.
 var classes = slices.Concat(toolClasses, daemonClasses, jobClasses, folderClasses,
 	leaseClasses, hostileClasses, limitClasses, strangerClasses, clockClasses, hostClasses, signalClasses, changeClasses, databaseClasses)
 
-// TestSlurmFaults fires faults at the real binaries and a real cluster, each at
-// a study of its own. After each one is healed, `submit --wait`, or `run`, is
-// repeated until it has nothing left to do; then every planned point must have
-// exactly one good result, every other attempt a stated cause, no attempt may
-// have run twice, the database must hold just that, and its figures must be
-// those of what the ranks wrote.
+// TestSlurmFaults injects faults into the real binaries and a real cluster, with a separate
+// study for each. After a fault is healed, `submit --wait` or `run` is repeated until
+// nothing is left to do. Then every planned point must have exactly one good result and
+// every other attempt a cause; no attempt may have run twice; the database must contain
+// exactly that, with figures that agree with what the ranks wrote.
 func TestSlurmFaults(t *testing.T) {
 	seed := *faultSeed
 	if seed == 0 {
@@ -68,8 +67,8 @@ func TestSlurmFaults(t *testing.T) {
 		t.Fatalf("no such class in -fault-class %q", *faultClass)
 	}
 	s := &suite{rig: newRig(t), tally: newTally(), seed: seed}
-	// What is done to the cluster first, since some of it settles late, and
-	// beside it what needs no cluster; then what shares the cluster.
+	// First come faults of the cluster itself, since some take long to settle, concurrently
+	// with faults that need no cluster; then those that share the cluster.
 	var lanes sync.WaitGroup
 	lanes.Go(func() { s.fire(deck, onThisHost) })
 	s.fire(deck, alone)
@@ -102,8 +101,8 @@ type suite struct {
 	late  []*trial
 }
 
-// dealt is a fault that is to be fired; its number is that of its random
-// numbers, whatever order the lanes make of the deck.
+// dealt is a fault to inject; its number seeds its random numbers, independent of the order
+// in which lanes take faults.
 type dealt struct {
 	class
 	number int

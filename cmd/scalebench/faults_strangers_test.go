@@ -27,10 +27,10 @@ var strangerClasses = []class{
 	{name: "strangers at doctor's probe", fire: strangersAtDoctor, lane: onCluster},
 }
 
-// strangersCall has strangers call at every address at which processes of a run
-// listen, on ports and on unix sockets, for as long as it goes on: in silence,
-// with garbage, with 4,000 brackets, or with what they have overheard. The run
-// ends done, or with a cause; and no stranger is told more than a greeting.
+// strangersCall connects to every address on which processes of a run listen, ports and
+// unix sockets, until the run ends: silently, with garbage, with 4,000 brackets, or with
+// overheard data. The run must end as done or with a cause, and a stranger must receive
+// only a greeting.
 func strangersCall(tr *trial) error {
 	tr.native, tr.workers, tr.steps = true, 3, 20
 	tr.files()
@@ -128,7 +128,7 @@ type strangers struct {
 	heard  [][]byte // first words of others' connections, by them
 }
 
-// address is where a process listens, as seen in the network of its node.
+// address is the address on which a process listens, as seen in its node's network.
 type address struct {
 	network, at string
 	process     int
@@ -208,8 +208,8 @@ func (a address) dial(ctx context.Context) (net.Conn, error) {
 	return got.conn, got.err
 }
 
-// listen overhears what is said on the loopback interface, as another user on
-// the node cannot, but one on the way between nodes can.
+// listen overhears traffic on the loopback interface. Another user on the node cannot do
+// that, but somebody between the nodes can.
 func (s *strangers) listen(ctx context.Context) error {
 	const all = 0x0300 // ETH_P_ALL in network order
 	fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM, all)
@@ -285,8 +285,8 @@ func procNet(pid int, name string) (lines [][]string) {
 	return lines
 }
 
-// tcpAddress is an address of /proc/net/tcp, "0100007F:1F90"; that of all
-// interfaces is called at 127.0.0.1.
+// tcpAddress parses an address of /proc/net/tcp, "0100007F:1F90". It replaces the address
+// of all interfaces by 127.0.0.1.
 func tcpAddress(hex string) string {
 	host, port, _ := strings.Cut(hex, ":")
 	h, _ := strconv.ParseUint(host, 16, 32)

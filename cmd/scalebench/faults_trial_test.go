@@ -43,8 +43,8 @@ type trial struct {
 	problems []string     // found before check
 }
 
-// patience is how long a command may take before it is said to hang. Beside other
-// work training takes minutes.
+// patience is the time after which a command counts as hanging. Under load, training takes
+// minutes.
 const patience = 10 * time.Minute
 
 func (r *rig) trial(name string, c class, rng *rand.Rand) *trial {
@@ -70,7 +70,7 @@ func (tr *trial) file(name, text string, mode os.FileMode) {
 	}
 }
 
-// lines are those of a file in the trial's folder; none when it is not there.
+// lines returns the lines of a file in the trial's folder; none if it does not exist.
 func (tr *trial) lines(name string) []string {
 	text, err := os.ReadFile(filepath.Join(tr.dir, name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -97,8 +97,8 @@ func (tr *trial) startUnder(ctx context.Context, program []string, args ...strin
 	}
 	line := slices.Concat(program, []string{filepath.Join(bin, "scalebench")}, args)
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
-	// What an ended command printed is read to its end within the delay, or cut short: of
-	// a machine that stood still for a second half of a table came.
+	// The delay allows reading the whole output of an ended command: on a machine that
+	// paused for a second, half a table was lost.
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = tr.dir, out, out, 30*time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if tr.user != 0 {
@@ -128,7 +128,7 @@ func (tr *trial) runUnder(program []string, args ...string) (out string, code in
 	return out, code
 }
 
-// command is what carries out the trial's study: submit, or run where the fault
+// command returns the command that runs the trial's study: submit, or run if the fault
 // needs no cluster.
 func (tr *trial) command() []string {
 	if tr.class.lane == onThisHost {
@@ -209,7 +209,7 @@ func (tr *trial) jobs() []string {
 	return ids
 }
 
-// queue is what Slurm says of the trial's jobs.
+// queue returns the trial's jobs in Slurm's queue.
 func (tr *trial) queue() ([]slurm.Job, error) {
 	all, err := (&slurm.Client{Env: tr.cluster.Env()}).Queue(context.Background(), slurm.Filter{})
 	var mine []slurm.Job
@@ -221,16 +221,15 @@ func (tr *trial) queue() ([]slurm.Job, error) {
 	return mine, err
 }
 
-// skipGrace has the commands that settle the trial believe that the minutes are
-// over after which a job that nobody knows is lost: Slurm itself no longer
-// needs them, and how long they are is Judge's test.
+// skipGrace makes the commands that settle the trial skip the grace period after which an
+// unknown job is lost: Slurm itself no longer needs it, and its length has a separate test.
 func (tr *trial) skipGrace() {
 	if left := launcherGrace - time.Since(tr.fired); left > 0 {
 		tr.clock = fmt.Sprintf("0:%d", int(left.Seconds())+1)
 	}
 }
 
-// launcherGrace is how long a job may be unknown before it is lost.
+// launcherGrace is how long a job may be unknown before it counts as lost.
 const launcherGrace = 5 * time.Minute
 
 // settle repeats `submit --wait`, or `run`, until there is nothing left to do.
@@ -257,7 +256,7 @@ func (tr *trial) settle(limit time.Duration) {
 
 func (tr *trial) folder() rundir.Study { return rundir.OpenStudy(tr.runs, tr.name) }
 
-// story is what happened, for a report.
+// story describes the events, for a report.
 func (tr *trial) story() string {
 	text := tr.log.String()
 	queue, _ := tr.slurm("squeue", "--states=all", "--format=%i %j %T %r %N")

@@ -14,21 +14,21 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// watch shows runs on their way: the bar, and a line for each that has ended.
+// watch shows the progress of runs: a bar, and a line for each ended run.
 type watch struct {
 	s      *session
 	what   string
 	bar    *progress
-	total  int                       // to begin and under way
-	failed map[string]metrics.Status // runs without a good result, and how they ended
-	again  string                    // how to begin again what ended badly
+	total  int                       // to start and in progress
+	failed map[string]metrics.Status // runs without a good result, with their status
+	again  string                    // how to repeat failed runs
 }
 
 func newWatch(s *session, what, again string) *watch {
 	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]metrics.Status{}, again: again}
 }
 
-// found receives how many runs there are.
+// found receives the number of runs.
 func (w *watch) found(todo, underway int) {
 	if w.total = todo + underway; w.total > 0 {
 		w.bar = w.s.startProgress(w.what, w.total)
@@ -64,7 +64,7 @@ func (w *watch) observe(states []launcher.State) {
 	}
 }
 
-// ended tells of a run that has ended.
+// ended reports a run that ended.
 func (w *watch) ended(state launcher.State) {
 	line := fmt.Sprintf("%s: %s", state.Record.ID, state.Status)
 	if state.Detail != "" {
@@ -73,14 +73,14 @@ func (w *watch) ended(state launcher.State) {
 	run := fmt.Sprintf("%s-r%d", state.Point.ID, state.Point.Repeat)
 	switch {
 	case state.Status.Good():
-		delete(w.failed, run) // an earlier attempt did
+		delete(w.failed, run) // of an earlier attempt
 	case state.Status == metrics.OutOfMemory && state.Point.Enforces(study.MemoryKey):
 		line += fmt.Sprintf("\n  %v is too little for this point: that is its result, and its other repeats are not run", state.Point.Resources.Memory)
 	case state.Status == metrics.OutOfMemory && state.Point.ExhaustionTells():
 		line += "\n  this layout does not fit in memory: that is its result, and its other repeats are not run"
 	default:
 		w.failed[run] = state.Status
-		if state.Status != metrics.Cancelled { // its log does not tell why
+		if state.Status != metrics.Cancelled { // its log has no reason
 			line += "\n  " + cmp.Or(state.Log(), state.Run.Path())
 		}
 		if hint := worker.Hint(state.Status, state.Detail, state.Point.Lengths()); hint != "" {
@@ -114,8 +114,8 @@ func (w *watch) cancelled() int {
 	return n
 }
 
-// verdictBeside returns the verdict of a command that also fails with err; nil if err kept
-// it from its work.
+// verdictBeside returns the verdict of a command that also fails with err; nil if err
+// prevented its work.
 func (w *watch) verdictBeside(err error) error {
 	var partial *workspace.PartialError
 	if err != nil && !(errors.As(err, &partial) && partial.Runs > 0) {

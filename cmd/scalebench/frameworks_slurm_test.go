@@ -47,12 +47,11 @@ var rides = []ride{
 
 var matrixFile = flag.String("matrix", "", "rewrite the matrix of frameworks in this document with what was tested")
 
-// TestFrameworksOnSlurm runs each framework in its own environment on nodes of
-// a real Slurm. One step of all ranks is compared with the first step of a
-// single worker, which is on the same samples as rank 0's: had the ranks not
-// found each other, the two would end with the same parameters. A framework
-// whose environment cannot be had is a failure, and stands in the matrix with
-// what was said.
+// TestFrameworksOnSlurm runs each framework in its environment on nodes of a real Slurm. It
+// compares one step of all ranks with the first step of a single worker on rank 0's
+// samples: if the ranks had not found each other, both would end with the same parameters.
+// A framework whose environment is unavailable is a failure, and the matrix states the
+// error.
 func TestFrameworksOnSlurm(t *testing.T) {
 	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
 	b.must(0, nil, "data", "synth", "data", "--train", "640", "--test", "101")
@@ -137,7 +136,7 @@ framework = ["`+r.framework+`"]
 	return b.versions(name, r.versions)
 }
 
-// The matrix stands between these lines of the document.
+// These lines enclose the matrix in the document.
 const (
 	matrixBegin = "<!-- make test-frameworks writes this table: begin -->\n"
 	matrixEnd   = "<!-- end -->\n"
@@ -157,7 +156,7 @@ func (r ride) environment() string {
 	return r.family
 }
 
-// head is what its line of the matrix begins with.
+// head returns the start of its line in the matrix.
 func (r ride) head() string { return fmt.Sprintf("| `%s` | %s | ", r.framework, r.environment()) }
 
 // row is the framework's line of the matrix.

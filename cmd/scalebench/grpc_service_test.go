@@ -27,10 +27,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// doubleService is a model server of the Open Inference Protocol over gRPC, at
-// ADDRESS:PORT, with an HTTP server at a port of its own, like Triton. Its model
-// "double" answers y = 2x, for x of N×3 numbers. It is ready when it has been asked
-// twice. With FILE both are reached by TLS, with a certificate that it writes there.
+// doubleService is a model server of the Open Inference Protocol over gRPC at ADDRESS:PORT,
+// with an HTTP server on another port, like Triton. Its model "double" answers y = 2x, for
+// x of N×3 numbers. It is ready at the second question. With FILE, both use TLS with a
+// certificate that it writes there.
 func doubleService() {
 	if len(os.Args) != 3 && len(os.Args) != 4 {
 		fmt.Fprintln(os.Stderr, "usage: double-service ADDRESS:PORT ADDRESS:PORT [FILE]")
@@ -88,8 +88,8 @@ func doubleService() {
 	panic(s.Serve(l))
 }
 
-// ownCertificate makes one for this host and an hour, which nobody vouches for but the
-// file that it is written to.
+// ownCertificate creates a self-signed certificate for this host, valid for an hour, and
+// writes it to a file.
 func ownCertificate(file string) tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -27,9 +27,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs/nfstest"
 )
 
-// A host of its own: another host name, another boot, other processes, of which
-// many have the ids of those on the other host, another clock, and one client of
-// a file system on which both see the runs folder and the database at one path.
+// host imitates a separate host: another host name, another boot, other processes (many
+// with the same IDs), another clock, and a separate client of a file system that has the
+// runs folder and the database at the same path.
 type host struct {
 	*desk
 	name   string
@@ -142,10 +142,10 @@ func both(t *testing.T, a, b *host, args ...string) {
 	all.Wait()
 }
 
-// Hosts whose clocks are hours apart, or run apart, and whose processes have the
-// same ids, carry out one study at once, submit it, cancel it and collect it; one
-// dies with the lock, and its process ids are others' by then. Every run is made
-// once and stored once, with what its ranks wrote, and nobody waits for ever.
+// Hosts whose clocks differ by hours or drift apart, and whose processes have the same IDs,
+// run, submit, cancel and collect one study concurrently. One dies with the lock, and its
+// process IDs are reused. Every run is made once and stored once, with what its ranks
+// wrote, and no command waits forever.
 func TestTwoHosts(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give a host its own name, processes and mounts")
@@ -225,8 +225,8 @@ func killedHolder(t *testing.T, bin string, seed uint64, clocks [2]string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	// A live holder keeps its lock, whatever the hosts' clocks say, and its run is
-	// seen to be under way from both.
+	// A live holder keeps its lock independent of the hosts' clocks, and both hosts see
+	// that its run is in progress.
 	for _, h := range []*host{a, b} {
 		text, code := h.run("status", "s", "--format", "json")
 		var rows []struct{ Status metrics.Status }

@@ -15,9 +15,9 @@ import (
 
 const module = "github.com/scalebench/scalebench"
 
-// importRules are the directions that the architecture forbids. A package
-// pattern is a path below the module, with "/..." for all below it too; a
-// forbidden one that begins with a host is a path of its own.
+// importRules are the import directions that the architecture forbids. A package pattern is
+// a path below the module, with "/..." for everything below it too; a forbidden pattern
+// that starts with a host is a full import path.
 var importRules = []struct {
 	from     string
 	never    []string
@@ -190,7 +190,7 @@ func rooms(t *testing.T) map[string]string {
 	return rows
 }
 
-// The table of packages is what the packages are.
+// The table lists exactly the existing packages.
 func TestImportTable(t *testing.T) {
 	packages := listPackages(t)
 	rows := rooms(t)

@@ -162,7 +162,7 @@ func TestInterruptedGit(t *testing.T) {
 	}
 }
 
-// A command goes on that was started to outlive its terminal, as nohup does it.
+// A command that was started to outlive its terminal, as with nohup, continues.
 func TestHangupIgnored(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `trap "" HUP; exec "$0" extract /dev/stdin --from timm`, program(t, "scalebench"))
@@ -184,7 +184,7 @@ func TestHangupIgnored(t *testing.T) {
 	}
 }
 
-// computed is how long a process has computed; it must not have ended.
+// computed returns the CPU time of a process, which must be alive.
 func computed(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

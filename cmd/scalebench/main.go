@@ -1,11 +1,9 @@
-// Command scalebench measures how a training scales with the number of
-// workers: it runs a study on this machine or through Slurm, keeps what was
-// measured, and draws it.
+// Command scalebench measures how a training scales with the number of workers. It runs a
+// study on this machine or with Slurm, stores the measurements, and presents the results.
 //
-// Each subcommand is one file with its options and a function that carries it
-// out. The command line only decides what to call and how to print it. The work is
-// done by the packages below launcher, metrics and slurm, none of which prints or
-// exits.
+// Each subcommand is one file with its options and a function. Commands only decide what to
+// call and how to print it. The packages below launcher, metrics and slurm do the work;
+// none of them prints or exits.
 package main
 
 import (
@@ -23,7 +21,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/redact"
 
-	// The backends. Each registers itself.
+	// Each backend registers itself.
 	_ "github.com/scalebench/scalebench/launcher/backend/local"
 	_ "github.com/scalebench/scalebench/launcher/backend/slurm"
 )
@@ -40,16 +38,16 @@ func spareMemory() {
 	}
 }
 
-// invoke runs one command line and returns the exit code. A command that has
-// begun something ends it in order at the first interrupt, and at once at the
-// second; all others end at once at the first. So do SIGTERM, a terminal that is
-// closed (SIGHUP) and SIGQUIT: what is under the folder for temporary files goes.
+// invoke runs one command line and returns the exit code. A command that has started
+// something ends in an orderly way at the first interrupt and immediately at the second;
+// others end immediately. SIGTERM, SIGHUP (a closed terminal) and SIGQUIT act in the same
+// way. Temporary files are removed.
 func invoke(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 1)
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
-		if !signal.Ignored(sig) { // as nohup has it
+		if !signal.Ignored(sig) { // ignored under nohup
 			signal.Notify(signals, sig)
 		}
 	}
@@ -63,11 +61,11 @@ func invoke(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		signal.Stop(signals)
 		cause := &interruptedError{signal: sig.(syscall.Signal)}
 		cancel(cause)
-		s.parts.Lock() // for ever: no other part is begun
+		s.parts.Lock() // permanently: start no other part
 		if err = cause; s.holds.Load() {
 			s.parts.Unlock()
 			if err = <-ended; exitCode(err) == exitInternal && !crashed(err) || errors.Is(err, context.Canceled) {
-				err = cause // whatever broke off on the way
+				err = cause // whatever failed because of it
 			}
 		}
 	}
@@ -77,8 +75,7 @@ func invoke(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitCode(err)
 }
 
-// run carries out the command line args, whose first word is the program's
-// name.
+// run executes the command line args, whose first word is the program's name.
 func run(ctx context.Context, s *session, args []string) error {
 	if err := enoughFiles(); err != nil {
 		return err
@@ -105,22 +102,21 @@ func run(ctx context.Context, s *session, args []string) error {
 	return app.RunContext(ctx, append([]string{app.Name}, line.words()...))
 }
 
-// fewestFiles is the lowest accepted limit of open files: a run with four workers on this
-// machine needs about twenty. With fewer than eight Go's runtime cannot
-// wait for any of them, and ends the program.
+// fewestFiles is the lowest accepted limit of open files. A run with four workers on this
+// machine needs about twenty; with fewer than eight, Go's runtime aborts.
 const fewestFiles = 64
 
-// enoughFiles refuses a limit under which commands would end halfway.
+// enoughFiles returns an error for a limit at which commands would fail halfway.
 func enoughFiles() error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= fewestFiles {
-		return nil // or the command finds out
+		return nil // the command will find out
 	}
 	return &usageError{err: fmt.Errorf("this shell allows %d open files, and scalebench needs %d", limit.Cur, fewestFiles),
 		hint: "`ulimit -n 1024` raises the limit, as far as `ulimit -Hn` allows."}
 }
 
-// guard turns a panic into an error, so that a person sees whose fault it is.
+// guard turns a panic into an error that says it is a bug.
 func guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -130,7 +126,7 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// complain prints err for a person, with what to do about it.
+// complain prints err with a remedy.
 func complain(w io.Writer, err error) {
 	message, hint := meant(err.Error(), hintFor(err))
 	fmt.Fprintf(w, "%s: %s\n", appName, clean.Lines(redact.Text(message)))
@@ -142,6 +138,5 @@ func complain(w io.Writer, err error) {
 	}
 }
 
-// noExit keeps the command line library from ending the program: exit codes
-// are decided in exit.go alone.
+// noExit prevents the command line library from exiting: exit.go alone decides exit codes.
 func noExit(*cli.Context, error) {}

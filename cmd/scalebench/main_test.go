@@ -26,7 +26,7 @@ import (
 // the difference before committing it.
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
-// disguises are what this program is when it goes by another name.
+// disguises maps other names of this program to what it does under them.
 var disguises = map[string]func(){}
 
 func TestMain(m *testing.M) {
@@ -95,8 +95,8 @@ func buildWorker(t testing.TB) string {
 	return program(t, "scalebench-worker")
 }
 
-// TestScript runs testdata/script/<verb>_<case>.txtar: the real command line in
-// a process of its own, in an empty folder.
+// TestScript runs testdata/script/<verb>_<case>.txtar: the real command line in a separate
+// process, in an empty folder.
 //
 // $WORKER is a real scalebench-worker, for site files, and $EXAMPLES the folder of
 // the examples. Slurm's commands are the fakes, whose answers the script writes

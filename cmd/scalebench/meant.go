@@ -8,24 +8,23 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// refusals are errors that quote a wrong word and list the valid ones. Their groups are
-// what is wrong, the word, and the list.
+// refusals match errors that quote a wrong word and list the valid ones. The groups are the
+// problem, the word, and the list.
 var refusals = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)^(?P<wrong>.*"(?P<word>[^"\n]+)"[^"\n]*?)[;.] (?:valid:|choose one of|studies with runs:) (?P<list>.+)$`),
 	regexp.MustCompile(`(?s)^(?P<wrong>.*no such column: (?P<word>\w+))\n\((?P<list>.+)\)$`),
 }
 
-// names are the words of a list of valid values.
+// names matches the words in a list of valid values.
 var names = regexp.MustCompile(`[A-Za-z0-9_][A-Za-z0-9_.-]*`)
 
-// meant returns the message of an error with what was probably meant before the list of what is
-// valid, which may be long.
+// meant inserts a suggestion before the list of valid values, which may be long.
 func meant(message, hint string) (string, string) {
 	first, rest, _ := strings.Cut(hint, "\n")
 	if !strings.HasPrefix(first, "Did you mean ") {
 		first, rest = "", hint
 	}
-	if strings.Contains(message, ".toml:") { // the study package has said so
+	if strings.Contains(message, ".toml:") { // the study package has suggested it
 		return message, hint
 	}
 	for _, r := range refusals {

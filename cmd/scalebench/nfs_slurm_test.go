@@ -45,8 +45,8 @@ time = "5m"
 workers = [1]
 `
 
-// desk is a user's folder with a study, beside which the fakes of Slurm's
-// commands keep their ledger.
+// desk is a user's folder with a study; the fakes of Slurm's commands keep their ledger
+// next to it.
 type desk struct {
 	t     *testing.T
 	dir   string
@@ -177,7 +177,7 @@ func TestNFSStudy(t *testing.T) {
 	}
 }
 
-// logs are what the ranks and jobs below a runs folder printed.
+// logs returns the output of the ranks and jobs below a runs folder.
 func logs(folder string) string {
 	var b strings.Builder
 	paths, _ := filepath.Glob(filepath.Join(folder, "*", "*", "*.log"))
@@ -195,17 +195,16 @@ const marked = `#!/bin/bash
 : >'%s/accepted'.$$
 `
 
-// slurmStep stands in for srun on this machine: one task.
+// slurmStep replaces srun on this machine: one task.
 const slurmStep = `#!/bin/bash
 while [ "${1#--}" != "$1" ]; do shift; done
 export SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_STEP_NUM_NODES=1 SLURM_NNODES=1 SLURM_NTASKS_PER_NODE=1 SLURM_STEP_NODELIST=localhost SLURM_STEP_TASKS_PER_NODE=1 SLURM_STEP_NUM_TASKS=1
 exec "$@"
 `
 
-// The power fails somewhere from the first submission to the end of collect: of
-// what was not synced anything may be gone or torn. The next commands go on from
-// what is left: no job that sbatch accepted is handed over again, and each point
-// gets a good result that is stored once.
+// The power fails somewhere between the first submission and the end of collect, and
+// unsynced data may be missing or torn. The next commands continue with what is left: no
+// accepted job is submitted again, and each point gets a good result that is stored once.
 func TestPowerLoss(t *testing.T) {
 	worker := buildWorker(t)
 	record := &nfstest.Recording{}

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// A release contains the licence of every module linked into it, wherever the module
-// keeps its licence.
+// A release contains the licence of every linked module, at any path within the module.
 func TestNotices(t *testing.T) {
 	text, err := exec.Command("../../.ci/notices").Output()
 	if err != nil {

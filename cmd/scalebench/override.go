@@ -2,8 +2,8 @@ package main
 
 import "github.com/scalebench/scalebench/launcher/workspace"
 
-// overriddenStudy names the operands of commands that take a study whose keys can be set
-// on the command line.
+// overriddenStudy names the operands of commands that take a study and overrides of its
+// keys.
 const overriddenStudy = "STUDY [KEY=VALUE...]"
 
 const overrideHelp = "KEY=VALUE sets a key of the study file for this command: batch=64, workload.epochs=2,\n" +
@@ -11,7 +11,7 @@ const overrideHelp = "KEY=VALUE sets a key of the study file for this command: b
 	"unique. A value is TOML, or a bare word. A key that you set is not swept, and a key\n" +
 	"that you sweep loses its single value."
 
-// tellOverrides says which keys are not as the file has them.
+// tellOverrides says which keys differ from the file.
 func (s *session) tellOverrides(w *workspace.Work) {
 	for _, line := range w.Overridden() {
 		s.note("%s", line)

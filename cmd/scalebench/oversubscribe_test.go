@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// More ranks than CPUs are refused, or run when that is asked for, and then
-// every command that shows their figures says so.
+// More ranks than CPUs are an error, or run on request; then every command that shows their
+// figures says so.
 func TestOversubscribed(t *testing.T) {
 	l := &localRun{dir: t.TempDir()}
 	ranks := world.CPUs() + 1
@@ -47,8 +47,8 @@ func TestOversubscribed(t *testing.T) {
 	}
 }
 
-// The ranks of a program whose output is read record nothing of their own: their
-// supervisors know the CPUs. One rank's figure for all stays doubtful in each table.
+// The ranks of a program whose output is read record nothing themselves; their supervisors
+// know the CPUs. One rank's figure for all keeps its warning in each table.
 func TestOversubscribedCommand(t *testing.T) {
 	l := &localRun{dir: t.TempDir()}
 	ranks := world.CPUs() + 1

@@ -59,7 +59,7 @@ func figureHelp() string {
 	return b.String()
 }
 
-// targetFigures returns the figures that are drawn for one target.
+// targetFigures returns the figures that accept a target.
 func targetFigures() []string {
 	return figure.NamesOf(func(k figure.Preset) bool { return k.Target != figure.NoTarget })
 }
@@ -98,7 +98,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	return &usageError{err: err}
 }
 
-// refused says which options the figure does not take, before the database is read.
+// refused says which options the figure does not accept, before the database is read.
 func (o *plotOptions) refused(k figure.Preset) error {
 	switch {
 	case o.target.Target != nil && k.Target == figure.NoTarget:

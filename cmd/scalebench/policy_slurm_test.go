@@ -114,8 +114,8 @@ func setMaxSubmit(b *bench, c *slurmtest.Cluster, n int) {
 	}
 }
 
-// Where the cluster takes no more jobs nothing has failed: submit says how many
-// are left, and --wait goes on to the end with one attempt at each.
+// If the cluster accepts no more jobs, nothing has failed: submit says how many are left,
+// and --wait continues to the end with one attempt each.
 func submitLimit(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	b.t = t
 	b.write("limit.toml", smallStudy("limit", 20, "[sweep]\nworkers = [1]\nlearning_rate = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]\n"))

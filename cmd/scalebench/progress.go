@@ -11,17 +11,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 )
 
-// progress shows how far a command has come, on standard error: a bar that is
-// repainted on a terminal, one line for each finished thing elsewhere, nothing
-// when quiet. It is safe for use by several goroutines.
+// progress shows the progress of a command on standard error: a bar on a terminal, one line
+// per finished item elsewhere, nothing when quiet. It is safe for concurrent use.
 type progress struct {
 	s   *session
 	mu  sync.Mutex
-	bar *progressbar.ProgressBar // nil when there is no terminal to paint on
+	bar *progressbar.ProgressBar // nil without a terminal
 }
 
-// startProgress begins to show total things that are named by what ("runs").
-// A total of 0 is not known.
+// startProgress starts showing the progress of total items called what ("runs"). A total of
+// 0 means unknown.
 func (s *session) startProgress(what string, total int) *progress {
 	p := &progress{s: s}
 	f, ok := s.stderr.(*os.File)
@@ -44,7 +43,7 @@ func (s *session) startProgress(what string, total int) *progress {
 	return p
 }
 
-// advance says that n more things are done.
+// advance adds n finished items.
 func (p *progress) advance(n int) {
 	if p.bar != nil {
 		// An error means that the terminal is gone; the work continues.
@@ -52,15 +51,14 @@ func (p *progress) advance(n int) {
 	}
 }
 
-// describe shows what happens at the moment, such as the throughput, if the bar is
-// repainted.
+// describe shows the current activity, such as the throughput, if there is a bar.
 func (p *progress) describe(text string) {
 	if p.bar != nil {
 		p.bar.Describe(clean.Line(text))
 	}
 }
 
-// finished prints a line that stays, for one thing that is done.
+// finished prints a permanent line for a finished item.
 func (p *progress) finished(format string, a ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +69,7 @@ func (p *progress) finished(format string, a ...any) {
 	p.s.note(format, a...)
 }
 
-// stop takes the bar away. It may be called more than once.
+// stop removes the bar. It may be called repeatedly.
 func (p *progress) stop() {
 	if p.bar != nil {
 		_ = p.bar.Clear()
@@ -79,7 +77,7 @@ func (p *progress) stop() {
 	}
 }
 
-// steps returns a function that shows how many of all things are done.
+// steps returns a function that shows how many items are done.
 func (s *session) steps(what string) func(done, total int) {
 	var p *progress
 	before := 0

@@ -70,8 +70,8 @@ func TestProgressOnATerminal(t *testing.T) {
 	}
 }
 
-// openTerminal opens a new pseudo-terminal; output is what was written to it,
-// once it is closed.
+// openTerminal opens a pseudo-terminal; output returns what was written to it, once it is
+// closed.
 func openTerminal(t *testing.T) (terminal *os.File, output func() string) {
 	t.Helper()
 	control, terminal := newTerminal(t, 24, 100)
@@ -79,7 +79,7 @@ func openTerminal(t *testing.T) (terminal *os.File, output func() string) {
 		t.Errorf("the terminal is %d columns wide, want 100", on.Width)
 	}
 	return terminal, func() string {
-		// Reading ends with an error once nobody has the terminal open.
+		// Reading ends with an error once no process has the terminal open.
 		text, _ := io.ReadAll(control)
 		return string(text)
 	}

@@ -63,7 +63,7 @@ framework = ["pytorch-ddp"]
 	}
 }
 
-// end is how a run began and ended on all of its ranks.
+// end describes how a run started and ended on all of its ranks.
 type end struct {
 	start, stop        string // hash of the parameters
 	steps, evaluations int

@@ -60,8 +60,8 @@ func (c *chroot) write(name, text string) {
 	}
 }
 
-// run runs a program there, as root of a user namespace of its own and with no
-// environment, and returns what it printed.
+// run runs a program in the chroot, as root of a user namespace and with an empty
+// environment, and returns its output.
 func (c *chroot) run(args ...string) string {
 	c.t.Helper()
 	const enter = `mount --bind /dev/null "$1/dev/null" && mount --rbind /proc "$1/proc" && cd "$1" && exec env -i "$(command -v chroot)" "$@"`
@@ -127,14 +127,13 @@ workers = [1]
 // emulators start programs of the other architecture.
 var emulators = map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"}
 
-// bareTable are runs that somebody else measured, with throughputs whatever else
-// this machine does: one run of a moment here need not have a steady state.
+// bareTable holds runs measured elsewhere, so that throughputs do not depend on this
+// machine; a short run here may have no steady state.
 const bareTable = "gpus,img_s\n1,100\n2,190\n"
 
-// TestRelease is the whole way in a bare folder: the released programs bring
-// everything they need, fonts included. The other architecture's are emulated;
-// an emulated program cannot start its own children, so they go on from the
-// run folders.
+// TestRelease runs the whole workflow in a bare folder: the released programs bring
+// everything they need, fonts included. Those of the other architecture are emulated. An
+// emulated program cannot start its own children, so they start from existing run folders.
 func TestRelease(t *testing.T) {
 	c := newChroot(t)
 	c.write("study.toml", bareStudy)

@@ -66,7 +66,7 @@ func noteCommand(s *session) *cli.Command {
 	}
 }
 
-// runRemark changes the tags and notes of runs, and says what was done to how many.
+// runRemark changes the tags and notes of runs, and prints how many changed.
 func runRemark(ctx context.Context, s *session, arg, done string, change func(*metrics.Remarks)) error {
 	n, err := s.workspace().Remark(ctx, arg, change)
 	if err != nil {

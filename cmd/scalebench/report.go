@@ -50,7 +50,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	if page == nil { // planned, and nothing measured
+	if page == nil { // planned, but nothing measured
 		s.warnOn(a, false)
 		return a.BaseError
 	}

@@ -86,7 +86,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 			return err
 		}
 	}
-	choice.Cancelled = true // also cancelled jobs: this command shows its runs
+	choice.Cancelled = true // include cancelled jobs: this command shows its runs
 	if until {
 		return s.runUntilDecided(ctx, w, backend, choice, o.until)
 	}
@@ -100,7 +100,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err == nil && watch.total == 0 {
 		w.NoteNothingToRun()
 	}
-	// What was measured until an interrupt is kept as well.
+	// Keep what was measured before an interrupt.
 	if collected := s.collect(context.WithoutCancel(ctx), w.Folder); err == nil {
 		err = collected
 	}
@@ -112,7 +112,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	return errors.Join(err, watch.verdictBeside(err))
 }
 
-// drive makes the runs of a choice, one at a time.
+// drive runs the chosen runs one at a time.
 func (s *session) drive(ctx context.Context, w *workspace.Work, backend *local.Backend, choice launcher.Choice) (*watch, error) {
 	watch := newWatch(s, "runs", "The same command repeats what failed.")
 	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.Folder, Choice: choice,

@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// shownRuns is how many runs people are shown by default.
+// shownRuns limits the runs that people see by default.
 const shownRuns = 50
 
 type runsOptions struct {
@@ -58,7 +58,7 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	}
 	defer db.Close()
 	if filter.Limit > 0 {
-		filter.Limit++ // to see whether there are more
+		filter.Limit++ // detect whether there are more
 	}
 	list := append([]measure.Measure{}, tables.RunMeasures...)
 	for _, name := range o.metrics.Value() {

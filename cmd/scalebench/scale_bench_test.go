@@ -15,9 +15,9 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// scaleBench is the real program beside Slurm commands that answer at once, so
-// that what is measured is scalebench: sbatch takes everything, squeue and sacct
-// print the files of their names.
+// scaleBench is the real program with Slurm commands that answer immediately, so that only
+// scalebench is measured: sbatch accepts everything; squeue and sacct print the files with
+// their names.
 type scaleBench struct {
 	b   *testing.B
 	dir string
@@ -63,7 +63,7 @@ func (s *scaleBench) write(name, text string) {
 	}
 }
 
-// expense is what one run of the program took.
+// expense is the cost of one run of the program.
 type expense struct {
 	wall       time.Duration
 	residentMB float64 // at its peak
@@ -113,8 +113,7 @@ func (s *scaleBench) answers(attempts []*launcher.Attempt, queued int, state str
 	s.write("sacct.answer", accounting.String())
 }
 
-// files is how many milliseconds it takes to write as many files of a batch
-// script's size.
+// files returns the milliseconds that writing as many files of a batch script's size takes.
 func (s *scaleBench) files(n int) float64 {
 	s.b.Helper()
 	if err := os.Mkdir(filepath.Join(s.dir, "files"), 0o755); err != nil {
@@ -141,11 +140,10 @@ func (s *scaleBench) train(attempts []*launcher.Attempt) {
 	}
 }
 
-// BenchmarkScale is the way of a study through the program, at growing numbers
-// of points; each figure per point shows whether it grows in proportion.
-// Where the targets stand they are for 10,000 points. Most of render's time is
-// the file system's: as-many-files is what it takes to write nothing but the
-// files.
+// BenchmarkScale runs a study's whole workflow with growing numbers of points; figures per
+// point show whether the cost grows in proportion. The stated targets are for 10,000
+// points. The file system takes most of render's time: as-many-files is the time to write
+// only the files.
 func BenchmarkScale(b *testing.B) {
 	sizes := []int{100, 1_000, 10_000}
 	if testing.Short() {

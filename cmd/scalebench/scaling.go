@@ -67,7 +67,7 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	return nil
 }
 
-// printRows writes the rows as a JSON list, one object a line.
+// printRows prints the rows as a JSON list, one object per line.
 func (s *session) printRows(rows []scaling.Row) error {
 	text, err := tables.ScalingJSON(rows)
 	if err != nil {

@@ -68,8 +68,8 @@ func tomlList(texts []string) string {
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// hidingStudy is a study whose command reports by events of its own, and which
-// fails with what it was told, where fails says so.
+// hidingStudy is a study whose command writes its own events and, if fails is set, fails
+// with its arguments in the message.
 func hidingStudy(name string, arguments, variables []string, fails bool) string {
 	var environment []string
 	for _, v := range variables {
@@ -150,8 +150,8 @@ func hidingPlace(t *testing.T) (*localRun, *secrets) {
 	return l, s
 }
 
-// Of secrets in a study and its site neither an output nor a file that others
-// are meant to get has any, whatever the command.
+// No output of any command, and no file meant for others, contains a secret of a study or
+// its site.
 func TestSecretsStayIn(t *testing.T) {
 	l, s := hidingPlace(t)
 	if len(s.list) < 30 {

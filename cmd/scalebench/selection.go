@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// selectionFlags choose runs of a study, or of the whole history.
+// selectionFlags select runs of a study, or of the whole history.
 func selectionFlags(o *query.Selection) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.Framework},
@@ -24,7 +24,7 @@ func sinceFlag(to *string) cli.Flag {
 	return &cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: to}
 }
 
-// metricFlag names the measure that a command follows.
+// metricFlag names the measure to follow.
 func metricFlag(name *string) cli.Flag {
 	return &cli.StringFlag{Name: "metric", Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`, such as throughput, step_p95 or to_0.75 (an unknown name prints the list)"}
 }

@@ -21,7 +21,7 @@ import (
 // A fault of a cluster that puts a service under load, and how the run may end.
 type serveSlurmFault struct {
 	class string
-	// replica: the node is that of the last replica; else the load generator's.
+	// replica selects the last replica's node instead of the load generator's.
 	replica bool
 	act     func(c *slurmtest.Cluster, node, run string) error
 	boots   bool // the node has to be brought back
@@ -35,7 +35,7 @@ var serveSlurmFaults = []serveSlurmFault{
 	// Its connections stay open, and nothing comes.
 	{class: "node off the network", replica: true, boots: true, ends: []metrics.Status{metrics.NodeFailed},
 		act: func(c *slurmtest.Cluster, node, _ string) error { return c.SilenceNode(node) }},
-	// Its kernel takes requests that nobody reads.
+	// Its kernel accepts requests, but no process reads them.
 	{class: "server stops answering", replica: true, ends: []metrics.Status{metrics.Done},
 		act: func(_ *slurmtest.Cluster, _, run string) error {
 			return signalRank(run, "model-server", "", syscall.SIGSTOP)

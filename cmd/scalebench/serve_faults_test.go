@@ -309,7 +309,7 @@ type servedLoad struct {
 	Rate   float64 `json:"requests_per_second"`
 }
 
-// shownService is how the study's one run ended, as a user reads it.
+// shownService returns how the study's one run ended, as a user sees it.
 func shownService(t *testing.T, run *exec.Cmd, scalebench string) (status, detail string, loads []servedLoad) {
 	t.Helper()
 	ask := func(into any, arguments ...string) {

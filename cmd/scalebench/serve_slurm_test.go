@@ -13,8 +13,9 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestSlurmServe: replicas of a service on nodes of their own, and the load generator
-// on one more; or beside them, on cores of its own. Every request is answered.
+// TestSlurmServe runs replicas of a service on separate nodes with the load generator on
+// one more, or with the load generator on separate cores of their node. Every request is
+// answered.
 func TestSlurmServe(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{})

@@ -20,37 +20,38 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// session has the streams and the global options of one invocation.
+// session holds the streams and the global options of one invocation.
 type session struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	db      string // file of the database; "" for the default
+	db      string // database file; "" for the default
 	runs    string // folder of the run folders; "" for the default
-	format  string // one of formats
+	format  string // an output format
 	verbose bool
 	quiet   bool
-	told    map[string]bool // homes of studies that were named, see tellHome
+	told    map[string]bool // studies whose home was reported, see tellHome
 
-	verbosely string // the command line with -v, to be typed
+	verbosely string // the command line with -v, for copying
 
 	holds atomic.Bool // see hold
 	parts sync.Mutex  // see whole
 }
 
-// hold says that the command has begun something that it must end in order: runs, jobs, a
-// lock, a transaction, a terminal's mode. Until then an interrupt ends it at once.
+// hold marks that the command has started something that it must end in an orderly way:
+// runs, jobs, a lock, a transaction, a terminal mode. Before that, an interrupt ends it
+// immediately.
 func (s *session) hold() { s.holds.Store(true) }
 
-// whole calls f, which an interrupt waits for. f is short, removes its temporary files, and
-// ends early if the command's context is cancelled.
+// whole calls f; an interrupt waits for it. f must be short, remove its temporary files,
+// and stop early if the command's context is cancelled.
 func (s *session) whole(f func()) {
 	s.parts.Lock()
 	defer s.parts.Unlock()
 	f()
 }
 
-// write writes a file completely or not at all; an interrupt waits for it.
+// write writes a file atomically; an interrupt waits for it.
 func (s *session) write(path string, content []byte, perm fs.FileMode) (err error) {
 	s.whole(func() { err = sharedfs.Write(path, content, perm) })
 	return err
@@ -61,8 +62,8 @@ func (s *session) put(path string, content []byte) error {
 	return s.write(path, content, sharedfs.ModeOpen)
 }
 
-// flags returns the global options, new ones at each call: every command repeats them, so
-// that they are valid anywhere on the line.
+// flags returns new copies of the global options. Every command has them, so that they are
+// valid anywhere on the line.
 func (s *session) flags() []cli.Flag {
 	const category = "Global options"
 	return []cli.Flag{
@@ -90,7 +91,7 @@ func (s *session) resolve() error {
 	return nil
 }
 
-// print writes a table to standard output in the format asked for.
+// print writes a table to standard output in the requested format.
 func (s *session) print(t *table.Table) error {
 	w := bufio.NewWriter(s.stdout)
 	if err := t.Write(w, s.format, screenOf(s.stdout)); err != nil {
@@ -116,7 +117,7 @@ func (s *session) forPeople() bool {
 	return s.format != table.FormatCSV && s.format != table.FormatJSON
 }
 
-// printEither prints the one table for people and the other for programs.
+// printEither prints one table for people and another for programs.
 func (s *session) printEither(people, programs *table.Table) error {
 	if s.forPeople() {
 		return s.print(people)
@@ -124,7 +125,7 @@ func (s *session) printEither(people, programs *table.Table) error {
 	return s.print(programs)
 }
 
-// printSaying prints sentences, for people, and the table that they are about.
+// printSaying prints sentences for people and the table that they refer to.
 func (s *session) printSaying(sentences string, t *table.Table) error {
 	if _, err := fmt.Fprintf(s.stdout, "%s\n\n", s.sentences(sentences)); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (s *session) printSaying(sentences string, t *table.Table) error {
 	return s.print(t)
 }
 
-// sentences returns a text as the format writes it.
+// sentences formats a text for the output format.
 func (s *session) sentences(text string) string {
 	if text = clean.Line(text); s.format == table.FormatMarkdown {
 		text = clean.Markdown(text)
@@ -150,15 +151,14 @@ func (s *session) printJSON(v any) error {
 	return err
 }
 
-// note tells a person something about the work, on standard error; not when
-// quiet.
+// note prints a remark on standard error unless quiet.
 func (s *session) note(format string, a ...any) {
 	if !s.quiet {
 		fmt.Fprintln(s.stderr, clean.Lines(redact.Text(fmt.Sprintf(format, a...))))
 	}
 }
 
-// detail prints a note with --verbose only.
+// detail prints a note only with --verbose.
 func (s *session) detail(format string, a ...any) {
 	if s.verbose {
 		s.note(format, a...)
@@ -180,7 +180,7 @@ func screenOf(w io.Writer) table.Screen {
 	if err != nil || width < 0 {
 		width = 0
 	}
-	// https://no-color.org: any value but the empty one
+	// https://no-color.org: any value except the empty one
 	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
 	return table.Screen{Width: width, Bold: !plain}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// shareFlag is a share as people write one: 50% or 0.5.
+// shareFlag is a share, written 50% or 0.5.
 type shareFlag struct{ to *float64 }
 
 // Set implements cli.Generic.

@@ -56,7 +56,7 @@ func runSiteInit(c *cli.Context, s *session, out string) error {
 		s.warn("left out, because it could not be read: %v", omitted)
 	}
 	if _, err := study.ParseSite(out, text.Bytes()); err != nil {
-		return err // a defect: whatever a cluster says, the file is to be valid
+		return err // a bug: the file must be valid on every cluster
 	}
 	if out == "" {
 		_, err := s.stdout.Write(text.Bytes())

@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// shownStaging is what `show --format json` tells of one run.
+// shownStaging is the part about staging of `show --format json` for one run.
 type shownStaging struct {
 	Staging []struct {
 		Node         int
@@ -155,7 +155,7 @@ stage = true
 	}
 	left(2, "after the allocation, the kept ones")
 
-	// A venv with a module of its own; the program tells where it is.
+	// The venv contains an additional module; the program prints its location.
 	venv := filepath.Join(b.dir, "env")
 	if out, err := exec.Command("python3", "-m", "venv", "--without-pip", venv).CombinedOutput(); err != nil {
 		t.Fatalf("python3 -m venv: %v: %s", err, out)

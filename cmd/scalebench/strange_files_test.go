@@ -22,7 +22,7 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// strange is what may have the name of a file of ours.
+// strange lists things that may be at the path of one of our files.
 var strange = map[string]func(path string) error{
 	"a folder":         func(path string) error { return os.Mkdir(path, 0o755) },
 	"a FIFO":           func(path string) error { return syscall.Mkfifo(path, 0o644) },
@@ -34,8 +34,8 @@ var strange = map[string]func(path string) error{
 	"unreadable":       func(path string) error { return os.WriteFile(path, []byte("{}"), 0) },
 }
 
-// Whatever stands at a path of ours: no command hangs, and none ends as a defect
-// of scalebench. With -short each path has one of them.
+// With anything at one of our paths, no command hangs or reports a bug in scalebench. With
+// -short, each path has one of them.
 func TestStrangeFiles(t *testing.T) {
 	top := t.TempDir()
 	worker, scalebench := buildWorker(t), program(t, "scalebench")

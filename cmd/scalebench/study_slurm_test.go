@@ -24,8 +24,8 @@ import (
 // realPath is PATH before TestMain puts the fakes of Slurm's commands on it.
 var realPath = os.Getenv("PATH")
 
-// longest is how long a test waits for what comes within seconds on a machine of
-// its own: only a failure, and no busy machine, takes so long.
+// longest is the time limit for events that take seconds on an idle machine; only a failure
+// takes longer, not a busy machine.
 const longest = 5 * time.Minute
 
 // startCluster starts a real cluster, without the fakes on its PATH.
@@ -35,7 +35,7 @@ func startCluster(t *testing.T, o slurmtest.Options) *slurmtest.Cluster {
 	return slurmtest.Start(t, o)
 }
 
-// bench is the two real binaries beside a real cluster, as a user has them.
+// bench is the two real binaries with a real cluster, as a user has them.
 type bench struct {
 	t   *testing.T
 	dir string // the user's folder, which the nodes see
@@ -263,9 +263,8 @@ workers = [1, 4]
 	places(t, rundir.OpenStudy(filepath.Join(b.dir, "runs"), "way"))
 }
 
-// places checks where each run's ranks were: on as many hosts as the plan has
-// nodes, and, where there are two, reaching each other by addresses that are no
-// loopback.
+// places checks where each run's ranks were: on as many hosts as planned and, with two
+// hosts, connected over addresses other than loopback.
 func places(t *testing.T, folder rundir.Study) {
 	attempts, err := launcher.Attempts(folder)
 	if err != nil {
@@ -319,8 +318,8 @@ func places(t *testing.T, folder rundir.Study) {
 	}
 }
 
-// TestSlurmRefusal shows sbatch's own words, with the script's path, and goes on
-// once the site file is put right.
+// TestSlurmRefusal checks that sbatch's own message is shown with the script's path, and
+// that submission works once the site file is corrected.
 func TestSlurmRefusal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, startCluster(t, slurmtest.Options{}))

@@ -96,7 +96,7 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 	return submit(ctx, s, w, choice, o)
 }
 
-// submit begins what the choice says as jobs, and watches them if asked to.
+// submit submits the chosen runs as jobs, and watches them if requested.
 func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.Choice, o submitOptions) error {
 	if !o.unchecked {
 		if err := w.CheckFiles(choice); err != nil {
@@ -123,7 +123,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 	case len(submitted) == 0 && len(watch.failed) == 0 && !o.wait:
 		w.NoteNothingToSubmit(left)
 	}
-	if before := left.Cancelled - watch.cancelled(); before > 0 { // of the others the verdict tells
+	if before := left.Cancelled - watch.cancelled(); before > 0 { // the verdict reports the others
 		s.note("left alone: %s; `scalebench retry %s` submits %s again", number.Count(before, "cancelled run"), w.Study.Name, number.Them(before))
 	}
 	if err := w.NoteOutdated(ctx); err != nil {
@@ -144,8 +144,8 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 	return errors.Join(watch.verdict(), workspace.Unread(left.Unread))
 }
 
-// driveJobs begins what the choice says as jobs, and watches them if asked to. watch is nil where
-// nothing was begun because of the error.
+// driveJobs submits the chosen runs and watches them if requested. watch is nil if an error
+// prevented any submission.
 func (s *session) driveJobs(ctx context.Context, w *workspace.Work, choice launcher.Choice, o submitOptions) (submitted []*launcher.Attempt, watch *watch, left launcher.Outcome, err error) {
 	backend, err := w.Scheduler(ctx)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *session) driveJobs(ctx context.Context, w *workspace.Work, choice launc
 	observe, found := watch.observe, watch.found
 	if !o.wait {
 		found = func(todo, _ int) { watch.found(todo, 0) }
-		observe = func(states []launcher.State) { // the refused ones
+		observe = func(states []launcher.State) { // only the rejected ones
 			for _, state := range states {
 				if state.Status.Terminal() {
 					watch.ended(state)
@@ -184,7 +184,7 @@ func (s *session) driveJobs(ctx context.Context, w *workspace.Work, choice launc
 	return submitted, watch, left, err
 }
 
-// explainDrive gives an error of Drive's its exit code.
+// explainDrive assigns an exit code to an error of Drive.
 func explainDrive(err error) error {
 	var held *sharedfs.LeaseHeldError
 	if errors.As(err, &held) {

@@ -33,15 +33,14 @@ func commandFlags(o *workspace.Command) []cli.Flag {
 	}
 }
 
-// tellRange says which counts of a range of workers are measured.
+// tellRange says which counts in a range of workers are measured.
 func (s *session) tellRange(w *workspace.Work) {
 	for _, line := range w.Range() {
 		s.note("%s", line)
 	}
 }
 
-// tellStudy says which keys are not as the file has them or, of a command, what
-// study it makes.
+// tellStudy says which keys differ from the file or, for a command, which study it creates.
 func (s *session) tellStudy(a workspace.Request, w *workspace.Work) {
 	if !a.Typed {
 		s.tellOverrides(w)
@@ -58,7 +57,7 @@ func (s *session) tellStudy(a workspace.Request, w *workspace.Work) {
 	}
 }
 
-// timing prints what the command of a study took, of the points of its plan.
+// timing prints the run times of a command study, for the points of its plan.
 func (s *session) timing(ctx context.Context, w *workspace.Work) error {
 	points := map[string]bool{}
 	for _, p := range w.Plan.Points {

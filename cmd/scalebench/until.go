@@ -12,14 +12,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
-// untilOptions are of a study that is measured until its question is decided.
+// untilOptions configure measuring until a study's question is decided.
 type untilOptions struct {
 	on        bool
 	most      int
 	nodeHours float64
 	by        string        // local time
 	wish      adviseOptions // the question
-	set       bool          // some option other than on was given
+	set       bool          // an option other than on was set
 }
 
 const untilCategory = "With --until-decided"
@@ -33,7 +33,7 @@ func (o *untilOptions) flags() []cli.Flag {
 	}, o.questionFlags(untilCategory)...)
 }
 
-// questionFlags are the question and the design.
+// questionFlags are the options for the question and the design.
 func (o *untilOptions) questionFlags(category string) []cli.Flag {
 	q := &o.wish
 	return []cli.Flag{
@@ -68,7 +68,7 @@ func (o *untilOptions) asked(c *cli.Context, command *workspace.Command, site st
 	return a, nil
 }
 
-// overrides are the keys that the options set.
+// overrides returns the keys that the options set.
 func (o *untilOptions) overrides() (list []string) {
 	if o.on {
 		list = append(list, "study.repeats="+study.UntilDecided)

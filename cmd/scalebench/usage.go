@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// check refuses what the names alone do not show: no command, too few or too
-// many operands, a flag that must be given.
+// check reports problems beyond names: a missing command, the wrong number of operands, a
+// missing required flag.
 func (line invocation) check(app *cli.App) error {
 	if line.has("help") || (len(line.path) == 0 && line.has("version")) {
 		return nil
@@ -40,8 +40,8 @@ func (line invocation) check(app *cli.App) error {
 	} else if n < least {
 		return &usageError{err: fmt.Errorf("%s%s is missing", line.about(), operandNames(c)[n]), usage: usage}
 	}
-	// An empty word is a variable of somebody's shell that is not set; it must not
-	// mean everything there is. A note may be empty: that takes it away.
+	// An empty word usually comes from an unset shell variable, and must not mean
+	// "everything". A note may be empty, which removes it.
 	for i, word := range line.operands {
 		if name := operandNames(c)[min(i, len(operandNames(c))-1)]; word == "" && name != "TEXT" {
 			return &usageError{err: fmt.Errorf("%s%s is empty; is a shell variable unset?", line.about(), strings.Trim(name, "[]")), usage: usage}
@@ -61,18 +61,18 @@ func (line invocation) check(app *cli.App) error {
 }
 
 // operandNames returns the names of a command's operands in its usage line, without those
-// after "| --", which are another way to use it.
+// after "| --", which are for its other form.
 func operandNames(c *cli.Command) []string {
 	usual, _, _ := strings.Cut(c.ArgsUsage, " | -- ")
 	return strings.Fields(usual)
 }
 
-// takesCommand reports whether the words after -- are a command to be measured.
+// takesCommand reports whether the words after -- are a command to measure.
 func takesCommand(c *cli.Command) bool {
 	return c != nil && strings.Contains(c.ArgsUsage, " | -- ")
 }
 
-// unknownFlagError is the error of a flag that does not exist.
+// unknownFlagError reports an unknown flag.
 type unknownFlagError struct {
 	name string // with dashes
 	word string // the whole word, if name is one letter of it
@@ -80,7 +80,7 @@ type unknownFlagError struct {
 
 func (e *unknownFlagError) Error() string { return "unknown flag " + e.name }
 
-// explain adds to a refused flag what may have been meant.
+// explain adds a suggestion to the error for a flag.
 func (line invocation) explain(app *cli.App, err error) error {
 	unknown, ok := err.(*unknownFlagError)
 	if !ok {
@@ -125,8 +125,8 @@ func commandNames(level []*cli.Command) []string {
 	return names
 }
 
-// redirectHelp turns "help COMMAND" into "COMMAND --help", and leaves out the
-// operands after --help, which the library would take for topics.
+// redirectHelp turns "help COMMAND" into "COMMAND --help", and drops operands after --help,
+// which the library would take for topics.
 func (line invocation) redirectHelp(app *cli.App) (invocation, error) {
 	if line.has("help") {
 		line.operands = nil

@@ -10,9 +10,9 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
-// TestSlurmVariants runs one study over two variants of a cluster: their runs
-// have other nodes, variables and interpreters, are in no array together, and
-// are told apart by name and by what they were started with.
+// TestSlurmVariants runs one study over two variants of a cluster. Their runs have
+// different nodes, variables and interpreters, share no job array, and differ in name and
+// in the recorded start.
 func TestSlurmVariants(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{Nodes: 2})

@@ -24,32 +24,32 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Warnings are of two kinds. Those about this command's own work, such as a file that it
-// cannot read, are printed as they occur (warn, warnOf). Those about the data, which every
-// command on the study would repeat, follow the command's output (doubt): the worst
-// first, few of them, each on a line, and only what the previous command did not say.
-// --quiet silences both; --verbose prints all; JSON has all in any case.
+// Warnings are of two kinds. Those about this command's own work, such as an unreadable
+// file, are printed as they occur (warn, warnOf). Those about the data, which every command
+// on the study would repeat, follow the command's output (doubt): worst first, only a few,
+// one line each, and only those that the previous command did not print. --quiet hides
+// both; --verbose prints all; JSON always includes all.
 
 const (
-	// inFull is how many warnings of a kind are printed.
+	// inFull is the number of warnings printed per kind.
 	inFull = 2
-	// lineLength is the number of characters below which a warning about data stays.
+	// lineLength limits the characters of a printed warning about data.
 	lineLength = 120
-	// remembered is how long a warning about data is not repeated in the same terminal
-	// or script.
+	// remembered is the time within which a warning about data is not repeated in the same
+	// terminal or script.
 	remembered = 10 * time.Minute
 )
 
-// warn prints a warning about what this command does.
+// warn prints a warning about the command's own work.
 func (s *session) warn(format string, a ...any) {
 	if !s.quiet {
 		fmt.Fprintln(s.stderr, "warning: "+clean.Lines(redact.Text(fmt.Sprintf(format, a...))))
 	}
 }
 
-// warnOf prints the first warnings of each kind, so that many of one do not hide the others,
-// and how many more there are; with --verbose all. Those about other users' files are one
-// question to the owner.
+// warnOf prints the first warnings of each kind and the number of further ones, so that
+// many of one kind do not hide the others; with --verbose, all. Warnings about other users'
+// files are merged into one question to their owner.
 func (s *session) warnOf(list []workspace.Warning) {
 	var kinds []string
 	count := map[string]int{}
@@ -76,7 +76,7 @@ func (s *session) warnOf(list []workspace.Warning) {
 	}
 }
 
-// doubt prints warnings about a study's data, in the order given.
+// doubt prints warnings about a study's data in the given order.
 func (s *session) doubt(study string, lines ...string) {
 	if s.quiet || len(lines) == 0 {
 		return
@@ -120,8 +120,8 @@ func (s *session) doubtAll(study string, texts ...string) {
 	s.doubt(study, s.linesOf(remarks, 1)...)
 }
 
-// linesOf returns remarks as people read them, the worst first: a line a kind, or with
-// --verbose each.
+// linesOf returns the lines for remarks, worst first: one per kind, or, with --verbose, one
+// per remark.
 func (s *session) linesOf(remarks []scaling.Remark, series int) []string {
 	scaling.WorstFirst(remarks)
 	var list []string
@@ -140,7 +140,7 @@ func (s *session) linesOf(remarks []scaling.Remark, series int) []string {
 	return scaling.Lines(remarks, series)
 }
 
-// shorten cuts a text at the end of a clause, so that it has at most so many characters.
+// shorten cuts a text at the end of a clause, to at most most characters.
 func shorten(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -159,7 +159,7 @@ func shorten(text string, most int) string {
 	return head[:at] + "…"
 }
 
-// verbosely returns the command line with -v, to be typed.
+// verbosely returns the command line with -v, for copying.
 func (line invocation) verbosely() string {
 	words := line.operands
 	var flags []string
@@ -171,7 +171,7 @@ func (line invocation) verbosely() string {
 		flags = append(flags, flag)
 	}
 	text := line.name()
-	if len(words) > 0 && words[0] == "--" { // a command to be measured
+	if len(words) > 0 && words[0] == "--" { // a command to measure
 		for _, flag := range append(flags, "-v") {
 			text += " " + flag
 		}
@@ -188,9 +188,9 @@ func (line invocation) verbosely() string {
 	return text
 }
 
-// repeats reports which warnings a command on the same study printed a moment ago in
-// this terminal or script, and remembers them. What the file lacks, or cannot hold, is
-// printed again, so errors are ignored.
+// repeats reports which warnings a command on the same study printed recently in this
+// terminal or script, and remembers them. If the file cannot be read or written, warnings
+// are printed again, so errors are ignored.
 func (s *session) repeats(study string, lines []string) []bool {
 	repeated := make([]bool, len(lines))
 	cache, err := os.UserCacheDir()
@@ -199,7 +199,7 @@ func (s *session) repeats(study string, lines []string) []bool {
 	}
 	file := filepath.Join(cache, appName, "warned.json")
 	now := time.Now()
-	all := map[string]int64{} // digest of a warning: Unix seconds of when it was last due
+	all := map[string]int64{} // digest of a warning → Unix time when it was last due
 	if content, err := sharedfs.ReadFile(file, 1<<20); err == nil {
 		if json.Unmarshal(content, &all) != nil {
 			all = map[string]int64{}
@@ -222,8 +222,8 @@ func (s *session) repeats(study string, lines []string) []bool {
 	return repeated
 }
 
-// digest names a warning about a study in a database, in the terminal or script that this
-// command runs in.
+// digest identifies a warning about a study in a database, in this command's terminal or
+// script.
 func (s *session) digest(study, line string) string {
 	database, _ := s.workspace().Database()
 	database, _ = filepath.Abs(database)

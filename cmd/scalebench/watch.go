@@ -48,7 +48,7 @@ func watchCommand(s *session) *cli.Command {
 	}
 }
 
-// log prints a line for each change until nothing is under way.
+// log prints a line for each change until no run is in progress.
 func (v *viewer) log(ctx context.Context) error {
 	said, trouble := map[rundir.Folder]string{}, ""
 	for {
@@ -88,8 +88,8 @@ func (v *viewer) log(ctx context.Context) error {
 	}
 }
 
-// live redraws a table in place until q. Keys are read one by one, without
-// echo; the terminal is as it was afterwards, however this ends.
+// live redraws a table in place until q. Keys are read one by one without echo. The
+// terminal's state is restored in any case.
 func (v *viewer) live(ctx context.Context) error {
 	v.s.hold()
 	keys, restore, err := v.s.keys(ctx)
@@ -97,7 +97,8 @@ func (v *viewer) live(ctx context.Context) error {
 		return err
 	}
 	defer restore()
-	// The alternate screen, without a cursor; afterwards the terminal shows its earlier text.
+	// Use the alternate screen without a cursor; afterwards the terminal shows its earlier
+	// text.
 	if _, err := io.WriteString(v.s.stdout, "\x1b[?1049h\x1b[?25l"); err != nil {
 		return err
 	}
@@ -120,24 +121,24 @@ func (v *viewer) live(ctx context.Context) error {
 			switch key {
 			case 'q', 'Q':
 				return nil
-			case 3, 4: // Ctrl-C and Ctrl-D, which a raw terminal makes no signals of
+			case 3, 4: // Ctrl-C and Ctrl-D, which send no signals in raw mode
 				return context.Canceled
 			}
 		}
 	}
 }
 
-// viewer shows what a watcher sees.
+// viewer shows the state of a watcher.
 type viewer struct {
 	s *session
 	workspace.Watcher
 	window query.Window
 }
 
-// tick is the time between two looks at runs on this machine.
+// tick is the interval between looks at runs on this machine.
 const tick = time.Second
 
-// draw fills the terminal with as much of the table as it holds.
+// draw fills the terminal with as much of the table as fits.
 func (v *viewer) draw() error {
 	width, height := 80, 24
 	if out, ok := v.s.stdout.(*os.File); ok {
@@ -150,17 +151,17 @@ func (v *viewer) draw() error {
 	for _, line := range v.page(width, height) {
 		b.WriteString(line + "\x1b[K\r\n")
 	}
-	// Without the last line feed, which would scroll a full page.
+	// Omit the last newline, which would scroll a full page.
 	_, err := v.s.stdout.Write(append(bytes.TrimSuffix(b.Bytes(), []byte("\r\n")), "\x1b[J"...))
 	return err
 }
 
-// page returns the part of the table that fits into so many columns and lines.
+// page returns the part of the table that fits into the given columns and lines.
 func (v *viewer) page(width, height int) []string {
 	return v.window.Page(width, height, v.States(), v.Planned, v.Trouble, v.NextQuery())
 }
 
-// keys returns the keys of the terminal one by one, without echo, until restore is called.
+// keys returns the keys pressed, one by one and without echo, until restore is called.
 // Without a terminal there are none.
 func (s *session) keys(ctx context.Context) (keys chan byte, restore func(), err error) {
 	keys = make(chan byte)

@@ -18,8 +18,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// endedStudy makes a study's folder with n runs that have ended, so that nobody
-// needs to be asked, and one that was never begun.
+// endedStudy creates a study's folder with n ended runs, whose state needs no query, and
+// one that never started.
 func endedStudy(t *testing.T, n int) rundir.Study {
 	t.Helper()
 	folder := rundir.OpenStudy(t.TempDir(), "s")

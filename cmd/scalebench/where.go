@@ -14,9 +14,9 @@ func againFlag(again *bool) cli.Flag {
 		Usage: "repeat runs that used other versions of your own files; earlier results stay"}
 }
 
-// whereFlag selects runs, in all commands alike.
-// Those that read run folders, which may not be collected, apply it by
-// workspace.Runs.Where; those that read the database pass it to store.Filter.
+// whereFlag selects runs; all commands share it. Those that read run folders, which may not
+// be collected, apply it with workspace.Runs.Where; those that read the database pass it to
+// store.Filter.
 func whereFlag(where *string) cli.Flag {
 	return &cli.StringFlag{Name: "where", Destination: where,
 		Usage: "only runs that match the SQL `CONDITION`: \"batch > 64 AND workers < 16\""}

@@ -6,18 +6,18 @@ import (
 	"github.com/scalebench/scalebench/launcher/workspace/query"
 )
 
-// workspace returns where the session's studies are, by its options.
+// workspace returns the location of the session's studies, by its options.
 func (s *session) workspace() *workspace.Workspace {
 	return &workspace.Workspace{Runs: s.runs, DB: s.db, Version: version.String(), Note: s.note, Warn: s.warn, WarnOf: s.warnOf, Detail: s.detail, Hold: s.hold, Whole: s.whole, Elsewhere: s.tellHome}
 }
 
-// reader returns what answers questions about the session's studies.
+// reader returns a Reader that answers questions about the session's studies.
 func (s *session) reader() *query.Reader {
 	spareMemory()
 	return &query.Reader{Workspace: s.workspace(), Doubt: s.doubtAll}
 }
 
-// tellHome says once where a study's runs are, if that is not the default place.
+// tellHome reports once where a study's runs are, if that is not the default.
 func (s *session) tellHome(study, home string) {
 	if s.told[home] {
 		return

@@ -319,10 +319,10 @@ func TestByNode(t *testing.T) {
 	}
 }
 
-// A machine gets slower from block to block by a tenth. Within each block the second
-// platform takes half as long, at three times the price. Runs of one platform after
-// those of the other, on that machine, tell nothing; where the node matters, runs that
-// share one are no blocks.
+// A machine gets slower by a tenth from block to block. Within each block, the second
+// platform takes half as long, at three times the price. On that machine, measuring all
+// runs of one platform first shows nothing. If results depend on the node, runs that share
+// a node do not form blocks.
 func TestRatiosWithinBlocks(t *testing.T) {
 	rate := func(hour float64) *Rate {
 		return &Rate{Currency: "USD", Parts: []Part{{Units: 1, Price: Price{Per: PerNode, Hour: hour, Currency: "USD"}}}}

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Runs with the same parameters have one map of them, which is what a million take
-// less memory by; a text is never taken for a number.
+// Runs with equal parameters share one map, which saves memory with a million runs. A text
+// never equals a number.
 func TestAlikeParameters(t *testing.T) {
 	a := newAlike()
 	of := func(workers int, rows ...storedParameter) map[string]any {

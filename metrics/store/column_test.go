@@ -96,7 +96,7 @@ func FuzzColumn(f *testing.F) {
 	})
 }
 
-// A program that changes its unit between lines: both are told in the finer one.
+// If a program changes its unit between lines, both are stored in the finer one.
 func TestTicksMix(t *testing.T) {
 	for _, ticks := range [][2]float64{{1e-3, 1e-6}, {1e-6, 1e-3}} {
 		s := openStore(t)

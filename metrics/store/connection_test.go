@@ -165,7 +165,7 @@ func TestReadersAndWriter(t *testing.T) {
 	}
 }
 
-// What to do about an error of SQLite's is said once, however many callers explain it.
+// The remedy for an SQLite error is added once, even if several callers explain it.
 func TestExplainOnce(t *testing.T) {
 	for _, test := range []struct {
 		err  sqlite3.Error

@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
-// What the supervisor found out of the host and what the program said of itself
-// are one environment; the program has the last word.
+// What the supervisor found on the host and what the program stated form one environment;
+// the program takes precedence.
 func TestEnvironmentOfSupervisorAndRank(t *testing.T) {
 	s := openStore(t)
 	dir := t.TempDir()

@@ -77,8 +77,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// The same file again changes nothing, wherever it lies; with other settings it
-// is refused, or takes the first one's place.
+// Importing the same file again changes nothing, at any path. With other settings it is an
+// error, or replaces the first import.
 func TestImportAgain(t *testing.T) {
 	s := openStore(t)
 	run, events, from := importedRun()
@@ -225,7 +225,7 @@ func TestImportPreparesOnce(t *testing.T) {
 	}
 }
 
-// Runs are taken one by one: when one is asked for, the one before it is stored.
+// Runs are read one at a time: reading one stores the previous one.
 func TestImportHoldsOne(t *testing.T) {
 	s := openStore(t)
 	run, events, from := importedRun()
@@ -304,7 +304,7 @@ func TestForgetImported(t *testing.T) {
 	}
 }
 
-// What is made of a run's events without reading them back is what is read back.
+// Building a run's input from its events gives the same as reading them back.
 func TestStated(t *testing.T) {
 	s := openStore(t)
 	spread := 0.5
@@ -360,8 +360,8 @@ func TestStated(t *testing.T) {
 	}
 }
 
-// Runs of one file are found again wherever in it they are, also in the same
-// import, whose rows wait to be stored together.
+// Runs of one file are recognised at any position in it, also within one import, whose rows
+// wait to be stored together.
 func TestImportTwiceAtOnce(t *testing.T) {
 	s := openStore(t)
 	var list []Imported
@@ -402,8 +402,8 @@ func TestImportTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// Rows that wait are stored in the order in which they came, all of them, and by
-// few statements: this is what makes an import of a million runs bearable.
+// Waiting rows are all stored in order with few statements, which makes an import of a
+// million runs feasible.
 func TestBulk(t *testing.T) {
 	s := openStore(t)
 	for _, n := range []int{0, 1, rowsTogether, 3*rowsTogether + 2} {

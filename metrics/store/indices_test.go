@@ -52,9 +52,8 @@ func repeated(value bool, n int) (list []bool) {
 	return list
 }
 
-// An import goes without indices once it has brought as many runs as were there,
-// and a few; whatever must be looked up brings them back, and what is stored is the
-// same.
+// An import drops the indices once it has stored as many runs as existed before, and a few.
+// Any lookup recreates them, and the stored data is the same.
 func TestImportIndices(t *testing.T) {
 	s, plain := openStore(t), openStore(t)
 	indices := table(t, s, indexList)

@@ -47,7 +47,7 @@ func TestWhereMemory(t *testing.T) {
 	if more := resident(t) - before; more > heapLimit+64<<20 {
 		t.Errorf("it took %d MiB", more>>20)
 	}
-	// What is honest goes on.
+	// Ordinary queries still work.
 	if list, err := s.Runs(t.Context(), Filter{Where: "(SELECT group_concat(a . run) FROM runs a) LIKE '%p1-%'"}); err != nil || len(list) != 12 {
 		t.Errorf("%d runs, %v", len(list), err)
 	}

@@ -165,8 +165,8 @@ func FuzzExpression(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if clause, err := expression(text, columns, keys); err == nil {
-			// What is let through holds together: no token of it ends the
-			// parenthesis that it will stand in.
+			// Accepted expressions are balanced: no token closes the parenthesis around
+			// them.
 			depth := 0
 			for rest := clause; rest != ""; {
 				kind, token := scanToken(rest)
@@ -366,8 +366,8 @@ func TestScalingView(t *testing.T) {
 		t.Error(cmp.Diff(plan, got), err)
 	}
 
-	// Another time limit is no other curve; another CPU is. One worker's runs there
-	// are the base there.
+	// Another time limit does not start a new curve; another CPU does, with its one-worker
+	// runs as base.
 	measured(t, s, "s", "two64", 2, 2, 1, 150, func(r *metrics.Run) { batch(r); r.Parameters["resources.time"] = "2h" })
 	recorded(t, s, "cpus", "one", 1, 1000, "Xeon", "")
 	recorded(t, s, "cpus", "one", 2, 1000, "EPYC", "")

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// A process, or a host, that ends within a transaction leaves a journal, without
-// which nobody may read the file. The next command takes it back, whether it
-// reads or writes.
+// A process or host that dies within a transaction leaves a journal, and nobody can read
+// the file. The next command rolls it back, whether it reads or writes.
 func TestJournalOfOneThatDied(t *testing.T) {
 	network := true
 	o := Options{NetworkFile: &network, LockWait: time.Second}

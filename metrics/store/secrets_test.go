@@ -13,8 +13,7 @@ import (
 
 const secret = "s3cr3tVALUE99MORE" // as long as a token
 
-// What a program wrote of its secrets is not in the file, nor is what a record
-// of before had.
+// Secrets that a program wrote are not in the file, nor are those in older records.
 func TestSecretsAreNotStored(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "history.db")
@@ -83,8 +82,8 @@ func TestSecretsAreNotStored(t *testing.T) {
 	}
 }
 
-// Events that are made anew each time they are gone through bring no secret into
-// the run's results.
+// Secrets stay out of the run's results even if its events are generated again for each
+// iteration.
 func TestSecretsOfEventsMadeAnew(t *testing.T) {
 	s := openStore(t)
 	run, events, from := importedRun()

@@ -12,9 +12,9 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// What is held to put a study's runs on their curves are those that differ, not
-// all of them: a run with another parameter, on something else, or with places
-// within it is one of its own, and one that does not count is none.
+// Arranging a study's runs keeps only distinct ones in memory. A run with another parameter
+// or fingerprint, or with places within it, is a separate one; runs that do not count are
+// skipped.
 func TestRunsAlike(t *testing.T) {
 	s := openStore(t)
 	var list []Imported

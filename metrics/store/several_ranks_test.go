@@ -8,9 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// One file may speak for all ranks: its steps are then whole, its samples those
-// of all of them, and what would tell the ranks apart is not known. Its notes
-// are warnings of the result.
+// One file may cover all ranks: its steps are complete, its samples count all ranks, and
+// differences between ranks are unknown. Its notes become warnings of the result.
 func TestOneFileForSeveralRanks(t *testing.T) {
 	s := openStore(t)
 	begin := start(0, 2, 0)

@@ -17,7 +17,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// noon is what the clock of every test store says.
+// noon is the time on the clock of every test store.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func openStore(t testing.TB) *Store {
@@ -145,8 +145,8 @@ func tableOf(t testing.TB, db *sql.DB, query string, args ...any) []string {
 	return list
 }
 
-// dump is all that the database says of its runs: every table, but for what
-// belongs to the file system.
+// dump returns everything that the database has about its runs: every table, without data
+// from the file system.
 func dump(t testing.TB, s *Store) string {
 	t.Helper()
 	var b strings.Builder

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Two studies of one name never write over each other's runs, whoever puts them
-// in: the second one is refused, and the first one's stay as they were.
+// Two studies with the same name never overwrite each other's runs: the second one is an
+// error, and the first one's runs stay unchanged.
 func TestOtherStudyIsRefused(t *testing.T) {
 	s := openStore(t)
 	mine := Study{ID: "mine", Name: "s", Home: "/a/runs/s", File: "/a/s.toml"}

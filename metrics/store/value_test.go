@@ -95,8 +95,8 @@ func TestReportedMeasures(t *testing.T) {
 	}
 }
 
-// A target that was missed is told apart from a time that nobody knows, and is no
-// number that JSON cannot hold.
+// A missed target differs from an unknown time, and is not stored as an infinity, which
+// JSON cannot represent.
 func TestMissedTargets(t *testing.T) {
 	s := openStore(t)
 	measured(t, s, "s", "one", 1, 1, 1, 10, nil) // reaches 0.5 at 21 s, and never 1

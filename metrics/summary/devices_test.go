@@ -19,7 +19,7 @@ func gpu(of string, watts, hertz, heat, capped float64) []Series {
 		readings(metrics.TelemetryErrors, of+": uncorrected", true, 4, 0)}
 }
 
-// Two nodes of two GPUs, alike but for what a case changes.
+// withGPUs returns two nodes with two GPUs each, all equal until a case changes one.
 func withGPUs() Input {
 	in := trained()
 	in.Nodes = twoNodes()

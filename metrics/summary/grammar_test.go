@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// process is how long the steps of one simulated run take. What stands here was
-// drawn before the rules that are tried on it were written.
+// process generates the step times of a simulated run. These processes were chosen before
+// the rules that are tested on them.
 type process struct {
 	steps  int
 	base   float64 // of a step, s

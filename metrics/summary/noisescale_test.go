@@ -143,8 +143,8 @@ func TestGradientLostInNoise(t *testing.T) {
 			without++
 		}
 	}
-	// The estimate of |G|² = 0 is below 0 in about half, and stands out above its
-	// error in about 1 of 40 (half of 5 %).
+	// With |G|² = 0, about half of the estimates are negative, and about 1 in 40 (half of 5
+	// %) is significant.
 	if unbounded < 180 || without < 60 || without > 140 {
 		t.Errorf("of 200: %d without upper bound, %d without figure", unbounded, without)
 	}

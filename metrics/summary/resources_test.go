@@ -61,7 +61,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// What one node lacks is not known of the run, with the reason, and never 0.
+// If one node lacks a quantity, it is unknown for the run, with a reason, and never 0.
 func TestResourcesMissing(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*Input)
@@ -101,9 +101,8 @@ func TestResourcesMissing(t *testing.T) {
 	}
 }
 
-// Where the programs' processes were added up, each one's own peak is known. What a
-// log states under the name of a measure stays; and energy that is other people's
-// too is told of.
+// If the memory of processes was added up, each one's peak is known. A measure stated in a
+// log is kept. A warning says that the energy may include other users' jobs.
 func TestResourcesOtherwise(t *testing.T) {
 	in := trained()
 	in.Nodes = twoNodes()[:1]
@@ -117,7 +116,7 @@ func TestResourcesOtherwise(t *testing.T) {
 	if text := strings.Join(r.Warnings, "\n"); !strings.Contains(text, "only 1.5 of 4 CPUs of n1") {
 		t.Errorf("nothing is said of energy that is shared: %s", text)
 	}
-	// A service has no samples; its time is that of the programs: 3 s of CPU time a
+	// A service has no samples, and its time is that of its programs: 3 s of CPU time per
 	// second on 1.5 CPUs.
 	in.Kind, in.Figures, in.Steps = "serve", nil, nil
 	r = Summarize(in)

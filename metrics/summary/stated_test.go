@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Each rank's supervisor says how long its program ran: the run took as long as the
-// slowest. A log's word for it counts only where nobody measured.
+// Each rank's supervisor reports how long its program ran, and the run took as long as the
+// slowest. A log's statement counts only without these.
 func TestRunSeconds(t *testing.T) {
 	figure := func(seconds float64, file string) metrics.Figure {
 		return metrics.Figure{Name: metrics.FigureRunSeconds, Value: seconds, Unit: "s", Better: "lower", File: file}
@@ -33,8 +33,8 @@ func TestRunSeconds(t *testing.T) {
 	}
 }
 
-// Stated figures stand in for results where no step was recorded, and nowhere
-// else; two of a kind give none.
+// Stated figures replace results only if no step was recorded; two of the same kind give
+// none.
 func TestStatedFigures(t *testing.T) {
 	spread := 4.9
 	stated := metrics.Figure{Name: metrics.FigureThroughput, Value: 432.8, Unit: "samples/s", PlusMinus: &spread, PlusMinusIs: "1.96 σ", Note: "rank 0's rate times 4", File: "h.log", Line: 12}
@@ -90,7 +90,7 @@ func TestProgramsOwnTarget(t *testing.T) {
 	}
 }
 
-// A target that an evaluation reached is not missed because nobody kept time.
+// A target that an evaluation reached is not a miss just because the time is unknown.
 func TestReachedWithoutAClock(t *testing.T) {
 	r := Summarize(Input{Kind: "train", Workers: 1, Targets: []measure.Target{measure.Accuracy(0.7), measure.Accuracy(0.9)}, Ranks: []Rank{{}},
 		Evaluations: []Evaluation{{Epoch: 1, Accuracy: 0.8}}})

@@ -116,7 +116,7 @@ func TestNotMeasuredIsNil(t *testing.T) {
 	}
 
 	none := Summarize(Input{Kind: "train", Workers: 4, Targets: []measure.Target{measure.Accuracy(0.9)}})
-	// Nobody evaluated it: that is no miss.
+	// Without an evaluation, the target is not a miss.
 	want := Outcome{Values: map[string]float64{},
 		Why: map[string]string{"to_0.9": "no evaluation was recorded", "throughput": "no steady state: 0 steps were reported by every rank, at least 10 are needed"}}
 	if diff := cmp.Diff(want, none); diff != "" {

@@ -63,7 +63,7 @@ func TestTimeToLoss(t *testing.T) {
 			t.Errorf("%s: warnings %q", name, r.Warnings)
 		}
 	}
-	// A figure of the user's is judged as it stands, in its own direction.
+	// A user's figure is judged unsmoothed, in its own direction.
 	in := losing()
 	in.Targets = []measure.Target{{Of: "bleu", Value: 25, Better: measure.Higher}, {Of: "wer", Value: 0.1, Better: measure.Lower}}
 	for i, x := range []float64{10, 26, 24} {

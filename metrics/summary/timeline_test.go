@@ -73,9 +73,9 @@ func TestArea(t *testing.T) {
 	}
 }
 
-// A curve of known area, P(t) = 400 + 200 sin(2πt/60) W over an hour: whole
-// periods, so 400 W × 3600 s. Sampled each second, trapezoids of whole periods are
-// exact but for rounding.
+// A curve with known area, P(t) = 400 + 200 sin(2πt/60) W over an hour: whole periods, so
+// 400 W × 3600 s. With samples every second, the trapezoids of whole periods are exact up
+// to rounding.
 func TestAreaOfKnownCurve(t *testing.T) {
 	s := Series{Name: "power"}
 	for i := range 3601 {
@@ -121,7 +121,7 @@ func TestEnergy(t *testing.T) {
 	}
 }
 
-// Batches follow each other, whatever clock began when.
+// Batches are joined on a common time scale, although clocks started at different times.
 func TestAdd(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
 	var node SampledNode

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Of short runs whose steps differ by noise alone, 5 % at most come with a warning; of
-// 25 and of 40 steps, which are five and eight whole stretches, 6.6 %. Of 20 or 30
-// steps 24 to 27 % did, when the scatter of a stretch was that of its own five steps.
+// At most 5 % of short runs with pure noise have a warning; with 25 and 40 steps, which are
+// five and eight whole parts, 6.6 %. With 20 or 30 steps it was 24 to 27 % when each part's
+// scatter came from its own five steps.
 func TestTruthOfShortRuns(t *testing.T) {
 	runs := 4000
 	if testing.Short() {

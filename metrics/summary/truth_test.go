@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// within is how far from the truth a run's throughput may be without a word.
+// within is the largest error of a run's throughput that needs no warning.
 const within = 0.05
 
 // Of runs with a warm-up, with epochs whose first step is slow, disturbed for a

@@ -56,7 +56,7 @@ func TestWarmup(t *testing.T) {
 		// Of steps 39 to 51, 12 of 13 are slow.
 		{"slower in the middle", join(repeat(40, 1), repeat(30, 2), repeat(30, 1)), 0, "", "steps 39 to 51 take 100 % longer than steps 0 to 12: the throughput covers both"},
 		{"faster behind the middle", join(repeat(60, 2), repeat(40, 1)), 0, "half of the 100 steps are warm-up", ""},
-		// 4 % is what a shared machine does: even enough, nothing to drop.
+		// 4 % is normal on a shared machine; nothing to drop.
 		{"a small drift behind the middle", join(repeat(60, 1.04), repeat(40, 1)), 0, "", ""},
 		// Too little to be left out. All steps take 1.023 on average.
 		{"a first half that is slower", join(repeat(50, 1.046), repeat(50, 1)), 0, "", "steps 0 to 49 take 5 % longer than those after them: if the run was still getting faster, its throughput is at least 2 % too low; make it longer"},
@@ -106,7 +106,7 @@ func TestLongRun(t *testing.T) {
 		{"five epochs", run(250, 50, 100, 150, 200, 250), 50. / 57},
 		{"the last one is cut short", run(230, 50, 100, 150, 200), 50. / 57},
 		{"and says so", run(230, 50, 100, 150, 200, 230), 50. / 57},
-		// Its first step is warm-up, and there is no other.
+		// Its first step is warm-up, and each place occurs once.
 		{"one epoch", run(50, 50), 1},
 		{"no epochs recorded: 4 of 249 steps are long", run(250), 249. / 277},
 		{"epochs of different lengths", run(250, 50, 90, 250), 249. / 277},
