@@ -218,6 +218,11 @@ func TestNumeric(t *testing.T) {
 			t.Errorf("%s: drawn from: %v, has tests: %v", p.short(), got, tested)
 		}
 	}
+	for _, p := range numeric {
+		if _, err := os.Stat(filepath.Join("..", "..", p)); err != nil {
+			t.Errorf("a package that is drawn from is gone: %v", err)
+		}
+	}
 }
 
 func TestLengthy(t *testing.T) {

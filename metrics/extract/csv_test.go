@@ -35,3 +35,43 @@ func TestWholeFileLimit(t *testing.T) {
 		t.Errorf("a failing read: %v, want its error with the file's name", err)
 	}
 }
+
+// Rates that were multiplied by the workers twice rise with the square of the workers: by
+// four for twice as many. A fifth less than that still counts.
+func TestPerRises(t *testing.T) {
+	for _, c := range []struct {
+		values []float64 // on 2, 4 and 8 workers
+		want   bool
+	}{
+		{[]float64{100, 400, 1600}, true},
+		{[]float64{100, 330, 1300}, true},
+		{[]float64{100, 310, 1600}, false},
+		{[]float64{100, 400, 1270}, false},
+		{[]float64{100, 200, 400}, false},
+	} {
+		var list []countedMedian
+		for i, v := range c.values {
+			list = append(list, countedMedian{workers: float64(int(2 << i)), value: v})
+		}
+		if got := new(survey).perRises(list); got != c.want {
+			t.Errorf("%v: %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+// Losses a quarter of an epoch apart begin at most at 1.5 · 0.25 + 0.01 = 0.385.
+func TestLateFirstLoss(t *testing.T) {
+	for first, resumed := range map[float64]bool{0.25: false, 0.38: false, 0.4: true, 0.7: true} {
+		h := &hfParts{epochs: []float64{first, first + 0.25, first + 0.5}, losses: []float64{2, 2, 2}}
+		if why := h.resumed(0, 0); (why != "") != resumed {
+			t.Errorf("a first loss at %g: %q, resumed %v", first, why, resumed)
+		}
+	}
+	// A mean of all losses below nine tenths of 2 is of a part of the training.
+	for mean, resumed := range map[float64]bool{1.81: false, 1.79: true} {
+		h := &hfParts{epochs: []float64{0.25, 0.5, 0.75}, losses: []float64{2, 2, 2}}
+		if why := h.resumed(mean, 0); (why != "") != resumed {
+			t.Errorf("a mean of %g: %q, resumed %v", mean, why, resumed)
+		}
+	}
+}
