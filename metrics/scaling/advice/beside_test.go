@@ -55,6 +55,12 @@ func TestBesidePrediction(t *testing.T) {
 	if e := two.predict(4, 100); !near(e.Value, 4.5) || e.Low != nil || e.High != nil { // a = 4, b = 2
 		t.Errorf("two runs: %+v, want 4.5 without an interval", e)
 	}
+	// Two runs of 3 and 5 s on one count: their mean has an error of 1 s, and t of one degree
+	// of freedom is 12.7062.
+	scattered := fitBeside([]runBeside{{4, 3, 10}, {4, 5, 10}}, 0.95)
+	if e := scattered.predict(4, 100); !near(e.Value, 4) || *e.Low != 0 || math.Abs(*e.High-16.7062) > 1e-4 {
+		t.Errorf("two runs of one count: %g [%g, %g], want 4 [0, 16.7062]", e.Value, *e.Low, *e.High)
+	}
 	// Without any scatter the interval at a measured count is a point.
 	runs := []runBeside{{1, 6, 10}, {1, 6, 10}, {2, 5, 10}, {2, 5, 10}}
 	exact := fitBeside(runs, 0.95)
