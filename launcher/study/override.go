@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -246,11 +247,7 @@ func (n keyNames) resolve(key string) (path, wrong string) {
 	case slices.Contains(tables, key):
 		return "", fmt.Sprintf("is a table; name a key of it, like %s", n.example(key))
 	}
-	var short []string
-	for name := range n.short {
-		short = append(short, name)
-	}
-	slices.Sort(short)
+	short := slices.Sorted(maps.Keys(n.short))
 	if decided := decidedBy(key); decided != "" {
 		return "", unknownKey + "; " + decided
 	}

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -54,11 +55,7 @@ func changePoints(values []float64) []int {
 			break
 		}
 	}
-	points := make([]int, 0, len(found))
-	for at := range found {
-		points = append(points, at)
-	}
-	slices.Sort(points)
+	points := slices.Sorted(maps.Keys(found))
 	points = prune(values, points, func(before, after []float64) float64 { return -pValue(before, after) }, -significance)
 	return prune(values, points, selfNormalized, steady)
 }

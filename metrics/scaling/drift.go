@@ -121,12 +121,7 @@ func standing(runs []TimedRun) (scores, relative []float64, points [][]int) {
 	for i, r := range runs {
 		of[r.Point] = append(of[r.Point], i)
 	}
-	var keys []int
-	for point := range of {
-		keys = append(keys, point)
-	}
-	slices.Sort(keys)
-	for _, point := range keys {
+	for _, point := range slices.Sorted(maps.Keys(of)) {
 		at := of[point]
 		n := len(at)
 		sorted := slices.Clone(at)

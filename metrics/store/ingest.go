@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/redact"
@@ -250,14 +249,4 @@ func column1[T any](rows *sql.Rows, err error) ([]T, error) {
 		list = append(list, v)
 	}
 	return list, rows.Err()
-}
-
-// sortedKeys returns the sorted elements of a set.
-func sortedKeys(set map[int]bool) []int {
-	list := make([]int, 0, len(set))
-	for k := range set {
-		list = append(list, k)
-	}
-	slices.Sort(list)
-	return list
 }

@@ -1,6 +1,10 @@
 package store
 
-import "database/sql"
+import (
+	"database/sql"
+	"maps"
+	"slices"
+)
 
 // steps combines the steps of single ranks: for each step that all ranks of an incarnation
 // reported, it stores a row of maxima, means and sums.
@@ -15,7 +19,7 @@ func (in *ingest) steps() error {
 	for r := range in.whole {
 		restarts[r] = true
 	}
-	for _, r := range sortedKeys(restarts) {
+	for _, r := range slices.Sorted(maps.Keys(restarts)) {
 		if err := in.stepsOf(r); err != nil {
 			return err
 		}
@@ -80,7 +84,7 @@ func (in *ingest) stepsOf(restart int) error {
 // all blocks.
 func (in *ingest) staleBlocks(restart, world int) ([]int, error) {
 	if before, had := in.worlds[restart]; !in.whole[restart] && (!had || before == world) {
-		return sortedKeys(in.touched[restart]), nil
+		return slices.Sorted(maps.Keys(in.touched[restart])), nil
 	}
 	if _, err := in.tx.Exec("DELETE FROM step WHERE run = ? AND restart = ?", in.run, restart); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package nfstest
 
 import (
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -217,13 +218,7 @@ func (f *thing) leave(rng *rand.Rand, to string) error {
 	return nil
 }
 
-func sorted(m map[string]*thing) (names []string) {
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func sorted(m map[string]*thing) []string { return slices.Sorted(maps.Keys(m)) }
 
 // left is what is left of a file's text.
 func (f *thing) left(rng *rand.Rand) []byte {
