@@ -145,7 +145,7 @@ func TestTruthOfAlarmsAtLooks(t *testing.T) {
 			more++
 		}
 	}
-	if more == 0 {
+	if more == 0 && !testing.Short() { // a tenth of the studies is too few to show it
 		t.Error("the limit of one look would do")
 	}
 }
