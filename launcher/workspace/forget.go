@@ -16,8 +16,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// A Selection is the runs of a study that an argument means: in the study's folder, in
-// its trash, and in the database.
+// A Selection holds the runs of a study that a command's argument names, in the study's
+// folder, in its trash, and in the database.
 type Selection struct {
 	Study  string
 	Folder rundir.Study

@@ -14,7 +14,7 @@ import (
 	linux "golang.org/x/sys/unix"
 )
 
-// The hardware threads of a core lie apart, however the kernel counts them.
+// CPUs are ordered with the hardware threads of a core apart, for any numbering of the kernel.
 func TestSpread(t *testing.T) {
 	for _, test := range []struct {
 		name  string

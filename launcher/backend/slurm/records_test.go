@@ -13,8 +13,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A record with what Slurm's commands cannot be asked with, or with what would ask them
-// about other jobs, is unreadable; the run next to it is not.
+// A record with a value that Slurm's commands do not accept, or that would select other
+// jobs, is unreadable; the other run stays readable.
 func TestRecordsThatReachSlurm(t *testing.T) {
 	plan := launchtest.SmallPlan(t, "[2, 4]")
 	long := strings.Repeat("9", 19)

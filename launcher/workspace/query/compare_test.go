@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// A set of runs is a filter within the one for both sets; an option that both set is refused.
+// A side's filter narrows the filter for both sides; setting an option in both is an error.
 func TestSideOf(t *testing.T) {
 	db, err := store.Open(filepath.Join(t.TempDir(), "db.sqlite"), store.Options{})
 	if err != nil {
