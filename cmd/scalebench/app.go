@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/metrics/report/tables"
 )
 
 const appName = "scalebench"
@@ -47,7 +49,7 @@ func commands(s *session) []*cli.Command {
 		dataCommand(s),
 		completionCommand(s),
 		versionCommand(s),
-		helpCommand(),
+		helpCommand(s),
 	}
 }
 
@@ -180,9 +182,17 @@ func hintHelp(command string) string {
 	return fmt.Sprintf("`%s --help` shows what is valid.", strings.TrimSpace(command))
 }
 
-// helpCommand adds help to the list of commands and to completion; redirectHelp implements
-// it.
-func helpCommand() *cli.Command {
-	return &cli.Command{Name: "help", Usage: "explain a command", ArgsUsage: "[COMMAND...]",
-		Action: func(*cli.Context) error { return nil }}
+// helpMeasures is the topic of help that is no command.
+const helpMeasures = "measures"
+
+// helpCommand puts help into the list of commands and into completion, and lists the
+// measures; redirectHelp turns the rest into --help.
+func helpCommand(s *session) *cli.Command {
+	return &cli.Command{Name: "help", Usage: "explain a command; help measures lists the measures", ArgsUsage: "[COMMAND...]",
+		Action: func(c *cli.Context) error {
+			if c.Args().First() != helpMeasures {
+				return nil
+			}
+			return s.print(tables.DeclaredMeasures())
+		}}
 }

@@ -26,5 +26,5 @@ func sinceFlag(to *string) cli.Flag {
 
 // metricFlag names the measure to follow.
 func metricFlag(name *string) cli.Flag {
-	return &cli.StringFlag{Name: "metric", Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`, such as throughput, step_p95 or to_0.75 (an unknown name prints the list)"}
+	return &cli.StringFlag{Name: "metric", Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`, such as throughput, step_p95 or to_0.75; scalebench help measures lists them"}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -133,6 +134,9 @@ func (line invocation) redirectHelp(app *cli.App) (invocation, error) {
 		return line, nil
 	}
 	if c := line.command(); c == nil || c.Name != "help" {
+		return line, nil
+	}
+	if slices.Equal(line.operands, []string{helpMeasures}) {
 		return line, nil
 	}
 	asked, err := parse(app, append([]string{"--"}, line.operands...))

@@ -114,7 +114,7 @@ func Find(name string) (Measure, error) {
 	if target, ok := TargetOf(name); ok {
 		return target.Time(), nil
 	}
-	return Measure{}, fmt.Errorf("unknown measure %q; choose one of %s, or the time to a target: to_0.75, to_loss_2", name, strings.Join(Names(), ", "))
+	return Measure{}, fmt.Errorf("unknown measure %q; `scalebench help measures` lists them", name)
 }
 
 // Reported returns the measure for a figure of a user's program or log. Only the user

@@ -205,7 +205,7 @@ type UnknownMeasure struct {
 }
 
 func (e *UnknownMeasure) Error() string {
-	return fmt.Sprintf("unknown measure %q; choose one of %s, or the time to a target: to_0.75, to_loss_2", e.Name, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("unknown measure %q", e.Name)
 }
 
 // KindAsked returns the kind of workload of runs: a training if any run trains or states no

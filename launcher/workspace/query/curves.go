@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/workspace"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -150,7 +149,7 @@ func unanswered(err error) error {
 	case errors.As(err, &part):
 		return &workspace.Error{Err: fmt.Errorf("--%s %w", part.Part, part.Err)}
 	case errors.As(err, &unknown):
-		return &workspace.Error{Err: err, Hint: study.SpellingHint(unknown.Name, unknown.Known)}
+		return &workspace.Error{Err: err, Hint: measureHint(unknown.Name, unknown.Known)}
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
@@ -34,10 +35,28 @@ func FindMeasure(ctx context.Context, db *store.Store, name string) (measure.Mea
 	if unknown == nil {
 		return m, nil
 	}
-	if len(reported) > 0 {
-		unknown = fmt.Errorf("%w; or one that runs report: %s", unknown, strings.Join(known[len(known)-len(reported):], ", "))
+	return m, &workspace.Error{Err: fmt.Errorf("unknown measure %q", name), Hint: measureHint(name, known)}
+}
+
+// mostReported is how many figures of programs a hint lists.
+const mostReported = 8
+
+// measureHint says which of the known measures a wrong name may mean, and where to find all.
+func measureHint(name string, known []string) string {
+	var own []string
+	declared := measure.Names()
+	for _, one := range known {
+		if !slices.Contains(declared, one) {
+			own = append(own, one)
+		}
 	}
-	return m, &workspace.Error{Err: unknown, Hint: study.SpellingHint(name, known)}
+	hint := "`scalebench help measures` lists all; the time to a target is to_0.75 or to_loss_2."
+	if n := len(own); n > mostReported {
+		hint += fmt.Sprintf(" The runs report %s and %d more (`scalebench show RUN` prints them).", strings.Join(own[:mostReported], ", "), n-mostReported)
+	} else if n > 0 {
+		hint += " The runs report " + strings.Join(own, ", ") + "."
+	}
+	return strings.TrimSpace(study.SpellingHint(name, known) + "\n" + hint)
 }
 
 // figure finds the measure for a question about numbers of workers: any with one value per run and a better
