@@ -11,30 +11,30 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// follows are the parameters that change with the number of workers or with
-// the repeat, or only name the study: they do not separate series.
+// follows are parameters that change with the number of workers or the repeat, or only name
+// the study. They do not separate series.
 var follows = []string{"id", "study", "framework", "workers", "repeat", "attempt", "seed",
 	"nodes", "workers_per_node", "worker_batch", "global_batch", "learning_rate", "workload.dp"}
 
-// series is runs, and planned points, that are equal in all parameters that
-// separate series.
+// series is a set of runs and planned points that agree in all parameters that separate
+// series.
 type series struct {
 	name       string
 	framework  string
 	parameters map[string]any
-	at         []Value // planned or observed, ascending
+	at         []Value // positions planned or observed, ascending
 	runs       []*Observation
 	points     []string              // planned or observed, of all parts of a divided series
-	divided    []fingerprint.Varying // facts by which it was divided from others; nil for none
+	divided    []fingerprint.Varying // facts that separate it from others; nil for none
 }
 
-// ranOn begins the parameters that are facts of a fingerprint.
+// ranOn is the prefix of parameters that are facts of a fingerprint.
 const ranOn = "fingerprint."
 
-// divide makes one series for each combination of the facts in which the runs
-// differ. A run on which a fact does not bear, like one within a node, belongs
-// to every combination that its other facts fit. A fact that was not recorded
-// is a value of its own here: whom the run belongs to cannot be known.
+// divide splits the series by the facts in which its runs differ. A run to which a fact
+// does not apply, like one within a node, belongs to every combination that matches its
+// other facts. A missing fact counts as a separate value, since it is unknown where the run
+// belongs.
 func (s *series) divide() []*series {
 	prints := make([]fingerprint.Print, len(s.runs))
 	for i, o := range s.runs {
@@ -50,7 +50,7 @@ func (s *series) divide() []*series {
 	}
 	var list []*series
 	combinations := combined(have)
-	at := map[string][]int{} // combinations by what they have of a kind of facts
+	at := map[string][]int{} // combinations by their facts of each kind
 	kinds := map[string]bool{}
 	for i, f := range have {
 		if !kinds[f.open] {
@@ -73,10 +73,10 @@ func (s *series) divide() []*series {
 	return list
 }
 
-// facts are what one run ran on, of what some differ in.
+// facts are the fingerprint facts of a run that differ between some runs.
 type facts struct {
-	values []string // "" for one that does not bear on the run
-	open   string   // which those are: a '-' for each, a '+' for the others
+	values []string // "" for one that does not apply to the run
+	open   string   // marks each fact: '-' if it does not apply, '+' otherwise
 }
 
 func factsOf(p fingerprint.Print, mixed []fingerprint.Varying) facts {
@@ -96,8 +96,8 @@ func factsOf(p fingerprint.Print, mixed []fingerprint.Varying) facts {
 	return f
 }
 
-// key is what facts that leave these open are looked up by: they fit all whose key
-// is theirs.
+// key returns the lookup key of facts that leave these open: facts match if their keys are
+// equal.
 func (f facts) key(open string) string {
 	b := []byte(open)
 	for i, v := range f.values {
@@ -108,28 +108,28 @@ func (f facts) key(open string) string {
 	return string(b)
 }
 
-// combination is facts, and the runs that they fit.
+// combination is a set of facts and the runs that match them.
 type combination struct {
 	facts
 	runs []*Observation
 }
 
-// combined are the combinations of facts that runs have, but those that others
-// complete, in the order in which they came. Each is looked up, not compared with all
-// others: every run may have its own.
+// combined returns the combinations of facts that runs have, in order of occurrence,
+// without those that others complete. It uses lookups, since every run may have a different
+// combination.
 func combined(have []facts) (list []*combination) {
-	var kinds []string // of what is left open
+	var kinds []string // sets of open facts
 	for _, f := range have {
 		if !slices.Contains(kinds, f.open) {
 			kinds = append(kinds, f.open)
 		}
 	}
-	fit := map[string]map[int]bool{} // which of the list, by key
+	fit := map[string]map[int]bool{} // by key: matching entries of list
 	for _, f := range have {
 		if len(fit[f.key(f.open)]) > 0 {
 			continue
 		}
-		for _, open := range kinds { // one that leaves a fact open makes way for one that names it
+		for _, open := range kinds { // a combination with an open fact gives way to one that has it
 			for i := range fit[f.key(open)] {
 				if c := list[i]; c != nil && c.open == open {
 					list[i] = nil
@@ -162,12 +162,12 @@ func newSeries(o *Observation, keys []string) *series {
 	return s
 }
 
-// group sorts observations and planned points into series, by name.
+// group sorts observations and planned points into series, sorted by name.
 //
-// Runs that are equal in what was asked for may still have run on different
-// things. They are divided by those, or with mix stay one series.
+// Runs with equal parameters may have different fingerprints. They are divided by those,
+// or, with mix, stay one series.
 func group(obs []Observation, planned []Planned, mix bool, along axis) []*series {
-	// Planned points go in like runs, and are told apart by their place.
+	// Handle planned points like runs; their position distinguishes them.
 	all := make([]*Observation, 0, len(obs)+len(planned))
 	for i := range obs {
 		all = append(all, &obs[i])
@@ -176,8 +176,8 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 		all = append(all, &Observation{Point: p.Point, Framework: p.Framework, Workers: p.Workers, Parameters: p.Parameters})
 	}
 	ignored := along.follows()
-	// A series may mix what bounds runs, and says so; where the study sweeps such a
-	// key it separates series like any other.
+	// A series may mix limits of runs, and says so. If the study sweeps such a key, it
+	// separates series like any other.
 	for _, k := range measure.BoundKeys() {
 		if !ignored[k] && !swept(k, all, along) {
 			ignored[k] = true
@@ -185,7 +185,7 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 	}
 	keys := separating(all, ignored)
 	byKey := map[string]*series{}
-	seen := map[any]bool{} // what a series has already
+	seen := map[any]bool{} // what the series already contains
 	for i, o := range all {
 		key := identity(o.Framework, o.Parameters, keys)
 		s := byKey[key]
@@ -227,38 +227,37 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 	return list
 }
 
-// inSeries is something that a series has.
+// inSeries is a key of something within a series.
 type inSeries[T comparable] struct {
 	s  *series
 	of T
 }
 
-// Series is the runs of a study that share a curve.
+// A Series is the runs of a study that share a curve.
 type Series struct {
 	Name    string
 	Axis    string
-	Within  measure.Coordinates // that its members are places of; "" for whole runs
-	Base    Value               // that the others are divided by: the least that is planned or was observed
+	Within  measure.Coordinates // coordinates of its members' places; "" for whole runs
+	Base    Value               // position of the base: the smallest one planned or observed
 	Members []Member
-	// Points are those of curves of whole runs, planned or observed; nil for the
-	// others.
+	// Points are the planned or observed points of a curve of whole runs; nil for other
+	// curves.
 	Points []string
-	// Part is for one of several series of the same points, whose runs ran on
-	// different things.
+	// Part says that other series have the same points, with runs of different
+	// fingerprints.
 	Part bool
 }
 
-// Member is a run, or a place within it, on a curve.
+// A Member is a run, or a place within it, on a curve.
 type Member struct {
-	Run   string // by id
-	Place string // measure.Key of it; "{}" for the whole run
+	Run   string // ID of the run
+	Place string // measure.Key of the place; "{}" for the whole run
 	At    Value  // on the curve's axis
 }
 
-// Arrange puts runs on their curves, as Analyse does for every measure without
-// other options. Places of a run that differ along the axis alone are on one curve;
-// where nothing bounds the runs differently (Bounded), one of them, the least, is
-// enough to find it.
+// Arrange puts runs on their curves, like Analyse with default options for every measure.
+// Places of a run that differ only along the axis are on one curve. If runs do not differ
+// in their limits (Bounded), the least of these places suffices to find it.
 func Arrange(obs []Observation, planned []Planned) []Series {
 	var list []Series
 	for _, m := range Frames(obs) {
@@ -282,16 +281,15 @@ func Arrange(obs []Observation, planned []Planned) []Series {
 	return list
 }
 
-// Bounded reports whether runs differ in what bounds them (measure.BoundKeys): which
-// may separate their curves, by what they have in common along the axis.
+// Bounded reports whether runs differ in what limits them (measure.BoundKeys), which may
+// separate their curves.
 func Bounded(obs []Observation) bool {
 	return slices.ContainsFunc(measure.BoundKeys(), func(key string) bool {
 		return slices.ContainsFunc(obs, func(o Observation) bool { return text(o.Parameters[key]) != text(obs[0].Parameters[key]) })
 	})
 }
 
-// ground is what the runs ran on: what they have in common, in what they
-// differ.
+// ground returns the facts that the runs share, and those in which they differ.
 func (s *series) ground() (fingerprint.Print, []fingerprint.Varying) {
 	prints := make([]fingerprint.Print, len(s.runs))
 	for i, o := range s.runs {
@@ -301,8 +299,7 @@ func (s *series) ground() (fingerprint.Print, []fingerprint.Varying) {
 	return fingerprint.Common(prints), mixed
 }
 
-// separating are the parameters that separate the given runs into series, in
-// order.
+// separating returns the sorted parameters that separate the runs into series.
 func separating(all []*Observation, ignored map[string]bool) []string {
 	keys := map[string]bool{}
 	for _, o := range all {
@@ -315,8 +312,8 @@ func separating(all []*Observation, ignored map[string]bool) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// varyingKeys are the parameters in which some points differ, in order: not those
-// that follow from the number of workers or the repeat, or only name the study.
+// varyingKeys returns the sorted parameters in which some points differ, without those that
+// follow from the number of workers or the repeat, or only name the study.
 func varyingKeys(points []map[string]any) []string {
 	first := map[string]string{}
 	differ := map[string]bool{}
@@ -343,8 +340,8 @@ func varyingKeys(points []map[string]any) []string {
 	return slices.Sorted(maps.Keys(differ))
 }
 
-// VaryingWithin are the parameters that vary within any of several studies, each
-// with its points.
+// VaryingWithin returns the parameters that vary within any of several studies, given their
+// points.
 func VaryingWithin(studies map[string][]map[string]any) []string {
 	vary := map[string]bool{}
 	for _, points := range studies {
@@ -355,8 +352,7 @@ func VaryingWithin(studies map[string][]map[string]any) []string {
 	return slices.Sorted(maps.Keys(vary))
 }
 
-// Short are names for parameters, given by their paths: the last part of each,
-// where no other one ends in it.
+// Short returns short names for parameter paths: the last part of each, if it is unique.
 func Short(paths []string) []string {
 	ends := map[string]int{}
 	for _, p := range paths {
@@ -371,7 +367,7 @@ func Short(paths []string) []string {
 	return names
 }
 
-// identity writes down all that separates series.
+// identity returns a text of everything that separates series.
 func identity(framework string, parameters map[string]any, keys []string) string {
 	b := make([]byte, 0, 512)
 	b = strconv.AppendQuote(b, framework)
@@ -416,6 +412,6 @@ func swept(key string, obs []*Observation, along axis) bool {
 	return false
 }
 
-// longName and longValue are the letters beyond which a name leaves out what varies
-// with something else that it has, and a value its middle.
+// longName is the length above which a name leaves out redundant parameters; longValue is
+// the length above which a value loses its middle.
 const longName, longValue = 80, 24

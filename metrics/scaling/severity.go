@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Severity says how much a warning matters. The worst is the lowest.
+// A Severity says how much a warning matters; the worst is the lowest.
 type Severity int
 
 // The severities.
@@ -23,14 +23,13 @@ const (
 	Serious
 	// Minor warnings limit what can be asked of the figures.
 	Minor
-	// Remarkable warnings are true of most sound studies. People read them with -v
-	// only; JSON has them.
+	// Remarkable warnings apply to most sound studies. People see them only with -v; JSON
+	// includes them.
 	Remarkable
 )
 
-// severities rank warnings by what they say. The first pattern that matches decides; a
-// warning that matches none is Serious. Runs carry their warnings as text, so the text is
-// all there is to go by.
+// severities ranks warnings by their text, since runs carry their warnings as text. The
+// first matching pattern decides; a warning without a match is Serious.
 var severities = []struct {
 	pattern *regexp.Regexp
 	of      Severity
@@ -56,7 +55,7 @@ var severities = []struct {
 	{regexp.MustCompile(`^left out \d+ runs?: a later attempt `), Minor},
 }
 
-// severityOf ranks the text of a warning, without its series and places.
+// severityOf ranks the text of a warning, without its series and positions.
 func severityOf(text string) Severity {
 	for _, s := range severities {
 		if s.pattern.MatchString(text) {
@@ -74,21 +73,22 @@ func (r Remark) Severity() Severity {
 	return severityOf(r.Text)
 }
 
-// unsteady matches the warnings of a run whose speed changed, and how many per cent.
+// unsteady matches the warnings about a run whose speed changed, with the percentage.
 var unsteady = regexp.MustCompile(`steps \d+ to \d+ take (\d+) % longer than`)
 
 const (
 	// falselyUnsteady is the share of runs with such a warning among runs whose steps
 	// differ by noise alone (metrics/summary, TestTruthOfShortRuns).
 	falselyUnsteady = 0.066
-	// unsteadyLevel is how rarely chance may give as many such runs as are printed.
+	// unsteadyLevel is the probability that chance explains as many such runs; they are
+	// reported below it.
 	unsteadyLevel = 0.015
-	// farTooLong is the per cent that noise alone does not reach.
+	// farTooLong is a percentage that noise alone does not reach.
 	farTooLong = 50
 )
 
-// unsteadyByChance reports whether chance explains how many of a curve's runs have
-// steps whose speed changed. A single run is always warned of.
+// unsteadyByChance reports whether chance explains how many of a curve's runs changed
+// speed. For a single run, the warning is always shown.
 func unsteadyByChance(c Curve) bool {
 	all, with := map[string]bool{}, map[string]bool{}
 	for _, p := range c.Points {
@@ -120,8 +120,8 @@ func WorstFirst(list []Remark) {
 	slices.SortStableFunc(list, func(a, b Remark) int { return cmp.Compare(a.Severity(), b.Severity()) })
 }
 
-// DecisiveIn returns the remarks on the curves, and those of the warnings on their study, that
-// can change an answer, a line a kind.
+// DecisiveIn returns the remarks on the curves, and the warnings on their study, that can
+// change an answer, a line per kind.
 func DecisiveIn(curves []Curve, study ...string) []string {
 	var list []Remark
 	for _, text := range study {
@@ -131,7 +131,7 @@ func DecisiveIn(curves []Curve, study ...string) []string {
 	return Lines(list, len(curves))
 }
 
-// DecisiveNote is the sentence that tables and captions have about the two worst remarks of
+// DecisiveNote returns the sentence for tables and captions about the two worst remarks of
 // DecisiveIn; "" for none.
 func DecisiveNote(curves []Curve, study ...string) string {
 	list := DecisiveIn(curves, study...)

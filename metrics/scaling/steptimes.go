@@ -7,17 +7,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// StepTimes is how long the steps of one rank took in the steady state of one
-// run: nearest-rank percentiles, so values that occurred, in seconds.
+// StepTimes are percentiles (nearest-rank, in seconds) of one rank's step times in the
+// steady state of a run.
 type StepTimes struct {
 	Rank  int
-	Steps int // that they are of
-	// P5 is the time that 5 % of the steps stay within, and so on.
+	Steps int // number of steps
+	// P5 is the time that 5 % of the steps do not exceed, and so on.
 	P5, P25, P50, P75, P95, Max float64
 }
 
-// NewStepTimes describes the durations of one rank's steps, which it sorts.
-// There must be one at least.
+// NewStepTimes describes the durations of one rank's steps, at least one, and sorts them.
 func NewStepTimes(rank int, durations []float64) StepTimes {
 	slices.Sort(durations)
 	at := func(share float64) float64 {
@@ -26,10 +25,9 @@ func NewStepTimes(rank int, durations []float64) StepTimes {
 	return StepTimes{Rank: rank, Steps: len(durations), P5: at(0.05), P25: at(0.25), P50: at(0.5), P75: at(0.75), P95: at(0.95), Max: at(1)}
 }
 
-// MedianRun is the run that stands for a point: the one with the median
-// throughput, of two in the middle the slower. nil where no run has one. What
-// adds up, like the parts of a step, is shown of one run, since medians of the
-// parts would not add up.
+// MedianRun returns the run that represents a point: the one with the median throughput,
+// the slower of two in the middle; nil without a throughput. Parts of a step, which add up
+// within a run, are shown for it, since their medians would not add up.
 func (p *Point) MedianRun() *RunValues {
 	var list []*RunValues
 	for i := range p.Runs {

@@ -8,9 +8,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// straggler finds the rank that was the slowest in most steady steps of the
-// runs together: a slow GPU or node shows as one rank, noise as all of them in
-// turn. Runs whose records are not of so many ranks are left out.
+// straggler finds the rank that was slowest in most steady steps of all runs: a slow GPU or
+// node shows as one rank, noise as all ranks in turn. It skips runs whose records have
+// another number of ranks.
 func straggler(workers int, runs []*Observation) *Straggler {
 	if workers < 2 {
 		return nil
@@ -51,8 +51,8 @@ func straggler(workers int, runs []*Observation) *Straggler {
 	return s
 }
 
-// persistent reports whether one rank is the slowest so often that it is no
-// chance: more than halfway from its fair share, 1/N, to every step.
+// persistent reports whether one rank is slowest too often for chance: more than halfway
+// from its fair share, 1/N, to every step.
 func (s *Straggler) persistent(workers int) bool {
 	return s != nil && s.Share > (1+1/float64(workers))/2
 }

@@ -7,26 +7,25 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Summary is what the runs of one point say of one measure.
+// A Summary summarises the values of one measure over the runs of a point.
 type Summary struct {
 	measure.Measure
-	// Values are the runs' values, ascending, in the measure's unit; those that
-	// missed a target are not in it.
+	// Values are the runs' values, ascending, in the measure's unit, without those that
+	// missed a target.
 	Values []float64
-	// Runs is how many have the measure, those that missed it included.
+	// Runs is the number of runs with the measure, including misses.
 	Runs int
-	// Reach has the median over the runs; all of it is empty when no run has the
-	// measure.
+	// Reach is the median over the runs; empty if no run has the measure.
 	Reach
 
 	made     []made     // the runs that have the measure
-	lacking  int        // runs without a value because of what it would be
-	base     *Summary   // of the base point; nil without one
-	peers    []*Summary // of all points of the curve, this one included
-	found    []Drift    // in the runs of its series
-	multiple float64    // resources over the base's; 0 along an axis that multiplies none, and for what does not scale
+	lacking  int        // runs without a value for a reason that depends on it
+	base     *Summary   // summary of the base point; nil without one
+	peers    []*Summary // summaries of all points of the curve, including this one
+	found    []Drift    // drifts in the runs of its series
+	multiple float64    // resources relative to the base's; 0 if the axis or the measure does not scale
 	an       *analysis
-	rate     bool // of samples, which is never 0
+	rate     bool // a rate of samples, which is never 0
 	byNode   bool // as of its curve
 
 	settled           bool // still was worked out
@@ -37,8 +36,8 @@ type Summary struct {
 	started, reaching *Summary // see Point.FromStart and Reaching; nil: not worked out yet
 }
 
-// Lacking returns how many more runs the point has that lack the measure because of
-// what it would be: Median then counts them, or there is none.
+// Lacking returns how many more runs of the point lack the measure for a reason that
+// depends on its value. Median counts them or is missing.
 func (s *Summary) Lacking() int {
 	if s == nil {
 		return 0
@@ -46,11 +45,10 @@ func (s *Summary) Lacking() int {
 	return s.lacking
 }
 
-// Reached is how many runs did not miss it.
+// Reached returns the number of runs that did not miss.
 func (s *Summary) Reached() int { return len(s.Values) }
 
-// summary makes a point's summary of one measure. A throughput of 0 or less is
-// none.
+// summary returns a point's summary of a measure. A throughput of 0 or less does not count.
 func (an *analysis) summary(m measure.Measure, runs []*Observation) *Summary {
 	s := &Summary{Measure: m.Counting(sampleOf(runs)), an: an, rate: m.RatesSamples(), byNode: an.byNode, found: an.found}
 	var values []made
@@ -68,8 +66,8 @@ func (an *analysis) summary(m measure.Measure, runs []*Observation) *Summary {
 	return an.summarise(s, values, lacking)
 }
 
-// summarise gives a summary its runs, of which +Inf missed it, and what these say.
-// Lacking runs have no value because of what it would be.
+// summarise sets a summary from runs; +Inf is a miss. lacking runs have no value for a
+// reason that depends on it.
 func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
 	s.made, s.Runs, s.lacking = values, len(values), lacking
 	for _, v := range values {
@@ -97,7 +95,7 @@ func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
 	return s
 }
 
-// Gain is the Ratio to the base. nil where there is no value.
+// Gain returns the Ratio to the base; nil without a value.
 func (s *Summary) Gain() *Estimate {
 	if !s.divided {
 		s.divided = true
@@ -106,8 +104,8 @@ func (s *Summary) Gain() *Estimate {
 	return s.gain
 }
 
-// Over is this median over another's, whichever way the measure is better: what Ratio
-// makes of it. nil where either has no median.
+// Over returns this median over another's for any direction of the measure, derived from
+// Ratio. nil if either has no median.
 func (s *Summary) Over(other *Summary) *Estimate {
 	if s.Median == nil || other.Median == nil {
 		return nil
@@ -116,14 +114,14 @@ func (s *Summary) Over(other *Summary) *Estimate {
 	return e
 }
 
-// Base is what Gain divides by; nil for nothing.
+// Base returns the summary that Gain divides by; nil without a base.
 func (s *Summary) Base() *Summary { return s.base }
 
-// Efficiency is Gain over how many times the base's resources these are, a
-// fraction; nil along an axis that multiplies none, and for what does not scale. For
-// a rate it is one formula: X(N)·base/(X(base)·N) is weak-scaling efficiency (work
-// per worker fixed, so equal to T_step(base)/T_step(N)) and strong-scaling efficiency
-// alike (samples per step fixed, so X is inverse to the step time).
+// Efficiency is Gain divided by the factor of resources over the base's, a fraction. It is
+// nil if the axis or the measure does not scale. For a rate, X(N)·base/(X(base)·N) is both
+// the weak-scaling efficiency (fixed work per worker, so equal to T_step(base)/T_step(N))
+// and the strong-scaling efficiency (fixed samples per step, so X is inverse to the step
+// time).
 func (s *Summary) Efficiency() *Estimate {
 	s.Gain()
 	return s.efficiency
@@ -146,11 +144,10 @@ func (s *Summary) divide() {
 	}
 }
 
-// KarpFlatt is the serial fraction found by experiment (Karp & Flatt 1990),
-// over a fixed amount of work: (1/S − 1/n)/(1 − 1/n), with n = N/base. Flat over
-// N it is a serial part, rising it is overhead, negative means superlinear or a
-// wrong base. The interval is the gain's, through that formula. nil where n is
-// not above 1.
+// KarpFlatt returns the experimentally determined serial fraction (Karp & Flatt 1990) for a
+// fixed amount of work: (1/S − 1/n)/(1 − 1/n), with n = N/base. A constant value over N
+// indicates a serial part, a rising one overhead, and a negative one superlinear speedup or
+// a wrong base. The interval is the gain's, transformed. nil if n is not above 1.
 func (s *Summary) KarpFlatt() (*float64, *Interval) {
 	g, n := s.Gain(), s.multiple
 	if g == nil || s == s.base || !(n > 1) {

@@ -1,10 +1,10 @@
-// Package sensitivity says how much of each resource a workload needs: from runs
-// with plenty of everything and runs with less, which amounts are enough, which are
-// too little, and which runs would decide.
+// Package sensitivity computes how much of each resource a workload needs. From runs with
+// plenty of everything and runs with less, it derives which amounts suffice, which do not,
+// and which runs would decide.
 //
-// Resources make up for each other, so that amounts which are enough one by one may
-// be too little together: an answer is a combination that was measured itself. It is
-// pure.
+// Resources can compensate for each other, so amounts that suffice one by one may be too
+// little together. An answer is therefore a combination that was measured. The package has
+// no side effects.
 package sensitivity
 
 import (
@@ -20,80 +20,80 @@ import (
 
 const (
 	level = 0.95 // of intervals
-	// sure is the probability of being enough that an answer needs: the interval is above
-	// what may be lost.
+	// sure is the probability of sufficing that an answer needs: the interval is above the
+	// permitted loss.
 	sure = (1 + level) / 2
 )
 
-// Usual is the share of the reference's value that less of a resource may cost.
+// Usual is the default share of the reference's value that less of a resource may cost.
 const Usual = 0.05
 
-// Options say what is asked.
+// Options configure the analysis.
 type Options struct {
-	Measure measure.Measure // that is to be kept
+	Measure measure.Measure // the measure to keep
 	Factors []string        // resources: parameters by TOML path
-	// Epsilon is the share of the measure that less may cost, more than 0 and less
-	// than 1; 0 means Usual.
+	// Epsilon is the permitted loss as a share of the measure, between 0 and 1; 0 means
+	// Usual.
 	Epsilon float64
 	Mix     bool // as in scaling.Options
-	// Exhausted are points of which a run ended because memory ran out: too little,
-	// whatever the others say.
+	// Exhausted are points where a run ended because memory ran out. They are too little,
+	// even if other runs succeeded.
 	Exhausted []scaling.Planned
 }
 
-// Verdict is what runs say of an amount.
+// A Verdict says whether an amount suffices.
 type Verdict string
 
-// The verdicts. Within the interval of an undecided one lies what is allowed.
+// The verdicts. The interval of an undecided amount includes the permitted loss.
 const (
 	Enough    Verdict = "enough"
 	TooLittle Verdict = "too little"
 	Undecided Verdict = "undecided"
 )
 
-// Level is one amount of a resource, with plenty of all others.
+// A Level is one amount of a resource, with plenty of all others.
 type Level struct {
 	At      scaling.Value
-	Ratio   *scaling.Estimate // the measure here over the reference's, in the direction in which it is better; nil at the reference
+	Ratio   *scaling.Estimate // the measure here relative to the reference, above 1 if better; nil at the reference
 	Verdict Verdict
-	Keeps   *float64  // probability that it is enough; nil: not known
+	Keeps   *float64  // probability that it suffices; nil: unknown
 	Runs    int       // 0: memory ran out in one of them
 	Gains   []float64 // of each run over the reference's median, ascending
-	Bound   Bound     // what keeps the runs from being faster
+	Bound   Bound     // what limits the speed of the runs
 }
 
-// Factor is what the runs say of one resource.
+// A Factor is the result for one resource.
 type Factor struct {
 	Key       string
-	Reference scaling.Value // plenty: the largest amount that none is shown to beat, or the best word
+	Reference scaling.Value // plenty: the largest amount that no other surely beats, or the best word
 	Ordered   bool          // they are amounts, numbers or labels with a unit; words have no order
-	Levels    []Level       // from the reference down; words as people count
-	// Enough is the least amount that is enough, while none above it is too little;
-	// the reference's where nothing less is. Nil for words.
+	Levels    []Level       // from the reference down; words in natural order
+	// Enough is the smallest sufficient amount with no insufficient one above it; the
+	// reference's if nothing less suffices. Nil for words.
 	Enough *scaling.Value
-	// TooLittle is the largest that is too little; nil for none, and for words.
+	// TooLittle is the largest insufficient amount; nil for none, and for words.
 	TooLittle *scaling.Value
 }
 
-// Allocation is a combination of amounts.
+// An Allocation is a combination of amounts.
 type Allocation struct {
 	At      map[string]scaling.Value // by factor
-	Value   *scaling.Estimate        // of the measure; nil where it was not measured
-	Ratio   *scaling.Estimate        // as of a Level; nil at the reference, and where it was not measured
-	Verdict Verdict                  // "" where it was not measured
-	Keeps   *float64                 // probability that it is enough; nil: not known
+	Value   *scaling.Estimate        // of the measure; nil if not measured
+	Ratio   *scaling.Estimate        // as in Level; nil at the reference, and if not measured
+	Verdict Verdict                  // "" if not measured
+	Keeps   *float64                 // probability that it suffices; nil: unknown
 	Runs    int                      // 0 with a verdict: memory ran out in one of them
 	Gains   []float64                // as of a Level
 	Bound   Bound                    // likewise
 }
 
-// Contender is a smaller combination that may be enough, too.
+// A Contender is a smaller combination that may suffice, too.
 type Contender struct {
 	At    map[string]scaling.Value
 	Keeps float64 // probability
 }
 
-// Answer is what one series needs.
+// An Answer is the need of one series.
 type Answer struct {
 	Series     string
 	Parameters map[string]any // of the series, as in scaling.Curve
@@ -102,31 +102,31 @@ type Answer struct {
 	Reference  Allocation
 	Value      *scaling.Estimate // of the measure at the reference
 	Factors    []Factor          // those that were varied alone
-	Together   []Allocation      // the combinations that differ from the reference in more than one, the smallest first
-	// Spec is the smallest combination that was measured and is enough; nil for none.
-	// It is the reference where less of any resource is too little.
+	Together   []Allocation      // combinations that differ from the reference in several factors, smallest first
+	// Spec is the smallest measured combination that suffices; nil for none. It is the
+	// reference if less of any resource is too little.
 	Spec *Allocation
-	// Provisional reports whether something smaller may be enough: Undecided, by the runs,
-	// or one that nobody measured, in Next.
+	// Provisional reports whether something smaller may suffice: a measured combination in
+	// Undecided, or an unmeasured one in Next.
 	Provisional bool
 	Undecided   []Contender // the likeliest first
-	// Also are others that are as many steps below the reference, and enough. Which of
-	// them is least is a question of prices.
+	// Also are other sufficient combinations as many steps below the reference. Prices
+	// decide which of them is best.
 	Also []Allocation
-	// Next are combinations that would decide: smaller ones that may be enough and
-	// were not measured, or not often enough.
+	// Next are combinations whose measurement would decide: smaller ones that may suffice
+	// and were not measured often enough.
 	Next []Allocation
-	// Why there is no answer; "" with one.
+	// Why says why there is no answer; "" with one.
 	Why      string
 	Warnings []string  // on the runs
 	Doubts   []Doubt   // about the runs of single combinations
 	Load     Load      // of the reference's runs
-	Course   []float64 // see courseOf; nil where no two blocks show it
+	Course   []float64 // see courseOf; nil without two blocks
 	keys     []string
 	measured []Allocation // every combination
 }
 
-// Factor is what the runs say of one resource; nil where it was not varied alone.
+// Factor returns the result for one resource; nil if it was not varied alone.
 func (a *Answer) Factor(key string) *Factor {
 	for i := range a.Factors {
 		if a.Factors[i].Key == key {
@@ -136,10 +136,10 @@ func (a *Answer) Factor(key string) *Factor {
 	return nil
 }
 
-// Keys are the factors, in the order in which they were asked for.
+// Keys returns the factors in the requested order.
 func (a *Answer) Keys() []string { return a.keys }
 
-// With is the reference with another amount of one resource.
+// With returns the reference with another amount of one resource.
 func (a *Answer) With(key string, v scaling.Value) map[string]scaling.Value {
 	at := maps.Clone(a.Reference.At)
 	at[key] = v
@@ -152,7 +152,7 @@ func Same(a, b map[string]scaling.Value) bool { return maps.Equal(a, b) }
 // joint is the axis of combinations.
 const joint = "resources"
 
-// Of answers for each series of runs that are equal in everything but the factors.
+// Of returns an answer for each series of runs that agree in everything except the factors.
 func Of(obs []scaling.Observation, o Options) ([]Answer, error) {
 	if o.Epsilon == 0 {
 		o.Epsilon = Usual
@@ -163,8 +163,8 @@ func Of(obs []scaling.Observation, o Options) ([]Answer, error) {
 	if len(o.Factors) == 0 {
 		return nil, fmt.Errorf("no resource differs between the runs")
 	}
-	// One axis of all combinations: what is known of ratios, their blocks, drifts and
-	// nodes holds for them as for every curve.
+	// Put all combinations on one axis, so that ratios, blocks, drift and nodes are handled
+	// as for every curve.
 	joined := make([]scaling.Observation, len(obs))
 	byRun := map[string]*scaling.Observation{}
 	at := map[string]map[string]scaling.Value{} // by the combination's name
@@ -229,8 +229,8 @@ func combinationOf(parameters map[string]any, factors []string) map[string]scali
 	return at
 }
 
-// alike reports whether a point has all that identifies a series but what its runs
-// ran on.
+// alike reports whether a point has all parameters that identify a series, except its
+// fingerprint.
 func alike(series, point map[string]any) bool {
 	for key, v := range series {
 		if _, fact := strings.CutPrefix(key, "fingerprint."); !fact && scaling.ValueOf(point[key]) != scaling.ValueOf(v) {
@@ -240,7 +240,7 @@ func alike(series, point map[string]any) bool {
 	return true
 }
 
-// nameOf is a combination as one word: "cpus_per_worker=4 memory=8589934592".
+// nameOf returns a combination as text: "cpus_per_worker=4 memory=8589934592".
 func nameOf(at map[string]scaling.Value, factors []string) string {
 	words := make([]string, len(factors))
 	for i, key := range factors {
@@ -249,7 +249,7 @@ func nameOf(at map[string]scaling.Value, factors []string) string {
 	return strings.Join(words, " ")
 }
 
-// answer makes that of one series.
+// answer computes the answer for one series.
 func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string]map[string]scaling.Value, reference string, o Options) Answer {
 	certain := 1.0
 	a := Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon, Warnings: slices.Concat(c.FingerprintWarnings, c.DriftWarnings), keys: o.Factors,
@@ -319,14 +319,14 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 	return a
 }
 
-// Doubt is what is doubted about the runs of some combinations.
+// A Doubt is a doubt about the runs of some combinations.
 type Doubt struct {
 	Text string
 	At   []map[string]scaling.Value
 }
 
-// doubtsOf are the doubts about combinations' runs, each text once. That there are too
-// few of them is none: the verdict says it.
+// doubtsOf returns the distinct doubts about combinations' runs. It omits too few runs,
+// which the verdict covers.
 func doubtsOf(c scaling.Curve, at map[string]map[string]scaling.Value, of measure.Measure) (list []Doubt) {
 	for i := range c.Points {
 		p := &c.Points[i]
@@ -351,7 +351,7 @@ func doubtsOf(c scaling.Curve, at map[string]map[string]scaling.Value, of measur
 	return list
 }
 
-// judge holds the interval of a ratio against what is allowed.
+// judge compares the interval of a ratio with the permitted loss.
 func judge(ratio *scaling.Estimate, epsilon float64) Verdict {
 	switch {
 	case ratio == nil || ratio.Interval == nil:
@@ -364,13 +364,13 @@ func judge(ratio *scaling.Estimate, epsilon float64) Verdict {
 	return Undecided
 }
 
-// keeps returns the probability that an amount is enough; nil where there is no interval.
+// keeps returns the probability that an amount suffices; nil without an interval.
 func keeps(ratio *scaling.Estimate, epsilon float64) *float64 {
 	if ratio == nil || ratio.Interval == nil {
 		return nil
 	}
 	p := 1 - decision.Belief{Value: ratio.Value, Low: ratio.Interval.Low, High: ratio.Interval.High, Level: level}.AtMost(1-epsilon)
-	switch judge(ratio, epsilon) { // an interval without width has its ends as its value
+	switch judge(ratio, epsilon) { // without width, the interval's ends equal its value
 	case Enough:
 		p = max(p, sure)
 	case TooLittle:
@@ -379,8 +379,8 @@ func keeps(ratio *scaling.Estimate, epsilon float64) *float64 {
 	return &p
 }
 
-// open reports whether less than the reference may be enough: the next amount, or any
-// other word, is not too little.
+// open reports whether less than the reference may suffice: the next amount, or any other
+// word, is not insufficient.
 func (f Factor) open() bool {
 	for _, l := range f.Levels {
 		switch {
@@ -394,7 +394,7 @@ func (f Factor) open() bool {
 	return false
 }
 
-// factor are the levels of one resource with plenty of the others.
+// factor returns the levels of one resource with plenty of the others.
 func factor(key string, reference map[string]scaling.Value, measured map[string]*Allocation) Factor {
 	f := Factor{Key: key, Reference: reference[key]}
 	for _, m := range measured {
@@ -418,7 +418,7 @@ func factor(key string, reference map[string]scaling.Value, measured map[string]
 	for i := range f.Levels {
 		l := &f.Levels[i]
 		if Compare(key, l.At, f.Reference) > 0 {
-			continue // more than what is best
+			continue // more than the best
 		}
 		if l.Verdict == TooLittle {
 			f.TooLittle = &l.At
