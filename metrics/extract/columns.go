@@ -38,7 +38,7 @@ func (t *table) named(columns map[string]Column) map[string]Column {
 		take(slices.DeleteFunc(slices.Clone(TrainFigures), func(name string) bool { return slices.Contains(rowsOfTime, name) }))
 		return all
 	}
-	take(LoadFigures)
+	take(loadFigures)
 	if ofLoads(all) {
 		take(Coordinates)
 	} else {
@@ -105,7 +105,7 @@ func (t *table) mapped(columns map[string]Column) error {
 		return nil
 	}
 	if len(t.l.o.At) > 0 {
-		return fmt.Errorf("%s: --at is for figures of a load; map one or more of %s", file, strings.Join(LoadFigures, ", "))
+		return fmt.Errorf("%s: --at is for figures of a load; map one or more of %s", file, strings.Join(loadFigures, ", "))
 	}
 	if _, both := columns["elapsed"]; columns["epoch_seconds"].Name != "" {
 		switch {
@@ -117,7 +117,7 @@ func (t *table) mapped(columns map[string]Column) error {
 	}
 	for _, ours := range Coordinates {
 		if c, mapped := columns[ours]; mapped && !c.Label {
-			return fmt.Errorf("%s: %s describes the load of a service, but no column is mapped to one of its figures: %s", file, ours, strings.Join(LoadFigures, ", "))
+			return fmt.Errorf("%s: %s describes the load of a service, but no column is mapped to one of its figures: %s", file, ours, strings.Join(loadFigures, ", "))
 		}
 	}
 	if !hasFigure(columns) {

@@ -28,7 +28,7 @@ func baseUnit(ours string) (base string, is bool) {
 	if i := slices.IndexFunc(modelFigures, func(f metrics.Figure) bool { return f.Name == ours }); i >= 0 {
 		return modelFigures[i].Unit, true
 	}
-	if slices.Contains(LoadFigures, ours) {
+	if slices.Contains(loadFigures, ours) {
 		m, err := measure.Find(ours)
 		return m.Unit, err == nil
 	}
@@ -97,7 +97,7 @@ func misnamed(ours, name, base string, h heading) error {
 		of := map[string]string{"steps": stepSeconds, "epochs": "epoch_seconds"}[h.of]
 		return fmt.Errorf("column %s is the time of one of the %s, judging by its name, but %s covers the whole training: write %s, or, if the name is wrong, %s",
 			clip(name), h.of, ours, mapping(of, name, ""), mapping(ours, name, "s"))
-	case h.said == "" && base == "s" && slices.Contains(LoadFigures, ours) && bare != ours:
+	case h.said == "" && base == "s" && slices.Contains(loadFigures, ours) && bare != ours:
 		return fmt.Errorf("column %s does not state its unit, and most load generators print ms: write %s, or %s", clip(name), mapping(ours, name, "ms"), mapping(ours, name, "s"))
 	case h.said != "" && fits && ours == tokensPerSecond && d.per == perDevice:
 		return fmt.Errorf("column %s covers one device, judging by its name: write %s, which is multiplied by the workers, or, if it covers all of them, %s",
@@ -138,7 +138,7 @@ var (
 
 // hinted returns the unit that a hint suggests for a figure.
 func hinted(ours, base string) string {
-	if base == "s" && slices.Contains(LoadFigures, ours) {
+	if base == "s" && slices.Contains(loadFigures, ours) {
 		return "ms" // as most load generators print
 	}
 	return cmp.Or(usual[base], usual[ours])

@@ -29,7 +29,7 @@ var TrainFigures = append([]string{"throughput", "end_to_end", "train_seconds", 
 	tokensPerSecond, tokensPerGPU, stepSeconds, reportedMFU)
 
 // TableFigures are TrainFigures plus the keys for columns of a table of loads.
-var TableFigures = slices.Concat(TrainFigures, LoadFigures, Coordinates)
+var TableFigures = slices.Concat(TrainFigures, loadFigures, Coordinates)
 
 // LogFigures are the keys for columns or tags of a log.
 var LogFigures = []string{"throughput", "accuracy", "elapsed"}

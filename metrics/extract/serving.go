@@ -19,8 +19,8 @@ import (
 // Coordinates are the coordinates of a load that Options.At may set.
 var Coordinates = measure.Coordinates(measure.Batch + " " + measure.Rate + " " + measure.Threads).Keys()
 
-// LoadFigures are the keys for columns of a table whose rows are loads.
-var LoadFigures = []string{measure.RequestsPerSecond, measure.LatencyMean, measure.LatencyP50, measure.LatencyP95, measure.LatencyP99, measure.Errors, measure.Timeouts,
+// loadFigures are the keys for columns of a table whose rows are loads.
+var loadFigures = []string{measure.RequestsPerSecond, measure.LatencyMean, measure.LatencyP50, measure.LatencyP95, measure.LatencyP99, measure.Errors, measure.Timeouts,
 	measure.TTFTP50, measure.TTFTP95, measure.TTFTP99, measure.TPOTP50, measure.TPOTP95, measure.TPOTP99, measure.ITLP50, measure.ITLP95, measure.ITLP99,
 	measure.OutputThroughput, measure.Goodput, measure.RateWithinLimit}
 
@@ -269,7 +269,7 @@ func (l *log) unit(ln int, name string) (float64, error) {
 
 // ofLoads reports whether a row of the table is a load.
 func ofLoads(columns map[string]Column) bool {
-	return slices.ContainsFunc(LoadFigures, func(f string) bool { _, mapped := columns[f]; return mapped })
+	return slices.ContainsFunc(loadFigures, func(f string) bool { _, mapped := columns[f]; return mapped })
 }
 
 // load adds the figures of a row, which describes a load. The table is trusted: its rate
@@ -300,7 +300,7 @@ func (t *table) load(columns map[string]Column) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range LoadFigures {
+	for _, name := range loadFigures {
 		v, scale, ok, err := cell(name)
 		if err != nil {
 			return err
@@ -320,7 +320,7 @@ func (t *table) load(columns map[string]Column) error {
 
 // within adds the figure of a row that states the highest rate within a limit for a batch.
 func (t *table) within(columns map[string]Column, at map[string]float64, cell func(string) (Value, float64, bool, error)) error {
-	for _, other := range slices.Concat(LoadFigures, []string{measure.Rate, measure.Threads}) {
+	for _, other := range slices.Concat(loadFigures, []string{measure.Rate, measure.Threads}) {
 		if _, mapped := columns[other]; mapped && other != measure.RateWithinLimit {
 			return t.l.errorAt(t.line[0], "%s belongs to a batch, and %s to a load: put them into two tables", measure.RateWithinLimit, other)
 		}

@@ -304,7 +304,7 @@ func FindMeasure(obs []Observation, name string) (measure.Measure, error) {
 	if err != nil {
 		return m, &UnknownMeasure{name, knownNames(obs)}
 	}
-	return m.Counting(SampleOf(obs)), nil
+	return m.Counting(sampleOfAll(obs)), nil
 }
 
 // knownNames returns the names of all measures: declared ones, then those that the runs

@@ -177,7 +177,7 @@ func TestDoubtsOfTheMeasure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.Join(Doubts(a.Curves), "\n")
+		return strings.Join(remarks(a.Curves), "\n")
 	}
 	steady := []string{"no steady state", "no run with a steady state"}
 	for _, name := range []string{"", "throughput"} {
@@ -205,14 +205,14 @@ func TestDoubtsOfTheMeasure(t *testing.T) {
 	if err != nil && a.NoBase == nil {
 		t.Fatal(err)
 	}
-	if list := Doubts(a.Curves); list != nil {
+	if list := remarks(a.Curves); list != nil {
 		t.Errorf("about what is not shown: %q", list)
 	}
 	obs[1].Values["to_0.5"] = math.Inf(1)
 	if a, err = Ask(obs, nil, Question{Shown: func(m measure.Measure) bool { return m.Missable }}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := gocmp.Diff("1 worker: target 0.5: reached by 1 of 2 runs", strings.Join(Doubts(a.Curves), "\n")); diff != "" {
+	if diff := gocmp.Diff("1 worker: target 0.5: reached by 1 of 2 runs", strings.Join(remarks(a.Curves), "\n")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -244,3 +244,6 @@ func TestReplicas(t *testing.T) {
 		t.Error(key, err)
 	}
 }
+
+// remarks lists the remarks on curves, a line per kind.
+func remarks(curves []Curve) []string { return Lines(Remarks(curves), len(curves)) }

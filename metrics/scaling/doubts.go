@@ -86,9 +86,6 @@ func Lines(remarks []Remark, series int) []string {
 	return list
 }
 
-// Doubts returns the remarks on the curves, a line per kind.
-func Doubts(curves []Curve) []string { return Lines(Remarks(curves), len(curves)) }
-
 // Remarks returns the warnings of the curves and their points. It omits missing intervals,
 // which the table and the caption show, and merges warnings for several positions.
 func Remarks(curves []Curve) []Remark {

@@ -133,7 +133,7 @@ func TestUnitOfSamples(t *testing.T) {
 	}{
 		{nil, ""}, {obs("image"), "image"}, {obs("image", "image"), "image"}, {obs("image", "token"), ""}, {obs("image", nil), ""}, {obs(nil, "image"), ""}, {obs(nil, nil), ""},
 	} {
-		if got := SampleOf(c.obs); got != c.want {
+		if got := sampleOfAll(c.obs); got != c.want {
 			t.Errorf("%v: %q, want %q", c.obs, got, c.want)
 		}
 	}

@@ -17,8 +17,8 @@ func sampleOf(runs []*Observation) string {
 	return said
 }
 
-// SampleOf is sampleOf.
-func SampleOf(obs []Observation) string {
+// sampleOfAll is sampleOf, of a slice of values.
+func sampleOfAll(obs []Observation) string {
 	runs := make([]*Observation, len(obs))
 	for i := range obs {
 		runs[i] = &obs[i]

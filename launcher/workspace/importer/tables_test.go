@@ -277,7 +277,7 @@ func TestSoundTables(t *testing.T) {
 		{name: "tabs", args: w + "throughput=img/s", csv: "gpus\timg/s\n1\t100.123\n2\t190.456\n", runs: []string{"1 throughput 100.123", "2 throughput 190.456"}},
 		{name: "a service", args: "--map|replicas=n|--map|rate=asked|--map|requests_per_second=got|--map|latency_p95=p95 ms|--map|errors=bad %", csv: "n,asked,got,p95 ms,bad %\n1,50,50,12.5,0\n1,100,99,40,1\n2,100,101,12.5,0\n",
 			runs: []string{"1 requests_per_second 50 samples_per_second 50 latency_p95 0.0125 errors 0", "1 requests_per_second 99 samples_per_second 99 latency_p95 0.04 errors 0.01", "2 requests_per_second 101 samples_per_second 101 latency_p95 0.0125 errors 0"}},
-		{name: "a closed loop", args: "--map|replicas=n|--map|threads=conns|--map|requests_per_second=rps|--map|latency_p50=p50|--map|latency_p99=p99", csv: "n,conns,rps,p50,p99\n1,8,191,0.038,0.099\n2,8,317,0.022,0.103\n",
+		{name: "a closed loop", args: "--map|replicas=n|--map|threads=conns|--map|requests_per_second=rps|--map|latency_p50=p50:s|--map|latency_p99=p99:s", csv: "n,conns,rps,p50,p99\n1,8,191,0.038,0.099\n2,8,317,0.022,0.103\n",
 			runs: []string{"1 requests_per_second 191 samples_per_second 191 latency_p50 0.038 latency_p99 0.099", "2 requests_per_second 317 samples_per_second 317 latency_p50 0.022 latency_p99 0.103"}},
 		{name: "a table of means", args: w + "throughput=img/s", csv: "gpus,stat,img/s\n1,mean,100\n2,mean,190\n", runs: []string{"1 throughput 100", "2 throughput 190"}},
 		{name: "nodes and workers", args: w + "throughput=img/s|--map|nodes=nodes", csv: "gpus,nodes,img/s\n8,1,100\n16,2,190\n", runs: []string{"8 throughput 100", "16 throughput 190"}},
