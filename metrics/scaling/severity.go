@@ -39,7 +39,7 @@ var severities = []struct {
 	{regexp.MustCompile(`different sets of parameters: they did not train one model`), Decisive},
 	{regexp.MustCompile(`\breports? a world size of `), Decisive},
 	{regexp.MustCompile(`^(?:worker_batch|global_batch|learning_rate|workers_per_node) differs between runs`), Decisive},
-
+	{regexp.MustCompile(` ran on whole nodes, .+ on nodes that other jobs may share `), Decisive},
 	{regexp.MustCompile(`^(?:\d+ of \d+ runs?|the runs in .+) could not be read: `), Decisive},
 
 	{regexp.MustCompile(`^no base: |^no worker count has |^to count throughput in |^if they do the same work at each worker count`), Baseless},

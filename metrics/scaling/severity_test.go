@@ -17,6 +17,8 @@ func TestSeverity(t *testing.T) {
 		"the ranks report a world size of 2, the plan asks for 4 workers":                    Decisive,
 		"rank 1 reports a world size of 2, others 4: they may not be of one run":             Decisive,
 		"global_batch differs between runs: 64, 128":                                         Decisive,
+		"1 worker ran on whole nodes, 2 workers on nodes that other jobs may share (x): a":   Decisive,
+		"2 of 6 runs could not be read: a":                                                   Decisive,
 		"no base: its point with 1 worker has no good run; measure it":                       Baseless,
 		"drift: throughput rose by 28.0 % from the first to the second half":                 Serious,
 		"2 of 4 runs left out of the throughput: no steady state":                            Serious,
