@@ -1,10 +1,11 @@
-// Package advice answers the question that a scaling study was made for: how
-// many workers? It weighs what was measured and what the law of package predict says of
-// other counts, and says of every figure where it comes from.
+// Package advice answers the question that a scaling study was made for: how many workers should
+// a training use? It uses what was measured and what the model fitted by package predict says
+// about worker counts that were not measured, and records for every value where it comes from.
 //
-// Package decision chooses among them, by how likely each keeps the limits or, without
-// limits, is worth its workers. Advice puts the choice into words, with its probability and
-// its doubts, and names the measurement that could change it. The package is pure.
+// Package decision chooses among the worker counts, by the probability that each meets the limits
+// or, without limits, that its speedup is worth its workers. Package advice puts the choice into
+// words, with its probability and the reasons why it may be wrong (doubts), and names the
+// measurement that could change it. The package does no I/O.
 package advice
 
 import (
@@ -19,41 +20,42 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
-// Options are the user's question. The zero value asks for the
-// knee: as many workers as still pay.
+// Options are the user's question. The zero value asks for the knee of the curve: the largest
+// worker count at which each doubling still brings enough speedup.
 type Options struct {
-	Target        *measure.Target // to reach; nil: the program's own target, else the hardest of the study's that half of the runs at some count are shown to reach
-	Samples       float64         // to train on, where there is no target; 0: not said
+	Target        *measure.Target // the target to reach; nil: the program's own target, else the hardest one that half of the runs at some worker count are shown to reach
+	Samples       float64         // samples to train on if there is no target; 0: not given
 	Deadline      float64         // seconds from start to target, initialisation included; 0: none
-	Budget        float64         // in Currency; 0: none
-	MinEfficiency float64         // a fraction; 0: none
-	Confidence    float64         // of intervals; 0 is 0.95
-	Sure          float64         // probability from which on the answer is decided; 0: decision.Sure
+	Budget        float64         // largest cost, in Currency; 0: none
+	MinEfficiency float64         // smallest efficiency, a fraction; 0: none
+	Confidence    float64         // confidence level of intervals; 0 means 0.95
+	Sure          float64         // probability from which on the answer counts as decided; 0: decision.Sure
 
-	// Cost is the price of holding so many workers on so many nodes for so many
-	// seconds; nil: no prices. Its error says why this use has none.
+	// Cost returns the price of using that many workers on that many nodes for that many seconds;
+	// nil: there are no prices. Its error says why this use has no price.
 	Cost     func(workers, nodes int, seconds float64) (float64, error)
 	Currency string
 
-	// Figure is the measure that the runs have as their throughput
-	// (scaling.AsThroughput); nil: their throughput.
+	// Figure is the measure to compare instead of the throughput; the observations then hold it
+	// as their throughput (see scaling.AsThroughput). nil: the throughput.
 	Figure *measure.Measure
-	// Warnings are on the study as a whole. Those that can change the answer become doubts.
+	// Warnings concern the whole study. Those that can change the answer are also listed in
+	// Doubts.
 	Warnings []string
-	// Most is the largest number of workers that can run; 0: not known. No measurement
-	// with more is asked for.
+	// Most is the largest number of workers that can run; 0: unknown. No measurement with more
+	// workers is suggested.
 	Most int
 }
 
-// Basis tells where a candidate's throughput comes from.
+// Basis says where a candidate's throughput comes from.
 type Basis string
 
-// The bases.
+// The values of Basis.
 const (
 	Measured     Basis = "measured"
 	Interpolated Basis = "interpolated"
 	Extrapolated Basis = "extrapolated"
-	Predicted    Basis = "predicted" // by package predict, from too little for a law: never the answer
+	Predicted    Basis = "predicted" // by package predict, from too few runs to trust the model: never the answer
 )
 
 // An Estimate is a value with its interval. Low and High are nil without an interval.
@@ -63,110 +65,111 @@ type Estimate struct {
 	High  *float64 `json:"high"`
 }
 
-// Candidate is one worker count that could be chosen.
+// Candidate is a worker count that could be the answer.
 type Candidate struct {
 	Workers    int       `json:"workers"`
-	Nodes      *int      `json:"nodes"` // null: not known
+	Nodes      *int      `json:"nodes"` // null: unknown
 	Basis      Basis     `json:"basis"`
-	Runs       int       `json:"runs"`       // with a throughput, or else a time; 0 where nothing was measured
-	Throughput *Estimate `json:"throughput"` // samples/s; null where runs have times alone
-	Figure     *Estimate `json:"figure"`     // of a question about a measure: its value, in its unit; then there is no throughput
-	Efficiency *Estimate `json:"efficiency"` // fraction, over the base
-	// Training is the time on the training clock, as scaling has it; Seconds has
-	// initialisation before it: from the start of the processes to the target.
-	// Candidates are compared, and priced, by Seconds.
+	Runs       int       `json:"runs"`       // runs with a throughput or, if none has one, with a time; 0: not measured
+	Throughput *Estimate `json:"throughput"` // samples/s; null if runs have only times
+	Figure     *Estimate `json:"figure"`     // value of the measure that the user asked about, in its unit; Throughput is then null
+	Efficiency *Estimate `json:"efficiency"` // a fraction, relative to the base
+	// Training is the time on the training clock, which excludes initialisation, as in the
+	// scaling tables. Seconds is the time from the start of the processes to the target, which
+	// includes it. Candidates are compared and priced by Seconds.
 	Training *Estimate `json:"train_seconds"`
 	Seconds  *Estimate `json:"seconds"`
-	// Keeps is the probability, a fraction, that the candidate keeps all limits that
-	// were asked for; null without a limit, or without intervals to tell it from.
+	// Keeps is the probability, a fraction, that the candidate meets all limits; without limits,
+	// that going up to it from every smaller count is worth it. null without the intervals to
+	// compute it from.
 	Keeps   *float64  `json:"keeps_limits"`
-	Samples *Estimate `json:"samples"` // to the target, of runs that reach it
-	// Miss is the chance that a run with this count's global batch misses the
-	// target, a fraction. Training and Seconds are medians over all runs, those that
-	// miss ranking last. null where no run is known to miss.
+	Samples *Estimate `json:"samples"` // samples that runs train on until they reach the target, without the runs that miss it
+	// Miss is the probability, a fraction, that a run with this count's global batch misses the
+	// target. Training and Seconds are medians over all runs; a run that misses counts as slower
+	// than all that reach the target. null if no run misses it.
 	Miss *Estimate `json:"miss"`
-	Cost *Estimate `json:"cost"` // in the advice's currency
-	Why  []string  `json:"why"`  // what could not be had, and why; never null
+	Cost *Estimate `json:"cost"` // in the currency of the Advice
+	Why  []string  `json:"why"`  // values that are missing, each with the reason; never null
 }
 
 // Next is the measurement that would help most.
 type Next struct {
 	Workers int    `json:"workers"`
-	Runs    int    `json:"runs"`   // more of them
-	Beside  []int  `json:"beside"` // measured again in the same blocks, to be compared with; never null
+	Runs    int    `json:"runs"`   // how many more
+	Beside  []int  `json:"beside"` // worker counts to measure again in the same blocks, for comparison; never null
 	Why     string `json:"why"`
-	// Command is the command line that measures it; "": not known. Package advice
-	// leaves it empty.
+	// Command is the command line that makes the measurement; "": unknown. Package advice leaves
+	// it empty.
 	Command string `json:"command"`
 }
 
 // Contender is a worker count that may be the better answer.
 type Contender struct {
 	Workers     int     `json:"workers"`
-	Probability float64 `json:"probability"` // of that, a fraction
+	Probability float64 `json:"probability"` // that it is the better answer, a fraction
 }
 
 // Advice is the answer for one series.
 type Advice struct {
 	Series  string           `json:"series"`
-	Scaling string           `json:"scaling"` // "weak", "strong"; "" where not recorded
-	Sample  string           `json:"-"`       // what throughputs count, as in Curve
-	Measure string           `json:"measure"` // that is decided by, if asked for; "": time or throughput
+	Scaling string           `json:"scaling"` // "weak", "strong"; "" if not recorded
+	Sample  string           `json:"-"`       // what the throughput counts, as in scaling.Curve
+	Measure string           `json:"measure"` // the measure that decides, if the user asked for one; "": the time or the throughput
 	Base    *scaling.RowBase `json:"base"`
-	// Workers is the answer; null where no candidate does what was asked.
+	// Workers is the answer; null if no candidate meets the limits or can be compared.
 	Workers *int `json:"workers"`
-	// Probability is how likely the answer is the best, within 2 %, of those that could be
-	// compared, at least; with limits, how likely it keeps them and is within 10 % of the
-	// best. null: not known.
+	// Probability is a lower bound of the probability that the answer is the best of the
+	// candidates that could be compared, or within 2 % of it. With limits it is the probability
+	// that the answer meets them and is within 10 % of the best. null: unknown.
 	Probability *float64 `json:"probability"`
 	// Provisional reports whether more runs or a doubt may change the answer.
 	Provisional bool        `json:"provisional"`
 	Undecided   []Contender `json:"undecided"`  // never null
-	Equivalent  []int       `json:"equivalent"` // within 2 % of the answer; never null
-	// Unproven are counts that have too few runs to be compared with the answer, or with a
-	// limit, and are too near to it to do without.
+	Equivalent  []int       `json:"equivalent"` // worker counts within 2 % of the answer; never null
+	// Unproven are worker counts that have too few runs to be compared with the answer, or with a
+	// limit, and are so close to it that more runs may change the answer.
 	Unproven []int            `json:"-"`
 	Doubts   []decision.Doubt `json:"doubts"` // never null
 	// Reason is two sentences: the answer, and what limits scaling further.
 	Reason    [2]string `json:"reason"`
-	Objective string    `json:"objective"` // what was asked, in words
-	// Ranking is set where the answer compares medians of what was measured, without
-	// intervals.
+	Objective string    `json:"objective"` // the question in words
+	// Ranking reports that the answer compares measured medians without intervals.
 	Ranking    bool            `json:"ranking"`
-	Confidence float64         `json:"confidence"` // asked of every interval, a fraction
-	Goal       string          `json:"goal"`       // measure of the time to what is to be reached: "to_0.75", "to_target"; "": nothing
-	Target     *measure.Target `json:"target"`     // an accuracy as a fraction, "loss<=2"; null: none, or the program's own target
+	Confidence float64         `json:"confidence"` // level of every interval, a fraction
+	Goal       string          `json:"goal"`       // measure of the time to the target: "to_0.75", "to_target"; "": no target
+	Target     *measure.Target `json:"target"`     // "0.75" for an accuracy, "loss<=2"; null: none, or the program's own target
 	Currency   string          `json:"currency"`   // of costs; "" without prices
-	Candidates []Candidate     `json:"candidates"` // by rising workers; never null
+	Candidates []Candidate     `json:"candidates"` // by ascending workers; never null
 	Limits     Limits          `json:"limits"`
-	Next       *Next           `json:"next"` // null: no run could change the answer
-	// Beyond is a count beyond the data that would be better if throughput went on as
-	// the law says: to be measured, not relied on. null: none.
+	Next       *Next           `json:"next"` // null: no further run could change the answer
+	// Beyond is a worker count above the measured ones that would be better if throughput grew as
+	// the fitted model says. It must be measured before anyone relies on it. null: none.
 	Beyond *int `json:"beyond"`
-	// Refused is why nothing beyond the measured worker counts is answered; ""
-	// when it is.
+	// Refused says why there is no prediction beyond the measured worker counts; "" if there is
+	// one.
 	Refused  string   `json:"refused"`
-	HoldOut  *float64 `json:"hold_out"` // error of the law on the largest measured worker count, a fraction; null without a fit
-	Law      []string `json:"law"`      // the parts of the step that the law finds, the largest first; never null
+	HoldOut  *float64 `json:"hold_out"` // relative error of the model's prediction for the largest measured worker count; null without a fit
+	Law      []string `json:"law"`      // the parts of the step time that the model finds, the largest first; never null
 	Warnings []string `json:"warnings"` // never null
 	limited  bool
 	unit     string // of Measure
 	lower    bool   // Measure is better when lower
-	compared string // what decides without limits, in words: "the time to 75 % accuracy"; "" with limits
+	compared string // the measure that decides without limits, in words: "the time to 75 % accuracy"; "" with limits
 	faster   func(x, y int) *scaling.Estimate
 }
 
 // Unit returns the unit of the measure that was asked for.
 func (a *Advice) Unit() string { return a.unit }
 
-// Faster returns how many times as fast x workers are as y, by what the answer goes by:
-// the time to the target, or the throughput. It is nil if unknown.
+// Faster returns the speed of x workers divided by that of y workers. The speed is that of
+// reaching the target if times decide, and else the throughput. It returns nil if the ratio is
+// unknown.
 func (a *Advice) Faster(x, y int) *scaling.Estimate { return a.faster(x, y) }
 
-// Limited reports whether limits were asked for.
+// Limited reports whether the user set limits.
 func (a *Advice) Limited() bool { return a.limited }
 
-// Check says what is wrong with the options, by the name of their flag.
+// Check returns an error that names the option, by its command-line flag, that is not valid.
 func (o *Options) Check() error {
 	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 	switch {
@@ -188,31 +191,30 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// study is one series on the way to its advice.
+// study holds one series while its advice is computed.
 type study struct {
 	Advice
 	o         Options
 	curve     *scaling.Curve
-	obs       []scaling.Observation          // all that were given
-	runs      map[int][]*scaling.Observation // by workers
-	law       *predict.Law                   // nil: refused
-	sketch    *carrier                       // the law from whatever was measured; nil: refused
+	obs       []scaling.Observation          // as given to Advise, including those of other series
+	runs      map[int][]*scaling.Observation // runs of the series, by worker count
+	law       *predict.Law                   // the fitted model; nil: too few runs for it, or no model fits
+	sketch    *carrier                       // a model fitted to however few runs there are; nil: none fits
 	data      []decision.Doubt               // warnings about the runs that can change the answer
-	edge      *Estimate                      // of law at its largest measured count; nil: none
-	nodeSize  int                            // workers a whole node holds; 0: not known
-	oneNode   bool                           // everything was measured on a single node
-	conv      *predict.Convergence           // nil: no target, or no run reached it
+	edge      *Estimate                      // throughput that law gives for its largest measured count; nil: none
+	nodeSize  int                            // workers that fill a node; 0: unknown
+	oneNode   bool                           // all counts, more than one, were measured on a single node
+	conv      *predict.Convergence           // samples to the target by batch; nil: no target, or no run reached it
 	misses    misses
-	lost      float64  // smallest global batch at which half of the runs or more miss the target; +Inf
-	lostRuns  string   // what happened there
-	beside    beside   // what the training clock counts beside steps
-	timeless  string   // why no candidate has a time; ""
+	lost      float64  // smallest global batch at which half of the runs or more miss the target; +Inf: none
+	lostRuns  string   // how many runs missed it there, in words
+	beside    beside   // time on the training clock outside steps
+	timeless  string   // why no candidate has a time; "": candidates have times
 	slowStart *float64 // seconds of initialisation at the largest count that recorded it
 	started   bool     // all points with a time to the target recorded their initialisation
 }
 
-// Advise answers for one curve. The observations are those that the curve was
-// made of; others are ignored.
+// Advise returns the advice for one curve. Of obs it uses only the runs that are in the curve.
 func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, error) {
 	if o.Confidence == 0 {
 		o.Confidence = 0.95
@@ -270,7 +272,8 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	return &s.Advice, nil
 }
 
-// asFigure converts what was computed as throughputs into the measure that was asked for.
+// asFigure converts throughputs into the measure that the user asked about, for which they stood
+// during the computation.
 func (s *study) asFigure() {
 	m := s.o.Figure
 	if m == nil {
@@ -302,7 +305,7 @@ func (s *study) asFigure() {
 	}
 }
 
-// rate returns the name of the figure that is compared if there is no time.
+// rate returns the name of the measure that is compared if there are no times.
 func (s *study) rate() string {
 	if s.o.Figure != nil {
 		return s.o.Figure.Title
@@ -310,7 +313,7 @@ func (s *study) rate() string {
 	return "throughput"
 }
 
-// place finds out how workers are spread over nodes.
+// place derives from the runs how many workers a node holds, and whether all ran on one node.
 func (s *study) place() {
 	several := false
 	s.oneNode = true
@@ -326,8 +329,8 @@ func (s *study) place() {
 	s.oneNode = s.oneNode && several
 }
 
-// globalBatch is the samples a step of a run: as recorded, else by the study's
-// batch, which is each worker's when scaling is weak. 0 when neither is known.
+// globalBatch returns the samples per step of a run: the recorded number, or else the study's
+// batch, which is per worker if scaling is weak. It returns 0 if neither is known.
 func globalBatch(o *scaling.Observation) float64 {
 	if b := scaling.ValueOf(o.Parameters["global_batch"]).Number; b > 0 {
 		return b
@@ -342,9 +345,9 @@ func globalBatch(o *scaling.Observation) float64 {
 	return 0
 }
 
-// batchAt is the global batch that a number of workers trains with: a measured
-// count uses the batch of its own runs; others follow the scaling if all runs do.
-// It is 0 if unknown.
+// batchAt returns the global batch for a worker count. A measured count has the batch of its
+// runs. Other counts have the batch that all runs have in common, in total for strong scaling and
+// per worker for weak scaling. It returns 0 if unknown.
 func (s *study) batchAt(workers int) float64 {
 	if own := batchesOf(s.runs[workers], 1); len(own) == 1 {
 		return own[0]
@@ -370,7 +373,7 @@ func (s *study) batchAt(workers int) float64 {
 	return each[0]
 }
 
-// batchesOf are the different global batches of runs, shared among the workers.
+// batchesOf returns the different global batches of the runs, each divided by workers.
 func batchesOf(runs []*scaling.Observation, workers int) []float64 {
 	var list []float64
 	for _, o := range runs {

@@ -8,13 +8,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// doublings are how many times the largest measured count is predicted where too little
-// was measured for a law.
+// doublings is how many times the largest measured worker count is doubled for predictions if too
+// little was measured to trust the model.
 const doublings = 2
 
-// ahead predicts twice and four times the largest measured count where too little was
-// measured for an answer to rest on the law. Such a count is never the answer; it is
-// only named, to be measured.
+// ahead returns predictions for twice and four times the largest measured worker count, if too
+// little was measured to trust the model. Such a count is never the answer; advice only suggests
+// to measure it.
 func (s *study) ahead() (list []Candidate) {
 	if s.law != nil || s.sketch == nil || s.oneNode || s.sketch.law.Largest() != s.largest() {
 		return nil
@@ -31,8 +31,8 @@ func (s *study) ahead() (list []Candidate) {
 	return list
 }
 
-// foresee names a count that was not measured and may keep the limits, where no measured
-// one does; "" for none.
+// foresee names a count that was not measured and may meet the limits, as a clause of the answer.
+// It is called if no measured count meets them, and returns "" if no prediction does either.
 func (s *study) foresee(limits []limit) string {
 	measured := len(s.Candidates)
 	for _, c := range s.ahead() {
@@ -53,8 +53,8 @@ func (s *study) foresee(limits []limit) string {
 	return fmt.Sprintf("; %d may (%s likely): measure %d first", c.Workers, Likely(*c.Keeps), min(2*largest, c.Workers))
 }
 
-// gain says what the next doubling is predicted to bring over the largest measured count;
-// "" without a prediction.
+// gain returns, as a clause of the answer, the predicted throughput at twice the largest measured
+// worker count relative to the measured one; "" without a prediction.
 func (s *study) gain() string {
 	ahead := s.ahead()
 	if len(ahead) == 0 {

@@ -6,42 +6,43 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// beside models the time on the training clock outside steps (warm-up, evaluations) by
-// the number of workers. Ranks share the evaluations, b/n; a further part a is the same
-// on all ranks, shared less well, or grows with them, such as gathering results. The zero
-// value has no runs.
+// beside models the time on the training clock that is not spent in steps (warm-up, evaluations)
+// as a function of the worker count n. Ranks share the evaluations, which gives a term b/n. A
+// second term a is the same on all ranks, or shrinks more slowly than 1/n, or grows with n
+// (gathering results, for example). The zero value has no runs.
 type beside struct {
-	laws    []besideLaw // those that the runs do not exclude, the best first
-	largest float64     // workers of any run
-	level   float64     // of intervals
+	laws    []besideLaw // the models that the runs do not rule out, the best first
+	largest float64     // largest worker count of any run
+	level   float64     // confidence level of intervals
 }
 
-// besideLaw is a·of(n) + b/n, fitted by least squares of errors relative to each run's
-// time; a and b are not negative.
+// besideLaw is the model a·of(n) + b/n, with a and b not negative. It is fitted by least squares
+// of the errors divided by each run's total time.
 type besideLaw struct {
 	of         func(n float64) float64
 	a, b       float64
 	aa, ab, bb float64 // (AᵀWA)⁻¹
-	squares    float64 // of the residuals
-	sigma      float64 // of a run, relative to how long it took; 0 without more runs than coefficients
+	squares    float64 // sum of the squared relative residuals
+	sigma      float64 // relative standard deviation of a run's residual; 0 if there are no more runs than coefficients
 	dof        int
-	misfit     float64 // how far it is off at the worst count, likewise
+	misfit     float64 // largest relative deviation of the model from the mean of a worker count
 }
 
 // runBeside is the time outside steps of one run.
 type runBeside struct {
-	workers, seconds float64 // beside its steps, in which rounding may leave less than 0
-	took             float64 // in all, seconds
+	workers, seconds float64 // seconds are outside steps; rounding may make them negative
+	took             float64 // total time of the run in seconds
 }
 
-// besideShapes are the factors of a.
+// besideShapes are the functions by which the coefficient a can be multiplied.
 var besideShapes = []func(n float64) float64{
 	func(float64) float64 { return 1 },
 	func(n float64) float64 { return 1 / math.Sqrt(n) },
 	math.Log2,
 }
 
-// excluded is the difference from the best law in Akaike's criterion that rules a law out.
+// excluded is the difference in Akaike's criterion from the best model at which a model is ruled
+// out.
 const excluded = 10
 
 func fitBeside(runs []runBeside, level float64) beside {
@@ -58,7 +59,7 @@ func fitBeside(runs []runBeside, level float64) beside {
 	best := 0
 	for i, of := range besideShapes {
 		if i > 0 && len(counts) < 3 {
-			break // two counts, two coefficients: any law fits
+			break // with two counts, any model with two coefficients fits
 		}
 		fitted = append(fitted, fitBesideLaw(runs, counts, of))
 		if fitted[i].squares < fitted[best].squares {
@@ -117,10 +118,10 @@ func fitBesideLaw(runs []runBeside, counts map[float64]bool, of func(float64) fl
 
 func (f *besideLaw) at(workers float64) float64 { return f.a*f.of(workers) + f.b/workers }
 
-// predict is the time beside the steps with so many workers, of a training that
-// takes so long in them: by the best law, with an interval that holds those of all. Beyond
-// the largest count it also holds what is as long as there, and what is shared out
-// among all: of how it goes on, nothing more is known.
+// predict returns the time outside steps for a worker count and a training that spends the given
+// time in steps. The value is the best model's; the interval covers the intervals of all models.
+// Beyond the largest measured count, no run shows how the time develops. There the interval also
+// covers that it stays the same and that it shrinks as 1/n.
 func (f *beside) predict(workers, steps float64) Estimate {
 	var e Estimate
 	zero := 0.0

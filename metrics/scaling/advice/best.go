@@ -7,17 +7,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// An Answer is the candidate that one series' advice recommends.
+// An Answer is one series' advice with the candidate that it recommends.
 type Answer struct {
 	*Advice
 	Candidate
 }
 
-// Ranked are the answers of several series to one wish, best first; series without
-// an answer are left out. What decides is what was asked: with a deadline what it
-// costs, or without prices the time that workers are held; else the time to the
-// target, a higher target going before a lower one; where no time is known, the
-// throughput.
+// Ranked returns the answers of several series to one question, the best first. Series without an
+// answer are left out. Harder targets come first. With a deadline, the order is then by cost or,
+// without prices, by worker-seconds. Otherwise it is by the time to the target or, if no time is
+// known, by throughput.
 func Ranked(list []*Advice, wish Options) []Answer {
 	var answers []Answer
 	for _, a := range list {
@@ -30,7 +29,7 @@ func Ranked(list []*Advice, wish Options) []Answer {
 		}
 	}
 	known := func(of func(Answer) *Estimate) func(a, b Answer) int {
-		return func(a, b Answer) int { // one that is not known comes last
+		return func(a, b Answer) int { // unknown values come last
 			x, y := of(a), of(b)
 			if x == nil || y == nil {
 				return cmp.Compare(rank(x), rank(y))
@@ -59,7 +58,7 @@ func Ranked(list []*Advice, wish Options) []Answer {
 	return answers
 }
 
-// rank puts what is known first.
+// rank orders known values before unknown ones.
 func rank(e *Estimate) int {
 	if e == nil {
 		return 1
@@ -67,8 +66,8 @@ func rank(e *Estimate) int {
 	return 0
 }
 
-// byGoal orders what is reached: nothing, then targets as they are harder, then the
-// program's own.
+// byGoal compares what two answers reach: no target comes first, then targets by difficulty, then
+// the program's own target.
 func byGoal(a, b Answer) int {
 	rank := func(a Answer) int {
 		switch {
@@ -85,7 +84,7 @@ func byGoal(a, b Answer) int {
 	return cmp.Compare(rank(a), rank(b))
 }
 
-// held returns the worker-seconds until the target.
+// held returns workers × seconds to the target; 0 if the time is unknown.
 func held(a Answer) float64 {
 	if a.Seconds == nil {
 		return 0
@@ -93,17 +92,17 @@ func held(a Answer) float64 {
 	return a.Seconds.Value * float64(a.Candidate.Workers)
 }
 
-// Order says whether two answers can be told apart.
+// Order says whether the intervals of two answers separate them.
 type Order int
 
-// The orders.
+// The values of Order.
 const (
-	Unproven Order = iota // one has no interval
+	Unproven Order = iota // at least one has no interval
 	Overlap
 	Apart
 )
 
-// Compare tells by the intervals of the times of two answers, or else of their
+// Compare compares the intervals of the times of two answers or, if one has no time, of their
 // throughputs.
 func Compare(a, b Answer) Order {
 	x, y := a.Seconds, b.Seconds

@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// candidates lists the worker counts and works out what is known of each.
+// candidates lists the worker counts and computes throughput, time, cost and probability of each.
 func (s *study) candidates() {
 	s.clock()
 	for _, n := range s.counts() {
@@ -34,7 +34,7 @@ func (s *study) candidates() {
 func (s *study) measuredRate(c *Candidate, p *scaling.Point) {
 	x := p.Of(measure.Throughput)
 	c.Basis, c.Runs = Measured, x.Runs
-	if x.Median == nil { // times alone, as of a table of results
+	if x.Median == nil { // the runs have only times, as in a table of results
 		x = p.Of(s.Goal)
 		c.Runs, c.Efficiency = x.Runs, figure(x.Efficiency())
 		c.Why = append(c.Why, "throughput: none of its runs has one")
@@ -43,7 +43,7 @@ func (s *study) measuredRate(c *Candidate, p *scaling.Point) {
 	c.Throughput = figure(x.Median)
 	c.Efficiency = figure(x.Efficiency())
 	if b := s.curve.Base; b != nil && b.Workers == c.Workers && c.Efficiency != nil {
-		one := c.Efficiency.Value // 1 by definition, and so without error
+		one := c.Efficiency.Value // 1 by definition, and therefore without error
 		c.Efficiency.Low, c.Efficiency.High = &one, &one
 	}
 	if c.Throughput.Low == nil {
@@ -51,7 +51,8 @@ func (s *study) measuredRate(c *Candidate, p *scaling.Point) {
 	}
 }
 
-// lawsRate sets those of a candidate that was not measured; it reports whether the law has them.
+// lawsRate sets the throughput and efficiency of a candidate that was not measured, as the fitted
+// model predicts them. It reports whether the model has a prediction.
 func (s *study) lawsRate(c *Candidate) bool {
 	if c.Throughput = s.carried(c.Workers); c.Throughput == nil {
 		return false
@@ -64,7 +65,7 @@ func (s *study) lawsRate(c *Candidate) bool {
 	return true
 }
 
-// warnOfNoCost warns once, with the first reason, if no candidate has a cost.
+// warnOfNoCost adds one warning, with the first candidate's reason, if no candidate has a cost.
 func (s *study) warnOfNoCost() {
 	if slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.Cost != nil }) {
 		return
@@ -79,8 +80,8 @@ func (s *study) warnOfNoCost() {
 	}
 }
 
-// borrow gives a measured throughput that has too few runs for an interval of
-// its own the law's, stretched to hold the median.
+// borrow is for a measured throughput with too few runs for an interval. It sets the interval
+// that the fitted model predicts, extended to include the measured median.
 func (s *study) borrow(c *Candidate, why string) {
 	if p := s.carried(c.Workers); p != nil {
 		low, high := min(*p.Low, c.Throughput.Value), max(*p.High, c.Throughput.Value)
@@ -94,8 +95,8 @@ func (s *study) borrow(c *Candidate, why string) {
 	c.Why = append(c.Why, "throughput: "+why)
 }
 
-// point is the measured point with so many workers; nil with neither a
-// throughput nor a time to the target.
+// point returns the measured point with that many workers; nil if it has neither a throughput nor
+// a time to the target.
 func (s *study) point(workers int) *scaling.Point {
 	i := slices.IndexFunc(s.curve.Points, func(p scaling.Point) bool { return p.Workers == workers })
 	if i < 0 || !s.measured(&s.curve.Points[i]) {
@@ -104,17 +105,17 @@ func (s *study) point(workers int) *scaling.Point {
 	return &s.curve.Points[i]
 }
 
-// measured reports whether a point says anything that a choice can go by.
+// measured reports whether a point has a throughput or a run with a result for the target.
 func (s *study) measured(p *scaling.Point) bool {
 	return rate(p) != nil || s.Goal != "" && p.Of(s.Goal).Runs > 0
 }
 
-// rate is a point's throughput; nil where no run has a steady state.
+// rate returns the median throughput of a point; nil if no run has a steady state.
 func rate(p *scaling.Point) *scaling.Estimate { return p.Of(measure.Throughput).Median }
 
-// counts are the measured worker counts and, where a law holds, whole nodes in
-// steps of an eighth of an octave (at most an eighth more workers), from the smallest to the farthest that
-// the law answers for.
+// counts returns the measured worker counts, ascending. If there is a fitted model, it adds
+// counts that fill whole nodes, at most one eighth apart, from the smallest measured count up to
+// four times the largest, or up to the largest if the model does not extend beyond it.
 func (s *study) counts() []int {
 	var counts []int
 	for _, p := range s.curve.Points {
@@ -133,7 +134,7 @@ func (s *study) counts() []int {
 	for nodes := 1; nodes*node <= farthest; nodes += max(1, 1<<bits.Len(uint(nodes))>>4) {
 		n := nodes * node
 		if n < counts[0] || s.curve.Scaling == "strong" && math.Mod(s.batchAt(n), float64(n)) != 0 {
-			continue // too small, or the batch cannot be shared out
+			continue // too small, or the batch cannot be divided evenly
 		}
 		counts = append(counts, n)
 	}
@@ -159,7 +160,8 @@ func (s *study) nodes(workers int) *int {
 	return nil
 }
 
-// efficiency is a predicted throughput over the base's; the errors of both count.
+// efficiency returns the efficiency of a predicted throughput relative to the base. Its interval
+// includes the errors of both throughputs. It is nil without a base.
 func (s *study) efficiency(workers int, p Estimate) *Estimate {
 	b := s.curve.Base
 	if b == nil {
@@ -179,9 +181,9 @@ func (s *study) efficiency(workers int, p Estimate) *Estimate {
 	return &Estimate{e.Value * share, &low, &high}
 }
 
-// clock learns the time on the training clock outside steps (warm-up and
-// evaluations), of runs that reach the target, and how long initialisation takes at
-// the largest count that says so.
+// clock collects the time on the training clock outside steps (warm-up and evaluations) from the
+// runs that reach the target. It also sets the initialisation time, from the largest worker count
+// that recorded one.
 func (s *study) clock() {
 	var runs []runBeside
 	for _, p := range s.curve.Points {
@@ -212,7 +214,8 @@ func (s *study) clock() {
 	}
 }
 
-// reached is the measured time to the target at so many workers; nil without.
+// reached returns the measured time to the target at that many workers; nil if there is no
+// median.
 func (s *study) reached(workers int) *scaling.Summary {
 	if s.Goal == "" {
 		return nil
@@ -226,9 +229,9 @@ func (s *study) reached(workers int) *scaling.Summary {
 	return nil
 }
 
-// initAt is the initialisation at so many workers: measured there, else at the
-// largest count that was. A program's own time to its target goes as it is: by
-// the rules that it was published under, initialisation is no part of it.
+// initAt returns the initialisation time in seconds at that many workers. It is the median of
+// their runs or, if they recorded none, that of the largest count that did. It is 0 for a
+// program's own time to its target, because the rules of such benchmarks exclude initialisation.
 func (s *study) initAt(workers int) float64 {
 	if s.Goal == measure.ToTarget {
 		return 0
@@ -248,11 +251,9 @@ func (s *study) initAt(workers int) float64 {
 	return 0
 }
 
-// time works out how long the candidate takes: measured if it was, else the samples to the
-// measuredTime is the median of a candidate's times. With too few runs for an interval it has
-// stalled is an extrapolated candidate if throughput grows no further: what limits it
-// may lie just behind the largest measured count, and no run there tells. nil for
-// others.
+// stalled returns a copy of an extrapolated candidate for the case that throughput stops growing
+// at the largest measured count. Something that no run shows may limit it just beyond that count.
+// It returns nil for other candidates.
 func (s *study) stalled(c *Candidate) *Candidate {
 	if c.Basis != Extrapolated || s.edge == nil {
 		return nil
@@ -265,8 +266,7 @@ func (s *study) stalled(c *Candidate) *Candidate {
 	return &still
 }
 
-// missedAt reports whether runs with so many workers had the target and no
-// price works out what the candidate's time costs.
+// price sets the cost of the candidate's time, or adds the reason why it is unknown.
 func (s *study) price(c *Candidate) {
 	if s.o.Cost == nil || c.Seconds == nil {
 		return
@@ -295,8 +295,7 @@ func (s *study) price(c *Candidate) {
 	c.Cost = &f
 }
 
-// main is the figure that the others rest on: throughput, or time where there is
-// nothing else; nil without either.
+// main returns the throughput or, without one, the time; nil without either.
 func (c *Candidate) main() *Estimate {
 	if c.Throughput != nil {
 		return c.Throughput
@@ -315,8 +314,8 @@ func figure(e *scaling.Estimate) *Estimate {
 	return f
 }
 
-// over is a/b; the errors of both, taken as independent, add in quadrature on
-// the logarithm. The result has an interval only if both have one.
+// over returns a/b. The errors of a and b are taken as independent: their logarithms are added in
+// quadrature. The result has an interval only if both have one.
 func over(a, b Estimate) *Estimate {
 	f := &Estimate{Value: a.Value / b.Value}
 	if a.Low == nil || b.Low == nil {
@@ -328,8 +327,8 @@ func over(a, b Estimate) *Estimate {
 	return f
 }
 
-// sum is a + b; the errors of both, taken as independent, add in quadrature.
-// The result has an interval only if both have one.
+// sum returns a + b. The errors of a and b are taken as independent and added in quadrature. The
+// result has an interval only if both have one.
 func sum(a, b Estimate) *Estimate {
 	f := &Estimate{Value: a.Value + b.Value}
 	if a.Low == nil || b.Low == nil {
@@ -341,7 +340,7 @@ func sum(a, b Estimate) *Estimate {
 	return f
 }
 
-// plus moves the figure by a time that is known.
+// plus returns the estimate with a number of seconds, known exactly, added.
 func (f Estimate) plus(seconds float64) *Estimate {
 	g := Estimate{Value: f.Value + seconds}
 	if f.Low != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// limit is something the user asked for, and by which of a candidate's figures
-// it is judged: the figure must not be above (or below) most.
+// limit is a limit that the user set on one value of a candidate: the value must be at most (or,
+// for a floor, at least) most.
 type limit struct {
 	of    func(c *Candidate) *Estimate
 	most  float64
-	floor bool // least, not most
+	floor bool // most is a minimum
 }
 
-// met reports whether the candidate keeps the limit by the middle of its interval.
+// met reports whether the candidate's value, without its interval, meets the limit.
 func (l limit) met(c *Candidate) bool {
 	f := l.of(c)
 	return f != nil && (!l.floor && f.Value <= l.most || l.floor && f.Value >= l.most)
@@ -31,7 +31,7 @@ func secondsOf(c *Candidate) *Estimate    { return c.Seconds }
 func costOf(c *Candidate) *Estimate       { return c.Cost }
 func efficiencyOf(c *Candidate) *Estimate { return c.Efficiency }
 
-// asked are the limits, and their words.
+// asked returns the limits that the user set, and their wording for the answer.
 func (s *study) asked() (limits []limit, words []string) {
 	if d := s.o.Deadline; d > 0 {
 		limits = append(limits, limit{of: secondsOf, most: d})
@@ -48,10 +48,10 @@ func (s *study) asked() (limits []limit, words []string) {
 	return limits, words
 }
 
-// choose answers. What is asked for decides what is best among the candidates
-// that are likely to keep all limits: with a deadline the cheapest (the fewest workers
-// without prices), with only a budget the fastest, with only an efficiency the
-// most workers; without any limit see byDefault.
+// choose sets the answer. Among the candidates that probably meet all limits, it takes the
+// cheapest if there is a deadline (the one with the fewest workers if there are no prices). With
+// only a budget it takes the fastest, and with only a minimum efficiency the one with the most
+// workers. Without limits, see byDefault.
 func (s *study) choose() {
 	if len(s.Candidates) == 0 {
 		s.nothing()
@@ -70,7 +70,7 @@ func (s *study) choose() {
 	s.Unproven = s.unproven(limits)
 }
 
-// imported reports whether all runs are other programs' logs or tables.
+// imported reports whether all runs were imported from other programs' logs or tables.
 func (s *study) imported() bool {
 	for _, runs := range s.runs {
 		if slices.ContainsFunc(runs, func(o *scaling.Observation) bool { return o.Parameters["import.format"] == nil }) {
@@ -80,7 +80,7 @@ func (s *study) imported() bool {
 	return true
 }
 
-// nothing gives the reason why there is no candidate.
+// nothing sets the answer for a series without candidates: the reason why there is none.
 func (s *study) nothing() {
 	s.Objective = "any worker count"
 	s.Reason = [2]string{"No worker count can be recommended.", "No run of this series reached a steady state, so there is no throughput."}
@@ -106,10 +106,10 @@ func (s *study) nothing() {
 	}
 }
 
-// byLimits answers within limits. Beyond the data may lie limits that no run tells of. A
-// count there is the answer only where none up to the largest measured is, and no more
-// than twice that. What would be the best by the law is told beside the answer, to be
-// measured first.
+// byLimits sets the answer if there are limits. It chooses among the counts up to the largest
+// measured one. If none of them qualifies, it considers up to twice as many workers, but no more,
+// because something that no run shows may limit scaling there. A larger count that would be the
+// best according to the fitted model is only named, as one to measure first.
 func (s *study) byLimits(limits []limit, words []string) {
 	best, better := s.better()
 	s.Objective = best + " " + list(words)
@@ -120,7 +120,8 @@ func (s *study) byLimits(limits []limit, words []string) {
 	}
 	r, chosen := decide(largest, false)
 	if chosen == nil && s.law != nil && s.law.HoldOut != nil && s.law.HoldOut.Missed() {
-		// A law that missed the largest count says too little of those between.
+		// A model that was wrong about the largest count is not trusted between the measured
+		// counts either.
 		r, chosen = decide(largest, true)
 	}
 	if chosen == nil {
@@ -132,7 +133,8 @@ func (s *study) byLimits(limits []limit, words []string) {
 		farther = fmt.Sprintf("; %d may (%s likely): measure %d first", c.Workers, Likely(*c.Keeps), min(2*largest, c.Workers))
 	}
 	if s.o.MinEfficiency > 0 && chosen != nil && slices.ContainsFunc(doubts, func(d decision.Doubt) bool { return d.Changes && d.Text == apart }) {
-		// An efficiency compares counts, and what changed between them may be all of it.
+		// An efficiency compares worker counts. If they were measured at different times, a
+		// change of the machine may explain all of the difference.
 		s.Doubts = append(s.Doubts, r.Doubts...)
 		s.Reason = [2]string{s.shown(words) + ": " + apart + ".", s.Limits.sentence}
 		s.Beyond = nil
@@ -150,7 +152,7 @@ func (s *study) byLimits(limits []limit, words []string) {
 		return
 	}
 	chosen = s.candidate(*s.Workers)
-	passed := (*Candidate)(nil) // it would be better, and does not keep the limits for sure
+	passed := (*Candidate)(nil) // it would be better, but may not meet the limits
 	if r.Passed >= 0 && better(&s.Candidates[r.Passed], chosen) {
 		passed = &s.Candidates[r.Passed]
 	}
@@ -166,14 +168,14 @@ func (s *study) byLimits(limits []limit, words []string) {
 	if chosen.Keeps != nil {
 		odds = " (" + Likely(*chosen.Keeps) + " likely)"
 	}
-	if passed != nil { // it was the most workers that was asked for
+	if passed != nil { // the question was for the most workers
 		best, more = "the fastest", "; "+s.noFaster(chosen, passed)
 	}
 	s.Reason = [2]string{fmt.Sprintf("%s%s, %s to %s %s%s: %s%s%s.%s", use, number.Count(chosen.Workers, "worker"), best, s.does(), list(words), odds, s.figures(chosen), more, farther, s.Uncertain()), s.Limits.sentence}
 }
 
-// decideWithin decides between the candidates up to a worker count; measured admits only those that
-// were measured.
+// decideWithin decides between the candidates up to a worker count. If measured is true, only
+// measured candidates can be chosen. The candidate is nil if none is.
 func (s *study) decideWithin(limits []limit, doubts []decision.Doubt, upTo int, measured bool) (decision.Result, *Candidate) {
 	q := s.question(limits, doubts, upTo)
 	for i := range q.Options {
@@ -188,7 +190,7 @@ func (s *study) decideWithin(limits []limit, doubts []decision.Doubt, upTo int, 
 	return r, &s.Candidates[r.Chosen]
 }
 
-// doubtChoice adds what could make another count the answer.
+// doubtChoice adds the doubts that could make another count the answer.
 func (s *study) doubtChoice(chosen, passed *Candidate) {
 	switch {
 	case chosen.Basis == Extrapolated:
@@ -203,7 +205,8 @@ func (s *study) doubtChoice(chosen, passed *Candidate) {
 	}
 }
 
-// noFaster says that a larger candidate is not faster than the answer, by what beats compares.
+// noFaster returns a clause that says that a larger candidate is not faster than the answer, in
+// terms of what beats compares.
 func (s *study) noFaster(chosen, larger *Candidate) string {
 	switch {
 	case chosen.Seconds != nil && s.Goal != "":
@@ -216,7 +219,7 @@ func (s *study) noFaster(chosen, larger *Candidate) string {
 	return fmt.Sprintf("%d would have no more throughput", larger.Workers)
 }
 
-// mayBeFaster reports whether the intervals leave open that one candidate is faster than another.
+// mayBeFaster reports whether a may be faster than b according to the interval of a.
 func (s *study) mayBeFaster(a, b *Candidate) bool {
 	switch {
 	case a.Keeps == nil:
@@ -229,8 +232,8 @@ func (s *study) mayBeFaster(a, b *Candidate) bool {
 	return false
 }
 
-// rival names what may be better than the answer, or, where the answer is not likely enough,
-// what is surer.
+// rival returns a clause that names another count: one that may be better than the answer or, if
+// the answer itself is uncertain, one that is more likely to meet the limits.
 func (s *study) rival(chosen *Candidate) string {
 	for _, u := range s.Undecided {
 		c := s.candidate(u.Workers)
@@ -245,8 +248,8 @@ func (s *study) rival(chosen *Candidate) string {
 	return ""
 }
 
-// question puts the candidates to the decision. Where no law and no interval tells how
-// likely a measured one keeps the limits, its medians do.
+// question returns the candidates in the form that package decision takes. A measured candidate
+// without a model and without an interval is taken to meet the limits if its medians do.
 func (s *study) question(limits []limit, doubts []decision.Doubt, upTo int) decision.Question {
 	q := decision.Question{Limits: true, UpTo: upTo, Doubts: doubts, Sure: s.o.Sure,
 		Beats: func(i, j int) bool { return s.beats(&s.Candidates[i], &s.Candidates[j]) }}
@@ -265,7 +268,7 @@ func (s *study) question(limits []limit, doubts []decision.Doubt, upTo int) deci
 	return q
 }
 
-// largest is the most workers that were measured.
+// largest returns the largest measured worker count.
 func (s *study) largest() int {
 	largest := 0
 	for _, c := range s.Candidates {
@@ -276,9 +279,9 @@ func (s *study) largest() int {
 	return largest
 }
 
-// beats reports whether a candidate is as fast as one with more workers: to the
-// target or through the samples where times are known, else in throughput. One
-// that reaches the target beats one most of whose runs do not.
+// beats reports whether a candidate is at least as fast as one with more workers. It compares
+// times if they are known, and else throughputs. A candidate that reaches the target beats a
+// measured one at whose batch at least half of the runs miss it.
 func (s *study) beats(few, many *Candidate) bool {
 	switch {
 	case few.Workers >= many.Workers:
@@ -293,7 +296,7 @@ func (s *study) beats(few, many *Candidate) bool {
 	return few.Throughput.Value >= many.Throughput.Value
 }
 
-// does returns the task of the chosen workers in words, with the target if times count.
+// does returns the chosen workers' task in words, with the target if times count.
 func (s *study) does() string {
 	switch {
 	case s.o.Deadline == 0 && s.o.Budget == 0:
@@ -307,7 +310,8 @@ func (s *study) does() string {
 	return fmt.Sprintf("train %s samples", number.Exact(s.o.Samples))
 }
 
-// better is the order of what was asked for.
+// better returns the criterion of the question in words, and a function that reports whether a is
+// better than b by it.
 func (s *study) better() (best string, better func(a, b *Candidate) bool) {
 	value := func(f *Estimate) float64 {
 		if f == nil {
@@ -327,10 +331,10 @@ func (s *study) better() (best string, better func(a, b *Candidate) bool) {
 	return "the most", func(a, b *Candidate) bool { return a.Workers > b.Workers }
 }
 
-// undecided says why nothing is chosen: either nothing is likely enough to keep the
-// limits, or the runs do not tell what is best of that which may.
+// undecided returns the sentence for the case that nothing is chosen. Either no candidate is
+// likely enough to meet the limits, or the runs cannot tell which of the possible ones is best.
 func (s *study) undecided(words []string) string {
-	var sure, may *Candidate // the best that is likely to, and that is not unlikely to
+	var sure, may *Candidate // the best candidate that is likely to meet the limits, and the best that is not unlikely to
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		if c.Keeps == nil || c.Workers > 2*s.largest() {
@@ -358,8 +362,9 @@ func (s *study) shown(words []string) string {
 	return "No worker count is shown to " + s.does() + " " + list(words)
 }
 
-// none says that no candidate keeps the limits, with the one that comes
-// closest: the fastest, cheapest or most efficient, by the first limit.
+// none returns the sentence for the case that no candidate meets the limits. It names the one
+// that comes closest: the fastest with a deadline, else the cheapest with a budget, else the most
+// efficient.
 func (s *study) none(words []string) string {
 	what := s.shown(words)
 	if s.timeless != "" && (s.o.Deadline > 0 || s.o.Budget > 0) {

@@ -2,19 +2,19 @@ package advice
 
 import "github.com/scalebench/scalebench/metrics/measure"
 
-// Clock says what is in the times that decide (Candidate.Seconds), in words that
-// follow a time.
+// Clock says which time the candidates' times (Candidate.Seconds) measure, in words that follow a
+// time.
 type Clock string
 
-// The clocks.
+// The values of Clock.
 const (
 	Untimed Clock = ""                           // no candidate has a time
-	Job     Clock = "with initialisation"        // from the start of the processes
-	Trained Clock = "without initialisation"     // the training clock: initialisation was not recorded
-	Stated  Clock = "on the program's own clock" // from its start of training to its target
+	Job     Clock = "with initialisation"        // counted from the start of the processes
+	Trained Clock = "without initialisation"     // time on the training clock; initialisation was not recorded
+	Stated  Clock = "on the program's own clock" // counted from the program's start of training to its target
 )
 
-// Clock tells from where the candidates' times count.
+// Clock returns the moment from which the candidates' times are counted.
 func (a *Advice) Clock() Clock {
 	clock := Untimed
 	for _, c := range a.Candidates {

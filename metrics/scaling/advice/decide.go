@@ -8,17 +8,16 @@ import (
 )
 
 const (
-	// enough is the probability from which on a candidate is said to be likely to keep the
-	// limits, where none is chosen.
+	// enough is the probability from which on a candidate is called likely to meet the limits, in
+	// the answer that none is chosen.
 	enough = 5.0 / 6
-	// newLimit is the probability that a limit which the data does not show yet appears
-	// within a doubling of the workers. No data tells; it is an assumption, such that over all the
-	// simulated kinds of TestTruthOfChoices, walls included, counts beyond the data keep a limit as
-	// often as they are said to.
+	// newLimit is the probability that a limit to scaling that no run shows appears within a
+	// doubling of the workers. It is an assumption. With it, over all kinds of clusters that
+	// TestTruthOfChoices simulates, counts beyond the data meet a limit as often as predicted.
 	newLimit = 0.1
 )
 
-// atMost returns the probability that the figure is at most x. ok is false without an
+// atMost returns the probability that the value is at most x. ok is false if there is no
 // interval.
 func (f *Estimate) atMost(x, level float64) (p float64, ok bool) {
 	if f == nil || f.Low == nil || f.High == nil {
@@ -27,9 +26,9 @@ func (f *Estimate) atMost(x, level float64) (p float64, ok bool) {
 	return decision.Belief{Value: f.Value, Low: *f.Low, High: *f.High, Level: level}.AtMost(x), true
 }
 
-// keeps is the probability that the candidate keeps all limits, at least: nothing is
-// assumed of how breaking one goes with breaking another (Bonferroni). nil where it is
-// not known.
+// keeps returns a lower bound of the probability that the candidate meets all limits. It
+// subtracts the probabilities of missing each limit from 1 (Bonferroni), because their dependence
+// is unknown. It returns nil if a value has no interval.
 func (s *study) keeps(c *Candidate) *float64 {
 	limits, _ := s.asked()
 	if len(limits) == 0 {
@@ -42,7 +41,7 @@ func (s *study) keeps(c *Candidate) *float64 {
 			return nil
 		}
 		if l.floor && l.met(c) && *l.of(c).Low == *l.of(c).High {
-			q = 0 // no error: just as much is enough
+			q = 0 // without an error, a value equal to the limit meets it
 		}
 		if !l.floor {
 			q = 1 - q
@@ -53,9 +52,9 @@ func (s *study) keeps(c *Candidate) *float64 {
 	return &p
 }
 
-// likely works out how likely the candidate keeps the limits. Beyond the data a new
-// limit may appear, the likelier the farther; its intervals then reach to where
-// throughput stops growing.
+// likely sets the probability that the candidate meets the limits. Beyond the measured counts
+// something new may limit scaling; the farther away, the more likely. The intervals of such a
+// candidate therefore extend to the case that throughput stops growing.
 func (s *study) likely(c *Candidate) {
 	c.Keeps = s.keeps(c)
 	still := s.stalled(c)
@@ -76,7 +75,8 @@ func (s *study) likely(c *Candidate) {
 	}
 }
 
-// worth of a candidate by what was asked for.
+// worth returns a number by which candidates are ranked for the user's question; a better
+// candidate has a larger one.
 func (s *study) worth(c *Candidate) float64 {
 	switch {
 	case s.o.Deadline > 0 && slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.Cost != nil && c.Cost.Value > 0 }):

@@ -11,14 +11,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// kneeGain is what doubling the workers must bring at least: 1.4 times the
-// throughput, about the square root of 2.
+// kneeGain is the smallest ratio of speeds for which doubling the workers is worth it: 1.4, about
+// the square root of 2.
 const kneeGain = 1.4
 
-// byDefault answers without any limit: the measured count from which on no doubling is worth
-// it, and up to which they all are. More workers count as kneeGain times dearer with
-// each doubling, so that the answer is the count that no other beats at that price, over
-// the whole range: a plateau is no series of doublings.
+// byDefault sets the answer if there are no limits: the largest measured count for which going up
+// from every smaller count brings at least kneeGain per doubling. In other words, each doubling
+// divides a count's speed by kneeGain, and the answer is the count with the highest result.
+// Counts are compared over the whole range and not only with their neighbours, so that a plateau
+// in the middle does not end the search.
 func (s *study) byDefault() {
 	s.compared = s.rate()
 	what := "the " + s.rate()
@@ -63,7 +64,8 @@ func (s *study) byDefault() {
 	s.Reason = [2]string{s.defaultSentence(points, r, at), s.Limits.sentence}
 }
 
-// take keeps the result; count is the workers of an option.
+// take stores the result of a decision. count returns the worker count of an option of the
+// decision.
 func (s *study) take(r decision.Result, count func(option int) int) {
 	s.Provisional, s.Probability = r.Provisional, r.Probability
 	s.Doubts = append(s.Doubts, r.Doubts...)
@@ -82,8 +84,8 @@ func (s *study) take(r decision.Result, count func(option int) int) {
 	}
 }
 
-// worthwhile tells each measured candidate how likely going up to it from every smaller
-// count is worth it.
+// worthwhile sets for each measured candidate the probability that going up to it from every
+// smaller count is worth it.
 func (s *study) worthwhile(points []*scaling.Point, at func(i, j int) pair) {
 	for i, p := range points {
 		c := s.candidate(p.Workers)
@@ -105,8 +107,8 @@ func (s *study) worthwhile(points []*scaling.Point, at func(i, j int) pair) {
 	}
 }
 
-// defaultSentence is the answer and what it rests on: what going up to it brings, and what
-// the count that may be better would.
+// defaultSentence returns the answer with its evidence: the gain of going up to it, and the gain
+// that the best larger count would bring.
 func (s *study) defaultSentence(points []*scaling.Point, r decision.Result, at func(i, j int) pair) string {
 	i := r.Chosen
 	use := "Use " + number.Count(points[i].Workers, "worker")
@@ -119,7 +121,7 @@ func (s *study) defaultSentence(points []*scaling.Point, r decision.Result, at f
 	if t := points[i].Of(s.Goal); s.byTime() && len(t.Values) < t.Runs {
 		use += fmt.Sprintf(" (%d of %d runs reach %s)", len(t.Values), t.Runs, s.goal())
 	}
-	// The strongest of the smaller counts, and of the larger ones.
+	// The best of the smaller counts, and the best of the larger ones.
 	below, above := -1, -1
 	for j := range points {
 		switch {
@@ -155,7 +157,7 @@ func (s *study) defaultSentence(points []*scaling.Point, r decision.Result, at f
 	return use + ": " + strings.Join(parts, "; ") + "." + s.Uncertain()
 }
 
-// left says which measured counts have no say, and why.
+// left returns a clause on the measured counts that could not be compared, with the reasons.
 func (s *study) left(points []*scaling.Point) string {
 	var list []string
 	for i := range s.curve.Points {
@@ -168,7 +170,7 @@ func (s *study) left(points []*scaling.Point) string {
 	return strings.Join(list, "; ")
 }
 
-// unjudged gives the reason why the gain of a point is unknown.
+// unjudged returns the reason why the speed of a point is unknown.
 func (s *study) unjudged(p *scaling.Point) string {
 	workers := number.Count(p.Workers, "worker")
 	switch t := p.Of(s.Goal); {
@@ -181,7 +183,7 @@ func (s *study) unjudged(p *scaling.Point) string {
 	}
 }
 
-// going is the step from one count to another in words.
+// going describes the step from one worker count to another in words.
 func going(from, to int) string {
 	if to == 2*from {
 		return fmt.Sprintf("doubling to %d", to)
@@ -189,7 +191,7 @@ func going(from, to int) string {
 	return fmt.Sprintf("going from %d to %d", from, to)
 }
 
-// gained says what the step up to the answer brings, with the least that it is shown to.
+// gained returns a clause on the gain of going up to the answer, with its lower bound.
 func (s *study) gained(from, to int, p pair) string {
 	start, each := fmt.Sprintf("doubling from %d", from), ""
 	if to != 2*from {
@@ -204,8 +206,8 @@ func (s *study) gained(from, to int, p pair) string {
 	return fmt.Sprintf("%s brings %.3g× the throughput%s%s", start, p.perDoubling(p.Estimate.Value), each, s.bounds(p, true))
 }
 
-// refused says what the step from the answer to a larger count would bring, with the most that
-// it may.
+// refused returns a clause on the gain of going from the answer to a larger count, with its upper
+// bound.
 func (s *study) refused(from, to int, p pair) string {
 	each, workers := "", float64(to)/float64(from)
 	if to != 2*from {
@@ -226,7 +228,8 @@ func (s *study) refused(from, to int, p pair) string {
 	return s.smallGain(to, p.perDoubling(ratio)) + each + s.clocked() + s.bounds(p, false) + price + likely
 }
 
-// noGain says that a larger count does no better than a smaller one, or that it does worse.
+// noGain returns a clause that says that a larger count is no better than a smaller one or, if
+// worse is true, that it is worse.
 func (s *study) noGain(from, to int, worse bool) string {
 	switch {
 	case s.o.Figure != nil && worse:
@@ -243,7 +246,7 @@ func (s *study) noGain(from, to int, worse bool) string {
 	return fmt.Sprintf("%d have no more throughput than %d", to, from)
 }
 
-// smallGain says what a larger count would bring; ratio is that of each doubling.
+// smallGain returns a clause on the gain at a larger count; ratio is the gain per doubling.
 func (s *study) smallGain(to int, ratio float64) string {
 	switch {
 	case s.o.Figure != nil:
@@ -254,8 +257,8 @@ func (s *study) smallGain(to int, ratio float64) string {
 	return fmt.Sprintf("%d would have %.3g× the throughput", to, ratio)
 }
 
-// although names the throughput of a larger count that would pay by it, where the answer
-// goes by the time to the target; else "".
+// although returns a clause on the throughput of a larger count whose throughput alone would be
+// worth it. It is "" if the time to the target does not decide or the throughput is lower.
 func (s *study) although(from, to int) string {
 	a, b := s.point(to), s.point(from)
 	if !s.byTime() || a == nil || b == nil {
@@ -268,8 +271,8 @@ func (s *study) although(from, to int) string {
 	return fmt.Sprintf(", although their throughput is %.3g× as high", e.Value)
 }
 
-// clocked says whether a ratio of times includes initialisation, where scaling shows one
-// of the same runs that does not.
+// clocked returns a note that a ratio of times includes initialisation. The scaling tables show
+// ratios of the same runs without it.
 func (s *study) clocked() string {
 	if s.o.Figure == nil && s.byTime() && s.started {
 		return " with initialisation"
@@ -277,7 +280,8 @@ func (s *study) clocked() string {
 	return ""
 }
 
-// bounds is the end of the interval that matters, or both where the step is undecided.
+// bounds returns the lower bound of a gain that was taken, the upper bound of one that was not,
+// or both if the interval includes kneeGain; "" without an interval.
 func (s *study) bounds(p pair, taken bool) string {
 	if p.speed == nil {
 		return ""
@@ -292,7 +296,7 @@ func (s *study) bounds(p pair, taken bool) string {
 	return fmt.Sprintf(" (at most %.3g×)", high)
 }
 
-// candidate is the one with so many workers; nil without.
+// candidate returns the candidate with that many workers; nil if there is none.
 func (s *study) candidate(workers int) *Candidate {
 	i := slices.IndexFunc(s.Candidates, func(c Candidate) bool { return c.Workers == workers })
 	if i < 0 {
@@ -301,7 +305,7 @@ func (s *study) candidate(workers int) *Candidate {
 	return &s.Candidates[i]
 }
 
-// measuredPoint is the point with so many workers that has a speed; nil without.
+// measuredPoint returns the point with that many workers; nil if there is none with a speed.
 func (s *study) measuredPoint(workers int) *scaling.Point {
 	for i := range s.curve.Points {
 		if p := &s.curve.Points[i]; p.Workers == workers && s.paced(p) {

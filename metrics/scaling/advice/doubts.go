@@ -11,10 +11,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// Sentences are Reason as one text.
+// Sentences returns the two sentences of Reason as one text.
 func (a *Advice) Sentences() string { return strings.TrimSpace(a.Reason[0] + " " + a.Reason[1]) }
 
-// Doubts are the warnings of all, with whose they are where they are several.
+// Doubts returns the warnings of all series. With several series, each warning names its
+// series.
 func Doubts(list []*Advice) []scaling.Remark {
 	var doubts []scaling.Remark
 	for _, a := range list {
@@ -30,12 +31,12 @@ func Doubts(list []*Advice) []scaling.Remark {
 }
 
 const (
-	// fewCounts is the number of worker counts with intervals below which a curve may do
-	// anything between them.
+	// fewCounts is the number of worker counts with intervals that are needed to see the shape of
+	// the curve between them.
 	fewCounts = 4
-	// fewRuns is the number of runs that an interval needs at 95 %.
+	// fewRuns is the number of runs that an interval at 95 % needs.
 	fewRuns = 6
-	// unseen is the drift that runs may hide that do not say when they were made.
+	// unseen is the relative change by drift that cannot be excluded if runs have no time stamps.
 	unseen = 0.10
 )
 
@@ -44,7 +45,8 @@ const (
 	untimed = "the runs do not say when they were made, so a drift of the machine cannot be excluded"
 )
 
-// doubt returns the doubt about the comparison of two counts; nil without one.
+// doubt returns the reason why the comparison p of points a and b may be wrong; nil if there is
+// none.
 func (s *study) doubt(p pair, a, b *scaling.Point) *decision.Doubt {
 	switch {
 	case p.Estimate == nil:
@@ -66,7 +68,7 @@ func (s *study) doubt(p pair, a, b *scaling.Point) *decision.Doubt {
 	return nil
 }
 
-// tooFew says which of two counts has too few runs for an interval.
+// tooFew returns a clause that says which of two counts has too few runs for an interval.
 func (s *study) tooFew(a, b *scaling.Point, why string) string {
 	for _, p := range []*scaling.Point{b, a} {
 		if n := len(s.pace(p).Values); n < fewRuns {
@@ -84,7 +86,8 @@ func (s *study) have(workers, runs int) string {
 	return fmt.Sprintf("%s %s %d", number.Count(workers, "worker"), has, runs)
 }
 
-// counted doubts an answer from so few counts that others, which could be measured, may be better.
+// counted returns a doubt if so few counts were measured that another one, which could be
+// measured, may be better; nil otherwise.
 func (s *study) counted() []decision.Doubt {
 	full := 0
 	for _, c := range s.Candidates {
@@ -105,7 +108,8 @@ func (s *study) counted() []decision.Doubt {
 	return []decision.Doubt{{Kind: decision.FewCounts, Text: fmt.Sprintf("%s the %d runs of an interval, and %d are needed to see how the curve runs", have, fewRuns, fewCounts), Changes: true}}
 }
 
-// ordered doubts an answer within limits by when the runs were made.
+// ordered returns the doubts about an answer within limits that follow from when the runs were
+// made. If time is true, a trend over the whole study counts too, because times change with it.
 func (s *study) ordered(time bool) (list []decision.Doubt) {
 	add := func(d *decision.Doubt) {
 		if d == nil || d.Kind != decision.Order && d.Kind != decision.Drift {
@@ -143,7 +147,8 @@ func (s *study) ordered(time bool) (list []decision.Doubt) {
 	return list
 }
 
-// tight reports whether a change of the speed, a fraction, decides whether a candidate keeps the limits.
+// tight reports whether some candidate is so close to a limit that a relative change of its speed
+// decides whether it meets the limit.
 func (s *study) tight(change float64) bool {
 	limits, _ := s.asked()
 	by := 1 + math.Abs(change)
@@ -157,8 +162,8 @@ func (s *study) tight(change float64) bool {
 	return false
 }
 
-// Uncertain says why the answer is provisional: the doubts that can change it, or the
-// count that may be better. It begins with a space; "" where the answer is decided.
+// Uncertain says why the answer is provisional: the doubts that can change it, or else the count
+// that may be better. It begins with a space, and is "" if the answer is not provisional.
 func (a *Advice) Uncertain() string {
 	var why []string
 	for _, d := range a.Doubts {
@@ -178,7 +183,8 @@ func (a *Advice) Uncertain() string {
 	return " Provisional because " + strings.Join(why, "; ") + "."
 }
 
-// contender says how likely another count is better than the answer, or keeps the limits.
+// contender returns a clause with the probability that another count is better than the answer
+// or, with limits, that it meets them.
 func (a *Advice) contender(c Contender) string {
 	workers := number.Count(c.Workers, "worker")
 	if a.Limited() {

@@ -9,20 +9,21 @@ import (
 )
 
 const (
-	// lawCounts worker counts with lawRuns runs each are needed for an answer to rest on
-	// the law; of counts on several nodes, lawTier must fill whole nodes.
+	// An answer can use the fitted model only with lawCounts worker counts of lawRuns runs each,
+	// of which lawTier fill whole nodes.
 	lawCounts, lawRuns, lawTier = 5, 5, 4
-	// farthest limits candidates to this many times the largest measured worker count.
+	// farthest is the largest candidate as a multiple of the largest measured worker count.
 	farthest = 4
 )
 
-// A carrier is the law of a series, which carries rates to counts that were not measured.
+// A carrier predicts throughputs at worker counts that were not measured, from a model fitted to
+// a series.
 type carrier struct {
 	law    *predict.Law
 	series *predict.Series
 }
 
-// rate returns the rate at a worker count; nil where the law refuses it.
+// rate returns the predicted throughput at a worker count; nil if the model does not apply there.
 func (c *carrier) rate(workers int) *Estimate {
 	e, err := c.at(workers)
 	if err != nil {
@@ -44,8 +45,8 @@ func (c *carrier) at(workers int) (*Estimate, error) {
 	return &Estimate{batch / e.Value, &low, &high}, nil
 }
 
-// carried returns the rate that the law gives a worker count; nil without a law or where
-// it refuses.
+// carried returns the throughput that the trusted model predicts for a worker count; nil if there
+// is no such model or it does not apply there.
 func (s *study) carried(workers int) *Estimate {
 	if s.law == nil {
 		return nil
@@ -53,7 +54,8 @@ func (s *study) carried(workers int) *Estimate {
 	return s.sketch.rate(workers)
 }
 
-// fit fits the law, or notes why nothing is predicted beyond the measured counts.
+// fit fits the model, or sets Refused to the reason why nothing is predicted beyond the measured
+// counts.
 func (s *study) fit() error {
 	if len(s.runs) == 0 {
 		s.Refused = "no run has finished successfully yet"
@@ -71,8 +73,8 @@ func (s *study) fit() error {
 	switch {
 	case kind == "weak", kind == "strong":
 	case measure.KindOf(fmt.Sprint(s.curve.Parameters["workload.kind"])).PerWorker:
-		// Whatever the number of workers, each takes one sample after the other: as with
-		// weak scaling, its work does not shrink.
+		// Each worker processes one sample at a time, independently of the number of workers. Its
+		// work therefore does not shrink with more workers, as with weak scaling.
 		kind = "weak"
 	default:
 		s.Refused = "the runs do not record whether scaling is weak or strong"
@@ -114,7 +116,7 @@ func (s *study) fit() error {
 	return nil
 }
 
-// tooLittle says what an answer by the law is missing: "" for nothing.
+// tooLittle says what is missing to trust the fitted model; "" if nothing is.
 func (s *study) tooLittle() string {
 	enough, tier, measured := 0, 0, 0
 	for _, p := range s.curve.Points {

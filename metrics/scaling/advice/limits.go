@@ -8,27 +8,27 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Limits are the costs that limit scaling: shares of the step time at
-// the largest measured worker count, medians over its runs. Shares are
-// fractions and null where they were not measured; they need not add up to 1.
+// Limits are the costs that limit scaling, as shares of the step time at the largest measured
+// worker count. They are medians over its runs. Shares are fractions, and null if they were not
+// measured; they need not add up to 1.
 type Limits struct {
-	Workers       int      `json:"workers"`       // at which they were measured; 0: none
-	Communication *float64 `json:"communication"` // of the mean rank's step time, waiting for slower peers included
-	DataWait      *float64 `json:"data_wait"`     // of the mean rank's step time
-	Skew          *float64 `json:"skew"`          // of the step time: the average rank's wait for the slowest
-	// ExtraSamples are the additional samples that the target takes at this count's
-	// global batch than at the base's, a fraction of the base's.
+	Workers       int      `json:"workers"`       // the worker count at which they were measured; 0: none
+	Communication *float64 `json:"communication"` // share of the mean rank's step time, including the wait for slower peers
+	DataWait      *float64 `json:"data_wait"`     // share of the mean rank's step time
+	Skew          *float64 `json:"skew"`          // average rank's wait for the slowest, as a share of the step time
+	// ExtraSamples are the samples that the target takes at this worker count's global batch
+	// beyond those at the base's, as a fraction of the base's.
 	ExtraSamples *float64 `json:"extra_samples"`
-	// Largest names the largest of them: "communication", "input", "skew",
-	// "batch"; "" where nothing was measured or nothing costs 2 % or more.
+	// Largest names the largest cost: "communication", "input", "skew", "batch". It is "" if
+	// nothing was measured or nothing costs 2 % or more.
 	Largest string `json:"largest"`
 
 	sentence string
-	tooLarge bool // the global batch, for the recipe
+	tooLarge bool // the global batch is too large to reach the target
 }
 
-// Text names the largest limit in a few words: "communication, 45.1 % at 16 workers";
-// "" where nothing was measured or nothing costs 2 % or more.
+// Text names the largest limit in a few words: "communication, 45.1 % at 16 workers". It is "" if
+// nothing was measured or nothing costs 2 % or more.
 func (l *Limits) Text() string {
 	share := map[string]*float64{"communication": l.Communication, "input": l.DataWait, "skew": l.Skew, "batch": l.ExtraSamples}[l.Largest]
 	at := " at " + number.Count(l.Workers, "worker")
@@ -43,10 +43,11 @@ func (l *Limits) Text() string {
 	return l.Largest + ", " + percent(*share) + at
 }
 
-// small is a share that is not worth naming as a limit.
+// small is the share below which a cost is not named as a limit.
 const small = 0.02
 
-// limits works out what limits scaling. The parts of a step explain no other measure.
+// limits sets what limits scaling. It sets nothing if the user asked about another measure,
+// because the parts of a step do not explain it.
 func (s *study) limits() {
 	if s.o.Figure != nil {
 		return
@@ -79,10 +80,10 @@ func (s *study) limits() {
 	l.say(s)
 }
 
-// unmeasured tells a program's author how to have the parts of the step time measured.
+// unmeasured tells authors of programs how to measure the parts of the step time.
 const unmeasured = "what limits it is not known, since the parts of the step time were not measured: a Python program times them with scalebench.part(\"communication\") and \"data_wait\"."
 
-// say puts the limits into a sentence.
+// say sets the sentence on the limits.
 func (l *Limits) say(s *study) {
 	type part struct {
 		name, text string
@@ -101,14 +102,14 @@ func (l *Limits) say(s *study) {
 		}
 	}
 	at := "At " + number.Count(l.Workers, "worker") + ", the most measured, "
-	if b := s.batchAt(l.Workers); b >= s.lost && s.lost > 0 && s.timeless == "" { // else no batch is small enough, and it is not the batch's doing
+	if b := s.batchAt(l.Workers); b >= s.lost && s.lost > 0 && s.timeless == "" { // otherwise runs miss the target at every batch, and the batch is not the cause
 		l.Largest, l.tooLarge = "batch", true
 		l.sentence = at + "the global batch is too large for this recipe: " + s.lostRuns + "."
 		return
 	}
 	if len(known) == 0 {
 		l.sentence = at + unmeasured
-		if b := s.curve.Base; b != nil && b.Workers == l.Workers { // an efficiency of 100 % by definition
+		if b := s.curve.Base; b != nil && b.Workers == l.Workers { // the base itself, whose efficiency is 100 % by definition
 			l.sentence = "How it scales is not known: no other worker count was measured."
 			return
 		}

@@ -9,11 +9,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// misses are how many runs missed the target, by the global batch that they trained
-// with: the chance of it is the recipe's, whatever the number of workers.
+// misses counts the runs that missed the target, by their global batch. The probability of a miss
+// depends on the training recipe, which includes the batch, but not on the number of workers.
 type misses struct {
 	missed, all map[float64]int
-	total       int // runs that missed it
+	total       int // runs that missed the target, over all batches
 	level       float64
 }
 
@@ -29,9 +29,9 @@ func (m *misses) add(batch float64, missed bool) {
 	}
 }
 
-// share is the share of a measured batch's runs that miss, with its exact interval
-// (Clopper & Pearson, Biometrika 26, 1934). Its upper end is below a half where
-// scaling.Reached has a median of as many runs.
+// share returns the share of a measured batch's runs that miss, with its exact interval (Clopper
+// & Pearson, Biometrika 26, 1934). The upper end is below one half in the same cases in which
+// scaling.Reached returns a median for as many runs.
 func (m *misses) share(batch float64) Estimate {
 	k, n := float64(m.missed[batch]), float64(m.all[batch])
 	low, high := 0.0, 1.0
@@ -44,10 +44,9 @@ func (m *misses) share(batch float64) Estimate {
 	return Estimate{Value: k / n, Low: &low, High: &high}
 }
 
-// chance is the chance that a run with so large a batch misses the target; nil where
-// no run of any batch does, or none of this one. A batch that was not measured has
-// it from a logistic regression on the logarithm of the batch, with the interval of
-// the profile likelihood.
+// chance returns the probability that a run with this global batch misses the target. It is nil
+// if no run misses it, or none with this batch. For a batch that was not measured it is predicted
+// by a logistic regression on the logarithm of the batch, with a profile-likelihood interval.
 func (m *misses) chance(batch float64) *Estimate {
 	if m.total == 0 || m.all[batch] > 0 && m.missed[batch] == 0 {
 		return nil
@@ -56,8 +55,8 @@ func (m *misses) chance(batch float64) *Estimate {
 		e := m.share(batch)
 		return &e
 	}
-	const lowest, highest, steepest, step = -8, 8, 8, 0.25 // of logit and slope
-	var likelihood []float64                               // greatest, by the logit at the batch
+	const lowest, highest, steepest, step = -8, 8, 8, 0.25 // ranges of the logit and the slope
+	var likelihood []float64                               // at each logit, the largest over all slopes
 	away := map[float64]float64{}
 	for b := range m.all {
 		away[b] = math.Log(b / batch)
@@ -68,7 +67,7 @@ func (m *misses) chance(batch float64) *Estimate {
 			sum := 0.0
 			for b, n := range m.all {
 				x := logit + slope*away[b]
-				// log(1 + eˣ), which does not overflow
+				// log(1 + eˣ) in a form that does not overflow
 				rest := max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
 				sum += float64(m.missed[b])*x - float64(n)*rest
 			}
@@ -79,7 +78,7 @@ func (m *misses) chance(batch float64) *Estimate {
 	top := slices.Max(likelihood)
 	allowed := top - distuv.ChiSquared{K: 1}.Quantile(m.level)/2
 	at := func(i int) float64 { return 1 / (1 + math.Exp(-(lowest + step*float64(i)))) }
-	low, high := 0.0, 1.0 // at the ends of the grid, else a step outside what is allowed
+	low, high := 0.0, 1.0 // one grid step outside the allowed logits, or 0 and 1 at the ends of the grid
 	for i, l := range likelihood {
 		if l < allowed {
 			continue
@@ -94,9 +93,10 @@ func (m *misses) chance(batch float64) *Estimate {
 	return &Estimate{Value: at(slices.Index(likelihood, top)), Low: &low, High: &high}
 }
 
-// later is by how much the median time of all runs, of which some miss, is above that
-// of those that reach the target, which scatter by sigma (of the logarithm). A half
-// of all is 0.5/(1−p) of those; +Inf where half miss.
+// later returns the median time of all runs divided by that of the runs that reach the target, if
+// a share p of all runs misses it. The logarithms of the times scatter by sigma. The median of
+// all runs is the quantile 0.5/(1−p) of those that reach the target. It returns +Inf if half of
+// them miss it.
 func later(p, sigma float64) float64 {
 	if p >= 0.5 {
 		return math.Inf(1)
@@ -104,8 +104,9 @@ func later(p, sigma float64) float64 {
 	return math.Exp(sigma * distuv.UnitNormal.Quantile(0.5/(1-p)))
 }
 
-// lost is the smallest batch at which half of the runs or more miss, behind the
-// largest that is shown to reach the target; +Inf for none.
+// lost returns the smallest global batch at which half of the runs or more miss the target, above
+// the largest batch that is shown to reach it, and a clause with the numbers. It returns +Inf if
+// there is none.
 func (m *misses) lost() (batch float64, what string) {
 	batch = math.Inf(1)
 	var batches []float64

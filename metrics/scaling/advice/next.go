@@ -9,8 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// next names the measurement that would help most: nothing only where no run could change
-// the answer.
+// next sets the measurement that would help most. It sets none if no run could change the answer.
 func (s *study) next() {
 	if len(s.runs) == 0 || len(s.Candidates) == 0 {
 		return
@@ -25,11 +24,11 @@ func (s *study) next() {
 	}
 }
 
-// allowed reports whether the cluster has so many workers, as far as is known.
+// allowed reports whether that many workers can run; true if the cluster's size is unknown.
 func (s *study) allowed(workers int) bool { return s.o.Most == 0 || workers <= s.o.Most }
 
-// farthest returns how many workers to measure beyond the largest measured count: twice as
-// many, or as many as there are; 0: there are no more.
+// farthest returns the worker count to measure beyond the largest measured one: twice as many, or
+// as many as the cluster has. 0: there are no more.
 func (s *study) farthest() int {
 	largest, node := s.largest(), s.node()
 	n := 2 * largest
@@ -42,8 +41,9 @@ func (s *study) farthest() int {
 	return n
 }
 
-// unmeasured returns a count that was not measured and may be better than the answer: beyond
-// the largest one, or in a gap next to the answer or, before there is one, to any count. 0: none.
+// unmeasured returns a count that was not measured and may be better than the answer. It lies
+// beyond the largest measured count, or in a gap next to the answer (in any gap if there is no
+// answer). 0: none.
 func (s *study) unmeasured() int {
 	if n := s.farthest(); n > 0 && (s.Workers == nil || *s.Workers == s.largest()) {
 		return n
@@ -54,8 +54,8 @@ func (s *study) unmeasured() int {
 	return s.farthest()
 }
 
-// gap returns a count between the answer and the measured count next to it, where they are more
-// than a doubling apart; 0: none.
+// gap returns a count between two neighbouring measured counts that are more than a doubling
+// apart. One of them must be the answer, if there is one. 0: none.
 func (s *study) gap() int {
 	node := s.node()
 	before := 0
@@ -73,8 +73,8 @@ func (s *study) gap() int {
 	return 0
 }
 
-// reference returns the count that a new one is compared with: the answer, where it was
-// measured, else the largest measured one.
+// reference returns the count that a new one is compared with: the answer if it was measured,
+// else the largest measured count.
 func (s *study) reference() int {
 	if s.Workers != nil {
 		if c := s.candidate(*s.Workers); c != nil && c.Basis == Measured {
@@ -91,8 +91,9 @@ func (s *study) nextTo(workers int) []int {
 	return nil
 }
 
-// remeasure asks for the answer and its neighbours again, in blocks, where when the runs were
-// made decides, or which of two groups a median is of.
+// remeasure suggests to measure the answer and its neighbours again, in blocks. It does so if a
+// doubt about the order of the runs can change the answer, or if the runs of a count fall into
+// two groups and the median may be in either.
 func (s *study) remeasure() *Next {
 	why := ""
 	for _, d := range s.Doubts {
@@ -123,12 +124,13 @@ func (s *study) remeasure() *Next {
 	return n
 }
 
-// fillIn asks for the runs that an interval lacks where a doubt says that they may decide.
+// fillIn suggests the runs that are missing for intervals, if a doubt says that they can change
+// the answer.
 func (s *study) fillIn() *Next {
 	if !slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool { return d.Changes && d.Kind == decision.FewRuns }) && !s.Ranking {
 		return nil
 	}
-	lacking := map[int]int{} // runs by count
+	lacking := map[int]int{} // runs by worker count
 	most := 0
 	for _, c := range s.Candidates {
 		if c.Basis != Measured {
@@ -138,7 +140,8 @@ func (s *study) fillIn() *Next {
 		if useful >= fewRuns {
 			continue
 		}
-		// As many as give six that count, if as many of them do as so far.
+		// How many runs are needed to have fewRuns useful ones, if the same share of them is
+		// useful as so far.
 		lacking[c.Workers] = int(math.Ceil(float64(fewRuns)*float64(runs)/float64(max(1, useful)))) - runs
 		if most == 0 || lacking[c.Workers] > lacking[most] {
 			most = c.Workers
@@ -161,8 +164,8 @@ func (s *study) fillIn() *Next {
 	return n
 }
 
-// useful returns how many of a measured candidate's runs count in an interval of its speed: of those
-// that have the target those that reach it.
+// useful returns how many runs of a measured candidate count for the interval of its speed, and
+// how many there are. If times decide, only runs that reach the target count.
 func (s *study) useful(c *Candidate) (useful, runs int) {
 	for i := range s.curve.Points {
 		if p := &s.curve.Points[i]; p.Workers == c.Workers && s.pace(p).Runs > 0 {
@@ -172,7 +175,8 @@ func (s *study) useful(c *Candidate) (useful, runs int) {
 	return c.Runs, c.Runs
 }
 
-// reaching says which runs count where some miss the target.
+// reaching returns a clause that restricts runs to those that reach the target; "" if none misses
+// it or times do not decide.
 func (s *study) reaching() string {
 	if s.byTime() && s.misses.total > 0 {
 		return " that reach " + s.goal()
@@ -180,9 +184,9 @@ func (s *study) reaching() string {
 	return ""
 }
 
-// confirm asks for what lies beyond the data and may be better, but for no more than
-// twice as many workers as were measured, since a limit that no run has met shows
-// there; else for the recommended count where it was not measured.
+// confirm suggests to measure the count beyond the data that may be better, but at most twice the
+// largest measured count, because something that no run shows may limit scaling there. If there
+// is no such count, it suggests the recommended count if that was not measured.
 func (s *study) confirm() *Next {
 	if largest := s.largest(); s.Beyond != nil {
 		n := min(2*largest, *s.Beyond)
@@ -197,8 +201,8 @@ func (s *study) confirm() *Next {
 	return nil
 }
 
-// compare asks for more runs of the answer and the count that may be better, as many as may decide
-// between them.
+// compare suggests as many more runs of the answer and of the count that may be better as may
+// decide between them.
 func (s *study) compare() *Next {
 	if len(s.Undecided) == 0 || s.Workers == nil {
 		return nil
@@ -212,7 +216,8 @@ func (s *study) compare() *Next {
 	of := s.over(b, a).comparison()
 	more := decision.Narrower(runs, s.o.Confidence) - runs
 	if of.Belief != nil {
-		// How far 1, less what does not matter, is from the ratio, and how far its interval reaches that way.
+		// distance is how far the ratio is from 1, beyond the difference that does not matter;
+		// half is the half width of its interval. Both are logarithms.
 		distance := math.Abs(math.Log(of.Value)) - math.Log(1-decision.Equivalent)
 		half := math.Max(math.Log(of.Belief.High/of.Value), math.Log(of.Value/of.Belief.Low))
 		more = decision.More(runs, half, distance, s.o.Confidence)
@@ -221,8 +226,9 @@ func (s *study) compare() *Next {
 		Why: fmt.Sprintf("%s; %s of each would tell more", s.contender(c), number.Count(more, "more run"))}
 }
 
-// open asks for the count with the widest interval among those that would be
-// better than the answer, and not slower with more workers, and may keep the limits or not.
+// open suggests the count whose probability of meeting the limits is most uncertain, among those
+// that would be better than the answer. If the answer itself was measured and is not sure to meet
+// the limits, it suggests the answer.
 func (s *study) open() *Next {
 	limits, _ := s.asked()
 	if len(limits) == 0 {
@@ -242,13 +248,13 @@ func (s *study) open() *Next {
 			continue
 		}
 		if c.Keeps == nil || *c.Keeps <= 1-decision.Sure || answer == nil && *c.Keeps >= decision.Sure {
-			continue // decided
+			continue // the runs decide already
 		}
 		w := math.Inf(1)
 		if f := c.main(); f != nil && f.Low != nil {
 			w = *f.High / *f.Low
 		}
-		// As near to even as can be: its runs tell most.
+		// The closer the probability is to 50 %, the more its runs tell.
 		if w *= 1 - math.Abs(2**c.Keeps-1); w > width {
 			open, width = c, w
 		}
@@ -268,7 +274,7 @@ func (s *study) open() *Next {
 	return n
 }
 
-// widen asks for a count that was not measured and may be better.
+// widen suggests a count that was not measured and may be better.
 func (s *study) widen() *Next {
 	limits, _ := s.asked()
 	few := slices.ContainsFunc(s.Doubts, func(d decision.Doubt) bool { return d.Kind == decision.FewCounts })
@@ -296,7 +302,8 @@ func (s *study) widen() *Next {
 	return nil
 }
 
-// hope is the count beyond the data that is the likeliest to keep the limits; nil where none may.
+// hope returns the count beyond the data that is the most likely to meet the limits; nil if none
+// may.
 func (s *study) hope() (best *Candidate) {
 	for i := range s.Candidates {
 		c := &s.Candidates[i]

@@ -10,21 +10,21 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// A pair compares one measured count with another.
+// A pair compares the speeds of two measured worker counts, the first divided by the second.
 type pair struct {
-	*scaling.Ratio                  // of the speeds, of runs that reach the target; nil estimate: not known
-	doubt          *decision.Doubt  // about the comparison; nil: nothing
-	speed          *decision.Belief // the same with the law's error where the runs are too few; nil: no interval
+	*scaling.Ratio                  // of the speeds, from runs that reach the target if times decide; its estimate is nil if unknown
+	doubt          *decision.Doubt  // why the comparison may be wrong; nil: nothing known
+	speed          *decision.Belief // the ratio with its interval, or with the model's error if there are too few runs; nil: no interval
 	success        decision.Belief  // ratio of the shares of runs that reach the target
-	doublings      float64          // of the workers; negative where there are fewer
-	overlaps       bool             // some run of the first is no faster than one of the second, at the price
+	doublings      float64          // doublings of the workers from the second to the first; negative if the first has fewer
+	overlaps       bool             // some run of the first, at the price of its workers, is no faster than some run of the second
 }
 
-// byTime reports whether the answer goes by the time to the target.
+// byTime reports whether the time to the target decides.
 func (s *study) byTime() bool { return s.Goal != "" && s.timeless == "" }
 
-// pace returns what makes one count faster than another: the time to the target, with
-// initialisation where all points recorded it, or else the throughput.
+// pace returns the measure by which the speeds of counts are compared. It is the time to the
+// target, including initialisation if all points recorded it, or else the throughput.
 func (s *study) pace(p *scaling.Point) *scaling.Summary {
 	if !s.byTime() {
 		return p.Of(measure.Throughput)
@@ -55,8 +55,8 @@ func (s *study) over(a, b *scaling.Point) pair {
 	return p
 }
 
-// overlap reports whether the slowest run of x, its speed times a price, is no faster than the
-// fastest of y.
+// overlap reports whether the slowest run of x, its speed multiplied by price, is no faster than
+// the fastest run of y.
 func overlap(x, y *scaling.Summary, price float64) bool {
 	if len(x.Values) == 0 || len(y.Values) == 0 {
 		return false
@@ -67,8 +67,9 @@ func overlap(x, y *scaling.Summary, price float64) bool {
 	return x.Values[0]*price <= y.Values[len(y.Values)-1]
 }
 
-// borrowed is the error of a ratio of two counts of which one has too few runs: that of
-// the candidates' figures, which have it from the law. nil where they have none.
+// borrowed returns the error of the ratio of two counts, one of which has too few runs for an
+// interval. It uses the intervals of the candidates, which come from the fitted model. It returns
+// nil if they have none.
 func (s *study) borrowed(a, b *scaling.Point, ratio float64) *decision.Belief {
 	x, y := s.candidate(a.Workers), s.candidate(b.Workers)
 	if x == nil || y == nil {
@@ -92,8 +93,9 @@ func (s *study) belief(e *Estimate) decision.Belief {
 	return decision.Belief{Value: e.Value, Low: *e.Low, High: *e.High, Level: s.o.Confidence}
 }
 
-// comparison is the pair as the decision takes it: more workers have to be kneeGain times
-// as fast with each doubling.
+// comparison returns the pair in the form that package decision takes. The ratio is divided by
+// kneeGain per doubling of the workers, so that a value above 1 means that the first count is
+// worth it.
 func (p pair) comparison() decision.Comparison {
 	if p.Estimate == nil {
 		return decision.Comparison{}
@@ -107,11 +109,11 @@ func (p pair) comparison() decision.Comparison {
 	return c
 }
 
-// success compares the shares of the runs of two counts that reach the target. Runs
-// that train alike miss it equally often, so that with the same global batch, or where
-// no run of either misses, the ratio is 1; so is its value unless Fisher's exact test
-// tells the two apart. Its error is that of both shares (Jeffreys' intervals; Brown, Cai
-// & DasGupta, Statistical Science 16, 2001).
+// success returns the ratio of the shares of runs that reach the target at two counts. It is
+// exactly 1 if both have the same global batch, since runs that train alike miss the target
+// equally often, or if no run misses it. Its value is also 1 unless Fisher's exact test finds a
+// difference. The interval includes the errors of both shares (Jeffreys' intervals; Brown, Cai &
+// DasGupta, Statistical Science 16, 2001).
 func (s *study) success(a, b *scaling.Point) decision.Belief {
 	one := decision.Belief{Value: 1, Low: 1, High: 1, Level: s.o.Confidence}
 	if !s.byTime() {
@@ -138,10 +140,10 @@ func (s *study) success(a, b *scaling.Point) decision.Belief {
 	return ratio
 }
 
-// fisher returns the two-sided p-value of Fisher's exact test that k of n and l of m
-// come from one chance.
+// fisher returns the two-sided p-value of Fisher's exact test for the hypothesis that k of n and
+// l of m have the same probability.
 func fisher(k, n, l, m int) float64 {
-	log := func(n, k int) float64 { // of n over k
+	log := func(n, k int) float64 { // logarithm of the binomial coefficient
 		a, _ := math.Lgamma(float64(n + 1))
 		b, _ := math.Lgamma(float64(k + 1))
 		c, _ := math.Lgamma(float64(n - k + 1))
@@ -158,10 +160,10 @@ func fisher(k, n, l, m int) float64 {
 	return min(1, p)
 }
 
-// Price returns how many times as fast more workers must be to be worth it by default.
+// Price returns how many times as fast a larger worker count must be to be worth it by default.
 func Price(from, to int) float64 {
 	return math.Pow(kneeGain, math.Log2(float64(to)/float64(from)))
 }
 
-// perDoubling is a ratio of speeds as what each doubling of the workers brings.
+// perDoubling converts a ratio of speeds into the ratio per doubling of the workers.
 func (p pair) perDoubling(ratio float64) float64 { return math.Pow(ratio, 1/p.doublings) }

@@ -11,8 +11,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
-// chooseTarget takes the target asked for, else the program's own, else the
-// hardest one that half of the runs at some count are shown to reach.
+// chooseTarget sets the target: the user's, else the program's own, else the hardest one that
+// half of the runs at some count are shown to reach. If there is none, it takes the hardest
+// target that any run reached.
 func (s *study) chooseTarget() {
 	target := s.o.Target
 	if target == nil && s.o.Samples == 0 {
@@ -43,7 +44,7 @@ func (s *study) chooseTarget() {
 	}
 }
 
-// harder returns the harder of two targets; nil is no target.
+// harder returns the harder of two targets; a may be nil.
 func harder(a *measure.Target, b measure.Target) *measure.Target {
 	if a == nil || measure.Harder(b, *a) > 0 {
 		return &b
@@ -51,7 +52,7 @@ func harder(a *measure.Target, b measure.Target) *measure.Target {
 	return a
 }
 
-// converge learns how many samples the target takes at each batch.
+// converge fits how many samples the target takes as a function of the global batch.
 func (s *study) converge() error {
 	s.chooseTarget()
 	if s.Goal == "" {
@@ -77,9 +78,9 @@ func (s *study) converge() error {
 	return err
 }
 
-// outcomes lists the runs that reached the target and say after how many samples, counts those
-// that missed it, and warns of what they lack. silent reports that a run reached the target
-// without saying after how many samples.
+// outcomes returns the samples to the target of the runs that reached it and recorded them. It
+// counts the runs that missed it, and warns about missing records. silent reports that a run
+// reached the target without recording its samples.
 func (s *study) outcomes() (reached []predict.ToTarget, silent bool) {
 	batchless, sampleless, misses := false, false, 0
 	for _, runs := range s.runs {
@@ -120,8 +121,8 @@ func (s *study) outcomes() (reached []predict.ToTarget, silent bool) {
 	return reached, silent
 }
 
-// unreached says why no count has a time if no run tells how many samples the target takes; ""
-// if times were measured.
+// unreached says why no count has a time, if no run tells how many samples the target takes. It
+// returns "" if some count has a measured time.
 func (s *study) unreached(silent bool) string {
 	asked := func(p scaling.Point) bool { return p.Of(s.Goal).Runs > 0 }
 	switch {
@@ -133,10 +134,10 @@ func (s *study) unreached(silent bool) string {
 	return fmt.Sprintf("no worker count reaches %s in more than half of its runs", s.goal())
 }
 
-// outcome is whether a run reached the target, and how many samples it had
-// trained on by then, by the first evaluation that did: 0 where it does not say.
-// Of the program's own target it is the whole training, where that ended there.
-// known is false for a run without data on the target.
+// outcome returns whether a run reached the target, and the samples that it had trained on at the
+// first evaluation that did; 0 if unknown. For the program's own target, the samples are those of
+// the whole training, if it ended when it reached the target. known is false for a run without
+// data on the target.
 func (s *study) outcome(o *scaling.Observation) (samples float64, reached, known bool) {
 	if v, ok := o.Value(s.Goal); ok {
 		reached, known = !math.IsInf(v, 1), true

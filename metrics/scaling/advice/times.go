@@ -10,7 +10,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
-// target over the throughput.
+// time sets the candidate's time: the measured one or, if there is none, the samples to the
+// target divided by the throughput. If neither is known, it adds the reason to Why.
 func (s *study) time(c *Candidate) {
 	if s.timeless != "" {
 		return
@@ -41,8 +42,8 @@ func (s *study) time(c *Candidate) {
 	}
 }
 
-// samples sets how many samples the candidate takes to the target, or returns why that is not
-// known.
+// samples sets how many samples the candidate takes to the target, or returns why that is
+// unknown.
 func (s *study) samples(c *Candidate, batch float64) (why string) {
 	switch {
 	case batch >= s.lost:
@@ -65,7 +66,9 @@ func (s *study) samples(c *Candidate, batch float64) (why string) {
 	return ""
 }
 
-// that of samples over throughput, stretched to hold the median.
+// measuredTime returns the median of a candidate's measured times. With too few runs for an
+// interval, it has the interval of the samples divided by the throughput, extended to include the
+// median.
 func (s *study) measuredTime(c *Candidate, t *scaling.Summary) *Estimate {
 	f := *figure(t.Median)
 	if f.Low != nil {
@@ -81,13 +84,13 @@ func (s *study) measuredTime(c *Candidate, t *scaling.Summary) *Estimate {
 	return &f
 }
 
-// timed sets the candidate's times by that on the training clock.
+// timed sets both times of the candidate from the time on the training clock.
 func (s *study) timed(c *Candidate, training *Estimate) {
 	c.Training, c.Seconds = training, training.plus(s.initAt(c.Workers))
 }
 
-// modelled is the candidate's time on the training clock as samples over
-// throughput, and what the clock counts beside steps; nil without samples.
+// modelled returns the candidate's predicted time on the training clock: samples divided by
+// throughput, plus the time outside steps. It returns nil if one of the two is unknown.
 func (s *study) modelled(c *Candidate) *Estimate {
 	if c.Samples == nil || c.Throughput == nil {
 		return nil
@@ -104,7 +107,8 @@ func (s *study) modelled(c *Candidate) *Estimate {
 	return sum(*steps, s.beside.predict(float64(c.Workers), steps.Value))
 }
 
-// median of the time to it.
+// missedAt reports whether runs with that many workers had the target, but too few reached it for
+// a median of the time to it.
 func (s *study) missedAt(workers int) bool {
 	p := s.point(workers)
 	if p == nil {

@@ -2,8 +2,8 @@ package advice
 
 import "github.com/scalebench/scalebench/metrics/scaling/decision"
 
-// unproven returns the measured counts without an interval whose figures are so near to a
-// limit that more runs may tell whether they keep it.
+// unproven returns the measured counts that have no interval and are so close to a limit that
+// more runs may tell whether they meet it.
 func (s *study) unproven(limits []limit) (list []int) {
 	for i := range s.Candidates {
 		c := &s.Candidates[i]

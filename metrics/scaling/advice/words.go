@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// figures are a candidate's figures in the words that the question used.
+// figures returns a candidate's values, in words, that the user's limits are about.
 func (s *study) figures(c *Candidate) string {
 	var parts []string
 	sure := percent(s.o.Confidence)
@@ -54,11 +54,12 @@ func (s *study) figures(c *Candidate) string {
 	return text + ", without an interval)"
 }
 
-// Likely is a probability in words: "97 %", never "100 %" or "0 %".
+// Likely returns a probability in words: "97 %", never "100 %" or "0 %".
 func Likely(p float64) string { return decision.Likely(p) }
 
-// missing is, where runs miss the target, how many of a count reach it, or how many
-// of its runs may be expected to; "" where none is known to miss.
+// missing returns, if some runs miss the target, a clause on how many runs of a measured count
+// reach it (in time, if there is a deadline) or on the expected share that misses it at other
+// counts. It returns "" if none is known to miss it.
 func (s *study) missing(c *Candidate) string {
 	if p := s.point(c.Workers); p != nil && p.Of(s.Goal).Runs > 0 {
 		t := p.Of(s.Goal)
@@ -83,7 +84,7 @@ func (s *study) missing(c *Candidate) string {
 	return fmt.Sprintf("%s of runs miss it, at most %s", percent(c.Miss.Value), percent(*c.Miss.High))
 }
 
-// money keeps cents, and more digits where an amount has none to show.
+// money formats an amount with two decimals, or with two significant digits if it is below 0.1.
 func money(x float64, currency string) string {
 	if x != 0 && x < 0.1 {
 		return strconv.FormatFloat(x, 'g', 2, 64) + " " + currency
@@ -91,7 +92,8 @@ func money(x float64, currency string) string {
 	return strconv.FormatFloat(x, 'f', 2, 64) + " " + currency
 }
 
-// allowed is an amount that a person gave: money, with all of its digits.
+// allowed formats an amount that the user gave: with two decimals, or with all of its digits if
+// it has more.
 func allowed(x float64, currency string) string {
 	if exact := strconv.FormatFloat(x, 'f', 2, 64); number.Exact(x) == strings.TrimSuffix(strings.TrimRight(exact, "0"), ".") {
 		return exact + " " + currency
