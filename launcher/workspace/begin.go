@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Options returns the options with which a backend starts the work's attempts.
+// Options returns the options that a backend needs to start attempts at runs of this study.
 func (k *Work) Options(ctx context.Context) (launcher.Options, error) {
 	worker, err := launcher.Worker(k.Site.Worker)
 	if err != nil {
@@ -46,7 +46,7 @@ func (k *Work) Options(ctx context.Context) (launcher.Options, error) {
 	return launcher.Options{Creator: creator, Policy: k.Study.Policy}, nil
 }
 
-// Scheduler returns the backend that submits the work's attempts as jobs.
+// Scheduler returns the backend that submits runs of this study as jobs.
 func (k *Work) Scheduler(ctx context.Context) (launcher.Backend, error) {
 	options, err := k.Options(ctx)
 	if err != nil {
@@ -59,8 +59,8 @@ func (k *Work) Scheduler(ctx context.Context) (launcher.Backend, error) {
 	return backend, nil
 }
 
-// Local returns the backend whose attempts end with this command: processes on this
-// machine, or steps on the nodes of the allocation. It plans the work for them.
+// Local returns the backend that runs processes on this machine, or job steps on the nodes of the
+// allocation. These end when this command ends. It plans the study again for these nodes.
 func (k *Work) Local(ctx context.Context, name string, nodes *launcher.Allocation, oversubscribe bool) (*local.Backend, error) {
 	options, err := k.Options(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (k *Work) Local(ctx context.Context, name string, nodes *launcher.Allocatio
 	return backend, nil
 }
 
-// Begin makes the work's folder the home of its runs, and records the study for later commands.
+// Begin claims the run folder for the study, and records the study there for later commands.
 func (k *Work) Begin(ctx context.Context) error {
 	k.w.Hold()
 	if err := k.w.Claim(ctx, k.Study, k.Plan, k.Folder); err != nil {
@@ -98,14 +98,15 @@ func (k *Work) Begin(ctx context.Context) error {
 	return k.freeze()
 }
 
-// freeze records the study for later commands: its file, plus runs that keys on the command line add. If the
-// file does not exist, or none of its runs was ever requested, it records the study as given now.
+// freeze records the study in the run folder for later commands: the study file, plus runs that
+// KEY=VALUE arguments add. If the file does not exist, or none of its runs was ever requested, it
+// records the study with these arguments applied.
 func (k *Work) freeze() error {
 	plan, st := *k.Plan, k.Study
 	plan.Overridden = k.overridden || len(k.Study.Overrides) > 0
 	if k.file != nil && !k.overridden {
 		file := k.filePlan
-		if k.file.UntilDecided { // the looks decide which of its runs are made
+		if k.file.UntilDecided { // interim analyses decide which of its runs are made
 			first := *file
 			first.Points = slices.DeleteFunc(slices.Clone(file.Points), func(p study.Planned) bool { return p.Point.Repeat > k.file.First || p.Between })
 			file = &first
@@ -120,14 +121,14 @@ func (k *Work) freeze() error {
 	return launcher.Freeze(k.Folder, &plan, st, k.Site)
 }
 
-// CheckFiles refuses chosen runs that name files which this host lacks. It starts no
-// interpreter and asks no cluster: Check does.
+// CheckFiles returns an error if the chosen runs name files that do not exist on this host. Check
+// does more: it also starts interpreters and asks the cluster.
 func (k *Work) CheckFiles(choice launcher.Choice) error {
 	attempts, err := launcher.Attempts(k.Folder)
 	if err != nil {
 		return err
 	}
-	whole := map[Repeat]bool{} // or under way
+	whole := map[Repeat]bool{} // has a good result or is still in progress
 	for _, a := range attempts {
 		if a.Unreadable == nil && !choice.Outdated[a.Run] && (a.Verdict == nil || a.Verdict.Status.Good()) {
 			whole[Repeat{a.Point.ID, a.Point.Repeat}] = true
@@ -146,7 +147,8 @@ func (k *Work) CheckFiles(choice launcher.Choice) error {
 	return nil
 }
 
-// Check refuses a plan that cannot succeed, and warns of what it cannot check.
+// Check returns an error if points of the plan cannot succeed, and warns about what it cannot
+// check.
 func (k *Work) Check(ctx context.Context) error {
 	problems, unchecked := cluster.CheckPlan(ctx, k.Study, k.Site, k.Plan, k.Folder, k.given)
 	for _, left := range unchecked {
@@ -182,7 +184,7 @@ func (k *Work) CheckTemplate() error {
 	return nil
 }
 
-// NoteNothingToRun notes why no run is left to make.
+// NoteNothingToRun tells the user why `run` has no run to start.
 func (k *Work) NoteNothingToRun() {
 	elsewhere := ""
 	attempts, _ := launcher.Attempts(k.Folder) // collecting them reports the error
@@ -201,7 +203,7 @@ func (k *Work) NoteNothingToRun() {
 	k.w.Note("every run of %s has %s%s; nothing to run", k.Study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
 }
 
-// NoteNothingToSubmit notes why no run is left to submit.
+// NoteNothingToSubmit tells the user why `submit` has no run to submit.
 func (k *Work) NoteNothingToSubmit(left launcher.Outcome) {
 	elsewhere := ""
 	if left.Unread > 0 {

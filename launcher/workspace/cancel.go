@@ -12,8 +12,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Cancel cancels the runs that an argument means and that match a condition; an empty
-// argument means all runs of all studies. It returns what it cancelled, also with an error.
+// Cancel cancels the runs that arg selects (a study or STUDY/RUN; "" for all runs of all
+// studies) and that match the condition where. Even with an error, it returns one Ending
+// for each run that it cancelled.
 func (w *Workspace) Cancel(ctx context.Context, arg, where string) ([]launcher.Ending, error) {
 	name, run := "", ""
 	if arg != "" {
@@ -35,9 +36,11 @@ func (w *Workspace) Cancel(ctx context.Context, arg, where string) ([]launcher.E
 	return all, errors.Join(problems...)
 }
 
-// cancel cancels the runs of one study, or the one named, that match the condition.
+// cancel cancels the runs of one study that match the condition where. If run is not "",
+// it only considers the runs with that name.
 func (w *Workspace) cancel(ctx context.Context, folder rundir.Study, run, where string) ([]launcher.Ending, error) {
-	// The folder says which jobs and processes to end.
+	// Files in the folder name the jobs and processes to end, so other users must not be
+	// able to write to it.
 	if err := launcher.Trusted(folder); err != nil {
 		return nil, err
 	}
@@ -78,7 +81,7 @@ func (w *Workspace) cancel(ctx context.Context, folder rundir.Study, run, where 
 	return endings, errors.Join(unreachable, err, Unread(unread))
 }
 
-// attemptsOf returns the attempts that a run's name means. There is at least one.
+// attemptsOf returns the attempts that a run's name selects: at least one, or an error.
 func attemptsOf(folder rundir.Study, attempts []*launcher.Attempt, run string) ([]*launcher.Attempt, error) {
 	names := make([]string, len(attempts))
 	for i, a := range attempts {

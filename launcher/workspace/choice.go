@@ -12,8 +12,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Choice returns which runs of the plan to start: those without a good result here or in
-// the database and, with again, those that have one of other versions.
+// Choice returns which runs of the plan to start: those without a good result in the run folder or
+// the database. If again is set, it adds runs whose results were measured with other versions of
+// the user's scripts or data.
 func (k *Work) Choice(ctx context.Context, again bool) (launcher.Choice, error) {
 	stored, err := k.w.Results(ctx, k.Study.Name, k.Folder)
 	if err != nil {
@@ -40,7 +41,8 @@ func (k *Work) Choice(ctx context.Context, again bool) (launcher.Choice, error) 
 	return choice, nil
 }
 
-// noteForgotten notes which of the plan's runs are measured again because their results were forgotten.
+// noteForgotten tells the user which runs of the plan are measured again because their results were
+// forgotten (`scalebench forget`).
 func (k *Work) noteForgotten(stored Results) error {
 	if len(stored.Forgotten) == 0 {
 		return nil
@@ -66,7 +68,8 @@ func (k *Work) noteForgotten(stored Results) error {
 	return nil
 }
 
-// outdated returns the study's results of other versions of the user's own files.
+// outdated returns the results that were measured with other versions of the user's scripts and
+// data.
 func (k *Work) outdated(stored Results) ([]launcher.Outdated, error) {
 	attempts, err := launcher.Attempts(k.Folder)
 	if err != nil {
@@ -79,8 +82,8 @@ func versions(stored Results) *launcher.Versions {
 	return &launcher.Versions{Stored: func(point string, repeat int) map[string]string { return stored.Made[Repeat{point, repeat}] }}
 }
 
-// NoteOutdated notes which results were measured with other versions of the files. They are not measured again
-// unless the user asks for it.
+// NoteOutdated tells the user which results were measured with other versions of the user's scripts
+// and data. Their runs are not repeated unless the user asks for it.
 func (k *Work) NoteOutdated(ctx context.Context) error {
 	stored, err := k.w.Results(ctx, k.Study.Name, k.Folder)
 	if err != nil {
@@ -96,7 +99,8 @@ func (k *Work) NoteOutdated(ctx context.Context) error {
 	return nil
 }
 
-// outdatedLines returns how many results come from which other versions.
+// outdatedLines returns one line for each way in which the user's files have changed, with the
+// number of results that were measured before the change.
 func outdatedLines(list []launcher.Outdated) []string {
 	runs := map[string]int{}
 	var order []string
@@ -128,19 +132,21 @@ func shortest(a, b string) (string, string) {
 	return a[:min(n, len(a))], b[:min(n, len(b))]
 }
 
-// An Inventory lists what exists of a plan and what is left to do.
+// An Inventory lists which runs of a plan have results and which are left to make.
 type Inventory struct {
-	Good map[string]int      // point: how many of its repeats have a result
-	Why  map[string][]string // point: reasons for missing results, such as "2 failed"
-	Left map[string]int      // point: how many runs are left to make
-	// Over all points: the number that are complete, and a text about results of other versions.
+	Good map[string]int      // by point: the number of its repeats that have a result
+	Why  map[string][]string // by point: the reasons for missing results, such as "2 failed"
+	Left map[string]int      // by point: the number of runs left to make
+	// Whole is the number of points of which all repeats have results. Outdated are lines about
+	// results that were measured with other versions of the user's files.
 	Whole    int
 	Make     *study.Plan // the runs to be made
 	Outdated []string
 }
 
-// Inventory looks for results in the run folders, and in the database for runs whose folders were removed. It
-// does not ask the scheduler: a run without a recorded end counts as under way.
+// Inventory returns the inventory of the plan. It finds results in the run folders, and in the
+// database for runs whose folders were removed. It does not ask the scheduler: a run without a
+// recorded end counts as still in progress.
 func (k *Work) Inventory(ctx context.Context) (Inventory, error) {
 	in := Inventory{Good: map[string]int{}, Why: map[string][]string{}, Make: &study.Plan{Study: k.Study.Name}, Left: map[string]int{}}
 	attempts, err := launcher.Attempts(k.Folder)
@@ -203,10 +209,11 @@ const (
 	unreadable = "cannot be read"
 )
 
-// latest returns how the latest attempt at each repeat ended, or good if any attempt did.
+// latest returns, for each repeat, how its latest attempt ended, or good if any of its attempts has
+// a good result.
 func latest(attempts []*launcher.Attempt) map[Repeat]string {
 	last := map[Repeat]string{}
-	for _, a := range attempts { // by number
+	for _, a := range attempts { // in ascending order of their numbers
 		at := Repeat{a.Point.ID, a.Point.Repeat}
 		switch {
 		case last[at] == good:

@@ -15,9 +15,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// Claim marks a folder as the home of a study's runs, before anything else is written
-// there, and records it in the database. The error names the other study that has the
-// folder or the name.
+// Claim reserves a folder for the runs of a study, before anything else is written there,
+// and records the folder in the database. If another study has the folder or the name, the
+// error names that study.
 func (w *Workspace) Claim(ctx context.Context, st *study.Study, plan *study.Plan, folder rundir.Study) error {
 	file, err := filepath.Abs(st.File)
 	if err != nil {
@@ -41,7 +41,7 @@ func (w *Workspace) Claim(ctx context.Context, st *study.Study, plan *study.Plan
 			w.Note("study %s has imported runs in the database; the new runs join them", st.Name)
 			its.ID = known.ID
 		case rundir.SameFile(known.File, file):
-			its.ID = known.ID // its run folders were removed
+			its.ID = known.ID // the run folders of this study were removed
 		case !exists(known.File) && !exists(known.Home) && w.knowsPoints(ctx, st, plan, folder):
 			w.Note("study %s belonged to %s; that file and its run folders are gone, so its results count as this study's", st.Name, known.File)
 			its.ID = known.ID
@@ -81,7 +81,7 @@ func (w *Workspace) Claim(ctx context.Context, st *study.Study, plan *study.Plan
 	return err
 }
 
-// Register records in the database where a study's runs are.
+// Register records the folder of a study's runs in the database.
 func (w *Workspace) Register(ctx context.Context, db *store.Store, folder rundir.Study, its rundir.Identity) error {
 	known, err := db.Study(ctx, its.Name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -106,13 +106,14 @@ func (w *Workspace) Register(ctx context.Context, db *store.Store, folder rundir
 	return StoreError(err)
 }
 
-// otherStudy returns the error that another study has the name.
+// otherStudy returns an error: another study already has this name.
 func otherStudy(known store.Study) error {
 	return &Error{Err: fmt.Errorf("the database has another study %s, from %s, with runs in %s", known.Name, known.File, known.Home),
 		Hint: "Give one of the two another name (study.name), or name another database with --db."}
 }
 
-// knowsPoints reports whether the database has a good run of one of the study's points.
+// knowsPoints reports whether the database has a good result for at least one run of the
+// plan.
 func (w *Workspace) knowsPoints(ctx context.Context, st *study.Study, plan *study.Plan, folder rundir.Study) bool {
 	stored, err := w.Results(ctx, st.Name, folder)
 	if err != nil {

@@ -26,8 +26,8 @@ type CollectOptions struct {
 	Progress func(done, total int)
 }
 
-// CollectAll collects several studies. If skip is set, it warns about folders that belong to an unknown study,
-// and continues with the others.
+// CollectAll reads the runs of several studies into the database. If skip is set, it only warns
+// about a folder that belongs to an unknown study, and continues with the next folder.
 func (w *Workspace) CollectAll(ctx context.Context, folders []rundir.Study, o CollectOptions, skip bool) error {
 	var problems []error
 	for _, folder := range folders {
@@ -89,7 +89,7 @@ func (w *Workspace) Collect(ctx context.Context, folder rundir.Study, o CollectO
 	if err := c.all(ctx, states); err != nil {
 		return StoreError(err)
 	}
-	if unplanned != nil { // an unreadable plan adds nothing; the earlier plan stays
+	if unplanned != nil { // an unreadable plan adds nothing; the database keeps the earlier plan
 		plan = nil
 	}
 	if err := c.arrange(ctx, folder, plan); err != nil {
@@ -99,7 +99,7 @@ func (w *Workspace) Collect(ctx context.Context, folder rundir.Study, o CollectO
 	return errors.Join(unreachable, Unread(c.unread), unplanned)
 }
 
-// unidentified is the error of a folder that belongs to an unknown study.
+// unidentified is the error if it is unknown which study a folder belongs to.
 type unidentified struct{ error }
 
 // identify returns the study that a folder belongs to.
@@ -115,8 +115,9 @@ func identify(folder rundir.Study) (rundir.Identity, error) {
 	return its, &Error{Err: &unidentified{err}, Hint: hint}
 }
 
-// keyed reads attempts with plain secrets again once the folder has a key for their digests, so that every
-// collect computes the same digests. Another user's folder gets no key.
+// keyed creates the folder's key for digests of secrets, if it is missing, and then reads the
+// attempts that contain plain secrets again. With the key, every collect computes the same digests.
+// keyed creates no key in another user's folder.
 func (w *Workspace) keyed(folder rundir.Study, attempts []*launcher.Attempt) ([]*launcher.Attempt, error) {
 	database, err := w.Database()
 	if err != nil {
@@ -129,8 +130,8 @@ func (w *Workspace) keyed(folder rundir.Study, attempts []*launcher.Attempt) ([]
 	return launcher.Attempts(folder)
 }
 
-// recordEnergy records the energy of runs under Slurm. If Slurm does not answer, the runs are collected without
-// it.
+// recordEnergy records the energy of Slurm jobs in the run folders, from Slurm's accounting. If
+// Slurm does not answer, the runs are collected without their energy.
 func (w *Workspace) recordEnergy(ctx context.Context, states []launcher.State) {
 	a, err := launcher.RecordEnergy(ctx, states)
 	if err != nil {
@@ -150,7 +151,7 @@ func (w *Workspace) recordEnergy(ctx context.Context, states []launcher.State) {
 	}
 }
 
-// collection reads the runs of one study into the database.
+// A collection is the state of Collect while it reads the runs of one study into the database.
 type collection struct {
 	w       *Workspace
 	db      *store.Store
@@ -159,10 +160,10 @@ type collection struct {
 	options CollectOptions
 
 	read int            // runs whose output was read again
-	kept map[string]int // reason why the output of runs could not be read again: how many
+	kept map[string]int // by the reason why their output could not be read again: number of runs
 
 	by                           map[metrics.Status]int
-	changed, events, bad, unread int // runs, events, lines, and runs that cannot be read
+	changed, events, bad, unread int // numbers of changed runs, new events, bad lines, and runs that cannot be read
 	warnings                     []Warning
 }
 
@@ -200,7 +201,7 @@ func (c *collection) all(ctx context.Context, states []launcher.State) error {
 	return nil
 }
 
-// one stores a run and counts it.
+// one stores a run and updates the counters.
 func (c *collection) one(ctx context.Context, state launcher.State) error {
 	report, err := c.ingest(ctx, state)
 	var run *store.RunError
@@ -230,8 +231,8 @@ func (c *collection) one(ctx context.Context, state launcher.State) error {
 	return nil
 }
 
-// arrange updates what the database derives from runs: which results are outdated, the planned points (unless
-// plan is nil), and the series.
+// arrange updates what the database derives from the runs: which results are outdated, and the
+// series. It also stores the planned points, unless plan is nil.
 func (c *collection) arrange(ctx context.Context, folder rundir.Study, plan *study.Plan) error {
 	if c.read > 0 {
 		why := ", because the study now reads it differently"
@@ -262,7 +263,7 @@ func (c *collection) arrange(ctx context.Context, folder rundir.Study, plan *stu
 	return c.db.Arrange(ctx)
 }
 
-// String returns the number of runs by status, and how many were read: "12 done (2 updated, 52 events)".
+// String returns the number of runs by status, and what was new: "12 done (2 updated, 52 events)".
 func (c *collection) String() string {
 	var statuses []string
 	for _, status := range metrics.Statuses {

@@ -16,16 +16,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// A Command is measured without a study file.
+// A Command holds the options for measuring a command that is given on the command line
+// instead of in a study file.
 type Command struct {
-	Workers string // counts, N,N,...; "" for 1
-	Name    string // of its study; "" for one made from the command
-	Write   string // file to write the study to; "" for none
+	Workers string // worker counts, N,N,...; "" for 1
+	Name    string // of the study; "" for a name made from the command
+	Write   string // study file to write; "" for none
 	Repeats int    // 0 for 1
 }
 
-// Request returns the study that operands mean: STUDY [KEY=VALUE...], or
-// [KEY=VALUE...] -- COMMAND.
+// Request returns the request for the study that the operands describe: STUDY
+// [KEY=VALUE...], or [KEY=VALUE...] -- COMMAND.
 func (o *Command) Request(site string, words []string) (Request, error) {
 	i := slices.Index(words, "--")
 	if i < 0 {
@@ -58,7 +59,8 @@ func (o *Command) Request(site string, words []string) (Request, error) {
 			r.Overrides = append(r.Overrides, key+"="+value)
 		}
 	}
-	// Keys are inserted at the head of a table: the last becomes its first line.
+	// set inserts each key at the start of its TOML table, so the key set last is on
+	// the table's first line.
 	if o.Repeats != 0 {
 		set("study.repeats", strconv.Itoa(o.Repeats))
 	}
@@ -85,7 +87,8 @@ func (o *Command) Request(site string, words []string) (Request, error) {
 	return r, nil
 }
 
-// unused returns an error if options are set without a command.
+// unused returns an error if an option is set that needs a command (words after --): it
+// is called if there is none.
 func (o *Command) unused() error {
 	var given []string
 	for _, option := range []struct {
@@ -103,13 +106,14 @@ func (o *Command) unused() error {
 	return &Error{Err: fmt.Errorf("%s %s for a command after --, not for a study", strings.Join(given, ", "), verb), Hint: "Keys of a study go after its file: 'sweep.workers=[1,2]' repeats=3 name=NAME"}
 }
 
-// workerCounts returns "1,2,4" as a TOML list, and a range such as "1..64" as a string.
+// workerCounts converts worker counts to TOML: a list such as "1,2,4" to an array, and
+// a range such as "1..64" to a string.
 func workerCounts(text string) (string, error) {
 	if text == "" {
 		return "[1]", nil
 	}
 	if strings.Contains(text, "..") {
-		return strconv.Quote(text), nil // the study checks it
+		return strconv.Quote(text), nil // package study checks the range
 	}
 	counts := strings.Split(text, ",")
 	for i, word := range counts {
@@ -126,8 +130,8 @@ var (
 	notInName    = regexp.MustCompile(`[^A-Za-z0-9._]+`)
 )
 
-// nameOf returns the name of a command's study: the program, or the script that an
-// interpreter runs, and its arguments.
+// nameOf returns the name for a command's study. It consists of the program, or the
+// script if the program is an interpreter, and the arguments.
 func nameOf(command []string) string {
 	const longest = 48 // bytes
 	words := slices.Clone(command)
@@ -150,8 +154,8 @@ func nameOf(command []string) string {
 	return name
 }
 
-// write writes a command's study to the file that was asked for. It leaves a different
-// file alone.
+// write writes a command's study to the file that --write names. If that file exists
+// with other contents, write returns an error and does not change it.
 func (w *Workspace) write(path string, st *study.Study) (err error) {
 	if filepath.Ext(path) != ".toml" {
 		return Errorf("--write %s: a study file ends in .toml", path)

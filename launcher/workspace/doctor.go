@@ -13,13 +13,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// Doctor checks this host and the cluster that it belongs to.
+// A Doctor checks this host and the cluster that it belongs to, for `scalebench doctor`.
 type Doctor struct {
 	work     *Work
 	database string // folder of the database
 }
 
-// Doctor returns the doctor for a study, "" for none, and a site file.
+// Doctor returns a Doctor that checks for the study arg, or without a study if it is "". site
+// names the site file; it may be "".
 func (w *Workspace) Doctor(ctx context.Context, arg, site string) (*Doctor, error) {
 	d := &Doctor{work: &Work{w: w, Site: study.DefaultSite()}}
 	var err error
@@ -53,10 +54,10 @@ func (w *Workspace) Doctor(ctx context.Context, arg, site string) (*Doctor, erro
 	return d, err
 }
 
-// HasSite reports whether a site file describes a cluster.
+// HasSite reports whether there is a site file, which describes a cluster.
 func (d *Doctor) HasSite() bool { return d.work.Site.File != "" }
 
-// CheckHost checks this host.
+// CheckHost checks this host and returns one Finding for each check.
 func (d *Doctor) CheckHost(ctx context.Context) []cluster.Finding {
 	host := cluster.Host{Site: d.work.Site, Version: d.work.w.Version, Runs: place(d.work.Folder.Runs()), Database: place(d.database)}
 	if d.work.Plan != nil {
@@ -72,7 +73,9 @@ func place(dir string) cluster.Place {
 	return cluster.Place{Dir: dir, Shared: shared, Err: err}
 }
 
-// CheckCluster checks the cluster, and cancels its jobs after a while. With noJob it only asks.
+// CheckCluster checks the cluster and returns one Finding for each check. It submits test jobs,
+// and cancels those that have not ended after the time wait. With noJob it submits none and
+// only queries the scheduler.
 func (d *Doctor) CheckCluster(ctx context.Context, wait time.Duration, noJob bool) ([]cluster.Finding, error) {
 	creator := launcher.Creator{Folder: d.work.Folder, Version: d.work.w.Version, Site: d.work.Site, Worker: d.work.Site.Worker}
 	if creator.Worker == "" {

@@ -25,7 +25,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Errorf returns an Error without a hint.
 func Errorf(format string, a ...any) error { return &Error{Err: fmt.Errorf(format, a...)} }
 
-// A PartialError reports that a part of the request was not carried out; a warning named it.
+// A PartialError reports that a part of the request was not carried out. A warning has already
+// named that part.
 type PartialError struct {
 	Err  error
 	Hint string
@@ -35,7 +36,7 @@ type PartialError struct {
 func (e *PartialError) Error() string { return e.Err.Error() }
 func (e *PartialError) Unwrap() error { return e.Err }
 
-// Unread returns the error that n runs cannot be read; nil for 0.
+// Unread returns an error that states that n runs cannot be read; nil if n is 0.
 func Unread(n int) error {
 	if n == 0 {
 		return nil
@@ -48,8 +49,8 @@ func Unread(n int) error {
 		Hint: "The other runs are not affected. Fix what the warning names, such as a file's owner, mode or content, or move the run's folder away: while it is there, the run is not repeated."}
 }
 
-// AskOwner returns what to ask the owner of a path that this user may not read; "" if
-// err is about something else, or about this user's own path.
+// AskOwner returns advice for the user if err is caused by a path of another user that this user
+// may not read: what to ask its owner for. For any other error it returns "".
 func AskOwner(err error) string {
 	var at *fs.PathError
 	if !errors.As(err, &at) || !errors.Is(err, fs.ErrPermission) {

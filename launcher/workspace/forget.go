@@ -16,8 +16,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// A Selection holds the runs of a study that a command's argument names, in the study's
-// folder, in its trash, and in the database.
+// A Selection is the set of runs of one study that a command's argument selects. The runs may be in
+// the study's folder, in its trash, or in the database.
 type Selection struct {
 	Study  string
 	Folder rundir.Study
@@ -26,10 +26,11 @@ type Selection struct {
 	run       string                 // "" means all runs of the study
 	matches   func(name string) bool // reports whether run selects the run with that name
 	stored    []string               // names of the study's runs in the database
-	forgotten []string               // already forgotten
+	forgotten []string               // names of runs that the database already marks as forgotten
 }
 
-// Select returns the runs that an argument means: a study, one of its points or a run.
+// Select returns the runs that an argument selects: all runs of a study, the runs of one point, or
+// one run.
 func (w *Workspace) Select(ctx context.Context, arg string) (*Selection, error) {
 	name, run, err := splitRun(arg)
 	if err != nil {
@@ -67,7 +68,7 @@ func (w *Workspace) Select(ctx context.Context, arg string) (*Selection, error) 
 	return s, s.match()
 }
 
-// match sets which names the argument means.
+// match sets s.matches, the function that decides which run names the argument selects.
 func (s *Selection) match() (err error) {
 	if s.run == "" {
 		return nil
@@ -89,15 +90,16 @@ func (s *Selection) match() (err error) {
 	return err
 }
 
-// has reports whether the run "STUDY/POINT-r1-a1" is selected.
+// has reports whether the run with this ID, such as "STUDY/POINT-r1-a1", is selected.
 func (s *Selection) has(id string) bool {
 	return s.run == "" || s.matches(strings.TrimPrefix(id, s.Study+"/"))
 }
 
-// id returns an attempt's name among all of a user's runs.
+// id returns an attempt's run ID, which is unique among all of a user's runs: STUDY/POINT-r1-a1.
 func (s *Selection) id(a rundir.Attempt) string { return s.Study + "/" + a.Run.Name() }
 
-// lease takes the study's lease until release is called, if the study has a folder.
+// lease takes the study's lease, which keeps other commands from starting runs. release returns it.
+// Without a folder of the study, both do nothing.
 func (s *Selection) lease(ctx context.Context) (release func(), err error) {
 	s.w.Hold()
 	if !exists(s.Folder.Path()) {
@@ -110,7 +112,7 @@ func (s *Selection) lease(ctx context.Context) (release func(), err error) {
 	return func() { l.Release() }, nil
 }
 
-// Lease takes a study's lease. If it must wait for another command, it notes that.
+// Lease takes a study's lease. If another command has it, Lease tells the user and waits.
 func (w *Workspace) Lease(ctx context.Context, folder rundir.Study) (*sharedfs.Lease, error) {
 	l, err := sharedfs.TakeLease(ctx, folder.Lease(), 0)
 	var held *sharedfs.LeaseHeldError
@@ -153,7 +155,8 @@ func (s *Selection) Forget(ctx context.Context, where string) ([]string, error) 
 	return names, nil
 }
 
-// busy explains that another command holds the study's lease.
+// busy returns an error with a hint if err says that another command has the study's lease; it
+// returns other errors unchanged.
 func (s *Selection) busy(err error) error {
 	if held := (*sharedfs.LeaseHeldError)(nil); errors.As(err, &held) {
 		return &Error{Err: fmt.Errorf("%s is starting runs of %s; nothing was changed", held.Holder, s.Study), Hint: "Try again when it is done."}
@@ -161,8 +164,8 @@ func (s *Selection) busy(err error) error {
 	return err
 }
 
-// candidates returns the selected attempts that match a condition, and the names of runs
-// that only the database has.
+// candidates returns the selected attempts that match the condition where. names are the selected
+// runs that are only in the database.
 func (s *Selection) candidates(ctx context.Context, where string) (attempts []*launcher.Attempt, names []string, err error) {
 	chosen, err := s.matching(ctx, where)
 	if err != nil {
@@ -195,7 +198,7 @@ func (s *Selection) candidates(ctx context.Context, where string) (attempts []*l
 	return attempts, names, nil
 }
 
-// matching returns the stored runs that match a condition; nil without one.
+// matching returns the set of stored runs that match the condition where; nil if where is "".
 func (s *Selection) matching(ctx context.Context, where string) (map[string]bool, error) {
 	if where == "" {
 		return nil, nil
@@ -216,7 +219,7 @@ func (s *Selection) matching(ctx context.Context, where string) (map[string]bool
 	return set, nil
 }
 
-// nothingToForget returns why no run was forgotten.
+// nothingToForget returns the error that says why no run was forgotten.
 func (s *Selection) nothingToForget(ctx context.Context, where string) error {
 	switch gone, err := s.Forgotten(); {
 	case err != nil:
@@ -224,7 +227,8 @@ func (s *Selection) nothingToForget(ctx context.Context, where string) error {
 	case where != "":
 		return s.nothing("no collected run matches --where; nothing was forgotten")
 	case len(gone) > 0:
-		// After a command that was interrupted the database may not know.
+		// If an earlier command was interrupted, the database may not have recorded them as
+		// forgotten.
 		if err := s.record(ctx, nil); err != nil {
 			return err
 		}
@@ -235,7 +239,7 @@ func (s *Selection) nothingToForget(ctx context.Context, where string) error {
 	return s.nothing("no such run")
 }
 
-// ended refuses runs that have not ended, or may not have.
+// ended returns an error if one of the runs has not ended, or if that is unknown.
 func ended(states []launcher.State, unreachable error, study string) error {
 	var alive []string
 	for _, s := range states {
@@ -265,11 +269,11 @@ func ended(states []launcher.State, unreachable error, study string) error {
 		Hint: fmt.Sprintf("Cancel first: `scalebench cancel %s`.", what)}
 }
 
-// record removes runs from the database, and everything else in the trash, since an interrupted command may not
-// have done so.
+// record removes the named runs from the database. It also removes all runs that are in the trash:
+// a command that was interrupted may not have done that.
 func (s *Selection) record(ctx context.Context, names []string) error {
 	file, err := s.w.Database()
-	if err != nil || !exists(file) { // collect will read the trash
+	if err != nil || !exists(file) { // without a database there is nothing to remove; collect skips runs in the trash
 		return err
 	}
 	trash, err := s.Folder.Forgotten()
@@ -282,7 +286,7 @@ func (s *Selection) record(ctx context.Context, names []string) error {
 	return s.w.change(ctx, func(db *store.Store) error { return db.Forget(ctx, names) })
 }
 
-// change changes the database and then updates its series.
+// change applies the function change to the database and then updates the series there.
 func (w *Workspace) change(ctx context.Context, change func(*store.Store) error) error {
 	file, err := w.Database()
 	if err != nil {
@@ -312,7 +316,7 @@ func (s *Selection) Restore(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var names []string
-	for _, id := range s.forgotten { // also runs that are back without the database knowing
+	for _, id := range s.forgotten { // also runs whose folders are back but which the database still marks as forgotten
 		if s.has(id) {
 			names = append(names, id)
 		}
@@ -349,7 +353,7 @@ func (s *Selection) Restore(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// nothing returns the error that no run is selected.
+// nothing returns an error that names the selection, followed by the text what.
 func (s *Selection) nothing(what string) error {
 	asked := "study " + s.Study
 	if s.run != "" {
@@ -359,8 +363,8 @@ func (s *Selection) nothing(what string) error {
 		Hint: "`scalebench status` lists runs, `scalebench forget --list " + s.Study + "` the forgotten ones."}
 }
 
-// Forgotten returns the names of the selected runs that are forgotten, by the trash or
-// the database.
+// Forgotten returns the names of the selected runs that are in the trash or that the database marks
+// as forgotten.
 func (s *Selection) Forgotten() ([]string, error) {
 	trash, err := s.Folder.Forgotten()
 	if err != nil {
@@ -389,8 +393,8 @@ func (s *Selection) Path(id string) string {
 	return ""
 }
 
-// followTrash updates the database from a study's folder: it forgets the runs in the
-// trash and restores those that were taken out.
+// followTrash makes the database agree with a study's trash. It marks runs in the trash as
+// forgotten, and restores runs that were taken out of the trash.
 func followTrash(ctx context.Context, db *store.Store, forgotten []rundir.Attempt, study string, states []launcher.State) error {
 	var gone, back []string
 	for _, a := range forgotten {

@@ -23,8 +23,8 @@ func (w *Workspace) RunsHere() (string, error) {
 	return filepath.Abs(cmp.Or(w.Runs, os.Getenv("SCALEBENCH_RUNS"), "runs"))
 }
 
-// FolderOf returns the folder of a study's runs: the one that exists, else the one that
-// would be made.
+// FolderOf returns the folder of a study's runs. If it does not exist yet, FolderOf returns the
+// path at which it would be created.
 func (w *Workspace) FolderOf(ctx context.Context, st *study.Study, site *study.Site) (rundir.Study, error) {
 	file, err := filepath.Abs(st.File)
 	if err != nil {
@@ -35,7 +35,8 @@ func (w *Workspace) FolderOf(ctx context.Context, st *study.Study, site *study.S
 		return "", err
 	}
 	folder := rundir.OpenStudy(runs, st.Name)
-	// Studies given as commands have no file that distinguishes them from others with the same name.
+	// Two different commands may give studies of the same name. Such studies have no file, so their
+	// names must differ.
 	another := func(its string) error {
 		if exists(file) || its == "" || its == file {
 			return nil
@@ -87,7 +88,7 @@ func (w *Workspace) FolderNamed(ctx context.Context, name string) (rundir.Study,
 	return folder, nil
 }
 
-// Find returns the folder of the runs of a study, given by its file or its name.
+// Find returns the folder of a study's runs. arg is the path of the study file or the study's name.
 func (w *Workspace) Find(ctx context.Context, arg string) (rundir.Study, error) {
 	if filepath.Ext(arg) != ".toml" {
 		return w.FolderNamed(ctx, arg)
@@ -105,9 +106,9 @@ func (w *Workspace) Find(ctx context.Context, arg string) (rundir.Study, error) 
 	return w.FolderOf(ctx, st, site)
 }
 
-// SiteOf returns the site file named, else the one that the study's file names, else the
-// one that the study was last run or submitted with. The study is given by its file or
-// its name; without one, the site is the default.
+// SiteOf loads the site file named, else the site file that the study's file names, else the site
+// file with which the study was last run or submitted. arg is the study's file or name. If it is ""
+// and no site file is named, SiteOf returns the default site.
 func (w *Workspace) SiteOf(ctx context.Context, arg, named string) (*study.Site, error) {
 	load := func(path string) (*study.Site, error) {
 		site, err := study.LoadSite(path)
@@ -150,7 +151,8 @@ func (w *Workspace) SiteOf(ctx context.Context, arg, named string) (*study.Site,
 	return site, nil
 }
 
-// Recorded returns the database's record of a study; it is empty without a readable database.
+// Recorded returns the database's record of a study. It is empty if the database cannot be read or
+// does not have the study.
 func (w *Workspace) Recorded(ctx context.Context, name string) store.Study {
 	db, err := w.Open()
 	if err != nil {
@@ -178,7 +180,8 @@ func holds(folder rundir.Study, id string) bool {
 	return err == nil && its.ID == id
 }
 
-// errNotBegun returns the error that a study has no runs in a folder.
+// errNotBegun returns an error that says that a study was never run in this folder. Its hint lists
+// the studies that were.
 func errNotBegun(folder rundir.Study, err error) error {
 	hint := "From another folder, give the study's file, or the folder of its runs with --runs DIR."
 	if names, err := rundir.Studies(folder.Runs()); err == nil && len(names) > 0 {

@@ -19,17 +19,18 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// A Request selects a study: a file or a name, with keys that replace the file's, or a command.
+// A Request selects a study by its file, its name or a command, and changes some of its keys.
 type Request struct {
 	Study     string // path of the file, or name
-	Site      string // site file; "" for the study's own
+	Site      string // site file; "" for the site file that the study names
 	Overrides []string
-	Typed     bool                 // there is no file: Overrides is the whole study
+	Typed     bool                 // the study is a command without a file: Overrides has all its keys
 	Nodes     *launcher.Allocation // nodes to plan for; nil means the site's
 	Write     string               // file to write the study to; "" writes none
 }
 
-// A Work is a study to carry out.
+// A Work is a study that is about to be run or submitted: with its site, its plan and its run
+// folder.
 type Work struct {
 	Study  *study.Study
 	Site   *study.Site
@@ -39,19 +40,19 @@ type Work struct {
 	w      *Workspace
 	asked  string // file or name, as requested
 	typed  bool   // there is no file
-	frozen bool   // study and site are as they last ran, not as in their files
-	// overridden: the frozen study is not the file's, but one that keys from the command
-	// line defined.
+	frozen bool   // study and site were loaded as they were last run, not from their present files
+	// overridden is set if the study was last run with KEY=VALUE arguments, so that it differs from
+	// its file.
 	overridden bool
-	// The study without keys from the command line, and its plan; nil if there is no file or it cannot be
-	// planned.
+	// The study of the file without KEY=VALUE arguments, and its plan. Both are nil if there is no
+	// file, or if it cannot be planned.
 	file     *study.Study
 	filePlan *study.Plan
 	given    cluster.NamedFile
 }
 
-// Load reads a study and its site and plans it. A study given by name is loaded as it last ran, even if its
-// file has changed.
+// Load reads a study and its site file and expands the study into a plan. A study given by name is
+// loaded as it was last run, even if its file has changed since.
 func (w *Workspace) Load(ctx context.Context, r Request) (*Work, error) {
 	k, err := w.read(ctx, r)
 	if err != nil {
@@ -65,7 +66,7 @@ func (w *Workspace) Load(ctx context.Context, r Request) (*Work, error) {
 	if r.Nodes != nil {
 		k.Site = r.Nodes.Site(k.Site)
 	}
-	if k.Folder == "" { // it has the study's key; an error is reported below
+	if k.Folder == "" { // the folder has the key for digests of secrets; an error is reported below
 		if folder, err := w.FolderOf(ctx, k.Study, k.Site); err == nil {
 			k.Folder = folder
 		}
@@ -89,7 +90,8 @@ func (w *Workspace) Load(ctx context.Context, r Request) (*Work, error) {
 	return k, err
 }
 
-// unplanned explains why a study cannot be planned.
+// unplanned returns the error for a study that cannot be planned. Within a job's allocation, it
+// describes the allocation.
 func unplanned(nodes *launcher.Allocation, err error) error {
 	if nodes == nil {
 		return &Error{Err: err}
@@ -114,7 +116,7 @@ func (w *Workspace) read(ctx context.Context, r Request) (*Work, error) {
 	if r.Typed {
 		k.Study, err = study.Parse(r.Study, nil, framework.ForStudy(), r.Overrides...)
 	} else {
-		k.file, _ = study.Load(r.Study, framework.ForStudy()) // the overrides may correct its errors
+		k.file, _ = study.Load(r.Study, framework.ForStudy()) // an error is ignored, because the overrides may correct it
 		k.Study, err = study.Load(r.Study, framework.ForStudy(), r.Overrides...)
 	}
 	if err != nil {
@@ -139,8 +141,8 @@ func (w *Workspace) read(ctx context.Context, r Request) (*Work, error) {
 	return k, nil
 }
 
-// lastRun returns the named study and its site as they last ran, from the run folder; nil if arg is the path of
-// a file.
+// lastRun loads the study named arg and its site from the run folder, as they were last run. It
+// returns nil if arg is the path of a file.
 func (w *Workspace) lastRun(ctx context.Context, arg string) (*Work, error) {
 	if filepath.Ext(arg) == ".toml" {
 		return nil, nil
@@ -174,7 +176,7 @@ func (w *Workspace) lastRun(ctx context.Context, arg string) (*Work, error) {
 	return nil, &Error{Err: fmt.Errorf("%q is not a study file, and no study of that name has been run or submitted in %s", arg, runs), Hint: hint}
 }
 
-// override applies a request's keys and site file to a study as it last ran.
+// override applies the keys and the site file of a request to a study that lastRun returned.
 func (k *Work) override(r Request) (err error) {
 	if len(r.Overrides) > 0 {
 		if k.Study, err = study.Parse(k.Study.File, k.Study.Source(), framework.ForStudy(), r.Overrides...); err != nil {
@@ -189,7 +191,8 @@ func (k *Work) override(r Request) (err error) {
 	return nil
 }
 
-// plan plans a study on the work's site. In records, digests replace the secrets of both.
+// plan expands a study into a plan for the site. Where study and site have secrets, the records of
+// the runs have digests instead.
 func (k *Work) plan(st *study.Study) (*study.Plan, error) {
 	database, unnamed := k.w.Database()
 	if st.Secret() || k.Site.Private() {
@@ -208,7 +211,8 @@ func (k *Work) plan(st *study.Study) (*study.Plan, error) {
 	return plan, launcher.Adopt(plan, k.Folder, database)
 }
 
-// planFile plans the study of the file, without the command line's keys.
+// planFile expands the study file into a plan, ignoring KEY=VALUE arguments, and stores both.
+// overridden reports whether there are such arguments.
 func (k *Work) planFile(overridden bool) {
 	file := k.file
 	k.file = nil

@@ -15,30 +15,32 @@ import (
 
 // LogOptions selects which log of a run to open.
 type LogOptions struct {
-	Rank   int    // -1 for the log to read first
+	Rank   int    // rank whose log to open; -1 chooses the log that is most useful
 	Follow bool   // wait for the log of a run that has not started
-	Where  string // condition on the runs that a name means; "" for all
+	Where  string // condition that a selected run must match; "" matches all
 }
 
 // A Log is a log of a run.
 type Log struct {
 	Path  string
-	State launcher.State // of the run, as last seen
-	// Unreachable is the scheduler's error. The rest comes from the run folder.
+	State launcher.State // of the run, when it was last read
+	// Unreachable is the error if the scheduler did not answer. State is then read from
+	// the run folder alone.
 	Unreachable error
 
 	options  LogOptions
 	attempts []*launcher.Attempt
 	run      rundir.Folder
 	seen     time.Time     // when State was read
-	pause    time.Duration // until it is read again
+	pause    time.Duration // until State is read again
 }
 
-// logInterval is the time between two looks for more of a log.
+// logInterval is the polling interval while a log is followed.
 const logInterval = 250 * time.Millisecond
 
-// OpenLog finds the log of the one run that a name means. If the run has no log yet it
-// waits for one, or returns an error.
+// OpenLog finds the log of the run that a name selects; the name must select a single
+// run. If the run has no log yet, OpenLog waits for it (with Follow) or returns an
+// error.
 func (w *Workspace) OpenLog(ctx context.Context, name string, o LogOptions) (*Log, error) {
 	attempts, err := w.attemptsAt(ctx, name, o.Where)
 	if err != nil {
@@ -50,7 +52,7 @@ func (w *Workspace) OpenLog(ctx context.Context, name string, o LogOptions) (*Lo
 		return nil, l.Unreachable
 	}
 	l.seen = time.Now()
-	if !l.State.Attached() { // ask the scheduler rarely: the script's exit record is faster
+	if !l.State.Attached() { // ask the scheduler rarely, since the exit record that the script writes is found sooner
 		l.pause = 30 * time.Second
 	}
 	if err := l.find(); err != nil {
@@ -72,7 +74,7 @@ func (w *Workspace) OpenLog(ctx context.Context, name string, o LogOptions) (*Lo
 	return nil, &Error{Err: fmt.Errorf("%s is %s and has no log%s", l.State.Record.ID, l.Status(), yet), Hint: hint}
 }
 
-// await waits until the run has a log, or has ended.
+// await waits until the run has a log or has ended.
 func (l *Log) await(ctx context.Context) error {
 	for l.Path == "" && !l.ended(ctx) {
 		select {
@@ -90,7 +92,7 @@ func (l *Log) await(ctx context.Context) error {
 	return nil
 }
 
-// find sets the path of the log, or "" if none exists yet.
+// find sets Path to the path of the log, or to "" if there is no log yet.
 func (l *Log) find() error {
 	if l.options.Rank >= 0 {
 		path, err := l.State.LogOf(l.options.Rank)
@@ -107,7 +109,7 @@ func (l *Log) find() error {
 	return nil
 }
 
-// look reads how far the run is.
+// look reads the run's present state, asking the scheduler.
 func (l *Log) look(ctx context.Context) (launcher.State, error) {
 	list, err := launcher.Attempts(l.run.Study())
 	if err != nil {
@@ -124,7 +126,8 @@ func (l *Log) look(ctx context.Context) (launcher.State, error) {
 	return states[0], err
 }
 
-// ended reports whether the run has ended, and looks again if it is time.
+// ended reports whether the run has ended. It reads the state again if the last reading
+// is older than pause.
 func (l *Log) ended(ctx context.Context) bool {
 	traces, err := launcher.ReadTraces(l.run)
 	exited := err == nil && traces.Exit != nil
@@ -137,12 +140,14 @@ func (l *Log) ended(ctx context.Context) bool {
 	return l.State.Status.Terminal()
 }
 
-// Copy copies the log and, if it is followed, what is appended until the run has ended.
+// Copy copies the log to out. With Follow, it also copies what is appended until the run
+// ends.
 func (l *Log) Copy(ctx context.Context, out io.Writer) error {
 	return launcher.Follow(ctx, out, l.run, l.Path, logInterval, func() bool { return !l.options.Follow || l.ended(ctx) })
 }
 
-// Name returns the run's name, and which of its attempts it is.
+// Name returns the run's name. If the run has several attempts, it adds the number of
+// the attempt whose log this is.
 func (l *Log) Name() string {
 	latest := l.attempts[len(l.attempts)-1]
 	if len(l.attempts) == 1 {
@@ -159,9 +164,9 @@ func (l *Log) Status() string {
 	return string(l.State.Status) + ": " + l.State.Detail
 }
 
-// attemptsAt returns the attempts at the one run that a name means, in their order; only
-// that attempt if the name has one. A study's name means its one run that matches the
-// condition.
+// attemptsAt returns the attempts at the run that a name selects, in their order. If the
+// name includes an attempt, it returns only that attempt. A study's name is valid if
+// exactly one of its runs matches the condition where.
 func (w *Workspace) attemptsAt(ctx context.Context, name, where string) ([]*launcher.Attempt, error) {
 	study, run, _ := strings.Cut(name, "/")
 	if filepath.Ext(name) == ".toml" {

@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Notes describes the size of a plan, what is left of it, and its maximum cost. points is the number of rows of
-// its table.
+// Notes returns sentences about a plan: how many points and runs it has, how many runs are left,
+// and what they may cost at most. points is the number of rows in the table of the plan.
 func (k *Work) Notes(in Inventory, points int) ([]string, error) {
 	most, err := atMost(in.Make, k.Site)
 	if err != nil {
@@ -49,8 +49,8 @@ func (k *Work) Notes(in Inventory, points int) ([]string, error) {
 	return notes, nil
 }
 
-// Range says which counts of a range of workers are measured, and which are left out and
-// why; it is empty if the study lists its counts.
+// Range returns notes about a study with a range of workers (1..64): which worker counts are
+// measured, and which are left out and why. It returns nil if the study lists its worker counts.
 func (k *Work) Range() (notes []string) {
 	text, between := k.Study.Range()
 	if text == "" {
@@ -80,8 +80,8 @@ func (k *Work) Range() (notes []string) {
 	return notes
 }
 
-// dropUnfit leaves counts of a range of workers out of the plan that cannot run here, if
-// others can.
+// dropUnfit removes from a range of workers the worker counts that cannot run here, if at least
+// one other worker count can.
 func (k *Work) dropUnfit(fits func(study.Point) error) {
 	if text, _ := k.Study.Range(); text == "" {
 		return
@@ -105,7 +105,7 @@ func (k *Work) dropUnfit(fits func(study.Point) error) {
 	}
 }
 
-// Overridden lists the keys that differ from the study's file.
+// Overridden returns one line for each key that a KEY=VALUE argument sets.
 func (k *Work) Overridden() (lines []string) {
 	for _, o := range k.Study.Overrides {
 		lines = append(lines, "set on the command line: "+o.String())
@@ -113,13 +113,13 @@ func (k *Work) Overridden() (lines []string) {
 	return lines
 }
 
-// Doubts returns the warnings on the study, its plan and its site.
+// Doubts returns the warnings about the study, its plan and its site.
 func (k *Work) Doubts() study.Problems {
 	_, short := k.Study.Lengths(k.Plan)
 	return slices.Concat(k.Study.Doubts(k.Plan), k.Study.Timeless(k.Plan), k.Study.Tails(k.Plan), short, k.Site.Doubts())
 }
 
-// atMost describes the maximum time and cost of a plan's runs.
+// atMost returns a text with the maximum time and cost of a plan's runs.
 func atMost(plan *study.Plan, site *study.Site) (string, error) {
 	totals, err := pricing.Planned(plan, site)
 	if err != nil {

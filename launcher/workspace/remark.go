@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// Remark changes the tags and the note of the runs that an argument means, in their
-// folders and in the database. It returns how many runs these are.
+// Remark applies change to the tags and the note of each run that arg selects, in the run folders
+// and in the database. It returns the number of selected runs.
 func (w *Workspace) Remark(ctx context.Context, arg string, change func(*metrics.Remarks)) (int, error) {
 	s, err := w.Select(ctx, arg)
 	if err != nil {
@@ -35,7 +35,7 @@ func (w *Workspace) Remark(ctx context.Context, arg string, change func(*metrics
 	if err != nil {
 		return 0, err
 	}
-	var db *store.Store // nil without a database; collect will read the folders
+	var db *store.Store // nil if there is no database yet; collect will read the folders
 	if exists(file) {
 		if db, err = OpenForWriting(file); err != nil {
 			return 0, StoreError(err)
@@ -50,7 +50,8 @@ func (w *Workspace) Remark(ctx context.Context, arg string, change func(*metrics
 	return len(names), nil
 }
 
-// remarkable returns the names of the selected runs, and the folders of those whose folder exists.
+// remarkable returns the names of the selected runs, and by name the folders of the runs that
+// still have a folder.
 func (s *Selection) remarkable() (names []string, folders map[string]rundir.Folder, err error) {
 	folders = map[string]rundir.Folder{}
 	if exists(s.Folder.Path()) {
@@ -73,7 +74,8 @@ func (s *Selection) remarkable() (names []string, folders map[string]rundir.Fold
 	return names, folders, nil
 }
 
-// remark changes one run's tags and note. folder may be "", and db may be nil.
+// remark changes one run's tags and note. folder is "" if the run has none, and db is nil without
+// a database.
 func (w *Workspace) remark(ctx context.Context, db *store.Store, id string, folder rundir.Folder, change func(*metrics.Remarks)) error {
 	var said metrics.Remarks
 	known := false

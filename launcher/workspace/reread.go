@@ -13,13 +13,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// A question holds what the study now asks of a point's runs, which may differ from when they started.
+// A question holds the parameters of a point that only say how its runs are evaluated, such as
+// targets and FLOPs per token, and the patterns that read its output. They are those of the
+// present study and may differ from those with which the runs were started.
 type question struct {
-	asked   map[string]any // the point's questions, by key
+	asked   map[string]any // values of such parameters, by key
 	reading framework.Reading
 }
 
-// questions returns the plan's questions by point.
+// questions returns the question of each point of the plan, by point ID.
 func questions(plan *study.Plan) map[string]question {
 	asked := map[string]question{}
 	for _, p := range plan.Points {
@@ -28,7 +30,8 @@ func questions(plan *study.Plan) map[string]question {
 	return asked
 }
 
-// questionsOf returns those parameters of a point that are questions.
+// questionsOf returns the parameters of a point that only say how its runs are evaluated
+// (measure.QuestionKeys).
 func questionsOf(parameters map[string]any) map[string]any {
 	asked := map[string]any{}
 	for _, key := range measure.QuestionKeys() {
@@ -39,7 +42,8 @@ func questionsOf(parameters map[string]any) map[string]any {
 	return asked
 }
 
-// ask replaces the questions that a run began with.
+// ask replaces, in a run's recorded parameters, those that questionsOf selects by the present
+// ones, asked.
 func ask(parameters, asked map[string]any) {
 	for _, key := range measure.QuestionKeys() {
 		delete(parameters, key)
@@ -47,7 +51,8 @@ func ask(parameters, asked map[string]any) {
 	maps.Copy(parameters, asked)
 }
 
-// ingest stores a run as the study asks about it now.
+// ingest stores a run, evaluated by the present study: with its present targets and its
+// present patterns for reading output.
 func (c *collection) ingest(ctx context.Context, state launcher.State) (store.Report, error) {
 	files, err := state.Run.EventFiles()
 	if err != nil {
@@ -73,8 +78,8 @@ func (c *collection) ingest(ctx context.Context, state launcher.State) (store.Re
 	return c.reread(ctx, fact, files, again)
 }
 
-// reread stores a run with the events that its output has if it is read as the study
-// asks now. It does not change the run's own event file.
+// reread stores a run with new events, which it gets by reading the program's output again
+// with the present patterns. It does not change the run's own event file.
 func (c *collection) reread(ctx context.Context, fact metrics.Run, files []metrics.EventFile, again *launcher.Reread) (store.Report, error) {
 	from, err := c.db.ReadFrom(ctx, fact.ID, again.Restart)
 	if err != nil {
@@ -106,7 +111,8 @@ func (c *collection) reread(ctx context.Context, fact metrics.Run, files []metri
 	return report, err
 }
 
-// withoutFirst returns all event files but rank 0's of one incarnation.
+// withoutFirst returns all event files except the file that rank 0 wrote after the given
+// number of restarts.
 func withoutFirst(files []metrics.EventFile, restart int) []metrics.EventFile {
 	return slices.DeleteFunc(slices.Clone(files), func(f metrics.EventFile) bool {
 		return f.Writer == "rank" && f.Rank == 0 && f.Restart == restart

@@ -15,8 +15,9 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Rerun says how to get more good runs of a study, depending on the state of its runs. Commands that start runs
-// take the study's file, which the database knows if arg is the study's name.
+// Rerun returns a hint: the command that gives the study more good runs. It depends on the state of
+// its runs. Commands that start runs need the study's file; if arg is the study's name, Rerun finds
+// the file in the database.
 func (w *Workspace) Rerun(ctx context.Context, db *store.Store, arg, name string) string {
 	file := arg
 	if file == name {
@@ -43,9 +44,9 @@ func (w *Workspace) Rerun(ctx context.Context, db *store.Store, arg, name string
 	return next(name, asUsed(file, plan), launcher.ProgressOf(plan, attempts))
 }
 
-// UsedOf returns a study's file as words of a command, with the site file that the study
-// was last used with unless the study itself names it. A study that is given by its name
-// keeps its site file anyway.
+// UsedOf returns the words that name a study in a command. For a study file, it adds the site file
+// with which the study was last run, unless the study names that site file itself. A study given by
+// name needs no site file.
 func (w *Workspace) UsedOf(ctx context.Context, arg, file string) string {
 	if filepath.Ext(file) != ".toml" {
 		return Word(file)
@@ -71,7 +72,8 @@ func asUsed(file string, plan *study.Plan) string {
 	return words + " --site " + Word(Near(plan.SiteFile))
 }
 
-// next says what to do about a study's runs in that state.
+// next returns a text that says what to do to get more good runs of a study, given the number of
+// its runs in each state.
 func next(name, file string, p launcher.Progress) string {
 	var todo []string
 	if p.Underway > 0 {
@@ -110,7 +112,7 @@ func failedRuns(ended, cancelled int) string {
 	return fmt.Sprintf("the %d %s runs", ended, how)
 }
 
-// Near returns a path as it is typed in this folder.
+// Near returns a path relative to the current folder if it is below that folder, else unchanged.
 func Near(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

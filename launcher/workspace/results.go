@@ -19,14 +19,14 @@ type Repeat struct {
 // Results are a study's good runs in the database, including runs whose folders were removed.
 type Results struct {
 	Done map[Repeat]bool
-	Last map[Repeat]int               // number of the last attempt, whether good or not
-	Made map[Repeat]map[string]string // the user's own files: name to the first digits of the SHA-256
+	Last map[Repeat]int               // number of the last attempt, good or not
+	Made map[Repeat]map[string]string // the user's scripts and data: name to the first digits of the SHA-256
 
-	Forgotten map[Repeat]bool // have a forgotten attempt
+	Forgotten map[Repeat]bool // runs of which an attempt was forgotten
 }
 
-// Results reads a study's results; they are empty without a database. Runs in the folder's trash count as
-// forgotten even if the database is not up to date.
+// Results reads a study's results from the database; without a database they are empty. Runs in the
+// folder's trash count as forgotten, even if the database does not have that yet.
 func (w *Workspace) Results(ctx context.Context, study string, folder rundir.Study) (Results, error) {
 	r := Results{map[Repeat]bool{}, map[Repeat]int{}, map[Repeat]map[string]string{}, map[Repeat]bool{}}
 	trash, err := folder.Forgotten()

@@ -12,9 +12,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// Retry returns the choice of failed and cancelled runs to submit again: those that the names select (all
-// without names) and whose latest attempts match a condition. If there are none, it notes that and returns nil.
-// unread counts runs that cannot be read.
+// Retry returns which failed and cancelled runs to submit again: those that the names select (all
+// without names) and whose latest attempts match the condition where. If there are none, it tells
+// the user and returns nil. unread is the number of runs that cannot be read.
 func (k *Work) Retry(ctx context.Context, runs []string, where string) (retry *launcher.Choice, unread int, err error) {
 	choice, err := k.Choice(ctx, false)
 	if err != nil {
@@ -69,7 +69,7 @@ func (k *Work) Retry(ctx context.Context, runs []string, where string) (retry *l
 	return nil, unread, nil
 }
 
-// badEnds returns the runs whose latest attempt matches a condition.
+// badEnds returns the failed and cancelled runs whose latest attempt matches the condition where.
 func badEnds(ctx context.Context, bad []launcher.BadEnd, where string) ([]launcher.BadEnd, error) {
 	var all Runs
 	for _, b := range bad {
@@ -84,7 +84,8 @@ func badEnds(ctx context.Context, bad []launcher.BadEnd, where string) ([]launch
 	}), nil
 }
 
-// namedRuns returns the runs that the names mean, each of which must have ended badly.
+// namedRuns returns the runs that the names select. It returns an error if a name selects no
+// failed or cancelled run.
 func namedRuns(bad []launcher.BadEnd, states []launcher.State, runs []string) ([]launcher.BadEnd, error) {
 	var names []string
 	for _, state := range states {
@@ -113,7 +114,7 @@ func namedRuns(bad []launcher.BadEnd, states []launcher.State, runs []string) ([
 	return slices.DeleteFunc(slices.Clone(bad), func(b launcher.BadEnd) bool { return !chosen[b.Last.Run] }), nil
 }
 
-// notBad explains why none of the runs that a name selects can be retried.
+// notBad returns the error for a name that selects no failed or cancelled run.
 func notBad(name string, means func(string) bool, bad []launcher.BadEnd, states []launcher.State) error {
 	hint := "No run of the study has failed or been cancelled."
 	if len(bad) > 0 {

@@ -18,8 +18,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// StudyName returns the name of the study that an argument means: a study file by its
-// path, or a study by its name.
+// StudyName returns the name of the study that an argument selects. The argument is the path of a
+// study file or the name itself.
 func StudyName(arg string) (string, error) {
 	if filepath.Ext(arg) != ".toml" {
 		return arg, nil
@@ -31,8 +31,8 @@ func StudyName(arg string) (string, error) {
 	return st.Name, nil
 }
 
-// splitRun splits a study, or one of its runs as STUDY/RUN. It refuses a missing part:
-// that is usually an unset shell variable, and would mean every run.
+// splitRun splits STUDY or STUDY/RUN into its parts. An empty part is an error: it usually comes
+// from an unset shell variable, and would otherwise select every run.
 func splitRun(arg string) (name, run string, err error) {
 	if filepath.Ext(arg) == ".toml" {
 		return arg, "", nil
@@ -47,8 +47,9 @@ func splitRun(arg string) (name, run string, err error) {
 	return name, run, nil
 }
 
-// matchingNames returns a function that reports whether the argument selects a run name (POINT-r1-a1): by full
-// name, by name without repeat and attempt, or else by a prefix if all matches belong to one point.
+// matchingNames returns a function that reports whether arg selects a run name (POINT-r1-a1). arg
+// is the full name, or the name without attempt or repeat. Otherwise it may be a prefix, if all
+// names that it matches belong to one point.
 func matchingNames(arg string, names []string) (func(name string) bool, error) {
 	exact := func(name string) bool { return launcher.Means(arg, name) }
 	if slices.ContainsFunc(names, exact) {
@@ -67,7 +68,7 @@ func matchingNames(arg string, names []string) (func(name string) bool, error) {
 	return func(name string) bool { return strings.HasPrefix(name, arg) }, nil
 }
 
-// fewOf lists the first names and the number of others.
+// fewOf lists the first five names, and says how many more there are.
 func fewOf(names []string) string {
 	const most = 5
 	more := ""
@@ -77,7 +78,8 @@ func fewOf(names []string) string {
 	return strings.Join(names[:min(most, len(names))], ", ") + more
 }
 
-// Folders returns the run folders of the named study, or all if the argument is empty.
+// Folders returns the folder of the study that arg selects, or the folders of all studies if arg is
+// "".
 func (w *Workspace) Folders(ctx context.Context, arg string) ([]rundir.Study, error) {
 	if arg != "" {
 		folder, err := w.Find(ctx, arg)
@@ -104,7 +106,7 @@ func (w *Workspace) Folders(ctx context.Context, arg string) ([]rundir.Study, er
 	return list, nil
 }
 
-// mustHaveBegun returns an error if nothing was ever planned in a study's folder.
+// mustHaveBegun returns an error if a study's folder has neither a plan nor an attempt.
 func mustHaveBegun(folder rundir.Study) error {
 	if _, err := os.Lstat(folder.Plan()); err != nil {
 		if attempts, _ := folder.Attempts(); len(attempts) == 0 {
@@ -114,9 +116,9 @@ func mustHaveBegun(folder rundir.Study) error {
 	return nil
 }
 
-// readPlan reads a study's plan for a request that can continue without: the runs know
-// their points. If the plan cannot be read, it warns and returns an empty plan and the
-// error that the request ends with.
+// readPlan reads a study's plan for a command that can continue without it, since each run also
+// records its point. If the plan cannot be read, readPlan warns and returns an empty plan. The
+// command then reports the returned error at its end.
 func (w *Workspace) readPlan(folder rundir.Study) (*study.Plan, error) {
 	plan, err := launcher.ReadPlan(folder)
 	if err == nil {
@@ -127,8 +129,9 @@ func (w *Workspace) readPlan(folder rundir.Study) (*study.Plan, error) {
 		Hint: "Move plan.json away, then `run` or `submit` the study's file, which writes a new one. Runs with a good result are not repeated."}
 }
 
-// Survey asks how far attempts are, and warns of run folders that cannot be read, which
-// it counts. It always returns all states; the error is the scheduler's.
+// Survey returns the states of attempts, asking the scheduler. It warns about run folders that
+// cannot be read; unread is their number. An error means that the scheduler did not answer; the
+// states are then read from the run folders alone.
 func (w *Workspace) Survey(ctx context.Context, attempts []*launcher.Attempt) (states []launcher.State, unread int, err error) {
 	states, err = launcher.Survey(ctx, attempts)
 	var list []Warning
@@ -141,7 +144,7 @@ func (w *Workspace) Survey(ctx context.Context, attempts []*launcher.Attempt) (s
 	return states, len(list), err
 }
 
-// Runs are runs of run folders: attempts, and planned runs that have not started.
+// Runs are the runs found in run folders: attempts, and planned runs without an attempt.
 type Runs struct {
 	States  []launcher.State
 	Planned []launcher.Unbegun
@@ -181,8 +184,9 @@ func (r Runs) Where(ctx context.Context, where string) (Runs, error) {
 	return chosen, nil
 }
 
-// Status returns the runs of several studies that match a condition. partial reports runs that cannot be read
-// and schedulers that do not answer.
+// Status returns the runs of several studies that match the condition where. partial is an error
+// about runs that cannot be read and schedulers that do not answer; the other runs are returned
+// nevertheless.
 func (w *Workspace) Status(ctx context.Context, folders []rundir.Study, where string) (runs Runs, partial, err error) {
 	var all Runs
 	var problems []error
@@ -203,8 +207,8 @@ func (w *Workspace) Status(ctx context.Context, folders []rundir.Study, where st
 	return runs, errors.Join(problems...), err
 }
 
-// Missing explains a store's error about a study that the database does not have: this user may not be allowed
-// to read its run folders.
+// Missing improves the error if the database does not have a study: perhaps this user may not read
+// its run folders. For other errors it returns StoreError(err).
 func (w *Workspace) Missing(ctx context.Context, study string, err error) error {
 	if !errors.Is(err, store.ErrNotFound) {
 		return StoreError(err)

@@ -14,22 +14,22 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A Watcher follows the runs of studies.
+// A Watcher polls the states of the runs of some studies, for `scalebench status --watch`.
 type Watcher struct {
 	Folders  []rundir.Study
-	Interval time.Duration // between queries of Slurm
+	Interval time.Duration // time between queries to Slurm
 	Where    string        // condition on runs; "" for all
 
 	Planned []launcher.Unbegun // planned runs that have not started and match the condition
-	Trouble error              // of the last query
-	Unread  error              // a run folder that cannot be read
+	Trouble error              // error of the last query to Slurm
+	Unread  error              // error of a run folder that cannot be read
 
 	attempts map[rundir.Study][]*launcher.Attempt
 	states   map[rundir.Folder]launcher.State
-	shown    map[rundir.Folder]bool // which match the condition; nil for all
-	unbegun  []launcher.Unbegun     // all that is planned and has not begun
-	asked    time.Time              // when Slurm was last asked, or would have been
-	failures int                    // queries in a row without an answer
+	shown    map[rundir.Folder]bool // attempts that match the condition; nil for all
+	unbegun  []launcher.Unbegun     // all planned runs without an attempt
+	asked    time.Time              // time of the last query to Slurm, or when it was due if no run needed it
+	failures int                    // number of successive queries without an answer
 }
 
 // NextQuery returns the time until the next query of Slurm.
@@ -40,8 +40,8 @@ func (v *Watcher) pause() time.Duration {
 	return v.Interval * time.Duration(min(1<<min(v.failures, 3), 8))
 }
 
-// Look updates the states: all of them when it is time to ask Slurm, else those that only
-// need a folder. It skips runs that have ended.
+// Look updates the states of runs that have not ended. If the next query to Slurm is due, it
+// updates all of them, else only those that can be read from the run folder.
 func (v *Watcher) Look(ctx context.Context) error {
 	due := time.Since(v.asked) >= v.pause()
 	if due {
@@ -85,7 +85,8 @@ func (v *Watcher) Look(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// choose applies the condition. Each look applies it again, since statuses change.
+// choose applies the condition Where. Each call of Look applies it again, since statuses
+// change.
 func (v *Watcher) choose(ctx context.Context) error {
 	if v.Where == "" {
 		return nil
@@ -102,16 +103,16 @@ func (v *Watcher) choose(ctx context.Context) error {
 	return nil
 }
 
-// list reads which attempts exist and what is still planned.
+// list reads which attempts exist, and which planned runs have none.
 func (v *Watcher) list() error {
 	before := v.attempts
 	v.attempts, v.unbegun = map[rundir.Study][]*launcher.Attempt{}, nil
 	for _, folder := range v.Folders {
 		plan, err := launcher.ReadPlan(folder)
-		if err != nil { // attempts contain their study's name
+		if err != nil { // the plan is not needed: attempts contain their study's name
 			plan = &study.Plan{}
 		}
-		if !errors.Is(err, fs.ErrNotExist) { // not purged meanwhile
+		if !errors.Is(err, fs.ErrNotExist) { // unless the folder was purged in the meantime
 			v.Unread = err
 		}
 		list, err := launcher.Refresh(folder, before[folder])
@@ -126,7 +127,8 @@ func (v *Watcher) list() error {
 	return nil
 }
 
-// States returns the states of the attempts: those under way first, then the rest.
+// States returns the states of the attempts that match the condition, running and waiting
+// attempts first.
 func (v *Watcher) States() []launcher.State {
 	var list []launcher.State
 	for _, folder := range v.Folders {
@@ -160,7 +162,8 @@ func (v *Watcher) Underway() int {
 	return n
 }
 
-// Unjudged returns how many attempts cannot be read, or 1 for a study that cannot.
+// Unjudged returns the number of attempts whose state cannot be read; it is 1 if a study's
+// folder cannot be read.
 func (v *Watcher) Unjudged() int {
 	n := 0
 	for _, state := range v.States() {

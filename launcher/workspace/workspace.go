@@ -23,21 +23,24 @@ type Workspace struct {
 
 	Version string // of scalebench, for the records of attempts
 
-	Note func(format string, a ...any) // receives information for the user
-	Warn func(format string, a ...any) // receives problems that do not stop the command
-	// WarnOf receives warnings of kinds that can have many.
+	Note func(format string, a ...any) // receives a message with information for the user
+	Warn func(format string, a ...any) // receives a message about a problem that does not stop the command
+	// WarnOf receives warnings that may occur many times, such as once per run. Their Kind groups
+	// them.
 	WarnOf func([]Warning)
-	// Detail receives what only a verbose command prints.
+	// Detail receives a message that is only printed with -v.
 	Detail func(format string, a ...any)
-	// Whole calls a function that an interrupt waits for.
+	// Whole calls a function that must not be interrupted: an interrupt (Ctrl-C) takes effect when
+	// the function has returned.
 	Whole func(func())
-	// Hold receives that something has begun that an interrupt must end in order.
+	// Hold is called before work that an interrupt must not simply kill: from then on the command
+	// ends in an orderly way.
 	Hold func()
-	// Elsewhere receives the folder of a study's runs that is not the default one.
+	// Elsewhere is called if a study's runs are not in the default folder, with their folder home.
 	Elsewhere func(study, home string)
 }
 
-// A Warning is one of possibly many of its kind.
+// A Warning is a warning of a kind that may occur many times.
 type Warning struct {
 	Kind string // a noun in the plural: "runs that cannot be read"
 	Text string
@@ -102,8 +105,8 @@ func OpenForWriting(file string) (*store.Store, error) {
 	return store.Open(file, store.Options{})
 }
 
-// StoreError wraps in an Error what the user can correct: an unknown name, an invalid expression, a file that
-// is not the database.
+// StoreError wraps an error of the store in an Error if the user can correct the cause: an unknown
+// name, an invalid expression, a file that is not the database. It returns other errors unchanged.
 func StoreError(err error) error {
 	var where *store.WhereError
 	if errors.As(err, &where) {

@@ -14,24 +14,25 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 )
 
-// A Wish holds the requirements for a recommendation.
+// A Wish holds what the user requires of a recommendation: a deadline, a budget, a request rate and
+// so on.
 type Wish struct {
 	Question
 	Site, Currency, Market string
 	Options                advice.Options
 
-	Rate  float64        // requests/s of a service
-	Limit *measure.Limit // of a service's latencies; nil for the study's
+	Rate  float64        // requests/s that a service must handle
+	Limit *measure.Limit // limit on a service's latencies; nil means the limit that the study sets
 
-	Loss      float64  // share of the measure that fewer resources may cost
-	Resources []string // keys; empty means those that differ
+	Loss      float64  // share of the measure that may be lost by using fewer resources
+	Resources []string // keys of resources to consider; empty means those in which runs differ
 }
 
-// Advised holds the advice on each series of a study.
+// Advised holds the advice about each series of a study.
 type Advised struct {
 	*Analysis
 	Advice []*advice.Advice
-	Wish   advice.Options // the requirements, with the study's defaults
+	Wish   advice.Options // the user's requirements; the study provides those that the user did not give
 }
 
 // Advise recommends a number of workers for each series of a study.
@@ -48,14 +49,15 @@ func (r *Reader) Advise(ctx context.Context, o Wish) (*Advised, error) {
 	return &Advised{Analysis: a, Advice: list, Wish: v.wish}, err
 }
 
-// An adviser holds the requirements and the prices for them.
+// An adviser holds the user's requirements and the prices with which costs are computed.
 type adviser struct {
 	r      *Reader
 	wish   advice.Options
 	tariff *pricing.Tariff // nil without prices
 }
 
-// adviser refuses impossible wishes before it reads any runs for them.
+// adviser returns an adviser for the wish o. It returns an error if the requirements are
+// contradictory or out of range, before any run is read.
 func (r *Reader) adviser(ctx context.Context, o Wish) (*adviser, error) {
 	if err := checkMarket(o.Market); err != nil {
 		return nil, err
@@ -82,7 +84,7 @@ func checkMarket(market string) error {
 	return nil
 }
 
-// currency returns the currency of the prices, or "".
+// currency returns the currency of the prices; "" without prices.
 func (v *adviser) currency() string {
 	if v.tariff == nil {
 		return ""
@@ -90,8 +92,8 @@ func (v *adviser) currency() string {
 	return v.tariff.Currency
 }
 
-// ask reads the curves for the advice: of the requested measure, or of the default measure of the kind of
-// workload.
+// ask returns the curves that the advice is based on. They show the requested measure, else the
+// default measure for the study's kind of workload.
 func (v *adviser) ask(ctx context.Context, o Question) (*Analysis, error) {
 	if o.Measure == "" {
 		a, err := v.r.Curves(ctx, o)
@@ -114,7 +116,8 @@ func (v *adviser) ask(ctx context.Context, o Question) (*Analysis, error) {
 	return v.r.Curves(ctx, o)
 }
 
-// advise advises on each series of the study that the argument means.
+// advise returns one piece of advice for each series. arg is the study's file or name; it is needed
+// for the commands that measure more.
 func (v *adviser) advise(ctx context.Context, a *Analysis, arg string) ([]*advice.Advice, error) {
 	list := []*advice.Advice{}
 	more, err := v.r.measuring(ctx, arg, a.Observations)
@@ -149,7 +152,8 @@ func (v *adviser) advise(ctx context.Context, a *Analysis, arg string) ([]*advic
 	return list, nil
 }
 
-// Whole returns the advice with all warnings on the study, the series and its points.
+// Whole returns the advice for each series, to which it adds all warnings about the study, the
+// series and its points.
 func (a *Advised) Whole() []*advice.Advice {
 	all := make([]*advice.Advice, len(a.Advice))
 	for i, one := range a.Advice {
@@ -160,8 +164,9 @@ func (a *Advised) Whole() []*advice.Advice {
 	return all
 }
 
-// lines returns all warnings about a series: on the study, the series and its points. It never returns nil. For
-// a series without a curve it returns the warnings on all series.
+// lines returns all warnings about a series, including those about the whole study and about single
+// points. The result is never nil. For a series without a curve, it returns the warnings about all
+// series.
 func (a *Analysis) lines(series string, more ...scaling.Remark) []string {
 	var remarks []scaling.Remark
 	for _, w := range a.Warnings {

@@ -18,14 +18,14 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Comparison asks to compare two sets of runs.
+// A Comparison is a request to compare two sets of runs, A and B.
 type Comparison struct {
-	Selection        // applies to both
+	Selection        // applies to both sets
 	A, B      string // each a study, or commit:HASH, files:DIGITS, date:FROM..TO, where:CONDITION
 	Metric    string
-	At        []string // KEY=VALUE, a place within the runs
+	At        []string // KEY=VALUE, such as one load of runs that measure several
 	Mix       bool
-	Judge     bool // a verdict is requested, so the measure needs a better direction
+	Judge     bool // a verdict (better or worse) is requested, so it must be known which direction is better
 }
 
 // Compared is a comparison of two sets of runs.
@@ -36,11 +36,12 @@ type Compared struct {
 	Lines    []string // shell commands that measure both sets again; nil if that is impossible
 }
 
-// MoreRepeats is the number of new runs per point that a comparison proposes: enough for a verdict on up to 23
-// points, and for an interval.
+// MoreRepeats is the number of new runs per point that a comparison suggests. It suffices for an
+// interval, and for a verdict on up to 23 points at once.
 const MoreRepeats = 6
 
-// Compare compares two sets of runs, point by point.
+// Compare compares the medians of two sets of runs, point by point. Its result includes the
+// commands that would measure both sets again.
 func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 	db, common, err := r.OpenFor(o.Selection)
 	if err != nil {
@@ -59,7 +60,7 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 		return nil, err
 	}
 	var sides [2][]scaling.Observation
-	again := true // new runs belong to the same sets
+	again := true // whether new runs would belong to the same two sets
 	for i, text := range []string{o.A, o.B} {
 		filter, err := sideOf(ctx, db, common, text, time.Now())
 		if err != nil {
@@ -96,12 +97,12 @@ func (r *Reader) Compare(ctx context.Context, o Comparison) (*Compared, error) {
 	return c, err
 }
 
-// inTurns returns shell commands that measure both studies again in the order A, B, B, A and so on, so that a
-// steady drift affects both equally, and compare the new runs. A single study has both sets in each of its
-// blocks. It returns none if a study has no file.
+// inTurns returns shell commands that measure both studies again and compare the new runs. The
+// order is A, B, B, A and so on, so that a steady drift affects both equally. If both sets are in
+// one study, each of its blocks contains both. The result is nil if a study has no file.
 func (o *Comparison) inTurns(ctx context.Context, db *store.Store, studies []string, scheduled bool) ([]string, error) {
-	begin := make([]string, len(studies)) // starts a study, up to the number of repeats
-	last := make([]int, len(studies))     // repeats that it has
+	begin := make([]string, len(studies)) // command that runs each study; the number of repeats is added at its end
+	last := make([]int, len(studies))     // number of repeats that each study has so far
 	for i, name := range studies {
 		known, err := db.Study(ctx, name)
 		if errors.Is(err, store.ErrNotFound) || err == nil && (known.Imported() || !exists(known.File)) {
@@ -144,7 +145,7 @@ func (o *Comparison) inTurns(ctx context.Context, db *store.Store, studies []str
 	return append(lines, line+` --since "$since"`), nil
 }
 
-// command returns the command that compares as asked.
+// command returns the shell command for this comparison.
 func (o *Comparison) command() (string, error) {
 	words := []string{"scalebench", "compare", o.A, o.B}
 	for _, option := range []struct{ name, value string }{{"framework", o.Framework}, {"where", o.Where}, {"metric", o.Metric}} {
@@ -164,7 +165,7 @@ func (o *Comparison) command() (string, error) {
 	return quoted(words)
 }
 
-// quoted joins words as a shell reads them.
+// quoted quotes the words for a shell and joins them with spaces.
 func quoted(words []string) (string, error) {
 	for i, word := range words {
 		var err error

@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Costs selects runs and asks for their cost.
+// Costs is a request for the cost of selected runs.
 type Costs struct {
 	Selection
 	Mix                    bool
@@ -23,20 +23,20 @@ type Costs struct {
 	Baseline               []string // KEY=VALUE
 	Per                    string   // run or epoch
 	Clock                  string   // train or job
-	Measure                string   // cost against it; "" for the time
+	Measure                string   // measure to compare with the cost; "" for the time
 	Target                 *measure.Target
 }
 
-// A Bill is the cost of runs.
+// A Bill holds the costs of selected runs.
 type Bill struct {
 	Rows     []cost.Row
 	Options  cost.Options
 	Currency string
-	Study    string // of the first run
+	Study    string // study of the first run
 	Warnings []string
 }
 
-// Cost prices the selected runs.
+// Cost returns the costs of the selected runs, by the prices in the site file.
 func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 	compare, err := o.compare()
 	if err != nil {
@@ -85,7 +85,8 @@ func (r *Reader) Cost(ctx context.Context, o Costs) (*Bill, error) {
 	return &Bill{Rows: rows, Options: compare, Currency: tariff.Currency, Study: observations[0].Study, Warnings: warnings}, nil
 }
 
-// work returns the clock by which the kind of workload is priced, and the options for it.
+// work returns which time the runs are charged for (the training or the whole job), and
+// the options for package cost. Both depend on the kind of workload.
 func (o *Costs) work(compare cost.Options, runs []scaling.Observation) (cost.Options, pricing.Clock, error) {
 	kind := scaling.KindAsked(runs)
 	switch {
@@ -101,8 +102,9 @@ func (o *Costs) work(compare cost.Options, runs []scaling.Observation) (cost.Opt
 	return compare, "", &workspace.Error{Err: err, Hint: "--clock job says what its jobs cost.\n" + refused.Hint}
 }
 
-// million prices a service per million answers, at the largest rate within its limit if
-// runs found one, else at the measured rates.
+// million returns the options that price a service per million answers. The price is
+// for the highest rate that keeps latencies within their limit, if runs searched for
+// it. Otherwise it is for each measured rate.
 func (o *Costs) million(compare cost.Options, runs []scaling.Observation) (cost.Options, error) {
 	if o.Per != "run" || o.Target != nil {
 		return compare, workspace.Errorf("--per and --target are for trainings; a service is priced per million answers")
@@ -132,7 +134,7 @@ func (o *Costs) million(compare cost.Options, runs []scaling.Observation) (cost.
 	return compare, err
 }
 
-// compare checks the options and returns package cost's options.
+// compare checks the request and converts it to options for package cost.
 func (o *Costs) compare() (cost.Options, error) {
 	var t cost.Options
 	switch {

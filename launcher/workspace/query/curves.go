@@ -16,8 +16,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// Curves reads a study's good runs from the database and computes their curves. It takes planned runs from the
-// run folder or the last collect, so that a base that never ran is reported.
+// Curves reads a study's good runs from the database and computes their curves. It also reads the
+// study's plan, from the run folder or as last collected: thus it can report a base (the point that
+// speedups refer to) that was planned but never ran.
 func (r *Reader) Curves(ctx context.Context, o Question) (*Analysis, error) {
 	name, err := workspace.StudyName(o.Study)
 	if err != nil {
@@ -73,20 +74,21 @@ func (r *Reader) Curves(ctx context.Context, o Question) (*Analysis, error) {
 	return a, nil
 }
 
-// An input holds the data of a question.
+// An input holds the runs and planned points that a question is about.
 type input struct {
 	obs      []scaling.Observation
 	planned  []scaling.Planned
-	unfit    []scaling.Planned // points of which no run ended well, because memory ran out
+	unfit    []scaling.Planned // points at which all runs failed because memory ran out
 	warnings []string
 }
 
-// measured reads the runs and plans that a question concerns. A condition on a load within
-// runs moves from the runs to their places.
+// measured reads the runs and planned points that a question is about. If Where names a load that
+// is varied within each run, such as threads = 4, measured selects that load instead of runs: it
+// moves the condition from Where to At.
 func (r *Reader) measured(ctx context.Context, db *store.Store, name string, o *Question, question *scaling.Question) (in input, err error) {
 	filter := store.Filter{Study: name, Where: o.Where, Planned: !o.Edited && o.Points == nil}
 	in.obs, in.warnings, err = db.Select(ctx, filter)
-	if at, of := loadOf(o.Where); of && len(in.obs) == 0 { // it chooses within runs, not among them
+	if at, of := loadOf(o.Where); of && len(in.obs) == 0 { // the condition selects a part of each run, not some of the runs
 		filter.Where, o.Where, question.At = "", "", append(question.At, at)
 		in.obs, in.warnings, err = db.Select(ctx, filter)
 	}
@@ -102,7 +104,7 @@ func (r *Reader) measured(ctx context.Context, db *store.Store, name string, o *
 	if in.unfit, err = unfitPoints(ctx, db, store.Filter{Study: name, Where: o.Where}, in.obs); err != nil {
 		return in, err
 	}
-	in.planned = slices.DeleteFunc(in.planned, func(p scaling.Planned) bool { // such points cannot be measured
+	in.planned = slices.DeleteFunc(in.planned, func(p scaling.Planned) bool { // these points cannot be measured
 		return slices.ContainsFunc(in.unfit, func(u scaling.Planned) bool { return u.Point == p.Point })
 	})
 	unread, err := r.unread(ctx, db, o.Study, name, in.obs)
@@ -128,8 +130,8 @@ func (r *Reader) measured(ctx context.Context, db *store.Store, name string, o *
 	return in, err
 }
 
-// loadOf returns the load within runs that a condition names, such as threads = 4: users
-// write it for --at.
+// loadOf parses a condition on a load that is varied within each run, such as threads = 4. Users
+// often write it after --where, although --at is meant. ok is false for any other condition.
 func loadOf(where string) (at scaling.Condition, ok bool) {
 	key, value, _ := strings.Cut(where, "=")
 	key, value = strings.TrimSpace(key), strings.Trim(value, "= ")
@@ -139,7 +141,8 @@ func loadOf(where string) (at scaling.Condition, ok bool) {
 	return scaling.Condition{Key: key, Value: value}, true
 }
 
-// unanswered returns an error of package inquiry in the words of the options.
+// unanswered converts an error of package scaling to one that names the command-line option at
+// fault.
 func unanswered(err error) error {
 	var part *scaling.QuestionError
 	var unknown *scaling.UnknownMeasure
@@ -154,8 +157,9 @@ func unanswered(err error) error {
 	return err
 }
 
-// perMillion adds the cost of a million answers and samples to runs of a service, by the site file's prices,
-// unless they report a figure with that name.
+// perMillion adds the cost of a million answers and of a million samples to the runs of a service,
+// by the prices in the site file. It adds nothing if the runs report the requested measure
+// themselves. The texts that it returns are warnings.
 func (r *Reader) perMillion(ctx context.Context, obs []scaling.Observation, o Question, name string) ([]scaling.Observation, []string, error) {
 	if _, err := scaling.FindMeasure(obs, o.Measure); err == nil {
 		return obs, nil, nil
@@ -175,8 +179,9 @@ func (r *Reader) perMillion(ctx context.Context, obs []scaling.Observation, o Qu
 	return obs, unpriced, nil
 }
 
-// planned returns the study's planned points that match a condition: from its plan if it exists, else from the
-// database. If the condition refers to something that plans lack, such as a figure, it returns none.
+// planned returns the study's planned points that match the condition where. It reads the plan in
+// the run folder, else the database. If the condition is about something that plans do not contain,
+// such as a measured value, it returns nil.
 func (r *Reader) planned(ctx context.Context, db *store.Store, arg, name, where string) ([]scaling.Planned, error) {
 	folder, err := r.Find(ctx, arg)
 	if err != nil {
@@ -198,13 +203,14 @@ func (r *Reader) planned(ctx context.Context, db *store.Store, arg, name, where 
 		r.Warn("%v; using the plan in the database", err)
 	}
 	if where != "" {
-		return nil, nil // conditions do not apply to the points in the database
+		return nil, nil // conditions cannot be applied to the planned points in the database
 	}
 	list, err := db.Planned(ctx, name)
 	return list, workspace.StoreError(err)
 }
 
-// basing returns advice for series without a base.
+// basing returns a hint for series without a base (the point that speedups refer to): how to get
+// one. what is the usual hint.
 func (a *Analysis) basing(what string) string {
 	if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Resumed }) {
 		what = "Runs that were not interrupted have one: raise study.repeats, and run the study again"
@@ -223,7 +229,7 @@ func (a *Analysis) basing(what string) string {
 	return what
 }
 
-// Trainings returns an error if none of the runs is a training.
+// Trainings returns an error if the runs are not trainings but another kind of workload.
 func (a *Analysis) Trainings() error {
 	if a.Kind.Trains {
 		return nil
@@ -231,8 +237,8 @@ func (a *Analysis) Trainings() error {
 	return noTraining(a.Study, a.Kind)
 }
 
-// noTraining returns the error of a request about trainings. Its hint names what can be asked about other kinds
-// of runs.
+// noTraining returns the error for a question about trainings if the study's runs are of another
+// kind. Its hint names the commands that work for that kind.
 func noTraining(study string, kind measure.Kind) error {
 	hint := fmt.Sprintf("`scalebench scaling %s` prints what was measured", study)
 	for _, m := range measure.Of(kind.Name) {
@@ -247,7 +253,7 @@ func noTraining(study string, kind measure.Kind) error {
 	return &workspace.Error{Err: fmt.Errorf("study %q is of kind %q: it trains nothing, so it has no training throughput, speedup or time to accuracy", study, kind.Name), Hint: hint + "."}
 }
 
-// trainings returns the curves of trainings, and refuses other kinds of runs.
+// trainings is like Curves, but returns an error if the runs are not trainings.
 func (r *Reader) trainings(ctx context.Context, o Question) (*Analysis, error) {
 	a, err := r.Curves(ctx, o)
 	if err == nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// Deciding returns a study that is measured until a wish is decided, within
-// the limits that the study has. The caller sets what measures and collects.
+// Deciding prepares `--until-decided`: a study that gets more runs until the question o has an
+// answer, up to the repeats that the study allows. The caller sets the functions that run and
+// collect.
 func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*decide.Study, error) {
 	design, err := sequential.NewDesign(w.Study.Repeats)
 	if err != nil {
@@ -43,7 +44,7 @@ func (r *Reader) Deciding(ctx context.Context, w *workspace.Work, o Wish) (*deci
 	}, nil
 }
 
-// spent returns the node-hours that the ended attempts of a study have taken, also those that failed.
+// spent returns the node-hours that all ended attempts of a study have used, including failed ones.
 func (r *Reader) spent(ctx context.Context, w *workspace.Work) (hours float64, err error) {
 	attempts, err := launcher.Attempts(w.Folder)
 	if err != nil {
@@ -59,7 +60,8 @@ func (r *Reader) spent(ctx context.Context, w *workspace.Work) (hours float64, e
 	return hours, err
 }
 
-// results returns the curves for a question, made for a design.
+// results returns the curves for a question, and for each the user's requirements. The intervals
+// have the confidence level that the design d of the interim analyses requires.
 func (v *adviser) results(ctx context.Context, o Question, d sequential.Design) (*decide.Results, error) {
 	o.Design = &d
 	a, err := v.ask(ctx, o)
@@ -75,8 +77,8 @@ func (v *adviser) results(ctx context.Context, o Question, d sequential.Design) 
 	}}, nil
 }
 
-// designed sets the design of a study that was looked at while it grew, and returns a
-// warning about its intervals.
+// designed sets the design of the question if the study was analysed while it was still growing:
+// its intervals must then be wider. It returns a warning that says so.
 func (o *Question) designed(ctx context.Context, db *store.Store, name string) ([]string, error) {
 	looks, err := db.Looks(ctx, name)
 	if err != nil || len(looks) == 0 || o.Design != nil {

@@ -13,13 +13,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// exhausted returns a study's points that ran out of memory.
+// exhausted returns the points of a study at which a run failed because memory ran out.
 func (r *Reader) exhausted(ctx context.Context, o Question) ([]scaling.Planned, error) {
 	_, list, _, err := r.resources(ctx, o)
 	return list, err
 }
 
-// exhaustedPoints returns the points of which a run ended because memory ran out.
+// exhaustedPoints returns the points at which at least one run failed because memory ran
+// out.
 func exhaustedPoints(ctx context.Context, db *store.Store, filter store.Filter) (list []scaling.Planned, err error) {
 	filter.Statuses = []metrics.Status{metrics.OutOfMemory}
 	rows, err := db.Runs(ctx, filter)
@@ -39,7 +40,8 @@ func exhaustedPoints(ctx context.Context, db *store.Store, filter store.Filter) 
 	return list, nil
 }
 
-// unfitPoints returns the points of which no run ended well, because memory ran out.
+// unfitPoints returns the points at which a run failed because memory ran out and no run
+// (in obs) has a good result.
 func unfitPoints(ctx context.Context, db *store.Store, filter store.Filter, obs []scaling.Observation) ([]scaling.Planned, error) {
 	list, err := exhaustedPoints(ctx, db, filter)
 	return slices.DeleteFunc(list, func(p scaling.Planned) bool {
@@ -47,7 +49,8 @@ func unfitPoints(ctx context.Context, db *store.Store, filter store.Filter, obs 
 	}), err
 }
 
-// doNotFit returns a sentence with the points that have no figures because memory ran out.
+// doNotFit returns a sentence that names the points without results because memory ran
+// out.
 func doNotFit(unfit []scaling.Planned) string {
 	var list []string
 	for _, p := range unfit {

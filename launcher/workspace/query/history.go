@@ -13,23 +13,23 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// History asks how a measure of the selected runs changed over time.
+// A History is a request for how a measure of the selected runs changed over time.
 type History struct {
 	Selection
 	Metric  string
 	Changed bool // only points that changed or raise an alarm
-	Judge   bool // alarms are requested, so the measure needs a better direction
+	Judge   bool // the command fails on an alarm, so it must be known which direction is better
 }
 
-// Past holds a measure over time.
+// Past holds the values of a measure over time, for each point.
 type Past struct {
 	Measure      measure.Measure
 	Traces       []tables.Trace
 	Marks        map[int64]store.RunMark
 	Runs, Points int
-	Judged       int // points with enough runs for an alarm
+	Judged       int // number of points with enough runs for an alarm
 	Warnings     []string
-	Database     string // its file
+	Database     string // file of the database
 }
 
 // Past reads the history of a measure.
@@ -86,7 +86,8 @@ func (r *Reader) Past(ctx context.Context, o History) (*Past, error) {
 	return past, workspace.StoreError(err)
 }
 
-// directed returns an error if a measure without a better direction is to be judged.
+// directed returns an error if judge is set and it is not known whether higher or
+// lower values of the measure are better.
 func directed(judge bool, m measure.Measure) error {
 	if judge && m.Better == measure.Neither {
 		return workspace.Errorf("--fail-if-worse: %s has no better direction; set better = \"higher\" or \"lower\" where it is defined", m.Name)
@@ -94,8 +95,9 @@ func directed(judge bool, m measure.Measure) error {
 	return nil
 }
 
-// Alarm returns the first alarm about runs that are worse by the limit, a fraction, or
-// more; an error if no point has enough runs.
+// Alarm returns an error that describes the first alarm about runs that became worse
+// by at least limit, a fraction. It also returns an error if no point has enough runs
+// for an alarm; otherwise nil.
 func (p *Past) Alarm(limit float64) error {
 	if p.Judged == 0 {
 		return errors.New("--fail-if-worse: no point has enough runs; an alarm needs 14 on the same hardware and software since the last change")

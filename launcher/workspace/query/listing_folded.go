@@ -9,11 +9,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// leastFolded is the smallest number of runs that share a row.
+// leastFolded is the minimum number of similar runs that Folded combines into one row.
 const leastFolded = 3
 
-// Folded is Status with similar runs of a point in one row, unless they are running or fewer than three. A cell
-// in which they differ is empty.
+// Folded is like Status, but combines three or more similar runs of a point into one row, unless
+// they are running. A cell is empty where the combined runs differ.
 func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	rows := rowsOf(states, planned)
 	keys := varying(rows)
@@ -37,7 +37,7 @@ func Folded(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	return folded
 }
 
-// alike reports whether two rows show the same state of runs of one point.
+// alike reports whether two rows belong to the same point and show the same state.
 func (r row) alike(other row) bool {
 	if r.id() != other.id() || (r.state == nil) != (other.state == nil) {
 		return false
@@ -49,7 +49,7 @@ func (r row) alike(other row) bool {
 	return a.Status == b.Status && a.Detail == b.Detail && a.Status != metrics.Running && a.Err == nil && b.Err == nil && reasonOf(a) == reasonOf(b)
 }
 
-// reasonOf returns why a run waits in the scheduler; "" if it does not wait.
+// reasonOf returns the scheduler's reason why a run is waiting; "" if it is not waiting.
 func reasonOf(s *launcher.State) string {
 	if s.Job == nil {
 		return ""
@@ -57,8 +57,8 @@ func reasonOf(s *launcher.State) string {
 	return s.Job.Reason
 }
 
-// common returns one row for several: cells that are equal in all, and the point in
-// the column of run names.
+// common combines rows into one. It keeps the cells that are equal in all rows, empties the
+// others, and replaces the run's name by the point's.
 func common(rows [][]any, point string) []any {
 	cells := slices.Clone(rows[0])
 	if len(rows) == 1 {

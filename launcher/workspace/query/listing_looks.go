@@ -9,7 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Looks lists the looks at a study that is measured until its question is decided.
+// Looks returns a table of the interim analyses ("looks") of a study that is
+// measured until its question is decided, one row per analysis and series.
 func Looks(looks []metrics.Look) *table.Table {
 	likely := func(p float64) string { return advice.Likely(p) }
 	t := &table.Table{Columns: []table.Column{

@@ -10,22 +10,23 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Existing counts by point which runs of a plan exist already.
+// Existing holds, for each point of a plan, how many of its runs already have results. The keys are
+// point IDs.
 type Existing struct {
-	Good map[string]int      // repeats with a result
-	Left map[string]int      // runs to be made
-	Why  map[string][]string // why the other repeats have no result
+	Good map[string]int      // number of repeats with a result
+	Left map[string]int      // number of runs left to make
+	Why  map[string][]string // reasons why the other repeats have no result
 }
 
-// Plan returns a study's plan as a table, one row per point. Columns without any value
-// are hidden from people.
+// Plan returns a study's plan as a table with one row per point. In the output for people, empty
+// columns are omitted.
 func Plan(st *study.Study, plan *study.Plan, in Existing) *table.Table {
 	none := func(has func(study.Point) bool) bool {
 		return !slices.ContainsFunc(plan.Points, func(p study.Planned) bool { return has(p.Point) })
 	}
 	untold := func(path string) bool { return none(func(p study.Point) bool { return p.Reaches(path) }) }
 	batchless := none(func(p study.Point) bool { return p.ToldBatch() })
-	swept := slices.DeleteFunc(st.Swept(), func(path string) bool { // the other keys have columns already
+	swept := slices.DeleteFunc(st.Swept(), func(path string) bool { // these keys have columns already
 		return slices.Contains([]string{"framework", "variant", "workload.model", "workers", "workload.batch", "resources.time"}, path)
 	})
 	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "framework"},
@@ -50,7 +51,7 @@ func Plan(st *study.Study, plan *study.Plan, in Existing) *table.Table {
 		for _, path := range swept {
 			cells = append(cells, study.Shown(path, parameters[path]))
 		}
-		t.Add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, table.NonZero(p.Partition), p.Exclusive, // no partition: the cluster's default
+		t.Add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, table.NonZero(p.Partition), p.Exclusive, // an empty partition means the cluster's default partition
 			batch(q, q.WorkerBatch), batch(q, q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), st.Runs(), q.Resources.Time.Seconds(),
 			p.NodeHours()*float64(in.Left[q.ID]), in.Good[q.ID], table.NonZero(strings.Join(in.Why[q.ID], ", ")))...)
 	}
@@ -59,7 +60,8 @@ func Plan(st *study.Study, plan *study.Plan, in Existing) *table.Table {
 	return t
 }
 
-// modelOf returns the model of a point as the study names it.
+// modelOf returns the model of a point: its name, or for a service the path of its model file as
+// the study gives it.
 func modelOf(st *study.Study, p study.Point) string {
 	if !p.Workload.UnderLoad() {
 		return p.Workload.Train.Model
@@ -70,8 +72,8 @@ func modelOf(st *study.Study, p study.Point) string {
 	return p.Workload.Serve.Model
 }
 
-// heard returns the value of a study key if the point's program receives it, else nil. Commands may use another
-// value.
+// heard returns the value of a study key if the point's program receives that key, else nil. A
+// program that does not receive it may use another value.
 func heard[T comparable](p study.Point, path string, value T) any {
 	if !p.Reaches(path) {
 		return nil
@@ -79,7 +81,7 @@ func heard[T comparable](p study.Point, path string, value T) any {
 	return table.NonZero(value)
 }
 
-// batch returns samples; nil if the point's program does not receive its batch size.
+// batch returns samples, a batch size; nil if the point's program does not receive its batch size.
 func batch(p study.Point, samples int) any {
 	if !p.ToldBatch() {
 		return nil

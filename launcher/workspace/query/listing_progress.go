@@ -47,8 +47,9 @@ func lastAttempts(states []launcher.State) []launcher.State {
 	return slices.DeleteFunc(slices.Clone(states), func(s launcher.State) bool { return s.Number < last[of(s)] })
 }
 
-// remainingTime estimates how long the remaining runs take, from finished runs of the same point or else from
-// all finished runs, and names how many run at a time. It returns "" if no run is left or none has finished.
+// remainingTime returns a text with the estimated time until all runs have ended, and how many run
+// at a time. The estimate is based on finished runs of the same point, or else on all finished
+// runs. The text is "" if no run is left or none has finished.
 func remainingTime(states []launcher.State, planned []launcher.Unbegun, now float64) string {
 	took := durationsOf(states)
 	all := took[pointID{}]
@@ -60,7 +61,7 @@ func remainingTime(states []launcher.State, planned []launcher.Unbegun, now floa
 		if own := took[id]; len(own) > 0 {
 			of = own
 		}
-		m, _ := scaling.Median(of, 0.95) // of one value or more
+		m, _ := scaling.Median(of, 0.95) // no error: there is at least one value
 		return m.Value
 	}
 	var total, longest float64
@@ -93,8 +94,8 @@ func remainingTime(states []launcher.State, planned []launcher.Unbegun, now floa
 	return fmt.Sprintf("about %s left, %d at a time", number.ShortSeconds(max(longest, total/float64(running))), running)
 }
 
-// durationsOf returns the durations of finished runs in seconds, by point; the empty
-// point holds all of them.
+// durationsOf returns the durations of finished runs in seconds, by point. The zero pointID has
+// the durations of all runs.
 func durationsOf(states []launcher.State) map[pointID][]float64 {
 	took := map[pointID][]float64{}
 	for _, s := range states {

@@ -13,9 +13,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Status shows the progress of runs: one row per attempt, and one per planned run
-// without an attempt. Each key that a study varies has a column. Rows are sorted by
-// these keys, numerically if they are numbers, then by workers, repeat and attempt.
+// Status returns a table of the progress of runs, with one row per attempt and one per planned
+// run without an attempt. Each key that a study varies has a column. Rows are sorted by these
+// keys, numerically if they are numbers, then by workers, repeat and attempt.
 func Status(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	rows := rowsOf(states, planned)
 	keys := varying(rows)
@@ -23,13 +23,14 @@ func Status(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	return status(rows, keys)
 }
 
-// inOrder is like Status, but keeps the order of the runs.
+// inOrder is like Status, but keeps the given order of the runs.
 func inOrder(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	rows := rowsOf(states, planned)
 	return status(rows, varying(rows))
 }
 
-// rateUnit returns the unit of the throughputs: samples/s, unless all points name their samples.
+// rateUnit returns the unit of the throughputs: samples/s, unless all points use the same name
+// for their samples, such as "images".
 func rateUnit(rows []row) string {
 	said := ""
 	for i, r := range rows {
@@ -42,7 +43,8 @@ func rateUnit(rows []row) string {
 	return measure.RateUnit(said)
 }
 
-// status returns the table, with a column for each key.
+// status returns the table for Status, with one row per run and one column for each of the
+// keys.
 func status(rows []row, keys []string) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "run"}}}
 	t.Columns = append(t.Columns, columns(keys)...)
@@ -50,7 +52,7 @@ func status(rows []row, keys []string) *table.Table {
 		table.Column{Key: "slurm_state", Head: "Slurm", Optional: true}, table.Column{Key: "reason", Optional: true},
 		table.Column{Key: "epoch", Optional: true}, table.Column{Key: "step", Optional: true},
 		table.Column{Key: "recent_throughput", Head: "recent throughput", Unit: rateUnit(rows), Optional: true}, table.Column{Key: "accuracy", Show: number.Percent, Optional: true}, table.Column{Key: "detail"},
-		table.Column{Key: "framework", Data: true}) // people see it in the run's name
+		table.Column{Key: "framework", Data: true}) // omitted for people, who see it in the run's name
 	for _, r := range rows {
 		if r.state == nil {
 			t.Add(slices.Concat([]any{r.planned.First.ID()}, values(keys, r.point),
@@ -73,7 +75,7 @@ func status(rows []row, keys []string) *table.Table {
 			if !s.Status.Terminal() {
 				detail = cmp.Or(detail, traces.Phase)
 			}
-			untold := s.Status.Terminal() || s.Point.Command.Run != nil // unknown so far, because it comes from a program's log
+			untold := s.Status.Terminal() || s.Point.Command.Run != nil // the epoch may be unknown so far, because it is read from the program's log
 			if s.Point.Workload.Trains() && (traces.Epoch > 0 || traces.Step > 0 || !untold) {
 				epoch, step = traces.Epoch, traces.Step
 			}
@@ -93,7 +95,7 @@ func status(rows []row, keys []string) *table.Table {
 // A row is an attempt, or a planned run without an attempt.
 type row struct {
 	point   study.Point
-	attempt int             // 0 if none
+	attempt int             // number of the attempt; 0 for a planned run
 	state   *launcher.State // nil if not started
 	planned launcher.Unbegun
 }
@@ -109,7 +111,7 @@ func rowsOf(states []launcher.State, planned []launcher.Unbegun) []row {
 	return rows
 }
 
-// varying returns the keys that vary within a study.
+// varying returns the keys in which the points of a study differ.
 func varying(rows []row) []string {
 	of := map[string][]map[string]any{} // by study
 	for id, p := range parametersOf(rows) {
@@ -122,8 +124,7 @@ type pointID struct{ study, id string }
 
 func (r row) id() pointID { return pointID{r.point.Study, r.point.ID} }
 
-// parametersOf returns the parameters of each point; points that cannot be read are
-// left out.
+// parametersOf returns the parameters of each point. It omits points that could not be read.
 func parametersOf(rows []row) map[pointID]map[string]any {
 	of := map[pointID]map[string]any{}
 	for _, r := range rows {
@@ -134,7 +135,8 @@ func parametersOf(rows []row) map[pointID]map[string]any {
 	return of
 }
 
-// order sorts the rows, comparing numbers as numbers.
+// order sorts the rows by study, framework, the given keys and so on. It compares numeric
+// values as numbers, not as text.
 func order(rows []row, keys []string) {
 	of := parametersOf(rows)
 	slices.SortStableFunc(rows, func(a, b row) int {
@@ -149,7 +151,7 @@ func order(rows []row, keys []string) {
 	})
 }
 
-// columns returns the columns of the parameters.
+// columns returns one column for each of the keys, with a short heading.
 func columns(keys []string) []table.Column {
 	heads := scaling.Short(keys)
 	list := make([]table.Column, len(keys))
@@ -159,7 +161,7 @@ func columns(keys []string) []table.Column {
 	return list
 }
 
-// values returns a point's parameters.
+// values returns the values of the keys at a point, in the order of the keys.
 func values(keys []string, p study.Point) []any {
 	list := make([]any, len(keys))
 	if len(keys) > 0 && p.Framework != "" {

@@ -19,8 +19,9 @@ type Window struct {
 	escape    string // the bytes of an unfinished key
 }
 
-// Page returns the part of the table that fits into the given columns and lines, with
-// the table's header, an error (nil if none) and a summary line.
+// Page returns the lines to show on a terminal of the given width and height: the
+// table's header, the rows that fit, the error trouble unless it is nil, and a summary
+// line.
 func (v *Window) Page(width, height int, states []launcher.State, planned []launcher.Unbegun, trouble error, next time.Duration) []string {
 	var text bytes.Buffer
 	if err := inOrder(states, planned).Write(&text, table.FormatTable, table.Screen{Width: width}); err != nil {
@@ -47,8 +48,8 @@ func (v *Window) Page(width, height int, states []launcher.State, planned []laun
 	return lines
 }
 
-// cut returns the visible lines, shifted to the window's left column, and a line that
-// says which part of the table they are.
+// cut returns the visible part of the table, followed by a line that says which part
+// it is.
 func (v *Window) cut(head, body []string, width, room int) []string {
 	v.top = max(0, min(v.top, len(body)-room))
 	lines := slices.Concat(head, body[v.top:min(v.top+room, len(body))])
@@ -67,8 +68,8 @@ func (v *Window) cut(head, body []string, width, room int) []string {
 	return lines
 }
 
-// foot counts the runs by status and says how long they take and when Slurm is queried
-// next.
+// foot returns the summary line: the number of runs in each status, the time left, and
+// when Slurm is queried next.
 func foot(states []launcher.State, planned []launcher.Unbegun, next time.Duration) string {
 	by := map[metrics.Status]int{metrics.Planned: len(planned)}
 	for _, state := range states {

@@ -14,8 +14,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// lookedAt returns the confidence level for a test of runs if some of their studies were analysed while they
-// grew, with warnings about it; 0 if none was.
+// lookedAt returns the confidence level with which the runs must be tested. A study that was
+// analysed several times while it grew needs a higher one; a warning names such studies. It returns
+// 0 if there is none: the usual level applies.
 func lookedAt(ctx context.Context, db *store.Store, runs []scaling.Observation) (confidence float64, warnings []string, err error) {
 	seen := map[string]bool{}
 	for _, o := range runs {
@@ -41,11 +42,12 @@ func lookedAt(ctx context.Context, db *store.Store, runs []scaling.Observation) 
 	return confidence, warnings, nil
 }
 
-// lookCounts finds how often runs were looked at while their studies grew.
+// lookCounts finds out how often runs were analysed while their studies were still growing
+// ("looks").
 type lookCounts struct {
 	db   *store.Store
-	most map[string]int // of the designs of studies that have looks
-	used map[string]int // selected studies whose runs were analysed while they grew, with the number of looks
+	most map[string]int // by study: the maximum number of looks that its design allows
+	used map[string]int // by selected study that was analysed while it grew: the number of looks that its design plans
 }
 
 func newLookCounts(ctx context.Context, db *store.Store) (*lookCounts, error) {
@@ -53,7 +55,8 @@ func newLookCounts(ctx context.Context, db *store.Store) (*lookCounts, error) {
 	return &lookCounts{db: db, most: most, used: map[string]int{}}, err
 }
 
-// at returns the number of looks at which runs can be tested: the largest of their studies.
+// at returns for how many looks a test of the runs must allow: the largest number among their
+// studies.
 func (l *lookCounts) at(ctx context.Context, runs []compare.Sample) (looks int, err error) {
 	if len(l.most) == 0 {
 		return 0, nil
@@ -82,7 +85,7 @@ func (l *lookCounts) at(ctx context.Context, runs []compare.Sample) (looks int, 
 	return looks, nil
 }
 
-// warnings names the studies that had an effect on the alarms.
+// warnings returns one warning for each study whose looks raised the limit for alarms.
 func (l *lookCounts) warnings() (list []string) {
 	for _, study := range slices.Sorted(maps.Keys(l.used)) {
 		if looks := l.used[study]; looks > 1 {

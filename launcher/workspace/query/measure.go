@@ -13,9 +13,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// FindMeasure finds a measure by name: a declared one, the time to a target, or one that a stored run's program
-// or log reports. A value of a whole run that a program reports takes precedence over a declared measure within
-// runs.
+// FindMeasure finds a measure by name: a built-in measure, the time to a target, or a measure that
+// the program or log of a stored run reports. If a program reports one value per run, that measure
+// takes precedence over a built-in measure of the same name that has several values per run.
 func FindMeasure(ctx context.Context, db *store.Store, name string) (measure.Measure, error) {
 	m, unknown := measure.Find(name)
 	if unknown == nil && m.At == "" {
@@ -38,10 +38,11 @@ func FindMeasure(ctx context.Context, db *store.Store, name string) (measure.Mea
 	return m, &workspace.Error{Err: fmt.Errorf("unknown measure %q", name), Hint: measureHint(name, known)}
 }
 
-// mostReported is how many figures of programs a hint lists.
+// mostReported is the maximum number of measures reported by programs that a hint lists.
 const mostReported = 8
 
-// measureHint says which of the known measures a wrong name may mean, and where to find all.
+// measureHint returns a hint for an unknown measure's name: which known measures have similar
+// names, and where all are listed.
 func measureHint(name string, known []string) string {
 	var own []string
 	declared := measure.Names()
@@ -59,8 +60,8 @@ func measureHint(name string, known []string) string {
 	return strings.TrimSpace(study.SpellingHint(name, known) + "\n" + hint)
 }
 
-// figure finds the measure for a question about numbers of workers: any with one value per run and a better
-// direction.
+// figure returns the measure that a question about worker counts names. It must have one value per
+// run, and it must be known whether higher or lower is better; otherwise figure returns an error.
 func (r *Reader) figure(ctx context.Context, o Question) (*measure.Measure, error) {
 	a, err := r.Curves(ctx, o)
 	if err != nil {
@@ -82,7 +83,8 @@ func (r *Reader) figure(ctx context.Context, o Question) (*measure.Measure, erro
 	return &m, nil
 }
 
-// asThroughput asks about a measure as if it were the throughput.
+// asThroughput changes the question so that the measure m takes the place of the throughput in all
+// computations.
 func (o *Question) asThroughput(m measure.Measure) {
 	o.Measure = measure.Throughput
 	o.Prepare = func(obs []scaling.Observation, _ []scaling.Planned) { scaling.AsThroughput(obs, m) }

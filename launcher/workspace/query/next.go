@@ -15,18 +15,19 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 )
 
-// measuring makes the commands that measure more of a study: with its file, the site, the
-// run folders, and the database as they were given.
+// measuring builds the commands that measure more runs of a study. They use the same study file,
+// site file, run folder and database as the present command.
 type measuring struct {
 	r     *Reader
-	study string   // file, or name
-	site  string   // "" means the study's
-	words []string // the command up to the study's keys
-	last  int      // repeat of the runs so far
-	local bool     // they ran on this machine
+	study string   // study file or name
+	site  string   // site file; "" means the one that the study names
+	words []string // words of the command, up to where KEY=VALUE arguments follow
+	last  int      // largest repeat number of the existing runs
+	local bool     // the existing runs ran on this machine, without Slurm
 }
 
-// measuring returns nil if runs were imported or the study's file is unknown.
+// measuring returns a measuring for the study arg. It returns nil if the runs were imported or the
+// study's file is unknown, since no command can then measure more.
 func (r *Reader) measuring(ctx context.Context, arg string, obs []scaling.Observation) (*measuring, error) {
 	name, err := workspace.StudyName(arg)
 	if err != nil {
@@ -68,7 +69,8 @@ func (r *Reader) measuring(ctx context.Context, arg string, obs []scaling.Observ
 	return m, nil
 }
 
-// command returns the command that measures more runs, with the given keys, in separate blocks.
+// command returns the shell command that measures more runs with the given KEY=VALUE arguments, in
+// blocks of their own repeat numbers.
 func (m *measuring) command(runs int, keys ...string) string {
 	words := append(slices.Clone(m.words), fmt.Sprintf("study.first_repeat=%d", m.last+1), fmt.Sprintf("study.repeats=%d", m.last+runs))
 	for _, key := range keys {
@@ -81,10 +83,10 @@ func (m *measuring) command(runs int, keys ...string) string {
 	return strings.Join(words, " ")
 }
 
-// plain is a key and value that no shell changes.
+// plain matches a word or KEY=VALUE that needs no quotes in a shell.
 var plain = regexp.MustCompile(`^[-A-Za-z0-9_.,/+]+(=[-A-Za-z0-9_.,/+]+)?$`)
 
-// counts returns the key that sweeps the workers.
+// counts returns the KEY=VALUE argument that sets the worker counts of a study.
 func counts(list ...int) string {
 	slices.Sort(list)
 	words := make([]string, len(list))
@@ -94,8 +96,8 @@ func counts(list ...int) string {
 	return "sweep.workers=[" + strings.Join(words, ", ") + "]"
 }
 
-// fits reports whether the study can be planned with that number of workers on its site, and whether the
-// machine has enough CPUs.
+// fits reports two things: planned, whether the study can be planned with that number of workers on
+// its site, and roomy, whether this machine has enough CPUs for them.
 func (m *measuring) fits(ctx context.Context, workers int) (planned, roomy bool) {
 	w, err := m.r.Load(ctx, workspace.Request{Study: m.study, Site: m.site, Overrides: []string{counts(workers)}})
 	if err != nil {
@@ -104,8 +106,8 @@ func (m *measuring) fits(ctx context.Context, workers int) (planned, roomy bool)
 	return true, !m.local || !slices.ContainsFunc(w.Plan.Points, func(p study.Planned) bool { return p.Point.Ranks()*p.Point.Resources.CPUsPerWorker > world.CPUs() })
 }
 
-// most returns the largest number of workers, up to twice the largest measured, that can be measured; 0 if
-// unknown.
+// most returns the largest worker count that can be measured, up to twice the largest measured
+// count; 0 if that is unknown.
 func (m *measuring) most(ctx context.Context, largest int) int {
 	if m == nil || largest == 0 {
 		return 0
@@ -118,8 +120,8 @@ func (m *measuring) most(ctx context.Context, largest int) int {
 	return largest
 }
 
-// upTo returns the largest number of workers from known (which was measured) up to wanted with which the study
-// can be planned.
+// upTo returns the largest worker count, between known (which was measured) and wanted, with which
+// the study can be planned.
 func (m *measuring) upTo(ctx context.Context, known, wanted int) int {
 	if planned, _ := m.fits(ctx, wanted); planned || wanted <= known {
 		return wanted
@@ -130,8 +132,9 @@ func (m *measuring) upTo(ctx context.Context, known, wanted int) int {
 	})
 }
 
-// untilDecided completes the suggested measurement for a study that is measured until its question is decided:
-// none if it is decided, else the one that the looks choose.
+// untilDecided adapts the suggested measurements for a study that is measured until its question is
+// decided. It removes the suggestion if the question is decided; otherwise it suggests to continue,
+// and the interim analyses then choose what to measure.
 func (m *measuring) untilDecided(list []*advice.Advice) {
 	for _, a := range list {
 		switch {
@@ -148,7 +151,7 @@ func measured(a *advice.Advice, workers int) bool {
 	return slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Workers == workers && c.Basis == advice.Measured })
 }
 
-// commands adds commands to the measurements that the advice suggests.
+// commands adds the shell command to each measurement that the advice suggests.
 func (m *measuring) commands(ctx context.Context, list []*advice.Advice, curves []scaling.Curve) {
 	if m == nil {
 		return
@@ -164,17 +167,18 @@ func (m *measuring) commands(ctx context.Context, list []*advice.Advice, curves 
 			keys = append(keys, distinguishing(curves, i)...)
 		}
 		planned, roomy := m.fits(ctx, slices.Max(all))
-		if !planned { // the file has changed
+		if !planned { // impossible, because the study file has changed
 			continue
 		}
-		if !roomy { // as the runs before
+		if !roomy { // the existing runs also shared CPUs
 			keys = append(keys, "--oversubscribe")
 		}
 		a.Next.Command = m.command(a.Next.Runs, keys...)
 	}
 }
 
-// distinguishing returns the keys in which a series differs from others, in the study's syntax.
+// distinguishing returns KEY=VALUE arguments for the keys in which curve i differs from the other
+// curves.
 func distinguishing(curves []scaling.Curve, i int) (keys []string) {
 	for key, v := range curves[i].Parameters {
 		if strings.HasPrefix(key, "fingerprint.") {

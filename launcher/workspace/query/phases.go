@@ -16,17 +16,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
 
-// Phased holds the requirements of several studies.
+// Phased holds the resources that several studies need, one phase per study.
 type Phased struct {
-	Names    []string // of the studies
+	Names    []string // names of the studies
 	Phases   []tables.Phase
 	Currency string
 	Warnings []string
-	Answered bool // there is an answer for each study
+	Answered bool // every study has an answer
 }
 
-// Phases returns the requirements of several studies, usually training, inference and preprocessing of one
-// project.
+// Phases returns which resources are enough for several studies, which are usually the phases of
+// one project: preprocessing, training and inference.
 func (r *Reader) Phases(ctx context.Context, o Wish, studies []string) (*Phased, error) {
 	if err := o.checkSpec(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (r *Reader) Phases(ctx context.Context, o Wish, studies []string) (*Phased,
 		}
 		names[i] = name
 	}
-	p := &Phased{Names: names, Currency: o.Currency, Answered: true} // all prices must use the first one's currency
+	p := &Phased{Names: names, Currency: o.Currency, Answered: true} // all prices must be in the currency of the first study
 	for i, name := range names {
 		one := o
 		one.Study, one.Currency = studies[i], p.Currency
@@ -69,7 +69,8 @@ func (r *Reader) Phases(ctx context.Context, o Wish, studies []string) (*Phased,
 	return p, nil
 }
 
-// price compares the machines of the site's prices with each answer.
+// price sets, for each answer, which machines in the site's price list have enough resources,
+// and what they cost.
 func (n *Needed) price(ctx context.Context, r *Reader, o Wish) error {
 	if err := checkMarket(o.Market); err != nil {
 		return err
@@ -93,13 +94,13 @@ func (n *Needed) price(ctx context.Context, r *Reader, o Wish) error {
 	return nil
 }
 
-// kindOf returns the kind of workload of a series.
+// kindOf returns the name of a series' kind of workload.
 func kindOf(a sensitivity.Answer, obs []scaling.Observation) string {
 	kind, _ := a.Parameters["workload.kind"].(string)
 	return measure.KindOf(cmp.Or(kind, obs[0].Kind)).Name
 }
 
-// about adds the name of the study to an error that does not have it.
+// about adds the name of the study to an error that does not contain it.
 func about(name string, err error) error {
 	var refused *workspace.Error
 	if errors.As(err, &refused) && !strings.Contains(refused.Error(), name) {
@@ -110,7 +111,7 @@ func about(name string, err error) error {
 
 // Enough returns how much of each resource is enough for each series of a study.
 func (r *Reader) Enough(ctx context.Context, o Wish) (*Needed, error) {
-	o.Edited = true // combinations that were tried by hand count, too
+	o.Edited = true // also use combinations that the user measured with KEY=VALUE arguments
 	obs, exhausted, warnings, err := r.resources(ctx, o.Question)
 	if err != nil {
 		return nil, err

@@ -17,16 +17,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
 
-// A Figure is a request for a figure.
+// A Figure is a request to draw a figure (a plot).
 type Figure struct {
 	Question
 	Kind, Title, Site string
-	By                string          // parameter of panels; "" for one plot
-	Target            *measure.Target // nil for the figure's own
+	By                string          // parameter whose values get a panel each; "" for a single panel
+	Target            *measure.Target // nil for the figure's default
 }
 
-// Picture reads the data of a figure. With an error it returns what was read so far, or nil; its warnings
-// apply.
+// Picture returns the data of a figure. Even with an error, the result may be non-nil: its warnings
+// still apply.
 func (r *Reader) Picture(ctx context.Context, input figure.Input, o Figure) (*Picture, error) {
 	return inputs[input](r, ctx, o)
 }
@@ -41,12 +41,12 @@ func Listed(words []string) string {
 type Picture struct {
 	Data     figure.Data
 	Options  figure.Options
-	Name     string    // of the study or run, at the start of the file's name
-	Analysis *Analysis // nil for figures of something else
+	Name     string    // name of the study or run, with which the name of the image file begins
+	Analysis *Analysis // the curves; nil if the figure shows something else
 	Warnings []string
 }
 
-// inputs has the function that reads each input of a figure.
+// inputs has, for each kind of figure data, the function that reads it.
 var inputs = map[figure.Input]func(*Reader, context.Context, Figure) (*Picture, error){
 	figure.OfCurves:      (*Reader).pictureCurves,
 	figure.OfRanks:       (*Reader).pictureRanks,
@@ -57,13 +57,14 @@ var inputs = map[figure.Input]func(*Reader, context.Context, Figure) (*Picture, 
 	figure.OfLooks:       (*Reader).pictureLooks,
 }
 
-// pictureCurves reads the curves of a preset, of a measure, or of several measures.
+// pictureCurves reads the curves for a figure. The figure is named by a preset, such as speedup, or
+// by one or more measures.
 func (r *Reader) pictureCurves(ctx context.Context, o Figure) (*Picture, error) {
 	k, named := figure.Find(o.Kind)
 	if named && o.Axis == "" && len(o.Baseline) == 0 {
 		o.Measure, o.Shown = k.Measure, k.Shown
 	} else {
-		o.Measure = o.Kind // also of a preset's name, along another axis or over a baseline
+		o.Measure = o.Kind // a preset's name also means the measure with that name if another axis or a baseline is given
 		if _, err := measure.Find(o.Kind); named && err != nil {
 			o.Measure = ""
 		}
@@ -91,7 +92,7 @@ func (r *Reader) pictureCurves(ctx context.Context, o Figure) (*Picture, error) 
 	}
 	p := &Picture{Data: figure.Data{Curves: a.Curves, Observations: a.Observations}, Name: a.Study, Analysis: a}
 	if k.Demand && a.Kind.Rate != "" {
-		return p, nil // it has other options
+		return p, nil // the caller sets the options
 	}
 	if named {
 		if err := a.drawable(k, o.Measure); err != nil {
@@ -102,7 +103,7 @@ func (r *Reader) pictureCurves(ctx context.Context, o Figure) (*Picture, error) 
 	return p, err
 }
 
-// drawable refuses a figure that the runs, or the options, are not for.
+// drawable returns an error if the figure cannot be drawn from these runs or with these options.
 func (a *Analysis) drawable(k figure.Preset, asked string) error {
 	switch {
 	case asked == "" && a.Baseline != nil && k.Input != figure.OfPrices:
@@ -114,7 +115,7 @@ func (a *Analysis) drawable(k figure.Preset, asked string) error {
 	return a.Trainings()
 }
 
-// options returns the options of a figure of the curves.
+// options returns the options with which a figure of curves is drawn.
 func (a *Analysis) options(k figure.Preset, o Figure) (figure.Options, error) {
 	options := figure.Options{Title: o.Title}
 	if k.Target == figure.ShowsGoal {
@@ -140,7 +141,7 @@ func (a *Analysis) options(k figure.Preset, o Figure) (figure.Options, error) {
 	return options, nil
 }
 
-// pictureRanks reads the step times of every rank of a run of each curve.
+// pictureRanks reads, for each curve, the step times of every rank of one run.
 func (r *Reader) pictureRanks(ctx context.Context, o Figure) (*Picture, error) {
 	p, err := r.pictureCurves(ctx, o)
 	if err != nil {
@@ -155,7 +156,8 @@ func (r *Reader) pictureRanks(ctx context.Context, o Figure) (*Picture, error) {
 	return p, err
 }
 
-// picturePrices prices trainings, or a service by the demand.
+// picturePrices reads the costs of trainings, or for a service its costs against the demand
+// (requests/s).
 func (r *Reader) picturePrices(ctx context.Context, o Figure) (*Picture, error) {
 	p, err := r.pictureCurves(ctx, o)
 	if err != nil {
@@ -168,7 +170,8 @@ func (r *Reader) picturePrices(ctx context.Context, o Figure) (*Picture, error) 
 	return p, err
 }
 
-// pictureDemand prices a service along its replicas, by the largest rates within the limit.
+// pictureDemand reads the costs of a service against the demand. They follow from the price of a
+// replica and the highest rate within the latency limit at each number of replicas.
 func (r *Reader) pictureDemand(ctx context.Context, o Figure) (*Picture, error) {
 	switch {
 	case o.By != "":
@@ -192,7 +195,8 @@ func (r *Reader) pictureDemand(ctx context.Context, o Figure) (*Picture, error) 
 	return p, nil
 }
 
-// picturePredictions reads the step times that predictions are made of.
+// picturePredictions reads the measured step times, and fits the model that predicts step times of
+// other worker counts.
 func (r *Reader) picturePredictions(ctx context.Context, o Figure) (*Picture, error) {
 	a, list, err := r.layouts(ctx, o.Question, "")
 	if err != nil {
@@ -207,7 +211,8 @@ func (r *Reader) picturePredictions(ctx context.Context, o Figure) (*Picture, er
 	return p, nil
 }
 
-// pictureResources reads what less of each resource keeps.
+// pictureResources reads, for each resource, which share of the measure remains with less of that
+// resource.
 func (r *Reader) pictureResources(ctx context.Context, o Figure) (*Picture, error) {
 	name, err := workspace.StudyName(o.Study)
 	if err != nil {
@@ -220,7 +225,7 @@ func (r *Reader) pictureResources(ctx context.Context, o Figure) (*Picture, erro
 	return &Picture{Data: figure.Data{Resources: n.Answers, Amount: tables.Amount}, Options: figure.Options{Title: o.Title}, Name: name, Warnings: n.Warnings}, nil
 }
 
-// pictureRun reads what one run used.
+// pictureRun reads the telemetry of one run: what it used of each resource over time.
 func (r *Reader) pictureRun(ctx context.Context, o Figure) (*Picture, error) {
 	db, err := r.Open()
 	if err != nil {
@@ -235,7 +240,8 @@ func (r *Reader) pictureRun(ctx context.Context, o Figure) (*Picture, error) {
 	return &Picture{Data: figure.Data{Run: run}, Options: figure.Options{Title: o.Title}, Name: Slug(d.Run.ID)}, nil
 }
 
-// pictureLooks reads the looks at a study.
+// pictureLooks reads the interim analyses of a study that is measured until its question is
+// decided.
 func (r *Reader) pictureLooks(ctx context.Context, o Figure) (*Picture, error) {
 	name, err := workspace.StudyName(o.Study)
 	if err != nil {

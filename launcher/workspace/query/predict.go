@@ -15,16 +15,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
-// A Prediction configures what to predict and from which runs.
+// A Prediction is a request for a prediction: what to predict, and from which runs.
 type Prediction struct {
 	Question
-	Layout  string // KEY=VALUE,... of the runs; "" for every measured one
+	Layout  string // KEY=VALUE,... layout of the runs; "" for every measured layout
 	Scaling string // weak or strong, if runs do not record their global batch
-	Memory  string // per worker; "" for no limit
+	Memory  string // memory per worker; "" for no limit
 	Ask     predict.Question
 }
 
-// maxWorkers is the most workers that a prediction may be about: far above any machine's.
+// maxWorkers is the largest worker count that can be predicted. It is far above any
+// machine's.
 const maxWorkers = 10_000_000
 
 func (o *Prediction) check() error {
@@ -43,7 +44,8 @@ func (o *Prediction) check() error {
 	return nil
 }
 
-// Predict predicts the step time of each series, or returns what to measure first.
+// Predict returns a prediction of the step time for each series. If the runs of a series
+// allow none, its Answer says what to measure first.
 func (r *Reader) Predict(ctx context.Context, o Prediction) (*Analysis, []*predict.Answer, error) {
 	if err := o.check(); err != nil {
 		return nil, nil, err
@@ -86,7 +88,8 @@ func (r *Reader) Predict(ctx context.Context, o Prediction) (*Analysis, []*predi
 	return a, answers, nil
 }
 
-// laidOut holds a series, or why its runs allow no prediction.
+// laidOut holds a series of runs with the same parallel layout, or the reason why its runs
+// allow no prediction.
 type laidOut struct {
 	*predict.Series
 	refusal *predict.Refusal
@@ -100,8 +103,8 @@ func (l laidOut) ask(q predict.Question) (*predict.Answer, error) {
 		Refused: l.refusal.Why, Next: l.refusal.Next}, nil
 }
 
-// layouts returns the series of a study's trainings, which differ by their layout but not by
-// what follows from it and the number of workers.
+// layouts returns the trainings of a study as series of equal layout. Parameters that follow
+// from the layout and the number of workers may differ within a series.
 func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysis, []laidOut, error) {
 	if kind != "" && kind != "weak" && kind != "strong" {
 		return nil, nil, workspace.Errorf("--scaling %q is not known; valid: weak, strong", kind)
@@ -147,8 +150,8 @@ func (r *Reader) layouts(ctx context.Context, o Question, kind string) (*Analysi
 	return a, list, nil
 }
 
-// workRate finds the figure that a prediction is asked of: a rate of work, which the law of
-// step times explains.
+// workRate returns the measure to predict. It must be a rate of work, such as tokens/s,
+// because only rates follow from the step time, which the model predicts.
 func (r *Reader) workRate(ctx context.Context, o Question) (*measure.Measure, error) {
 	m, err := r.figure(ctx, o)
 	if err != nil {
@@ -171,7 +174,7 @@ func withoutFollowing(parameters map[string]any) map[string]any {
 	return parameters
 }
 
-// layoutKeys are the values that a layout must have, by key.
+// layoutKeys are the values that a layout must have to be selected, by key.
 type layoutKeys map[string]string
 
 func layoutOf(text string) (layoutKeys, error) {

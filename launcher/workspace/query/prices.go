@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Tariff returns the prices of the site file that is named, or of the study's own.
+// Tariff returns the prices in siteFile or, if that is "", in the site file of the study.
 func (r *Reader) Tariff(ctx context.Context, studyArg, siteFile, currency, market string) (*pricing.Tariff, error) {
 	site, err := r.SiteOf(ctx, studyArg, siteFile)
 	if err != nil {
@@ -32,7 +32,8 @@ func (r *Reader) Tariff(ctx context.Context, studyArg, siteFile, currency, marke
 	return tariff, nil
 }
 
-// Prices is Tariff with a one-sentence error, for reports and figures.
+// Prices is like Tariff for on-demand prices, but states a missing price list in one
+// sentence, for reports and figures.
 func (r *Reader) Prices(ctx context.Context, studyArg, siteFile string) (*pricing.Tariff, error) {
 	tariff, err := r.Tariff(ctx, studyArg, siteFile, "", cost.OnDemand)
 	if use := (*workspace.Error)(nil); errors.Is(err, pricing.ErrNone) && errors.As(err, &use) {
@@ -41,7 +42,8 @@ func (r *Reader) Prices(ctx context.Context, studyArg, siteFile string) (*pricin
 	return tariff, err
 }
 
-// Priced compares the points of an analysis by time and cost, to a target if there is one.
+// Priced compares the points of an analysis by time and cost: until the target is reached,
+// or of the whole run if target is nil.
 func (r *Reader) Priced(ctx context.Context, a *Analysis, o Question, siteFile string, target *measure.Target) (*cost.Comparison, error) {
 	tariff, err := r.Prices(ctx, o.Study, siteFile)
 	if err != nil {

@@ -15,38 +15,40 @@ import (
 // A Reader answers questions from a workspace.
 type Reader struct {
 	*workspace.Workspace
-	// Doubt receives warnings about a study's data that no answer contains.
+	// Doubt is called with warnings about a study's data that the returned answer does
+	// not contain.
 	Doubt func(study string, warnings ...string)
 }
 
-// A Question selects runs of a study and how they become curves.
+// A Question selects runs of a study, and says which measure to show along which axis.
 type Question struct {
 	Study   string // file or name
 	Measure string // "" means the default of the kind of workload
 	Shown   func(measure.Measure) bool
-	Base    string // a place on the axis; "" for the smallest of each series
+	Base    string // point on the axis that speedups refer to; "" for the smallest of each series
 	Mix     bool
-	Axis    string             // a parameter or coordinate; "" for the measure's own
+	Axis    string             // parameter or coordinate along the x axis; "" for the measure's default
 	Where   string             // SQL condition
-	Points  map[string]bool    // by identity: only their runs; nil for all
-	Edited  bool               // include points that the study file does not have
-	Design  *sequential.Design // the study is looked at while it grows; nil if it is not
+	Points  map[string]bool    // IDs of the points whose runs to use; nil for all
+	Edited  bool               // also use points that the study file does not have, such as those measured with KEY=VALUE arguments
+	Design  *sequential.Design // design of the interim analyses, if the study is analysed while it grows; else nil
 	Picture bool               // as in scaling.Question
 	Along   string             // as in scaling.Question
 
-	Series   []string // names; empty means all
+	Series   []string // names of series; empty means all
 	Baseline []string // KEY=VALUE
 	At       []string // KEY=VALUE
 
-	// Prices is the site file for a measure that is made of prices: "" for the file that
-	// the study names, nil if such a measure cannot be asked for.
+	// Prices is the site file with the prices for a measure that depends on them: ""
+	// means the site file of the study. If Prices is nil, such a measure is not
+	// available.
 	Prices *string
 
 	// Prepare, if not nil, changes the data before the analysis.
 	Prepare func([]scaling.Observation, []scaling.Planned)
 }
 
-// inquiry returns the question in the terms of package scaling.
+// inquiry converts the question to a question of package scaling.
 func (o *Question) inquiry() (q scaling.Question, err error) {
 	q = scaling.Question{Measure: o.Measure, Axis: o.Axis, Picture: o.Picture, Along: o.Along, Base: o.Base, Mix: o.Mix, Shown: o.Shown}
 	if o.Design != nil {
@@ -62,7 +64,8 @@ func (o *Question) inquiry() (q scaling.Question, err error) {
 	return q, err
 }
 
-// conditionsOf parses the values, KEY=VALUE, of an option.
+// conditionsOf parses the values of an option, each KEY=VALUE. option is its name for
+// errors.
 func conditionsOf(option string, list []string) ([]scaling.Condition, error) {
 	var conditions []scaling.Condition
 	for _, text := range list {
@@ -78,8 +81,8 @@ func conditionsOf(option string, list []string) ([]scaling.Condition, error) {
 // An Analysis is the answer to a question.
 type Analysis struct {
 	*scaling.Answer
-	Study     string // its name
-	BaseError error  // some series have no base, and what to run; nil
+	Study     string // name of the study
+	BaseError error  // error that names series without a base and the runs that would give them one; nil if there are none
 
 	design *sequential.Design // as in Question
 }

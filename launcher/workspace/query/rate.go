@@ -14,10 +14,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 )
 
-// mostDemand is the largest demand that can be asked about, in requests/s.
+// mostDemand is the largest valid --rate, in requests/s.
 const mostDemand = 1e9
 
-// nodesFor returns how many nodes the replicas need, with as many per node as the runs had; 0 if unknown.
+// nodesFor returns how many nodes are needed for the replicas, with as many replicas per node as in
+// the runs; 0 if that is unknown.
 func nodesFor(replicas int, runs []scaling.Observation) int {
 	perNode := 0
 	for _, o := range runs {
@@ -31,13 +32,14 @@ func nodesFor(replicas int, runs []scaling.Observation) int {
 	return (replicas + perNode - 1) / perNode
 }
 
-// replicaPrice returns what replicas of a curve's kind cost per hour.
+// replicaPrice returns a function that computes the total hourly price of a number of replicas,
+// each configured like those of curve c.
 func replicaPrice(t *pricing.Tariff, c scaling.Curve, runs []scaling.Observation) func(replicas int) (float64, error) {
 	like := t.Like(c, runs)
 	return func(replicas int) (float64, error) { return like(replicas, nodesFor(replicas, runs), 3600) }
 }
 
-// demands returns what each series of a service costs by the demand.
+// demands returns, for each series of a service, its cost as a function of the demand.
 func demands(a *Analysis, t *pricing.Tariff) []capacity.Line {
 	var list []capacity.Line
 	load := capacity.LoadOf(0, a.Observations, false)
@@ -47,7 +49,7 @@ func demands(a *Analysis, t *pricing.Tariff) []capacity.Line {
 	return list
 }
 
-// Rated holds how many replicas of each series of a service meet a demand.
+// Rated holds, for each series of a service, how many replicas are needed for a demand.
 type Rated struct {
 	*Analysis
 	Answers  []capacity.Answer // best first; those without an answer are last
@@ -55,7 +57,7 @@ type Rated struct {
 	Currency string // "" without prices
 }
 
-// Replicas returns how many replicas of a service meet the requested rate.
+// Replicas returns how many replicas of a service are needed for the rate o.Rate, for each series.
 func (r *Reader) Replicas(ctx context.Context, o Wish) (*Rated, error) {
 	if !(o.Rate > 0 && o.Rate <= mostDemand) {
 		return nil, workspace.Errorf("--rate %g is out of range; want requests/s above 0, up to %g", o.Rate, float64(mostDemand))
@@ -101,7 +103,8 @@ func (r *Reader) Replicas(ctx context.Context, o Wish) (*Rated, error) {
 	return rated, r.completeRate(ctx, o, rated.Analysis, rated.Answers)
 }
 
-// within answers by a limit that is not the study's, from the latencies at each rate.
+// within replaces the answers in rated by answers for the latency limit o.Limit, which differs from
+// the study's limit. It uses the latencies measured at each rate.
 func (r *Reader) within(ctx context.Context, o Wish, rated *Rated, price func(scaling.Curve) func(int) (float64, error)) error {
 	loads := o.Question
 	loads.Measure = measure.LatencyP95 // or any other measure of a load: curves have all of them
@@ -117,7 +120,8 @@ func (r *Reader) within(ctx context.Context, o Wish, rated *Rated, price func(sc
 	return nil
 }
 
-// completeRate adds warnings, and the commands for the measurements that the answers suggest.
+// completeRate adds warnings to the answers, and the shell commands for the measurements that they
+// suggest.
 func (r *Reader) completeRate(ctx context.Context, o Wish, a *Analysis, list []capacity.Answer) error {
 	more, err := r.measuring(ctx, o.Study, a.Observations)
 	if err != nil {

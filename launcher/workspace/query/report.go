@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Report reads the contents of a report on a study: the answer, figures, tables and prices. The report is nil
-// if nothing was measured; the analysis contains the plan.
+// Report returns the contents of the report on a study: the answer, figures, tables and costs. If
+// nothing was measured, the report is nil and the analysis contains only the plan.
 func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Report, *Analysis, error) {
 	v, err := r.adviser(ctx, o)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Repo
 		return nil, nil, err
 	}
 	if !a.Kind.Trains && o.Base == "" {
-		of.NoBase = nil // it is about throughput
+		of.NoBase = nil // NoBase is about the throughput, which this kind of workload is not judged by
 	}
 	db, err := r.Open()
 	if err != nil {
@@ -64,8 +64,8 @@ func (r *Reader) Report(ctx context.Context, o Wish, title string) (*report.Repo
 	return page, a, workspace.StoreError(err)
 }
 
-// bill prices the study as its kind of workload requires. Without prices it reports why, but only fails if
-// prices were requested.
+// bill adds the study's costs to the report, computed as its kind of workload requires. Without
+// prices it adds the reason instead; this is only an error if the user named a site file.
 func (r *Reader) bill(ctx context.Context, of *tables.ReportedStudy, a *Analysis, o Wish) error {
 	switch {
 	case a.Kind.Clock != "":
@@ -80,8 +80,8 @@ func (r *Reader) bill(ctx context.Context, of *tables.ReportedStudy, a *Analysis
 	return nil
 }
 
-// demand prices a service over the demand, if there are prices and runs that found a
-// largest rate within their limit.
+// demand adds the costs of a service against the demand to the report. It adds nothing unless there
+// are prices, and runs that searched for the highest rate within the latency limit.
 func (r *Reader) demand(ctx context.Context, of *tables.ReportedStudy, o Wish) error {
 	tariff, err := r.Prices(ctx, o.Study, o.Site)
 	if errors.Is(err, pricing.ErrNone) && o.Site == "" {
@@ -100,8 +100,8 @@ func (r *Reader) demand(ctx context.Context, of *tables.ReportedStudy, o Wish) e
 	return nil
 }
 
-// frames returns the measures of a report beyond a training's: figures that runs report and, for other
-// kinds of workload, their measures, each along its axis.
+// frames returns the further sections of a report, each with measures along one axis: measures that
+// the runs' programs report, and those of workloads other than trainings.
 func (r *Reader) frames(ctx context.Context, a *Analysis, o Question) ([]tables.ReportFrame, error) {
 	measured := func(curves []scaling.Curve, list []measure.Measure) []measure.Measure {
 		return slices.DeleteFunc(slices.Clone(list), func(m measure.Measure) bool {
@@ -133,7 +133,7 @@ func (r *Reader) frames(ctx context.Context, a *Analysis, o Question) ([]tables.
 	return list, nil
 }
 
-// Slug returns a name as part of a file name.
+// Slug converts a name to a form that is safe within a file name.
 func Slug(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -16,7 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// A Selection selects runs of the history.
+// A Selection selects runs in the database.
 type Selection struct {
 	Study     string // file or name; "" for all
 	Framework string
@@ -30,7 +30,8 @@ type Selection struct {
 	Limit     int // 0 for all
 }
 
-// Filter returns the selection for the database, at the time now.
+// Filter converts the selection to a filter for the database. Relative times, such
+// as 7d, are counted back from now.
 func (o Selection) Filter(now time.Time) (store.Filter, error) {
 	f := store.Filter{Framework: o.Framework, Workers: o.Workers, Commit: o.Commit, Files: o.Files, Where: o.Where, Limit: o.Limit}
 	if o.Workers < 0 || o.Limit < 0 {
@@ -65,7 +66,8 @@ func (o Selection) Filter(now time.Time) (store.Filter, error) {
 	return f, nil
 }
 
-// OpenFor opens the database for the selected runs. It checks the selection first.
+// OpenFor checks the selection, opens the database, and returns both the database
+// and the filter for the selected runs.
 func (r *Reader) OpenFor(o Selection) (*store.Store, store.Filter, error) {
 	filter, err := o.Filter(time.Now())
 	if err != nil {
@@ -75,7 +77,8 @@ func (r *Reader) OpenFor(o Selection) (*store.Store, store.Filter, error) {
 	return db, filter, err
 }
 
-// observations reads the good runs of the selection. There is at least one.
+// observations reads the selected runs that have good results, and returns them
+// with warnings. It returns an error if there are none.
 func (r *Reader) observations(ctx context.Context, o Selection) ([]scaling.Observation, []string, error) {
 	db, filter, err := r.OpenFor(o)
 	if err != nil {
@@ -95,8 +98,8 @@ func (r *Reader) observations(ctx context.Context, o Selection) ([]scaling.Obser
 
 var days = regexp.MustCompile(`^(\d{1,5})d$`)
 
-// parseSince parses a point in time: a date (its start, local time), a date with
-// time (RFC 3339), or how long before now. "" is the zero time.
+// parseSince parses a point in time: a date (its start in local time), a date with
+// time (RFC 3339), or a duration before now. For "" it returns the zero time.
 func parseSince(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

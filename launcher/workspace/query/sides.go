@@ -17,7 +17,8 @@ var hexDigits = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
 
 var looksLikeCommit = regexp.MustCompile(`^[0-9a-f]{7,64}(-dirty)?$`)
 
-// sideOf returns one set of runs as a filter, within the one for both sets.
+// sideOf returns a filter for one of the two sets of runs that are compared. f
+// is the filter that applies to both sets; text describes this set.
 func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, now time.Time) (store.Filter, error) {
 	kind, value, err := kindOfSide(ctx, db, text)
 	if err != nil {
@@ -79,7 +80,7 @@ func kindOfSide(ctx context.Context, db *store.Store, text string) (kind, value 
 	return "", "", &workspace.Error{Err: fmt.Errorf("%q is not a study with runs", text), Hint: "Other sets of runs are written commit:HASH, files:DIGITS, date:FROM..TO or where:CONDITION."}
 }
 
-// dates limits a filter to FROM..TO, or to one day.
+// dates limits the filter f to the dates FROM..TO in value, or to one day.
 func dates(f store.Filter, text, value string, now time.Time) (store.Filter, error) {
 	if !f.Since.IsZero() || !f.Until.IsZero() {
 		return f, clash(text, "since or --until")

@@ -16,10 +16,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// resourceKeys are the parameters that are resources of a run.
+// resourceKeys are the parameters that determine which resources a run uses.
 var resourceKeys = []string{"resources.cpus_per_worker", "resources.memory", "variant", "data.path", "workload.source", "workload.target"}
 
-// check refuses wishes that --spec cannot answer.
+// checkSpec returns an error if the wish has a requirement that --spec cannot use.
 func (o *Wish) checkSpec() error {
 	if !(o.Loss > 0 && o.Loss < 1) {
 		return workspace.Errorf("--loss %g: give the share that may be lost, more than 0 and less than 1, such as 0.05", o.Loss)
@@ -33,7 +33,7 @@ func (o *Wish) checkSpec() error {
 // Needed holds how much of each resource is enough for each series of a study.
 type Needed struct {
 	Answers  []sensitivity.Answer
-	Markets  []sensitivity.Market // of each answer; nil without prices
+	Markets  []sensitivity.Market // one per answer: the machines that are large enough; nil without prices
 	Currency string
 	Warnings []string
 
@@ -41,18 +41,19 @@ type Needed struct {
 	more *measuring
 }
 
-// Command returns the command that measures a combination of resources next to the
-// reference; "" if the study cannot.
+// Command returns the shell command that measures a combination of resources, and the reference
+// again for comparison; "" if the study cannot express the combination.
 func (n *Needed) Command(a sensitivity.Answer, at map[string]scaling.Value) string {
 	return n.more.combination(a, at)
 }
 
-// Answered reports whether there is an answer for a series.
+// Answered reports whether at least one series has an answer.
 func (n *Needed) Answered() bool {
 	return slices.ContainsFunc(n.Answers, func(a sensitivity.Answer) bool { return a.Spec != nil })
 }
 
-// Needs returns how much of each resource is enough, and which machines have it.
+// Needs returns how much of each resource is enough, and which machines in the price list have that
+// much.
 func (r *Reader) Needs(ctx context.Context, o Wish) (*Needed, error) {
 	if err := o.checkSpec(); err != nil {
 		return nil, err
@@ -89,8 +90,9 @@ func (r *Reader) resources(ctx context.Context, o Question) (obs []scaling.Obser
 	return obs, exhausted, warnings, err
 }
 
-// combination returns the command that measures a combination together with the reference, in separate blocks,
-// since earlier measurements may differ in other ways. It returns "" if a resource is not a key of the study.
+// combination returns the shell command that measures a combination of resources. It measures the
+// reference again too, because conditions may have changed since its earlier runs. The result is ""
+// if a resource is not a key of the study.
 func (m *measuring) combination(a sensitivity.Answer, at map[string]scaling.Value) string {
 	if m == nil {
 		return ""
@@ -109,7 +111,7 @@ func (m *measuring) combination(a sensitivity.Answer, at map[string]scaling.Valu
 	return m.command(6, keys...)
 }
 
-// written is a value as TOML.
+// written returns a value in TOML syntax.
 func written(key string, v scaling.Value) string {
 	switch {
 	case !v.Numeric():
@@ -120,7 +122,8 @@ func written(key string, v scaling.Value) string {
 	return v.String()
 }
 
-// inBytes has amounts of memory as numbers. They are stored as a study writes them.
+// inBytes returns the parameters with amounts of memory converted to numbers of bytes. The database
+// stores them as text, such as "4 GiB".
 func inBytes(parameters map[string]any) map[string]any {
 	parameters = maps.Clone(parameters)
 	for _, key := range sensitivity.Unlimited {
@@ -132,8 +135,8 @@ func inBytes(parameters map[string]any) map[string]any {
 	return parameters
 }
 
-// kept is the measure that less of a resource must not cost: the one that is named,
-// else the default of the kind of workload.
+// kept returns the measure that must not become worse with less of a resource: the named measure,
+// else the default for the kind of workload.
 func kept(obs []scaling.Observation, name string) (measure.Measure, error) {
 	if name != "" {
 		m, err := scaling.FindMeasure(obs, name)
@@ -162,8 +165,8 @@ func kept(obs []scaling.Observation, name string) (measure.Measure, error) {
 	return measure.Measure{}, workspace.Errorf("the runs have none of %s; name what is to be kept with -m", strings.Join(candidates, ", "))
 }
 
-// factors are the parameters that count as resources: those that are named, else
-// the usual ones in which runs differ.
+// factors returns the parameters to treat as resources: the named ones, else those of resourceKeys
+// in which runs differ.
 func factors(obs []scaling.Observation, exhausted []scaling.Planned, named []string, of measure.Measure) ([]string, error) {
 	if len(named) > 0 {
 		var keys []string

@@ -12,8 +12,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// unread says how many of a study's runs could not be read, and why the first could not; ""
-// if all could. Runs that the database has, because they could be read earlier, do not count.
+// unread returns a warning that states how many of a study's runs cannot be read, and why the
+// first of them cannot; "" if all can be read. Runs that are already in the database do not
+// count.
 func (r *Reader) unread(ctx context.Context, db *store.Store, arg, name string, obs []scaling.Observation) (string, error) {
 	folder, err := r.Find(ctx, arg)
 	if err != nil {
@@ -54,7 +55,8 @@ func (r *Reader) unread(ctx context.Context, db *store.Store, arg, name string, 
 	return fmt.Sprintf("%d of %s could not be read: %s", n, number.Count(all, "run"), strings.ReplaceAll(causeOf(first.Unreadable), folder.Path()+"/", "")), nil
 }
 
-// causeOf returns why something could not be read, and whom to ask for another user's files.
+// causeOf returns a text that says why something could not be read. For another user's files
+// it adds what to ask their owner.
 func causeOf(err error) string {
 	if ask := workspace.AskOwner(err); ask != "" {
 		return err.Error() + ". " + strings.TrimSuffix(ask, ".")
