@@ -7,9 +7,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// aiperf reads profile_export_aiperf.json of NVIDIA's AIPerf, and the JSON of GenAI-Perf,
-// its predecessor, which has the same layout but no load that we read. Both interpolate
-// percentiles, count answered requests only, and time each request from its send.
+// aiperf reads profile_export_aiperf.json of NVIDIA's AIPerf. It also reads the JSON file of
+// GenAI-Perf, its predecessor, which has the same layout but states no load that we read. Both
+// programs count only answered requests, measure latencies from the time of sending, and
+// interpolate percentiles.
 var aiperf = Extractor{
 	Name:  "aiperf",
 	Kind:  "serve",
@@ -17,7 +18,7 @@ var aiperf = Extractor{
 	read:  readAIPerf,
 }
 
-// aiperfFields maps statistics of AIPerf to measures. The file states each unit.
+// aiperfFields maps AIPerf's statistics to our measures. The file states the unit of each.
 var aiperfFields = []loadField{
 	{"request_throughput.avg", measure.RequestsPerSecond, 1}, {"output_token_throughput.avg", measure.OutputThroughput, 1}, {"goodput.avg", measure.Goodput, 1},
 	{"request_latency.avg", measure.LatencyMean, 1}, {"request_latency.p50", measure.LatencyP50, 1}, {"request_latency.p95", measure.LatencyP95, 1}, {"request_latency.p99", measure.LatencyP99, 1},
@@ -71,7 +72,8 @@ func readAIPerf(l *log, r io.Reader) error {
 	return s.fields(aiperfFields, m.statistic)
 }
 
-// statistic returns the value of "metric.statistic" and the factor of the metric's unit.
+// statistic returns the number that the file has for a name of the form "metric.statistic", and
+// the factor from the metric's unit to ours. ok is false if the file lacks it.
 func (m members) statistic(name string) (v Value, scale float64, ok bool, err error) {
 	metric, statistic, _ := strings.Cut(name, ".")
 	if m.of[metric].null() {
@@ -92,8 +94,8 @@ func (m members) statistic(name string) (v Value, scale float64, ok bool, err er
 	return v, 1, true, nil
 }
 
-// aiperfLoad returns the load of the profiling phase, nil if the file does not state it. It
-// adds a note on how the load was generated.
+// aiperfLoad returns the coordinates of the load in the profiling phase, nil if the file does not
+// state them. It adds a note on how the load was generated.
 func (m members) aiperfLoad() (map[string]float64, error) {
 	l := m.l
 	config := l.object(m.of["input_config"])
@@ -118,7 +120,7 @@ func (m members) aiperfLoad() (map[string]float64, error) {
 		return nil, err
 	}
 	rate, open, err := of.number(rateName)
-	if err == nil && !open { // of all users together
+	if err == nil && !open { // the rate of all users together
 		rate, open, err = of.number("user_centric_rate")
 	}
 	if err != nil {
@@ -153,14 +155,15 @@ func (m members) aiperfLoad() (map[string]float64, error) {
 	return nil, nil
 }
 
-// scheduled reports whether requests were sent at the times of a trace.
+// scheduled reports whether AIPerf sent the requests at the times of a trace.
 func (m members) scheduled(config members) bool {
 	input := m.l.object(config.of["input"])
 	return string(input.of["fixed_schedule"].text) == "true" || string(m.of["type"].text) == `"fixed_schedule"`
 }
 
-// aiperfSchedule refuses requests that were sent at the times of a trace, unless the user
-// states the load: the concurrency is then only a limit.
+// aiperfSchedule returns an error if AIPerf sent the requests at the times of a trace, because
+// the concurrency in the file is then only a limit. If the user states the load (--at), it adds a
+// note instead.
 func (m members) aiperfSchedule(config, of members) error {
 	switch {
 	case !of.scheduled(config):

@@ -9,12 +9,12 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Any reads the output of an unnamed training program. It tries every format and uses the
-// result if exactly one of them matches. If none does, the content is empty; that is not an
+// Any reads the output of an unnamed training program. It tries every format, and uses the result
+// if exactly one of them matches. If no format matches, the content is empty and there is no
 // error.
 var Any = Extractor{Name: "any", Kind: "train", Reads: "the output of a training, in whichever format it is"}
 
-// mostOfAny is the largest output, in bytes, on which Any tries the formats.
+// mostOfAny is the size in bytes of the largest output on which Any tries the formats.
 const mostOfAny = 64 << 20
 
 // anyFormat implements Any.
@@ -48,7 +48,7 @@ func anyFormat(r io.Reader, o Options) (Content, error) {
 	return Content{Notes: []string{"nothing was read from the output, which has lines of " + strings.Join(names, " and ") + "; name one in command.extract"}}, nil
 }
 
-// tells reports whether a log has a rate or an evaluation.
+// tells reports whether the content has a rate or an evaluation.
 func tells(c Content) bool {
 	for e := range c.Events() {
 		if e.Evaluation != nil || e.Steps != nil || e.Figure != nil && (e.Figure.Name == metrics.FigureThroughput || e.Figure.Name == "tokens_per_second") {

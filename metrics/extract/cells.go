@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// cell returns a row's number for the key ours, and the factor to the figure's unit. For a
-// rate per device or node, the factor includes their number. ok is false if the cell is
-// empty.
+// cell returns the number in a row for the figure or key ours, and the factor to the figure's
+// unit. For a rate per device or per node, the factor includes the number of devices or nodes. ok
+// is false if the cell is empty.
 func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool, err error) {
 	r, mapped := t.reads[ours]
 	if !mapped {
@@ -40,7 +40,7 @@ func (t *table) cell(row int, ours string) (v Value, scale float64, ok bool, err
 	return v, scale, true, nil
 }
 
-// times converts a number of the column to the figure's unit.
+// times converts a number of the column to the figure's unit. A step time is inverted first.
 func (r reading) times(x, scale float64) float64 {
 	if r.each {
 		return scaled(1/x, scale)
@@ -48,7 +48,7 @@ func (r reading) times(x, scale float64) float64 {
 	return scaled(x, scale)
 }
 
-// from returns the note that says which column a figure comes from.
+// from returns a note that names the column from which a figure was read.
 func (t *table) from(ours string) string {
 	r := t.reads[ours]
 	note := "from column " + r.Name
@@ -58,7 +58,7 @@ func (t *table) from(ours string) string {
 	return note
 }
 
-// counts returns the number of devices or nodes of a row.
+// counts returns the number of devices or of nodes of a row; per says which of the two.
 func (t *table) counts(row int, per string) (float64, error) {
 	if columns := t.countedBy(per); columns != nil {
 		n := 1.0
@@ -80,8 +80,8 @@ func (t *table) counts(row int, per string) (float64, error) {
 	return float64(t.l.o.Workers), nil
 }
 
-// countedBy returns the columns whose product is the number of devices or nodes, nil if no
-// column states it.
+// countedBy returns the columns whose product is the number of devices or nodes (per says which).
+// It returns nil if no column states it.
 func (t *table) countedBy(per string) []string {
 	workers := t.reads["workers"].Name
 	if workers == "" {
@@ -113,8 +113,7 @@ func (t *table) countedBy(per string) []string {
 	return nil
 }
 
-// countsNodes reports whether a column counts nodes, judging by its name: "nodes", "#
-// hosts".
+// countsNodes reports whether a column counts nodes, according to its name: "nodes", "# hosts".
 func countsNodes(name string) bool {
 	list := split(name)
 	return len(list) > 0 && !slices.Contains(list, "/") && slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perNode }) &&
@@ -125,7 +124,8 @@ func countsDevices(list []string) bool {
 	return slices.ContainsFunc(list, func(word string) bool { return kindOf(word) == perDevice })
 }
 
-// counted returns an error for a rate per device or node if their number is unknown.
+// counted returns an error if a column holds a rate per device or per node, but the table does
+// not state how many there are.
 func (t *table) counted(ours string, r reading, columns map[string]Column) error {
 	per := r.per
 	if ours == tokensPerGPU || r.steps {

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// named adds the columns that need no mapping because their name is one of our keys: the
-// study, the workers, the time, and the figures of this kind of table. It leaves out the
-// keys that make rows the epochs of one run if the user has already mapped a figure.
+// named returns the mapping of columns, with the columns added that need no mapping because their
+// name is one of our keys: the study, the workers, the time, and the figures of this kind of
+// table. If the user has mapped a figure, it does not add the keys that make each row an epoch of
+// one run.
 func (t *table) named(columns map[string]Column) map[string]Column {
 	all := maps.Clone(columns)
 	if all == nil {
@@ -47,8 +48,8 @@ func (t *table) named(columns map[string]Column) map[string]Column {
 	return all
 }
 
-// ours returns the column with one of our names, optionally followed by a unit in brackets,
-// as in "latency_p95 (ms)". has is false if two columns match.
+// ours returns the column that has one of our names, optionally followed by a unit in brackets,
+// as in "latency_p95 (ms)". has is false if no column or two columns match.
 func (t *table) ours(name string) (column string, has bool) {
 	if _, has := t.at[name]; has {
 		return name, true
@@ -68,12 +69,13 @@ func (t *table) ours(name string) (column string, has bool) {
 // rowsOfTime are the keys that make each row an epoch or a step of one run.
 var rowsOfTime = []string{"epoch", "step", "elapsed", "epoch_seconds"}
 
-// hasFigure reports whether a column is mapped to a result of a training.
+// hasFigure reports whether the user mapped a column to a result of a training.
 func hasFigure(columns map[string]Column) bool {
 	return slices.ContainsFunc(TrainFigures, func(f string) bool { return f != "epoch" && f != "step" && columns[f].Name != "" })
 }
 
-// mapped decides how to read each column and reports every mistake in the mapping.
+// mapped decides how to convert each mapped column and stores it in t.reads. Its error lists all
+// mistakes in the mapping.
 func (t *table) mapped(columns map[string]Column) error {
 	var problems []error
 	file := t.l.o.File

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// largest is the size limit, in bytes, of a file that must be read whole.
+// largest is the size limit, in bytes, of a file that must be read as a whole.
 const largest = 256 << 20
 
-// wholeFile reads a file whose parts are useless alone.
+// wholeFile returns the content of a file that can only be parsed as a whole.
 func (l *log) wholeFile(r io.Reader) ([]byte, error) { return l.upTo(r, largest) }
 
-// upTo reads a file of at most so many bytes.
+// upTo returns the content of a file, or an error if it has more than most bytes.
 func (l *log) upTo(r io.Reader, most int64) ([]byte, error) {
 	tooLarge := fmt.Errorf("%s: larger than %d MiB, the limit for a file of this format", l.o.File, most>>20)
 	if l.o.Bytes > most {
@@ -41,13 +41,13 @@ type table struct {
 	rows [][]string
 	line []int       // line number of each row
 	more *csv.Reader // reads the remaining rows
-	// header is the first row. A later row equal to it starts a second table.
+	// header is the first row. A later row equal to it is the header of a second table.
 	header []string
-	// reads says how to turn each column of a table of runs into a figure; the keys are
-	// ours.
+	// reads says how to convert each column of a table of runs; the keys are our names of figures
+	// and labels.
 	reads map[string]reading
 	data  []byte // the whole file
-	weak  bool   // weak scaling: the work of runs grows with their workers
+	weak  bool   // weak scaling: runs on more workers do more work
 }
 
 // table reads a CSV file. A last line without a newline is an error, because its last
@@ -69,7 +69,7 @@ func (l *log) table(r io.Reader, separators string) (*table, error) {
 	}
 }
 
-// names reads only the header; next then reads the rows.
+// names parses only the header line; next then returns the rows.
 func (l *log) names(r io.Reader, separators string) (*table, error) {
 	data, err := l.wholeFile(r)
 	if err != nil {
@@ -127,8 +127,8 @@ func (t *table) next() (row []string, line int, err error) {
 	return row, line, nil
 }
 
-// value is a cell's number; ok is false where the cell is empty, or says NA or
-// nan: not had.
+// value returns the number in a cell. ok is false if the cell is empty or holds a word for a
+// missing value (NA, nan, none, null).
 func (t *table) value(row int, column string) (v Value, ok bool, err error) {
 	i, has := t.at[column]
 	if !has {
@@ -158,8 +158,8 @@ func (t *table) value(row int, column string) (v Value, ok bool, err error) {
 	return v, err == nil, err
 }
 
-// column finds what stands for ours: what the user says, else the first of
-// usual that is there; "" if none is.
+// column returns the name of the column for our key: the one that the user mapped to it, else the
+// first of usual that the file has, else "".
 func (t *table) column(ours string, usual ...string) (string, error) {
 	if theirs, ok := t.l.o.Columns[ours]; ok {
 		if _, ok := t.at[theirs]; !ok {
@@ -177,10 +177,10 @@ func (t *table) column(ours string, usual ...string) (string, error) {
 	return usual[0], nil
 }
 
-// maxNamed is how many columns or tags a message names.
+// maxNamed is the largest number of columns or tags that a message lists.
 const maxNamed = 100
 
-// names lists the columns in their order, for messages.
+// names returns a list of the columns, in the order of the file, for messages.
 func (t *table) names() string {
 	if len(t.at) == 0 {
 		return "none"
@@ -188,12 +188,12 @@ func (t *table) names() string {
 	return listed(t.ordered())
 }
 
-// ordered are the columns in their order.
+// ordered returns the names of the columns in the order of the file.
 func (t *table) ordered() []string {
 	return slices.SortedFunc(maps.Keys(t.at), func(a, b string) int { return cmp.Compare(t.at[a], t.at[b]) })
 }
 
-// listed names columns or tags in a message: not more than can be read.
+// listed returns a list of columns or tags for a message, shortened to the first maxNamed.
 func listed(names []string) string {
 	more := len(names) - maxNamed
 	names = names[:min(len(names), maxNamed)]

@@ -7,7 +7,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// rank sorts notes: contradictions and missing rates come first.
+// rank returns 0 for notes on contradictions and missing rates and 1 for others, so that sorting
+// by it puts the former first.
 func rank(note string) int {
 	if strings.HasPrefix(note, "figures named "+statedPrefix) || strings.HasPrefix(note, "no rate is taken") {
 		return 0
@@ -15,8 +16,8 @@ func rank(note string) int {
 	return 1
 }
 
-// Curveless returns why the run is left out of every curve, according to its log; "" if it
-// is on one.
+// Curveless returns the reason, according to the log, why the run is left out of every curve; ""
+// if a curve includes it.
 func (r *Content) Curveless() string {
 	if r.Failed != "" {
 		return "the run failed, so curves leave it out: " + r.Failed

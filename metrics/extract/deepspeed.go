@@ -8,10 +8,10 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// deepSpeed reads the lines of DeepSpeed's ThroughputTimer and of its pipeline engine.
-// Rates count all ranks: the global batch over the time of a step. The timer's running
-// average starts at the third step, and its current rate is that of the printed step. The
-// pipeline engine prints the rate since its previous line. A GB is 1024³ bytes.
+// deepSpeed reads the lines that DeepSpeed's ThroughputTimer and its pipeline engine print. Both
+// print rates over all ranks: the global batch divided by the time of a step. The timer prints a
+// running average, which begins at the third step, and the rate of the current step. The pipeline
+// engine prints the rate since its previous line. A GB is 1024³ bytes.
 var deepSpeed = Extractor{
 	Name:  "deepspeed",
 	Kind:  "train",
@@ -33,7 +33,7 @@ var deepSpeedPipe = stepFormat{
 
 func readDeepSpeed(l *log, r io.Reader) error {
 	timer := &deepSpeedTimes{stepLog: newStepLog(l, "DeepSpeed", 1)}
-	var rates []Value // those of the pipeline engine
+	var rates []Value // rates of the pipeline engine
 	f := deepSpeedPipe
 	f.more = func(s *stepLog, ln line, _ int, fields parts) error {
 		v, err := l.rateAbove0(ln.number, fields["rate"])
@@ -69,26 +69,27 @@ func readDeepSpeed(l *log, r io.Reader) error {
 	return pipe.finish()
 }
 
-// deepSpeedTimes is the state of reading the timer's lines.
+// deepSpeedTimes is the parser's state for the lines of the ThroughputTimer.
 type deepSpeedTimes struct {
 	*stepLog
 	averages []deepSpeedAverage
 	current  Value // the latest rate of a step
 }
 
-// deepSpeedAverage is a running average, up to a step.
+// deepSpeedAverage is the running average that the timer printed at a step.
 type deepSpeedAverage struct {
 	step float64
 	v    Value
 }
 
-// untimed is the number of first steps that the timer leaves out.
+// untimed is the number of first steps that the timer's averages leave out.
 const untimed = 2
 
-// sameAverage is the ratio up to which two averages of a training are the same.
+// sameAverage is the largest ratio at which two averages of a training count as equal.
 const sameAverage = 1.05
 
-// take reads a line of the timer. Up to step 2 its averages are infinite or negative.
+// take parses a line of the timer. It ignores the averages up to step 2, which are infinite or
+// negative.
 func (t *deepSpeedTimes) take(ln line, m []string) error {
 	step, ok, err := t.takesText(ln, m[1])
 	if !ok {
@@ -106,14 +107,15 @@ func (t *deepSpeedTimes) take(ln line, m []string) error {
 	return err
 }
 
-// rate adds the run's throughput. With gradient accumulation, older versions leave out the
-// time of two micro-steps and divide by the number of steps less two, so that their average
-// is too low. The time between two averages is that of whole steps.
+// rate adds the run's throughput. With gradient accumulation, the average that older versions
+// print is too low: they leave out the time of two micro-steps, but divide by the number of steps
+// minus two. The rate between two printed averages does not have this error, so the two rates are
+// compared.
 func (t *deepSpeedTimes) rate(sample string) {
 	f := metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s"}
 	begin, end := t.averages[0], t.averages[len(t.averages)-1]
 	f.Value, f.Note = end.v.Number, "DeepSpeed's running average "+sample+"; the last one, over all steps since the start but for the first two"
-	batches := func(a deepSpeedAverage) float64 { return (a.step - untimed) / a.v.Number } // seconds over the samples of a step
+	batches := func(a deepSpeedAverage) float64 { return (a.step - untimed) / a.v.Number } // seconds, divided by the samples per step
 	between := (end.step - begin.step) / (batches(end) - batches(begin))
 	switch {
 	case end.step > begin.step && between > 0 && finite(between) && (between > sameAverage*f.Value || f.Value > sameAverage*between):
@@ -125,7 +127,7 @@ func (t *deepSpeedTimes) rate(sample string) {
 	t.l.add(metrics.Event{Figure: &f}, f.Value/end.v.Number, end.v)
 }
 
-// rateAbove0 parses a rate, which must be positive.
+// rateAbove0 parses a rate in samples/s and returns an error if it is not positive.
 func (l *log) rateAbove0(ln int, text string) (Value, error) {
 	v, err := l.parse(ln, text)
 	if err == nil && v.Number < metrics.MinRate {

@@ -8,9 +8,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// dlio reads summary.json of DLIO, which MLPerf Storage also writes for each run. DLIO
-// emulates an accelerator by sleeping for the time of a real training step. It reads
-// samples, but decodes only their container format.
+// dlio reads summary.json of DLIO, which MLPerf Storage also writes for each run. DLIO reads
+// samples from storage, but only decodes their container format. It emulates an accelerator by
+// sleeping for the time that a real training step takes.
 var dlio = Extractor{
 	Name:  "dlio",
 	Kind:  "preprocess",

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// A value is part of a valid JSON document, with the line that it begins on. Walking over
-// the text finds its members, so reading takes time proportional to the document's length.
-// encoding/json does not report lines.
+// A value is a part of a valid JSON document, with the number of the line on which it begins,
+// which encoding/json does not report. Its methods walk over the text to find members and
+// entries, so that reading takes time proportional to the length of the document.
 type value struct {
 	text []byte
 	line int // where it begins, 1-based
 }
 
-// json reads a whole JSON file; a truncated file is an error.
+// json parses a whole JSON file. A truncated file is an error.
 func (l *log) json(r io.Reader) (value, error) {
 	data, err := l.wholeFile(r)
 	if err != nil {
@@ -39,7 +39,8 @@ func (l *log) document(data []byte, line int) (value, error) {
 	return value{}, l.errorAt(bytes.Count(data[:offset], []byte{'\n'})+line, "not JSON: %w", err)
 }
 
-// documents returns the values of a JSON or JSON Lines file.
+// documents returns the JSON values in a file: one in a JSON file, one per line in a JSON Lines
+// file.
 func (l *log) documents(r io.Reader) (list []value, err error) {
 	data, err := l.wholeFile(r)
 	if err != nil {
@@ -65,15 +66,15 @@ func (l *log) documents(r io.Reader) (list []value, err error) {
 	return list, nil
 }
 
-// is reports whether the value begins with kind: '{' for an object, '[' for a list, '"' for
-// a string.
+// is reports whether the value begins with the character kind: '{' for an object, '[' for a list,
+// '"' for a string.
 func (v value) is(kind byte) bool { return len(v.text) > 0 && v.text[0] == kind }
 
 // null reports whether the value is missing or null.
 func (v value) null() bool { return len(v.text) == 0 || v.text[0] == 'n' }
 
-// members fills into with the members of an object by name. If a name occurs twice, the
-// last value wins, as in encoding/json. Other values have no members.
+// members stores the members of an object in the map into, by name. If a name occurs twice, the
+// last value wins, as in encoding/json. For a value that is not an object, the map is empty.
 func (v value) members(into map[string]value) {
 	clear(into)
 	if !v.is('{') {
@@ -93,7 +94,7 @@ func (v value) members(into map[string]value) {
 	})
 }
 
-// entries calls f with each entry of a list. Other values have no entries.
+// entries calls f with each entry of a list. It does nothing for a value that is not a list.
 func (v value) entries(f func(value) error) error {
 	if !v.is('[') {
 		return nil
@@ -101,7 +102,7 @@ func (v value) entries(f func(value) error) error {
 	return v.walk(f)
 }
 
-// walk calls f with each entry of a list, or with each name and value of an object in turn.
+// walk calls f with each entry of a list, or with each name and each value of an object in turn.
 func (v value) walk(f func(value) error) error {
 	line := v.line
 	for i := 1; i < len(v.text)-1; {
@@ -123,7 +124,7 @@ func (v value) walk(f func(value) error) error {
 	return nil
 }
 
-// end returns the index after the value that begins at i.
+// end returns the index after the JSON value that begins at index i.
 func end(text []byte, i int) int {
 	depth := 0
 	for ; i < len(text); i++ {
@@ -144,7 +145,7 @@ func end(text []byte, i int) int {
 			case 0:
 				return i + 1
 			case -1:
-				return i // a number that the enclosing list or object ends
+				return i // a number, followed by the end of the list or object that contains it
 			}
 		case ',', ':', ' ', '\t', '\r', '\n':
 			if depth == 0 {

@@ -1,12 +1,13 @@
-// Package extract reads other programs' logs into metrics' events.
+// Package extract reads other programs' logs and turns the figures in them into events of package
+// metrics. A figure is a measured number with a name and a unit.
 //
-// A log states figures but not how they were measured. So each event carries the line that
-// it comes from, and a note on what the figure really is (one rank's rate times N, a ± of
-// 1.96 σ). Reports never present it as our own measurement.
+// A log states figures but not how they were measured. So each event carries the line from which
+// it was read, and a note on what the figure is (one rank's rate multiplied by N, a ± of 1.96 σ).
+// Reports never present it as our own measurement.
 //
-// Values come only from complete lines in the exact form that the program writes. A log
-// that was cut off, or that holds two runs, gives an error or fewer values, but never wrong
-// ones. A log with no match is an error.
+// Values are read only from complete lines in the exact form that the program writes. A log that
+// was cut off, or that contains two runs, gives an error or fewer values, but never wrong ones. A
+// log without any match is an error.
 package extract
 
 import (
@@ -23,12 +24,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Extractor reads logs of one format.
+// An Extractor reads logs of one format.
 type Extractor struct {
 	Name  string // as users write it: "horovod-synthetic"
 	Kind  string // kind of workload that writes such logs, as in a study; "" for any
 	Reads string // one line that describes what it reads
-	// Apart is true if the format is a file, and not what a program prints.
+	// Apart is true if the format is that of a separate file, and not of what a program prints.
 	Apart bool
 	read  func(l *log, r io.Reader) error
 }
@@ -81,39 +82,40 @@ func Names() []string {
 	return names
 }
 
-// globalBatch returns the samples per step of all ranks, 0 if unknown.
+// globalBatch returns the samples per step of all ranks; 0 if unknown.
 func (o Options) globalBatch() float64 { return o.rankBatch() * float64(o.Workers) }
 
-// rankBatch returns one rank's share of the global batch, 0 if unknown.
+// rankBatch returns one rank's share of the global batch; 0 if unknown.
 func (o Options) rankBatch() float64 { return float64(o.WorkerBatch) / float64(max(1, o.Sharing)) }
 
 // Options supply what a log may not state.
 type Options struct {
 	File        string  // the log's name in errors and figures
-	Bytes       int64   // size of the log, to refuse a huge one before reading it; 0: unknown
+	Bytes       int64   // size of the log, so that one that is too large is refused before it is read; 0: unknown
 	Workers     int     // ranks of the run; 0: unknown
 	Nodes       int     // nodes of the run; 0: unknown
 	Decimal     Decimal // decimal separator of a table; "": numbers must be unambiguous
-	Sum         string  // column that tells the parts of one run apart, whose rates add up; "" for none
+	Sum         string  // column with the part of a run that a row describes; the rates of all parts are added up. "" for none
 	Scaling     string  // "weak" or "strong", as the user states; "": unknown
 	WorkerBatch int     // samples per rank and step; 0: unknown
-	Sharing     int     // ranks that hold one model together and share a WorkerBatch; 0: each has its own
-	// At are coordinates of the load that a service's log may not state: requests in flight
-	// or the request rate, and samples per request.
+	Sharing     int     // ranks that hold one model together and share a WorkerBatch; 0: each has its own batch
+	// At are coordinates of the load that the log of a load generator may not state: the requests
+	// in flight or the request rate, and the samples per request.
 	At map[string]float64
-	// Model describes the model and the device, which the MFU needs; nil: unknown.
+	// Model describes the model and the device, from which the MFU is computed; nil: unknown.
 	Model *measure.Transformer
-	// FirstEpoch is the number of the log's first epoch; nil for the format's usual one.
+	// FirstEpoch is the number of the log's first epoch; nil: the number that the format usually
+	// has.
 	FirstEpoch *int
-	// Columns maps our names to the log's where the log is free to choose them (CSV
+	// Columns maps our names to the names in the log, for formats in which users choose them (CSV
 	// columns, TensorBoard tags): "accuracy" to "val_acc".
 	Columns map[string]string
 	// AccuracyUnit is the unit of accuracies in such columns, "%" or "".
 	AccuracyUnit string
-	// Given are our names of what the user states apart from the table. A table column that
-	// happens to have such a name is ignored.
+	// Given lists the keys that the user states by other means. A column of the table that has
+	// one of these names is ignored.
 	Given []string
-	// Say receives remarks on a table as a whole; nil drops them.
+	// Say receives remarks on a table as a whole; nil: they are dropped.
 	Say func(string)
 }
 
@@ -123,36 +125,37 @@ type Value struct {
 	Line   int     // 1-based; 0 in formats without lines
 }
 
-// A Content is what a log contains.
+// A Content is what was read from a log.
 type Content struct {
 	Kind      string  // kind of workload, as in a study; "" if it may be any
 	Workers   int     // ranks that the log mentions; 0: none mentioned
-	WorkersBy string  // what in the log states Workers; "" if they are a guess
-	StartUnix float64 // start of the run in seconds since the Unix epoch, by the log; 0: not stated
-	// Position is the run's place, from 1, in the order in which the table says the runs
-	// were made. Block is its block of runs. Both are 0 if the table does not say.
+	WorkersBy string  // what in the log states Workers; "" if the number is a guess
+	StartUnix float64 // start of the run according to the log, in seconds since the Unix epoch; 0: not stated
+	// Position is the run's position, from 1, in the order in which the runs of a table were
+	// made. Block is the number of its block of runs. Both are 0 if the table does not state
+	// them.
 	Position float64
 	Block    int
 	Notes    []string // remarks on the whole log
-	// Labels are what the log states about the training. A key that studies have, too, is
-	// written as its TOML path: "workload.model".
+	// Labels are the settings and facts that the log states about the training. A key that
+	// studies also have is written as its TOML path: "workload.model".
 	Labels map[string]any
-	Failed string // why the run failed, by the log; "" if it states no failure
+	Failed string // why the run failed according to the log; "" if it states no failure
 	Lines  int    // number of lines that gave a value
 
 	findings findings
 }
 
-// Findings yields train, epoch, evaluation, figure and stop events in time order. Times
-// count from the start of the run; they are 0 if the log has no times, and there is no
-// train event then. Findings are built one at a time to save memory. Do not modify them.
+// Findings yields train, epoch, evaluation, figure and stop events in time order. Times are
+// counted from the start of the run. If the log has no times, they are 0 and there is no train
+// event. Each Finding is built when it is yielded, to save memory. Do not modify it.
 func (r *Content) Findings() iter.Seq[Finding] { return r.findings.all() }
 
 // Found returns the number of findings.
 func (r *Content) Found() int { return r.findings.len() }
 
-// Events yields the notes and findings as events. They belong after a start event whose
-// Ranks covers all ranks.
+// Events yields the notes and then the findings as events. A caller must write a start event
+// before them, whose Ranks covers all ranks.
 func (r *Content) Events() iter.Seq[metrics.Event] {
 	return func(yield func(metrics.Event) bool) {
 		for _, n := range r.Notes {
@@ -168,8 +171,8 @@ func (r *Content) Events() iter.Seq[metrics.Event] {
 	}
 }
 
-// Run yields all events of a run that has only this log: a start, the log's events, and a
-// stop.
+// Run yields all events of a run of which there is only this log: a start event, the events of
+// the log, and a stop event.
 func (r *Content) Run(run metrics.Run) iter.Seq[metrics.Event] {
 	return func(yield func(metrics.Event) bool) {
 		start := metrics.Start{Format: metrics.FormatVersion, Unix: run.CreatedUnix, Writer: "rank",
@@ -195,10 +198,11 @@ func (r *Content) Run(run metrics.Run) iter.Seq[metrics.Event] {
 	}
 }
 
-// ErrNothing reports that the log has no line of the format.
+// ErrNothing means that the log has no line of the format.
 var ErrNothing = errors.New("nothing found")
 
-// Extract reads a log. Errors begin with the file and, if known, the line.
+// Extract reads a log and returns its content. Errors begin with the name of the file and, if
+// known, the line.
 func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	if o.File == "" {
 		o.File = "log"
@@ -246,20 +250,20 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	return l.res, nil
 }
 
-// log is the state of reading one log.
+// log is the parser's state while it reads one log.
 type log struct {
 	o       Options
 	res     Content
-	lines   lineSet // that gave a value
-	found   bool    // whether there is an evaluation or a figure
-	invalid error   // the first event that metrics.Reader would refuse
-	// sizes records the message sizes of each collective: bit 0 for out of place, bit 1 for
-	// in place.
+	lines   lineSet // the lines from which a value was read
+	found   bool    // an evaluation or a figure was found
+	invalid error   // the first error of an event that metrics.Reader would refuse
+	// sizes records which message sizes of each collective were seen: bit 0 for out of place, bit
+	// 1 for in place.
 	sizes  map[string]map[float64]uint8
 	unsaid int // number of notes beyond maxNotes
-	// utilised is true once the MFU was computed or a note says why not.
+	// utilised is true once the MFU was added, or a note that says why it is unknown.
 	utilised bool
-	// loads maps each load, by measure.Key, to its line.
+	// loads maps each load, by measure.Key, to the line that states it.
 	loads map[string]int
 }
 
@@ -269,7 +273,7 @@ func newLog(o Options) *log {
 	return l
 }
 
-// workersAre sets the number of workers; by names what states it on the line.
+// workersAre sets the number of workers; by names the text on the line that states it.
 func (l *log) workersAre(n int, by string, line int) {
 	l.res.Workers, l.res.WorkersBy = n, fmt.Sprintf("%s, line %d", by, line)
 }
@@ -295,7 +299,7 @@ func (l *log) errorAt(line int, format string, args ...any) error {
 	return &metrics.LineError{File: l.o.File, Line: line, Err: fmt.Errorf(format, args...)}
 }
 
-// validate records the first event that metrics.Reader would refuse.
+// validate records the error of an event that metrics.Reader would refuse, if it is the first.
 func (l *log) validate(f *Finding) {
 	if l.invalid != nil {
 		return
@@ -309,7 +313,8 @@ func (l *log) validate(f *Finding) {
 	}
 }
 
-// maxNotes limits the notes on a log: a benchmark of a million sizes may cause one each.
+// maxNotes limits the notes on a log, because a benchmark of a million sizes may cause a note for
+// each of them.
 const maxNotes = 100
 
 func (l *log) note(format string, args ...any) {
@@ -323,8 +328,8 @@ func (l *log) note(format string, args ...any) {
 	}
 }
 
-// add appends an event made from values. Multiplying their numbers by scale gives the
-// event's unit.
+// add appends an event that was made from values in the log. scale is the factor from their unit
+// to the event's.
 func (l *log) add(e metrics.Event, scale float64, values ...Value) {
 	f := Finding{Event: e, Scale: scale, Values: values}
 	for _, v := range values {
@@ -352,8 +357,8 @@ func (l *log) label(key string, value any) {
 	l.res.Labels[key] = value
 }
 
-// scaled converts x to another unit. For a factor like 1e-6 it divides by 1e6, so that
-// 20006 µs give exactly 0.020006 s.
+// scaled returns x converted by the factor scale. For a factor like 1e-6 it divides by 1e6
+// instead of multiplying, so that 20006 µs give exactly 0.020006 s.
 func scaled(x, scale float64) float64 {
 	if parts := math.Round(1 / scale); scale < 1 && 1/parts == scale {
 		return x / parts
@@ -361,18 +366,19 @@ func scaled(x, scale float64) float64 {
 	return x * scale
 }
 
-// figure appends a figure exactly as the log states it; at locates it, nil for the whole
-// run.
+// figure appends a figure with the value and unit that the log states. at are its coordinates
+// (epoch, load, ...); nil for a figure of the whole run.
 func (l *log) figure(name, unit string, at map[string]any, v Value, note string) {
 	l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: v.Number, Unit: unit, At: at, Note: note}}, 1, v)
 }
 
-// reduced appends a figure computed from several values.
+// reduced appends one figure computed from several values, like their median. scale is the factor
+// from their unit to the figure's.
 func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, note string) error {
 	return l.reduce(metrics.Figure{Name: name, Unit: unit, Reduce: reduce, Note: note}, scale, values)
 }
 
-// reduce appends a figure whose value f.Reduce computes from several.
+// reduce appends the figure f. It computes the value from several by the method f.Reduce.
 func (l *log) reduce(f metrics.Figure, scale float64, values []Value) error {
 	x, err := reduceBy(f.Reduce, numbers(values))
 	if err != nil {
@@ -389,7 +395,8 @@ func (l *log) reduce(f metrics.Figure, scale float64, values []Value) error {
 	return nil
 }
 
-// namedAccuracy appends an accuracy of a column that the user named, in the user's unit.
+// namedAccuracy appends an evaluation with an accuracy from a column that the user named, in the
+// unit that the user gave.
 func (l *log) namedAccuracy(e metrics.Event, v Value, name string) error {
 	scale := units[l.o.AccuracyUnit].scale
 	err := l.accuracy(e, scale, v)
@@ -399,8 +406,8 @@ func (l *log) namedAccuracy(e metrics.Event, v Value, name string) error {
 	return err
 }
 
-// accuracy appends an evaluation; scale is 0.01 for percent. A value outside 0 to 1 is an
-// error.
+// accuracy appends an evaluation; scale is 0.01 for percent. It returns an error if the accuracy
+// is outside 0 to 1.
 func (l *log) accuracy(e metrics.Event, scale float64, v Value) error {
 	e.Evaluation.Accuracy = scaled(v.Number, scale)
 	if err := e.Validate(); err != nil {
@@ -414,10 +421,10 @@ func (l *log) accuracy(e metrics.Event, scale float64, v Value) error {
 	return nil
 }
 
-// reductions are the supported ways to reduce values to one number.
+// reductions are the methods that reduceBy supports.
 var reductions = []string{"last", "mean", "median", "max", "min", "sum"}
 
-// reduceBy reduces values to one number; how is one of reductions.
+// reduceBy reduces values to one number by the method how, one of reductions.
 func reduceBy(how string, values []float64) (float64, error) {
 	if len(values) == 0 {
 		return 0, errors.New("no values to reduce")

@@ -8,35 +8,35 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A Finding is an event and the values that it was made from.
+// A Finding is an event and the values in the log from which it was made.
 type Finding struct {
 	Event  metrics.Event
 	Line   int     // line of the last value; 0 in formats without lines
 	Scale  float64 // factor from the log's unit to the event's
-	Values []Value // the values that it was made from
+	Values []Value // the values in the log
 }
 
-// findings holds the findings of a log. In a log of a million entries most differ only in a
-// few numbers. So it stores these numbers, 48 bytes a finding instead of some 500, and
-// builds a Finding on demand.
+// findings holds the findings of a log. In a log with a million entries, most findings differ
+// only in a few numbers. So it stores only these numbers, in 48 instead of some 500 bytes a
+// finding, and builds a Finding when one is asked for.
 type findings struct {
 	file  string
-	found [][]packed // every block but the last is full
-	order []int32    // indices in time order; nil if they were found in that order
+	found [][]packed // every block except the last is full
+	order []int32    // indices of the findings in time order; nil if they are in that order already
 	kinds []kind
 	whole []Finding // findings that cannot be packed
 	last  float64   // the latest time so far
-	sort  bool      // whether an earlier time followed a later one
+	sort  bool      // a finding is earlier than the one before it, so they need sorting
 }
 
-// packed is a finding of a kind, made from one value.
+// packed holds the numbers of a finding that was made from one value.
 type packed struct {
 	time   float64
 	value  float64 // the figure's value, or the accuracy
 	number float64 // the number in the log
 	first  float64 // first numeric coordinate of a figure, or the epoch of an evaluation
 	second float64 // second numeric coordinate, or the step of an evaluation
-	line   int32   // of a finding that is not packed: its index in whole
+	line   int32   // line in the log; for a finding that is not packed, its index in whole
 	kind   int32   // index in kinds; isWhole if the finding is not packed
 }
 
@@ -44,10 +44,10 @@ const (
 	isWhole  = -1
 	block    = 4096
 	maxKinds = 32 // limits the search for each finding's kind
-	few      = 16 // findings that are stored whole first: a table's row has two
+	few      = 16 // the first findings are stored whole, because the few of a table's row are not worth packing
 )
 
-// kind is what findings have in common.
+// kind holds what many findings have in common.
 type kind struct {
 	scale                     float64
 	evaluation                bool
@@ -100,7 +100,8 @@ func (l *findings) add(f Finding) {
 	l.found[n-1] = append(l.found[n-1], p)
 }
 
-// pack splits a finding into its kind and its numbers; ok is false if it does not fit.
+// pack splits a finding into its kind and its numbers; ok is false if it has more than these can
+// hold.
 func pack(f Finding) (p packed, k kind, ok bool) {
 	if len(f.Values) != 1 || f.Values[0].Line != f.Line || f.Line != int(int32(f.Line)) {
 		return p, k, false
@@ -143,7 +144,7 @@ func pack(f Finding) (p packed, k kind, ok bool) {
 	return p, k, g.PlusMinus == nil && (g.At == nil || len(g.At) > 0)
 }
 
-// unpack reverses pack.
+// unpack rebuilds a finding that pack has split, or returns one that was stored whole.
 func (l *findings) unpack(p *packed) Finding {
 	if p.kind == isWhole {
 		return l.whole[p.line]
@@ -174,7 +175,8 @@ func (l *findings) unpack(p *packed) Finding {
 
 func (l *findings) at(i int) *packed { return &l.found[i/block][i%block] }
 
-// arrange sorts the findings by time, in the order found if equal.
+// arrange computes the time order of the findings. Findings of equal time keep the order in which
+// they were found.
 func (l *findings) arrange() {
 	if !l.sort {
 		return
@@ -186,7 +188,7 @@ func (l *findings) arrange() {
 	slices.SortStableFunc(l.order, func(a, b int32) int { return cmp.Compare(l.at(int(a)).time, l.at(int(b)).time) })
 }
 
-// all yields the findings in order.
+// all yields the findings in time order.
 func (l *findings) all() iter.Seq[Finding] {
 	return func(yield func(Finding) bool) {
 		for i := range l.len() {

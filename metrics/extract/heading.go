@@ -9,16 +9,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A heading is the unit in a column's name: SI prefix × quantity / time / per-device, as in
-// "tokens per sec per GPU", "kimg/s", "step time (ms)".
+// A heading is the parsed name of a column: the unit, with its SI prefix, quantity, time and
+// scope, as in "tokens per sec per GPU", "kimg/s", "step time (ms)".
 type heading struct {
-	dims  []dimension // possible meanings, most likely first; empty if the name has no known unit
+	dims  []dimension // possible meanings, the most likely first; empty if the name has no known unit
 	said  string      // the part of the name that looks like a unit; "" if none does
 	total bool        // whether the name says "total" of all devices
 	of    string      // "steps" or "epochs" if the name has the word
 }
 
-// A dimension is a unit and the scope of its numbers.
+// A dimension is a unit and the scope of its numbers (all devices, one device, one node).
 type dimension struct {
 	unit
 	per string // perDevice, perNode, or "" if not stated
@@ -30,7 +30,7 @@ const (
 	perNode   = "node"
 )
 
-// vocabulary maps words of column names, in lower case, to their meaning. It lists words
+// vocabulary maps words of column names, in lower case, to their meaning. It lists only words
 // that number.ParseUnit does not know.
 var vocabulary = words(map[string]string{
 	"samples":  "record records item items frame frames sentence sentences utterance utterances video videos clip clips",
@@ -56,7 +56,7 @@ func words(list map[string]string) map[string]string {
 // spoken maps spelled-out SI prefixes to their factors.
 var spoken = map[string]float64{"kilo": 1e3, "thousand": 1e3, "thousands": 1e3, "mega": 1e6, "million": 1e6, "millions": 1e6, "giga": 1e9, "billion": 1e9, "tera": 1e12, "peta": 1e15}
 
-// prefixOf returns the factor of an SI prefix, 0 for other words.
+// prefixOf returns the factor of an SI prefix; 0 for a word that is not one.
 func prefixOf(word string) float64 {
 	if u, known := number.ParseUnit(word); known && u.Bare && u.Base == "" {
 		return u.Scale
@@ -64,8 +64,8 @@ func prefixOf(word string) float64 {
 	return spoken[strings.ToLower(word)]
 }
 
-// initials expands abbreviated rates. Ambiguous ones become unknown: ips may count images,
-// items, inferences or iterations.
+// initials expands abbreviated rates. The quantity of an ambiguous one is unknown ("?"): ips may
+// count images, items, inferences or iterations.
 var initials = map[string]string{"tps": "tokens/s", "tgs": "tokens/s/gpu", "fps": "frames/s", "rps": "requests/s", "qps": "queries/s", "ips": "?/s", "sps": "?/s", "wps": "?/s"}
 
 var (
@@ -75,10 +75,10 @@ var (
 	brackets  = regexp.MustCompile(`[(\[{]([^()\[\]{}]*)[)\]}]`)
 )
 
-// anyBase is the unit of a rate whose name states no quantity: throughput per GPU.
+// anyBase is the unit of a rate whose name states no quantity, as in "throughput per GPU".
 const anyBase = "?"
 
-// headingOf parses a column's name.
+// headingOf parses the name of a column.
 func headingOf(name string) heading {
 	inside := ""
 	rest := brackets.ReplaceAllStringFunc(name, func(part string) string {
@@ -100,7 +100,7 @@ func headingOf(name string) heading {
 	return h
 }
 
-// readHeading parses a name, or the part of it in brackets.
+// readHeading parses the part of a name outside brackets, or the part inside.
 func readHeading(text string) heading {
 	h := heading{}
 	words := split(text)
@@ -117,7 +117,8 @@ func readHeading(text string) heading {
 			over[len(over)-1] = append(over[len(over)-1], word)
 		}
 	}
-	// Names of metrics may be paths: "train/device/samples_per_sec".
+	// The name of a metric may be a path: "train/device/samples_per_sec". So try the part after
+	// each slash.
 	per := ""
 	for from := range over {
 		tail := over[from:]
@@ -142,7 +143,7 @@ func readHeading(text string) heading {
 	return h
 }
 
-// split returns the words and division signs of a name: "img_per_sec" gives the same as
+// split returns the words and division signs of a name. "img_per_sec" gives the same as
 // "img/sec".
 func split(text string) []string {
 	text = joined.ReplaceAllString(text, "$1 per $2")
@@ -172,7 +173,7 @@ func kindOf(word string) string {
 	return ""
 }
 
-// secondsOf returns the length of a unit of time, 0 for other words.
+// secondsOf returns the length of a unit of time in seconds; 0 for other words.
 func secondsOf(word string) float64 {
 	if u, known := number.ParseUnit(word); known && u.Base == "s" && !u.Inverse {
 		return u.Scale
@@ -180,8 +181,8 @@ func secondsOf(word string) float64 {
 	return 0
 }
 
-// dimensionsOf returns the possible meanings of words divided by other words, nil if they
-// state no known unit. per is the scope stated by the path before them.
+// dimensionsOf returns the possible meanings of groups of words that divide one another, nil if
+// they state no known unit. per is the scope that the path before them states.
 func dimensionsOf(over [][]string, per string) []dimension {
 	q := quantityOf(over[0])
 	per = cmp.Or(q.per, per)
@@ -237,13 +238,13 @@ var perSecond = map[string]string{"samples": "samples/s", "tokens": "tokens/s", 
 type quantity struct {
 	kind    string  // "samples", …, "share"; "" if unknown
 	scale   float64 // its SI prefix
-	seconds float64 // length of the unit of time at its end; 0 without one
-	over    float64 // length of a unit of time that no division sign precedes, as in img_s
-	times   string  // "device" for GPU-hours
+	seconds float64 // length of the unit of time that the words end with; 0 without one
+	over    float64 // length of a unit of time that follows without a division sign, as in img_s
+	times   string  // quantity that a time is multiplied by: "device" for GPU-hours
 	per     string  // scope, as in img_s_gpu
 }
 
-// quantityOf parses the words before a division sign. The last of them state the unit.
+// quantityOf parses the words before a division sign. The last words state the unit.
 func quantityOf(list []string) quantity {
 	at := func(i int) string { return slices.Concat([]string{"", "", "", ""}, list)[len(list)+4-i] }
 	per := ""
@@ -266,7 +267,7 @@ func quantityOf(list []string) quantity {
 	return q
 }
 
-// countable parses a word with its prefix: "kimg", "MB", "%".
+// countable parses a word that may begin with an SI prefix: "kimg", "MB", "%".
 func countable(word string) quantity {
 	switch word { // llm-foundry
 	case "T":

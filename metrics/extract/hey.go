@@ -14,9 +14,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// hey reads hey's summary and its -o csv, which has a row per request. Neither states the
-// number of workers (-c). hey's rate counts failed requests, and its latencies are those of
-// the first million requests with any status.
+// hey reads the summary that the load generator hey prints, and its CSV output (-o csv) with a
+// row per request. Neither states the number of workers (-c). hey's rate includes failed
+// requests. Its latencies cover the first million requests with any status.
 var hey = Extractor{
 	Name:  "hey",
 	Kind:  "serve",
@@ -37,7 +37,7 @@ var heySummary = textReport{
 		textLines("Error distribution:", `^  \[(?P<errors>\d+)\]\s(?P<key>.*)$`)),
 }
 
-// heyMost is the number of requests whose latency and status hey stores.
+// heyMost is the number of requests of which hey keeps the latency and the status.
 const heyMost = 1_000_000
 
 const heyColumns = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"
@@ -69,7 +69,7 @@ func readHey(l *log, r io.Reader) error {
 // heyAnswers counts the requests of a summary.
 type heyAnswers struct {
 	right, answers, lost float64
-	last                 Value // the last count that was read
+	last                 Value // the count that was read last
 }
 
 func heyCounts(t *textResult) (a heyAnswers, err error) {
@@ -117,7 +117,7 @@ func (l *log) hey(t *textResult) error {
 	total, rate := of["total"], of["rate"]
 	requests, rounded := rate.Number*total.Number, 0.5+6e-5*(rate.Number+total.Number)
 	counted := a.answers + a.lost
-	if math.Abs(requests-a.answers) <= rounded { // older versions leave lost requests out of the rate
+	if math.Abs(requests-a.answers) <= rounded { // older versions do not count lost requests in the rate
 		counted = a.answers
 	}
 	switch last := t.section(); {
@@ -154,7 +154,7 @@ func (l *log) hey(t *textResult) error {
 
 var heyFields = slices.Concat([]loadField{{"rate", measure.RequestsPerSecond, 1}, {"average", measure.LatencyMean, 1}}, percentileFields)
 
-// heyRows are the requests of -o csv, which leaves out requests without an answer.
+// heyRows collects the requests of the CSV output, which leaves out requests without an answer.
 type heyRows struct {
 	line       int
 	times      []Value // latencies of right answers

@@ -10,38 +10,41 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// hfParts collects evidence that the Trainer's summary covers a resumed training. After a
-// resume from a checkpoint, the Trainer divides the samples of all epochs by the time since
-// the resume.
+// hfParts collects evidence for whether the Trainer's summary covers a resumed training. After a
+// resume from a checkpoint the summary is wrong: the Trainer divides the samples of all epochs by
+// the time since the resume.
 type hfParts struct {
-	epochs, losses []float64 // of the lines with a training loss
+	epochs, losses []float64 // of the lines that state a training loss
 	evaluating     float64   // total seconds of evaluations
-	why            string    // the log's statement that the training was resumed; "" if it has none
+	why            string    // line in which the log says that the training was resumed; "" if there is none
 	examples       float64   // samples of an epoch; 0: not stated
-	// planned is the number of epochs that all steps would take, by the steps done at an
-	// epoch; 0: unknown. Of several, it is the smallest.
+	// planned is the number of epochs of a complete training, computed from the share of the
+	// steps that was done at an epoch. If there are several results, it is the smallest; 0:
+	// unknown.
 	planned float64
 }
 
-// progress records the steps done by an epoch, and the total. A bar may be older than the
-// epoch that follows it, which overestimates the planned epochs.
+// progress records that done of total steps were done at an epoch. A progress bar may be older
+// than the line with the epoch, which makes the planned epochs too large.
 func (h *hfParts) progress(done, total, epoch float64) {
 	if x := epoch * total / done; done > 0 && epoch >= roundedEpoch && (h.planned == 0 || x < h.planned) {
 		h.planned = x
 	}
 }
 
-// roundedEpoch is the smallest epoch for which two decimals are precise enough.
+// roundedEpoch is the smallest epoch that is precise enough although it is printed with two
+// decimals.
 const roundedEpoch = 0.2
 
-// hfTotals are figures of the Trainer's summary; 0 if it lacks one.
+// hfTotals holds figures of the Trainer's summary; 0 for one that is missing.
 type hfTotals struct{ loss, runtime, samples, steps, epoch float64 }
 
-// mostOfAll is the share of the planned epochs from which a training counts as complete.
+// mostOfAll is the share of the planned epochs from which on a training counts as complete.
 const mostOfAll = 0.97
 
-// stopped returns a reason if the training ended before its last epoch, since the summary
-// divides the samples of all planned epochs by its time; "" otherwise.
+// stopped returns a reason to distrust the summary if the training ended before its last epoch,
+// and "" otherwise. The summary of such a training divides the samples of all planned epochs by
+// the shorter time.
 func (h *hfParts) stopped(of hfTotals) string {
 	early := func(planned float64) string {
 		return fmt.Sprintf("it ended at epoch %.4g of %.4g: it stopped early, and divides the samples of all planned steps by its time", of.epoch, planned)
@@ -58,8 +61,9 @@ func (h *hfParts) stopped(of hfTotals) string {
 	return ""
 }
 
-// counts returns a reason if the summary's samples/s do not count samples; "" otherwise.
-// Before transformers 4.6 they counted optimizer steps, and steps/s were not printed.
+// counts returns a reason if the summary's train_samples_per_second does not count samples, and
+// "" otherwise. Before transformers 4.6 it counted optimizer steps, and the summary had no
+// train_steps_per_second; steps reports whether it has one.
 func (of hfTotals) counts(steps bool) string {
 	switch {
 	case !steps:
@@ -70,13 +74,13 @@ func (of hfTotals) counts(steps bool) string {
 	return ""
 }
 
-// loss records a training loss, which is the mean since the previous line.
+// loss records a training loss. The Trainer prints the mean loss since its previous line.
 func (h *hfParts) loss(epoch, loss float64) {
 	h.epochs, h.losses = append(h.epochs, epoch), append(h.losses, loss)
 }
 
-// resumed returns what contradicts the summary, "" if nothing does. trainLoss and runtime
-// (in seconds) come from the summary; 0: missing.
+// resumed returns a reason if the log shows that the training was resumed, and "" otherwise.
+// trainLoss and runtime (in seconds) are those of the summary; 0: missing.
 func (h *hfParts) resumed(trainLoss, runtime float64) string {
 	const all = "it was resumed, and divides the samples of all epochs by the time since then"
 	if h.why != "" {
@@ -94,15 +98,15 @@ func (h *hfParts) resumed(trainLoss, runtime float64) string {
 		each = append(each, h.epochs[i]-h.epochs[i-1])
 	}
 	spacing, _ := reduceBy("median", each) // reduceBy fails only without values
-	// Epochs are rounded to hundredths.
+	// The Trainer rounds epochs to hundredths.
 	if first := h.epochs[0]; spacing > 0 && first > 1.5*spacing+0.01 {
 		return fmt.Sprintf("its first loss is at epoch %.4g, and later ones are %.4g apart: %s", first, spacing, all)
 	}
 	if n < 3 {
 		return ""
 	}
-	// The Trainer divides the sum of the losses since the resume by the steps of all
-	// epochs.
+	// The summary's loss of a resumed training is too small: the Trainer divides the sum of the
+	// losses since the resume by the steps of all epochs.
 	sum, weight := 0.0, 0.0
 	for i, loss := range h.losses {
 		w := min(h.epochs[0], spacing)
@@ -117,9 +121,8 @@ func (h *hfParts) resumed(trainLoss, runtime float64) string {
 	return ""
 }
 
-// hfSummaries maps the Trainer's names to the figures of the summary.
-// train_tokens_per_second is the rate of one GPU in some versions and of all in others; the
-// log does not say which.
+// hfSummaries maps the Trainer's names to figures of the whole run. train_tokens_per_second is
+// the rate of one GPU in some versions and of all GPUs in others; the log does not say which.
 var hfSummaries = []struct{ theirs, ours, unit, note string }{
 	{"train_runtime", metrics.FigureTrainSeconds, "s", "the Trainer's whole run time, evaluations and checkpoints included"},
 	{"train_samples_per_second", metrics.FigureEndToEnd, "samples/s", "the samples of all epochs over the Trainer's whole run time"},
@@ -127,7 +130,8 @@ var hfSummaries = []struct{ theirs, ours, unit, note string }{
 	{"train_tokens_per_second", "train_tokens_per_second", "tokens/s", "over the Trainer's whole run time; of one GPU or of all, depending on the version of transformers"},
 }
 
-// summary adds the figures of the whole run. number returns a field by the Trainer's name.
+// summary adds the figures of the whole run. The function number returns a field of the summary
+// by the Trainer's name.
 func (h *hfParts) summary(l *log, line int, number func(name string) (v Value, ok bool, err error)) error {
 	var of hfTotals
 	steps := false

@@ -9,10 +9,10 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// hfTrainer reads the dictionaries that Hugging Face's Trainer prints, as do axolotl, TRL
-// and others built on it: for the loss of a step, for an evaluation, and for the whole run.
-// They state no step, so losses are placed at epochs. axolotl's tokens/s are per GPU and
-// leave out masked tokens, such as prompts.
+// hfTrainer reads the dictionaries that Hugging Face's Trainer prints, and programs built on it
+// such as axolotl and TRL. There are three kinds: for the loss of a step, for an evaluation, and
+// for the whole run. They state no step, so losses have epochs as coordinates. axolotl's tokens/s
+// are per GPU and leave out masked tokens, such as prompts.
 var hfTrainer = Extractor{
 	Name:  "hf-trainer",
 	Kind:  "train",
@@ -21,11 +21,11 @@ var hfTrainer = Extractor{
 }
 
 var (
-	// A progress bar may come before it or after it.
+	// The dictionary, with a progress bar before or after it.
 	hfLine = regexp.MustCompile(`(?:^|[\s\]])(\{'[^{}]*\})\s*(?:\d+%\|.*)?$`)
-	// A progress bar, and a line that the Trainer prints before training.
+	// A progress bar, and lines that the Trainer prints before training.
 	hfBar      = regexp.MustCompile(`\d+%\|[^|]*\| (\d+)/(\d+) \[`)
-	hfBegins   = regexp.MustCompile(`\*{5} Running (\w+) \*{5}|Num Epochs`) // Unsloth has all in one line
+	hfBegins   = regexp.MustCompile(`\*{5} Running (\w+) \*{5}|Num Epochs`) // Unsloth prints all in one line
 	hfExamples = regexp.MustCompile(`Num examples = ([\d,]+)`)
 	// The Trainer prints this before the first step after a resume.
 	hfContinues = regexp.MustCompile(`Continuing training from (?:checkpoint|epoch [1-9]\d*|global step [1-9]\d*)`)
@@ -34,28 +34,28 @@ var (
 
 const trainableTokensPerGPU = "trainable_tokens_per_second_per_gpu"
 
-// hfMemory lists axolotl's names of memory figures, new and old, in GiB.
+// hfMemory lists axolotl's names of memory figures in GiB, of its new and old versions.
 var hfMemory = []stepField{
 	{"memory/max_allocated (GiB)", allocatedMemory, 1 << 30, nil}, {"memory/max_mem_allocated(gib)", allocatedMemory, 1 << 30, nil},
 	{"memory/device_reserved (GiB)", reservedMemory, 1 << 30, nil}, {"memory/device_mem_reserved(gib)", reservedMemory, 1 << 30, nil},
 }
 
-// hfRun is the state of reading a log.
+// hfRun is the parser's state while it reads one log of the Trainer.
 type hfRun struct {
 	*stepLog
 	tokens  []Value
 	timed   hfParts
-	begins  bool    // the lines that the Trainer prints before training are being read
-	rate    Value   // samples/s of the summary
-	others  []Value // those of other ranks
+	begins  bool    // the latest lines are those that the Trainer prints before training
+	rate    Value   // samples/s in the summary
+	others  []Value // samples/s in the summaries of other ranks
 	began   float64 // the first epoch in the log
-	epoch   float64 // the latest epoch; last is its line
+	epoch   float64 // the latest epoch; last is the line that states it
 	last    int
 	runtime int        // line of train_runtime; 0: not seen yet
-	bar     hfProgress // the latest
+	bar     hfProgress // the latest progress bar
 }
 
-// hfProgress is what a progress bar shows.
+// hfProgress holds the step counts of a progress bar and its line.
 type hfProgress struct {
 	done, total string
 	line        int
@@ -84,7 +84,7 @@ func readHFTrainer(l *log, r io.Reader) error {
 	return nil
 }
 
-// read parses a line.
+// read parses a line of the log.
 func (s *hfRun) read(ln line) error {
 	if m := hfContinues.FindString(ln.text); m != "" {
 		s.timed.why = "the log says " + clip(m)
@@ -114,10 +114,10 @@ func (s *hfRun) read(ln line) error {
 	}
 	s.line = ln.number
 	if _, dated := fields["epoch"]; trained && !dated {
-		return nil // cut
+		return nil // the line was cut off
 	}
 	at, err := s.number(ln.number, fields, "epoch")
-	if err == nil && !evaluated && s.bar.line == ln.number { // another line's may be much older
+	if err == nil && !evaluated && s.bar.line == ln.number { // a bar on another line may be much older
 		done, _ := strconv.ParseFloat(s.bar.done, 64)
 		total, _ := strconv.ParseFloat(s.bar.total, 64)
 		s.timed.progress(done, total, at.Number)
@@ -141,7 +141,8 @@ func (s *hfRun) read(ln line) error {
 	return s.ended(ln.number, fields)
 }
 
-// examples records the samples of an epoch. Evaluations print theirs in the same way.
+// examples records the number of samples per epoch. Evaluations print their number in the same
+// way, so only the one before training counts.
 func (s *hfRun) examples(text string) {
 	if m := hfBegins.FindStringSubmatch(text); m != nil {
 		s.begins = m[1] == "" || m[1] == "training"
@@ -152,7 +153,7 @@ func (s *hfRun) examples(text string) {
 	}
 }
 
-// other records the rate that another rank states.
+// other records the samples/s in the summary of another rank.
 func (s *hfRun) other(ln line, fields parts) error {
 	v, err := s.number(ln.number, fields, "train_samples_per_second")
 	if err == nil && v.Number > 0 {
@@ -161,8 +162,8 @@ func (s *hfRun) other(ln line, fields parts) error {
 	return err
 }
 
-// together returns an error if ranks state different rates. The Trainer prints the rate of
-// all ranks, so that they are separate trainings.
+// together returns an error if ranks state different samples/s. The Trainer prints the rate of
+// all ranks, so different rates mean that the ranks ran separate trainings.
 func (s *hfRun) together() error {
 	for _, v := range s.others {
 		if own := s.rate; own.Line > 0 && (v.Number > sameValue*own.Number || own.Number > sameValue*v.Number) {
@@ -172,7 +173,7 @@ func (s *hfRun) together() error {
 	return nil
 }
 
-// number returns a field, the zero Value if the line lacks it.
+// number returns the number in a field; the zero Value if the line lacks the field.
 func (s *hfRun) number(ln int, fields parts, name string) (v Value, err error) {
 	if x, ok := fields[name]; ok {
 		v, err = s.l.parse(ln, x)
@@ -180,8 +181,7 @@ func (s *hfRun) number(ln int, fields parts, name string) (v Value, err error) {
 	return v, err
 }
 
-// goes records the epoch of a line. Epochs rise unless the training goes back to a
-// checkpoint.
+// goes records the epoch of a line. Epochs must rise, except after a restart from a checkpoint.
 func (s *hfRun) goes(ln int, at float64) error {
 	switch {
 	case at < 0 || at > 1e9:
@@ -197,7 +197,7 @@ func (s *hfRun) goes(ln int, at float64) error {
 	return nil
 }
 
-// trained records the loss of a step.
+// trained records the loss of a step and its tokens/s.
 func (s *hfRun) trained(ln int, at float64, fields parts) error {
 	s.lines++
 	if x, ok := fields["tokens/train_per_sec_per_gpu"]; ok && s.lines > s.starting {
@@ -240,7 +240,7 @@ func (s *hfRun) ended(ln int, fields parts) error {
 	})
 }
 
-// hfAccuracy adds an evaluation's accuracy, also for trainer_state.json.
+// hfAccuracy adds the accuracy of an evaluation. It also serves the format trainer_state.json.
 func (l *log) hfAccuracy(ln int, epoch float64, fields parts) error {
 	name := "eval_accuracy"
 	if own, ok := l.o.Columns["accuracy"]; ok {

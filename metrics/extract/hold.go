@@ -8,40 +8,41 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Most programs log the rate of all workers, some that of one worker, and few say which. So
-// a rate is compared with the rate that follows from the samples and times in the same log.
-// If the two are near, it is the rate of all workers. If it is near one worker's share, it
-// is multiplied by the workers. Otherwise its scope is unknown, and it is left out of
-// curves.
+// Most programs log the rate of all workers, some that of one worker, and few say which. So the
+// stated rate is compared with a rate computed from the samples and times in the same log. If the
+// two differ by less than a third, the stated rate is that of all workers. If it is that close to
+// one worker's share, it is multiplied by the number of workers. Otherwise it is unknown what the
+// stated rate covers, and curves leave it out.
 
-// nearly is the largest ratio of two rates that measure the same thing. One may leave out
-// what the other counts (the first steps, a checkpoint), but half of the rate must still
-// differ.
+// nearly is the largest ratio of two rates that count as measurements of the same thing. One may
+// leave out what the other includes (the first steps, a checkpoint). The limit must be below 2,
+// because one of two workers has half of the rate.
 const nearly = 4.0 / 3
 
 func near(ratio float64) bool { return ratio >= 1/nearly && ratio <= nearly }
 
-// ownRate is a rate computed from the samples and times in a log, in samples/s over all
-// workers; 0 if the log lacks them.
+// ownRate is the rate of all workers in samples/s, computed from the samples and times in a log;
+// 0 if the log lacks them.
 type ownRate struct {
-	training float64 // during training
-	whole    float64 // from start to end, pauses included
+	training float64 // during training, without pauses
+	whole    float64 // from start to end, with pauses
 }
 
-// held is the verdict on a stated rate.
+// held is the result of comparing a stated rate with the log's ownRate.
 type held struct {
-	keep  bool    // whether to use the rate
-	times float64 // factor to the rate of all workers: 1, or the workers
-	note  string  // the reason
+	keep  bool    // the rate can be used
+	times float64 // factor from the stated rate to the rate of all workers: 1, or the number of workers
+	note  string  // the reason, for the figure's note
 }
 
-// hold judges a stated rate in samples/s.
+// hold compares a rate in samples/s that the log states with the rate that follows from the log's
+// samples and times, and decides whether and how to use it.
 func (l *log) hold(stated float64, own ownRate) held {
 	if !(own.training > 0) {
 		return held{true, 1, "the log has nothing to check it against"}
 	}
 	n := float64(cmp.Or(l.o.Workers, l.res.Workers))
-	far := func(rate float64) float64 { // ratio to the log's own rate; +Inf: too far
+	far := func(rate float64) float64 { // ratio to the closest rate in own; +Inf if none is near
 		closest := math.Inf(1)
 		for _, x := range []float64{own.training, own.whole} {
 			if near(rate / x) {
@@ -62,8 +63,8 @@ func (l *log) hold(stated float64, own ownRate) held {
 	return held{note: "the log's stated rate does not match its own samples over time; give the number of workers"}
 }
 
-// contradicted renames a figure that its own log contradicts, so that curves leave it out.
-// why says what contradicts it.
+// contradicted renames a figure that other numbers in its log contradict, so that curves leave it
+// out, and adds a note. why says what contradicts it.
 func (l *log) contradicted(f metrics.Figure, why string) metrics.Figure {
 	f.Name, f.Better = statedPrefix+f.Name, ""
 	f.Note = strings.TrimPrefix(f.Note+"; "+why, "; ")
@@ -71,12 +72,12 @@ func (l *log) contradicted(f metrics.Figure, why string) metrics.Figure {
 	return f
 }
 
-// statedPrefix starts the names of figures that their own log contradicts.
+// statedPrefix is the prefix of the names of figures that other numbers in their log contradict.
 const statedPrefix = "stated_"
 
-// rate adds the throughput of the run: the rates in the log, reduced and times scale, in
-// samples/s. If they match neither all workers nor one, the log's own rate replaces them,
-// and ownNote describes that rate.
+// rate adds the run's throughput in samples/s: the stated rates, reduced to one number by the
+// method reduce, times scale. If it agrees neither with the rate of all workers in own nor with
+// one worker's share of it, the rate in own is added instead, with the note ownNote.
 func (l *log) rate(reduce string, scale float64, rates []Value, note string, own ownRate, ownNote string) error {
 	x, err := reduceBy(reduce, numbers(rates))
 	if err != nil {
@@ -90,11 +91,12 @@ func (l *log) rate(reduce string, scale float64, rates []Value, note string, own
 	return l.reduce(l.contradicted(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: reduce, Note: note}, h.note), scale, rates)
 }
 
-// ownCount is the number of samples that a log says were trained on by a time.
+// ownCount is the number of samples that, according to the log, were trained on after a number of
+// seconds.
 type ownCount struct{ samples, seconds float64 }
 
-// ownOf returns the rate between the first and last counts, and the rate from the start. A
-// count covers one rank, so both are multiplied by ranks.
+// ownOf returns the rate between the first and the last count, and the rate from the start to the
+// last count. The counts cover one rank, so both rates are multiplied by ranks.
 func ownOf(counted []ownCount, ranks float64) ownRate {
 	if len(counted) == 0 {
 		return ownRate{}

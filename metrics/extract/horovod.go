@@ -10,11 +10,11 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// horovodSynthetic reads Horovod's examples/*_synthetic_benchmark.py, which all print the
-// same lines. They measure on rank 0 only. An iteration is the mean over
-// num_batches_per_iter batches. They print the mean of the iterations ± 1.96 standard
-// deviations of the iterations (not of the mean), and a total, which is both times the
-// number of ranks.
+// horovodSynthetic reads the output of Horovod's examples/*_synthetic_benchmark.py, which all
+// print the same lines. They measure on rank 0 only. One iteration gives the mean rate over
+// num_batches_per_iter batches. They print the mean over iterations ± 1.96 standard deviations of
+// the iterations (not of the mean), and a total: the two numbers multiplied by the number of
+// ranks.
 var horovodSynthetic = Extractor{
 	Name:  "horovod-synthetic",
 	Kind:  "train",
@@ -29,11 +29,11 @@ var (
 	horovodTotal = regexp.MustCompile(`^Total img/sec on (\d+) [A-Za-z]+\(s\): (\d+\.\d+) \+-(\d+\.\d+)\s*$`)
 )
 
-// horovodRun is the state of reading a log.
+// horovodRun is the parser's state while it reads one log of the benchmark.
 type horovodRun struct {
 	l           *log
 	from        first
-	each, total []Value // the value and its ±
+	each, total []Value // rate of one rank and of all ranks: the value and its ±
 }
 
 func readHorovod(l *log, r io.Reader) error {
@@ -84,8 +84,8 @@ func (h *horovodRun) line(ln line) error {
 	return l.parseAll(ln.number, &h.total, m[2:]...)
 }
 
-// figures adds the rates. The total must equal the rate times the ranks, up to the rounding
-// of both to 0.1 or finer.
+// figures adds the rates. The total must equal the rate times the number of ranks, up to the
+// rounding of both, or the log is damaged.
 func (h *horovodRun) figures() error {
 	l, each, total := h.l, h.each, h.total
 	n := float64(l.res.Workers)
@@ -106,7 +106,7 @@ func (h *horovodRun) figures() error {
 	return nil
 }
 
-// parseAll parses the numbers of a line and appends them to into.
+// parseAll parses numbers of a line and appends them to into.
 func (l *log) parseAll(ln int, into *[]Value, texts ...string) error {
 	for _, t := range texts {
 		v, err := l.parse(ln, t)

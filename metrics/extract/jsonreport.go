@@ -2,7 +2,7 @@ package extract
 
 import "math"
 
-// members are the members of a JSON object in a report.
+// members holds the members of a JSON object in a report.
 type members struct {
 	l    *log
 	of   map[string]value
@@ -15,7 +15,7 @@ func (l *log) object(v value) members {
 	return m
 }
 
-// number returns a member; ok is false if it is missing or null.
+// number returns a member that is a number; ok is false if it is missing or null.
 func (m members) number(name string) (v Value, ok bool, err error) {
 	x := m.of[name]
 	switch {
@@ -28,7 +28,7 @@ func (m members) number(name string) (v Value, ok bool, err error) {
 	return v, err == nil, err
 }
 
-// need returns a member that must be present.
+// need returns a member that is a number, or an error if it is missing.
 func (m members) need(name string) (v Value, err error) {
 	v, ok, err := m.number(name)
 	if err == nil && !ok {
@@ -37,7 +37,7 @@ func (m members) need(name string) (v Value, err error) {
 	return v, err
 }
 
-// count returns a member that must be a whole number.
+// count returns a member that is an integer of at least 0, or an error if it is missing.
 func (m members) count(name string) (v Value, err error) {
 	v, err = m.need(name)
 	if err == nil && (v.Number < 0 || v.Number != math.Trunc(v.Number) || v.Number > 1e15) {
@@ -46,7 +46,7 @@ func (m members) count(name string) (v Value, err error) {
 	return v, err
 }
 
-// numbers returns members that must be present.
+// numbers returns several members, or an error if one is missing.
 func (m members) numbers(names ...string) (list []Value, err error) {
 	for _, name := range names {
 		v, err := m.need(name)
@@ -58,13 +58,13 @@ func (m members) numbers(names ...string) (list []Value, err error) {
 	return list, nil
 }
 
-// source implements a source of figures.
+// source returns a member. It is the source function that served.fields calls.
 func (m members) source(name string) (v Value, scale float64, ok bool, err error) {
 	v, ok, err = m.number(name)
 	return v, 1, ok, err
 }
 
-// agrees checks a mean against the list of its values.
+// agrees returns an error if a mean differs from the mean of the values in the list member.
 func (m members) agrees(mean Value, name, list string) error {
 	sum, n := 0.0, 0
 	err := m.of[list].entries(func(v value) error {

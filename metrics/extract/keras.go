@@ -1,7 +1,7 @@
 package extract
 
-// kerasCSVLogger reads the file of Keras' CSVLogger callback: one row per epoch; the first
-// epoch is 0.
+// kerasCSVLogger reads the file that Keras' CSVLogger callback writes: one row per epoch,
+// starting with epoch 0.
 var kerasCSVLogger = Extractor{
 	Name:  "keras-csvlogger",
 	Kind:  "train",

@@ -2,9 +2,9 @@ package extract
 
 import "slices"
 
-// lightningCSV reads metrics.csv of Lightning's CSVLogger. Each log call adds a row with
-// mostly empty cells. ThroughputMonitor, if used, adds rank 0's rate over a window, and
-// that rate times the world size.
+// lightningCSV reads metrics.csv of Lightning's CSVLogger. Each call that logs something adds a
+// row, in which most cells are empty. If ThroughputMonitor is used, the file also has rank 0's
+// rate over a window, and that rate multiplied by the world size.
 var lightningCSV = Extractor{
 	Name:  "lightning-csv",
 	Kind:  "train",

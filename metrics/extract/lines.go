@@ -13,28 +13,28 @@ import (
 	"strings"
 )
 
-// longestLine is the longest valid line, in bytes. A longer one means that the file is not
-// text, which is an error.
+// longestLine is the length of the longest accepted line, in bytes. A longer line is an error,
+// because the file is then probably not text.
 const longestLine = 4 << 20
 
-// line is a line of a log without its newline, its launcher's prefix, and terminal colours.
-// A carriage return ends a line as well, since progress bars overwrite themselves, but does
-// not increase the line number.
+// line is a line of a log without its newline, its launcher's prefix, and terminal colours. A
+// carriage return also ends a line, because progress bars overwrite themselves, but it does not
+// increase the line number.
 type line struct {
 	number int    // 1-based
 	source string // rank that wrote it, from the launcher's prefix: "0"; "" without a prefix
-	stamp  string // prefix of a log collector, with its time of day; "" without one
+	stamp  string // prefix that a log collector added, with the time of day; "" without one
 	text   string
 }
 
-// scanner reads a log line by line. It drops an unfinished last line, whose last number may
-// be cut off.
+// scanner splits a log into lines. It drops a last line without a newline, because its last
+// number may be cut off.
 type scanner struct {
 	l      *log
 	s      *bufio.Scanner
 	number int
 	whole  bool // keep the prefixes of log collectors
-	before line // the latest one
+	before line // the previous line
 }
 
 func (l *log) scan(r io.Reader) *scanner {
@@ -52,7 +52,7 @@ func (l *log) scan(r io.Reader) *scanner {
 	return s
 }
 
-// next returns the next line; io.EOF after the last.
+// next returns the next line, or io.EOF after the last.
 func (s *scanner) next() (line, error) {
 	for s.s.Scan() {
 		token := s.s.Bytes()
@@ -81,7 +81,7 @@ func (s *scanner) next() (line, error) {
 		}
 		source, rest := stripPrefix(ln.text)
 		ln.source, ln.text = strings.Trim(ln.source+"/"+source, "/"), rest
-		if ln.number == s.before.number { // after a carriage return
+		if ln.number == s.before.number { // the previous line ended with a carriage return
 			ln.source, ln.stamp = cmp.Or(ln.source, s.before.source), cmp.Or(ln.stamp, s.before.stamp)
 		}
 		s.before = ln
@@ -115,21 +115,22 @@ func (s *scanner) each(f func(line) error) error {
 }
 
 var (
-	// stamps matches the prefixes of log collectors: kubectl and containerd, syslog and
-	// journald, mpirun, and Python's logging.
+	// stamps matches the prefixes that log collectors and loggers add: kubectl and containerd,
+	// syslog and journald, mpirun, and Python's logging.
 	stamps = regexp.MustCompile(`^(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])?(?: +(?:[-|] +)?(?:[\w.-]+ *[-:|] *)?\[? *(?:DEBUG|INFO|WARNING)(?: *\])?(?: *[-|:])?| \S+ [^\s:\[]+\[\d+\]:)? |` +
 		`[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?:\S+ [^\s:\[]+\[\d+\]: )?|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(\[)|` +
 		`\[\d\d/\d\d \d\d:\d\d:\d\d [\w.-]+\]: )`)
-	// processes matches the names of processes that kubectl and Ray add.
+	// processes matches the process names that kubectl and Ray add.
 	processes = regexp.MustCompile(`^(?:\[(pod/[^\]\s]+)\]|\((?:\w+ )?(pid=\d+(?:, ip=[\d.:]+)?)\)) `)
-	// prefixes matches the prefixes of `srun -l` ("12: "), mpirun and horovodrun
+	// prefixes matches the rank prefixes of `srun -l` ("12: "), mpirun and horovodrun
 	// ("[1,0]<stdout>:"), and torchrun ("[default0]:", "[0] ").
 	prefixes = regexp.MustCompile(`^(?: {0,5}(\d{1,6}): |\[(?:\d+,)?(\d{1,6})\]<std(?:out|err)>: ?|\[[A-Za-z_]*(\d{1,6})\]: ?|\[(\d{1,6})\] )`)
-	// colours matches what programs send to a terminal: colours, cursor movements, titles.
+	// colours matches the control sequences that programs send to a terminal: colours, cursor
+	// movements, titles.
 	colours = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\))")
 )
 
-// collected removes the prefixes of log collectors.
+// collected moves the prefixes of log collectors from the text to stamp and source.
 func (ln *line) collected() {
 	for again := true; again; {
 		again = false
@@ -143,7 +144,8 @@ func (ln *line) collected() {
 	}
 }
 
-// stripPrefix removes up to two launchers' prefixes, as with torchrun under srun.
+// stripPrefix splits off up to two launchers' prefixes, as torchrun under srun adds. It returns
+// the ranks that they name, and the rest of the line.
 func stripPrefix(text string) (source, rest string) {
 	for range 2 {
 		m := prefixes.FindStringSubmatch(text)
@@ -156,8 +158,8 @@ func stripPrefix(text string) (source, rest string) {
 	return source, text
 }
 
-// first selects the lines of one process, the first that writes a matching line. Processes
-// are told apart by the launcher's prefix.
+// first selects the lines of one process: the first process that writes a matching line. The
+// launcher's prefix distinguishes processes.
 type first struct {
 	source string
 	taken  bool
@@ -181,15 +183,15 @@ func (f *first) note(l *log) {
 	}
 }
 
-// decimal matches a number as programs print it. Go's syntax also allows hexadecimal floats
-// and underscores.
+// decimal matches a number as programs print it. Go's number syntax is not used, because it also
+// allows hexadecimal floats and underscores.
 var decimal = regexp.MustCompile(`^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$`)
 
-// largestNumber is the largest valid number in a log. With larger ones, sums and unit
-// conversions could overflow.
+// largestNumber is the largest accepted number in a log. Larger ones could overflow in sums and
+// unit conversions.
 const largestNumber = 1e100
 
-// parse parses a number that a pattern has matched.
+// parse returns the number that a pattern has matched in a line.
 func (l *log) parse(ln int, text string) (Value, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !decimal.MatchString(text) || !(math.Abs(x) <= largestNumber) {
@@ -198,7 +200,7 @@ func (l *log) parse(ln int, text string) (Value, error) {
 	return Value{Number: x, Line: ln}, nil
 }
 
-// unreadable says why parse rejects a number.
+// unreadable says why parse rejected a number.
 func unreadable(text string) string {
 	switch {
 	case decimal.MatchString(text):
@@ -209,7 +211,7 @@ func unreadable(text string) string {
 	return clip(text) + " is not a finite number"
 }
 
-// count parses a whole number of at least 1.
+// count parses an integer of at least 1; what names it in the error.
 func (l *log) count(ln int, what, text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 1<<30 {

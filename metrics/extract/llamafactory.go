@@ -9,11 +9,11 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// llamaFactory reads trainer_log.jsonl of LLaMA-Factory. Its throughput is the tokens of
-// all ranks, padding included, divided by the time since the start. That includes start-up,
-// and after a restart also the tokens from before it. So rates are computed from the tokens
-// and the time between the first and the last loss since the last start. The log's clock
-// counts whole seconds.
+// llamaFactory reads trainer_log.jsonl of LLaMA-Factory. The throughput in it is not used: it is
+// the tokens of all ranks, padding included, divided by the time since the start, which includes
+// start-up; after a restart it also counts the tokens from before. Rates are instead computed
+// from the tokens and the time between the first and the last loss since the last start. The
+// log's clock counts whole seconds.
 var llamaFactory = Extractor{
 	Name:  "llama-factory",
 	Kind:  "train",
@@ -24,10 +24,11 @@ var llamaFactory = Extractor{
 
 var llamaElapsed = regexp.MustCompile(`^"(?:(\d{1,4}) days?, )?(\d{1,2}):(\d\d):(\d\d)"$`)
 
-// llamaMark records the progress of a training.
+// llamaMark is the progress of a training at one line: steps, tokens, and seconds since its
+// start.
 type llamaMark struct{ steps, tokens, seconds float64 }
 
-// llamaRun is the state of reading a log.
+// llamaRun is the parser's state while it reads one log of LLaMA-Factory.
 type llamaRun struct {
 	*stepLog
 	begin, end llamaMark
@@ -45,7 +46,7 @@ func readLLaMAFactory(l *log, r io.Reader) error {
 	return nil
 }
 
-// read parses a line.
+// read parses a line of the log.
 func (s *llamaRun) read(ln line) error {
 	text := []byte(ln.text)
 	if !bytes.HasPrefix(text, []byte(`{"current_steps":`)) {
@@ -98,7 +99,7 @@ func (s *llamaRun) mark(m members, steps float64) error {
 	return nil
 }
 
-// means adds the mean step time and the mean rate since the last start.
+// means adds the mean step time and the mean rate of tokens since the last start.
 func (s *llamaRun) means() {
 	seconds := s.end.seconds - s.begin.seconds
 	rate := func(name, unit, better string, x, plusMinus float64, note string) {
@@ -119,7 +120,7 @@ func (s *llamaRun) means() {
 	}
 }
 
-// llamaSeconds parses elapsed_time; ok is false if it is missing.
+// llamaSeconds parses elapsed_time and returns it in seconds; ok is false if it is missing.
 func (l *log) llamaSeconds(ln int, v value) (seconds float64, ok bool, err error) {
 	if v.null() {
 		return 0, false, nil

@@ -10,10 +10,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// mlperfLoadgen reads mlperf_log_summary.txt of MLPerf's LoadGen. The scenario decides what
-// was measured: SingleStream and MultiStream keep one query in flight, Server sends at
-// random times and counts latency from the scheduled time, Offline sends all samples at
-// once. A result that LoadGen calls INVALID is a failed run.
+// mlperfLoadgen reads mlperf_log_summary.txt of MLPerf's LoadGen. What the numbers mean depends
+// on the scenario. SingleStream and MultiStream keep one query in flight. Server sends queries at
+// random times and measures latencies from the scheduled time. Offline sends all samples at once.
+// A result that LoadGen calls INVALID is stored as a failed run.
 var mlperfLoadgen = Extractor{
 	Name:  "mlperf-loadgen",
 	Kind:  "serve",
@@ -28,7 +28,7 @@ var loadgenSummary = textReport{
 	lines: textLines("", `^ {0,2}(?P<key>`+loadgenReads()+`)\s*: *(?P<of>.*?)\s*$`),
 }
 
-// loadgenTimes maps LoadGen's latencies to measures.
+// loadgenTimes maps LoadGen's names of latencies to our measures.
 var loadgenTimes = []loadField{
 	{"of Mean latency (ns)", measure.LatencyMean, 1e-9},
 	{"of 50.00 percentile latency (ns)", measure.LatencyP50, 1e-9},
@@ -42,10 +42,10 @@ var loadgenTimes = []loadField{
 	{"of 99.00 percentile time to output token (ns)", measure.TPOTP99, 1e-9},
 }
 
-// loadgenChecks lists the conditions of a valid result.
+// loadgenChecks lists the conditions that LoadGen checks for a valid result.
 var loadgenChecks = []string{"Performance constraints satisfied", "Min duration satisfied", "Min queries satisfied", "Early stopping satisfied"}
 
-// loadgenReads returns a pattern for the names that the format reads.
+// loadgenReads returns a pattern for the names of the lines that we read.
 func loadgenReads() string {
 	names := append([]string{"Scenario", "Mode", "Result is", "samples_per_query", "target_qps",
 		"QPS w/ loadgen overhead", "Completed samples per second", "Samples per second",
@@ -59,7 +59,7 @@ func loadgenReads() string {
 	return strings.Join(names, "|")
 }
 
-// loadgenScenarios maps each scenario to its rates and its note.
+// loadgenScenarios maps each scenario to the names of its rates and to its note.
 var loadgenScenarios = map[string]struct{ rate, tokens, note string }{
 	"SingleStream": {"QPS w/ loadgen overhead", "TPS w/ loadgen overhead", "LoadGen's SingleStream: a query is sent when the one before it is answered"},
 	"MultiStream":  {"", "", "LoadGen's MultiStream: a query of several samples is sent when the one before it is answered; latency is the query's, and its rate is not stated"},
@@ -124,7 +124,7 @@ func (l *log) loadgen(t *textResult) error {
 	return s.fields(fields, t.number)
 }
 
-// loadgenValid records LoadGen's own verdict.
+// loadgenValid marks the run as failed if LoadGen calls its result invalid.
 func (l *log) loadgenValid(t *textResult) error {
 	var why []string
 	for _, check := range loadgenChecks {

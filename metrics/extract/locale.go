@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A Decimal is a table's number format.
+// A Decimal is the number format of a table: which sign is the decimal separator.
 type Decimal string
 
-// The zero value accepts only numbers without separators.
+// The two formats. With the zero value, numbers with separators are refused.
 const (
 	DecimalPoint Decimal = "point" // 1,598.5 and 1'598.5 and 1 598.5
 	DecimalComma Decimal = "comma" // 1.598,5 and 1'598,5 and 1 598,5
@@ -28,10 +28,10 @@ func ParseDecimal(text string) (Decimal, error) {
 	return "", fmt.Errorf("unknown decimal sign %q; valid: comma (1.598,5), point (1,598.5)", text)
 }
 
-// A locale collects evidence of a table's number format.
+// A locale collects evidence for the number format of a table.
 type locale struct {
-	comma, point string // a cell with a decimal comma, and one with a decimal point
-	ambiguous    string // a figure's cell with two possible values; line and column locate it
+	comma, point string // a cell with a decimal comma, and a cell with a decimal point
+	ambiguous    string // first cell of a figure that has two possible values; line and column say where it is
 	line         int
 	column       string
 }
@@ -44,7 +44,7 @@ var (
 	gaps      = "'’\u00a0\u202f\u2009 "
 )
 
-// hint records the evidence of any cell.
+// hint records the evidence that any cell of the table gives.
 func (d *locale) hint(cell string) {
 	switch {
 	case cell == "" || cell[0] > '9' || d.comma != "" && d.point != "":
@@ -55,14 +55,14 @@ func (d *locale) hint(cell string) {
 	}
 }
 
-// see records a cell of a figure.
+// see records a cell of a figure if it is ambiguous.
 func (d *locale) see(cell string, line int, column string) {
 	if d.ambiguous == "" && either.MatchString(cell) {
 		d.ambiguous, d.line, d.column = cell, line, column
 	}
 }
 
-// refuse returns an error if a number could mean 1000 times as much.
+// refuse returns an error if a number is ambiguous: 1.598 may mean 1598.
 func (d *locale) refuse(t *table) error {
 	if t.l.o.Decimal != "" || d.ambiguous == "" {
 		return nil
@@ -80,13 +80,14 @@ func (d *locale) refuse(t *table) error {
 	return t.l.errorAt(d.line, "column %s: %s may be %s, since %s: write --decimal comma for %[3]s, or --decimal point for %[2]s", clip(d.column), d.ambiguous, whole, why)
 }
 
-// withGaps matches numbers with thousands separators, by decimal sign.
+// withGaps matches numbers with thousands separators, for each decimal separator.
 var withGaps = map[Decimal]*regexp.Regexp{
 	DecimalPoint: regexp.MustCompile(`^([-+]?)(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:['’\x{a0}\x{202f}\x{2009} ]\d{3})+)?((?:\.\d*)?)((?:[eE][-+]?\d+)?)$`),
 	DecimalComma: regexp.MustCompile(`^([-+]?)(\d+|\d{1,3}(?:\.\d{3})+|\d{1,3}(?:['’\x{a0}\x{202f}\x{2009} ]\d{3})+)?((?:,\d*)?)((?:[eE][-+]?\d+)?)$`),
 }
 
-// plain rewrites a number with a decimal point and without separators.
+// plain rewrites a number with a decimal point and without thousands separators. ok is false if
+// it is not a number in this format.
 func (d Decimal) plain(text string) (plain string, ok bool) {
 	m := withGaps[d].FindStringSubmatch(text)
 	if m == nil {
@@ -101,7 +102,7 @@ func (d Decimal) plain(text string) (plain string, ok bool) {
 	return m[1] + whole + strings.Replace(m[3], ",", ".", 1) + m[4], true
 }
 
-// separated returns the options that give meaning to a number with separators.
+// separated returns a hint which value of --decimal gives a number with separators which value.
 func separated(text string) string {
 	var ways []string
 	for _, d := range []Decimal{DecimalPoint, DecimalComma} {
@@ -120,8 +121,8 @@ var (
 	cellNumber = regexp.MustCompile(`^([^\d]*?)([-+]?\d[\d.,]*)(.*)$`)
 )
 
-// cellHint returns what to write instead of a cell that is not a number; "" if the cell has
-// no digits.
+// cellHint returns a hint what to write instead of a cell that is not a number; "" if the cell
+// has no digits.
 func cellHint(text string) string {
 	m := cellNumber.FindStringSubmatch(text)
 	switch {

@@ -8,9 +8,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// maxText reads the lines of MaxText. Step 0 compiles. Since the host runs ahead of the
-// device, step 1 seems to take no time, and its rate is impossible. Later steps are
-// measured. total_weights counts the tokens of a step over all devices, without padding.
+// maxText reads the lines of MaxText. Step 0 includes compilation. The host runs ahead of the
+// device, so that step 1 seems to take no time and has an impossible rate. Rates are taken from
+// later steps. total_weights is the number of tokens of a step over all devices, without padding.
 var maxText = Extractor{
 	Name:  "maxtext",
 	Kind:  "train",
@@ -43,8 +43,9 @@ func readMaxText(l *log, r io.Reader) error {
 	if err := l.each(r, s.read); err != nil {
 		return err
 	}
-	// One MaxText process drives all devices of its host, so there may be fewer workers
-	// than devices. Without padding, a step counts fewer tokens, never more.
+	// One MaxText process drives all devices of its host, so there may be fewer workers than
+	// devices. A step then has more tokens than the workers account for. (Padding only makes the
+	// stated number smaller.)
 	if n := s.devices(); n > 0 && len(of) == 3 && of[0].Number > 1.01*n*of[1].Number*of[2].Number {
 		s.undivided = fmt.Sprintf("a step has %.0f tokens, more than those of %s. Give --workers the number of devices", of[0].Number, number.Count(int(n), "device"))
 	}

@@ -9,11 +9,13 @@ import (
 	"strings"
 )
 
-// megatron reads the iteration lines of Megatron-LM and its derivatives:
-// Megatron-DeepSpeed, GPT-NeoX, AMD's Primus and NVIDIA's Megatron-Bridge. The last rank
-// prints them; times are means since the previous line. GPT-NeoX prints samples/s before
-// the iteration. Primus puts the current value and an average into one field, of which we
-// read the current one. Bridge prints its FLOP/s on a separate line before the iteration.
+// megatron reads the iteration lines of Megatron-LM and its derivatives: Megatron-DeepSpeed,
+// GPT-NeoX, AMD's Primus and NVIDIA's Megatron-Bridge. The last rank prints them. Times are means
+// since the previous line.
+//
+// The derivatives differ in details. GPT-NeoX prints samples/s before the iteration. Primus puts
+// the current value and an average into one field, of which the current value is read. Bridge
+// prints its FLOP/s on a separate line before the iteration.
 var megatron = Extractor{
 	Name:  "megatron",
 	Kind:  "train",
@@ -21,7 +23,7 @@ var megatron = Extractor{
 	read:  readMegatron,
 }
 
-// megatronValue matches the current value of a field, which an average may follow.
+// megatronValue matches the current value of a field, which may be followed by an average.
 var megatronValue = regexp.MustCompile(`^([^/]*?)(?:TFLOPS|GB)?(?: \(avg .*|/.*)?$`)
 
 var megatronLog = stepFormat{
@@ -40,7 +42,7 @@ var megatronLog = stepFormat{
 		{"tokens/sec/gpu", tokensPerGPU, 1, megatronValue},
 		{"tokens per gpu per second (tgs)", tokensPerGPU, 1, megatronValue},
 		{"approx flops per GPU", flopsPerGPU, 1e12, megatronValue},
-		{"hip mem usage/free/total/usage_ratio", usedMemory, 1 << 30, megatronValue}, // which Primus calls GB
+		{"hip mem usage/free/total/usage_ratio", usedMemory, 1 << 30, megatronValue}, // Primus calls the unit GB
 	},
 	ignored: regexp.MustCompile(`^(?:throughput per GPU \(TFLOP/s/GPU\)|global batch size|lm[ _]loss|samples/sec|samples per second|actual seqlen|consumed (?:samples|tokens)|.*(?:loss|norm|learning rate|lr|grad|scale|iterations|zeros|curriculum|percent|metrics|elapsed time per iteration).*)$`),
 	others: []stepLine{
@@ -51,12 +53,12 @@ var megatronLog = stepFormat{
 	},
 }
 
-// bridgeStep matches the line with the FLOP/s, which precedes the iteration's line.
+// bridgeStep matches Bridge's line with the FLOP/s, which precedes the line of the iteration.
 var bridgeStep = regexp.MustCompile(`(?:^|\s)Step Time : \d+\.?\d*s GPU utilization: (\d+\.?\d*)MODEL_TFLOP/s/GPU\s*$`)
 
 func readMegatron(l *log, r io.Reader) error {
 	f := megatronLog
-	var bridge Value // TFLOP/s of the next iteration; Line 0: not seen
+	var bridge Value // the TFLOP/s of the next iteration; Line 0: not seen
 	f.others = append(slices.Clone(f.others), stepLine{bridgeStep, func(_ *stepLog, ln line, m []string) (err error) {
 		bridge, err = l.parse(ln.number, m[1])
 		return err
@@ -79,7 +81,7 @@ func readMegatron(l *log, r io.Reader) error {
 	return f.read(l, r)
 }
 
-// megatronArgument records an argument of the program.
+// megatronArgument records one of the program's arguments that it prints at the start.
 func megatronArgument(s *stepLog, ln line, m []string) error {
 	n, err := s.l.count(ln.number, m[1]+" of", m[2])
 	if err != nil {
@@ -95,7 +97,7 @@ func megatronArgument(s *stepLog, ln line, m []string) error {
 	return s.tokensOf(Value{float64(n), ln.number})
 }
 
-// megatronMemory records the memory of a rank. Megatron's MB are 1024² bytes.
+// megatronMemory records the memory of a rank. A MB is 1024² bytes.
 func megatronMemory(s *stepLog, ln line, m []string) error {
 	if err := s.number(ln.number, allocatedMemory, m[1], 1<<20); err != nil {
 		return err
@@ -103,7 +105,7 @@ func megatronMemory(s *stepLog, ln line, m []string) error {
 	return s.number(ln.number, reservedMemory, m[2], 1<<20)
 }
 
-// megatronSamples records samples/s of all devices.
+// megatronSamples records the samples/s of all devices.
 func (s *stepLog) megatronSamples(ln int, fields parts) error {
 	for _, name := range []string{"samples/sec", "samples per second"} {
 		x, ok := fields[name]
@@ -121,8 +123,9 @@ func (s *stepLog) megatronSamples(ln int, fields parts) error {
 	return nil
 }
 
-// megatronTokens finds the tokens per sample if the arguments were not printed.
-// Megatron-DeepSpeed states them, or counts both tokens and samples.
+// megatronTokens sets the tokens per sample if the log does not contain the program's arguments.
+// Megatron-DeepSpeed prints the sequence length, or the total tokens and samples, whose quotient
+// it is.
 func (s *stepLog) megatronTokens(ln int, fields parts) error {
 	if x, ok := fields["actual seqlen"]; ok {
 		n, err := s.l.count(ln, "an actual seqlen of", x)
@@ -142,8 +145,8 @@ func (s *stepLog) megatronTokens(ln int, fields parts) error {
 	return nil
 }
 
-// megatronEvaluation records the loss on the validation set. The loss on the test set,
-// after training, is a different figure.
+// megatronEvaluation records the loss on the validation set. It ignores the loss on the test set
+// after training.
 func megatronEvaluation(s *stepLog, ln line, m []string) error {
 	if strings.TrimSpace(m[2]) == "on test set" {
 		return nil

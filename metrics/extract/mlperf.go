@@ -14,12 +14,13 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// mlperf reads the :::MLLOG lines of MLPerf Training. Its clock runs from run_start to
-// run_stop and includes evaluations, like our training clock. A run_stop with status
-// success means that the run reached the benchmark's target; the time until then is
-// MLPerf's result. In some benchmarks, eval_accuracy is a loss or a distance. Lines are not
-// in time order: stable_diffusion evaluates its checkpoints after training, off the clock,
-// and then writes run_stop with an earlier time.
+// mlperf reads the :::MLLOG lines of MLPerf Training. MLPerf's clock runs from run_start to
+// run_stop and includes evaluations, like our training clock. If run_stop has the status success,
+// the run reached the benchmark's target, and the time until then is MLPerf's result. In some
+// benchmarks, eval_accuracy is a loss or a distance.
+//
+// Lines are not always in time order. stable_diffusion evaluates its checkpoints after training,
+// outside the measured time, and then writes run_stop with an earlier time.
 var mlperf = Extractor{
 	Name:  "mlperf",
 	Kind:  "train",
@@ -27,8 +28,9 @@ var mlperf = Extractor{
 	read:  readMLPerf,
 }
 
-// mlperfAccuracy names the metric of eval_accuracy in benchmarks where it is a fraction
-// that should rise. In other benchmarks, eval_accuracy is stored as a figure.
+// mlperfAccuracy maps the benchmarks in which eval_accuracy is a fraction that should rise to the
+// name of that metric. In other benchmarks, eval_accuracy is stored as a figure and not as an
+// accuracy.
 var mlperfAccuracy = map[string]string{
 	"resnet": "top-1 accuracy", "bert": "masked-word accuracy", "rgat": "classification accuracy", "gnn": "classification accuracy",
 	"ssd": "mean average precision", "retinanet": "mean average precision", "maskrcnn": "mean average precision",
@@ -51,13 +53,14 @@ type mllogLine struct {
 
 var mllog = regexp.MustCompile(`:::MLLOG (\{.*\})\s*$`)
 
-// mllogRun is the state of reading a log. Times are in ms since the first line.
+// mllogRun is the parser's state for the lines of one process. Times are in ms since the first
+// line of the log.
 type mllogRun struct {
 	l             *log
-	source        string // the launcher's name for the process that writes it
+	source        string // the process's prefix, which the launcher adds
 	benchmark     string
 	began         int64 // time of the first line, ms since 1970; -1: none yet
-	start, stop   Value // run_start and run_stop; Line 0: not seen yet
+	start, stop   Value // times of run_start and run_stop; Line 0: not seen yet
 	status        string
 	train         metrics.Train
 	batch, length int64 // samples per step and tokens per sample; 0: unknown
@@ -65,7 +68,7 @@ type mllogRun struct {
 	marks         []mllogMark
 	rates         []Value // throughput of tracked_stats
 	stepSeconds   []Value // train_step_time of tracked_stats
-	wrong         error   // error in a line of a process that does not train
+	wrong         error   // first error in a line of a process that does not train
 	errors        []mllogEvaluation
 	ranks         Value    // number_of_ranks; Line 0: not stated
 	accelerators  [2]Value // number_of_nodes, accelerators_per_node
@@ -76,18 +79,18 @@ type mllogEvaluation struct {
 	at     int64
 	metric string
 	epoch  float64
-	mark   int // index of its mark
+	mark   int // index of the mark with its progress
 }
 
-// mllogProcesses are the processes of a log. Any process may write init_start, with or
-// without a launcher's prefix. The process that writes run_start writes everything else
-// too, unless other ranks evaluate during the training: one of these then writes the
-// evaluations and run_stop.
+// mllogProcesses holds the processes that write a log. Any process may write init_start, with or
+// without a launcher's prefix. The process that writes run_start usually writes everything else
+// too. If other ranks evaluate during the training, one of them writes the evaluations and
+// run_stop.
 type mllogProcesses struct {
 	l          *log
 	began      int64 // time of the first line, ms since 1970; -1: none yet
 	of         map[string]*mllogRun
-	run, judge *mllogRun // the process that writes run_start, and the first other one that writes run_stop
+	run, judge *mllogRun // the process that writes run_start, and the first other process that writes run_stop
 }
 
 func readMLPerf(l *log, r io.Reader) error {
@@ -136,7 +139,7 @@ func (p *mllogProcesses) line(ln line) error {
 	return own.line(ln.number, e)
 }
 
-// process returns the process with this prefix.
+// process returns the state of the process with this prefix, and creates it if necessary.
 func (p *mllogProcesses) process(source string) *mllogRun {
 	if p.of[source] == nil {
 		p.of[source] = &mllogRun{l: p.l, began: p.began, source: source}
@@ -144,7 +147,7 @@ func (p *mllogProcesses) process(source string) *mllogRun {
 	return p.of[source]
 }
 
-// other handles a line of a process that does not train.
+// other handles a line of a process other than the one that writes run_start.
 func (p *mllogProcesses) other(ln line, e mllogLine) {
 	switch e.Key {
 	case "run_start":
@@ -164,8 +167,8 @@ func (p *mllogProcesses) other(ln line, e mllogLine) {
 	}
 }
 
-// take copies the end of the run from another process, and the evaluations if this one has
-// none.
+// take copies the end of the run from the process that evaluates. It also copies the evaluations
+// if this process has none.
 func (m *mllogRun) take(judge *mllogRun) {
 	m.stop, m.status = judge.stop, judge.status
 	m.l.note("run_stop comes from rank %s, which evaluates during the training", judge.source)
@@ -179,8 +182,8 @@ func (m *mllogRun) take(judge *mllogRun) {
 	m.marks = append(m.marks, judge.marks...)
 }
 
-// unread says why a line is not valid JSON, without quoting a long value as package json
-// does.
+// unread says why a line is not valid JSON. Unlike the errors of package json, it does not quote
+// long values.
 func unread(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
@@ -190,7 +193,7 @@ func unread(err error) string {
 			want = "an object"
 		}
 		switch {
-		case value != "": // a number of another kind, or too large
+		case value != "": // a number of another type, or a number that is too large
 			is = clip(value)
 		case strings.HasPrefix(is, "a") || strings.HasPrefix(is, "o"):
 			is = "an " + is
@@ -202,7 +205,7 @@ func unread(err error) string {
 	return "is not JSON: " + err.Error()
 }
 
-// line handles a line of the process that trains or evaluates.
+// line handles a line of the process that trains, or of one that evaluates.
 func (m *mllogRun) line(n int, e mllogLine) error {
 	at := *e.TimeMS - m.began
 	var count int64
@@ -240,7 +243,7 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 	return nil
 }
 
-// counter returns where to store the count of a key, nil if the key is not a count.
+// counter returns where to store the count that a key states, nil if the key is not a count.
 func (m *mllogRun) counter(key string, other *int64) *int64 {
 	switch key {
 	case "global_batch_size":
@@ -283,7 +286,7 @@ func (m *mllogRun) end(n int, at int64, status string) error {
 	return nil
 }
 
-// evaluation records eval_accuracy or eval_error.
+// evaluation records the value of eval_accuracy or eval_error.
 func (m *mllogRun) evaluation(n int, at int64, e mllogLine) error {
 	v, err := m.l.parse(n, string(e.Value))
 	if err != nil {
@@ -304,7 +307,7 @@ func (m *mllogRun) evaluation(n int, at int64, e mllogLine) error {
 	return nil
 }
 
-// stats records tracked_stats.
+// stats records the rate and the step time in tracked_stats.
 func (m *mllogRun) stats(n int, text json.RawMessage) error {
 	var stats struct {
 		Throughput *json.Number `json:"throughput"`
@@ -337,7 +340,7 @@ func (m *mllogRun) finish() error {
 	l := m.l
 	l.res.StartUnix = float64(m.began) / 1000
 	train := m.train
-	if !m.setKnown() { // train_samples of bert and gpt3 counts trained samples, that of ssd batches
+	if !m.setKnown() { // train_samples of bert and gpt3 counts the samples trained on, that of ssd counts batches
 		train.TrainSamples = 0
 	}
 	l.add(metrics.Event{Time: m.start.Number / 1000, Train: &train}, 1e-3, m.start)
@@ -387,8 +390,8 @@ func (m *mllogRun) finish() error {
 	return nil
 }
 
-// workers sets the number of workers. MLPerf HPC's logs state the ranks, the accelerators,
-// or both.
+// workers sets the number of workers. The logs of MLPerf HPC state the number of ranks, of
+// accelerators, or both.
 func (m *mllogRun) workers() {
 	nodes, each := m.accelerators[0], m.accelerators[1]
 	devices := nodes.Number * each.Number
@@ -404,7 +407,8 @@ func (m *mllogRun) workers() {
 	}
 }
 
-// uncounted adds an evaluation as a figure if it is off the clock or not an accuracy.
+// uncounted adds an evaluation as a figure. It is for evaluations outside the measured time, and
+// for values that are not an accuracy.
 func (m *mllogRun) uncounted(one mllogEvaluation) {
 	f := &metrics.Figure{Name: "eval_accuracy", Value: one.v.Number, At: map[string]any{}}
 	if one.epoch > 0 {
@@ -418,8 +422,8 @@ func (m *mllogRun) uncounted(one mllogEvaluation) {
 	m.l.add(metrics.Event{Time: max(0, float64(one.at)/1000), Figure: f}, 1, one.v)
 }
 
-// evaluate adds the evaluations. Those of checkpoints after training, which are off the
-// clock, and those that are not fractions become figures.
+// evaluate adds the evaluations. Evaluations of checkpoints after the end of the measured time,
+// and values that are not fractions, become figures.
 func (m *mllogRun) evaluate() error {
 	l := m.l
 	is, share := mlperfAccuracy[m.benchmark]

@@ -28,15 +28,15 @@ func (m *mllogRun) mark(n int, at int64, e mllogLine) mllogMark {
 }
 
 const (
-	// openImages is the size of the training set of ssd and retinanet, whose logs
-	// count their train_samples in batches.
+	// openImages is the size of the training set of ssd and retinanet. The train_samples in their
+	// logs count batches.
 	openImages = 1170301
-	// largestEpoch is more epochs than any run trains for. A larger epoch_num counts
-	// samples, as in bert, or tokens, as in gpt3.
+	// largestEpoch is more epochs than any run trains for. A larger epoch_num counts samples
+	// (bert) or tokens (gpt3).
 	largestEpoch = 1e4
 )
 
-// set returns the samples per epoch, 0 if unknown.
+// set returns the samples per epoch; 0 if unknown.
 func (m *mllogRun) set() float64 {
 	n := float64(m.train.TrainSamples)
 	switch m.benchmark {
@@ -54,7 +54,8 @@ func (m *mllogRun) set() float64 {
 // setKnown reports whether train_samples is the size of the training set.
 func (m *mllogRun) setKnown() bool { return m.set() == float64(m.train.TrainSamples) }
 
-// samples returns how many samples were trained on up to a mark.
+// samples returns the number of samples trained on up to a mark; ok is false if the log does not
+// tell.
 func (m *mllogRun) samples(at mllogMark) (x float64, ok bool) {
 	switch {
 	case !math.IsNaN(at.samples):
@@ -73,12 +74,13 @@ func (m *mllogRun) samples(at mllogMark) (x float64, ok bool) {
 	return 0, false
 }
 
-// trained returns the samples trained on up to the last evaluation, and its time in ms. ok
-// is false if an evaluation does not state its samples, or if the counts fall.
+// trained returns the samples trained on up to the last evaluation, and the time of that
+// evaluation in ms. ok is false if an evaluation does not state its samples, or if the counts
+// decrease.
 func (m *mllogRun) trained() (samples, at float64, ok bool) {
 	for _, one := range m.evaluations {
 		if m.stop.Line > 0 && float64(one.at) > m.stop.Number {
-			continue // evaluates a checkpoint after training
+			continue // an evaluation of a checkpoint after training
 		}
 		x, said := m.samples(m.marks[one.mark])
 		if !said || x < samples || x > metrics.MaxCount {
@@ -89,9 +91,9 @@ func (m *mllogRun) trained() (samples, at float64, ok bool) {
 	return samples, at, samples > 0
 }
 
-// endToEnd returns the rate from run_start to run_stop in samples/s. ok is false if
-// training continued after the last count of samples. It is also false if the whole would
-// be faster than the training in it, since the counts then mean something else.
+// endToEnd returns the rate from run_start to run_stop in samples/s. ok is false if training
+// continued after the last count of samples. It is also false if this rate is higher than the
+// rate during training, because the counts then mean something else.
 func (m *mllogRun) endToEnd(own ownRate) (x float64, ok bool) {
 	samples, at, ok := m.trained()
 	took := m.stop.Number - m.start.Number
@@ -102,17 +104,17 @@ func (m *mllogRun) endToEnd(own ownRate) (x float64, ok bool) {
 	return x, finite(x) && (own.training == 0 || x <= 1.05*own.training)
 }
 
-// ownRate returns the rate that follows from the counts of samples in the log and the time
-// spent training, without evaluations and the time between blocks. It is the median over
-// the intervals between counts, without the first one, which includes the start of
+// ownRate returns the rate computed from the counts of samples in the log and the training time
+// between them, without evaluations and pauses between blocks. It is the median over the
+// intervals between counts. The first interval is left out, because it includes the start of
 // training.
 func (m *mllogRun) ownRate() ownRate {
 	marks := slices.DeleteFunc(slices.Clone(m.marks), func(one mllogMark) bool {
 		return float64(one.at) < m.start.Number || m.stop.Line > 0 && float64(one.at) > m.stop.Number
 	})
 	slices.SortStableFunc(marks, func(a, b mllogMark) int { return cmp.Compare(a.at, b.at) })
-	// MLPerf's own checker uses the counts of evaluations. In some logs, the count at the
-	// end of a block is that of its start.
+	// The counts at evaluations come first, because MLPerf's own checker uses them. In some logs,
+	// the count at the end of a block is that of its start.
 	for _, key := range []string{"eval_start", "eval_accuracy", "block_start", "block_stop", "epoch_stop"} {
 		rates, whole := m.between(marks, key)
 		if len(rates) > 1 {
@@ -125,13 +127,13 @@ func (m *mllogRun) ownRate() ownRate {
 	return ownRate{}
 }
 
-// trainedTime measures how long a run has trained.
+// trainedTime measures the time spent training since a count of samples.
 type trainedTime struct {
-	before float64 // seconds until the latest pause
+	before float64 // seconds of training before the latest pause
 	since  float64 // when training resumed, in ms; NaN: it is paused
 }
 
-// at returns the seconds of training until a time.
+// at returns the seconds of training up to a time in ms.
 func (t trainedTime) at(ms float64) float64 {
 	if math.IsNaN(t.since) {
 		return t.before
@@ -139,7 +141,7 @@ func (t trainedTime) at(ms float64) float64 {
 	return t.before + (ms-t.since)/1000
 }
 
-// pass handles a line that pauses or resumes training.
+// pass handles a line whose key says that training pauses or resumes.
 func (t *trainedTime) pass(key string, ms float64) {
 	switch key {
 	case "block_stop", "epoch_stop", "eval_start":
@@ -151,18 +153,18 @@ func (t *trainedTime) pass(key string, ms float64) {
 	}
 }
 
-// counted resets the clock at a count of samples.
+// counted sets the training time to 0 at a count of samples.
 func (t *trainedTime) counted(ms float64) {
 	if t.before = 0; !math.IsNaN(t.since) {
 		t.since = ms
 	}
 }
 
-// between returns the rates between consecutive lines of a key, in time order from the
-// start of training, and the overall rate. It returns none if the counts fall or belong to
+// between returns the rates between consecutive lines with a key, in time order from the start of
+// training, and the overall rate. It returns none if the counts decrease, or if they belong to
 // earlier checkpoints.
 func (m *mllogRun) between(marks []mllogMark, key string) (rates []float64, whole float64) {
-	before, farthest := 0.0, 0.0 // samples; of any block
+	before, farthest := 0.0, 0.0 // samples at the previous line; largest count of any block
 	trained := trainedTime{since: m.start.Number}
 	for _, one := range marks {
 		at := float64(one.at)
@@ -187,8 +189,8 @@ func (m *mllogRun) between(marks []mllogMark, key string) (rates []float64, whol
 	return rates, whole
 }
 
-// throughput adds the run's rate: the stated one, checked against the log's own counts, or
-// else the rate that follows from the counts.
+// throughput adds the run's rate. It is the rate that the log states, checked against the log's
+// own counts of samples; without one, it is computed from these counts.
 func (m *mllogRun) throughput(own ownRate) error {
 	ours := func(note string) {
 		m.l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: own.training, Unit: "samples/s", Note: note}}, 1)

@@ -4,8 +4,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// modelFigures lists the figures of language-model trainings that a table's column can be
-// mapped to. Over the epochs of a run they are reduced like its throughput.
+// modelFigures lists the figures of language-model trainings to which a column of a table can be
+// mapped. If rows are epochs, they are reduced over the epochs like the throughput.
 var modelFigures = []metrics.Figure{
 	{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher"},
 	{Name: tokensPerGPU, Unit: "tokens/s"},
@@ -13,8 +13,8 @@ var modelFigures = []metrics.Figure{
 	{Name: reportedMFU},
 }
 
-// models adds the figures of a language model. If the table has only the rate per device,
-// the total is that times the workers.
+// models adds the figures of a language model. If the table has only the rate per device, the
+// rate of all devices is computed from it and the number of workers.
 func (t *table) models(columns map[string]Column, cell func(row int, ours string) (Value, float64, bool, error)) error {
 	_, epochs := columns["epoch"]
 	_, totals := columns[tokensPerSecond]
@@ -50,7 +50,7 @@ func (t *table) models(columns map[string]Column, cell func(row int, ours string
 	return nil
 }
 
-// modelValues returns the cells of a figure and the factor to its unit.
+// modelValues returns the numbers in the cells of a figure, and the factor to the figure's unit.
 func (t *table) modelValues(name string, columns map[string]Column, cell func(row int, ours string) (Value, float64, bool, error)) (values []Value, scale float64, err error) {
 	for row := range t.rows {
 		v, by, ok, err := cell(row, name)
@@ -71,8 +71,8 @@ func (t *table) modelValues(name string, columns map[string]Column, cell func(ro
 	return values, scale, nil
 }
 
-// steadyEpochs drops the first of several epochs, in which programs compile and fill
-// caches.
+// steadyEpochs returns the rates without that of the first epoch, if there are several, because
+// programs compile and fill caches then. It also returns the note with this added.
 func steadyEpochs(rates []Value, note string) ([]Value, string) {
 	if len(rates) > 1 {
 		return rates[1:], note + ", the median of the epochs without the first"

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Load generators also write tables of a load's course, a row for each second or so.
+// Some load generators write a table with the course of one load test: one row per second or so.
 
-// moment is the longest time in seconds between two rows of a load that are moments of one
-// run. Load tests last longer.
+// moment is the largest time in seconds between two rows of a load at which they count as moments
+// of one run. Two load tests are farther apart.
 const moment = 2
 
 var momentName = regexp.MustCompile(`(?i)^(?:unix[ _]?)?(?:timestamp|time)s?$`)
 
-// moments returns an error if rows of one load are moments of one run, by a column with
-// their times. Such rows are not repeats.
+// moments returns an error if rows of one load are moments of one run, according to a column with
+// their times. Such rows must not count as repeats.
 func (s *survey) moments() error {
 	for _, o := range s.others {
 		if !s.loads || !o.within || !momentName.MatchString(o.name) {
@@ -51,8 +51,8 @@ func (s *survey) moments() error {
 
 var failureName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:fail|failed|failure|failures|error|errors)(?:[^a-z]|$)`)
 
-// failures adds a doubt if a load has failed requests and no column is mapped to their
-// share: they may count in its rate.
+// failures adds a doubt if a column shows failed requests but none is mapped to their share. The
+// rate may then include failed requests.
 func (s *survey) failures() {
 	if !s.loads || s.columns["errors"].Name != "" {
 		return

@@ -8,11 +8,10 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// nanoGPT reads the output of nanoGPT's train.py. A line's time is that of the printed
-// iteration. If an evaluation preceded the iteration, the time includes it, and the line
-// gives no rate. The MFU is a running mean of rank 0 over all lines, those with an
-// evaluation included. It assumes the peak of an A100 on any GPU, and is -100 % until it
-// has a value.
+// nanoGPT reads the output of nanoGPT's train.py. The time on a line is that of the printed
+// iteration. If an evaluation preceded the iteration, the time includes it, and the line gives no
+// rate. The MFU is rank 0's running mean over all lines, including those with an evaluation. It
+// assumes the peak of an A100 on any GPU, and is -100 % until it has a value.
 var nanoGPT = Extractor{
 	Name:  "nanogpt",
 	Kind:  "train",
@@ -21,7 +20,7 @@ var nanoGPT = Extractor{
 }
 
 // nanoForgets is the number of lines after which a line contributes less than 0.1 % to the
-// running mean, which decays by 0.9 a line.
+// running mean, in which its weight falls by a factor of 0.9 per line.
 const nanoForgets = 66
 
 var nanoLog = stepFormat{
@@ -35,11 +34,11 @@ var (
 	nanoTokens = regexp.MustCompile(`^tokens per iteration will be: (\S+)\s*$`)
 )
 
-// nanoRates collects the rates of a log. An evaluation affects the time of the next
-// iteration and the running MFU of many.
+// nanoRates collects the rates of a log. An evaluation affects the time of the next iteration and
+// the running MFU of many iterations.
 type nanoRates struct {
-	evaluated bool    // whether an evaluation followed the latest iteration
-	since     int     // lines since the last one whose time includes an evaluation
+	evaluated bool    // an evaluation followed the latest iteration
+	since     int     // lines since the latest one whose time includes an evaluation
 	mixed     []Value // MFUs that include evaluations
 }
 

@@ -45,8 +45,8 @@ func readNCCLJSON(l *log, r io.Reader) error {
 	return nil
 }
 
-// ncclDevices counts the ranks. nccl-tests lists the first rank of each process, within
-// config, and each process has ngpus ranks in each of its threads.
+// ncclDevices sets the number of ranks. nccl-tests lists the first rank of each process; each
+// process has ngpus ranks in each of its threads (nthreads).
 func (l *log) ncclDevices(file map[string]value) error {
 	config := l.object(file["config"])
 	devices, each := config.of["devices"], 1.0
@@ -76,7 +76,7 @@ func (l *log) ncclDevices(file map[string]value) error {
 	return nil
 }
 
-// ncclResult adds the results of one size. row and place are buffers.
+// ncclResult adds the results for one message size. row and place are maps that it reuses.
 func (l *log) ncclResult(at value, row, place map[string]value, wrong *ncclWrong) error {
 	at.members(row)
 	read := func(of value, name string) (Value, error) {

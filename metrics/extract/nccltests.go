@@ -13,9 +13,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// ncclTests reads the table that nccl-tests and rccl-tests print. Bus bandwidth is
-// algorithmic bandwidth times a factor that depends on the collective and the ranks (see
-// their doc/PERFORMANCE.md). Times are means over the iterations of the slowest thread.
+// ncclTests reads the table that nccl-tests and rccl-tests print. Bus bandwidth is the
+// algorithmic bandwidth multiplied by a factor that depends on the collective and the number of
+// ranks (see their doc/PERFORMANCE.md). Times are means over the iterations, of the slowest
+// thread.
 var ncclTests = Extractor{
 	Name:  "nccl-tests",
 	Kind:  "collective",
@@ -32,21 +33,22 @@ var (
 	ncclTest   = regexp.MustCompile(`^# Collective test starting: (\w+)\s*$`)
 )
 
-// ncclTable is the state of reading a table.
+// ncclTable is the parser's state while it reads one table.
 type ncclTable struct {
 	l       *log
 	from    first
-	ranks   map[string]string // the group of each
+	ranks   map[string]string // the group of each rank
 	ended   bool              // whether the line with the average was read
 	columns []string
-	places  [2]int // the columns in which the times are, out of place and in place
+	places  [2]int // columns in which the results begin, out of place and in place
 	op      string // the collective, if the log names it
 	rows    []ncclRow
 	empty   int // number of rows of 0 bytes
 	wrong   ncclWrong
 }
 
-// ncclRow is a row of the table, with what distinguishes it from rows of the same size.
+// ncclRow is a row of the table. kind holds the columns that distinguish it from rows of the same
+// size.
 type ncclRow struct {
 	line  int
 	size  Value
@@ -54,8 +56,7 @@ type ncclRow struct {
 	cells []string
 }
 
-// ncclKinds are the columns that may differ in rows of the same size (-o all, -d all, -r
-// all).
+// ncclKinds are the columns in which rows of the same size may differ (-o all, -d all, -r all).
 var ncclKinds = [3]string{"type", "redop", "root"}
 
 func readNCCL(l *log, r io.Reader) error {
@@ -120,8 +121,8 @@ func (t *ncclTable) header(ln line) error {
 	return nil
 }
 
-// workers records the number of ranks. If ranks form groups, each group runs a benchmark of
-// its own at the same time.
+// workers sets the number of ranks. If ranks form groups, each group runs its own benchmark at
+// the same time, and the number is not set.
 func (t *ncclTable) workers() {
 	t.l.res.Workers = len(t.ranks)
 	groups := map[string]bool{}
@@ -134,7 +135,7 @@ func (t *ncclTable) workers() {
 	}
 }
 
-// units checks the units of the times and bandwidths.
+// units checks that the table has the expected units of times and bandwidths.
 func (t *ncclTable) units(ln line) error {
 	var have []string
 	for _, unit := range strings.Fields(ln.text) {
@@ -149,7 +150,7 @@ func (t *ncclTable) units(ln line) error {
 	return nil
 }
 
-// end records the line with the average, which follows the table.
+// end records the line with the average bandwidth, which follows the table.
 func (t *ncclTable) end(ln line) error {
 	m := ncclMean.FindStringSubmatch(ln.text)
 	v, err := t.l.parse(ln.number, m[1])
@@ -172,8 +173,8 @@ func (l *log) averageBusBW(v Value) {
 		Note: "nccl-tests' mean over all sizes, small ones too"}}, 1e9, v)
 }
 
-// row records a row of the table. Other lines between rows, such as NCCL's messages, do not
-// start with two numbers.
+// row records a row of the table. It ignores other lines between rows, such as NCCL's messages,
+// which do not start with two numbers.
 func (t *ncclTable) row(ln line) error {
 	cells := strings.Fields(ln.text)
 	if len(cells) < 2 || !digits(cells[0]) || !digits(cells[1]) {
@@ -204,8 +205,8 @@ func (t *ncclTable) row(ln line) error {
 	return nil
 }
 
-// figures adds the figures of the rows. If rows differ in data type, reduction or root,
-// these become part of the operation's name.
+// figures adds the figures of all rows. If rows differ in data type, reduction or root, these
+// become part of the operation's name.
 func (t *ncclTable) figures() error {
 	l := t.l
 	if t.empty > 0 {
@@ -235,7 +236,8 @@ func (t *ncclTable) figures() error {
 	return nil
 }
 
-// figure adds the figures of a row, out of place or in place.
+// figure adds the results of a row, either those out of place or those in place. from is the
+// column in which they begin.
 func (t *ncclTable) figure(row ncclRow, op string, from int, inPlace bool) error {
 	cells := row.cells[from : from+4]
 	if cells[0] == "N/A" {
@@ -254,7 +256,7 @@ func (t *ncclTable) figure(row ncclRow, op string, from int, inPlace bool) error
 	return err
 }
 
-// ncclWrong collects wrong results that the benchmark found.
+// ncclWrong collects the wrong results that the benchmark has found.
 type ncclWrong struct {
 	sizes  []string
 	line   int    // line of the first one
@@ -289,11 +291,12 @@ func (w *ncclWrong) judge(l *log) {
 	}
 }
 
-// damaged is the ratio of a row's bytes to its time times its bandwidth from which one of
-// the three is wrong. Rounding, and collectives that leave out a rank, stay below it.
+// damaged limits the ratio between a row's bytes and its time multiplied by its bandwidth. Beyond
+// the limit, one of the three is wrong. Rounding, and collectives that leave out a rank, stay
+// below it.
 const damaged = 3
 
-// collective adds time (µs), algbw and busbw (GB/s) for one size and placement.
+// collective adds the time (µs), algbw and busbw (GB/s) for one message size and placement.
 func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) (Value, error)) error {
 	at := busbw.At(op, bytes, inPlace)
 	var stated [3]float64
@@ -324,7 +327,7 @@ func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) 
 	return nil
 }
 
-// isNew reports whether this is the first result for a size and placement, and records it.
+// isNew reports whether no result for this size and placement was seen before, and records it.
 func (l *log) isNew(op string, bytes float64, inPlace bool) bool {
 	if l.sizes[op] == nil {
 		if l.sizes == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// These patterns match text next to a number that changes its meaning.
+// These patterns match text before or after a number that changes what the number means.
 var (
 	// 12 345 and 12'345, with other spaces and thousands separators
 	thousands = regexp.MustCompile("^(?:[\u00a0\u2009\u202f'’_]\\d|[\u00a0\u2009\u202f'’_ ]\\d{3}(?:\\D|$))")
@@ -30,9 +30,9 @@ var (
 	bytesKey = regexp.MustCompile(`(?i)[_ (\[]([kmgt])(i?)b[)\]]?["']?\s*[=:]?\s*$`)
 )
 
-// neighbours returns an error if the text around a number makes it part of another one: a
-// power of ten, a range, thousands. It moves a unit that follows a spread (1200 ± 30 K) to
-// the number.
+// neighbours returns an error if the text around a number shows that it is part of something
+// else: a power of ten, a range, a number with thousands separators. If a unit follows a spread
+// (1200 ± 30 K), it becomes the unit of the number.
 func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) error {
 	end := from + len(r.Number)
 	rest := text[end:]
@@ -69,8 +69,9 @@ func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) 
 	return nil
 }
 
-// scope returns an error for a rate of one device or node if the run's rate is wanted, or
-// for a total if one rank's rate is wanted, judging by its name and unit.
+// scope returns an error if the text around a number says that a rate covers one device or node,
+// but the pattern expects the run's rate. It also returns one for a total if the pattern expects
+// one rank's rate.
 func (c *compiled) scope(r number.Reading, before, rest string) error {
 	if c.Of == "rank" && strings.HasSuffix(c.unit.base, "/s") {
 		phrase := phraseOf.FindString(before)
@@ -103,7 +104,7 @@ func (c *compiled) scope(r number.Reading, before, rest string) error {
 	return nil
 }
 
-// keyUnit returns the unit in the name before a number.
+// keyUnit returns the unit in the name that precedes a number in the log, as in "time_ms=".
 func (c *compiled) keyUnit(before string) (u number.Unit, text string, ok bool) {
 	if u, text, ok = number.KeyUnit(before); ok && (u.Base == c.declared.Base || u.IsRate()) {
 		return u, text, true
@@ -123,8 +124,8 @@ func (c *compiled) keyUnit(before string) (u number.Unit, text string, ok bool) 
 
 var rankName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:rank|gpu|cuda|worker|device|proc(?:ess)?)[ :=_#-]{0,2}(\d{1,5})(?:\D|$)`)
 
-// namedRanks tells ranks apart by the names that programs print, if no launcher adds a
-// prefix: "[GPU3] Epoch 1", "rank 0: ".
+// namedRanks distinguishes ranks by the names that programs print, if no launcher adds a prefix:
+// "[GPU3] Epoch 1", "rank 0: ".
 func namedRanks(c *compiled, all []match) {
 	if !c.ofAll() && c.Of != "rank" {
 		return
@@ -144,10 +145,11 @@ func namedRanks(c *compiled, all []match) {
 	}
 }
 
-// unlike is the smallest ratio of quartiles at which values seem to mix several trainings.
+// unlike is the ratio of quartiles above which values seem to be of several trainings.
 const unlike = 1.5
 
-// mixed adds a note if the values of a rate are far apart.
+// mixed adds a note if the values of a rate differ so much that they may be of several trainings
+// or phases.
 func (l *log) mixed(c *compiled, values []Value) {
 	if c.Per != "step" || c.Reduce != "median" && c.Reduce != "mean" || len(values) < 4 || !strings.HasSuffix(c.unit.base, "/s") {
 		return

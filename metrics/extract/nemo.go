@@ -5,8 +5,9 @@ import (
 	"regexp"
 )
 
-// nemo reads the progress lines of NeMo 2. Iterations count from 0. The step time is that
-// of the printed iteration. After an evaluation, every line repeats its val_loss.
+// nemo reads the progress lines of NeMo 2. Iterations are numbered from 0. The step time is that
+// of the printed iteration. After an evaluation, every line repeats its val_loss, so only the
+// first one counts.
 var nemo = Extractor{
 	Name:  "nemo",
 	Kind:  "train",
@@ -19,7 +20,7 @@ var nemoLog = stepFormat{
 	line:      regexp.MustCompile(`(?:^|[\s:\]])Training epoch \d+, iteration (?P<step>\d+)/\d+ \| (?P<fields>.+)$`),
 	separator: "|",
 	needs:     []string{"train_step_timing in s"},
-	step:      "global_step", // the iteration restarts with each epoch
+	step:      "global_step", // the number of the iteration restarts with each epoch
 	batch:     "global_batch_size",
 	losses:    []string{"reduced_train_loss"},
 	fields: []stepField{
@@ -33,7 +34,7 @@ var nemoLog = stepFormat{
 }
 
 func readNeMo(l *log, r io.Reader) error {
-	f, evaluated := nemoLog, "" // the latest val_loss
+	f, evaluated := nemoLog, "" // the val_loss of the latest line
 	f.more = func(s *stepLog, ln line, step int, fields parts) error {
 		x, ok := fields["val_loss"]
 		if !ok || x == evaluated {

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// A role is the meaning of an unmapped column, guessed from its name.
+// A role is the meaning of a column that the user did not map, guessed from its name.
 type role string
 
 const (
-	roleSetting   role = "asked"      // a setting: rows with different values belong to different series
-	roleGround    role = "ranOn"      // the environment of a run, or its date: a change causes a warning
-	rolePart      role = "partOf"     // the part of a run that the row describes
-	roleID        role = "identifies" // names the run: repeats have different values
+	roleSetting   role = "asked"      // a setting: rows with different values are of different series
+	roleGround    role = "ranOn"      // the environment of a run, or its date: different values cause a warning
+	rolePart      role = "partOf"     // the part of a run that the row describes, such as a rank
+	roleID        role = "identifies" // the name of a run: repeats have different values
 	roleUnit      role = "unitOf"     // the unit of another column
 	roleStatistic role = "statistic"  // the kind of average in the row
 	roleUnclear   role = ""
@@ -34,7 +34,7 @@ var roles = words(map[string]string{
 	string(roleStatistic): "stat statistic statistics aggregation agg",
 })
 
-// roleOf returns the role of the last word in the name that has one.
+// roleOf returns the role of the last word in the name that has a role.
 func roleOf(name string) role {
 	found := roleUnclear
 	list := split(name)
@@ -62,7 +62,7 @@ func roleOf(name string) role {
 	return found
 }
 
-// An other is an unmapped column.
+// An other is a column that the user did not map.
 type other struct {
 	name    string
 	at      int
@@ -70,14 +70,14 @@ type other struct {
 	numeric bool // every cell is a number
 	whole   bool // every cell is a whole number
 	values  map[string]bool
-	first   map[int]string         // cell by point
+	first   map[int]string         // the cell of each point's first row
 	within  bool                   // rows of one point have different cells
-	counts  map[int]map[string]use // worker counts by series and cell
+	counts  map[int]map[string]use // worker counts for each series and cell
 }
 
 type use map[float64]bool
 
-// mostValues limits the distinct cells stored per column.
+// mostValues limits the number of different cells that are stored per column.
 const mostValues = 200
 
 func (t *table) others(columns map[string]Column) (list []*other) {
@@ -115,7 +115,7 @@ func (o *other) see(text string, r surveyed) {
 	}
 	by := o.counts[r.series]
 	if o.role == roleGround && isDate(o.name) {
-		text, _, _ = strings.Cut(strings.Replace(text, "T", " ", 1), " ") // the day
+		text, _, _ = strings.Cut(strings.Replace(text, "T", " ", 1), " ") // the day, without the time
 	}
 	if by[text] == nil && len(by) < mostValues {
 		by[text] = use{}
@@ -129,7 +129,7 @@ func isDate(name string) bool {
 	return slices.ContainsFunc(split(name), func(word string) bool { return strings.EqualFold(word, "date") || strings.EqualFold(word, "day") })
 }
 
-// some lists up to three values.
+// some returns a list of up to three of the values, for messages.
 func some(values map[string]bool) string {
 	list := slices.Sorted(maps.Keys(values))
 	for i := range list {
@@ -143,7 +143,7 @@ func some(values map[string]bool) string {
 
 var notInLabel = regexp.MustCompile(`[^a-z0-9_.-]+`)
 
-// labelled returns the option that turns the column into a label.
+// labelled returns the command-line option that turns the column into a label.
 func labelled(name string) string {
 	key := strings.Trim(notInLabel.ReplaceAllString(strings.ToLower(name), "_"), "_")
 	if slices.Contains(TableFigures, key) && !slices.Contains(Coordinates, key) || slices.Contains([]string{"", "study", "workers", "replicas", "nodes", "framework"}, key) {
@@ -152,8 +152,8 @@ func labelled(name string) string {
 	return "--label " + shellQuoted(key+"="+name)
 }
 
-// parts returns an error if rows are parts or statistics of one run, since they would count
-// as repeats.
+// parts returns an error if rows are parts of one run or statistics of runs, which would
+// otherwise count as repeats.
 func (s *survey) parts() error {
 	var problems []error
 	for _, o := range s.others {
@@ -172,7 +172,8 @@ func (s *survey) parts() error {
 	return errors.Join(problems...)
 }
 
-// differWithin reports whether rows of one point that count as runs differ in a column.
+// differWithin reports whether the rows of some point, without those that were left out, differ
+// in a column.
 func (s *survey) differWithin(o *other) bool {
 	if !o.within {
 		return false
@@ -208,7 +209,7 @@ func (s *survey) allSummarise(o *other) bool {
 	return len(o.values) > 1
 }
 
-// countsTime lists names of columns that number the epochs or steps of a run.
+// countsTime lists the names of columns that number the epochs or steps of a run.
 var countsTime = map[string]bool{"epoch": true, "step": true, "iteration": true, "iter": true, "global_step": true}
 
 // settings returns an error if rows of one series have different settings. If they ran in
@@ -235,7 +236,7 @@ func (s *survey) settings() error {
 	return errors.Join(problems...)
 }
 
-// setting returns an error if rows of one series differ in a setting.
+// setting returns an error if rows of one series differ in this setting.
 func (s *survey) setting(o *other) error {
 	s.weak = s.weak || strings.EqualFold(o.name, "scaling") && o.values["weak"]
 	differ := o.within && s.differWithin(o)
@@ -249,7 +250,8 @@ func (s *survey) setting(o *other) error {
 		s.l.o.File, clip(o.name), some(o.values), labelled(o.name))
 }
 
-// unclear records a doubt if rows that differ in only one column count as repeats.
+// unclear records a doubt if rows that differ only in a column of unknown meaning count as
+// repeats.
 func (s *survey) unclear(o *other) {
 	listsWords := !o.numeric || o.whole && 2*len(o.values) <= len(s.rows)
 	if s.epochs || !o.within || !listsWords || len(headingOf(o.name).dims) > 0 || !s.differWithin(o) {
@@ -259,7 +261,8 @@ func (s *survey) unclear(o *other) {
 	s.doubts = append(s.doubts, fmt.Sprintf("rows that differ in column %s (%s) count as repeats", clip(o.name), some(o.values)))
 }
 
-// changes records a doubt if the environment differs between worker counts.
+// changes records a doubt if the environment, in a column such as the driver version, differs
+// between worker counts.
 func (s *survey) changes(o *other, by map[string]use) {
 	if len(by) < 2 {
 		return
@@ -272,7 +275,7 @@ func (s *survey) changes(o *other, by map[string]use) {
 			}
 		}
 	}
-	shared := true // every count has a value that another count has as well, or all values
+	shared := true // every worker count has a value that another count has as well, or has all values
 	for _, n := range all {
 		meets := len(all) == 1
 		for _, used := range by {
@@ -304,8 +307,8 @@ func (s *survey) changes(o *other, by map[string]use) {
 	s.doubts = append(s.doubts, fmt.Sprintf("%s changes with the number of workers (%s): what differs between these may come from that", o.name, strings.Join(texts, "; ")))
 }
 
-// unitColumns returns an error if a column of units contradicts the units that the table
-// would be read in.
+// unitColumns returns an error if a column that states units contradicts the units in which the
+// table would be read.
 func (s *survey) unitColumns() error {
 	for _, o := range s.others {
 		if o.role != roleUnit {

@@ -15,24 +15,24 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A Pattern is a user's regular expression. Its group (?P<value>…) matches a number. It is
-// applied to whole lines without launchers' prefixes.
+// A Pattern is a user's regular expression that finds a figure in a log. Its group (?P<value>…)
+// matches the number. The expression is applied to whole lines without launchers' prefixes.
 //
-// Some names have a meaning: throughput is the rate of the run; accuracy with per = "epoch"
-// gives evaluations; end_to_end and train_seconds cover the whole run. The optional groups
-// epoch and elapsed (seconds since training began) locate the value.
-// with the value.
+// Some names have a meaning: throughput is the rate of the run; accuracy with per = "epoch" gives
+// evaluations; end_to_end and train_seconds cover the whole run. The optional groups epoch and
+// elapsed (seconds since training began) state when the value was measured.
 type Pattern struct {
 	Name    string
 	Pattern string
-	Unit    string // of the value, one of Units
-	Reduce  string // one of the reductions; "": median, or last for accuracy
-	Per     string // what a match belongs to: "step", "epoch" or "run"; "": run, which allows one match
-	// Of is the scope of the value: "run" (""), or "rank". With "rank", the values of each
-	// rank (told apart by the launcher's prefix) are reduced. The results are added up if
-	// all ranks printed some; if only one did, its result is multiplied by the ranks.
+	Unit    string // unit of the value, one of Units
+	Reduce  string // how several values become one, one of the reductions; "": median, or last for accuracy
+	Per     string // what a match belongs to: "step", "epoch" or "run"; "": run, of which there may be only one match
+	// Of says what a value covers: the "run" (also ""), or one "rank". With "rank", the values of
+	// each rank are reduced first; the launcher's prefix distinguishes ranks. If all ranks
+	// printed values, the results are added up. If only one rank did, its result is multiplied by
+	// the number of ranks.
 	Of     string
-	Better string // "higher" or "lower" is better; "" if undeclared
+	Better string // which direction is better, "higher" or "lower"; "" if undeclared
 }
 
 type compiled struct {
@@ -40,20 +40,20 @@ type compiled struct {
 	re                            *regexp.Regexp
 	value, unitAt, epoch, elapsed int // indices of groups; -1: none
 	unit                          unit
-	declared                      number.Unit // Unit, parsed, if known
+	declared                      number.Unit // Unit, parsed, if it is a known one
 	known                         bool
-	adopted                       string // the unit that the log states if Unit is empty
-	loose                         *loose // matches other units; nil: the expression names no unit after the number
+	adopted                       string // the unit that the log states, if Unit is empty
+	loose                         *loose // the same expression with any unit; nil: the expression has no unit after the number
 	reduces, ofRun                bool   // the user set reduce; the user set of = "run"
 }
 
-// Validate reports what is wrong with a pattern and what is valid.
+// Validate returns an error if the pattern is not valid. It says what is wrong and what is valid.
 func (p Pattern) Validate() error {
 	_, err := p.compile()
 	return err
 }
 
-// NeedsBatch reports whether the values count steps, so that samples need
+// NeedsBatch reports whether the values count steps. Converting them to samples then needs
 // Options.WorkerBatch.
 func (p Pattern) NeedsBatch() bool {
 	c, err := p.compile()
@@ -104,7 +104,7 @@ func (p Pattern) compile() (*compiled, error) {
 	return c, nil
 }
 
-// setUnit sets the pattern's unit, which must suit its name.
+// setUnit parses the pattern's unit, which must suit its name.
 func (c *compiled) setUnit() error {
 	p := c.Pattern
 	if c.unit, c.known = unitNamed(p.Unit); !c.known {
@@ -123,7 +123,7 @@ func (c *compiled) setUnit() error {
 	if base, named := want[p.Name]; named && c.unit.base != base {
 		return fmt.Errorf("unit of %s is %q; want one of %s", p.Name, p.Unit, strings.Join(unitsOf(base), ", "))
 	}
-	for _, m := range measure.Resources() { // measured by a sampler; no log states them
+	for _, m := range measure.Resources() { // a sampler measures these; no log states them
 		if m.Name == p.Name && c.unit.base != m.Unit {
 			return fmt.Errorf("unit of %s is %q, and the measure of that name is in %q; choose another name, like own_%s", p.Name, p.Unit, m.Unit, p.Name)
 		}
@@ -141,7 +141,8 @@ func unitsOf(base string) []string {
 	return list
 }
 
-// Patterns returns an extractor for a user's patterns. Each must match something.
+// Patterns returns an extractor that applies a user's patterns. Each pattern must match
+// something.
 func Patterns(list []Pattern) (Extractor, error) {
 	var all []*compiled
 	var problems []error
@@ -187,13 +188,13 @@ func (l *log) matches(c *compiled, all []match) error {
 	all = l.settled(c, all, invert)
 	l.mixed(c, matchValues(all))
 	note := c.note(len(all))
-	if strings.HasSuffix(c.unit.base, "/s") && !c.unit.steps { // a user who forgot of = "rank" may mean one rank's
+	if strings.HasSuffix(c.unit.base, "/s") && !c.unit.steps { // a user who forgot of = "rank" may mean one rank's rate
 		note += ", for all workers together"
 	}
 	return l.reducedBy(c, matchValues(all), scale, invert, note)
 }
 
-// note describes how a figure was computed.
+// note returns a description of how a figure was computed from n values.
 func (c *compiled) note(n int) string {
 	if n == 1 {
 		return "as the log states it"
@@ -209,8 +210,8 @@ func matchValues(all []match) []Value {
 	return values
 }
 
-// accuracies adds an evaluation for each match. Without a group epoch, they are numbered in
-// order.
+// accuracies adds an evaluation for each match. If the expression has no group epoch, the
+// evaluations are numbered from 1.
 func (l *log) accuracies(c *compiled, all []match) error {
 	if all[0].elapsed != nil {
 		l.add(metrics.Event{Train: &metrics.Train{}}, 1)
@@ -248,10 +249,10 @@ func (l *log) accuracies(c *compiled, all []match) error {
 	return nil
 }
 
-// summary matches text before an accuracy that summarises a training.
+// summary matches the text before an accuracy that sums up a training, such as "best" or "final".
 var summary = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:best|final|finished|done|max|maximum|highest|overall)(?:[^a-z]|$)`)
 
-// evaluated drops matches that repeat an earlier value as a summary: "DONE best
+// evaluated drops matches that repeat an earlier accuracy as the best or final one: "DONE best
 // val-acc=0.888" is not another epoch.
 func (l *log) evaluated(all []match) []match {
 	seen := map[float64]bool{}
@@ -271,7 +272,8 @@ func (l *log) evaluated(all []match) []match {
 	return kept
 }
 
-// ofRanks computes the run's figure from one rank's values each.
+// ofRanks adds the run's figure, computed from the values of single ranks. bySource has the
+// matches of each rank.
 func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 	sources := slices.Sorted(maps.Keys(bySource))
 	_, unnamed := bySource[""]
@@ -315,7 +317,7 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 	n, note := l.o.Workers, c.note(len(bySource[sources[0]]))
 	if n > 1 {
 		note = fmt.Sprintf("one rank's times %d, not a measured aggregate; %s", n, note)
-		// Our own measures carry this note in the figure.
+		// Figures with the names of our own measures have this note anyway.
 		if m, err := measure.Find(c.Name); err != nil || m.At != "" {
 			l.note("%s: one rank's times %d, not a measured aggregate", c.Name, n)
 		}
@@ -323,8 +325,9 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 	return l.reducedBy(c, matchValues(bySource[sources[0]]), scale, invert, note)
 }
 
-// scale returns the factor from the log's unit to ours; n multiplies the values of one
-// rank.
+// scale returns the factor from the log's unit to ours. If the values are one rank's, n is the
+// number of ranks, and the factor includes it; otherwise n is 1. invert is true if the values are
+// times per step and must be inverted.
 func (l *log) scale(c *compiled, n float64) (scale float64, invert bool, err error) {
 	if !c.unit.steps {
 		return c.unit.scale * n, false, nil
@@ -342,7 +345,7 @@ func (l *log) scale(c *compiled, n float64) (scale float64, invert bool, err err
 	return batch * c.unit.scale * n, false, nil
 }
 
-// reducedBy is like reduced, also for values that are step times.
+// reducedBy adds a figure reduced from values, which are step times if invert is true.
 func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool, note string) error {
 	x, err := reduceValues(c.Reduce, values, invert)
 	if err != nil {
@@ -365,7 +368,8 @@ func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool,
 	return nil
 }
 
-// reduceValues reduces values. Step times are reduced as times and then inverted.
+// reduceValues reduces values to one number. If invert is true, they are step times: the result
+// is the inverse of the reduced time.
 func reduceValues(how string, values []Value, invert bool) (float64, error) {
 	numbers := make([]float64, len(values))
 	for i, v := range values {

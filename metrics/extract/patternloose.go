@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// names reports whether the expression itself matches the character next after the number.
-// If so, the user has decided what follows the number.
+// names reports whether the expression itself matches the character after the number. If so, the
+// user has decided what may follow the number.
 func (c *compiled) names(next byte) bool {
 	_, behind, ok := c.split()
 	if !ok || next == '.' {
@@ -20,7 +20,8 @@ func (c *compiled) names(next byte) bool {
 	return behind != "" && behind[0] == next
 }
 
-// split returns the expression up to the end of the value group, and the rest.
+// split returns the part of the expression up to the end of the group that matches the value, and
+// the rest.
 func (c *compiled) split() (up, behind string, ok bool) {
 	text := c.re.String()
 	name := c.re.SubexpNames()[c.value]
@@ -54,13 +55,13 @@ func (c *compiled) split() (up, behind string, ok bool) {
 	return "", "", false
 }
 
-// loose is a copy of an expression that accepts any unit after the number. Programs change
-// the unit with the size of a number; a progress bar switches from s/it to it/s.
+// loose is a copy of an expression that accepts any unit after the number. Some programs change
+// the unit with the size of the number: a progress bar switches from s/it to it/s.
 type loose struct {
 	re          *regexp.Regexp
 	value, unit int
-	named       string // the unit in the expression
-	anchored    bool   // whether the expression has text before the number
+	named       string // the unit in the original expression
+	anchored    bool   // the expression has text before the number
 }
 
 var namedUnit = regexp.MustCompile(`^((?: |\\s|\[ \\t\])[?*+]?)?((?:%|[A-Za-zµ]+)(?: ?/ ?[A-Za-zµ]+)*)`)
@@ -97,7 +98,8 @@ func (c *compiled) loosened() *loose {
 	return o
 }
 
-// find finds the number with another unit in a line.
+// find searches a line for the number with another unit and stores it in one. It reports whether
+// it found one.
 func (o *loose) find(c *compiled, text string, one *match) bool {
 	for _, m := range o.re.FindAllStringSubmatchIndex(text, -1) {
 		if o.take(c, text, m, one) {
@@ -107,7 +109,8 @@ func (o *loose) find(c *compiled, text string, one *match) bool {
 	return false
 }
 
-// take tries one match of the loose expression.
+// take checks one match of the loose expression and stores it in one if it is a number with a
+// known unit.
 func (o *loose) take(c *compiled, text string, m []int, one *match) bool {
 	if whole(text, m, o.value) != nil {
 		return false
@@ -125,8 +128,8 @@ func (o *loose) take(c *compiled, text string, m []int, one *match) bool {
 	return true
 }
 
-// place returns the text directly before a number, without digits and other parts that may
-// change from line to line.
+// place returns the text directly before a number, without digits and other parts that may change
+// from line to line. Matches with equal texts are at the same place of the program's output.
 func place(before string) string {
 	kept := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r == ' ' {
@@ -137,9 +140,9 @@ func place(before string) string {
 	return kept[max(0, len(kept)-2):]
 }
 
-// otherUnits drops matches with a unit that the expression does not name. It keeps them if
-// they follow the same text as the matches with the right unit, or if the expression has
-// text before the number.
+// otherUnits drops matches whose unit is not the one in the expression. It keeps them if the same
+// text precedes them as the matches with the right unit, or if the expression has text before the
+// number.
 func (l *log) otherUnits(c *compiled, all []match) []match {
 	if c.loose == nil {
 		return all

@@ -10,13 +10,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// sameValue is the largest ratio between copies of one value: ranks in lockstep time the
-// same steps by different clocks.
+// Two ranks' values count as the same value if their ratio is at most sameValue. Synchronised
+// ranks measure the same steps with different clocks.
 const sameValue = 1.05
 
-// copies returns an error if several ranks print different values: a rate that each rank
-// measures for itself is only part of the run's rate. If ranks print slightly different
-// rates of all workers, the study has to say that they are the run's.
+// copies returns an error if several ranks print different values. A rate that each rank measures
+// for itself is only a part of the run's rate. If the ranks' rates of all workers differ only
+// slightly, the study has to declare that each is the rate of the run.
 func (l *log) copies(c *compiled, bySource map[string][]match) error {
 	sources := slices.Sorted(maps.Keys(bySource))
 	low, high, at, to := math.Inf(1), math.Inf(-1), "", ""
@@ -51,12 +51,11 @@ func (l *log) copies(c *compiled, bySource map[string][]match) error {
 		l.o.File, c.Name, low, at, high, to)
 }
 
-// fewSettled is the smallest number of values in which to look for a start-up phase.
+// fewSettled is the smallest number of values in which a start-up phase is looked for.
 const fewSettled = 6
 
-// settled drops the start-up phase from the values, so that it does not distort the median:
-// the rate in a progress bar includes the first steps, in which programs compile, for a
-// long time.
+// settled returns the matches without the start-up phase, which would distort the median. For a
+// long time, the rate in a progress bar includes the first steps, in which programs compile.
 func (l *log) settled(c *compiled, all []match, invert bool) []match {
 	if c.Per != "step" || c.Reduce != "median" && c.Reduce != "mean" || len(all) < fewSettled || !strings.HasSuffix(c.unit.base, "/s") && c.unit.base != "s" {
 		return all
@@ -81,10 +80,10 @@ func (l *log) settled(c *compiled, all []match, invert bool) []match {
 	return all[start:]
 }
 
-// within reports whether a value is near the settled one.
+// within reports whether a value and the settled value differ by at most the factor.
 func within(x, settled, factor float64) bool { return x <= factor*settled && settled <= factor*x }
 
-// oneWay reports whether values drift in one direction, which noise does not.
+// oneWay reports whether values drift in one direction, which noise alone does not cause.
 func oneWay(values []Value) bool {
 	rises, falls := 0, 0
 	for i := 1; i < len(values); i++ {

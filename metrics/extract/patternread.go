@@ -14,21 +14,21 @@ type match struct {
 	v              Value // in the pattern's unit
 	source         string
 	epoch, elapsed *Value
-	other          string // text of the unit, if it differs from the expression's
-	place          string // the text before the number, see place
-	rank           string // rank named by the text before the number; "" for none
-	summary        bool   // whether the text before the number says best, final, ...
+	other          string // text of the unit, if it is not the one in the expression
+	place          string // the text before the number, as the function place returns it
+	rank           string // rank that the text before the number names; "" for none
+	summary        bool   // the text before the number says best, final, ...
 }
 
 func readPatterns(l *log, r io.Reader, patterns []*compiled) error {
 	list := make([]*compiled, len(patterns))
 	for i, c := range patterns {
-		own := *c // an adopted unit applies to one log
+		own := *c // a copy, because the unit that it adopts is that of one log
 		list[i] = &own
 	}
 	found := make([][]match, len(list))
 	lines := l.scan(r)
-	lines.whole = true // a pattern may match them
+	lines.whole = true // a pattern may match the prefixes of log collectors
 	err := lines.each(func(ln line) error {
 		for i, c := range list {
 			one, ok, err := l.match(c, ln)
@@ -57,7 +57,7 @@ func readPatterns(l *log, r io.Reader, patterns []*compiled) error {
 	return nil
 }
 
-// match applies a pattern to a line; ok is false without a match.
+// match applies a pattern to a line; ok is false if it does not match.
 func (l *log) match(c *compiled, ln line) (one match, ok bool, err error) {
 	one.source = ln.source
 	m := c.re.FindStringSubmatchIndex(ln.text)
@@ -103,7 +103,7 @@ func (l *log) match(c *compiled, ln line) (one match, ok bool, err error) {
 	return one, true, nil
 }
 
-// ofAll reports whether the figure covers all workers.
+// ofAll reports whether the figure is a rate of all workers.
 func (c *compiled) ofAll() bool {
 	switch c.Name {
 	case metrics.FigureThroughput, metrics.FigureEndToEnd, measure.TokensPerSecond:

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// These patterns match text before or after a group that matched only part of a number: 123
-// of 123.45, 45 of it, 1 of 1,234, 5 of 5e3, 5 of -5.
+// These patterns match the text around a group that matched only part of a number: 123 of 123.45,
+// 45 of 123.45, 1 of 1,234, 5 of 5e3, 5 of -5.
 var (
 	goesOn    = regexp.MustCompile(`^(?:[0-9]|\.[0-9]|[eE][-+]?[0-9])`)
 	commas    = regexp.MustCompile(`^,[0-9]+(?:[^0-9.,]|\.[0-9]|$)`)
@@ -21,13 +21,13 @@ var (
 	around    = 32 // bytes of context on each side
 )
 
-// shown returns a number with the text around it.
+// shown returns a number with the text around it, for messages.
 func shown(text string, from, to int) string {
 	return text[max(0, from-around):from] + text[from:to] + text[to:min(len(text), to+around)]
 }
 
-// whole returns an error if the group matched only part of a number. Text that the rest of
-// the expression matches is exempt.
+// whole returns an error if the group matched only part of a number. Digits that the rest of the
+// expression matches are not an error.
 func whole(text string, m []int, group int) error {
 	from, to := m[2*group], m[2*group+1]
 	if from < 0 || from == to {
@@ -46,19 +46,19 @@ func partOf(text string, from, to int) error {
 	return fmt.Errorf("%q is only part of a number in %q; let the expression match all of it, like [-+0-9.eE]+, or [0-9:.]+ for H:MM:SS", text[from:to], shown(text, from, to))
 }
 
-// A numberAt is a number that a pattern's group matched, with its unit.
+// A numberAt is a number that a pattern's group matched, with its unit and its place in the line.
 type numberAt struct {
 	number.Reading
 	ln       line
-	from, to int // of the group, without leading spaces
+	from, to int // range of the group in the line, without leading spaces
 }
 
 func (w *numberAt) before() string { return w.ln.text[:w.from] }
 func (w *numberAt) after() string  { return w.ln.text[w.from+len(w.Number):] }
 func (w *numberAt) shown() string  { return shown(w.ln.text, w.from, w.to) }
 
-// quantity returns the number that a pattern matched, in the pattern's unit. The text next
-// to the number gives its unit in the log.
+// quantity returns the number that a pattern matched, in the pattern's unit. The unit in the log
+// is taken from the text next to the number.
 func (l *log) quantity(c *compiled, ln line, m []int) (float64, error) {
 	text, group := ln.text, c.value
 	if err := whole(text, m, group); err != nil {
@@ -94,8 +94,8 @@ func (l *log) quantity(c *compiled, ln line, m []int) (float64, error) {
 	return x, nil
 }
 
-// plainly reports whether the group is a bare number without a unit. It returns an error if
-// the group is only part of a number.
+// plainly reports whether the group matched a number without a unit. It returns an error if the
+// group matched only part of a number.
 func (c *compiled) plainly(w *numberAt) (bool, error) {
 	text := w.ln.text
 	switch end := w.from + len(w.Number); {
@@ -114,7 +114,7 @@ func (c *compiled) plainly(w *numberAt) (bool, error) {
 	return false, nil
 }
 
-// withUnit converts a number by the unit in its group or next to it.
+// withUnit returns a number converted from the unit in its group or next to it.
 func (l *log) withUnit(c *compiled, w *numberAt, m []int) (float64, error) {
 	if w.Grouped {
 		l.note("commas in numbers like %s are read as thousands separators", w.Number)
@@ -141,8 +141,8 @@ func (l *log) withUnit(c *compiled, w *numberAt, m []int) (float64, error) {
 	return x, nil
 }
 
-// unitGroup takes the unit from the group "unit" if the expression has one. An empty match
-// means no unit.
+// unitGroup sets the unit from the group "unit", if the expression has one. If that group matched
+// nothing, the number has no unit.
 func (c *compiled) unitGroup(text string, m []int, r *number.Reading) error {
 	if c.unitAt < 0 || r.Clock {
 		return nil
@@ -159,7 +159,8 @@ func (c *compiled) unitGroup(text string, m []int, r *number.Reading) error {
 	return nil
 }
 
-// converted returns a number in the pattern's unit. before is the text before the number.
+// converted returns a number in the pattern's unit. before is the text before the number, which
+// may state a unit.
 func (l *log) converted(c *compiled, r number.Reading, before string) (float64, error) {
 	own, name, keyed := c.keyUnit(before)
 	keyed = keyed && c.unitAt < 0
@@ -182,7 +183,7 @@ func (l *log) converted(c *compiled, r number.Reading, before string) (float64, 
 		return c.inDeclared(r)
 	}
 	x, d := r.Value, c.declared
-	if says { // a prefix alone
+	if says { // the unit is only an SI prefix
 		if x *= r.Parsed.Scale; !keyed || own.Base != d.Base {
 			x, _ = r.Parsed.In(d, r.Value)
 		}
@@ -193,7 +194,7 @@ func (l *log) converted(c *compiled, r number.Reading, before string) (float64, 
 	return l.byName(c, x, own, name)
 }
 
-// inUnknown converts a number if the pattern's unit is not a known one.
+// inUnknown converts a number if the pattern's unit is one that the program does not know.
 func (c *compiled) inUnknown(r number.Reading) (float64, error) {
 	switch u := r.Parsed; {
 	case r.Unit == "" || r.Unit == c.Unit:
@@ -217,13 +218,14 @@ func (c *compiled) inDeclared(r number.Reading) (float64, error) {
 		return y, nil
 	case d.Inverse && u.Base == "s" && !u.Inverse: // step time: 250 ms
 		return r.Value * u.Scale / d.Scale, nil
-	case !r.Attached && !u.IsRate() && u.Scale == 1 && u.Base != "s": // a word
+	case !r.Attached && !u.IsRate() && u.Scale == 1 && u.Base != "s": // the "unit" is an ordinary word
 		return r.Value, nil
 	}
 	return 0, fmt.Errorf("the log has %s in %s, but its unit is given as %q: write unit = %q, or another pattern", c.Name, r.Unit, c.Unit, r.Unit)
 }
 
-// byName converts a number without a unit by the unit that its name in the log states.
+// byName converts a number without a unit. Its unit is the one in its name in the log, as in
+// "time_ms=12".
 func (l *log) byName(c *compiled, x float64, own number.Unit, name string) (float64, error) {
 	d := c.declared
 	switch {
@@ -236,17 +238,17 @@ func (l *log) byName(c *compiled, x float64, own number.Unit, name string) (floa
 	return x, nil
 }
 
-// alike reports whether two units of the same base are interchangeable: many programs call
-// 1024³ bytes a GB, and the user's choice wins.
+// alike reports whether two units of the same quantity are interchangeable. Many programs call
+// 1024³ bytes a GB, so the user's choice decides what a GB is.
 func alike(a, b number.Unit) bool {
 	return a.Inverse == b.Inverse && (a.Scale == b.Scale || (a.Base == "B" || a.Base == "B/s") && max(a.Scale/b.Scale, b.Scale/a.Scale) < 1.13)
 }
 
-// adopt converts a number whose pattern has no unit. Its unit is the base unit of the text
-// next to it, which must be the same in all lines.
+// adopt converts a number for a pattern without a unit. It adopts the unit in the text next to
+// the number, which must be the same in all lines.
 func (l *log) adopt(c *compiled, r number.Reading) (float64, error) {
 	u, x := r.Parsed, r.Value
-	if r.Unit == "" || !u.IsRate() && strings.HasSuffix(u.Base, "s") && u.Base != "s" { // a count
+	if r.Unit == "" || !u.IsRate() && strings.HasSuffix(u.Base, "s") && u.Base != "s" { // a count, such as tokens
 		u = number.Unit{Scale: 1}
 		if r.Unit != "" {
 			u.Scale = r.Parsed.Scale

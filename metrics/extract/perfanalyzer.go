@@ -11,10 +11,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// perfAnalyzer reads the CSV file (-f) or the output of Triton's perf_analyzer. Latencies
-// count from the send, in µs. The rate counts inferences: each request has as many as the
-// batch (-b), which only the output states. perf_analyzer stops at the first failed
-// request.
+// perfAnalyzer reads the CSV file (-f) or the output of Triton's perf_analyzer. Latencies are
+// measured from the time of sending, in µs. The rate is in inferences/s; one request is as many
+// inferences as the batch has (-b). The output states the batch; the CSV file does not.
+// perf_analyzer stops at the first failed request.
 var perfAnalyzer = Extractor{
 	Name:  "perf-analyzer",
 	Kind:  "serve",
@@ -79,17 +79,18 @@ func (l *log) perfTable(data []byte) error {
 	return nil
 }
 
-// perfColumns maps latency columns, in µs, to measures. perf_client named percentiles
-// differently.
+// perfColumns maps columns with latencies in µs to our measures. perf_client, the older name of
+// the program, had other names for percentiles.
 var perfColumns = []loadField{
 	{"Avg latency", measure.LatencyMean, 1e-6}, {"p50 latency", measure.LatencyP50, 1e-6}, {"50-th Percentile", measure.LatencyP50, 1e-6},
 	{"p95 latency", measure.LatencyP95, 1e-6}, {"95-th Percentile", measure.LatencyP95, 1e-6}, {"p99 latency", measure.LatencyP99, 1e-6}, {"99-th Percentile", measure.LatencyP99, 1e-6},
 }
 
-// perfUnread matches columns of latencies and rates, to note those that are ignored.
+// perfUnread matches the names of columns with latencies and rates. A note lists those that are
+// not read.
 var perfUnread = regexp.MustCompile(`(?i)percentile|latency|second|throughput|token`)
 
-// unread adds a note on the columns of latencies and rates that are ignored.
+// unread adds a note that lists the columns of latencies and rates that are not read.
 func (t *table) unread() {
 	var names []string
 	for name := range t.at {
@@ -106,7 +107,7 @@ func (t *table) unread() {
 	}
 }
 
-// source returns a source of the numbers in a row.
+// source returns a source function for the numbers in a row.
 func (t *table) source(row int) source {
 	return func(column string) (v Value, scale float64, ok bool, err error) {
 		v, ok, err = t.value(row, column)
@@ -114,7 +115,7 @@ func (t *table) source(row int) source {
 	}
 }
 
-// missing returns the error of a cell without a number.
+// missing returns err, or an error that the cell has no number if err is nil.
 func (t *table) missing(row int, column string, err error) error {
 	if err == nil {
 		err = t.l.errorAt(t.line[row], "no number in column %s", column)
@@ -132,22 +133,22 @@ var (
 	perfFields  = []loadField{{"latency Avg", measure.LatencyMean, 1}, {"latency p50", measure.LatencyP50, 1}, {"latency p95", measure.LatencyP95, 1}, {"latency p99", measure.LatencyP99, 1}}
 )
 
-// A perfReport is the report of one load.
+// A perfReport is what the output reports about one load.
 type perfReport struct {
 	*textResult
 	key      string
-	at, rate Value  // rate.Line 0: no stable measurement
-	late     string // perf_analyzer's own warning of delays
-	stable   bool   // whether the results at the end include it
+	at, rate Value  // the load and the rate; rate.Line 0: no stable measurement
+	late     string // perf_analyzer's warning that it sent requests late
+	stable   bool   // the results at the end include the load
 }
 
-// perfPrint reads the output of perf_analyzer.
+// perfPrint is the parser's state while it reads the output of perf_analyzer.
 type perfPrint struct {
 	l       *log
 	from    first
 	batch   Value
 	reports []*perfReport
-	results int // number of reports matched with the results at the end
+	results int // number of reports that were matched with the results at the end
 }
 
 func (l *log) perfPrint(data []byte) error {
@@ -226,11 +227,11 @@ func (p *perfPrint) load(ln line) error {
 	return err
 }
 
-// result matches a line of the final results with the next report. Rates there have six
-// digits, or two decimals after a warning.
+// result matches a line of the results at the end with the next report. Rates in these lines have
+// six digits, or two decimals after a warning.
 func (p *perfPrint) result(line int, m []string) error {
 	for p.results < len(p.reports) && p.reports[p.results].rate.Line == 0 {
-		p.results++ // unstable measurements are missing in the results
+		p.results++ // the results at the end leave out unstable measurements
 	}
 	var v []Value
 	if err := p.l.parseAll(line, &v, m[1], m[2]); err != nil {
@@ -245,7 +246,7 @@ func (p *perfPrint) result(line int, m []string) error {
 	return nil
 }
 
-// figures adds the figures of a load.
+// figures adds the figures of one load.
 func (p *perfPrint) figures(one *perfReport) error {
 	l := p.l
 	if !one.stable {

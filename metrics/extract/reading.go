@@ -15,14 +15,15 @@ import (
 // A reading says how to convert the numbers of a column to a figure.
 type reading struct {
 	Column
-	scale float64 // to the figure's unit
-	per   string  // perDevice or perNode: multiply by their number in the row
-	steps bool    // a rate of steps: multiply by the global batch
-	each  bool    // a step time: divide by it
-	sure  bool    // the user gave the unit, or the name says that it covers all devices
+	scale float64 // factor to the figure's unit
+	per   string  // perDevice or perNode: multiply by the number of devices or nodes in the row
+	steps bool    // the column is a rate of steps: multiply by the global batch
+	each  bool    // the column is a step time: divide by it
+	sure  bool    // the user gave the unit, or the column's name says that it covers all devices
 }
 
-// baseUnit returns the unit that a figure is stored in, and whether ours names a figure.
+// baseUnit returns the unit in which a figure is stored. is reports whether ours is the name of a
+// figure.
 func baseUnit(ours string) (base string, is bool) {
 	base, is = map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "epoch_seconds": "s", "accuracy": "", "rate": "requests/s"}[ours]
 	if i := slices.IndexFunc(modelFigures, func(f metrics.Figure) bool { return f.Name == ours }); i >= 0 {
@@ -35,7 +36,7 @@ func baseUnit(ours string) (base string, is bool) {
 	return base, is
 }
 
-// figureIn returns the figure that accepts a unit, for hints; "" if none does.
+// figureIn returns the name of the figure that accepts a unit, for hints; "" if none does.
 func figureIn(d dimension) string {
 	switch {
 	case d.steps && d.each:
@@ -46,7 +47,8 @@ func figureIn(d dimension) string {
 	return map[string]string{"samples/s": "throughput", "tokens/s": tokensPerSecond, "requests/s": measure.RequestsPerSecond}[d.base]
 }
 
-// reading decides how to read a column: by the user's unit, or else by the column's name.
+// reading decides how to convert a column: by the unit that the user gave, or else by the
+// column's name.
 func (l *log) reading(ours string, c Column) (reading, error) {
 	r := reading{Column: c, scale: 1}
 	base, figure := baseUnit(ours)
@@ -81,8 +83,8 @@ func (l *log) reading(ours string, c Column) (reading, error) {
 	return r, otherUnit(ours, c.Name, base, h)
 }
 
-// misnamed returns an error if a column's name says that it is not the figure, or leaves
-// its unit open.
+// misnamed returns an error if a column's name says that it is another quantity than the figure,
+// or that its unit is unclear.
 func misnamed(ours, name, base string, h heading) error {
 	d, fits := fitting(h.dims, base)
 	whole := ours == "train_seconds" || ours == "elapsed"
@@ -109,8 +111,7 @@ func misnamed(ours, name, base string, h heading) error {
 	return nil
 }
 
-// otherUnit returns the error for a column whose name states a unit that the figure cannot
-// have.
+// otherUnit returns the error for a column whose name states a unit that the figure cannot have.
 func otherUnit(ours, name, base string, h heading) error {
 	valid := strings.Join(validUnits(ours, base), ", ")
 	is := "in " + clip(h.said)
@@ -130,13 +131,13 @@ func otherUnit(ours, name, base string, h heading) error {
 		clip(name), is, ours, base, instead, valid, mapping(ours, name, hinted(ours, base)))
 }
 
-// perTime and counting match names of rates and of numbers of things.
+// perTime matches the names of rates, and counting the names of numbers of things.
 var (
 	perTime  = regexp.MustCompile(`(?i)(?:/ ?|per[ _]?)(?:s|sec|second|min|minute|h|hour)\b|_(?:per_sec|ps)$`)
 	counting = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:count|counts|number|num|nr|no|total)(?:[^a-z]|$)|#`)
 )
 
-// hinted returns the unit that a hint suggests for a figure.
+// hinted returns the unit that a hint to the user suggests for a figure.
 func hinted(ours, base string) string {
 	if base == "s" && slices.Contains(loadFigures, ours) {
 		return "ms" // as most load generators print
@@ -147,13 +148,13 @@ func hinted(ours, base string) string {
 // usual maps base units to the units that hints suggest.
 var usual = map[string]string{"samples/s": "samples/s", "tokens/s": "tokens/s", "requests/s": "requests/s", "s": "s", "a share": "fraction"}
 
-// stepRated are the figures that accept a rate of steps if the batch is known.
+// stepRated are the figures that can be computed from a rate of steps if the batch is known.
 var stepRated = []string{"throughput", "end_to_end"}
 
-// notAccuracy matches names of values that should fall during training.
+// notAccuracy matches the names of values that should fall during training.
 var notAccuracy = regexp.MustCompile(`(?i)(^|[^a-z])(loss|losses|nll|perplexity|ppl|err|error|errors|error_?rate|wer|cer|rmse|mse|mae|bpb|bpc|cross_?entropy)([^a-z]|$)`)
 
-// take sets the reading to a dimension.
+// take sets how to convert a column whose unit is d.
 func (r *reading) take(d dimension, ours string) {
 	r.scale, r.steps, r.each = d.scale, d.steps, d.each
 	if ours != tokensPerGPU && (strings.HasSuffix(d.base, "/s") || d.base == anyBase) {
@@ -161,7 +162,7 @@ func (r *reading) take(d dimension, ours string) {
 	}
 }
 
-// batched returns an error for a rate of steps if the batch is unknown.
+// batched returns an error if a column is a rate of steps and the batch is unknown.
 func (l *log) batched(ours string, r reading) error {
 	if r.steps && l.o.WorkerBatch == 0 {
 		return fmt.Errorf("column %s counts steps: for samples/s, give the samples per worker and step with --worker-batch N; or write %s", clip(r.Name), mapping(stepSeconds, r.Name, ""))
@@ -169,7 +170,7 @@ func (l *log) batched(ours string, r reading) error {
 	return nil
 }
 
-// fitting returns the first dimension with the base unit.
+// fitting returns the first dimension that has the base unit; ok is false if none has.
 func fitting(dims []dimension, base string) (dimension, bool) {
 	for _, d := range dims {
 		if d.base == base || d.base == anyBase && strings.HasSuffix(base, "/s") {
@@ -179,7 +180,8 @@ func fitting(dims []dimension, base string) (dimension, bool) {
 	return dimension{}, false
 }
 
-// unitDimensions returns the possible meanings of a user's unit, nil if it is unknown.
+// unitDimensions returns the possible meanings of a unit that the user gave, nil if it is
+// unknown.
 func unitDimensions(text string) []dimension {
 	if u, known := units[text]; known {
 		dims := []dimension{{unit: u}}
@@ -211,7 +213,7 @@ func validUnits(ours, base string) []string {
 	return list
 }
 
-// mapping returns the option that maps a column, quoted for a shell.
+// mapping returns the command-line option that maps a column to our name, quoted for a shell.
 func mapping(ours, theirs, unit string) string {
 	text := ours + "=" + theirs
 	if unit != "" {

@@ -6,13 +6,13 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// rowsOfRun reads the rows of one training from top to bottom.
+// rowsOfRun is the parser's state while it reads the rows of one training, from top to bottom.
 type rowsOfRun struct {
 	*table
 	columns map[string]Column
 	row     int // the current row
 
-	timed, summed  bool    // times come from elapsed, or from epoch_seconds
+	timed, summed  bool    // times come from the column elapsed, or are added up from epoch_seconds
 	before         float64 // the previous row's epoch; -1: none
 	elapsed        Value
 	epochSeconds   []Value
@@ -23,7 +23,7 @@ type rowsOfRun struct {
 	evaluationTime float64 // seconds since training began
 }
 
-// run adds the events of the rows, which belong to one run.
+// run adds the events of all rows of the table, which belong to one run.
 func (t *table) run(columns map[string]Column) error {
 	r := &rowsOfRun{table: t, columns: columns, before: -1}
 	r.timed, r.summed = r.has("elapsed"), r.has("epoch_seconds")
@@ -48,7 +48,7 @@ func (t *table) run(columns map[string]Column) error {
 
 func (r *rowsOfRun) has(ours string) bool { _, ok := r.columns[ours]; return ok }
 
-// cell returns the current row's number for the key ours; ok is false if it has none.
+// cell returns the current row's number for the key ours; ok is false if the cell is empty.
 func (r *rowsOfRun) cell(ours string) (v Value, scale float64, ok bool, err error) {
 	return r.at(r.row, ours)
 }
@@ -61,12 +61,12 @@ func (r *rowsOfRun) at(row int, ours string) (v Value, scale float64, ok bool, e
 	return v, scale, ok, err
 }
 
-// wrong returns an error about the current row.
+// wrong returns an error that names the line of the current row.
 func (r *rowsOfRun) wrong(format string, a ...any) error {
 	return r.l.errorAt(r.line[r.row], format, a...)
 }
 
-// needed is like cell for a number that each row must have; what describes it.
+// needed is like cell, but returns an error if the cell is empty; what describes the number.
 func (r *rowsOfRun) needed(ours, what string) (v Value, scale float64, err error) {
 	v, scale, ok, err := r.cell(ours)
 	if err == nil && !ok {
@@ -75,7 +75,7 @@ func (r *rowsOfRun) needed(ours, what string) (v Value, scale float64, err error
 	return v, scale, err
 }
 
-// place reads the epoch and the step of the row.
+// place reads the epoch and the step of the current row.
 func (r *rowsOfRun) place() (err error) {
 	if r.epoch, _, _, err = r.cell("epoch"); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (r *rowsOfRun) place() (err error) {
 		return r.wrong("no number in column %s, the epoch", r.columns["epoch"].Name)
 	case now <= before:
 		return r.wrong("epoch %g follows epoch %g of the same run; tell the runs apart by a column that differs between them: --label seed for repeats, any other label for runs of another series", now, before)
-	// A running total of epoch_seconds cannot have gaps: the time of a missing epoch is
+	// If times are added up from epoch_seconds, no epoch may be missing, because its time is
 	// unknown.
 	case r.summed && before >= 0 && now != before+1:
 		return r.wrong("epoch %g follows epoch %g; epoch_seconds needs a row for every epoch", now, before)
@@ -109,7 +109,7 @@ func (r *rowsOfRun) place() (err error) {
 	return nil
 }
 
-// clock reads the time at which the row's epoch ended.
+// clock reads the time at which the epoch of the current row ended.
 func (r *rowsOfRun) clock() error {
 	if r.timed {
 		v, scale, err := r.needed("elapsed", "the time elapsed")
@@ -171,7 +171,7 @@ func (r *rowsOfRun) throughput() error {
 	return err
 }
 
-// last adds the figures of the whole run, from the last row.
+// last adds the figures of the whole run, which are in the last row.
 func (r *rowsOfRun) last() error {
 	for _, name := range []string{"end_to_end", "train_seconds"} {
 		v, scale, ok, err := r.cell(name)
@@ -191,7 +191,7 @@ func (r *rowsOfRun) last() error {
 	return nil
 }
 
-// secondsName returns the name of the figure for the training time.
+// secondsName returns the name under which the training time is stored.
 func (r *rowsOfRun) secondsName() string {
 	if r.weak {
 		return weakSeconds
@@ -199,7 +199,7 @@ func (r *rowsOfRun) secondsName() string {
 	return metrics.FigureTrainSeconds
 }
 
-// trainSeconds adds the training time if no column states it: the last elapsed time, or the
+// trainSeconds adds the training time if no column states it: the last value of elapsed, or the
 // sum of epoch_seconds.
 func (r *rowsOfRun) trainSeconds() error {
 	if r.has("train_seconds") {
@@ -216,7 +216,7 @@ func (r *rowsOfRun) trainSeconds() error {
 	return nil
 }
 
-// rate adds the median throughput of the rows.
+// rate adds the median of the rows' throughputs.
 func (r *rowsOfRun) rate() error {
 	rates, note := r.throughputs, r.from("throughput")
 	if len(rates) == 0 {

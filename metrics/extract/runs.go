@@ -15,26 +15,27 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A Column is a column of a user's CSV file.
+// A Column is a column of a user's CSV file, mapped to one of our keys.
 type Column struct {
 	Name string
-	Unit string // unit of its numbers, one of Units; "": the base unit
-	// Label marks a column as a label even though its key is also a coordinate, such as the
-	// batch of trainings.
+	Unit string // unit of its numbers, one of Units; "": the unit in its name, or else the figure's base unit
+	// Label marks a column as a label although its key is also a coordinate, such as the batch of
+	// trainings.
 	Label bool
 }
 
-// TrainFigures are the keys for columns of a table of trainings, labels aside.
+// TrainFigures are the keys, other than labels, to which columns of a table of trainings can be
+// mapped.
 var TrainFigures = append([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds", "epoch", "step"},
 	tokensPerSecond, tokensPerGPU, stepSeconds, reportedMFU)
 
-// TableFigures are TrainFigures plus the keys for columns of a table of loads.
+// TableFigures are TrainFigures and the keys to which columns of a table of loads can be mapped.
 var TableFigures = slices.Concat(TrainFigures, loadFigures, Coordinates)
 
-// LogFigures are the keys for columns or tags of a log.
+// LogFigures are the keys to which columns or tags of a log can be mapped.
 var LogFigures = []string{"throughput", "accuracy", "elapsed"}
 
-// ParseColumn parses OURS=THEIRS, or OURS=THEIRS:UNIT if UNIT is known.
+// ParseColumn parses OURS=THEIRS, or OURS=THEIRS:UNIT if UNIT is a known unit.
 func ParseColumn(text string) (ours string, c Column, err error) {
 	ours, c.Name, _ = strings.Cut(text, "=")
 	if ours == "" || c.Name == "" {
@@ -50,20 +51,20 @@ func ParseColumn(text string) (ours string, c Column, err error) {
 
 // A TableRun is one run of a CSV file.
 type TableRun struct {
-	Part   string         // distinguishes it from the other runs in the file
-	Rows   string         // prefix of a digest of its first row, made unique among equal rows
+	Part   string         // name that distinguishes it from the other runs in the file
+	Rows   string         // first characters of a digest of its first row, made unique among equal rows
 	Labels map[string]any // values of the label columns, by our names: string, int64, float64, bool or []any
 	Result Content
 }
 
-// Runs reads a CSV file of runs, with columns mapped to our names. A mapped column outside
-// TableFigures is a label. Without a mapped epoch, every row is a run. With one, rows with
-// equal labels are the epochs of one run, in order; elapsed counts from the start of
-// training, and epoch_seconds are the durations that add up to it.
+// Runs yields the runs in a CSV file. columns maps our names to its columns. A mapped column that
+// is not one of TableFigures is a label. If no column is mapped to epoch, every row is a run.
+// Otherwise, rows with equal labels are the epochs of one run, in order. elapsed is then the time
+// since the start of training, and epoch_seconds are durations that add up to it.
 //
-// Runs are yielded one by one, so a table of a million runs needs little memory. An error
-// ends the sequence. Epochs of one run may be anywhere in the table, so tables with epochs
-// are held in memory.
+// Runs are yielded one by one, so that a table of a million runs needs little memory. An error
+// ends the sequence. Epochs of one run may be anywhere in the table, so tables with epochs are
+// read into memory first.
 func Runs(r io.Reader, o Options, columns map[string]Column) iter.Seq2[TableRun, error] {
 	return func(yield func(TableRun, error) bool) {
 		if err := eachRun(r, o, columns, func(run TableRun) bool { return yield(run, nil) }); err != nil {
@@ -78,12 +79,12 @@ type tableReader struct {
 	columns map[string]Column
 	survey  *survey
 	sum     *summing
-	epochs  bool   // rows are epochs, and are held in memory
+	epochs  bool   // rows are epochs, so their runs are built only after the last row
 	head    string // the names of all columns, joined
 	known   blocks
-	equal   map[uint64]int32 // rows seen, by the start of their digest
-	groups  []tableGroup     // held in memory
-	by      map[string]int   // group by its labels
+	equal   map[uint64]int32 // number of equal rows so far, by the start of their digest
+	groups  []tableGroup     // runs that are not yet complete
+	by      map[string]int   // index in groups, by the run's labels
 }
 
 func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(TableRun) bool) error {
@@ -121,7 +122,7 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 	}
 }
 
-// runsOf opens a table and checks all of it.
+// runsOf opens a table, checks all of its rows, and returns a reader of its runs.
 func (l *log) runsOf(r io.Reader, columns map[string]Column) (*tableReader, error) {
 	t, err := l.names(r, ",;\t")
 	if err != nil {
@@ -144,8 +145,8 @@ func (l *log) runsOf(r io.Reader, columns map[string]Column) (*tableReader, erro
 	return &tableReader{table: t, columns: columns, survey: s, sum: sum, epochs: epochs, head: t.names() + "\x00", known: blocks{}, equal: map[uint64]int32{}, by: map[string]int{}}, nil
 }
 
-// group returns the run of a row, nil if the run is held because other rows may belong to
-// it.
+// group returns the run of a row. It returns nil and stores the row in groups if later rows may
+// belong to the same run.
 func (t *tableReader) group(number, line int, row []string) (*tableGroup, error) {
 	labels := t.labels(row, t.columns)
 	if t.epochs {
@@ -178,7 +179,7 @@ func (t *tableReader) group(number, line int, row []string) (*tableGroup, error)
 	return &one, nil
 }
 
-// held yields the runs that were held.
+// held yields the runs in groups, which can be built only after the last row was read.
 func (t *tableReader) held(yield func(TableRun) bool) error {
 	for i := range t.groups {
 		if t.sum != nil {
@@ -199,18 +200,18 @@ func (t *tableReader) held(yield func(TableRun) bool) error {
 type tableGroup struct {
 	TableRun
 	rows [][]string
-	line []int // of each row
-	// doubts are doubts about the table, which each of its runs carries.
+	line []int // line number of each row
+	// doubts are doubts about the whole table. Each of its runs carries them.
 	doubts []string
 	blocks blocks
 }
 
-// take adds a row.
+// take adds a row to the run.
 func (g *tableGroup) take(row []string, line int) {
 	g.rows, g.line = append(g.rows, row), append(g.line, line)
 }
 
-// yield builds the run's result and yields it.
+// yield builds the run's result and yields it. more is false if the caller wants no further runs.
 func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(TableRun) bool) (more bool, err error) {
 	one := newLog(t.l.o)
 	sub := &table{l: one, at: t.at, reads: t.reads, weak: t.weak, rows: g.rows, line: g.line}
@@ -229,7 +230,7 @@ func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(Table
 	return yield(g.TableRun), nil
 }
 
-// labels returns the values of a row in the label columns.
+// labels returns the values that a row has in the label columns, by our names.
 func (t *table) labels(row []string, columns map[string]Column) map[string]any {
 	labels := map[string]any{}
 	for ours, c := range columns {
@@ -243,8 +244,8 @@ func (t *table) labels(row []string, columns map[string]Column) map[string]any {
 	return labels
 }
 
-// weakSeconds names the training time of a run whose work grows with its workers. It gives
-// no speedup.
+// weakSeconds is the name of the training time of a run whose work grows with its workers. No
+// speedup is computed from it.
 const weakSeconds = statedPrefix + metrics.FigureTrainSeconds
 
 // ParseLabel parses the value of a label: an integer, a number, true or false, a JSON list

@@ -12,23 +12,23 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A result of a load generator belongs to a load, as in studies of kind serve: requests in
-// flight or requests/s, and samples per request. Some programs state the load; for others,
-// Options.At must.
+// A result of a load generator belongs to a load, as in studies of kind serve. A load is given by
+// the requests in flight or the requests/s, and by the samples per request. Some programs state
+// it; for others, Options.At must.
 
 // Coordinates are the coordinates of a load that Options.At may set.
 var Coordinates = measure.Coordinates(measure.Batch + " " + measure.Rate + " " + measure.Threads).Keys()
 
-// loadFigures are the keys for columns of a table whose rows are loads.
+// loadFigures are the keys to which columns of a table can be mapped if its rows are loads.
 var loadFigures = []string{measure.RequestsPerSecond, measure.LatencyMean, measure.LatencyP50, measure.LatencyP95, measure.LatencyP99, measure.Errors, measure.Timeouts,
 	measure.TTFTP50, measure.TTFTP95, measure.TTFTP99, measure.TPOTP50, measure.TPOTP95, measure.TPOTP99, measure.ITLP50, measure.ITLP95, measure.ITLP99,
 	measure.OutputThroughput, measure.Goodput, measure.RateWithinLimit}
 
-// mostErrors is the largest share of failed requests at which percentiles over all requests
-// still stand for those of right answers. It equals the default of a study's error limit.
+// mostErrors is the largest share of failed requests at which percentiles over all requests are
+// still taken as those of right answers. It equals the default of a study's error limit.
 const mostErrors = 0.001
 
-// checkAt validates Options.At.
+// checkAt returns an error if Options.At is not valid.
 func checkAt(at map[string]float64) error {
 	for _, key := range slices.Sorted(maps.Keys(at)) {
 		x := at[key]
@@ -52,18 +52,19 @@ type served struct {
 	l     *log
 	at    map[string]any
 	batch float64
-	// right is the share of right answers among those that the rate counts. wrong is the
-	// share of requests that the latencies should not count (wrong answers), or should but
-	// do not (missing answers).
+	// right is the share of right answers among the answers that the rate counts. wrong is the
+	// share of requests that the latencies include but should not (wrong answers), or should
+	// include but do not (missing answers).
 	right, wrong  float64
 	requests      float64 // requests sent; 0 if unknown
 	answers       float64 // answers per second, right or wrong; 0 if unknown
-	contradiction string  // what in the log contradicts its rate and latencies; "" for nothing
-	above         Value   // the previous percentile, and what it is a percentile of
+	contradiction string  // what in the log contradicts its rate and latencies; "" if nothing does
+	above         Value   // the previous percentile, and the name of the measure that it is a percentile of
 	of            string
 }
 
-// under starts the figures of a load; stated has the coordinates that the log states.
+// under returns a collector for the figures of a load. stated has the coordinates that the log
+// states; Options.At supplies the others.
 func (l *log) under(line int, stated map[string]float64) (*served, error) {
 	if err := checkAt(stated); err != nil {
 		return nil, l.errorAt(line, "%w", err)
@@ -103,7 +104,8 @@ func (s *served) add(name, unit string, v Value, scale float64, note string) {
 	s.stated(name, unit, v, scale, note, "")
 }
 
-// stated is like add, for a figure that the log contradicts unless why is empty.
+// stated is like add. A non-empty why says what contradicts the figure, which is then left out of
+// curves.
 func (s *served) stated(name, unit string, v Value, scale float64, note, why string) {
 	f := metrics.Figure{Name: name, Value: scaled(v.Number, scale), Unit: unit, At: s.at, Note: note}
 	if why != "" {
@@ -112,8 +114,9 @@ func (s *served) stated(name, unit string, v Value, scale float64, note, why str
 	s.l.add(metrics.Event{Figure: &f}, scale, v)
 }
 
-// asked compares the answers with the requested rate, which they cannot exceed. N random
-// arrivals may be faster by a share of 1/√N; if N is unknown, by a fifth.
+// asked records a contradiction if there are more answers/s than requests/s were asked for. The
+// rate of N random arrivals scatters by a share of 1/√N, so four times that share is allowed in
+// addition to mostAnswers. If N is unknown, a fifth is allowed.
 func (s *served) asked() {
 	most := 1.2
 	if s.requests > 0 {
@@ -124,7 +127,7 @@ func (s *served) asked() {
 	}
 }
 
-// rate adds the rate of answers, right or wrong. v times scale is in requests/s.
+// rate adds the rate of right answers. v times scale is the rate of all answers in requests/s.
 func (s *served) rate(v Value, scale float64) error {
 	if v.Number < 0 || math.IsInf(v.Number*scale*s.batch, 0) {
 		return s.l.errorAt(v.Line, "a rate of %g; want 0 or more", v.Number)
@@ -145,8 +148,8 @@ func (s *served) rate(v Value, scale float64) error {
 	return nil
 }
 
-// errors adds the share of failed requests. v is their number, or the number that they are
-// a share of.
+// errors adds the share of failed requests, failed / all. v is the value in the log from which it
+// was computed.
 func (s *served) errors(v Value, failed, all float64) error {
 	if failed < 0 || all < failed || !(all > 0) || !(v.Number > 0) {
 		return s.l.errorAt(v.Line, "%g failed of %g requests", failed, all)
@@ -159,8 +162,8 @@ func (s *served) errors(v Value, failed, all float64) error {
 	return nil
 }
 
-// time adds a time; v times scale is in seconds. Percentiles must come in rising order. If
-// too many of the answers behind it were wrong, it gets another name, so that curves leave
+// time adds a latency; v times scale is in seconds. Percentiles must come in ascending order. If
+// too many of the answers that it covers were wrong, it gets another name, so that curves leave
 // it out.
 func (s *served) time(name string, v Value, scale float64) error {
 	of, rank, percentile := strings.Cut(name, "_p")
@@ -186,11 +189,12 @@ func (s *served) time(name string, v Value, scale float64) error {
 	return nil
 }
 
-// mostOff is the largest relative difference allowed between rate times mean latency and
-// the requests in flight. Our own load generator has the same limit.
+// mostOff is the largest relative difference that is allowed between the rate multiplied by the
+// mean latency and the requests in flight. Our own load generator has the same limit.
 const mostOff = 0.05
 
-// little checks the mean latency of a closed loop by Little's law.
+// little checks the mean latency by Little's law if the number of requests in flight is fixed,
+// and adds a note if they disagree.
 func (s *served) little(mean float64) {
 	threads, closed := s.at[measure.Threads].(float64)
 	if inFlight := s.answers * mean; closed && s.answers > 0 && math.Abs(inFlight-threads) > mostOff*threads {
@@ -198,7 +202,7 @@ func (s *served) little(mean float64) {
 	}
 }
 
-// String formats the load for messages.
+// String returns the coordinates of the load for messages.
 func (s *served) String() string {
 	var parts []string
 	for _, key := range []string{measure.Threads, measure.Rate, measure.Batch} {
@@ -209,22 +213,22 @@ func (s *served) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// A loadField declares a number in a report of a load: its name there, the measure, and
+// A loadField declares a number in a report of a load: its name in the report, our measure, and
 // the factor to the measure's unit.
 type loadField struct {
 	theirs, ours string
 	scale        float64
 }
 
-// percentileFields maps the percentiles of a report to measures, by the names that
+// percentileFields maps the percentiles in a report to our measures. The names are those that
 // textLines gives them.
 var percentileFields = []loadField{{"latency 50", measure.LatencyP50, 1}, {"latency 95", measure.LatencyP95, 1}, {"latency 99", measure.LatencyP99, 1}}
 
-// A source returns a number of a report by its name there, with the factor to the unit of
-// its declaration; ok is false if the report lacks it.
+// A source returns a number of a report by its name in the report. scale is the factor to the
+// unit in the number's loadField; ok is false if the report lacks the number.
 type source func(theirs string) (v Value, scale float64, ok bool, err error)
 
-// fields adds the declared numbers that a report has.
+// fields adds those of the declared numbers that a report has.
 func (s *served) fields(list []loadField, read source) error {
 	for _, f := range list {
 		v, scale, ok, err := read(f.theirs)
@@ -238,7 +242,7 @@ func (s *served) fields(list []loadField, read source) error {
 	return nil
 }
 
-// field adds a number; v times scale is in the measure's unit.
+// field adds one number of a report; v times scale is in the unit of the measure ours.
 func (s *served) field(ours, theirs string, v Value, scale float64) error {
 	m, err := measure.Find(ours)
 	switch {
@@ -255,7 +259,7 @@ func (s *served) field(ours, theirs string, v Value, scale float64) error {
 	return nil
 }
 
-// unit returns the seconds of a unit of time.
+// unit returns the length of a unit of time in seconds.
 func (l *log) unit(ln int, name string) (float64, error) {
 	if name == "m" { // wrk
 		return 60, nil
@@ -267,13 +271,13 @@ func (l *log) unit(ln int, name string) (float64, error) {
 	return u.Scale, nil
 }
 
-// ofLoads reports whether a row of the table is a load.
+// ofLoads reports whether the rows of a table are loads, according to its mapped columns.
 func ofLoads(columns map[string]Column) bool {
 	return slices.ContainsFunc(loadFigures, func(f string) bool { _, mapped := columns[f]; return mapped })
 }
 
-// load adds the figures of a row, which describes a load. The table is trusted: its rate
-// and its latencies are those of right answers.
+// load adds the figures of a row that describes a load. Its rate and its latencies are taken to
+// cover right answers only, because a table does not say.
 func (t *table) load(columns map[string]Column) error {
 	l := t.l
 	cell := func(ours string) (v Value, scale float64, ok bool, err error) {
@@ -318,7 +322,8 @@ func (t *table) load(columns map[string]Column) error {
 	return nil
 }
 
-// within adds the figure of a row that states the highest rate within a limit for a batch.
+// within adds the figure of a row that states, for a batch, the highest rate within a latency
+// limit.
 func (t *table) within(columns map[string]Column, at map[string]float64, cell func(string) (Value, float64, bool, error)) error {
 	for _, other := range slices.Concat(loadFigures, []string{measure.Rate, measure.Threads}) {
 		if _, mapped := columns[other]; mapped && other != measure.RateWithinLimit {

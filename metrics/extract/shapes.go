@@ -14,15 +14,17 @@ import (
 // write formats a number for a message.
 func write(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
-// flat is the largest gain over the smallest worker count at which a rate looks like one
-// worker's, and a time like that of weak scaling.
+// flat is the largest ratio to the value at the smallest worker count at which a figure does not
+// seem to change with the workers. Such a rate may be one worker's, and such a time may come from
+// weak scaling.
 const flat = 1.1
 
 // apartBy is the smallest factor between two values of a column, corrected for the worker
 // counts, at which they seem to be in different units.
 const apartBy = 50
 
-// shapes checks how each figure changes with the number of workers.
+// shapes checks how each figure changes with the number of workers, and returns an error if the
+// result suggests a wrong mapping.
 func (s *survey) shapes() error {
 	var problems []error
 	groups := s.runs(bySeries)
@@ -40,7 +42,7 @@ func (s *survey) shapes() error {
 	return errors.Join(problems...)
 }
 
-// mixed returns an error if a column seems to mix two units.
+// mixed returns an error if the values of a column seem to be in two different units.
 func (s *survey) mixed(rows []surveyed, ours string) error {
 	r := s.reads[ours]
 	base, _ := baseUnit(ours)
@@ -78,8 +80,9 @@ func (s *survey) mixed(rows []surveyed, ours string) error {
 	return nil
 }
 
-// flat returns an error for a rate that does not rise with the workers, which may be one
-// worker's, and for a time that does not fall, which may come from weak scaling.
+// flat returns an error for a rate that does not rise with the workers, because it may be one
+// worker's. It also returns one for a time that does not fall, because it may come from weak
+// scaling.
 func (s *survey) flat(rows []surveyed, ours string) error {
 	r := s.reads[ours]
 	base, _ := baseUnit(ours)
@@ -131,8 +134,8 @@ func (s *survey) flat(rows []surveyed, ours string) error {
 	return nil
 }
 
-// perRises reports whether rates that were multiplied by the workers rise with their
-// square.
+// perRises reports whether rates that were multiplied by the number of workers rise with its
+// square. They then covered all workers already.
 func (s *survey) perRises(medians []countedMedian) bool {
 	first := medians[0]
 	return !slices.ContainsFunc(medians[1:], func(m countedMedian) bool {
@@ -141,7 +144,7 @@ func (s *survey) perRises(medians []countedMedian) bool {
 	})
 }
 
-// whole returns one row per run. For a table of epochs it holds the mean of epoch_seconds,
+// whole returns one row per run. For a table of epochs, this row has the mean of epoch_seconds,
 // the last elapsed time and the highest rate.
 func (s *survey) whole(rows []surveyed) []surveyed {
 	if !s.epochs {
@@ -173,8 +176,7 @@ func (s *survey) whole(rows []surveyed) []surveyed {
 	return list
 }
 
-// scaling returns "weak" or "strong" as the user or the table states it, "" if neither
-// does.
+// scaling returns "weak" or "strong" if the user or the table states it, else "".
 func (s *survey) scaling(rows []surveyed) string {
 	if s.l.o.Scaling != "" {
 		s.weak = s.weak || s.l.o.Scaling == "weak"
@@ -193,7 +195,7 @@ func (s *survey) scaling(rows []surveyed) string {
 	return ""
 }
 
-// growing reports whether rate × duration grows with the workers.
+// growing reports whether the work of a run, rate × duration, grows with the workers.
 func (s *survey) growing(rows []surveyed, times string) bool {
 	for _, ours := range s.figures {
 		if base, _ := baseUnit(ours); !strings.HasSuffix(base, "/s") || ours == tokensPerGPU {
@@ -211,7 +213,7 @@ func (s *survey) growing(rows []surveyed, times string) bool {
 	return false
 }
 
-// falling returns an error if an accuracy falls in every run, as a loss does.
+// falling returns an error if an accuracy falls in every run, as a loss would.
 func (s *survey) falling() error {
 	i := slices.Index(s.figures, "accuracy")
 	if i < 0 || s.reads["accuracy"].sure {
@@ -237,15 +239,15 @@ func (s *survey) falling() error {
 		s.l.o.File, clip(name), write(from), write(to), mapping("loss", name, ""), mapping("accuracy", name, "fraction"))
 }
 
-// A ratedColumn is a column with a rate of all devices or of one.
+// A ratedColumn is a column with a rate of all devices or of one device.
 type ratedColumn struct {
 	name, base string
 	scale      float64
-	mapped     string // our name; "": unmapped
-	one        bool   // whether it is the rate of one device
+	mapped     string // our name to which it is mapped; "": unmapped
+	one        bool   // it is the rate of one device
 }
 
-// figure returns the figure that the column is mapped to or would fit.
+// figure returns the figure to which the column is mapped, or which would fit it.
 func (c ratedColumn) figure() string {
 	if c.mapped != "" {
 		return c.mapped
@@ -283,8 +285,8 @@ func (s *survey) rated() (list []ratedColumn) {
 	return list
 }
 
-// contradictions returns an error if the table's total rate differs from its rate per
-// device times the devices.
+// contradictions returns an error if a rate of all devices in the table differs from the rate per
+// device multiplied by the number of devices.
 func (s *survey) contradictions() error {
 	if s.joined != nil {
 		return nil
@@ -303,7 +305,7 @@ func (s *survey) contradictions() error {
 	return nil
 }
 
-// eachRow calls f with each row that is a run.
+// eachRow calls f with each row that counts as a run.
 func (s *survey) eachRow(f func(t *table, r surveyed) error) error {
 	again := s.again()
 	for _, r := range s.rows {
@@ -321,8 +323,8 @@ func (s *survey) eachRow(f func(t *table, r surveyed) error) error {
 	return nil
 }
 
-// contradict checks one row for contradictions. It ignores unreadable cells, which other
-// checks report.
+// contradict compares the two rates in one row. It ignores cells that are not numbers, which
+// other checks report.
 func (s *survey) contradict(t *table, r surveyed, all, one ratedColumn) error {
 	a, okA, errA := t.value(0, all.name)
 	b, okB, errB := t.value(0, one.name)
@@ -350,7 +352,7 @@ func rounding(text string, scale float64) float64 {
 	return math.Pow(10, -float64(len(fraction))) * scale
 }
 
-// impossible returns an error if the values of a row contradict each other as mapped.
+// impossible returns an error if the values of a row cannot all be right as they are mapped.
 func (s *survey) impossible() error {
 	if s.joined != nil {
 		return nil
@@ -377,14 +379,14 @@ func (s *survey) impossible() error {
 	})
 }
 
-// mostAnswers is the largest ratio of answers to the requested rate that the edges of the
-// measured interval explain.
+// mostAnswers is the largest ratio of answers to requests per second that can be explained by
+// answers at the edges of the measured interval.
 const mostAnswers = 1.05
 
-// overload returns an error if the figures of a load contradict each other: more answers
-// than requests, or latencies too long for the rate. With N requests in flight, the mean
-// latency is at most N / rate (Little's law). Half of the requests take at most twice the
-// mean, and 19 of 20 at most 20 times the mean (Markov).
+// overload returns an error if the figures of a load cannot all be right: there are more answers
+// than requests, or the latencies are too long for the rate. With N requests in flight, the mean
+// latency is at most N / rate (Little's law). Half of the requests take at most twice the mean,
+// and 19 of 20 at most 20 times the mean (Markov's inequality).
 func (s *survey) overload(t *table, r surveyed, threads, rate string) error {
 	answered := slices.Index(s.figures, measure.RequestsPerSecond)
 	if answered < 0 || !(r.values[answered] > 0) {

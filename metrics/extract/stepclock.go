@@ -10,12 +10,13 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// stepClock computes when a training reached a loss. Time zero is the start of the first
-// step: the time of day of its line minus the time of the steps up to it, at the median
-// step time of later lines. In a log without times of day, only step times are available.
+// stepClock computes the time since the start of a training at which a loss was logged. The start
+// is the beginning of the first step: the time of day of its line minus the time of the steps up
+// to it, at the median step time of later lines. In a log without times of day, it is computed
+// from step times alone.
 type stepClock struct {
-	seen        bool      // whether a step was seen
-	first, last int       // steps of the first and the latest lines
+	seen        bool      // a step was seen
+	first, last int       // step numbers of the first and the latest lines
 	began       float64   // time of day of the first line in seconds; 0: unknown
 	latest      float64   // time of day of the latest line
 	each        []float64 // seconds per step between lines
@@ -25,8 +26,8 @@ type stepClock struct {
 
 var timeOfDay = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?`)
 
-// time returns a line's time of day in seconds: the program's, else the log collector's; 0
-// without one.
+// time returns a line's time of day in seconds: the time that the program printed, else the log
+// collector's, else 0.
 func (ln line) time() float64 {
 	text := cmp.Or(timeOfDay.FindString(ln.text), timeOfDay.FindString(ln.stamp))
 	t, err := time.Parse("2006-01-02 15:04:05.999999", strings.NewReplacer("T", " ", ",", ".").Replace(text))
@@ -54,9 +55,9 @@ func (c *stepClock) step(n int, at float64) {
 	c.last, c.latest = n, at
 }
 
-// seconds returns a function from a step and its line's time of day to the time since the
-// start of the training. median is the stated step time, 0 if unknown. how describes the
-// clock, and why says why there is none.
+// seconds returns the function of that computes the time since the start of the training from a
+// step number and its line's time of day. median is the stated step time; 0: unknown. how
+// describes the computation. If there is none, why says why.
 func (c *stepClock) seconds(median float64) (of func(step, at float64) float64, how, why string) {
 	switch {
 	case c.why != "":

@@ -6,52 +6,53 @@ import (
 	"slices"
 )
 
-// A stepFormat declares the log of a program that prints a line every step or every few
+// A stepFormat declares the log format of a program that prints a line every step or every few
 // steps.
 type stepFormat struct {
-	program    string // in notes: "torchtitan"
-	starting   int    // lines after each start that rates ignore
-	convention string // the program's MFU convention; "" for none
+	program    string // name of the program in notes: "torchtitan"
+	starting   int    // number of lines after each start that rates leave out
+	convention string // name of the program's MFU convention; "" for none
 
-	// line matches the line of a step. Its group "step" is the step number. The groups
-	// "fields" and "before" (before the number) hold named fields; without "fields", the
-	// named groups are the fields.
+	// line matches the line of a step. Its group "step" is the step number. The groups "fields"
+	// and "before" (before the step number) contain named fields. If there is no group "fields",
+	// every named group is a field.
 	line      *regexp.Regexp
-	separator string         // separates fields of the form "name: value"
-	pair      *regexp.Regexp // matches a name and a value if nothing separates fields
-	needs     []string       // fields that a complete line has; others are cut off or from another program
-	step      string         // field with the step number, if the line's own restarts every epoch
+	separator string         // separator between fields of the form "name: value"
+	pair      *regexp.Regexp // matches a name and a value, if no separator is between fields
+	needs     []string       // fields that a complete line has; other lines were cut off or are another program's
+	step      string         // field with the step number, if the number in the line restarts every epoch
 	batch     string         // field with the global batch
-	losses    []string       // fields with the loss; the first one present counts
+	losses    []string       // fields with the loss; the first one that a line has counts
 	fields    []stepField
-	ignored   *regexp.Regexp // fields that are not measures; nil: do not note unread fields
+	ignored   *regexp.Regexp // names of fields that are not measures; nil: do not note unread fields
 	others    []stepLine     // tried before line
 
-	// more handles what fields cannot declare. It runs before them on each accepted line.
+	// more handles what fields cannot declare. It is called before them for each accepted line.
 	more func(s *stepLog, ln line, step int, fields parts) error
 }
 
-// A stepField maps a field of a line to our figure; scale is the factor to the figure's
-// unit. If number is set, its first group is the number; the field is ignored if it does
-// not match.
+// A stepField maps a field of a line to our figure; scale is the factor to the figure's unit. If
+// number is set, its first group matches the number. A field that number does not match is
+// ignored.
 type stepField struct {
 	theirs, ours string
 	scale        float64
 	number       *regexp.Regexp
 }
 
-// A stepLine is another kind of line in a log of steps.
+// A stepLine is another kind of line in a log of steps, with the function that handles it.
 type stepLine struct {
 	re   *regexp.Regexp
 	take func(s *stepLog, ln line, m []string) error
 }
 
-// evaluationLine declares a line with the step and the loss of an evaluation.
+// evaluationLine declares a line with the loss of an evaluation. The first two groups of re are
+// the step and the loss.
 func evaluationLine(re *regexp.Regexp) stepLine {
 	return stepLine{re, func(s *stepLog, ln line, m []string) error { return s.evaluationAt(ln, m[1], m[2]) }}
 }
 
-// read reads a log of steps.
+// read reads a whole log of this format.
 func (f *stepFormat) read(l *log, r io.Reader) error {
 	s := f.log(l)
 	if err := l.each(r, s.read); err != nil {
@@ -108,7 +109,7 @@ func (s *stepLog) read(ln line) error {
 	return s.declared(ln, step, fields)
 }
 
-// takesText is like takes, for a step as the log writes it.
+// takesText is like takes, for a step number in text form, which it also returns.
 func (s *stepLog) takesText(ln line, text string) (step int, ok bool, err error) {
 	if step, err = s.l.whole(ln.number, text); err == nil {
 		ok, err = s.takes(ln, step)
@@ -116,7 +117,7 @@ func (s *stepLog) takesText(ln line, text string) (step int, ok bool, err error)
 	return step, ok, err
 }
 
-// split returns the fields of a line.
+// split returns the fields of a line that the expression line has matched as m.
 func (f *stepFormat) split(l *log, ln int, m []string) (parts, error) {
 	at := f.line.SubexpIndex("fields")
 	switch {
@@ -186,7 +187,7 @@ func (s *stepLog) declared(ln line, step int, fields parts) error {
 	return nil
 }
 
-// reads reports whether a field is read or is known not to be a measure.
+// reads reports whether a field is read, or is known not to be a measure.
 func (f *stepFormat) reads(name string) bool {
 	return slices.ContainsFunc(f.fields, func(d stepField) bool { return d.theirs == name }) || f.ignored.MatchString(name)
 }

@@ -11,30 +11,31 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Figures of logs with a line every step or every few, as language-model trainings print.
-// They are the program's statements, not measurements of ours; names match our measures
-// where the meaning is the same. Only the rate over all devices states which direction is
-// better, so only it gets a speedup and an efficiency. Dividing a figure of one device, or
-// of a step whose batch may grow with the devices, by their number would be wrong.
+// Names of figures in logs with a line every step or every few steps, as language-model trainings
+// print. The figures are the program's statements, not our measurements. They have the names of
+// our measures if they mean the same.
+//
+// Only the rate over all devices has a better direction, so that only it gets a speedup and an
+// efficiency. Dividing other figures by the number of devices would be wrong: they are those of
+// one device, or of a step whose batch may grow with the devices.
 const (
 	tokensPerSecond = measure.TokensPerSecond
 	tokensPerGPU    = measure.TokensPerGPU
 	stepSeconds     = "step_seconds"
 	flopsPerGPU     = measure.ReportedFLOPS
 	reportedMFU     = measure.ReportedMFU
-	reservedMemory  = "reserved_memory"  // peak reserved by the allocator, per device
-	allocatedMemory = "allocated_memory" // peak of it in tensors
+	reservedMemory  = "reserved_memory"  // peak that the allocator reserved, per device
+	allocatedMemory = "allocated_memory" // peak that tensors used, per device
 	usedMemory      = "used_memory"      // as the device reports it
-	mfuBy           = "mfu_"             // prefix of an MFU convention
-	hfuBy           = "hfu_"             // the same, with recomputed operations
+	mfuBy           = "mfu_"             // prefix of the name of an MFU; the convention follows
+	hfuBy           = "hfu_"             // the same for the HFU, which counts recomputed operations
 	lossAt          = metrics.FigureLoss
 	finalLoss       = "final_loss"
 	evalLossAt      = metrics.FigureEvalLoss
 	finalEvalLoss   = "final_eval_loss"
 )
 
-// steady lists figures of a step in the steady state, of which the run's value is the
-// median.
+// steady lists figures per step of which the run's value is the median in the steady state.
 var steady = []metrics.Figure{
 	{Name: stepSeconds, Unit: "s"},
 	{Name: tokensPerGPU, Unit: "tokens/s"},
@@ -42,50 +43,50 @@ var steady = []metrics.Figure{
 	{Name: reportedMFU, Note: "by the program's own count of FLOPs and its own peak"},
 }
 
-// atPeak lists figures of which the run's value is the largest, first steps included.
+// atPeak lists figures of which the run's value is the largest of all steps, including the first.
 var atPeak = []metrics.Figure{{Name: reservedMemory, Unit: "B"}, {Name: allocatedMemory, Unit: "B"}, {Name: usedMemory, Unit: "B"}}
 
-// stepLog collects what a log says about steps. A step counts once, even if several ranks
-// print it. A smaller step number means a restart from a checkpoint; if it is the log's
-// first step, it is another run. Rates leave out the first lines after each start, when
-// programs compile and fill caches.
+// stepLog is the parser's state while it reads a log of steps. A step counts once, even if
+// several ranks print it. A smaller step number than before means a restart from a checkpoint, or
+// another run if it is the first step in the log. Rates leave out the first lines after each
+// start, in which programs compile and fill caches.
 type stepLog struct {
 	l        *log
-	format   *stepFormat // nil: the format parses lines itself
-	program  string      // in notes: "torchtitan"
-	starting int         // lines after each start that rates ignore
-	// convention is the program's MFU convention; "" for none.
+	format   *stepFormat // nil: the format has its own code to parse lines
+	program  string      // name of the program in notes: "torchtitan"
+	starting int         // number of lines after each start that rates leave out
+	// convention is the name of the program's MFU convention; "" for none.
 	convention string
 
 	from         first
 	lines        int     // lines since the latest start
-	startAt      float64 // time of day of the first of them; 0: unknown
+	startAt      float64 // time of day of the first line since the latest start; 0: unknown
 	began        int     // first step in the log
-	last, before int     // the latest step, and the one before it
+	last, before int     // number of the latest step, and of the one before it
 	line         int     // line of the latest step
 	measured     map[string][]Value
 	scale        map[string]float64
 
 	clock          stepClock
 	at             float64              // time of day of the current line; 0: unknown
-	stated         []statedLoss         // in the log's order
-	loss, evalLoss Value                // the latest; Line 0: none
+	stated         []statedLoss         // losses in the log's order
+	loss, evalLoss Value                // the latest losses; Line 0: none
 	evaluated      int                  // step of evalLoss, if known
-	undefined      int                  // line of the latest loss if it is not a number, else 0
+	undefined      int                  // line of the latest loss if that is not a finite number, else 0
 	batch          Value                // samples per step over all ranks; Line 0: unknown
 	tokens         Value                // tokens per sample; Line 0: unknown
 	stepTokens     Value                // tokens per step over all ranks; Line 0: unknown
-	samples        []Value              // stated samples/s of all devices
-	named          map[string]bool      // unread fields that were noted
-	others         map[string][]float64 // what other ranks state, in the log's unit
-	unrated        string               // why lines have no rate; "" if they have
-	undivided      string               // why the number of devices is not that of workers; "" if it is
+	samples        []Value              // samples/s of all devices that the log states
+	named          map[string]bool      // unread fields for which there is a note
+	others         map[string][]float64 // values of other ranks, in the log's unit
+	unrated        string               // why lines have no rate; "" if they have one
+	undivided      string               // why the number of workers is not that of devices; "" if it is
 }
 
-// statedLoss is the loss of a step or an evaluation.
+// statedLoss is a loss in the log, of a step or an evaluation.
 type statedLoss struct {
-	name, at string // the figure, and its coordinate: "step" or "epoch"
-	of       float64
+	name, at string  // name of the figure, and of its coordinate: "step" or "epoch"
+	of       float64 // value of the coordinate
 	v        Value
 	time     float64 // time of day; 0: unknown
 }
@@ -127,19 +128,20 @@ func (s *stepLog) takes(ln line, step int) (bool, error) {
 	return true, nil
 }
 
-// earlier is how many seconds before the first line of a start another rank's line may be.
+// earlier is how many seconds another rank's line may precede the first line of a start.
 const earlier = 60
 
-// overlaps reports whether the line's time of day is within the current start. A line of a
-// restart is later than all lines before it; a line of another process is not.
+// overlaps reports whether the line's time of day is within the time since the latest start. If
+// so, another process wrote the line; the line of a restart would be later than all lines before
+// it.
 func (s *stepLog) overlaps() bool {
 	return s.dated() && s.at >= s.startAt-earlier && s.at <= s.clock.latest
 }
 
-// dated reports whether the lines of this start have useful times of day.
+// dated reports whether the lines since the latest start have times of day that can be compared.
 func (s *stepLog) dated() bool { return s.at > 0 && s.startAt > 0 && s.clock.latest > s.startAt }
 
-// unread adds a note on the fields of a line that are ignored, once for each.
+// unread adds one note for each field that is not read; the function read reports whether it is.
 func (s *stepLog) unread(ln int, fields parts, read func(name string) bool) {
 	var names []string
 	for name, value := range fields {
@@ -156,7 +158,7 @@ func (s *stepLog) unread(ln int, fields parts, read func(name string) bool) {
 	}
 }
 
-// leftOut names the lines that rates leave out.
+// leftOut describes the lines that rates leave out, for notes.
 func (s *stepLog) leftOut() string {
 	if s.starting == 1 {
 		return "the first line of each start"
@@ -170,7 +172,7 @@ func (s *stepLog) add(name string, v Value, scale float64) error {
 		switch {
 		case v.Number < 0:
 			return s.l.errorAt(v.Line, "%s of %g; want 0 or more", name, v.Number)
-		case v.Number == 0: // not counted on this device
+		case v.Number == 0: // the program does not count it on this device
 			return nil
 		}
 		s.measured[name] = append(s.measured[name], v)
@@ -201,10 +203,11 @@ func (s *stepLog) number(ln int, name, text string, scale float64) error {
 	return s.add(name, v, scale)
 }
 
-// undefinedLoss lists the ways in which programs write a loss that is not finite.
+// undefinedLoss lists how programs write a loss that is not finite.
 var undefinedLoss = []string{"nan", "inf", "-inf", "+inf", "-nan", "infinity", "-infinity"}
 
-// lossOf adds the loss of the current step, at a step or an epoch.
+// lossOf adds the loss of the current step. The coordinate at is "step" or "epoch", and step is
+// its value.
 func (s *stepLog) lossOf(ln int, at string, step float64, text string) error {
 	if slices.Contains(undefinedLoss, strings.ToLower(text)) {
 		s.undefined = ln
@@ -219,7 +222,7 @@ func (s *stepLog) lossOf(ln int, at string, step float64, text string) error {
 	return nil
 }
 
-// evaluationOf adds the loss of an evaluation, which several ranks may print.
+// evaluationOf adds the loss of an evaluation. It adds the loss once if several ranks print it.
 func (s *stepLog) evaluationOf(ln int, at string, step float64, text string) error {
 	if slices.Contains(undefinedLoss, strings.ToLower(text)) {
 		s.l.note("the evaluation in line %d has no finite loss", ln)
@@ -234,7 +237,8 @@ func (s *stepLog) evaluationOf(ln int, at string, step float64, text string) err
 	return nil
 }
 
-// evaluationAt is like evaluationOf at a step; only the first line with that step counts.
+// evaluationAt is like evaluationOf with a step as the coordinate. Only the first line with that
+// step counts.
 func (s *stepLog) evaluationAt(ln line, step, text string) error {
 	n, err := s.l.whole(ln.number, step)
 	if err != nil || !s.from.takes(ln) || s.evalLoss.Line > 0 && s.evaluated == n {
@@ -244,8 +248,8 @@ func (s *stepLog) evaluationAt(ln line, step, text string) error {
 	return s.evaluationOf(ln.number, "step", float64(n), text)
 }
 
-// batchOf sets the samples per step. While the batch ramps up, steps are not comparable, so
-// earlier values are dropped.
+// batchOf sets the samples per step. If they change, steps before and after are not comparable,
+// so earlier values are dropped.
 func (s *stepLog) batchOf(v Value) error {
 	switch {
 	case !(v.Number >= 1) || v.Number != math.Trunc(v.Number) || v.Number > metrics.MaxSamples:
@@ -258,7 +262,7 @@ func (s *stepLog) batchOf(v Value) error {
 	return nil
 }
 
-// tokensOf sets the tokens per sample, which may grow too.
+// tokensOf sets the tokens per sample. If they change, earlier values are dropped.
 func (s *stepLog) tokensOf(v Value) error {
 	if s.tokens.Line > 0 && s.tokens.Number != v.Number {
 		s.l.note("a sample has %g tokens up to line %d, and %g from there on: rates are those of the last ones", s.tokens.Number, v.Line, v.Number)
@@ -268,7 +272,7 @@ func (s *stepLog) tokensOf(v Value) error {
 	return nil
 }
 
-// another drops the values of steps with another size.
+// another drops the values recorded so far, because the size of the steps has changed.
 func (s *stepLog) another() {
 	for _, f := range steady {
 		delete(s.measured, f.Name)
@@ -276,19 +280,19 @@ func (s *stepLog) another() {
 	s.samples = nil
 }
 
-// devicesAre sets the number of devices from this line on, which a restart may change. by
-// names what states it.
+// devicesAre sets the number of devices from this line on, which may change at a restart. by
+// names the text that states it.
 func (s *stepLog) devicesAre(n int, by string, line int) {
 	if before := s.l.res.Workers; before > 0 && before != n {
 		s.l.note("the log has runs on %d and then on %d devices: rates are those of the last", before, n)
 		s.another()
-		s.lines, s.startAt = 0, 0 // other devices: it was started again
+		s.lines, s.startAt = 0, 0 // a new number of devices means a restart
 	}
 	s.l.workersAre(n, by, line)
 }
 
-// devices returns the number of devices, 0 if unknown. The log takes precedence, since the
-// workers may be hosts.
+// devices returns the number of devices; 0 if unknown. The number in the log takes precedence
+// over the workers that the user gave, which may be hosts.
 func (s *stepLog) devices() float64 {
 	switch {
 	case s.undivided != "":
@@ -299,7 +303,7 @@ func (s *stepLog) devices() float64 {
 	return float64(s.l.o.Workers)
 }
 
-// parts are the fields of a line by name.
+// parts maps the names of a line's fields to their values.
 type parts map[string]string
 
 // put adds a field. A repeated name means that two lines were mixed.
@@ -312,7 +316,7 @@ func (f parts) put(l *log, ln int, name, value string) error {
 	return nil
 }
 
-// fieldsOf splits a line into fields of the form "name: value".
+// fieldsOf returns the fields of a line, which have the form "name: value".
 func (l *log) fieldsOf(ln int, text, separator string) (parts, error) {
 	f := parts{}
 	for part := range strings.SplitSeq(text, separator) {

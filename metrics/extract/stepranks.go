@@ -5,21 +5,22 @@ import (
 	"slices"
 )
 
-// Ranks in step take the same time for a step. If they state different ones, they are
-// separate trainings, or one device is slower, and the rate of one rank is not the run's.
+// Ranks that work in step take the same time for a step. If they state different times, they ran
+// separate trainings, or one device is slower. In both cases, the rate of one rank is not that of
+// the run.
 
-// mostOthers limits the ranks that are compared, and the values of each.
+// mostOthers limits how many other ranks are compared, and how many values of each.
 const mostOthers = 64
 
-// compared are the figures in which ranks of one run agree.
+// compared lists the figures that must agree between the ranks of one run.
 var compared = []string{tokensPerGPU, stepSeconds}
 
-// otherRank records what another rank states of a step.
+// otherRank records the figures that another rank states for a step.
 func (s *stepLog) otherRank(ln line, m []string) {
 	s.from.others = true
 	fields, err := s.format.split(s.l, ln.number, m)
 	if err != nil {
-		return // that rank's line is damaged, and is not read
+		return // that rank's line is damaged; it is not needed
 	}
 	for _, name := range compared {
 		for _, field := range s.format.fields {
@@ -45,7 +46,7 @@ func (s *stepLog) otherRank(ln line, m []string) {
 	}
 }
 
-// ranksDiffer adds a note if other ranks state other rates than the one that is read.
+// ranksDiffer adds a note if other ranks state different figures from the rank that is read.
 func (s *stepLog) ranksDiffer() {
 	for _, name := range compared {
 		if len(s.measured[name]) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// finish adds the run's figures.
+// finish adds the run's figures at the end of the log.
 func (s *stepLog) finish() error {
 	l := s.l
 	if s.line == 0 {
@@ -63,8 +63,8 @@ func (s *stepLog) peaks() error {
 	return nil
 }
 
-// rates adds the rates over all devices: samples/s if the samples per step are known,
-// tokens/s if the tokens are.
+// rates adds the rates over all devices: samples/s if the samples per step are known, tokens/s if
+// the tokens per step are.
 func (s *stepLog) rates() error {
 	if err := s.samplesRate(); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *stepLog) rates() error {
 	return s.stepTokensRate()
 }
 
-// over adds a rate: an amount per step over the median step time.
+// over adds the rate f: each (an amount per step) divided by the median step time.
 func (s *stepLog) over(f metrics.Figure, each float64) error {
 	seconds := s.measured[stepSeconds]
 	median, err := reduceBy("median", numbers(seconds))
@@ -106,7 +106,7 @@ func (s *stepLog) samplesRate() error {
 	return nil
 }
 
-// deviceTokens adds the rate of all devices, computed from the stated rates of one.
+// deviceTokens adds the tokens/s of all devices, computed from the stated tokens/s of one.
 func (s *stepLog) deviceTokens() error {
 	l, n, each := s.l, s.devices(), s.measured[tokensPerGPU]
 	median, err := reduceBy("median", numbers(each))
@@ -135,7 +135,7 @@ func (s *stepLog) deviceTokens() error {
 	return l.reduce(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}, s.scale[tokensPerGPU]*n, each)
 }
 
-// stepTokensRate adds the rates of all devices and of one, computed from the tokens per
+// stepTokensRate adds the tokens/s of all devices and of one device, computed from the tokens per
 // step.
 func (s *stepLog) stepTokensRate() error {
 	seconds, n := s.measured[stepSeconds], s.devices()
@@ -159,7 +159,8 @@ func (s *stepLog) stepTokensRate() error {
 	return s.utilisation(tokens/n/scaled(median, s.scale[stepSeconds]), func(f metrics.Figure, scale float64) error { return s.over(f, tokens/n*scale) })
 }
 
-// statedSamples adds the stated samples/s, unless batch / step time contradicts them.
+// statedSamples adds the samples/s that the log states, unless the batch divided by the step time
+// contradicts them.
 func (s *stepLog) statedSamples(seconds []Value) error {
 	f := metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Reduce: "median", Note: "as the program states it, of all devices; a sample is a sequence"}
 	stated, err := reduceBy("median", numbers(s.samples))
@@ -174,7 +175,8 @@ func (s *stepLog) statedSamples(seconds []Value) error {
 	return s.l.reduce(f, 1, s.samples)
 }
 
-// sequence sets the tokens per sample to the model's if the log does not state them.
+// sequence sets the tokens per sample to the model's sequence length if the log does not state
+// them.
 func (s *stepLog) sequence() error {
 	m := s.l.o.Model
 	switch {
@@ -187,8 +189,9 @@ func (s *stepLog) sequence() error {
 	return nil
 }
 
-// utilisation adds the MFU by each convention if the model and the device are known. tokens
-// is one device's rate in tokens/s before add scales it.
+// utilisation adds the MFU by each convention if the model and the device are known. tokens is
+// the rate of one device in tokens/s. The function add appends a figure; scale is the factor from
+// a rate in tokens/s to the figure.
 func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale float64) error) error {
 	l := s.l
 	if l.o.Model == nil {
@@ -239,8 +242,8 @@ func (s *stepLog) hardware(c measure.Convention, tokens, peak float64, add func(
 	return add(metrics.Figure{Name: hfuBy + c.Name, Note: fmt.Sprintf("%.4g FLOPs a token with what is computed again (%s); of a peak of %.4g TFLOP/s in %s", flops, m.Recompute, peak/1e12, m.Dtype)}, flops/peak)
 }
 
-// restated adds a note if the program's own FLOP/s and MFU differ from what its convention
-// gives for the model.
+// restated adds a note if the FLOP/s and the MFU that the program states differ from what its
+// convention gives for the model.
 func (s *stepLog) restated(flops, tokens, share float64) {
 	median := func(name string) float64 {
 		x, err := reduceBy("median", numbers(s.measured[name]))
@@ -258,8 +261,8 @@ func (s *stepLog) restated(flops, tokens, share float64) {
 	}
 }
 
-// losses adds the last losses as figures of the run, and then all losses. The last ones
-// come first because a log has many.
+// losses adds the last losses as figures of the run, and then all losses. The last ones come
+// first because there may be very many of the others.
 func (s *stepLog) losses() {
 	final := func(name string, v Value, note string) {
 		s.l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: v.Number, Note: note}}, 1, v)
@@ -278,7 +281,7 @@ func (s *stepLog) losses() {
 	}
 	median, _ := reduceBy("median", numbers(s.measured[stepSeconds])) // 0 without step times
 	seconds, how, why := s.clock.seconds(scaled(median, s.scale[stepSeconds]))
-	for _, one := range s.stated { // a clock needs all lines
+	for _, one := range s.stated { // times need all lines of the log
 		if why == "" && (one.at != "step" || s.clock.began > 0 && one.time < s.clock.began || !(seconds(one.of, one.time) <= metrics.MaxSeconds)) {
 			why = "a loss stands at no step, or before the first"
 		}

@@ -9,28 +9,29 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A mark says which kind of summary a row is.
+// A mark says what kind of summary a row is.
 type mark string
 
 const (
-	ofParts  mark = "total"  // the sum of its parts, or the run that they are parts of
+	ofParts  mark = "total"  // the sum of other rows, or the run of which other rows are parts
 	ofRuns   mark = "mean"   // a mean or median
-	ofSpread mark = "spread" // a spread
+	ofSpread mark = "spread" // a standard deviation, minimum or maximum
 )
 
-// summaryWords maps the names of summary rows to marks.
+// summaryWords maps words by which tables name summary rows to marks.
 var summaryWords = words(map[string]string{
 	string(ofParts):  "total totals sum aggregated aggregate overall gesamt summe totale",
 	string(ofRuns):   "mean avg average median geomean mittelwert durchschnitt moyenne promedio",
 	string(ofSpread): "std stdev stddev min max minimum maximum stderr variance",
 })
 
-// summaryWord returns the mark of a cell, "" for other cells.
+// summaryWord returns the mark that a cell names; "" for other cells.
 func summaryWord(cell string) mark {
 	return mark(summaryWords[strings.ToLower(strings.Trim(cell, " :.="))])
 }
 
-// marked returns the mark of a row, ignoring label columns.
+// marked returns the mark of a row, from any cell that is not in a label column; "" for a row
+// that is not a summary.
 func (s *survey) marked(row []string) mark {
 	for i, cell := range row {
 		if m := summaryWord(strings.TrimSpace(cell)); m != "" && !s.labelAt[i] {
@@ -40,17 +41,17 @@ func (s *survey) marked(row []string) mark {
 	return ""
 }
 
-// tolerance is the relative difference allowed between a total and its rounded parts.
+// tolerance is the largest relative difference between a total and the sum of its rounded parts.
 const tolerance = 0.05
 
-// summaries drops summary rows. If the summary is the run and the other rows are its parts,
-// it drops the parts.
+// summaries leaves out summary rows. If a summary row is the run and the other rows are its
+// parts, it leaves out the parts.
 func (s *survey) summaries() {
 	all := true
 	for _, r := range s.rows {
 		all = all && r.mark != ""
 	}
-	if all { // a table of means
+	if all { // the whole table consists of means
 		return
 	}
 	groups := map[int][]surveyed{}
@@ -99,13 +100,13 @@ func (s *survey) summaries() {
 	}
 }
 
-// lone reports whether no row has a number of workers.
+// lone reports whether no row states a number of workers.
 func (s *survey) lone(rows []surveyed) bool {
 	return !slices.ContainsFunc(rows, func(r surveyed) bool { return r.workers > 0 })
 }
 
-// adds reports whether the rates of the parts add up to the whole. Latencies do not add up,
-// so a load without a rate counts as the whole.
+// adds reports whether the rates of the parts add up to those of the whole. Latencies do not add
+// up, so a row without a rate is accepted as the whole.
 func (s *survey) adds(parts []surveyed, whole surveyed) bool {
 	rated := false
 	for i, ours := range s.figures {
@@ -124,9 +125,9 @@ func (s *survey) adds(parts []surveyed, whole surveyed) bool {
 	return rated || s.loads
 }
 
-// unmarkedMeans drops rows that equal the mean or the median of the other rows of their
-// point. To qualify, a row needs more digits than these, or an empty cell where these have
-// values.
+// unmarkedMeans leaves out rows that equal the mean or the median of the other rows of their
+// point. To be taken for one, a row must have more digits than the others, or an empty cell where
+// the others have values.
 func (s *survey) unmarkedMeans(leave func(string, ...surveyed)) {
 	if len(s.figures) == 0 || s.epochs {
 		return
@@ -155,7 +156,8 @@ func (s *survey) unmarkedMeans(leave func(string, ...surveyed)) {
 	}
 }
 
-// middle reports whether every figure of a row is the mean, or the median, of the others.
+// middle reports whether every figure of a row is the mean, or every one the median, of the other
+// rows.
 func (s *survey) middle(r surveyed, others []surveyed) bool {
 	for _, how := range []string{"mean", "median"} {
 		same := true
@@ -171,21 +173,22 @@ func (s *survey) middle(r surveyed, others []surveyed) bool {
 	return false
 }
 
-// The number of significant digits of all figures of a row together at which an equal row
-// is a copy: for any two rows, and if all rows of a point are equal.
+// Two equal rows are taken for copies if their figures together have at least this many
+// significant digits: fullPrecision for any two rows, samePrecision if all rows of a point are
+// equal.
 const (
 	fullPrecision = 6
 	samePrecision = 4
 )
 
-// copies drops rows that were pasted twice: single rows with many equal digits, and whole
+// copies leaves out rows that were pasted twice: single rows with many equal digits, and whole
 // tables.
 func (s *survey) copies() {
 	if s.epochs {
 		return
 	}
 	var rows []surveyed
-	of := map[int]int{} // rows per point
+	of := map[int]int{} // number of rows per point
 	for _, r := range s.rows {
 		if _, left := s.left[r.number]; !left {
 			rows = append(rows, r)
@@ -210,8 +213,8 @@ func (s *survey) copies() {
 	s.leaveCopies(copies)
 }
 
-// repeated returns the number of rows after which the table repeats itself until its end, 0
-// if it does not.
+// repeated returns the number of rows after which the table repeats itself up to its end; 0 if it
+// does not.
 func repeated(rows []surveyed) int {
 	if len(rows) < 4 {
 		return 0
@@ -234,7 +237,7 @@ func repeated(rows []surveyed) int {
 	return period
 }
 
-// leaveCopies drops copies, given in table order.
+// leaveCopies leaves out rows that are copies, given in table order, and reports them.
 func (s *survey) leaveCopies(copies []surveyed) {
 	if len(copies) == 0 {
 		return

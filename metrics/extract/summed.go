@@ -12,12 +12,12 @@ import (
 // A summing groups rows that are parts of one run, such as its ranks.
 type summing struct {
 	column  int
-	columns []string       // columns with rates, which add up
-	open    map[string]int // the run that each set of labels adds to
-	seen    []map[string]bool
+	columns []string          // columns with rates, which are added up
+	open    map[string]int    // number of the latest run with these labels
+	seen    []map[string]bool // for each run, the parts found so far
 }
 
-// summing returns the grouping that Options.Sum requests, nil if it is unset.
+// summing returns the grouping by the column Options.Sum; nil if that is unset.
 func (t *table) summing(columns map[string]Column) (*summing, error) {
 	if t.l.o.Sum == "" {
 		return nil, nil
@@ -48,7 +48,8 @@ func (t *table) summing(columns map[string]Column) (*summing, error) {
 	return s, nil
 }
 
-// figureOfAll returns the figure of all devices for one that may be per device.
+// figureOfAll returns the figure of all devices that corresponds to ours, which may be per
+// device.
 func figureOfAll(ours string) string {
 	if ours == tokensPerGPU {
 		return tokensPerSecond
@@ -56,8 +57,8 @@ func figureOfAll(ours string) string {
 	return ours
 }
 
-// takes returns the run that a row belongs to. known is false if the row starts the run
-// numbered next.
+// takes returns the number of the run to which a row belongs. known is false if the row starts a
+// new run, which gets the number next.
 func (s *summing) takes(labels map[string]any, row []string, next int) (run int, known bool) {
 	text, err := json.Marshal(labels)
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *summing) takes(labels map[string]any, row []string, next int) (run int,
 	return next, false
 }
 
-// add replaces the rows of a group by one row with the sums of their rates.
+// add replaces the rows of a run by one row, in which the rates are summed.
 func (s *summing) add(t *table, g *tableGroup) error {
 	all := &table{l: t.l, at: t.at, rows: g.rows, line: g.line}
 	one := slices.Clone(g.rows[0])

@@ -14,45 +14,46 @@ import (
 	"strings"
 )
 
-// A survey checks all rows of a table before any becomes a run. It finds what no single row
-// shows (mixed units, one device's rate, pasted rows, means), drops rows that are not runs,
-// and returns an error where the user has to decide.
+// A survey checks all rows of a table before any of them becomes a run. It finds problems that no
+// single row shows: mixed units, one device's rate, rows pasted twice, means. It leaves out rows
+// that are not runs, and returns an error if the user has to decide.
 type survey struct {
 	*table
 	columns map[string]Column
-	figures []string // mapped figures, in order
+	figures []string // mapped figures, sorted by name
 	loads   bool     // each row is a load
 	epochs  bool     // each row is an epoch
 
-	joined  []surveyed // the runs, if rows are parts of them
+	joined  []surveyed // one row per run, if Options.Sum adds up rows that are parts of runs
 	rows    []surveyed
-	points  map[string]int // by labels and workers
-	series  map[string]int // by the labels that separate series
-	others  []*other       // unmapped columns
+	points  map[string]int // number of each point, by its labels and workers
+	series  map[string]int // number of each series, by the labels that separate series
+	others  []*other       // columns that the user did not map
 	locale  locale
-	labelAt map[int]bool // columns that the user made labels
+	labelAt map[int]bool // indices of the columns that are labels
 
-	left   map[int]string // why rows are not runs, by row number
-	weak   bool           // weak scaling: the work grows with the workers
-	doubts []string       // carried by every run
+	left   map[int]string // why rows do not count as runs, by row number
+	weak   bool           // weak scaling: runs on more workers do more work
+	doubts []string       // doubts about the table, which every run carries
 }
 
-// surveyed is a row.
+// surveyed is a row of the table.
 type surveyed struct {
 	number, line  int
 	point, series int
 	workers       float64
-	values        []float64 // figures in their base units; NaN: none
+	values        []float64 // figures in their base units; NaN: the cell is empty
 	digits        int       // significant digits of all values together
-	decimals      int       // of the first value
+	decimals      int       // decimals of the first value
 	hash          string    // digest of the mapped cells
-	whole         string    // a digest of the row
-	part          string    // part of a run whose parts are added up
-	mark          mark      // "" for a run
-	empty         []bool    // of others
+	whole         string    // digest of the whole row
+	part          string    // name of the part, if Options.Sum adds up parts of runs
+	mark          mark      // kind of summary; "" for a run
+	empty         []bool    // for each column in others, whether the cell is empty
 }
 
-// survey reads all rows. It skips unreadable rows, which the next reader reports.
+// survey reads all rows and checks them. It skips rows that it cannot parse, because the next
+// reader reports them.
 func (t *table) survey(columns map[string]Column) (*survey, error) {
 	s := &survey{table: t, columns: columns, loads: ofLoads(columns), points: map[string]int{}, series: map[string]int{}, left: map[int]string{}, labelAt: map[int]bool{}}
 	_, s.epochs = columns["epoch"]
@@ -84,7 +85,7 @@ func (t *table) survey(columns map[string]Column) (*survey, error) {
 	return s, errors.Join(s.parts(), s.settings(), s.moments(), s.unitColumns(), s.contradictions(), s.shapes(), s.impossible())
 }
 
-// again returns a reader that starts at the first row.
+// again returns a reader that starts at the first row after the header.
 func (t *table) again() *csv.Reader {
 	r := csv.NewReader(bytes.NewReader(t.data))
 	r.Comma, r.ReuseRecord = t.more.Comma, true
@@ -155,7 +156,7 @@ func (s *survey) look(number, line int, row []string) {
 	s.rows = append(s.rows, r)
 }
 
-// placed returns a row's labels and the coordinates of its load.
+// placed returns the labels of a row together with the coordinates of its load.
 func (t *table) placed(row []string, labels map[string]any, columns map[string]Column) map[string]any {
 	labels = maps.Clone(labels)
 	for _, key := range coordinatesOf(columns) {
@@ -164,8 +165,8 @@ func (t *table) placed(row []string, labels map[string]any, columns map[string]C
 	return labels
 }
 
-// coordinatesOf returns the mapped coordinates of loads. Rows that differ in them are not
-// repeats.
+// coordinatesOf returns the coordinates of loads to which columns are mapped. Rows that differ in
+// a coordinate are not repeats.
 func coordinatesOf(columns map[string]Column) (list []string) {
 	for _, key := range Coordinates {
 		if c, mapped := columns[key]; mapped && !c.Label {
@@ -175,7 +176,8 @@ func coordinatesOf(columns map[string]Column) (list []string) {
 	return list
 }
 
-// identify returns the same number for equal labels.
+// identify returns a number for the labels: the same number for equal labels, and a new one for
+// labels that known does not have.
 func identify(known map[string]int, labels map[string]any) int {
 	text, err := json.Marshal(labels)
 	if err != nil {
@@ -226,7 +228,7 @@ func (s *survey) join() {
 	s.joined = list
 }
 
-// runs groups the rows that are runs.
+// runs groups the rows that count as runs by the number that the function of returns.
 func (s *survey) runs(of func(surveyed) int) map[int][]surveyed {
 	by := map[int][]surveyed{}
 	rows := s.rows
@@ -247,7 +249,7 @@ func byPoint(r surveyed) int  { return r.point }
 // sorted returns the keys of groups in the order of the table.
 func sorted(groups map[int][]surveyed) []int { return slices.Sorted(maps.Keys(groups)) }
 
-// figure returns the rows' values of a figure.
+// figure returns the values that the rows have for a figure, without empty cells.
 func (s *survey) figure(rows []surveyed, ours string) (list []float64) {
 	i := slices.Index(s.figures, ours)
 	for _, r := range rows {
@@ -258,10 +260,10 @@ func (s *survey) figure(rows []surveyed, ours string) (list []float64) {
 	return list
 }
 
-// countedMedian is a figure's median at one number of workers.
+// countedMedian is the median of a figure at one number of workers.
 type countedMedian struct{ workers, value float64 }
 
-// medians returns the medians of a figure, sorted by number of workers.
+// medians returns the medians of a figure, sorted by the number of workers.
 func (s *survey) medians(rows []surveyed, ours string) (list []countedMedian) {
 	by := map[float64][]surveyed{}
 	for _, r := range rows {
@@ -284,7 +286,7 @@ func (s *survey) say(format string, args ...any) {
 	}
 }
 
-// lines lists the line numbers of rows for messages.
+// lines returns a list of the rows' line numbers for messages.
 func lines(rows []surveyed) string {
 	var list []string
 	for i := 0; i < len(rows); {

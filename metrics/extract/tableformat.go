@@ -9,42 +9,42 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A tableFormat declares a CSV file with the epochs, evaluations or steps of one training.
-// Options.Columns may replace the names of columns.
+// A tableFormat declares a CSV format with the epochs, evaluations or steps of one training.
+// Users can replace the names of columns by Options.Columns.
 type tableFormat struct {
 	separators string
-	// epoch and step name the columns with these numbers; firstEpoch and firstStep are the
-	// numbers of the first ones.
+	// epoch and step are the names of the columns with the number of the epoch and of the step.
+	// firstEpoch and firstStep are the numbers of the first ones.
 	epoch, step           string
 	firstEpoch, firstStep int
-	// epochs says that each row is an epoch and that none may be missing.
+	// epochs is true if each row is an epoch and none may be missing.
 	epochs   bool
 	accuracy []string // possible names of the accuracy column
 	losses   []string // columns with the loss of an evaluation
-	// rate lists possible names of the samples/s column. A name that ends with ofDevice is
-	// the rate of one device.
+	// rate lists possible names of the column with the rate in samples/s. A name that ends with
+	// ofDevice is the rate of one device.
 	rate     []string
 	seconds  []string // possible names of the column with the seconds since training began
-	samples  []string // possible names of the column with one rank's samples since then
+	samples  []string // possible names of the column with one rank's samples since training began
 	rateNote string   // description of the rate
-	needs    string   // what a file without accuracy and rate lacks, for the error
+	needs    string   // what a file without an accuracy and a rate lacks, for the error
 }
 
-// ofDevice is the suffix of names of one device's rate.
+// ofDevice is how the names of columns end that have the rate of one device.
 const ofDevice = "device/samples_per_sec"
 
-// A tableRun is the state of reading a file.
+// A tableRun is the parser's state while it reads one file.
 type tableRun struct {
 	*table
 	format                   *tableFormat
-	accuracy, rated, seconds string // columns; "": none
+	accuracy, rated, seconds string // names of columns; "": the file has none
 	before                   int    // the previous row's epoch; -1: none
 	rates                    []Value
-	last                     Value // of seconds
+	last                     Value // the latest number in the column seconds
 	counted                  []ownCount
 }
 
-// read reads a file.
+// read reads a whole file.
 func (f *tableFormat) read(l *log, r io.Reader) error {
 	t, err := l.table(r, f.separators)
 	if err != nil || len(t.at) == 0 {
@@ -77,7 +77,7 @@ func (f *tableFormat) read(l *log, r io.Reader) error {
 	return run.rate()
 }
 
-// row reads a row.
+// row reads one row.
 func (t *tableRun) row(row int) error {
 	e := metrics.Evaluation{}
 	var err error
@@ -109,7 +109,7 @@ func (t *tableRun) row(row int) error {
 	return t.clock(row)
 }
 
-// numbered returns the epoch and the step of a row, counted from 1.
+// numbered returns the epoch and the step of a row, both counted from 1.
 func (t *tableRun) numbered(row int) (epoch, step int, err error) {
 	epoch, has, err := t.whole(row, t.format.epoch)
 	switch {
@@ -128,8 +128,8 @@ func (t *tableRun) numbered(row int) (epoch, step int, err error) {
 	return epoch, step, err
 }
 
-// whole is like value for counts. If each row is an epoch, the epoch's cell must not be
-// empty.
+// whole returns the integer in a cell; has is false if the cell is empty. If each row is an
+// epoch, the cell with its number must not be empty.
 func (t *tableRun) whole(row int, column string) (n int, has bool, err error) {
 	if t.format.epochs && column == t.format.epoch {
 		n, err = t.l.whole(t.line[row], t.rows[row][t.at[column]])
@@ -142,7 +142,7 @@ func (t *tableRun) whole(row int, column string) (n int, has bool, err error) {
 	return int(v.Number), has && err == nil, err
 }
 
-// clock reads the time of a row and the samples up to it.
+// clock reads the time of a row, and the samples trained on up to it.
 func (t *tableRun) clock(row int) error {
 	v, ok, err := t.value(row, t.seconds)
 	if err != nil || !ok {
@@ -164,7 +164,7 @@ func (t *tableRun) clock(row int) error {
 	return nil
 }
 
-// rate adds the run's throughput, the median of the rows.
+// rate adds the run's throughput, the median of the rows' rates.
 func (t *tableRun) rate() error {
 	l := t.l
 	if len(t.rates) == 0 {

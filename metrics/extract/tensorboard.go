@@ -19,9 +19,9 @@ import (
 )
 
 // tensorboard reads the scalars of a TensorBoard event file. The file consists of TFRecords
-// (length, masked CRC-32C of the length, data, masked CRC-32C of the data) that hold Event
-// protocol buffers. Time zero is the wall-clock time of the file's first event, which a
-// writer creates when it opens the file.
+// (length, masked CRC-32C of the length, data, masked CRC-32C of the data), each with an Event
+// protocol buffer. Times are counted from the file's first event, which the writer adds when it
+// opens the file.
 var tensorboard = Extractor{
 	Name:  "tensorboard",
 	Kind:  "train",
@@ -30,7 +30,7 @@ var tensorboard = Extractor{
 	read:  readTensorBoard,
 }
 
-// scalar is a value of a tag.
+// scalar is one value of a tag at a step.
 type scalar struct {
 	tag  string
 	step int64
@@ -72,7 +72,7 @@ func readTensorBoard(l *log, r io.Reader) error {
 	return l.scalars(scalars, began)
 }
 
-// scalars adds an evaluation for each value of the accuracy's tag, and a figure for the
+// scalars adds an evaluation for each value of the tag with the accuracy, and a figure for the
 // last value of every other tag.
 func (l *log) scalars(list []scalar, began float64) error {
 	if len(list) == 0 {
@@ -115,7 +115,8 @@ func (l *log) scalars(list []scalar, began float64) error {
 	return nil
 }
 
-// tagAccuracy adds an evaluation for each value of a tag.
+// tagAccuracy adds an evaluation for each value of a tag. began is the time of the file's first
+// event.
 func (l *log) tagAccuracy(tag string, values []scalar, began float64) error {
 	for _, s := range values {
 		e := metrics.Event{Time: s.wall - began, Evaluation: &metrics.Evaluation{Step: int(s.step)}}
@@ -147,10 +148,12 @@ func (l *log) tagRate(tag string, values []scalar, began float64) error {
 	return l.rate("median", 1, rates, "the median of the values of the tag "+tag, ownOf(counted, 1), "the batch of all ranks times the steps, over the time of the records")
 }
 
-// perEpoch reports whether a tag counts epochs as steps.
+// perEpoch reports whether the steps of a tag are epochs, which Keras does for tags that begin
+// with "epoch".
 func perEpoch(tag string) bool { return len(tag) > 5 && strings.HasPrefix(tag, "epoch") }
 
-// tag finds the tag for a key, like table.column.
+// tag returns the tag for our key: the one that the user mapped to it, else the first of usual
+// that the file has, else "".
 func (l *log) tag(ours string, tags map[string][]scalar, usual ...string) (string, error) {
 	if theirs, ok := l.o.Columns[ours]; ok {
 		if _, ok := tags[theirs]; !ok {
@@ -168,14 +171,14 @@ func (l *log) tag(ours string, tags map[string][]scalar, usual ...string) (strin
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked returns the CRC-32C in the masked form that TFRecords store.
+// masked returns the CRC-32C of data in the masked form that TFRecords store.
 func masked(data []byte) uint32 {
 	c := crc32.Checksum(data, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// tfRecord returns the record at an offset, and the offset of the next one. The error is
-// io.ErrUnexpectedEOF if the file ends within the record.
+// tfRecord returns the data of the record at an offset, and the offset of the next record. The
+// error is io.ErrUnexpectedEOF if the file ends within the record.
 func tfRecord(data []byte, at int) (record []byte, next int, err error) {
 	rest := data[at:]
 	if len(rest) < 12 {
@@ -195,8 +198,8 @@ func tfRecord(data []byte, at int) (record []byte, next int, err error) {
 	return record, at + int(n) + 16, nil
 }
 
-// tfEvent reads the scalars of a tensorflow.Event. Field numbers: wall_time 1, step 2,
-// summary 5.
+// tfEvent returns the time and the scalars of a serialised tensorflow.Event. Its field numbers
+// are: wall_time 1, step 2, summary 5.
 func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 	var step int64
 	var summary []byte
@@ -218,7 +221,7 @@ func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 	if err := metrics.CheckUnix(wall); err != nil {
 		return 0, nil, fmt.Errorf("its wall time: %w", err)
 	}
-	// Field numbers of Summary: value 1, with tag 1, simple_value 2 and tensor 8.
+	// Field numbers of Summary: value 1; of its values: tag 1, simple_value 2, tensor 8.
 	err = fields(summary, func(f field) error {
 		if f.number != 1 || f.wire != protowire.BytesType {
 			return nil
@@ -247,8 +250,8 @@ func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 	return wall, list, err
 }
 
-// widen converts a float32 to the float64 with the same shortest decimal form, so that 0.1
-// stays 0.1.
+// widen converts a float32 to the float64 with the same shortest decimal form, so that 0.1 stays
+// 0.1.
 func widen(x float32) float64 {
 	y, err := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', -1, 32), 64)
 	if err != nil {
@@ -257,9 +260,9 @@ func widen(x float32) float64 {
 	return y
 }
 
-// tfScalar reads a TensorProto without dimensions; ok is false for other tensors. Field
-// numbers: dtype 1 (1 is float, 2 is double), tensor_shape 2 with dim 2, tensor_content 4,
-// float_val 5, double_val 6.
+// tfScalar returns the number in a serialised TensorProto without dimensions; ok is false for
+// other tensors. Field numbers: dtype 1 (1 is float, 2 is double), tensor_shape 2 with dim 2,
+// tensor_content 4, float_val 5, double_val 6.
 func tfScalar(data []byte) (x float64, ok bool, err error) {
 	var dtype uint64
 	var content []byte
@@ -298,7 +301,7 @@ var errNotScalar = errors.New("no scalar")
 // errProto reports a damaged protocol buffer.
 var errProto = errors.New("a damaged protocol buffer")
 
-// field is a field of a message: the bits of a number, or bytes.
+// field is a field of a protocol buffer: the bits of a number, or bytes.
 type field struct {
 	number protowire.Number
 	wire   protowire.Type
@@ -306,7 +309,7 @@ type field struct {
 	data   []byte
 }
 
-// fields calls f with each field of a message in order.
+// fields calls f with each field of a serialised protocol buffer in order.
 func fields(data []byte, f func(field) error) error {
 	for len(data) > 0 {
 		number, wire, n := protowire.ConsumeTag(data)

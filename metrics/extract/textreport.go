@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// A textReport declares a report that a program prints: its first and last line, and the
-// lines between them that state numbers.
+// A textReport declares the format of a report that a program prints: its first and last line,
+// and the lines between them that state numbers.
 type textReport struct {
 	begin, end *regexp.Regexp // end nil: the report ends with the log
-	sections   *regexp.Regexp // matches the start of a section; nil: lines that end with a colon
+	sections   *regexp.Regexp // matches the line that starts a section; nil: every line that ends with a colon does
 	lines      []textLine
-	again      string // error for a report that begins before the previous one ended; "%d" is that one's line
+	again      string // error if a report begins before the previous one ended; "%d" is the line of the previous one
 	several    bool   // a log may have several reports, each with its last line
-	cut        string // error for a report without its last line
+	cut        string // error if a report has no last line
 }
 
-// A textLine declares a line by an expression. Each named group is a value with that name.
-// The group "unit" is the time unit of the group before it. The group "key" becomes the
-// second word of the names, as in "latency 99".
+// A textLine declares a line by an expression. Each named group gives a value with that name. The
+// group "unit" is the time unit of the group before it. The text that the group "key" matches is
+// appended to the names, as in "latency 99".
 type textLine struct {
-	in string // section of the line; "": any
+	in string // section in which the line is; "": any
 	re *regexp.Regexp
 }
 
-// textLines declares lines of a section.
+// textLines returns declarations of lines in one section.
 func textLines(section string, expressions ...string) (list []textLine) {
 	for _, e := range expressions {
 		list = append(list, textLine{section, regexp.MustCompile(e)})
@@ -39,8 +39,8 @@ var afterColon = regexp.MustCompile(`^\S.*:\s*$`)
 // A textResult holds the values of one report.
 type textResult struct {
 	l        *log
-	line     int      // of its first line
-	sections []string // in their order
+	line     int      // number of its first line
+	sections []string // names of the sections, in order
 	of       map[string]statedText
 }
 
@@ -54,7 +54,7 @@ func newTextResult(l *log, line int) *textResult {
 	return &textResult{l: l, line: line, of: map[string]statedText{}}
 }
 
-// section returns the section of the latest line.
+// section returns the name of the section in which the latest line is.
 func (t *textResult) section() string {
 	if len(t.sections) == 0 {
 		return ""
@@ -62,7 +62,7 @@ func (t *textResult) section() string {
 	return t.sections[len(t.sections)-1]
 }
 
-// take reads a line if the expression matches it.
+// take stores the values of a line if the expression matches it. taken reports whether it does.
 func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool, err error) {
 	m := re.FindStringSubmatch(ln.text)
 	if m == nil {
@@ -91,7 +91,8 @@ func (t *textResult) take(ln line, re *regexp.Regexp) (taken bool, err error) {
 	return true, nil
 }
 
-// number implements source; scale is the time unit, 1 without a unit.
+// number returns a value as a number. scale is the length of its time unit in seconds, or 1
+// without a unit. It is the source function that served.fields calls.
 func (t *textResult) number(name string) (v Value, scale float64, ok bool, err error) {
 	s, ok := t.of[name]
 	if !ok {
@@ -107,7 +108,7 @@ func (t *textResult) number(name string) (v Value, scale float64, ok bool, err e
 	return v, scale, err == nil, err
 }
 
-// numbers returns numbers by name, 0 for missing ones.
+// numbers returns several values by name. A missing one is 0.
 func (t *textResult) numbers(names ...string) (map[string]Value, error) {
 	list := map[string]Value{}
 	for _, name := range names {
@@ -123,19 +124,19 @@ func (t *textResult) numbers(names ...string) (map[string]Value, error) {
 	return list, nil
 }
 
-// has reports whether the report states all names.
+// has reports whether the report states all of these values.
 func (t *textResult) has(names ...string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return t.of[name].line == 0 })
 }
 
-// A textReader reads the reports of a log.
+// A textReader is the parser's state while it reads the reports in a log.
 type textReader struct {
 	textReport
 	l     *log
-	f     func(*textResult) error // called for each report
+	f     func(*textResult) error // called with each complete report
 	from  first
 	one   *textResult // the current report
-	began int         // first line of the latest report
+	began int         // line of the start of the latest report
 }
 
 func (d textReport) reader(l *log, f func(*textResult) error) *textReader {
@@ -145,7 +146,7 @@ func (d textReport) reader(l *log, f func(*textResult) error) *textReader {
 	return &textReader{textReport: d, l: l, f: f}
 }
 
-// read reads a log that contains only reports.
+// read reads a log that contains only reports, and calls f with each.
 func (d textReport) read(l *log, r io.Reader, f func(*textResult) error) error {
 	t := d.reader(l, f)
 	if err := l.each(r, t.line); err != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// tfCNNBenchmarks reads tf_cnn_benchmarks of tensorflow/benchmarks. Every worker prints a
-// total: its images over the wall time of the measured steps, without warm-up. If the
-// workers run in lockstep (Horovod, synchronous replicas), the total is multiplied by their
+// tfCNNBenchmarks reads the output of tf_cnn_benchmarks of tensorflow/benchmarks. Every worker
+// prints a total: its images divided by the wall time of the measured steps, without warm-up. If
+// the workers run in lockstep (Horovod, synchronous replicas), the total is multiplied by their
 // number.
 var tfCNNBenchmarks = Extractor{
 	Name:  "tf-cnn-benchmarks",

@@ -8,7 +8,7 @@ import (
 )
 
 // timm reads the output of timm's train.py. Its rate already covers all ranks. The rate in
-// parentheses is the mean since the start of the epoch, first batches included.
+// parentheses is the mean since the start of the epoch, including the first batches.
 var timm = Extractor{
 	Name:  "timm",
 	Kind:  "train",
@@ -21,20 +21,20 @@ var (
 	timmTest  = regexp.MustCompile(`^Test: \[ *(\d+)/(\d+)\]  Time: \d+\.\d+ \(\d+\.\d+\)  Loss: +\S+ \( *(\S+)\)  Acc@1: +\d+\.\d+ \( *(\d+\.\d{3})\)  Acc@5: +\d+\.\d+ \( *\d+\.\d{3}\)\s*$`)
 )
 
-// timmRun is the state of reading a log.
+// timmRun is the parser's state while it reads one log of timm.
 type timmRun struct {
 	l      *log
 	from   first
 	epoch  int
-	epochs []timmLine // the last line of each
-	short  bool       // the last update of an epoch had fewer samples
+	epochs []timmLine // the last line of each epoch
+	short  bool       // the last update of an epoch had fewer samples than the others
 }
 
-// timmLine is a line of the training. Means are those since the epoch began.
+// timmLine is a training line of the log. Its means are those since the start of the epoch.
 type timmLine struct {
 	batch      int
-	time, rate Value   // means
-	samples    float64 // of an update
+	time, rate Value   // means since the start of the epoch
+	samples    float64 // samples per update
 }
 
 func readTimm(l *log, r io.Reader) error {
@@ -44,7 +44,7 @@ func readTimm(l *log, r io.Reader) error {
 	}
 	t.from.note(l)
 	rates, times := t.whole()
-	// The mean time next to the rate is that of a global batch.
+	// The mean time that is printed next to the rate is the time of a global batch.
 	var own ownRate
 	if batch := l.o.globalBatch(); batch > 0 && len(times) > 0 {
 		seconds, err := reduceBy("median", numbers(times[min(1, len(times)-1):]))
@@ -61,8 +61,8 @@ func readTimm(l *log, r io.Reader) error {
 	return l.epochRates(rates, "timm's mean over an epoch, of all ranks together, input and logging included", own)
 }
 
-// whole returns the rates and times of the epochs that got as far as the farthest one: some
-// versions do not print the last update of an epoch.
+// whole returns the rates and times of the epochs whose last line is as far as that of the
+// longest epoch. Some versions do not print the last update of an epoch.
 func (t *timmRun) whole() (rates, times []Value) {
 	last := 0
 	for _, e := range t.epochs {
@@ -91,7 +91,7 @@ func (t *timmRun) line(ln line) error {
 	return t.l.accuracy(metrics.Event{Evaluation: &metrics.Evaluation{Epoch: t.l.epoch(t.epoch, 0)}}, 0.01, v)
 }
 
-// train handles a line of the training.
+// train handles a training line.
 func (t *timmRun) train(ln line, m []string) error {
 	var count [3]int // epoch, batch, and batches per epoch
 	for i := range count {
@@ -113,7 +113,7 @@ func (t *timmRun) train(ln line, m []string) error {
 		return nil
 	}
 	before := &t.epochs[len(t.epochs)-1]
-	// Times have three decimals.
+	// The allowed deviation includes the rounding of times to three decimals.
 	if few := 0.98 - 0.0005/max(one.time.Number, 0.001); one.batch == count[2]-1 && one.samples < few*before.samples {
 		one.samples = before.samples
 		one.rate.Number = before.samples / one.time.Number
@@ -123,8 +123,8 @@ func (t *timmRun) train(ln line, m []string) error {
 	return nil
 }
 
-// epochRates adds the run's throughput from one rate per epoch. It drops the first of
-// several, in which caches fill and clocks rise.
+// epochRates adds the run's throughput, computed from one rate per epoch. If there are several,
+// it drops the first, in which caches fill and clocks rise.
 func (l *log) epochRates(rates []Value, note string, own ownRate) error {
 	switch {
 	case len(rates) == 0:
@@ -143,7 +143,7 @@ func (l *log) epochRates(rates []Value, note string, own ownRate) error {
 	return l.rate("median", 1, rates, note, own, "the batch of all ranks over the mean time of a step")
 }
 
-// whole parses a whole number of at least 0.
+// whole parses an integer of at least 0.
 func (l *log) whole(ln int, text string) (int, error) {
 	v, err := l.parse(ln, text)
 	if err != nil || v.Number != float64(int(v.Number)) || v.Number > 1<<40 || v.Number < 0 {
@@ -152,8 +152,8 @@ func (l *log) whole(ln int, text string) (int, error) {
 	return int(v.Number), nil
 }
 
-// epoch converts the log's epoch number to one that counts from 1. usual is the format's
-// usual first number.
+// epoch converts an epoch number in the log to one that counts from 1. usual is the number that
+// the format usually gives the first epoch.
 func (l *log) epoch(number, usual int) int {
 	if l.o.FirstEpoch != nil {
 		usual = *l.o.FirstEpoch

@@ -7,10 +7,10 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// torchtitan reads the lines of torchtitan's MetricsProcessor. Its tps is the rate of one
-// device in tokens/s: a rank's tokens over the time and over the degrees of tensor, context
-// and pipeline parallelism. Memory is the peak reserved since the previous line. LOG_RANK
-// decides which ranks print.
+// torchtitan reads the lines that torchtitan's MetricsProcessor prints. Its tps is the rate of
+// one device in tokens/s: a rank's tokens divided by the time and by the degrees of tensor,
+// context and pipeline parallelism. Memory is the peak that was reserved since the previous line.
+// LOG_RANK decides which ranks print.
 var torchtitan = Extractor{
 	Name:  "torchtitan",
 	Kind:  "train",
@@ -18,8 +18,8 @@ var torchtitan = Extractor{
 	read:  titanLog.read,
 }
 
-// titanFields matches the fields of a step and of a validation. A line without memory and
-// rate is cut off or from another program. tps was called wps in 2024.
+// titanFields matches the fields of a step and of a validation. A line without memory and rate
+// was cut off or is another program's. In 2024 tps was called wps.
 const titanFields = `step: +(?P<step>\d+)  (?P<fields>loss: .*memory: +\d+\.\d+GiB\(\d+\.\d+%\)\s.*[tw]ps: *\S.*)$`
 
 var titanLog = &stepFormat{
@@ -47,7 +47,8 @@ var titanLog = &stepFormat{
 
 var titanPair = regexp.MustCompile(`([a-z_]+): +(\S+)`)
 
-// titanLoss adds the loss of a step. Only the last stage of a pipeline has one.
+// titanLoss adds the loss of a step. Only ranks of the last pipeline stage have one; others print
+// a negative number.
 func titanLoss(s *stepLog, ln line, step int, fields parts) error {
 	if x := fields["loss"]; strings.HasPrefix(x, "-") && !strings.Contains(x, "n") {
 		s.l.note("negative losses come from a pipeline stage without a loss and are left out: log the last stage's rank (LOG_RANK; in a study, command.printed_by = \"last\")")
@@ -58,7 +59,7 @@ func titanLoss(s *stepLog, ln line, step int, fields parts) error {
 
 var grouped = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
 
-// ungrouped removes thousands separators from a number.
+// ungrouped returns a number without thousands separators.
 func ungrouped(text string) string {
 	if grouped.MatchString(text) {
 		return strings.ReplaceAll(text, ",", "")
@@ -66,7 +67,7 @@ func ungrouped(text string) string {
 	return text
 }
 
-// mesh sets the number of devices, the product of the mesh's dimensions.
+// mesh sets the number of devices to the product of the mesh's dimensions.
 func (s *stepLog) mesh(ln int, degrees []string) error {
 	devices := 1
 	for _, degree := range degrees {

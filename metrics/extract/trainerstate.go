@@ -9,9 +9,9 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// hfTrainerState reads trainer_state.json of Hugging Face's Trainer. Its
-// train_samples_per_second is the samples of all epochs over the whole run time, warm-up,
-// evaluations and checkpoints included.
+// hfTrainerState reads trainer_state.json of Hugging Face's Trainer. The train_samples_per_second
+// in it is the samples of all epochs divided by the whole run time, including warm-up,
+// evaluations and checkpoints.
 var hfTrainerState = Extractor{
 	Name:  "hf-trainer-state",
 	Kind:  "train",
@@ -20,12 +20,12 @@ var hfTrainerState = Extractor{
 	read:  readTrainerState,
 }
 
-// hfState is the state of reading a file.
+// hfState is the parser's state while it reads one file.
 type hfState struct {
 	l        *log
-	accuracy string // name of the accuracy
+	accuracy string // name of the field with the accuracy
 	timed    hfParts
-	ended    bool // whether train_runtime was read
+	ended    bool // train_runtime was read
 }
 
 func readTrainerState(l *log, r io.Reader) error {
@@ -52,7 +52,7 @@ func readTrainerState(l *log, r io.Reader) error {
 	})
 }
 
-// steps records the steps done and planned.
+// steps records how many steps were done and planned.
 func (s *hfState) steps(top members) error {
 	done, ok, err := top.number("global_step")
 	if err != nil || !ok {

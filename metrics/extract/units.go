@@ -6,16 +6,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// unit says how to store numbers in a unit.
+// unit says how numbers in a unit are converted for storage.
 type unit struct {
 	base  string
 	scale float64
-	steps bool // counts steps instead of samples, so it needs the global batch
-	each  bool // seconds per step: invert the value
+	steps bool // it counts steps instead of samples, so the conversion needs the global batch
+	each  bool // it is a time per step, so the value is inverted
 }
 
-// units lists the units that messages suggest. number.ParseUnit accepts others with any
-// prefix, quantity and time.
+// units lists the units that messages suggest. number.ParseUnit also accepts other combinations
+// of a prefix, a quantity and a time.
 var units = func() map[string]unit {
 	all := map[string]unit{"": {scale: 1}}
 	for _, name := range []string{"fraction", "%", "s", "sec", "ms", "us", "µs", "ns", "min", "h", "B/s", "MB/s", "GB/s", "tokens/s", "tok/s",
@@ -26,8 +26,8 @@ var units = func() map[string]unit {
 	return all
 }()
 
-// unitNames returns the units that messages suggest. Values in unknown units are stored
-// unchanged.
+// unitNames returns the units that messages suggest. Values in unknown units are also accepted,
+// and stored unchanged.
 func unitNames() []string {
 	var names []string
 	for name := range units {
@@ -37,7 +37,7 @@ func unitNames() []string {
 	return names
 }
 
-// unitNamed returns the unit with this name, listed or not.
+// unitNamed returns the unit with this name, whether or not units lists it.
 func unitNamed(name string) (unit, bool) {
 	if u, listed := units[name]; listed {
 		return u, true
@@ -45,8 +45,8 @@ func unitNamed(name string) (unit, bool) {
 	return parsedUnit(name)
 }
 
-// parsedUnit parses a unit. A prefix alone is not one: K may mean kelvin. Steps become
-// samples if the batch is known.
+// parsedUnit parses a unit. A prefix alone is not a unit: K may mean kelvin. A rate of steps
+// becomes one of samples, for which the batch is needed.
 func parsedUnit(name string) (unit, bool) {
 	u, ok := number.ParseUnit(name)
 	if !ok || u.Bare || u.Inverse && u.Base != "steps/s" {

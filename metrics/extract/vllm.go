@@ -8,11 +8,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// vllmBench reads the JSON file that `vllm bench serve`, or benchmark_serving.py before it,
-// writes with --save-result or --append-result. It rescales random arrivals so that the
-// last one is at N / rate, which hides the variance of a Poisson process. Latencies count
-// from the send and only for answered requests. Rates divide by the time until the last
-// answer.
+// vllmBench reads the JSON file that `vllm bench serve`, or its predecessor benchmark_serving.py,
+// writes with --save-result or --append-result. vLLM rescales random arrivals so that the last
+// one is at N / rate, which hides the variance of a Poisson process. Latencies cover answered
+// requests only, and are measured from the time of sending. Rates are divided by the time until
+// the last answer.
 var vllmBench = Extractor{
 	Name:  "vllm-bench",
 	Kind:  "serve",
@@ -41,7 +41,7 @@ func readVLLM(l *log, r io.Reader) error {
 	return nil
 }
 
-// vllmResult adds the result of one load; --append-result writes one per line.
+// vllmResult adds the result of one load. With --append-result, the file has one per line.
 func (l *log) vllmResult(doc value) error {
 	m := l.object(doc)
 	if m.of["request_throughput"].null() && m.of["completed"].null() {
@@ -89,7 +89,7 @@ func (l *log) vllmResult(doc value) error {
 	return s.fields(vllmFields, m.source)
 }
 
-// vllmTokens checks the rate of output tokens against their number.
+// vllmTokens returns an error if the rate of output tokens does not agree with their number.
 func (m members) vllmTokens(seconds float64) error {
 	rate, stated, err := m.number("output_throughput")
 	if err != nil || !stated {
@@ -105,7 +105,7 @@ func (m members) vllmTokens(seconds float64) error {
 	return nil
 }
 
-// vllmLoad returns the load, and adds a note on how it was generated.
+// vllmLoad returns the coordinates of the load, and adds a note on how it was generated.
 func (m members) vllmLoad(prompts float64) (map[string]float64, error) {
 	l := m.l
 	if ramp := m.of["ramp_up_strategy"]; !ramp.null() {

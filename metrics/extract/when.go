@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// WhenColumns are our names for columns that say when runs were made.
+// WhenColumns are our names for columns that state when runs were made.
 var WhenColumns = []string{"started", "order", "block"}
 
-// blocks maps names of blocks to numbers, in the order of their first rows.
+// blocks maps the names of blocks of runs to numbers, in the order of their first rows.
 type blocks map[string]int
 
-// when sets the run's time, place in the order and block, read from its first row.
+// when sets the run's start time, its position in the order of runs, and its block, from the
+// run's first row.
 func (t *table) when(c *Content, columns map[string]Column, known blocks) error {
 	cell := func(ours string) (text string, has bool) {
 		column, mapped := columns[ours]
@@ -53,12 +54,13 @@ func (t *table) when(c *Content, columns map[string]Column, known blocks) error 
 	return nil
 }
 
-// layouts are the accepted forms of ISO 8601. A time without a zone is taken as UTC, since
-// only differences count.
+// layouts are the accepted forms of ISO 8601. A time without a zone is taken as UTC; this is
+// harmless, because only differences count.
 var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999",
 	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02", "20060102T150405", "20060102T150405Z07:00", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02 15:04:05.999999999 -0700"}
 
-// parseTime parses ISO 8601, or seconds or milliseconds since 1970.
+// parseTime parses ISO 8601, or seconds or milliseconds since 1970, and returns seconds since
+// 1970.
 func parseTime(text string) (unix float64, err error) {
 	if decimal.MatchString(text) {
 		x, err := strconv.ParseFloat(text, 64)

@@ -12,11 +12,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// wrk reads the output of wrk and wrk2, for one or more loads. wrk's loop is closed. Its
-// statistics include latencies that it did not measure: after a latency over twice a
-// connection's mean interval, it adds those of the requests that an open loop would have
-// sent meanwhile (stats_correct in src/stats.c). So the mean violates Little's law. wrk2
-// sends on a schedule and counts latency from it, but does not print its rate.
+// wrk reads the output of the load generators wrk and wrk2, for one or more loads.
+//
+// wrk's loop is closed: a connection waits for an answer before it sends the next request. Its
+// statistics include latencies that it did not measure. After a latency of more than twice a
+// connection's mean interval, it adds latencies of the requests that an open loop would have sent
+// meanwhile (stats_correct in src/stats.c). So the mean violates Little's law.
+//
+// wrk2 sends on a schedule and measures latencies from the scheduled times, but does not print
+// its rate.
 var wrk = Extractor{
 	Name:  "wrk",
 	Kind:  "serve",
@@ -91,7 +95,7 @@ func (l *log) wrk(t *textResult) error {
 	return s.fields(wrkFields, t.number)
 }
 
-// wrkLoad returns the load of a test, and adds a note on how it was generated.
+// wrkLoad returns the coordinates of the load of a test, and adds a note on how it was generated.
 func (l *log) wrkLoad(line int, connections float64, hdr bool) (map[string]float64, error) {
 	switch {
 	case !hdr:
@@ -104,8 +108,8 @@ func (l *log) wrkLoad(line int, connections float64, hdr bool) (map[string]float
 	return nil, nil
 }
 
-// wrkErrors adds the failed ones among count answers: those with another status, timeouts,
-// and lost requests.
+// wrkErrors adds the share of failed requests among count answers: answers with an error status,
+// timeouts, and lost requests.
 func (s *served) wrkErrors(count Value, status, timeouts, lost float64, hdr bool) error {
 	all := count.Number
 	switch {
