@@ -44,8 +44,8 @@ func adviseCommand(s *session) *cli.Command {
 		Usage:     "recommend a number of workers, with reasons",
 		ArgsUsage: "STUDY [STUDY...]",
 		Description: "By default the answer is the measured worker count that no other beats: each doubling\n" +
-			"must reach the target 1.4 times as fast or, without a target, bring 1.4 times the\n" +
-			"throughput. Without an answer the exit code is 5.\n" +
+			"of the workers must reach the target 1.4 times as fast. Without a target, it must\n" +
+			"bring 1.4 times the throughput. Without an answer the exit code is 5.\n" +
 			"\n" +
 			"The table shows the measured worker counts, doublings and the answer; -v shows all.\n" +
 			"With several series it shows the answer of each; --series NAME shows the candidates of\n" +
@@ -98,16 +98,24 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 	}
 	return []cli.Flag{
 		&cli.DurationFlag{Name: "deadline", Destination: &o.deadline, DefaultText: "none", Usage: "reach the target within `TIME` from the start, such as 2h or 90m"},
-		number("budget", "from start to target for at most `AMOUNT`, in the currency of the prices", &o.wish.Options.Budget),
+		number("budget", "reach the target for at most `AMOUNT`, in the currency of the prices", &o.wish.Options.Budget),
 		&cli.GenericFlag{Name: "min-efficiency", Value: &shareFlag{&o.wish.Options.MinEfficiency}, DefaultText: "none", Usage: "keep an efficiency of `E` or more, such as 50% or 0.5"},
 		&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "the program's own, else the hardest that runs reached", Usage: "`TARGET` to reach: an accuracy such as 0.75, or loss=2"},
-		number("samples", "instead of a target: train on `N` samples", &o.wish.Options.Samples),
-		number("rate", "for a service: how many replicas carry `R` requests/s within the study's limit", &o.wish.Rate),
+		number("samples", "train on `N` samples, instead of to a target", &o.wish.Options.Samples),
+		number("rate", "for a service: find how many replicas handle `R` requests/s within the study's limit", &o.wish.Rate),
 		&cli.BoolFlag{Name: "spec", Destination: &o.spec, DisableDefaultText: true, Usage: "ask how much of each resource is enough"},
-		&cli.GenericFlag{Name: "loss", Value: &shareFlag{&o.wish.Loss}, DefaultText: "5%", Usage: "with --spec: enough means losing at most the share `E` of the throughput, such as 5% or 0.05"},
+		&cli.GenericFlag{Name: "loss", Value: &shareFlag{&o.wish.Loss}, DefaultText: "5%", Usage: "with --spec: a resource is enough if the throughput falls by at most `E`, such as 5% or 0.05"},
 		&cli.StringSliceFlag{Name: "resource", Destination: &o.resources, DefaultText: "those that differ", Usage: "with --spec: treat the parameter or label `KEY` as a resource; may be repeated"},
-		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "time or throughput, or what a service carries", Usage: "decide by the `MEASURE`, or with --spec keep it"},
+		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "time or throughput, or what a service carries", Usage: "decide by the `MEASURE`; with --spec, the measure that may lose at most --loss"},
 	}
+}
+
+// latencyNames explains the first parts of words of measure.Percentiles.
+var latencyNames = map[string]string{
+	"ttft": "time to first token (TTFT)",
+	"ttfo": "time to first output token after the reasoning (TTFO)",
+	"tpot": "time per output token (TPOT)",
+	"itl":  "inter-token latency (ITL)",
 }
 
 // limitFlags returns the options that replace the study's limit, one for each percentile.
@@ -115,9 +123,13 @@ func (o *adviseOptions) limitFlags() []cli.Flag {
 	var list []cli.Flag
 	for _, word := range measure.Percentiles() {
 		to := new(time.Duration)
+		of := "latency"
+		if family, _, found := strings.Cut(word, "_"); found {
+			of = latencyNames[family]
+		}
 		o.limits[word] = to
 		list = append(list, &cli.DurationFlag{Name: limitFlag(word), Destination: to, DefaultText: "the study's limit",
-			Usage: "with --rate: this percentile within `TIME`"})
+			Usage: "with --rate: limit this percentile of the " + of + " to `TIME`"})
 	}
 	return list
 }

@@ -53,6 +53,21 @@ func commands(s *session) []*cli.Command {
 	}
 }
 
+// Help of a required flag says so, instead of stating the zero value as a default.
+func init() {
+	describe := cli.FlagStringer
+	cli.FlagStringer = func(f cli.Flag) string {
+		text := describe(f)
+		if !isRequired(f) {
+			return text
+		}
+		if d, ok := f.(cli.DocGenerationFlag); ok && d.GetDefaultText() != "" {
+			text = strings.TrimSuffix(text, fmt.Sprintf(" (default: %s)", d.GetDefaultText()))
+		}
+		return text + " (required)"
+	}
+}
+
 // newApp builds the command line for one invocation.
 func newApp(s *session) *cli.App {
 	app := &cli.App{

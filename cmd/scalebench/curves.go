@@ -25,7 +25,7 @@ func (o *curveOptions) question() query.Question {
 func (o *curveOptions) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "base", Destination: &o.Base, DefaultText: "the smallest of each series",
-			Usage: "use the point with `N` workers, or with this value of the axis, as the base of speedups"},
+			Usage: "compute speedups relative to `N` workers, or to the value N of another axis"},
 		mixFlag(&o.Mix),
 		whereFlag(&o.Where),
 		&cli.BoolFlag{Name: "unplanned", Destination: &o.Edited, DisableDefaultText: true, Usage: "include points that are not in the study file"},

@@ -29,9 +29,9 @@ func decideCommand(s *session) *cli.Command {
 		Name:      "decide",
 		Usage:     "say what a study's runs decide, and what to measure next",
 		ArgsUsage: "STUDY",
-		Description: "Looks at the results as `run --until-decided` does and measures nothing: whether the\n" +
-			"question is decided, which runs may change the answer, and how the interval narrowed.\n" +
-			"Exit code 5: not decided.",
+		Description: "Checks the results as `run --until-decided` does, without starting runs. It prints\n" +
+			"whether the question is decided, which runs may change the answer, and how the\n" +
+			"interval narrowed. Exit code 5: not decided.",
 		Flags: append(o.questionFlags(""), siteFlag(&o.wish.wish.Site)),
 		Action: func(c *cli.Context) error {
 			if err := wished(c); err != nil {

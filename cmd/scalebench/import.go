@@ -25,11 +25,12 @@ func importCommand(s *session) *cli.Command {
 		Name:      "import",
 		Usage:     "store runs from other programs' logs and tables",
 		ArgsUsage: "FILE...",
-		Description: "--from (or --format) gives the format: csv for a table, a row a run, or a program's\n" +
-			"log format, one run a file. A file that was imported before changes nothing.\n" +
+		Description: "--from names the format of the files: csv for a table with a run per row, or a log\n" +
+			"format with a run per file. Importing a file again changes nothing.\n" +
 			"\n" +
-			"--map names the columns of a table that have other names than these. All runs:\n" +
-			"study, workers (or replicas), nodes, framework, started, order, block. Trainings:\n" +
+			"A table's columns must have these names (docs/import.md explains them). --map\n" +
+			"OURS=THEIRS maps a column with another name. All runs: study, workers (or replicas),\n" +
+			"nodes, framework, started, order, block. Trainings:\n" +
 			strings.Join(extract.TrainFigures[:9], ", ") + ",\n" +
 			strings.Join(extract.TrainFigures[9:], ", ") + ". Services: batch, rate,\n" +
 			"threads and the figures of docs/serving.md, such as latency_p95.\n" +
@@ -39,10 +40,10 @@ func importCommand(s *session) *cli.Command {
 			"    --map throughput=img_s --map elapsed=seconds",
 		Flags: append(o.flags(table.FormatCSV),
 			&cli.StringSliceFlag{Name: "set", Destination: &o.sets, Usage: "`KEY=VALUE` for all runs: study, workers, framework, nodes, or a label; may be repeated"},
-			&cli.StringSliceFlag{Name: "label", Destination: &o.labels, Usage: "for CSV files: label each row by a column, `KEY=COLUMN`; may be repeated"},
-			&cli.StringFlag{Name: "decimal", Destination: &o.Decimal, Usage: "decimal `SIGN` of CSV files, comma or point; the other one may separate thousands"},
+			&cli.StringSliceFlag{Name: "label", Destination: &o.labels, Usage: "for CSV files: use a column as a label, `KEY=COLUMN`; may be repeated"},
+			&cli.StringFlag{Name: "decimal", Destination: &o.Decimal, Usage: "decimal `SEPARATOR` of CSV files, comma or point; the other one may separate thousands"},
 			&cli.StringFlag{Name: "sum", Destination: &o.Sum, Usage: "add up the rates of CSV rows that differ only in `COLUMN`"},
-			&cli.BoolFlag{Name: "replace", Destination: &o.Replace, DisableDefaultText: true, Usage: "replace the runs of files that were imported before, with these settings"},
+			&cli.BoolFlag{Name: "replace", Destination: &o.Replace, DisableDefaultText: true, Usage: "replace earlier imports of these files that had other settings"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print what would be stored, but store nothing"}),
 		Before: o.formatIsFrom(s, true),
 		Action: func(c *cli.Context) error {

@@ -8,8 +8,8 @@ const overriddenStudy = "STUDY [KEY=VALUE...]"
 
 const overrideHelp = "KEY=VALUE sets a key of the study file for this command: batch=64, workload.epochs=2,\n" +
 	"'sweep.workers=[1,2]'. Write the key's path, or the last part of the path if that is\n" +
-	"unique. A value is TOML, or a bare word. A key that you set is not swept, and a key\n" +
-	"that you sweep loses its single value."
+	"unique. A value is TOML, or a bare word. If you set a key, the file's sweep of it is\n" +
+	"ignored; if you sweep a key, its single value in the file is ignored."
 
 // tellOverrides says which keys differ from the file.
 func (s *session) tellOverrides(w *workspace.Work) {

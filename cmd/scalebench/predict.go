@@ -28,10 +28,10 @@ func predictCommand(s *session) *cli.Command {
 			"to continue as measured: fixed, or in proportion to the workers. `" + appName + " plot\n" +
 			"prediction STUDY` draws it.",
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "workers", Required: true, Destination: &o.prediction.Ask.Workers, DefaultText: "none", Usage: "predict for `N` workers"},
+			&cli.IntFlag{Name: "workers", Required: true, Destination: &o.prediction.Ask.Workers, Usage: "predict for `N` workers"},
 			&cli.StringFlag{Name: "layout", Destination: &o.prediction.Layout, DefaultText: "every measured one", Usage: "only the layout `KEY=VALUE`, such as tp=8,pp=8"},
-			&cli.Float64Flag{Name: "global-batch", Destination: &o.prediction.Ask.GlobalBatch, DefaultText: "as measured", Usage: "`B` samples a step, over all workers"},
-			&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "step time and throughput", Usage: "predict the `MEASURE`, a rate of work that the program reports, in a unit that ends in /s"},
+			&cli.Float64Flag{Name: "global-batch", Destination: &o.prediction.Ask.GlobalBatch, DefaultText: "as measured", Usage: "`B` samples per step, over all workers"},
+			&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.Measure, DefaultText: "step time and throughput", Usage: "predict the `MEASURE`, a rate that the program reports; its unit must end in /s"},
 			scalingFlag(&o.prediction.Scaling),
 			rackFlag(&o.prediction.Ask.RackSize),
 			&cli.StringFlag{Name: "memory", Destination: &o.prediction.Memory, DefaultText: "not checked", Usage: "refuse layouts that need more than `SIZE` of memory per worker, such as 80G"},

@@ -14,7 +14,7 @@ func selectionFlags(o *query.Selection) []cli.Flag {
 		&cli.IntFlag{Name: "workers", DefaultText: "any", Usage: "only with `N` workers", Destination: &o.Workers},
 		sinceFlag(&o.Since),
 		&cli.StringFlag{Name: "until", Usage: "only recorded before `TIME`, in the same form", Destination: &o.Until},
-		&cli.StringFlag{Name: "commit", Usage: "only with the study's folder at git `COMMIT`, or its first digits", Destination: &o.Commit},
+		&cli.StringFlag{Name: "commit", Usage: "only runs whose study folder was at git `COMMIT`; its first digits are enough", Destination: &o.Commit},
 		&cli.StringFlag{Name: "files", Usage: "only runs that used a file of yours whose SHA-256 begins with `DIGITS`", Destination: &o.Files},
 		whereFlag(&o.Where),
 	}

@@ -51,7 +51,7 @@ func submitCommand(s *session) *cli.Command {
 	var command workspace.Command
 	return &cli.Command{
 		Name:      "submit",
-		Usage:     "submit the runs of a study that have no good result yet to Slurm",
+		Usage:     "submit to Slurm the runs of a study that have no good result yet",
 		ArgsUsage: studyOrCommand,
 		Description: "You can repeat the command at any time, even while another one is running: it submits\n" +
 			"only what is missing.\n" +

@@ -27,7 +27,7 @@ const untilCategory = "With --until-decided"
 // flags returns the options of the commands that measure.
 func (o *untilOptions) flags() []cli.Flag {
 	return append([]cli.Flag{
-		&cli.BoolFlag{Name: "until-decided", Destination: &o.on, DisableDefaultText: true, Usage: "look at the results again and again, and measure only what may still change the answer of advise"},
+		&cli.BoolFlag{Name: "until-decided", Destination: &o.on, DisableDefaultText: true, Usage: "check the results after each batch of runs, and measure only what may still change the answer of advise"},
 		&cli.Float64Flag{Name: "max-node-hours", Category: untilCategory, Destination: &o.nodeHours, DefaultText: "no limit", Usage: "stop before the study's runs take more than `N` node-hours"},
 		&cli.StringFlag{Name: "stop-by", Category: untilCategory, Destination: &o.by, DefaultText: "no limit", Usage: "begin no batch after `TIME`, such as 2026-12-24T18:00"},
 	}, o.questionFlags(untilCategory)...)
@@ -38,11 +38,11 @@ func (o *untilOptions) questionFlags(category string) []cli.Flag {
 	q := &o.wish
 	return []cli.Flag{
 		&cli.IntFlag{Name: "max-repeats", Category: category, Destination: &o.most, DefaultText: fmt.Sprint(sequential.Most), Usage: "at most `N` runs of each point"},
-		&cli.DurationFlag{Name: "deadline", Category: category, Destination: &q.deadline, DefaultText: "none", Usage: "the question: the cheapest count within `TIME`, as of advise"},
-		&cli.Float64Flag{Name: "budget", Category: category, Destination: &q.wish.Options.Budget, DefaultText: "none", Usage: "the question: the fastest count for at most `AMOUNT`, as of advise"},
-		&cli.GenericFlag{Name: "min-efficiency", Category: category, Value: &shareFlag{&q.wish.Options.MinEfficiency}, DefaultText: "none", Usage: "the question: the most workers at an efficiency of `E` or more, as of advise"},
-		&cli.GenericFlag{Name: "target", Category: category, Value: &q.target, DefaultText: "as of advise", Usage: "the question is about the time to `TARGET`, such as 0.75"},
-		&cli.StringFlag{Name: "measure", Category: category, Destination: &q.Measure, DefaultText: "as of advise", Usage: "the question is about the `MEASURE`, as of advise"},
+		&cli.DurationFlag{Name: "deadline", Category: category, Destination: &q.deadline, DefaultText: "none", Usage: "find the cheapest worker count that reaches the target within `TIME`, as advise does"},
+		&cli.Float64Flag{Name: "budget", Category: category, Destination: &q.wish.Options.Budget, DefaultText: "none", Usage: "find the fastest worker count that costs at most `AMOUNT`, as advise does"},
+		&cli.GenericFlag{Name: "min-efficiency", Category: category, Value: &shareFlag{&q.wish.Options.MinEfficiency}, DefaultText: "none", Usage: "find the most workers with an efficiency of `E` or more, as advise does"},
+		&cli.GenericFlag{Name: "target", Category: category, Value: &q.target, DefaultText: "as in advise", Usage: "decide by the time to `TARGET`, such as 0.75"},
+		&cli.StringFlag{Name: "measure", Category: category, Destination: &q.Measure, DefaultText: "as in advise", Usage: "decide by the `MEASURE`"},
 	}
 }
 
