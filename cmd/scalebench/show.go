@@ -42,7 +42,7 @@ func runShow(ctx context.Context, s *session, run string) error {
 		return fmt.Errorf("cannot write the output: %w", err)
 	}
 	if len(d.Others) > 0 {
-		s.note("%s is the newest run at this point; others: %s", d.Run.ID, strings.Join(d.Others, ", "))
+		s.note("%s is the newest run of this point of the study; older runs: %s", d.Run.ID, strings.Join(d.Others, ", "))
 	}
 	if d.Result != nil {
 		s.doubtAll(d.Run.ID, d.Result.Warnings...)

@@ -115,7 +115,7 @@ func submit(ctx context.Context, s *session, w *workspace.Work, choice launcher.
 	switch {
 	case err != nil:
 		if o.wait && len(left.Underway) > 0 {
-			s.note("%s of %s still under way without this command; see `scalebench status %s`", number.Count(len(left.Underway), "job"), w.Study.Name, w.Study.Name)
+			s.note("%s still waiting or running; see `scalebench status %s`", number.Are(len(left.Underway), "job"), w.Study.Name)
 		}
 		return explainDrive(err)
 	case left.Left > 0:

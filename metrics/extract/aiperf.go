@@ -48,7 +48,7 @@ func readAIPerf(l *log, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	l.note("AIPerf's latencies are of answered requests only and count from the send; its percentiles are interpolated between two requests")
+	l.note("AIPerf's latencies cover answered requests only and count from the actual send time; its percentiles are interpolated")
 	if string(m.of["was_cancelled"].text) == "true" {
 		l.res.Failed = "AIPerf was cancelled before its end"
 	}
@@ -132,7 +132,7 @@ func (m members) aiperfLoad() (map[string]float64, error) {
 	}
 	for _, name := range []string{"request_rate_ramp_duration", "concurrency_ramp_duration", "rate_ramp", "concurrency_ramp"} {
 		if x := of.of[name]; !x.null() {
-			l.note("the load rose at first (%s): the figures are also those of smaller loads", name)
+			l.note("the load rose at first (%s), so the figures include smaller loads; measure without the ramp", name)
 		}
 	}
 	switch {
@@ -140,9 +140,9 @@ func (m members) aiperfLoad() (map[string]float64, error) {
 		how := strings.Trim(string(of.of["type"].text)+string(of.of["request_rate_mode"].text), `"`)
 		switch how {
 		case "poisson", "constant", "gamma":
-			l.note("requests are sent at a rate (%s); latency does not count from the time at which one was to be sent", how)
+			l.note("requests are sent at a rate (%s), but latency counts from the actual send time, not the scheduled one", how)
 		default:
-			l.note("requests are sent at a rate; latency does not count from the time at which one was to be sent")
+			l.note("requests are sent at a rate, but latency counts from the actual send time, not the scheduled one")
 		}
 		if limited {
 			l.note("at most %g requests were in flight; latencies leave out the time that others waited in the client", most.Number)

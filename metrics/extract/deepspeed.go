@@ -45,7 +45,7 @@ func readDeepSpeed(l *log, r io.Reader) error {
 	f.others = []stepLine{{deepSpeedTimer, func(_ *stepLog, ln line, m []string) error {
 		return timer.take(ln, m)
 	}}, {deepSpeedOld, func(*stepLog, line, []string) error {
-		l.note("SamplesPerSec= is of an older DeepSpeed, which counts micro-batches as steps; without gradient accumulation, read it with [[extract]] name = \"throughput\", pattern = ', SamplesPerSec=(?P<value>[\\d.]+)', unit = \"samples/s\", per = \"step\"")
+		l.note("SamplesPerSec= is not read, because old versions of DeepSpeed count micro-batches as steps; without gradient accumulation, read it with [[extract]] name = \"throughput\", pattern = ', SamplesPerSec=(?P<value>[\\d.]+)', unit = \"samples/s\", per = \"step\"")
 		return nil
 	}}}
 	pipe := f.log(l)
@@ -120,7 +120,7 @@ func (t *deepSpeedTimes) rate(sample string) {
 	switch {
 	case end.step > begin.step && between > 0 && finite(between) && (between > sameAverage*f.Value || f.Value > sameAverage*between):
 		f.Value, f.Note = between, "the steps between DeepSpeed's first running average and its last over their time; a sample is what the data loader calls one"
-		t.l.note("DeepSpeed's running average of %.4g samples/s is not that of the steps between its lines, %.4g: it counts the first micro-steps, or these were slow", end.v.Number, between)
+		t.l.note("DeepSpeed's running average (%.4g samples/s) miscounts the first steps, or they were slow: the rate between its lines (%.4g) is used", end.v.Number, between)
 	case end.step == begin.step && (t.current.Number > nearly*f.Value || f.Value > nearly*t.current.Number):
 		f = t.l.contradicted(f, fmt.Sprintf("its only running average is %.4g samples/s, and the step that is printed has %.4g", f.Value, t.current.Number))
 	}

@@ -171,7 +171,7 @@ func (p *mllogProcesses) other(ln line, e mllogLine) {
 // if this process has none.
 func (m *mllogRun) take(judge *mllogRun) {
 	m.stop, m.status = judge.stop, judge.status
-	m.l.note("run_stop comes from rank %s, which evaluates during the training", judge.source)
+	m.l.note("run_stop is rank %s's, which evaluates while other ranks train: the training time lasts until its evaluation ends", judge.source)
 	if len(m.evaluations) > 0 {
 		return
 	}
@@ -467,7 +467,7 @@ func (m *mllogRun) evaluate() error {
 		l.note("evaluations after run_stop (of checkpoints) have no training time; they are kept as figures")
 	}
 	if share && is != "accuracy" {
-		l.note("accuracy is what MLPerf's %s evaluates: %s", m.benchmark, is)
+		l.note("in MLPerf's %s, the accuracy is %s", m.benchmark, is)
 	}
 	return nil
 }

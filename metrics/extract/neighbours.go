@@ -53,7 +53,7 @@ func (l *log) neighbours(c *compiled, text string, from int, r *number.Reading) 
 	case r.Clock:
 		return nil
 	case whole && thousands.MatchString(rest) && rest[0] == ' ':
-		l.note("a space and three digits follow numbers of %s, which are read up to the space: if it separates thousands, let the program print none", c.Name)
+		l.note("a space and three digits follow a number of %s and are not read: if the space separates thousands, print numbers without it", c.Name)
 	case whole && thousands.MatchString(rest):
 		return fmt.Errorf("%q may be only part of a number in %q, with thousands separators; let the program print it without them", r.Number, shown(text, from, end))
 	case power.MatchString(rest):

@@ -24,7 +24,7 @@ var perfAnalyzer = Extractor{
 
 const (
 	perfClosed = "perf_analyzer's loop is closed where it was given a concurrency: when the service stalls, requests are missing; the last three windows of a load agreed within 10 %"
-	perfOpen   = "perf_analyzer's latency counts from the actual send, not from the time at which the request was to be sent: waiting in the client is left out"
+	perfOpen   = "perf_analyzer's latency counts from the actual send time, not the scheduled one, so it excludes waiting in the client"
 )
 
 func readPerfAnalyzer(l *log, r io.Reader) error {

@@ -187,7 +187,7 @@ func (s *stepLog) add(name string, v Value, scale float64) error {
 		s.l.note("%s states a %s of 0, which is left out", s.program, name)
 		return nil
 	case name == reportedMFU && v.Number*scale > 1:
-		s.l.note("%s states an MFU of %.4g %% in line %d: more than all that the device can do, so its peak or its count of FLOPs is another's; %s is left out", s.program, v.Number*scale*100, v.Line, reportedMFU)
+		s.l.note("%s states an MFU of %.4g %% in line %d, which is impossible: its peak or its FLOP count is wrong; %s is left out", s.program, v.Number*scale*100, v.Line, reportedMFU)
 		return nil
 	}
 	s.measured[name] = append(s.measured[name], v)

@@ -142,7 +142,7 @@ func TestMFU(t *testing.T) {
 		want         string
 		note         string
 	}{
-		{"torchtitan", titan(1, "8.0", "100", "N/A") + titan(10, "8.0", "5,000", "N/A"), Options{}, "2 mfu_torchtitan 0.29279", "torchtitan states 314.7 TFLOP/s of a device; by torchtitan's count the model takes 289.6"},
+		{"torchtitan", titan(1, "8.0", "100", "N/A") + titan(10, "8.0", "5,000", "N/A"), Options{}, "2 mfu_torchtitan 0.29279", "torchtitan reports 314.7 TFLOP/s per device, torchtitan's FLOP count of this model gives 289.6"},
 		{"torchtitan", titan(1, "8.0", "100", "N/A") + titan(10, "8.0", "5,000", "N/A"), Options{}, "2 mfu_megatron 0.26021", ""},
 		{"megatron", megatronLine(1, "9000.0", 16, "8.0") + megatronLine(2, "4000.0", 16, "8.0"), Options{Workers: 4}, "2 mfu_megatron 0.42633", ""},
 		{"megatron", megatronLine(1, "9000.0", 16, "8.0") + megatronLine(2, "4000.0", 16, "8.0"), Options{}, "2 tokens_per_second 32768", "no MFU: the log does not give tokens/s of a device"},

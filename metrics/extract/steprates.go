@@ -121,7 +121,7 @@ func (s *stepLog) deviceTokens() error {
 	}
 	switch {
 	case s.undivided != "":
-		l.note("%s is left out, which is a device's rate times their number: %s", tokensPerSecond, s.undivided)
+		l.note("%s is left out, because the number of devices to multiply a device's rate by is unknown: %s", tokensPerSecond, s.undivided)
 		return nil
 	case n == 0:
 		l.note("%s needs the number of devices, which the log does not say: give --workers", tokensPerSecond)
@@ -257,7 +257,7 @@ func (s *stepLog) restated(flops, tokens, share float64) {
 		s.l.note("%s", measure.RestatedMFU(measure.MFUStatement{MFU: own, FLOPS: stated}, measure.MFUStatement{MFU: share, FLOPS: flops}, mfuBy+s.convention, tokens))
 	}
 	if stated > 0 && math.Abs(stated/flops-1) > 0.02 {
-		s.l.note("%s states %.4g TFLOP/s of a device; by %s's count the model takes %.4g: it is another model, or the program counts otherwise", s.program, stated/1e12, s.convention, flops/1e12)
+		s.l.note("%s reports %.4g TFLOP/s per device, %s's FLOP count of this model gives %.4g: check the model, or its version counts differently", s.program, stated/1e12, s.convention, flops/1e12)
 	}
 }
 
@@ -290,7 +290,7 @@ func (s *stepLog) losses() {
 		s.l.note("losses are timed by %s", how)
 		s.l.add(metrics.Event{Train: &metrics.Train{}}, 1)
 	} else {
-		s.l.note("no time to a loss is known of this log: %s", why)
+		s.l.note("no time to a loss, because the log gives no time for each loss: %s", why)
 	}
 	for _, one := range s.stated {
 		e := metrics.Event{Figure: &metrics.Figure{Name: one.name, Value: one.v.Number, At: map[string]any{one.at: one.of}}}

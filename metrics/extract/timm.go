@@ -56,7 +56,7 @@ func readTimm(l *log, r io.Reader) error {
 		}
 	}
 	if t.short {
-		l.note("the last update of an epoch has fewer micro-batches, and timm's mean rate divides its samples by the mean time: the samples of the update before it are taken")
+		l.note("timm's mean rate is too low, because an epoch's last update is smaller: it is recomputed with the samples of the update before")
 	}
 	return l.epochRates(rates, "timm's mean over an epoch, of all ranks together, input and logging included", own)
 }

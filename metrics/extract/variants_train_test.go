@@ -17,7 +17,7 @@ func TestDeepSpeedVariants(t *testing.T) {
 		{name: "as it is", text: timer("10", "10", "128.0", "128.0") + timer("20", "20", "128.0", "128.0"), want: right},
 		// With 8 micro-steps a step, a timer that skips two micro-steps has 9.75 steps of time at
 		// step 10 and divides by 8: 105.03. At step 20: 18/19.75*128 = 116.66.
-		{name: "gradient accumulation in older versions", text: timer("80", "10", "105.02564102564102", "128.0") + timer("160", "20", "116.65822784810126", "128.0"), want: right, says: "counts the first micro-steps"},
+		{name: "gradient accumulation in older versions", text: timer("80", "10", "105.02564102564102", "128.0") + timer("160", "20", "116.65822784810126", "128.0"), want: right, says: "miscounts the first steps"},
 		{name: "every step printed, from the first", text: timer("8", "1", "-149.3", "170.6") + timer("16", "2", "-inf", "128.0") + timer("80", "10", "105.02564102564102", "128.0") + timer("160", "20", "116.65822784810126", "128.0"), want: right},
 		{name: "a rate of -inf only", text: timer("1", "1", "-inf", "inf"), never: []string{"throughput"}},
 		{name: "one line", text: timer("10", "10", "128.0", "128.0"), want: right},
@@ -80,7 +80,7 @@ func TestTimmVariants(t *testing.T) {
 		{name: "as it is", text: epochs("0.500s, 2048.00/s", "0.500s, 2048.00/s"), want: right},
 		// The last update of an epoch has a quarter of the micro-batches: 256 of 1024 images, in
 		// 0.125 s. The mean time is still 0.5 s.
-		{name: "a last update of fewer micro-batches", text: epochs("0.125s, 2048.00/s", "0.500s,  512.00/s"), want: right, says: "fewer"},
+		{name: "a last update of fewer micro-batches", text: epochs("0.125s, 2048.00/s", "0.500s,  512.00/s"), want: right, says: "an epoch's last update is smaller"},
 		{name: "the last update is not printed", text: strings.ReplaceAll(epochs("0.500s, 2048.00/s", "0.500s, 2048.00/s"), "  99/100 (100%)", "  98/100 ( 99%)"), want: right},
 		{name: "the other count of batches", text: strings.ReplaceAll(epochs("0.500s, 2048.00/s", "0.500s, 2048.00/s"), "  99/100 (100%)", " 100/100 (100%)"), want: right},
 		{name: "logged by Python's logging", text: strings.ReplaceAll(epochs("0.500s, 2048.00/s", "0.500s, 2048.00/s"), "Train:", "[05/01 10:00:00 timm]: Train:"), want: right},

@@ -115,7 +115,7 @@ func (m members) vllmLoad(prompts float64) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.note("vLLM's latencies cover answered requests only and count from the send; its rates divide by the time until the last answer, while fewer and fewer requests are in flight")
+	l.note("vLLM's latencies cover answered requests only and count from the send; its rates include the end, with few requests in flight")
 	asked := m.of["request_rate"]
 	if asked.null() || string(asked.text) == `"inf"` || string(asked.text) == "Infinity" {
 		if limited {

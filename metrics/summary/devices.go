@@ -108,8 +108,8 @@ const (
 // peers. A capped GPU shows only in its clock and its power, not in a log.
 func (r *Outcome) uneven(nodes []SampledNode, window windowOf) {
 	type one struct {
-		of    string
-		value float64
+		of, host string
+		value    float64
 	}
 	for _, q := range []struct {
 		column, what, of, unit string
@@ -135,9 +135,9 @@ func (r *Outcome) uneven(nodes []SampledNode, window windowOf) {
 				switch {
 				case !ok:
 				case of == "":
-					list = append(list, one{n.Host, v * q.scale})
+					list = append(list, one{n.Host, n.Host, v * q.scale})
 				case n.Used(of, w):
-					list = append(list, one{of + " on " + n.Host, v * q.scale})
+					list = append(list, one{of + " on " + n.Host, n.Host, v * q.scale})
 				}
 			}
 		}
@@ -157,8 +157,8 @@ func (r *Outcome) uneven(nodes []SampledNode, window windowOf) {
 		if slow > 1 {
 			more = fmt.Sprintf("; %s more than %s below it", number.Count(slow, q.of), number.Percent(q.below))
 		}
-		r.warn("%s %s %s %s on average, the median of %s is %s %s%s: ranks wait for the slowest, so that other hardware may be faster",
-			list[0].of, q.what, number.Short(list[0].value, 3), q.unit, number.Count(len(list), q.of), number.Short(middle, 3), q.unit, more)
+		r.warn("%s %s %s %s on average, the median of %s is %s %s%s: if the others wait for it, the rates are too low; check or exclude %s",
+			list[0].of, q.what, number.Short(list[0].value, 3), q.unit, number.Count(len(list), q.of), number.Short(middle, 3), q.unit, more, list[0].host)
 		return
 	}
 }
@@ -206,9 +206,9 @@ func (r *Outcome) idle(nodes []SampledNode, window windowOf) {
 		}
 	}
 	if unused > 0 {
-		r.warn("power and energy hold %s that computed nothing, of %d", number.Count(unused, "GPU"), count)
+		r.warn("power and energy include %s of %d that did not compute, so both are too high for this run", number.Count(unused, "GPU"), count)
 	}
 	if divided != "" {
-		r.warn("power and energy hold the whole of %s, which is divided into instances (MIG): others may have used some", divided)
+		r.warn("power and energy include the whole of %s, which is divided into instances (MIG): both are too high if other jobs used it", divided)
 	}
 }

@@ -62,11 +62,11 @@ func TestGPUs(t *testing.T) {
 		// Reasons overlap: the larger counts, by its name.
 		"hot": {swap(gpu("GPU 1", 310, 1.95e9, 0.3, 0.2)), 0.3, 1370, "", "GPU 1 on n2 was held down in 30.0 % of the time, by its heat"},
 		// Capped at half the power, with clocks to match: 620 - 155 W.
-		"capped":     {swap(gpu("GPU 1", 155, 1.05e9, 0, 0.009)), 0.009, 1370 - 155, "", "GPU 1 on n2 ran at 1.05 GHz on average, the median of 4 GPUs is 1.98 GHz"},
+		"capped":     {swap(gpu("GPU 1", 155, 1.05e9, 0, 0.009)), 0.009, 1370 - 155, "", "GPU 1 on n2 ran at 1.05 GHz on average, the median of 4 GPUs is 1.98 GHz: if the others wait for it, the rates are too low; check or exclude n2"},
 		"less power": {swap(gpu("GPU 1", 155, 1.95e9, 0, 0)), 0.005, 1370 - 155, "", "GPU 1 on n2 drew 155 W on average, the median of 4 GPUs is 300 W"},
 		// What others do with a GPU that the run does not use is not the run's, but
 		// its energy is in the sum.
-		"unused":     {swap(unused), 0.005, 1370 - 250, "", "power and energy hold 1 GPU that computed nothing, of 4"},
+		"unused":     {swap(unused), 0.005, 1370 - 250, "", "power and energy include 1 GPU of 4 that did not compute, so both are too high"},
 		"wrong bits": {swap(wrong), 0.005, 1370, "", "memory of GPU 1 on n2 had 2 uncorrected errors"},
 		"lost":       {swap(lost), 0.005, 1370, "", "GPU 1 on n2 did not answer"},
 		"no counter": {swap(without(metrics.TelemetryHeld, gpu("GPU 1", 310, 1.95e9, 0, 0))), math.NaN(), 1370, "n2: GPU 1 does not say for how long its clock was held down", ""},
@@ -80,7 +80,7 @@ func TestGPUs(t *testing.T) {
 		"slow CPUs": {func(in *Input) {
 			in.Nodes[0].Series = append(in.Nodes[0].Series, readings(metrics.TelemetryClock, "", false, 2.6e9, 0))
 			in.Nodes[1].Series = append(in.Nodes[1].Series, readings(metrics.TelemetryClock, "", false, 1.9e9, 0))
-		}, 0.005, 1370, "", "n2 ran its CPUs at 1.9 GHz on average, the median of 2 nodes is 2.6 GHz"},
+		}, 0.005, 1370, "", "n2 ran its CPUs at 1.9 GHz on average, the median of 2 nodes is 2.6 GHz: if the others wait for it, the rates are too low; check or exclude n2"},
 		"none": {func(in *Input) { in.Nodes = twoNodes() }, math.NaN(), 150, "no GPU was read", ""},
 	} {
 		in := withGPUs()

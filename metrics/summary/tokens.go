@@ -25,7 +25,7 @@ func (r *Outcome) tokens(in Input) {
 		}
 	}
 	if each != nil && in.SampleTokens >= 1 && each.Value != in.SampleTokens {
-		r.warn("a sample has %g tokens as the program says, and %g as the study does (workload.sample, workload.sequence): tokens/s are by the program's", each.Value, in.SampleTokens)
+		r.warn("the program reports %g tokens per sample, the study %g (workload.sample, workload.sequence): tokens/s uses the program's number", each.Value, in.SampleTokens)
 	}
 	if each == nil && in.SampleTokens >= 1 && throughput != nil {
 		each = &metrics.Figure{Value: in.SampleTokens}

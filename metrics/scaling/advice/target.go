@@ -116,7 +116,7 @@ func (s *study) outcomes() (reached []predict.ToTarget, silent bool) {
 		if misses == 1 {
 			verb = "misses"
 		}
-		s.warn("%s %s %s; samples to the target are from the runs that reach it", number.Count(misses, "run"), verb, s.goal())
+		s.warn("%s %s %s; the samples to the target come from the runs that reach it", number.Count(misses, "run"), verb, s.goal())
 	}
 	return reached, silent
 }
