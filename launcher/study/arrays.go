@@ -12,17 +12,18 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Shapes are the sizes of inputs after the batch dimension. The study writes { x = [3, 48,
-// 192] }; in text form it is "x:3,48,192", or "" for none.
+// Shapes are the sizes of the model's inputs, without the batch dimension, as one string:
+// "x:3,48,192", or "" for no inputs. In a study file they are a table: { x = [3, 48, 192]
+// }.
 type Shapes string
 
-// Of returns the sizes by input name.
+// Of returns the sizes of each input, by the input's name.
 func (s Shapes) Of() map[string][]int {
 	m := map[string][]int{}
 	for word := range strings.FieldsSeq(string(s)) {
 		colon := strings.LastIndexByte(word, ':')
 		for text := range strings.SplitSeq(word[colon+1:], ",") {
-			size, _ := strconv.Atoi(text) // UnmarshalTOML has checked it
+			size, _ := strconv.Atoi(text) // no error: UnmarshalTOML has checked the number
 			m[word[:colon]] = append(m[word[:colon]], size)
 		}
 	}
@@ -61,11 +62,12 @@ func (s *Shapes) UnmarshalTOML(v any) error {
 
 var _ toml.Unmarshaler = (*Shapes)(nil)
 
-// Arrays are .npy files for the model's inputs or outputs. The study writes { x =
-// "images.npy" }; in text form it is "x=images.npy|…", or "" for none.
+// Arrays are .npy files for the model's inputs or outputs, as one string:
+// "x=images.npy|…", or "" for no files. In a study file they are a table: { x =
+// "images.npy" }.
 type Arrays string
 
-// Of returns the files by name.
+// Of returns the file of each array, by the array's name.
 func (a Arrays) Of() map[string]string {
 	m := map[string]string{}
 	for entry := range strings.SplitSeq(string(a), "|") {
@@ -76,7 +78,7 @@ func (a Arrays) Of() map[string]string {
 	return m
 }
 
-// arrays returns the text form of files.
+// arrays returns Arrays for a map from names to files.
 func arrays(files map[string]string) Arrays {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -85,7 +87,7 @@ func arrays(files map[string]string) Arrays {
 	return Arrays(strings.Join(list, "|"))
 }
 
-// in makes the files' paths absolute, relative to a folder.
+// in returns the arrays with absolute paths; relative paths start in the folder.
 func (a Arrays) in(folder string) Arrays {
 	files := a.Of()
 	for name, file := range files {

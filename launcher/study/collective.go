@@ -7,21 +7,22 @@ import (
 
 // Collective holds the keys of kind = "collective", a benchmark of collective operations.
 type Collective struct {
-	Ops              []string `toml:"ops" json:"ops"`                             // of CollectiveOps; empty: all
+	Ops              []string `toml:"ops" json:"ops"`                             // operations to measure, from CollectiveOps; empty: all
 	Backend          string   `toml:"backend" json:"backend"`                     // one of CollectiveBackends
 	MinBytes         Bytes    `toml:"min_bytes" json:"min_bytes"`                 // smallest size of the whole array
 	MaxBytes         Bytes    `toml:"max_bytes" json:"max_bytes"`                 // largest; sizes double in between
-	Iterations       int      `toml:"iterations" json:"iterations"`               // timed for each size
-	WarmupIterations int      `toml:"warmup_iterations" json:"warmup_iterations"` // before them
+	Iterations       int      `toml:"iterations" json:"iterations"`               // timed iterations for each size
+	WarmupIterations int      `toml:"warmup_iterations" json:"warmup_iterations"` // iterations before the timed ones
 }
 
-// CollectiveOps are the operations, by their names in nccl-tests. The list is repeated here
-// because checking a study does not link the benchmark; a test of the worker compares the
-// lists.
+// CollectiveOps are the names of the operations, as in nccl-tests. The benchmark has the
+// same list; this copy lets scalebench check a study without linking the benchmark. A test
+// of the worker compares the two lists.
 var CollectiveOps = []string{"all_reduce", "reduce_scatter", "all_gather", "broadcast"}
 
-// CollectiveBackends are the backends: "auto" is what the native trainer uses, "tcp" and
-// "shm" force one transport, "nccl" is for GPUs.
+// CollectiveBackends are the libraries and transports that can run the operations. "auto"
+// chooses as the native trainer does, "tcp" and "shm" force one transport, and "nccl" runs
+// on GPUs.
 var CollectiveBackends = []string{"auto", "tcp", "shm", "nccl"}
 
 func (Collective) kind() kind { return collective }

@@ -14,22 +14,23 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// Command is the [command] table: a user's program that is started instead of a
-// framework's. The framework defines the placeholders.
+// Command is the [command] table: the user's program that the run starts, with framework =
+// "command" or another framework that starts such programs. The framework defines which
+// placeholders, such as {batch}, its arguments may have.
 type Command struct {
 	Run         CommandLine `toml:"run" json:"run"`                 // the program and its arguments
 	Start       string      `toml:"start" json:"start"`             // "rank": one process per rank; "node": one per node; "once": one for the whole run. The latter two start the ranks themselves
 	Directory   string      `toml:"directory" json:"directory"`     // working directory, relative to the study file; "": its folder
-	Environment Variables   `toml:"environment" json:"environment"` // in addition to the site's
+	Environment Variables   `toml:"environment" json:"environment"` // variables in addition to the site's
 
-	// How to read results from its output, if it does not report them itself:
+	// How to read results from the program's output, if it does not report them itself:
 	Extract []string  `toml:"extract" json:"extract"` // names of formats in metrics/extract
 	Log     string    `toml:"log" json:"log"`         // file to read, or a pattern that matches one, relative to the output folder; "": the program's output
-	Columns Variables `toml:"columns" json:"columns"` // maps our names to the log's: accuracy = "val_acc"
-	// PrintedBy is the rank whose output is read, "first" or "last"; "" in old points means
-	// "first". For programs started once per node, it is the program on that rank's node.
-	// Changing it later is not supported, since it is unknown where the program's output
-	// begins in the other ranks' logs.
+	Columns Variables `toml:"columns" json:"columns"` // maps scalebench's names of measures to the names in the log: accuracy = "val_acc"
+	// PrintedBy is the rank whose output is read, "first" or "last"; "" in points of
+	// earlier versions means "first". If the program is started once per node, the output
+	// of the program on that rank's node is read. The key cannot be changed for finished
+	// runs, since it is unknown where the program's output begins in the other ranks' logs.
 	PrintedBy string `toml:"printed_by" json:"printed_by"`
 	// Patterns are the [[extract]] tables.
 	Patterns []Pattern `toml:"-" json:"patterns,omitempty"`
@@ -37,19 +38,21 @@ type Command struct {
 	// Uses are the TOML paths of the keys whose values reach the program.
 	Uses []string `toml:"-" json:"uses,omitempty"`
 
-	// Folder is the study file's folder, an absolute path. Relative paths start there. Like
-	// the path of the data, it is not part of the identity.
+	// Folder is the study file's folder, an absolute path; relative paths start there. It
+	// is "" for points that start no such program. Like the path of the data, it is not
+	// part of a point's identity.
 	Folder string `toml:"-" json:"folder"`
 }
 
-// Sealed returns the command for records: digests replace everything that is or may be
-// secret, including the values of all variables.
+// Sealed returns the command in the form in which it is recorded: digests replace
+// everything that is or may be secret, including the values of all variables.
 func (c Command) Sealed(key redact.Key) Command {
 	return c.sealed(key, func(_, value string) string { return key.Hide(value) })
 }
 
-// identified returns the command for a point's identity. Digests replace only values that
-// look like secrets, so that an ordinary variable does not depend on the key.
+// identified returns the command in the form that a point's identity is computed from. Only
+// values that look like secrets are replaced by digests, so that the identity does not
+// depend on the key if there are none.
 func (c Command) identified(key redact.Key) Command {
 	return c.sealed(key, func(name, value string) string { return key.Value(name, value).(string) })
 }
@@ -78,12 +81,12 @@ func (c Command) Secrets() []string {
 	return list
 }
 
-// StartOnce is the value of Command.Start for programs such as mpirun, which start the
-// ranks of all nodes.
+// StartOnce is the value of Command.Start for programs such as mpirun that start the ranks
+// on all nodes.
 const StartOnce = "once"
 
-// LastRank is the value of Command.PrintedBy for programs whose last rank knows the loss:
-// the last stage of a pipeline.
+// LastRank is the value of Command.PrintedBy for programs of which only the last rank
+// prints the loss, because it has the last stage of a pipeline.
 const LastRank = "last"
 
 var (
@@ -97,15 +100,16 @@ var (
 	}
 )
 
-// CommandLine is a program and its arguments: in TOML a list, or a string that is split at
-// white space. No shell is involved; a string with characters that a shell would interpret
-// is an error.
+// CommandLine is a program and its arguments. In TOML it is a list, or a string that is
+// split at white space. No shell interprets it, so a string with characters that are
+// special in a shell is an error.
 type CommandLine []string
 
-// shellCharacters are characters that a shell would interpret. In a list they are literal.
+// shellCharacters are the characters that are special in a shell. In a list they are
+// allowed and taken literally.
 const shellCharacters = "'\"\\|&;<>()$`*?#~!"
 
-// UnmarshalTOML reads either form.
+// UnmarshalTOML reads a list or a string.
 func (c *CommandLine) UnmarshalTOML(v any) error {
 	switch v := v.(type) {
 	case string:
@@ -131,8 +135,8 @@ func (c *CommandLine) UnmarshalTOML(v any) error {
 	return fmt.Errorf("want a list of strings, or a string that is split at white space, got %v", v)
 }
 
-// Variables are environment variables. In JSON they are a list of "NAME=value", sorted by
-// name, since the store has lists but no tables.
+// Variables are environment variables, by name. In JSON they are a list of "NAME=value",
+// sorted by name, because the database can store lists of strings but not tables.
 type Variables map[string]string
 
 // MarshalJSON writes the list.
@@ -176,8 +180,8 @@ func variables(v any) string {
 	return ""
 }
 
-// commandFits checks [command] against the sweep's frameworks: whether one of them starts
-// it, and whether swept values reach it.
+// commandFits checks [command] against the swept frameworks: at least one of them must
+// start the user's program, and the swept values must reach it.
 func (d *decoder) commandFits(s *Study) {
 	started := slices.ContainsFunc(s.swept(), func(f Framework) bool { return f.Command })
 	for _, table := range []string{"command", "extract"} {
@@ -194,7 +198,7 @@ func (d *decoder) commandFits(s *Study) {
 	}
 }
 
-// swept returns the known frameworks of the sweep.
+// swept returns the frameworks that the study sweeps, without unknown ones.
 func (s *Study) swept() []Framework {
 	var list []Framework
 	for _, a := range s.axes {
@@ -209,16 +213,15 @@ func (s *Study) swept() []Framework {
 	return list
 }
 
-// bringsAll reports whether every framework of the sweep starts a program with its own
-// model and length.
+// bringsAll reports whether every swept framework starts a user's program. Such a program
+// determines its model and its length itself.
 func (s *Study) bringsAll() bool {
 	list := s.swept()
 	return len(list) > 0 && !slices.ContainsFunc(list, func(f Framework) bool { return !f.Command })
 }
 
-// unheard reports swept axes whose values never reach the program of a point, so that every
-// value would run the same thing. The data folder reaches every command in
-// $SCALEBENCH_DATA.
+// unheard returns the swept axes whose values do not reach the program of a point, so that
+// all values would run the same. The data folder always reaches it, in $SCALEBENCH_DATA.
 func (x *expansion) unheard(f Framework, p Point) []axis {
 	if f.Uses == nil {
 		return nil
@@ -236,7 +239,8 @@ func (x *expansion) unheard(f Framework, p Point) []axis {
 	return list
 }
 
-// remedy ends the message about an axis without effect.
+// remedy returns the end of the error message about an axis without effect: what to do
+// about it.
 func (a axis) remedy() string {
 	if name, own := strings.CutPrefix(a.path, parameterPrefix); own {
 		return fmt.Sprintf("; write {%s} where it belongs in run, directory or environment, or read $%s in a file that run names", name, ParameterVariable(name))
@@ -244,8 +248,8 @@ func (a axis) remedy() string {
 	return ""
 }
 
-// reads reports whether a command mentions an environment variable: in its own text, or in
-// a file next to the study that its arguments name.
+// reads reports whether the text of a command mentions an environment variable. The
+// variable may also be mentioned in a file that an argument of the command names.
 func (x *expansion) reads(c Command, variable string) bool {
 	for _, argument := range c.Run {
 		path := argument
@@ -255,7 +259,7 @@ func (x *expansion) reads(c Command, variable string) bool {
 		text, known := x.texts[path]
 		if !known {
 			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() < maxFile {
-				content, _, _ := read(path) // the run will report an unreadable file
+				content, _, _ := read(path) // an unreadable file is reported by the run
 				text = string(content)
 			}
 			x.texts[path] = text
@@ -267,7 +271,8 @@ func (x *expansion) reads(c Command, variable string) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(c.Environment)), func(value string) bool { return strings.Contains(value, variable) })
 }
 
-// untaken reports parameters that a framework's own program cannot receive.
+// untaken adds a problem for each of the study's own parameters if the point's program
+// cannot receive them.
 func (x *expansion) untaken(p Point) {
 	if len(p.Own) == 0 || x.study.takes(&p) {
 		return
@@ -277,18 +282,19 @@ func (x *expansion) untaken(p Point) {
 	}
 }
 
-// Reaches reports whether a key's value reaches the run's program, by TOML path. A command
-// receives only what its placeholders name; if that does not include the batch, we do not
-// know its batch.
+// Reaches reports whether the value of the key with this TOML path reaches the run's
+// program. A user's program receives only the keys that its placeholders name. If they do
+// not include the batch, the program's batch is unknown.
 func (p *Point) Reaches(path string) bool {
 	table, _, _ := strings.Cut(path, ".")
 	return p.Command.Folder == "" || table != "workload" && table != "data" ||
 		path == "workload.kind" || path == "data.path" && p.Data.Path != "" || path == "data.stage" && p.Data.Stage || slices.Contains(measure.QuestionKeys(), path) && p.Workload.Trains() || p.Workload.Train.MFU != "" && (path == "workload.model" || path == "workload.sequence" || path == "workload.precision") || p.Workload.Train.Sample != "" && path == "workload.sequence" || slices.Contains(p.Command.Uses, path)
 }
 
-// has reports whether the key belongs to the point. Keys of [command] belong only to points
-// with a program to start, a variant only if one is named, and the step's computation only
-// to language models or if set.
+// has reports whether the key is recorded with the point. Keys of [command] are recorded
+// only if the point starts a user's program, and the variant only if it is set. Keys about
+// the computation of a step are recorded for language models, and otherwise only if they
+// are set.
 func (p *Point) has(f pointField) bool {
 	switch {
 	case slices.Contains(measure.AnnotationKeys(), f.path):

@@ -19,24 +19,25 @@ import (
 // does not hide the next.
 type table map[string]toml.Primitive
 
-// decoder reads a TOML file and collects all its problems. It omits problems that only
-// follow from another one: about the contents of an unreadable value, or about its
-// consistency with other keys.
+// decoder reads a TOML file and collects all problems in it. It omits problems that only
+// follow from another problem: if a value cannot be read, neither its contents nor its
+// consistency with other keys are checked.
 type decoder struct {
 	file     string
 	md       toml.MetaData
 	top      table
 	lines    lines
 	problems Problems
-	told     map[Problem]bool // to report each only once
+	told     map[Problem]bool // problems reported so far, each of which is reported only once
 	flaws    flaws
 	anyKind  bool // the kind of workload is unknown
 
-	strangers int               // number of unknown keys
-	homes     map[string]string // the table of each key, "resources.time" for "time"; nil: do not suggest it
+	strangers int               // number of unknown keys so far
+	homes     map[string]string // full path of each key, "resources.time" for "time", to suggest it for a key in the wrong table; nil: no such suggestions
 }
 
-// newDecoder parses the file. Its error is a syntax error, which prevents further checks.
+// newDecoder parses the file. It returns an error if the file is not valid TOML, which
+// prevents further checks.
 func newDecoder(file string, source []byte) (*decoder, error) {
 	d := &decoder{file: file, flaws: flaws{}, told: map[Problem]bool{}}
 	if len(source) > maxFile {
@@ -62,7 +63,7 @@ func newDecoder(file string, source []byte) (*decoder, error) {
 	return d, nil
 }
 
-// problem reports a problem at a path, once.
+// problem adds a problem at a path, unless it was added before or the value cannot be read.
 func (d *decoder) problem(path, message string) {
 	p := Problem{File: d.file, Line: d.lines.of(path), Path: path, Message: message}
 	if d.flaws.unread(path) || d.told[p] {
@@ -73,15 +74,16 @@ func (d *decoder) problem(path, message string) {
 	d.flaws.add(path, flawed)
 }
 
-// rule reports the result of a rule, "" for no problem, unless the value has a problem
-// already.
+// rule adds the problem that a rule found, unless the value at the path already has a
+// problem. wrong is the rule's result, "" for no problem.
 func (d *decoder) rule(path, wrong string) {
 	if wrong != "" && !d.flaws.in(path) {
 		d.problem(path, wrong)
 	}
 }
 
-// conflict is like rule, for keys that are inconsistent with each other.
+// conflict is like rule, for a problem that involves several keys. It adds nothing if one
+// of keys already has a problem.
 func (d *decoder) conflict(path, wrong string, keys ...string) {
 	if !slices.ContainsFunc(keys, d.flaws.in) {
 		d.rule(path, wrong)
@@ -101,7 +103,7 @@ var (
 		"int64": "a whole number", "float64": "a number", "[]any": "a list", "map[string]any": "a table"}
 )
 
-// plainly rewords the toml package's message about a value.
+// plainly rewords the toml package's message about a wrong value for users.
 func plainly(message string) string {
 	message = positionPrefix.ReplaceAllString(message, "")
 	if m := typeError.FindStringSubmatch(message); m != nil {
@@ -110,8 +112,8 @@ func plainly(message string) string {
 	return message
 }
 
-// value decodes a value into dst, a list or a table of scalars entry by entry, and reports
-// success.
+// value decodes a value into dst and reports success. It decodes lists and tables of
+// scalars entry by entry, to report each wrong entry.
 func (d *decoder) value(path string, p toml.Primitive, dst any) bool {
 	v := reflect.ValueOf(dst).Elem()
 	if _, own := dst.(toml.Unmarshaler); !own {
@@ -136,7 +138,7 @@ func (d *decoder) value(path string, p toml.Primitive, dst any) bool {
 	return false
 }
 
-// readsItself reports whether a type decodes itself.
+// readsItself reports whether a type has its own UnmarshalTOML.
 func readsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[toml.Unmarshaler]())
 }
@@ -174,11 +176,12 @@ func (d *decoder) strings(path string, p toml.Primitive, v reflect.Value) bool {
 	return good
 }
 
-// mismatch reports a value that should be a list or a table.
+// mismatch adds a problem about a value that should be a list or a table, and returns
+// false.
 func (d *decoder) mismatch(path string, p toml.Primitive, v reflect.Value) bool {
 	want := "a list, like [1, 2]"
 	var got any
-	_ = d.md.PrimitiveDecode(p, &got) // decoding into any always succeeds
+	_ = d.md.PrimitiveDecode(p, &got) // no error: decoding into any always succeeds
 	shown := fmt.Sprintf("%.60s", fmt.Sprint(got))
 	if s, ok := got.(string); ok {
 		shown = Quote(fmt.Sprintf("%.60s", s))
@@ -205,13 +208,13 @@ func (d *decoder) sub(t table, key string) table {
 	return sub
 }
 
-// into decodes a table into dst, a pointer to a struct that holds the defaults. Keys
-// without a field in dst are problems.
+// into decodes a table into dst, a pointer to a struct with the default values. A key
+// without a field in dst is a problem.
 func (d *decoder) into(path string, t table, dst any) {
 	d.fields(path, t, fieldsOf(reflect.TypeOf(dst).Elem()), reflect.ValueOf(dst).Elem())
 }
 
-// fields is like into, for some fields of dst.
+// fields is like into, but decodes only the given fields of dst.
 func (d *decoder) fields(path string, t table, fields fieldSet, dst reflect.Value) {
 	for _, key := range d.inOrder(path, t) {
 		f, ok := fields.byKey[key]
@@ -234,8 +237,9 @@ func (d *decoder) inOrder(path string, t table) []string {
 
 func (t table) has(key string) bool { _, ok := t[key]; return ok }
 
-// unknown reports an unknown key with a suggestion, and notes that the suggested key is not
-// missing. Searching takes time, so it only suggests for as many keys as messages show.
+// unknown adds a problem about an unknown key, with a suggestion. The suggested key is then
+// not reported as missing. To save time, only the first maxShown unknown keys get a
+// suggestion.
 func (d *decoder) unknown(path, key, what string, valid []string, set func(string) bool, flaw flaw) {
 	if d.strangers++; d.strangers > maxShown {
 		d.problem(join(path, key), what)
@@ -261,7 +265,7 @@ func (d *decoder) unknown(path, key, what string, valid []string, set func(strin
 	d.misspelt(path, key, valid, set, flaw)
 }
 
-// misspelt notes that an unknown key is probably a misspelling of another one, which is
+// misspelt records that an unknown key is probably a misspelling of another key, which is
 // then not reported as missing.
 func (d *decoder) misspelt(path, key string, valid []string, set func(string) bool, what flaw) {
 	if near := NearWords(key, valid); len(near) > 0 && !set(near[0]) {
@@ -305,8 +309,8 @@ func join(path, key string) string {
 type fieldSet struct {
 	keys  []string // in struct order
 	byKey map[string]reflect.StructField
-	// elsewhere are keys that must not be reported as unknown: those of other kinds of
-	// workload, if the file's kind is unknown.
+	// elsewhere are keys of other kinds of workload. They are not reported as unknown if
+	// the file's kind of workload is unknown.
 	elsewhere []string
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// decoders are the language models that the frameworks train, by their names in studies.
-// Models with a vendor's name have that vendor's sizes. The small ones have the sizes
-// below, use bytes as vocabulary, and fit on a CPU.
+// decoders are the built-in language models (decoder-only transformers). Models that are
+// named after a published model have its sizes. The small models have the sizes given
+// below, use bytes as vocabulary, and are small enough for a CPU.
 var decoders = []struct {
 	name string
 	measure.Architecture
@@ -71,7 +71,7 @@ func Decoder(model string) (a measure.Architecture, ok bool, err error) {
 		"head_size": &a.HeadSize, "window": &a.Window, "global_every": &a.GlobalEvery, "experts": &a.Experts, "active_experts": &a.Active, "shared_ffn": &a.SharedFFN}
 	if a.Positions > 0 {
 		sizes["positions"] = &a.Positions
-		delete(sizes, "kv_heads") // as many as heads
+		delete(sizes, "kv_heads") // as many key-value heads as heads
 	}
 	said := map[string]bool{}
 	for _, word := range words[1:] {
@@ -124,8 +124,8 @@ func sizeNames(sizes map[string]*int) []string {
 	return names
 }
 
-// expandDecoder fills in the architecture of a language model, and reports inconsistent
-// keys about its computation.
+// expandDecoder fills in the architecture of a language model. It adds problems about
+// inconsistent keys to wrong, by TOML path.
 func expandDecoder(p *Point, wrong map[string]string) {
 	w := &p.Workload.Train
 	a, ok, err := Decoder(w.Model)

@@ -14,17 +14,18 @@ const (
 	fullGrid  = "grid"       // every combination of values
 	oneFactor = "one-factor" // the first value of each axis, varying one axis at a time
 	together  = "together"   // the first values of all axes, then the second values, and so on: machines of several sizes
-	layouts   = "layouts"    // every combination whose degrees fit its workers
+	layouts   = "layouts"    // every combination in which the degrees of parallelism fit the number of workers
 )
 
 var designs = []string{fullGrid, oneFactor, together, layouts}
 
-// factors reports whether the design one-factor varies the axis. Frameworks and worker
-// counts are always crossed.
+// factors reports whether the axis is a factor, which the design one-factor varies
+// separately. Frameworks and worker counts are not factors: they are combined with
+// everything.
 func (a axis) factors() bool { return a.path != "framework" && a.path != "workers" }
 
-// combinations returns the number of combinations in the sweep, including excluded ones.
-// For one-factor with [[include]], it is an upper bound.
+// combinations returns the number of combinations in the sweep, including those that
+// [[exclude]] removes. For the design one-factor with [[include]], it is an upper bound.
 func (s *Study) combinations() float64 {
 	all, crossed, others := 1.0, 1.0, 0.0
 	for _, a := range s.axes {
@@ -45,7 +46,7 @@ func (s *Study) combinations() float64 {
 	return crossed * (1 + others)
 }
 
-// rows returns the largest number of values of a factor.
+// rows returns the number of values of the factor that has the most values.
 func (s *Study) rows() float64 {
 	n := 1
 	for _, a := range s.axes {
@@ -56,7 +57,8 @@ func (s *Study) rows() float64 {
 	return float64(n)
 }
 
-// alike checks that factors that vary together have the same number of values, or one.
+// alike checks, for the design together, that all factors have the same number of values,
+// or a single value.
 func (d *decoder) alike(axes []axis, design string) {
 	var first *axis
 	for i, a := range axes {
@@ -70,22 +72,23 @@ func (d *decoder) alike(axes []axis, design string) {
 	}
 }
 
-// fits checks that a sweep of layouts sweeps a degree.
+// fits checks, for the design layouts, that at least one degree of parallelism is swept.
 func (d *decoder) fits(axes []axis, design string) {
 	if design == layouts && !slices.ContainsFunc(axes, func(a axis) bool { return slices.Contains(degreeKeys, a.path) || d.flaws.in(a.path) }) && !d.flaws.in("sweep") {
 		d.rule(designPath, fmt.Sprintf("%q is for sweeps of tp, pp, cp, ep or dp, and none is swept; leave it out", layouts))
 	}
 }
 
-// Holds reports whether a resource must be enforced for the study's points, because it
-// differs between them or the study is about resources.
+// Holds reports whether the resource with this TOML path must be enforced (with cgroups or
+// the like): because it differs between the study's points, or because the design compares
+// resources.
 func (s *Study) Holds(path string) bool {
 	return slices.ContainsFunc(s.axes, func(a axis) bool {
 		return a.path == path && (len(a.values) > 1 || s.design == oneFactor || s.design == together)
 	})
 }
 
-// design selects the combinations of values that a study has.
+// design decides which combinations of swept values belong to a study.
 type design struct {
 	study *Study
 	away  int            // number of factors that are not at their first value
@@ -103,8 +106,8 @@ func newDesign(s *Study) *design {
 	return d
 }
 
-// enter takes the i-th value of an axis. It reports whether the values taken so far can be
-// part of a combination of the study. leave reverses it.
+// enter chooses the i-th value of an axis. It reports whether the values chosen so far can
+// be part of a combination that belongs to the study. leave undoes it.
 func (d *design) enter(a axis, i int) bool {
 	if a.factors() && i > 0 {
 		d.away++
@@ -127,13 +130,13 @@ func (d *design) leave(a axis, i int) {
 	}
 }
 
-// unconstrained reports whether every factor has its first value, which the others are
-// compared with.
+// unconstrained reports whether every factor has its first value, in a design that
+// compares the other values with the first ones.
 func (d *design) unconstrained() bool {
 	return d.study.design != fullGrid && d.away == 0 && d.study.rows() > 1
 }
 
-// has reports whether the study has the combination in p.
+// has reports whether the combination of values in p belongs to the study.
 func (d *design) has(p *Point) bool {
 	if d.study.design != oneFactor || d.away <= 1 {
 		return true
@@ -149,8 +152,9 @@ func (d *design) has(p *Point) bool {
 	})
 }
 
-// included decodes [[include]]: combinations of swept values that the design one-factor
-// does not have. A missing key has its first value.
+// included decodes [[include]]: combinations of swept values to measure in addition to
+// those of the design one-factor. A key that is not given has the first value of its
+// sweep.
 func (d *decoder) included(axes []axis, design string) []exclusion {
 	list := d.exclusions("include", axes)
 	if len(list) > 0 && design != oneFactor {

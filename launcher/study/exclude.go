@@ -9,16 +9,16 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// exclusion is a table of [[exclude]] or [[include]]. It matches points on which all its
-// keys have one of the listed values.
+// exclusion is one [[exclude]] or [[include]] table. It matches the points at which each of
+// its keys has one of the listed values.
 type exclusion struct {
 	path   string                     // "exclude[0]"
-	open   bool                       // it names an axis that could not be read
-	values map[string]map[string]bool // valueKeys, by path of the axis
+	open   bool                       // it contains an axis that could not be read
+	values map[string]map[string]bool // set of the listed values (as returned by valueKey), by path of the axis
 }
 
-// exclusions decodes [[exclude]] or [[include]]. Keys are axes of the sweep; a value may be
-// a list.
+// exclusions decodes the tables [[exclude]] or [[include]]. Their keys are axes of the
+// sweep, each with a value or a list of values.
 func (d *decoder) exclusions(name string, axes []axis) []exclusion {
 	p, ok := d.top[name]
 	if !ok {
@@ -42,7 +42,7 @@ func (d *decoder) exclusions(name string, axes []axis) []exclusion {
 					e.values[a.path] = set
 				}
 			case entry.name == "workers" || d.has("sweep."+entry.name) || d.flaws.in("sweep."+entry.name):
-				e.open = true // the problem of the axis was reported
+				e.open = true // the axis has a problem that was reported
 			default:
 				keys := make([]string, len(axes))
 				for k, a := range axes {
@@ -56,8 +56,8 @@ func (d *decoder) exclusions(name string, axes []axis) []exclusion {
 	return list
 }
 
-// axisNamed finds an axis by its key in [sweep], its path, or the last part of its path if
-// that is unique.
+// axisNamed returns the axis with this name. The name is its key in [sweep], its path, or
+// the last part of its path if that is unique.
 func axisNamed(name string, axes []axis) (axis, bool) {
 	fields := make([]pointField, len(axes))
 	for i, a := range axes {
@@ -71,7 +71,8 @@ func axisNamed(name string, axes []axis) (axis, bool) {
 	return axes[i], true
 }
 
-// valueSet decodes a value, or a list of values, of an axis; nil if it is unreadable.
+// valueSet decodes a value, or a list of values, of an axis to a set of valueKeys. It
+// returns nil if the value cannot be read.
 func (d *decoder) valueSet(path string, p toml.Primitive, a axis) map[string]bool {
 	list := reflect.New(reflect.SliceOf(a.field.in(&Point{}).Type()))
 	if d.md.PrimitiveDecode(p, list.Interface()) != nil {
@@ -95,13 +96,14 @@ func (d *decoder) valueSet(path string, p toml.Primitive, a axis) map[string]boo
 	return set
 }
 
-// excluder finds the exclusion of a point. Exclusions are indexed by their values on the
-// longest of their axes, to avoid comparing thousands of them with every point.
+// excluder finds the exclusion that matches a point. It indexes each exclusion by its
+// values on one axis, the axis with the most values, to avoid comparing thousands of
+// exclusions with every point.
 type excluder struct {
 	axes  []axis
 	list  []exclusion
-	filed []map[string][]int // indexes of list, ascending, by axis and value
-	keys  []string           // of the current point, by axis
+	filed []map[string][]int // by axis and value: ascending indices into list
+	keys  []string           // valueKeys of the current point, by axis
 }
 
 func newExcluder(list []exclusion, axes []axis) *excluder {
@@ -126,7 +128,8 @@ func newExcluder(list []exclusion, axes []axis) *excluder {
 	return x
 }
 
-// out returns the first exclusion that matches the point.
+// out returns the index of the first exclusion that matches the point; found is false if
+// none does.
 func (x *excluder) out(p *Point) (first int, found bool) {
 	for j, a := range x.axes {
 		x.keys[j] = valueKey(a.field.in(p))

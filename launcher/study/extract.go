@@ -9,15 +9,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Pattern is an [[extract]] table: a regular expression that finds a figure in a command's
-// output. metrics/extract evaluates it.
+// Pattern is an [[extract]] table: a regular expression that finds a measured value in the
+// output of a user's program. Package metrics/extract applies it.
 type Pattern struct {
-	Name    string `toml:"name" json:"name"`       // name of the figure
+	Name    string `toml:"name" json:"name"`       // name of the measure
 	Pattern string `toml:"pattern" json:"pattern"` // Go syntax; the group (?P<value>…) matches the number
 	Unit    string `toml:"unit" json:"unit"`       // unit in the log
 	Reduce  string `toml:"reduce" json:"reduce"`   // how to combine several values: "last", "mean", "median", "max", "min" or "sum"; "": depends on Per
 	Per     string `toml:"per" json:"per"`         // what a value belongs to: "step", "epoch" or "run"
-	Of      string `toml:"of" json:"of"`           // "run" or "rank"; "": the run's, unless ranks print different values
+	Of      string `toml:"of" json:"of"`           // whether a value is for the whole run or for one rank: "run", "rank", or "": the whole run, unless ranks print different values
 	Better  string `toml:"better" json:"better"`   // "higher" or "lower" is better; "": undeclared
 }
 
@@ -53,8 +53,8 @@ func (d *decoder) extract() []Pattern {
 	return list
 }
 
-// wrong says what is wrong with the regular expression, "" if it has a group for the
-// number.
+// wrong returns what is wrong with the regular expression; "" if it is valid and has a
+// group for the number.
 func (p Pattern) wrong() string {
 	if p.Pattern == "" {
 		return "missing; write a regular expression whose group is the number, like 'throughput: (?P<value>[0-9.]+)'"
@@ -69,8 +69,8 @@ func (p Pattern) wrong() string {
 	return ""
 }
 
-// Timeless warns if a study asks for the time to an accuracy but its pattern does not read
-// when the accuracy was reached.
+// Timeless returns a warning if the study has a target accuracy but its pattern does not
+// read at which time an accuracy was reached.
 func (s *Study) Timeless(plan *Plan) Problems {
 	for i, q := range s.Command.Patterns {
 		asked := slices.ContainsFunc(plan.Points, func(p Planned) bool {

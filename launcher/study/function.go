@@ -13,8 +13,8 @@ type Function struct{ File, Name string }
 
 var functionForm = regexp.MustCompile(`^(.+\.py):([A-Za-z_][A-Za-z0-9_]*)$`)
 
-// ParseFunction parses this form; ok is false for other text, such as the name of a
-// built-in model.
+// ParseFunction parses "FILE.py:NAME"; ok is false for any other text, such as the name of
+// a built-in model.
 func ParseFunction(text string) (f Function, ok bool) {
 	m := functionForm.FindStringSubmatch(text)
 	if m == nil {
@@ -34,16 +34,17 @@ func dataKind(v any) string {
 	return ""
 }
 
-// takes reports whether the point runs a user's model or data, which receive the study's
-// parameters.
+// takes reports whether the point uses a Python function of the user for its model or
+// data, which receives the study's own parameters.
 func (s *Study) takes(p *Point) bool {
 	_, model := ParseFunction(p.Workload.Train.Model)
 	_, data := ParseFunction(p.Data.Kind)
 	return model || data
 }
 
-// ownFiles returns the user's files that a point needs: their names in the run folder and
-// their absolute paths. wrong lists unavailable files by TOML path.
+// ownFiles returns the user's files that a point needs: a map from their names in the run
+// folder to their absolute paths. wrong has a message for each file that is not available,
+// by TOML path.
 func (s *Study) ownFiles(p *Point) (files, wrong map[string]string) {
 	wrong = map[string]string{}
 	for _, key := range []struct{ path, value string }{{"workload.model", p.Workload.Train.Model}, {"data.kind", p.Data.Kind}} {

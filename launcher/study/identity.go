@@ -11,16 +11,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// asksOnly reports whether the key only affects how a finished run is evaluated. This
-// applies to targets, unless they end the run or its command receives them, and to how its
-// output is read.
+// asksOnly reports whether the key only affects how a finished run is evaluated. Such keys
+// are those that say how its output is read, and targets, unless targets end the run or the
+// user's program receives them.
 func (p *Point) asksOnly(path string) bool {
 	return slices.Contains(measure.ReadingKeys(), path) || slices.Contains(measure.AnnotationKeys(), path) || path == measure.TargetsKey && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
 }
 
-// identity returns the point's name: a readable prefix and a hash of the keys that differ
-// from their defaults. Digests replace secrets, because everybody sees the hash, and with
-// the other keys known, guesses could be tested against it.
+// identity returns the point's ID: a readable prefix and a hash of the keys that differ
+// from their defaults. Secrets are replaced by keyed digests before hashing. Otherwise
+// somebody who sees the ID and knows the other keys could test guesses of a secret against
+// it.
 func (x *expansion) identity(p *Point) string {
 	var lines []string
 	for path, text := range keyTexts(p) {
@@ -34,7 +35,7 @@ func (x *expansion) identity(p *Point) string {
 	return fmt.Sprintf("%s-w%d-%s", p.Framework, p.Workers, hex.EncodeToString(sum[:5]))
 }
 
-// keyTexts returns the point's keys with their values as JSON.
+// keyTexts returns the values of the point's keys as JSON, by TOML path.
 func keyTexts(p *Point) map[string]string {
 	fields := p.fields()
 	texts := make(map[string]string, len(fields))
@@ -44,7 +45,7 @@ func keyTexts(p *Point) map[string]string {
 		}
 		text, err := json.Marshal(f.in(p).Interface())
 		if err != nil {
-			// Earlier checks reject NaN and infinities.
+			// This cannot happen, since earlier checks reject NaN and infinities.
 			panic(fmt.Sprintf("study: %s cannot be written: %v", f.path, err))
 		}
 		texts[f.path] = string(text)
@@ -52,9 +53,9 @@ func keyTexts(p *Point) map[string]string {
 	return texts
 }
 
-// Parameters returns all keys of the point by TOML path, as the store keeps them: string,
-// int64, float64, bool, or []any of these. It leaves out keys without a value and keys that
-// the run's program does not receive.
+// Parameters returns the values of the point's keys, by TOML path, in the types that the
+// database stores: string, int64, float64, bool, or []any of these. It omits keys without a
+// value and keys that the run's program does not receive.
 func (p *Point) Parameters() map[string]any {
 	fields := p.fields()
 	m := make(map[string]any, len(fields))
@@ -91,7 +92,7 @@ func plain(v any) any {
 		if n, err := v.Int64(); err == nil {
 			return n
 		}
-		x, _ := v.Float64() // it came from a float64
+		x, _ := v.Float64() // no error: the text was made from a float64
 		return x
 	case []any:
 		for i := range v {

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// idle is the reason why a key has no effect on a point, and the key that causes it.
+// idle says why a key has no effect on a point, and which other key causes that.
 type idle struct{ why, from string }
 
-// idleKeys returns the keys that one of our trainers ignores at a point, by TOML path. It
-// mirrors what the trainers read, in launcher/native/train and launcher/framework/programs.
-// For a user's command, see untold.
+// idleKeys returns the keys that scalebench's own trainers ignore at a point, by TOML path.
+// It must agree with what the trainers in launcher/native/train and
+// launcher/framework/programs read. For user's programs, see untold.
 func idleKeys(p *Point) map[string]idle {
 	t := p.Workload.Train
 	list := map[string]idle{}
@@ -40,8 +40,8 @@ func idleKeys(p *Point) map[string]idle {
 	return list
 }
 
-// untold returns the keys that a user's command cannot receive because no placeholder
-// represents them.
+// untold returns the keys that a user's program cannot receive, because there is no
+// placeholder for them.
 func untold(f Framework, p *Point) map[string]idle {
 	list := map[string]idle{}
 	for _, field := range pointFields()[p.Workload.Kind] {
@@ -57,22 +57,23 @@ func untold(f Framework, p *Point) map[string]idle {
 	return list
 }
 
-// batchKeys define a worker's batch, unless gradients are accumulated.
+// batchKeys determine a worker's batch, unless micro_batch and accumulate determine it.
 var (
 	batchKeys   = []string{"workload.batch", "workload.scaling"}
 	accumulated = idle{"the batch of each worker is micro_batch times accumulate", "workload.accumulate"}
 )
 
-// Sets reports whether the study sets or sweeps a key, by TOML path.
+// Sets reports whether the study sets or sweeps the key with this TOML path.
 func (s *Study) Sets(path string) bool {
 	return s.sets(path) || slices.ContainsFunc(s.axes, func(a axis) bool { return a.path == path })
 }
 
-// sets reports whether the study sets a key, in its file or on the command line.
+// sets reports whether the study sets the key with this TOML path, in its file or on the
+// command line.
 func (s *Study) sets(path string) bool { return s.lines[path] != 0 }
 
-// ignored records which of the study's keys affect a point and which do not. A swept key
-// must affect every point, or two points would be the same.
+// ignored records which of the study's keys affect the point p and which do not. A swept
+// key must affect every point; otherwise two points would be identical.
 func (x *expansion) ignored(f Framework, p *Point) {
 	var idle map[string]idle
 	switch {
@@ -95,14 +96,15 @@ func (x *expansion) ignored(f Framework, p *Point) {
 		}
 		x.idle[field.path] = why
 		for _, a := range x.study.axes {
-			if a.path == field.path && len(a.values) > 1 && (f.Uses == nil || why == accumulated) { // for a command, unheard reports it
+			if a.path == field.path && len(a.values) > 1 && (f.Uses == nil || why == accumulated) { // for a user's program, unheard reports it
 				x.problem(a.path, "is swept, but "+why.why+", so every value would run the same; leave those points out with [[exclude]], or sweep it in a separate study", why.from)
 			}
 		}
 	}
 }
 
-// unused reports keys that the study sets but that affect none of its points.
+// unused adds a problem for each key that the study sets although it affects none of its
+// points.
 func (x *expansion) unused() {
 	for _, path := range slices.Sorted(maps.Keys(x.idle)) {
 		alone := slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path && len(a.values) == 1 })

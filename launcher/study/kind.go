@@ -11,46 +11,48 @@ import (
 )
 
 // A kind describes a kind of workload: its keys, their defaults and valid values, and
-// everything else that differs between kinds. A new kind is one file like train.go, whose
-// keys have the method kind, and one line in Workload. The program that runs it is the
-// scalebench-worker command with the kind's name.
+// everything else that differs between kinds. A new kind needs one file like train.go,
+// which defines a type for its keys with a method kind, and one field in Workload.
+// `scalebench-worker KIND` runs it.
 type kind struct {
-	keys     string // field of Workload that holds them; set by kinds
+	keys     string // field of Workload that holds the kind's keys; set by kinds
 	defaults Workload
-	rules    map[string]rule // by TOML path
-	// follows lists, by TOML path, the keys that may cause a problem at that path.
-	// plausible holds replacements for unusable values if the default would cause further
-	// problems.
+	rules    map[string]rule // rules for the values, by TOML path
+	// follows lists, for a TOML path, other keys that may cause a problem at that path.
+	// plausible has values with which the checks continue if a value cannot be used and its
+	// default would cause further problems.
 	follows   map[string][]string
 	plausible map[string]any
-	// brought are keys that a program of [command] may handle itself.
+	// brought are keys that a user's program ([command]) may determine itself.
 	brought []string
 	trains  bool     // has steps, epochs and a batch
-	loaded  bool     // our load generator starts the framework's program and sends it requests
-	onGPUs  bool     // our own worker computes it on GPUs
+	loaded  bool     // scalebench's load generator starts the framework's program and sends it requests
+	onGPUs  bool     // scalebench-worker itself computes the workload on GPUs
 	bounds  []string // TOML paths of keys whose reduction makes a run shorter
-	// expand fills in what follows from a point's keys, and reports inconsistencies by TOML
-	// path.
+	// expand fills in the values that follow from a point's keys. It returns messages about
+	// inconsistent keys, by TOML path.
 	expand func(*Point) map[string]string
-	// frameworks can run it; nil: all that are not model servers.
+	// frameworks are the names of the frameworks that can run the kind; nil: all except
+	// model servers.
 	frameworks []string
-	servers    bool     // model servers can run it, too
-	workers    string   // another name for its workers in [sweep]; "": only "workers"
-	data       bool     // it uses the data of [data]
+	servers    bool     // model servers can run the kind, too
+	workers    string   // another name for the workers in [sweep], such as "replicas"; "": only "workers"
+	data       bool     // the kind uses the [data] table
 	files      []string // TOML paths of keys that name files, relative to the study file
-	objects    []string // those among files that may also name objects in a store
-	// locate makes other file names of a point absolute; folder is the study's. nil: there
-	// are none.
+	objects    []string // those of files that may also name objects in an object store
+	// locate makes further file names of a point absolute, relative to the study's folder;
+	// nil: there are no such file names.
 	locate func(p *Point, folder string)
-	// beside returns the number of non-worker ranks of a run, and of nodes for them; nil:
-	// none.
+	// beside returns the number of non-worker ranks of a run, and the number of extra nodes
+	// for them; nil: there are no such ranks.
 	beside func(*Point) (ranks, nodes int)
 }
 
 // declared is a field of Workload that holds the keys of a kind.
 type declared interface{ kind() kind }
 
-// kinds returns the kinds that the fields of Workload declare, by name.
+// kinds returns all kinds of workload by name: one for each field of Workload that has
+// keys.
 var kinds = sync.OnceValue(func() map[string]kind {
 	list := map[string]kind{}
 	workload := reflect.ValueOf(Workload{})
@@ -64,7 +66,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 	return list
 })
 
-// kindOf returns the kind of the workload, the zero kind if it is unknown.
+// kindOf returns the workload's kind; the zero kind if its name is unknown.
 func (w Workload) kindOf() kind { return kinds()[w.Kind] }
 
 const defaultKind = "train"
@@ -86,8 +88,8 @@ func (k kind) fields() fieldSet {
 	return set
 }
 
-// elsewhere returns the keys of other kinds, which may be intended if the file's kind is
-// unknown.
+// elsewhere returns the keys of the other kinds if the file's kind is unknown, since the
+// file may be meant for one of these.
 func (k kind) elsewhere(d *decoder) []string {
 	var keys []string
 	if d.flaws.in("workload.kind") {
@@ -127,7 +129,7 @@ func (w *Workload) UnmarshalJSON(text []byte) error {
 	k, ok := kinds()[w.Kind]
 	switch {
 	case w.Kind == "":
-		return nil // a point without a kind, as MarshalJSON writes it
+		return nil // MarshalJSON writes a point without a kind like this
 	case !ok:
 		return fmt.Errorf("workload.kind: %s", oneOf(w.Kind, Kinds()))
 	}
@@ -137,14 +139,15 @@ func (w *Workload) UnmarshalJSON(text []byte) error {
 // Trains reports whether the workload has steps, epochs and a batch.
 func (w Workload) Trains() bool { return w.kindOf().trains }
 
-// UnderLoad reports whether our load generator runs the workload: it starts the framework's
-// program as replicas of a service and sends them requests.
+// UnderLoad reports whether the workload is a service under load: scalebench's load
+// generator starts the framework's program as replicas and sends them requests.
 func (w Workload) UnderLoad() bool { return w.kindOf().loaded }
 
-// OnGPUs reports whether our own worker computes the workload on GPUs.
+// OnGPUs reports whether scalebench-worker itself, and not a framework's program, can
+// compute the workload on GPUs.
 func (w Workload) OnGPUs() bool { return w.kindOf().onGPUs }
 
-// runBy reports whether a framework can run the kind.
+// runBy reports whether the framework f can run this kind of workload.
 func (k kind) runBy(f Framework) bool {
 	if f.Server {
 		return k.servers
@@ -152,7 +155,8 @@ func (k kind) runBy(f Framework) bool {
 	return k.frameworks == nil || slices.Contains(k.frameworks, f.Name)
 }
 
-// notRunBy says that a framework cannot run the kind, and which can.
+// notRunBy returns the message that the framework f cannot run this kind of workload, and
+// which of all frameworks can.
 func (k kind) notRunBy(f Framework, all []Framework) string {
 	var valid []string
 	for _, other := range all {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A Degree is the number of ranks that something is divided among, 1 or more; 0: unset.
+// A Degree is a degree of parallelism: the number of ranks that share the model or the
+// data, 1 or more. 0 means unset.
 type Degree int
 
 // UnmarshalTOML reads a whole number of at least 1.
@@ -19,7 +20,8 @@ func (d *Degree) UnmarshalTOML(v any) error {
 	return nil
 }
 
-// degrees returns the degrees to which the model and the data are divided, by key.
+// degrees returns the degrees of parallelism (tensor, pipeline, context, expert and data),
+// each with its TOML key.
 func (t Train) degrees() []struct {
 	key string
 	of  Degree
@@ -30,7 +32,7 @@ func (t Train) degrees() []struct {
 	}{{"tp", t.TP}, {"pp", t.PP}, {"cp", t.CP}, {"ep", t.EP}, {"dp", t.DP}}
 }
 
-// degreeKeys are the TOML paths of the degrees.
+// degreeKeys are the TOML paths of the degrees of parallelism.
 var degreeKeys = func() (paths []string) {
 	for _, d := range (Train{}).degrees() {
 		paths = append(paths, "workload."+d.key)
@@ -42,7 +44,7 @@ var degreeKeys = func() (paths []string) {
 // model needs.
 var layoutKeys = []string{"tp", "pp", "cp", "ep", "dp", "zero", "shard", "micro_batch", "accumulate", "checkpointing"}
 
-// Layout formats the degrees that are set: "tp 2 · pp 4".
+// Layout formats the degrees of parallelism that are set: "tp 2 · pp 4".
 func (t Train) Layout() string {
 	var words []string
 	for _, d := range t.degrees() {
@@ -53,8 +55,8 @@ func (t Train) Layout() string {
 	return strings.Join(words, " · ")
 }
 
-// divided reports whether the point's program can divide a model. Only users' programs can;
-// our trainers keep whole models.
+// divided reports whether the point's program can divide a model among ranks. Only users'
+// programs can; in scalebench's own trainers, each rank has the whole model.
 func (p *Point) divided() bool { return p.Workload.Trains() && p.Command.Folder != "" }
 
 // Replica returns the number of workers that share one copy of the model and a batch:
@@ -71,10 +73,11 @@ func (p *Point) Replica() int {
 // Replicas returns the degree of data parallelism.
 func (p *Point) Replicas() int { return max(1, p.Workers/p.Replica()) }
 
-// misfit says why the degrees do not fit the workers; "" if they do. Experts are divided
-// among a stage's workers, as with Megatron-LM's expert_model_parallel_size at an
-// expert_tensor_parallel_size of 1, and in torchtitan's parallel_dims.py. With expert
-// tensor parallelism, programs require more.
+// misfit returns why the degrees of parallelism do not fit the number of workers; "" if
+// they do. Experts are divided among the workers of a pipeline stage, as in torchtitan's
+// parallel_dims.py, and in Megatron-LM's expert_model_parallel_size at an
+// expert_tensor_parallel_size of 1. Programs with expert tensor parallelism have further
+// conditions, which misfit does not check.
 func (p *Point) misfit() string {
 	if !p.divided() {
 		return ""
@@ -92,16 +95,17 @@ func (p *Point) misfit() string {
 	return ""
 }
 
-// misfits are the combinations of a sweep whose degrees do not fit their workers.
+// misfits collects the combinations of a sweep in which the degrees of parallelism do not
+// fit the number of workers.
 type misfits struct {
-	all int // number of combinations
+	all int // number of all combinations that were checked
 	why []string
 }
 
-// fewMisfits is the number of misfits that a problem names.
+// fewMisfits is the maximum number of unfit combinations that an error message lists.
 const fewMisfits = 3
 
-// report reports them as one problem.
+// report adds one problem about all unfit combinations.
 func (m *misfits) report(x *expansion) {
 	if len(m.why) == 0 {
 		return
@@ -128,7 +132,7 @@ func (m *misfits) report(x *expansion) {
 	x.problem("workers", fmt.Sprintf("%s: %s%s. %s", what, strings.Join(first, "; "), more, todo), degreeKeys...)
 }
 
-// expandBatch fills in the batch of each replica and of all, and the micro batch.
+// expandBatch fills in the batch of each replica, the global batch and the micro batch.
 func expandBatch(p *Point, wrong map[string]string) {
 	w, replicas := &p.Workload.Train, p.Replicas()
 	switch {
@@ -160,7 +164,7 @@ func expandBatch(p *Point, wrong map[string]string) {
 	}
 }
 
-// Accumulates reports whether a worker's batch is set as micro_batch × accumulate.
+// Accumulates reports whether a worker's batch is given as micro_batch × accumulate.
 func (t Train) Accumulates() bool { return t.MicroBatch > 0 && t.Accumulate > 0 }
 
 // ToldBatch reports whether the run's program receives its batch size.
@@ -168,8 +172,8 @@ func (p *Point) ToldBatch() bool {
 	return p.Reaches("workload.batch") || p.Reaches("workload.accumulate")
 }
 
-// ExhaustionTells reports whether running out of memory is a valid result of the point,
-// because its memory is enforced or the study compares layouts.
+// ExhaustionTells reports whether running out of memory is a result of the point, and not a
+// failure: because its memory is enforced, or because the study compares layouts.
 func (p *Point) ExhaustionTells() bool { return p.Enforces(MemoryKey) || p.ComparesLayouts }
 
 // comparesLayouts reports whether the study's points differ in layout.

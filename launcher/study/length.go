@@ -9,13 +9,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// usualProbes is the usual number of loads that a search for the highest rate within a
-// limit takes: one or two until one rate passes and another fails, five to bring them
-// within 4 %, and two or more to confirm. A search may take several times as many.
+// usualProbes is the number of loads that a search for the highest rate within a limit
+// usually measures. One or two are needed until one rate passes and another fails, five
+// until these two rates are within 4 %, and two or more to confirm. A search may need
+// several times as many.
 const usualProbes = 10
 
-// Lengths states how long the loads of each run of a service take, one sentence per length,
-// and warns about points whose time limit is too short.
+// Lengths returns sentences that state how long the loads of a run take, one for each
+// different length. It only considers services. doubts are warnings about points whose time
+// limit is too short.
 func (s *Study) Lengths(p *Plan) (says []string, doubts Problems) {
 	for _, planned := range p.Points {
 		w, limit := planned.Point.Workload.Serve, time.Duration(planned.Point.Resources.Time)

@@ -11,15 +11,15 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// A Limit bounds latencies and errors. The study writes { p95 = "50ms", errors = 0.001 };
-// in text form it is "p95=50ms errors=0.001", or "" for none.
+// A Limit bounds latencies and errors, as one string: "p95=50ms errors=0.001", or "" for no
+// limit. In a study file it is a table: { p95 = "50ms", errors = 0.001 }.
 type Limit string
 
-// percentiles are the ones that can be limited, as shares of the requests.
+// percentiles are the percentiles that a limit may bound, as shares of the requests.
 var percentiles = map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
-// Prefixes of percentiles in a limit, as in ttft_p95. Without one, the limit applies to the
-// latency.
+// Prefixes of percentiles in a limit, as in ttft_p95. A percentile without prefix bounds
+// the latency.
 const (
 	TTFT = "ttft" // time to first token
 	TTFO = "ttfo" // time to first output token, after a model's reasoning
@@ -27,7 +27,8 @@ const (
 	ITL  = "itl"  // inter-token latency
 )
 
-// bound splits the name of a limit: of is TTFT, TTFO, TPOT, ITL, or "" for the latency.
+// bound splits the name of a percentile, such as ttft_p95. of is TTFT, TTFO, TPOT, ITL, or
+// "" for the latency; share is the percentile as a share of the requests.
 func bound(name string) (of string, share float64, ok bool) {
 	of, percentile, found := strings.Cut(name, "_")
 	if !found {
@@ -37,17 +38,17 @@ func bound(name string) (of string, share float64, ok bool) {
 	return of, share, ok && (!found || slices.Contains([]string{TTFT, TTFO, TPOT, ITL}, of))
 }
 
-// A Bound is a limit of a percentile.
+// A Bound is the upper limit for one percentile.
 type Bound struct {
-	Of      string  // TTFT, TTFO, TPOT or ITL; "": the latency
+	Of      string  // which time is limited: TTFT, TTFO, TPOT or ITL; "": the latency
 	Share   float64 // share of the requests
 	Seconds float64
 }
 
 const errorsAtMost = 0.001 // default of a limit's errors
 
-// Of returns the bounds of the limit, and the permitted share of requests without a right
-// answer in time.
+// Of returns the bounds for percentiles, and the permitted share of requests that get no
+// right answer in time.
 func (l Limit) Of() (bounds []Bound, errors float64) {
 	errors = errorsAtMost
 	for word := range strings.FieldsSeq(string(l)) {

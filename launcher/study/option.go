@@ -8,7 +8,8 @@ import (
 	"github.com/scalebench/scalebench/slurm/notation"
 )
 
-// decides says what sets an sbatch option, by the field of slurm.Script that holds it.
+// decides says, for messages, which key determines an sbatch option. Its keys are the
+// names of fields of slurm.Script.
 var decides = map[string]string{
 	"JobName": "set by scalebench to find its jobs", "Partition": "set by [[partitions]]",
 	"Account": "set by account, of the site or of a partition", "QOS": "set by qos, of the site or of a partition",
@@ -23,8 +24,8 @@ var decides = map[string]string{
 	"Cluster": "set by scalebench, which asks one cluster after its jobs; submit from a login node of the other",
 }
 
-// decidedBy says where to set a key that studies do not have, if it is a key of the site
-// file or an sbatch option; "" otherwise.
+// decidedBy returns a text that says where a key belongs that was found in a study, if
+// it is a key of the site file or an sbatch option; "" otherwise.
 func decidedBy(key string) string {
 	if _, ok := fieldsOf(reflect.TypeFor[Site]()).byKey[key]; ok {
 		return key + " is a key of the site file"

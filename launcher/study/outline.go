@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// Limits of a file. The largest plan, written out value by value, takes about a megabyte.
-// The toml package needs stack for each level and memory for each value.
+// Limits of a file. They are needed because the toml package uses stack for each nesting
+// level and memory for each value. A file that lists every value of the largest possible
+// plan has about a megabyte.
 const (
 	maxFile   = 8 << 20 // bytes
 	maxNested = 32      // nesting depth of tables, lists and dotted keys
 	maxLoose  = 1 << 14 // brackets in a file that outline cannot parse
 )
 
-// outline returns the line of every key and list entry of a TOML file, by path:
-// "prices[1].where", "sweep.workers[2]". The toml package does not report all of them, and
-// its recursion has no limit, so outline returns an error for a file that is nested too
-// deeply. It ignores invalid TOML, which the parser reports.
+// outline returns the line number of every key and list entry of a TOML file, by path:
+// "prices[1].where", "sweep.workers[2]". The toml package does not report all of these.
+// outline returns an error for a file that is nested too deeply, since the recursion of the
+// toml package has no limit. It ignores invalid TOML, which the parser reports.
 func outline(source []byte) (lines, error) {
 	o := outliner{text: string(source), line: 1, lines: lines{}, count: map[string]int{}}
 	err := o.file()
@@ -30,7 +31,7 @@ func outline(source []byte) (lines, error) {
 	return o.lines, err
 }
 
-// errLost reports that the text is not TOML.
+// errLost is returned if the text is not TOML.
 var errLost = fmt.Errorf("not TOML")
 
 type outliner struct {
@@ -44,7 +45,7 @@ type outliner struct {
 	spans   map[string]span // by key
 	headers map[string]int  // end of each [table] header
 	order   []string        // the keys of spans in file order
-	tables  int             // number of headers so far
+	tables  int             // number of table headers so far
 	within  int             // number of enclosing inline tables and lists
 }
 
@@ -71,7 +72,7 @@ func (o *outliner) take(c byte) bool {
 	return true
 }
 
-// space skips white space, and, with breaks, newlines and comments.
+// space skips white space. If breaks is set, it also skips newlines and comments.
 func (o *outliner) space(breaks bool) {
 	for o.at < len(o.text) {
 		switch c := o.text[o.at]; {
@@ -90,7 +91,7 @@ func (o *outliner) space(breaks bool) {
 }
 
 func (o *outliner) file() error {
-	for _, mark := range []string{"\xff\xfe", "\xfe\xff", "\ufeff"} { // at most one, like the parser
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff", "\ufeff"} { // skip at most one byte order mark, as the parser does
 		if text, marked := strings.CutPrefix(o.text, mark); marked {
 			o.text = text
 			break
@@ -122,8 +123,8 @@ func (o *outliner) file() error {
 	}
 }
 
-// header handles the header of a table, or of an entry in a list of tables, and returns its
-// path.
+// header records the header of a table, or of an entry in a list of tables, and returns the
+// table's path.
 func (o *outliner) header(names []string, list bool, line int) (table string) {
 	for i, name := range names {
 		table = join(table, name)
@@ -242,7 +243,7 @@ func (o *outliner) value(path string, depth int) error {
 	return nil
 }
 
-// items parses items separated by commas, up to the closing bracket.
+// items parses items separated by commas, up to the closing bracket; item parses the i-th.
 func (o *outliner) items(closing byte, item func(i int) error) error {
 	o.within++
 	defer func() { o.within-- }()

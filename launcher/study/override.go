@@ -15,10 +15,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// An Override is a key that the command line sets.
+// An Override is a key that a KEY=VALUE argument on the command line sets.
 type Override struct {
 	Path  string // TOML path, "workload.batch"
-	Value string // as TOML
+	Value string // in TOML syntax
 	Was   string // value in the file; "" if unset
 }
 
@@ -35,8 +35,8 @@ func (o Override) String() string {
 	return text
 }
 
-// OnAxes reports whether overrides only choose other values of swept keys, other repeats,
-// or other limits. The runs then belong to the file's curves.
+// OnAxes reports whether overrides only change values of swept keys, repeats, or limits.
+// The runs then belong to the same curves as those of the unchanged file.
 func OnAxes(list []Override) bool {
 	return !slices.ContainsFunc(list, func(o Override) bool {
 		table, key, _ := strings.Cut(o.Path, ".")
@@ -52,18 +52,20 @@ func OnAxes(list []Override) bool {
 	})
 }
 
-// commandLine is the Line of a Problem on the command line.
+// commandLine is the Line of a Problem in a KEY=VALUE argument.
 const commandLine = -1
 
-// overridable are the tables whose keys an override may set by path.
+// overridable are the tables whose keys a KEY=VALUE argument may set.
 var overridable = []string{"study", "workload", "data", "parameters", "command", "sweep", "resources", "policy", "telemetry"}
 
-// override writes KEY=VALUE words into the text of a study file. The result is one text
-// that can be frozen and read again, and points do not depend on where a key was set.
-// origin maps each line of the new text to its old line, 0 for new lines.
+// override applies KEY=VALUE words to the text of a study file and returns the new text.
+// Since the result is a text, it can be recorded and read again, and points do not depend
+// on where a key was set. origin maps each line of the new text to its line in the old
+// text, 0 for new lines.
 //
-// A key is a path ("workload.batch") or the last part of one if that is unique. A value is
-// TOML, or a word, which is a string. Setting a swept key ends its sweep, and vice versa.
+// A key is a path ("workload.batch"), or its last part if that is unique. A value is in
+// TOML syntax, or an unquoted word, which is taken as a string. Setting a key that the file
+// sweeps removes the sweep; sweeping a key that the file sets removes its value.
 func override(source []byte, words []string) (text []byte, origin []int, list []Override, problems Problems) {
 	e := &editor{text: strings.TrimPrefix(string(source), "\ufeff")}
 	for i := range strings.Count(e.text, "\n") + 1 {
@@ -90,7 +92,7 @@ func override(source []byte, words []string) (text []byte, origin []int, list []
 		k = kinds()[defaultKind]
 	}
 	names := e.names(k)
-	set := map[string]string{} // the word that set each canonical path
+	set := map[string]string{} // by canonical path: the word that set it
 	for _, a := range given {
 		path, wrong := names.resolve(a.key)
 		if wrong != "" {
@@ -121,8 +123,8 @@ func override(source []byte, words []string) (text []byte, origin []int, list []
 	return []byte(e.text), e.origin, list, problems
 }
 
-// Overridable returns the keys that the command line may set: paths, and last parts if they
-// are unique.
+// Overridable returns the keys that KEY=VALUE arguments may set: all paths, and their last
+// parts where these are unique.
 func Overridable() []string {
 	names := (&editor{}).names(kinds()[defaultKind])
 	list := slices.Clone(names.paths)
@@ -135,7 +137,7 @@ func Overridable() []string {
 	return slices.Compact(list)
 }
 
-// assignment is a word of the command line, split.
+// assignment is a KEY=VALUE word of the command line, split into key and value.
 type assignment struct {
 	key, value string
 	scalar     bool // whether the value is neither a list nor a table
@@ -143,8 +145,9 @@ type assignment struct {
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// assign splits KEY=VALUE. A value that is not TOML is a string if it can mean nothing
-// else: framework=native, time=2h.
+// assign splits KEY=VALUE. A value that is not valid TOML is taken as a string if that is
+// the only possible meaning: framework=native, time=2h. wrong is a message if the word is
+// invalid.
 func assign(word string) (a assignment, wrong string) {
 	key, value, ok := strings.Cut(word, "=")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
@@ -157,7 +160,7 @@ func assign(word string) (a assignment, wrong string) {
 		return a, key + ": the value has characters that cannot be written on one line"
 	}
 	var found map[string]any
-	_, err := outline([]byte("x = " + value)) // limits the nesting for the parser
+	_, err := outline([]byte("x = " + value)) // outline rejects nesting that is too deep for the parser
 	if err == nil {
 		_, err = toml.Decode("x = "+value+"\n", &found)
 	}
@@ -194,12 +197,13 @@ func Quote(text string) string {
 
 // keyNames are the keys that a study may set.
 type keyNames struct {
-	short map[string][]string // last part of a path → all paths with it
+	short map[string][]string // last part of a path → all paths that end with it
 	sweep map[string]pointField
 	paths []string
 }
 
-// names returns the keys for a study of this kind, with its own parameters.
+// names returns the keys of a study of this kind, including the parameters that the text
+// declares.
 func (e *editor) names(k kind) keyNames {
 	n := keyNames{short: map[string][]string{}}
 	own := Own{}
@@ -230,12 +234,12 @@ func (e *editor) names(k kind) keyNames {
 	return n
 }
 
-// resolve returns the path for a key.
+// resolve returns the full path of a key; wrong is a message if the key is invalid.
 func (n keyNames) resolve(key string) (path, wrong string) {
 	table, _, dotted := strings.Cut(key, ".")
 	switch paths := n.short[key]; {
 	case dotted && slices.Contains(overridable, table):
-		return key, "" // decoding reports whether the table has it
+		return key, "" // decoding reports an unknown key of the table
 	case dotted && slices.Contains(tables, table):
 		return "", "tables of a list cannot be named on the command line; edit the file"
 	case dotted:
@@ -257,7 +261,7 @@ func (n keyNames) resolve(key string) (path, wrong string) {
 	return "", unknownKey + "; give the path of a key of the study file, like workload.batch, or its last part, like batch; a parameter of your own is parameters.NAME"
 }
 
-// example returns a key of a table.
+// example returns the path of some key of the table, for a message.
 func (n keyNames) example(table string) string {
 	for _, path := range n.paths {
 		if strings.HasPrefix(path, table+".") {
@@ -267,8 +271,8 @@ func (n keyNames) example(table string) string {
 	return table + ".NAME"
 }
 
-// places returns the key that a path denotes, set or swept, and the other paths by which a
-// file may set it.
+// places returns the TOML path is of the key that a path such as "sweep.batch" sets or
+// sweeps. others are the other paths under which a file may set or sweep that key.
 func (n keyNames) places(path string) (is string, others []string) {
 	is = path
 	if name, swept := strings.CutPrefix(path, "sweep."); swept {
@@ -302,7 +306,7 @@ func (e *editor) outline() *outliner {
 	return o
 }
 
-// kind returns the workload's kind if the text sets it, or the default.
+// kind returns the kind of workload that the text sets, or the default kind.
 func (e *editor) kind() string {
 	if s, ok := e.outline().spans["workload.kind"]; ok {
 		if name, err := strconv.Unquote(e.text[s.value:s.end]); err == nil {
@@ -313,18 +317,18 @@ func (e *editor) kind() string {
 	return defaultKind
 }
 
-// replace replaces a part of the text.
+// replace replaces the bytes [from, to) of the text, and updates origin.
 func (e *editor) replace(from, to int, text string) {
 	line := strings.Count(e.text[:from], "\n") + 1
 	if strings.HasSuffix(text, "\n") && (from == 0 || e.text[from-1] == '\n') {
-		line-- // insert whole lines before this one
+		line-- // whole lines are inserted before this line
 	}
 	gone := strings.Count(e.text[from:to], "\n")
 	e.origin = slices.Replace(e.origin, line, line+gone, make([]int, strings.Count(text, "\n"))...)
 	e.text = e.text[:from] + text + e.text[to:]
 }
 
-// remove deletes a key and records its value in was.
+// remove deletes the key from the text, if it is there, and records its value in was.
 func (e *editor) remove(path string, was *Override) error {
 	s, ok := e.outline().spans[path]
 	if !ok {
@@ -341,7 +345,7 @@ func (e *editor) remove(path string, was *Override) error {
 	return nil
 }
 
-// set sets a key, in place if the file has it, or else in its table.
+// set sets a key: at its present position if the text has it, else in its table.
 func (e *editor) set(path, value string, was *Override) error {
 	o := e.outline()
 	if s, ok := o.spans[path]; ok {
@@ -392,7 +396,7 @@ func (e *editor) set(path, value string, was *Override) error {
 	return e.check(path)
 }
 
-// check verifies that the text is valid TOML and has the key.
+// check returns an error unless the text is still valid TOML and has the key.
 func (e *editor) check(path string) error {
 	var any map[string]any
 	md, err := toml.Decode(e.text, &any)
@@ -402,7 +406,8 @@ func (e *editor) check(path string) error {
 	return nil
 }
 
-// trace maps line numbers of an overridden text to those of the file.
+// trace replaces the line numbers of an overridden text by those of the original file, so
+// that problems are reported there.
 func (l lines) trace(origin []int, list []Override) {
 	for path, line := range l {
 		of := commandLine

@@ -13,37 +13,38 @@ import (
 	"strings"
 )
 
-// Own are the study's own parameters, the [parameters] table: scalars by name that only the
-// user's program interprets.
+// Own are the study's own parameters by name, from the [parameters] table. They are scalars
+// that only the user's program interprets.
 type Own map[string]Scalar
 
-// parameterPrefix is the prefix of their paths: "parameters.hidden".
+// parameterPrefix is the prefix of the TOML paths of the study's own parameters, such as
+// "parameters.hidden".
 const parameterPrefix = "parameters."
 
 // parameterName matches valid names. A name becomes a placeholder, part of an environment
 // variable, and an argument of a Python function.
 var parameterName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// yielding are keys of [workload] that are newer than [parameters]. In a study with a
-// parameter of the same name, the short name means the parameter.
+// yielding are the keys of [workload] that are newer than [parameters]. An older study may
+// have a parameter of the same name: there, the short name denotes the parameter.
 var yielding = []string{"sequence", "micro_batch", "zero", "shard", "checkpointing", "accumulate", "tp", "pp", "cp", "ep", "dp", "recompute", "sample"}
 
 // Yields reports whether a parameter with this name takes precedence over the key of
 // [workload] and its placeholder.
 func Yields(name string) bool { return slices.Contains(yielding, name) }
 
-// ParameterVariable returns the environment variable that passes a parameter to a command:
-// SCALEBENCH_PARAM_HIDDEN.
+// ParameterVariable returns the name of the environment variable that passes a parameter to
+// the user's program. For the parameter "hidden" it is SCALEBENCH_PARAM_HIDDEN.
 func ParameterVariable(name string) string { return "SCALEBENCH_PARAM_" + strings.ToUpper(name) }
 
-// Names returns the sorted names.
+// Names returns the names of the parameters, sorted.
 func (o Own) Names() []string { return slices.Sorted(maps.Keys(o)) }
 
 // Scalar is the value of a parameter: string, int64, float64 or bool. JSON preserves its
 // type: 1.0 does not become 1.
 type Scalar struct{ Value any }
 
-// UnmarshalTOML reads one of the four types.
+// UnmarshalTOML reads a value of one of the four types.
 func (s *Scalar) UnmarshalTOML(v any) error {
 	switch x := v.(type) {
 	case string:
@@ -67,7 +68,8 @@ func (s *Scalar) UnmarshalTOML(v any) error {
 // parts of an argument.
 const longestArgument = 64 << 10
 
-// given says why a text cannot be passed to a program.
+// given returns an error if a text cannot be passed to a program as an argument or
+// variable.
 func given(text string) error {
 	switch {
 	case strings.ContainsRune(text, 0):
@@ -116,7 +118,7 @@ func (s *Scalar) UnmarshalJSON(text []byte) error {
 	return s.UnmarshalTOML(v)
 }
 
-// kind names the value's type.
+// kind returns the name of the value's type, for messages.
 func (s Scalar) kind() string {
 	switch s.Value.(type) {
 	case string:
@@ -160,8 +162,8 @@ func (d *decoder) parameters(k kind) Own {
 	return own
 }
 
-// sameType makes all values of a parameter, swept or declared, the same type: integers next
-// to floats become floats.
+// sameType gives all values of a parameter, swept or declared, the same type. If some are
+// floats, it converts the integers to floats.
 func (d *decoder) sameType(at, name string, values []Scalar, own Own) {
 	all := slices.Clone(values)
 	declared, ok := own[name]

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// place finds the first partition that the point fits into, and distributes its workers
-// evenly over nodes.
+// place returns the name of the first partition of the site that the point fits into. It
+// also distributes the point's workers evenly over nodes. ok is false if the point fits
+// into none.
 func (x *expansion) place(p *Point) (partition string, ok bool) {
 	site := x.as(p.Variant)
 	if len(site.Partitions) == 0 {
@@ -34,8 +35,8 @@ func (x *expansion) place(p *Point) (partition string, ok bool) {
 	return "", false
 }
 
-// tooShort lists the partitions' limits if all are below a time, "main 24h, short 5m"; ""
-// otherwise.
+// tooShort returns a list of the partitions' time limits, "main 24h, short 5m", if all of
+// them are below the given time; "" otherwise.
 func tooShort(partitions []Partition, time Duration) string {
 	var limits []string
 	for _, q := range partitions {
@@ -47,7 +48,7 @@ func tooShort(partitions []Partition, time Duration) string {
 	return strings.Join(limits, ", ")
 }
 
-// fits says why the point cannot run in the partition; "" if it can.
+// fits returns why the point cannot run in the partition; "" if it can.
 func (x *expansion) fits(p *Point, q Partition) string {
 	switch {
 	case p.Workers < q.MinWorkers:
@@ -80,9 +81,9 @@ func (x *expansion) fits(p *Point, q Partition) string {
 	return ""
 }
 
-// spread sets Nodes and WorkersPerNode. If the workers cannot be divided evenly over nodes,
-// the study is wrong, not only the partition: with partly filled nodes, a curve's points
-// would not be comparable.
+// spread sets the point's Nodes and WorkersPerNode for the partition. It returns why that
+// is impossible, or "". Nodes must be filled evenly, because points of a curve with partly
+// filled nodes would not be comparable.
 func (x *expansion) spread(p *Point, q Partition) string {
 	room := p.Resources.WorkersPerNode
 	if room == 0 {
@@ -114,8 +115,8 @@ func (x *expansion) spread(p *Point, q Partition) string {
 	return ""
 }
 
-// counted formats a number with a noun like metrics/number does, which the worker inside
-// jobs should not link.
+// counted formats a number with a noun, as metrics/number does. scalebench-worker should
+// not have to link that package.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

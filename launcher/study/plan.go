@@ -15,49 +15,50 @@ import (
 // A Plan lists every run that a study asks for, on one site.
 type Plan struct {
 	Study  string    `json:"study"`
-	Points []Planned `json:"points"` // repeats are adjacent
-	// LeftOut is the number of combinations that the design layouts drops because their
-	// degrees do not fit their workers.
+	Points []Planned `json:"points"` // repeats of a point are adjacent
+	// LeftOut is the number of combinations that the design layouts omits, because their
+	// degrees of parallelism do not fit the number of workers.
 	LeftOut int `json:"left_out,omitzero"`
-	// Unfit are the counts of a range of workers that cannot run, ascending.
+	// Unfit are the worker counts of a range that cannot run, ascending.
 	Unfit []Unfit `json:"unfit,omitempty"`
-	// StudyFile and SiteFile are the absolute paths of the files that a frozen plan was
-	// read from; relative paths in their copies start there. SiteFile is "" without a site
-	// file.
+	// StudyFile and SiteFile are the absolute paths of the files that the plan was made
+	// from. Relative paths in the copies of these files in the run folder start in the
+	// folders of the originals. SiteFile is "" without a site file.
 	StudyFile string `json:"study_file,omitempty"`
 	SiteFile  string `json:"site_file,omitempty"`
-	// Overridden says that keys from the command line affect the points.
+	// Overridden is set if KEY=VALUE arguments affect the points.
 	Overridden bool `json:"overridden,omitempty"`
 }
 
-// Planned is a point and where it runs. Programs need only the Point; the scheduler needs
-// the rest.
+// Planned is one planned run: its point and where it runs. The run's programs need only the
+// Point; the other fields are for the scheduler.
 type Planned struct {
-	Point Point `json:"point"` // with sealed Command and parameters
-	// Command and Own include their secrets, for running the point. Records omit them.
+	Point Point `json:"point"` // in its Command and Own, secrets are replaced by digests
+	// Command and Own are those of the point with their secrets, which running it needs.
+	// They are not recorded.
 	Command   Command `json:"-"`
 	Own       Own     `json:"-"`
 	Partition string  `json:"partition"` // "": the cluster's default
 	Exclusive bool    `json:"exclusive"`
-	// Unconstrained says that every resource has its first value, in a design that compares
-	// the others with it.
+	// Unconstrained is set if every resource has its first value, in a design that compares
+	// the other values with the first ones.
 	Unconstrained bool `json:"unconstrained,omitempty"`
-	// Between: the worker count lies between two doublings of a range. It is measured only
-	// if the answer is next to it.
+	// Between is set if the worker count lies between two doublings of a range (1, 2, 4,
+	// …). It is only measured if the best worker count turns out to be next to it.
 	Between bool `json:"-"`
-	// Curve numbers the combinations of all keys other than workers: points with the same
-	// number differ only in their workers.
+	// Curve is the number of the curve to which the point belongs: points with the same
+	// number differ only in their worker counts.
 	Curve int `json:"-"`
-	// Added says that the run is not in the study's file: the command line gave an axis
-	// another value, or asked for more repeats.
+	// Added is set if the study file does not contain the run: a KEY=VALUE argument gave a
+	// swept key another value, or asked for more repeats.
 	Added bool `json:"added,omitempty"`
-	// Files are the user's files that the run needs: their names in the run folder, and
-	// their absolute paths.
+	// Files are the user's files that the run needs: a map from their names in the run
+	// folder to their absolute paths.
 	Files map[string]string `json:"files,omitempty"`
 }
 
-// UnmarshalJSON reads a plan from an untrusted source. It rejects more runs than a study
-// may have, and points that no study could have.
+// UnmarshalJSON reads a plan, which may come from an untrusted source. It returns an error
+// for more runs than a study may have, and for points that no study could have.
 func (p *Plan) UnmarshalJSON(text []byte) error {
 	type plain Plan // without this method
 	var read struct {
@@ -72,7 +73,8 @@ func (p *Plan) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// planned are read one at a time: 1 GB of {}, {}, … would become 200 GB of points.
+// planned is a list of runs that is decoded one element at a time, to limit its length.
+// Otherwise 1 GB of {}, {}, … would become 200 GB of points.
 type planned []Planned
 
 func (list *planned) UnmarshalJSON(text []byte) error {
@@ -102,12 +104,13 @@ func (list *planned) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// maxPoints limits the size of a plan, since grids easily become huge by accident.
+// maxPoints is the maximum number of runs of a plan. Sweeps of several keys easily become
+// huge by accident.
 const maxPoints = 100_000
 
-// Plan expands the study's sweep over the site's partitions. Its error is a Problems value
-// with everything that does not fit. site may be nil if it could not be read; checks that
-// depend on it are then skipped.
+// Plan expands the study into all its runs, and assigns each to a partition of the site.
+// Its error is a Problems value with everything that does not fit. site may be nil if its
+// file could not be read; checks that need it are then skipped.
 func (s *Study) Plan(site *Site) (*Plan, error) {
 	if site == nil {
 		site = unread
@@ -124,8 +127,8 @@ func (s *Study) Plan(site *Site) (*Plan, error) {
 // Runs returns the number of runs of each point.
 func (s *Study) Runs() int { return s.Repeats - s.First + 1 }
 
-// expand implements Plan. If the study has flaws, it only looks for problems that do not
-// follow from them.
+// expand implements Plan. known are the places of problems found earlier; expand omits
+// problems that only follow from these.
 func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 	runs := float64(s.Runs()) * s.combinations()
 	if runs > maxPoints {
@@ -153,7 +156,8 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 	return x.plan, x.problems
 }
 
-// tooManyRuns reports a plan of more than maxPoints runs and the axes that multiply them.
+// tooManyRuns returns the problem that a plan has more than maxPoints runs. It names the
+// axes whose numbers of values are multiplied.
 func (s *Study) tooManyRuns(runs float64) Problem {
 	var factors []string
 	for _, a := range s.axes {
@@ -168,14 +172,14 @@ func (s *Study) tooManyRuns(runs float64) Problem {
 		Message: fmt.Sprintf("%.0f runs (%s), and a study may have up to %d; sweep fewer values, or divide it into several studies", runs, strings.Join(factors, " × "), maxPoints)}
 }
 
-// walk visits every combination of values that the design selects; p holds the values of
-// the axes so far.
+// walk calls visit for every combination of swept values that belongs to the study. axes
+// are the axes whose values are still to be chosen; p has the values chosen so far.
 func (x *expansion) walk(p *Point, axes []axis) {
 	if len(axes) == 0 {
 		x.visit(p)
 		return
 	}
-	if axes[0].path == "workers" { // the last axis
+	if axes[0].path == "workers" { // this is the last axis
 		x.curve++
 	}
 	for i, v := range axes[0].values {
@@ -187,7 +191,8 @@ func (x *expansion) walk(p *Point, axes []axis) {
 	}
 }
 
-// visit plans one combination unless it is excluded or its layout does not fit.
+// visit adds the runs of one combination to the plan, unless it is excluded or its layout
+// does not fit.
 func (x *expansion) visit(p *Point) {
 	if !x.chosen.has(p) {
 		return
@@ -212,7 +217,7 @@ func (x *expansion) visit(p *Point) {
 	}
 }
 
-// idleExclusions reports exclusions that exclude nothing.
+// idleExclusions adds a problem for each [[exclude]] table that excludes nothing.
 func (x *expansion) idleExclusions() {
 	for i, e := range x.study.exclusions {
 		if x.excluded[i] {
@@ -234,22 +239,23 @@ type expansion struct {
 	site     *Site
 	flaws    flaws // of the study
 	defaults map[string]string
-	variant  map[string]*Site  // the site as changed by each variant
+	variant  map[string]*Site  // by variant: the site with the changes that the variant makes
 	texts    map[string]string // texts of the user's files that a command names, by path
-	seen     map[string]bool   // identities so far
+	seen     map[string]bool   // IDs of the points so far
 	said     map[string]bool   // problems reported so far
-	used     map[string]bool   // keys that affect some point
-	idle     map[string]idle   // keys that have no effect on some point
+	used     map[string]bool   // keys that affect at least one point
+	idle     map[string]idle   // keys that have no effect on at least one point
 	problems Problems
 	plan     *Plan
 	misfits  misfits
 	curve    int // as in Planned
 	chosen   *design
 	excluder *excluder
-	excluded []bool // by index: whether the exclusion excludes a point
+	excluded []bool // by index of the exclusion: whether it has excluded a point
 }
 
-// problem reports a problem of a point, once. from are the keys that may cause it.
+// problem adds a problem of a point, unless it was added before or follows from an earlier
+// one. from are keys that may cause it.
 func (x *expansion) problem(path, message string, from ...string) {
 	key := path + "\x00" + message
 	if x.said[key] || x.flaws.explain(kinds()[x.study.Workload.Kind], path, from) {
@@ -264,7 +270,7 @@ func (x *expansion) problem(path, message string, from ...string) {
 	x.problems = append(x.problems, Problem{File: x.study.File, Line: x.study.lines.of(path), Path: path, Message: message})
 }
 
-// point completes a point of the sweep and returns its repeats.
+// point completes a point of the sweep and returns its planned runs, one per repeat.
 func (x *expansion) point(p Point) []Planned {
 	s := x.study
 	k, ok := x.complete(&p)
@@ -319,9 +325,9 @@ func (x *expansion) point(p Point) []Planned {
 	return planned
 }
 
-// complete fills in what the variant, the kind of workload and the framework of a point
-// determine, and reports what they do not support. It returns false if the framework cannot
-// run this kind.
+// complete fills in the values that a point's variant, kind of workload and framework
+// determine, and adds problems about what they do not support. It returns false if the
+// framework cannot run this kind of workload.
 func (x *expansion) complete(p *Point) (kind, bool) {
 	f := x.framework(p.Framework)
 	if !f.Command {
@@ -361,7 +367,7 @@ func (x *expansion) complete(p *Point) (kind, bool) {
 	return k, true
 }
 
-// framework returns a point's framework.
+// framework returns the framework with this name.
 func (x *expansion) framework(name string) Framework {
 	for _, f := range x.study.frameworks {
 		if f.Name == name {
@@ -371,7 +377,7 @@ func (x *expansion) framework(name string) Framework {
 	return Framework{Name: name}
 }
 
-// as returns the site as changed by a variant.
+// as returns the site with the changes that a variant makes; "" makes none.
 func (x *expansion) as(variant string) *Site {
 	if x.variant[variant] == nil {
 		x.variant[variant] = x.site.As(variant)

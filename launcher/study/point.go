@@ -10,9 +10,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Point is one combination of the sweep and one repeat: everything that a program needs
-// to take part in the run. It is the frozen contract, point.json, with the keys of the TOML
-// file. Only derived values are added, at the top level.
+// A Point is one combination of swept values and one repeat: everything that a program
+// needs to know to take part in the run. Programs read it from point.json. It has the keys
+// of the TOML file; values derived from these are added at the top level.
 type Point struct {
 	// ID is the point's identity: a readable prefix and a hash of the keys that differ from
 	// their defaults. Repeats and attempts share it.
@@ -21,35 +21,39 @@ type Point struct {
 
 	Framework string `json:"framework"`
 	Workers   int    `json:"workers"` // world size
-	// Variant is the [[variant]] of the site file that it uses; "" for the site unchanged.
+	// Variant names the [[variant]] of the site file with which the point runs; "" for
+	// none.
 	Variant   string    `json:"variant,omitempty"`
 	Workload  Workload  `json:"workload"`
 	Data      Data      `json:"data,omitzero"`
 	Own       Own       `json:"parameters,omitempty"` // [parameters], which the user's program interprets
-	Command   Command   `json:"command,omitzero"`     // for frameworks that start a program
+	Command   Command   `json:"command,omitzero"`     // for frameworks that start the user's program
 	Resources Resources `json:"resources"`
 
-	Repeat int   `json:"repeat"` // 1-based
+	Repeat int   `json:"repeat"` // number of the repeat, from 1
 	Seed   int64 `json:"seed"`   // seed of this repeat
 
-	// Derived from the keys above.
+	// The following values are derived from the keys above.
 	Nodes          int `json:"nodes"`
 	WorkersPerNode int `json:"workers_per_node"` // the same on every node
-	// Beside is the number of non-worker ranks, which come first: rank 0 of a service is
-	// the load generator. BesideNodes is the number of nodes reserved for them.
+	// Beside is the number of ranks that are not workers. They have the lowest numbers:
+	// rank 0 of a service is the load generator. BesideNodes is the number of nodes
+	// reserved for them.
 	Beside      int `json:"beside,omitzero"`
 	BesideNodes int `json:"beside_nodes,omitzero"`
-	// Enforced lists those of CPUsKey and MemoryKey that must be enforced (Study.Holds).
-	// Without enforcement, the point would be measured with another point's resources.
+	// Enforced lists which of CPUsKey and MemoryKey must be enforced (see Study.Holds).
+	// Without enforcement, the point could use more than its share, and would be measured
+	// with the resources of another point.
 	Enforced []string `json:"enforced,omitempty"`
-	// ComparesLayouts says that the study asks which layouts fit into memory.
+	// ComparesLayouts is set if the study compares layouts, so that it is a result if a
+	// layout does not fit into memory.
 	ComparesLayouts bool `json:"compares_layouts,omitempty"`
-	// Only for trainings.
+	// The following values are only for trainings.
 	WorkerBatch  int     `json:"worker_batch,omitzero"`  // samples per step and rank, or per replica of several ranks
-	MicroBatch   int     `json:"micro_batch,omitzero"`   // samples of them computed at a time; 0: the program decides
+	MicroBatch   int     `json:"micro_batch,omitzero"`   // samples of the worker's batch computed at a time; 0: the program decides
 	GlobalBatch  int     `json:"global_batch,omitzero"`  // samples per step over all ranks
 	LearningRate float64 `json:"learning_rate,omitzero"` // peak, after scaling with the global batch
-	// Only for language models.
+	// The following value is only for language models.
 	Architecture measure.Architecture `json:"architecture,omitzero"`
 }
 
@@ -62,8 +66,9 @@ const (
 // Enforces reports whether a resource must be enforced for the point.
 func (p *Point) Enforces(key string) bool { return slices.Contains(p.Enforced, key) }
 
-// Check returns an error if a point that was read back cannot come from a plan. It limits
-// the values used in later computations. The study was checked key by key when it was read.
+// Check returns an error if a point that was read from a file cannot come from a plan. It
+// checks the ranges of values that later computations use; other keys were checked when the
+// study was read.
 func (p *Point) Check() error {
 	if _, known := kinds()[p.Workload.Kind]; !known && p.Workload.Kind != "" {
 		return fmt.Errorf("workload.kind = %q is not known", p.Workload.Kind)
@@ -88,23 +93,24 @@ func (p *Point) Check() error {
 	return nil
 }
 
-// Ranks returns the number of processes of a run: workers and other ranks.
+// Ranks returns the number of ranks of a run: workers and others.
 func (p *Point) Ranks() int { return p.Workers + p.Beside }
 
-// Shape returns the resources of a job: nodes, and ranks on each.
+// Shape returns the shape of a run's job: the number of nodes, and the number of ranks on
+// each.
 func (p *Point) Shape() (nodes, ranksPerNode int) {
 	nodes = p.Nodes + p.BesideNodes
 	return nodes, p.Ranks() / nodes
 }
 
-// Gather puts all ranks on one node, overriding the placement on a cluster's partitions.
+// Gather places all ranks on one node, instead of the placement on a cluster's partition.
 func (p *Point) Gather() {
 	p.Nodes, p.WorkersPerNode = 1, p.Workers
 	p.Beside, p.BesideNodes = min(p.Beside, 1), 0
 }
 
-// Lengths returns the TOML paths of the keys whose reduction makes a run shorter. For a
-// command, these are the ones that it receives.
+// Lengths returns the TOML paths of the keys that a user can reduce to make a run shorter.
+// For a user's program, these are only keys that it receives.
 func (p *Point) Lengths() []string {
 	k := p.Workload.kindOf()
 	var list []string
@@ -117,8 +123,8 @@ func (p *Point) Lengths() []string {
 	return list
 }
 
-// Key returns a key of the workload's kind, by its TOML name, as text; ok is false if the
-// kind has no such key.
+// Key returns the value, as text, of the key with this TOML name; ok is false if the
+// workload's kind has no such key.
 func (p *Point) Key(name string) (text string, ok bool) {
 	k, ok := kinds()[p.Workload.Kind]
 	if !ok {
@@ -146,8 +152,8 @@ func (p *Point) WorkloadKeys() []string {
 	return list
 }
 
-// A Workload describes what to run: its kind, and a field for each kind. TOML and JSON have
-// the keys of that kind next to "kind", and no others.
+// A Workload describes what to run. Kind is its kind; only the field of that kind is used.
+// In TOML and JSON, the keys of that field are next to "kind".
 type Workload struct {
 	Kind       string `toml:"kind"`
 	Train      Train
@@ -171,46 +177,48 @@ type Train struct {
 	DecayEpochs       []int   `toml:"decay_epochs" json:"decay_epochs"`               // for "step": the milestones
 	DecayFactor       float64 `toml:"decay_factor" json:"decay_factor"`               // for "step": factor at each milestone
 	Optimizer         string  `toml:"optimizer" json:"optimizer"`                     // "sgd", "adam" or "adamw"
-	Momentum          float64 `toml:"momentum" json:"momentum"`                       // for SGD
-	Beta1             float64 `toml:"beta1" json:"beta1"`                             // for Adam and AdamW, like the next two
+	Momentum          float64 `toml:"momentum" json:"momentum"`                       // for "sgd"
+	Beta1             float64 `toml:"beta1" json:"beta1"`                             // for "adam" and "adamw", like the next two
 	Beta2             float64 `toml:"beta2" json:"beta2"`
 	Epsilon           float64 `toml:"epsilon" json:"epsilon"`
 	WeightDecay       float64 `toml:"weight_decay" json:"weight_decay"`
-	BatchNorm         string  `toml:"batch_norm" json:"batch_norm"` // "local" or "sync" statistics
+	BatchNorm         string  `toml:"batch_norm" json:"batch_norm"` // statistics of batch normalisation: "local" to each rank, or "sync" over all
 	Augment           bool    `toml:"augment" json:"augment"`       // random crop (pad 4) and horizontal flip
 
-	// How to compute the step of a language model. point.json omits unset keys, as before
-	// they existed.
+	// How to compute a step of a language model. point.json omits these keys if they are
+	// unset, so that it is the same as before they existed.
 	Sequence      int  `toml:"sequence" json:"sequence,omitzero"`           // tokens per sample; 0: the model's own
 	MicroBatch    int  `toml:"micro_batch" json:"micro_batch,omitzero"`     // samples per worker computed at a time; 0: all
-	Zero          int  `toml:"zero" json:"zero,omitzero"`                   // what the ranks share, 1 to 3; 0: the framework decides
-	Shard         int  `toml:"shard" json:"shard,omitzero"`                 // ranks that share one copy; 0: all
+	Zero          int  `toml:"zero" json:"zero,omitzero"`                   // ZeRO stage, what the ranks share, 1 to 3; 0: the framework decides
+	Shard         int  `toml:"shard" json:"shard,omitzero"`                 // number of ranks that share one copy of the model; 0: all
 	Checkpointing bool `toml:"checkpointing" json:"checkpointing,omitzero"` // recompute activations in the backward pass
 
 	// Accumulate is the number of micro batches whose gradients are accumulated before a
 	// step. With MicroBatch, the batch is their product.
 	Accumulate Degree `toml:"accumulate" json:"accumulate,omitzero"`
-	// How a user's program divides a model over TP·PP·CP ranks; there are DP such groups.
+	// How a user's program divides a model: over TP·PP·CP ranks. There are DP such groups
+	// of ranks.
 	TP Degree `toml:"tp" json:"tp,omitzero"` // tensor parallelism
 	PP Degree `toml:"pp" json:"pp,omitzero"` // pipeline stages
-	CP Degree `toml:"cp" json:"cp,omitzero"` // context parallelism: positions of a sequence
+	CP Degree `toml:"cp" json:"cp,omitzero"` // context parallelism: divides the positions of a sequence
 	EP Degree `toml:"ep" json:"ep,omitzero"` // expert parallelism, among the ranks of a stage
-	DP Degree `toml:"dp" json:"dp,omitzero"` // data parallelism; default: what the other degrees leave
+	DP Degree `toml:"dp" json:"dp,omitzero"` // data parallelism; default: workers / (TP·PP·CP)
 
-	// Sample says what a sample is, one of measure.Samples; "": undeclared, and rates are
-	// in samples/s.
+	// Sample says what a sample is, one of measure.Samples. With "", rates are in
+	// samples/s.
 	Sample string `toml:"sample" json:"sample,omitzero"`
 
-	// MFU is the convention for the share of the device's peak that a language model used.
-	// PeakTFLOPS is that peak, for devices that are not in the table.
+	// MFU names the convention by which MFU, the share of the device's peak FLOP/s that a
+	// language model used, is computed. PeakTFLOPS is that peak, for devices that are not
+	// in the built-in table.
 	MFU        string  `toml:"mfu" json:"mfu,omitzero"`
-	PeakTFLOPS float64 `toml:"peak_tflops" json:"peak_tflops,omitzero"` // without sparsity; 0: the table's
+	PeakTFLOPS float64 `toml:"peak_tflops" json:"peak_tflops,omitzero"` // without sparsity; 0: the value of the table
 	Recompute  string  `toml:"recompute" json:"recompute,omitzero"`     // what a user's program recomputes: "none", "selective" or "full"; "": undeclared
 
-	Targets    []measure.Target `toml:"targets" json:"targets"`         // accuracies as fractions, { loss = 2.0 }
+	Targets    []measure.Target `toml:"targets" json:"targets"`         // accuracies as fractions, or losses as { loss = 2.0 }
 	Epochs     int              `toml:"epochs" json:"epochs"`           // 0: no limit; the first limit reached ends the run
 	MaxSteps   int              `toml:"max_steps" json:"max_steps"`     // 0: no limit
-	MaxMinutes float64          `toml:"max_minutes" json:"max_minutes"` // limit of the training time, 0: no limit
+	MaxMinutes float64          `toml:"max_minutes" json:"max_minutes"` // limit of the training time; 0: no limit
 	Until      string           `toml:"until" json:"until"`             // "targets": stop when all targets are reached; "": do not
 	SaveModel  bool             `toml:"save_model" json:"save_model"`   // as a file in the run folder, at the end of a successful run
 }
@@ -230,8 +238,8 @@ type Data struct {
 // Sequences reports whether samples are sequences of tokens.
 func (d Data) Sequences() bool { return d.Kind == "text" || d.Kind == "tokens" }
 
-// Files returns the names of the training and test files in a text's folder; none for other
-// kinds.
+// Files returns the names of the training and test files in the data folder, for data of
+// kind "text" or "tokens"; nil for other kinds.
 func (d Data) Files() []string {
 	switch d.Kind {
 	case "text":
@@ -249,12 +257,13 @@ type Resources struct {
 	CPUsPerWorker  int      `toml:"cpus_per_worker" json:"cpus_per_worker"`
 	Memory         Bytes    `toml:"memory" json:"memory"` // per worker; 0: the partition's default
 	Time           Duration `toml:"time" json:"time"`     // wall-time limit of the job
-	// Exclusive asks for whole nodes; nil means true. It applies to all points: if only the
-	// base had its nodes to itself, every speedup on a busy cluster would be too low.
+	// Exclusive asks for whole nodes; nil means true. It must be the same for all points.
+	// If only the base of the speedups had its nodes to itself, every speedup on a busy
+	// cluster would be too low.
 	Exclusive *bool  `toml:"exclusive" json:"exclusive"`
 	CPUBind   string `toml:"cpu_bind" json:"cpu_bind"` // srun --cpu-bind; "": the site's default
 	// Launch says who starts the ranks: "srun" starts each one (outside Slurm, the local
 	// launcher does); "torchrun" is started once per node and starts the node's ranks.
 	Launch string `toml:"launch" json:"launch"`
-	MPI    string `toml:"mpi" json:"mpi"` // srun --mpi for the ranks, such as "pmix"; "": the cluster's default
+	MPI    string `toml:"mpi" json:"mpi"` // srun --mpi, such as "pmix"; "": the cluster's default
 }

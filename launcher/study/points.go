@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// follows lists other keys that may cause a problem at a point's key. For [workload], the
-// kind lists them.
+// follows lists, for the TOML path of a key, other keys that may cause a problem there. For
+// keys of [workload], each kind has its own list.
 var follows = map[string][]string{
 	"workers":                    {"resources.workers_per_node"},
 	"framework":                  {"workload.kind"},
@@ -23,8 +23,8 @@ var follows = map[string][]string{
 	"command.printed_by":         {"command.extract", "extract"},
 }
 
-// explain reports whether a flaw causes a problem at a path. keys are further keys that may
-// cause it.
+// explain reports whether a problem at a path follows from a known flaw: at the path itself
+// or at one of the keys that may cause it. keys are further such keys.
 func (f flaws) explain(k kind, path string, keys []string) bool {
 	if len(f) == 0 {
 		return false
@@ -33,11 +33,12 @@ func (f flaws) explain(k kind, path string, keys []string) bool {
 	return f.in(path) || slices.ContainsFunc(follows[key], f.in) || slices.ContainsFunc(k.follows[key], f.in) || slices.ContainsFunc(keys, f.in)
 }
 
-// plausible holds replacement values for all kinds of workload.
+// plausible has the values with which checks continue if the value of a key cannot be used,
+// for keys of all kinds of workload.
 var plausible = map[string]any{"data.train_samples": 1, "data.test_samples": 1, "data.path": ".", "workers": 1}
 
-// points checks the points of a study that already has problems, using the parts that are
-// valid.
+// points checks the points of a study that already has problems. For that it uses the valid
+// parts of the study.
 func (d *decoder) points(k kind, s Study) {
 	if d.anyKind {
 		return
@@ -53,7 +54,7 @@ func (d *decoder) points(k kind, s Study) {
 			}
 		}
 		if d.flaws.in(f.path) || d.sweepFlawed(f) {
-			f.set(&base, f.in(&standIn)) // if it is swept, the axis's other values serve as well
+			f.set(&base, f.in(&standIn)) // if the key is swept, its other values also replace this one
 		}
 	}
 	s.Workload, s.Data, s.Command, s.Resources = base.Workload, base.Data, base.Command, base.Resources
@@ -76,8 +77,8 @@ func (d *decoder) points(k kind, s Study) {
 		d.problems = append(d.problems, problems...)
 		return
 	}
-	// An unknown framework may mean any of several: report only problems that all of them
-	// have.
+	// If the framework is unknown, several may be meant: only report problems that all of
+	// them have.
 	f := keyOf(defaultKind, "framework")
 	var common Problems
 	for i, framework := range d.meantFrameworks(k, s, framework) {
@@ -95,8 +96,8 @@ func (d *decoder) points(k kind, s Study) {
 	d.problems = append(d.problems, common...)
 }
 
-// sound returns the axes with their valid values, and the first value of the framework's
-// axis, or "". An axis without valid values is left out and added to flaws.
+// sound returns the axes with only their valid values. It omits axes without valid values
+// and adds these to flaws. framework is the first value of the axis "framework", or "".
 func (d *decoder) sound(all []axis, flaws flaws) (axes []axis, framework string) {
 	for _, a := range all {
 		if a.path == "framework" && len(a.values) > 0 {
@@ -117,23 +118,24 @@ func (d *decoder) sound(all []axis, flaws flaws) (axes []axis, framework string)
 	return axes, framework
 }
 
-// unread is a site about which nothing is known, not even its variants.
+// unread takes the place of a site whose file could not be read. Not even its variants are
+// known.
 var unread = DefaultSite()
 
-// sweepFlawed reports whether a key is swept with a problem.
+// sweepFlawed reports whether the sweep of a key has a problem.
 func (d *decoder) sweepFlawed(f pointField) bool {
 	return slices.ContainsFunc([]string{"sweep." + f.key, "sweep." + f.path}, func(at string) bool { return d.has(at) && d.flaws.in(at) })
 }
 
-// keyOf returns the key with this path of the points of a kind.
+// keyOf returns the key with this TOML path that points of a kind have. The key must exist.
 func keyOf(kind, path string) pointField {
 	list := pointFields()[kind]
 	return list[slices.IndexFunc(list, func(f pointField) bool { return f.path == path })]
 }
 
-// meantFrameworks returns the frameworks that an unknown name may mean: the one with a
-// similar spelling, or else all that start a command if the study has one, or all that do
-// not.
+// meantFrameworks returns the names of the frameworks that an unknown name may mean. It is
+// the framework with a similar spelling, if there is one. Otherwise, if the study has
+// [command], it is all frameworks that start a user's program, else all others.
 func (d *decoder) meantFrameworks(k kind, s Study, unknown string) []string {
 	var names []string
 	for _, f := range s.frameworks {

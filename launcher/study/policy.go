@@ -10,7 +10,7 @@ import (
 // fails. It does not affect measurements, so it is not part of a point's identity and
 // cannot be swept.
 type Policy struct {
-	MaxInFlight        int     `toml:"max_in_flight"`        // jobs of the study queued or running at once; 0: unlimited
+	MaxInFlight        int     `toml:"max_in_flight"`        // maximum number of the study's jobs that are queued or running at the same time; 0: unlimited
 	Rate               float64 `toml:"rate"`                 // submissions per minute; 0: unlimited
 	Order              string  `toml:"order"`                // "blocks", "plan" or "largest"
 	Chain              bool    `toml:"chain"`                // each job waits for the previous one to end
@@ -33,22 +33,22 @@ type Retries struct {
 	Preempted   int `toml:"preempted"`
 	TimedOut    int `toml:"timed_out"`
 	OutOfMemory int `toml:"out_of_memory"`
-	Failed      int `toml:"failed"` // includes runs that ended without their last events
+	Failed      int `toml:"failed"` // including runs that ended without recording their end
 	Lost        int `toml:"lost"`
 }
 
 // The orders in which runs start.
 const (
-	OrderBlocks  = "blocks"  // repeat 1 of every point, shuffled by the study's seed, then repeat 2, and so on, so that changes of the machine affect all points alike. An unconstrained point is first in odd repeats and last in even ones
+	OrderBlocks  = "blocks"  // repeat 1 of every point, shuffled by the study's seed, then repeat 2, and so on, so that changes of the machine affect all points alike. The point with unconstrained resources is first in odd repeats and last in even repeats
 	OrderPlan    = "plan"    // as in the plan: repeats of a point next to each other
 	OrderLargest = "largest" // most workers first, so that the longest queue wait starts first
 )
 
-// By default, runs are retried after external causes only; a program that failed once
-// usually fails again.
+// By default, runs are only retried if the cause of the failure was outside the program,
+// because a program that failed once usually fails again.
 var defaultPolicy = Policy{Order: OrderBlocks, Packing: PackJob, ExcludeFailedNodes: true, Retries: Retries{NodeFailed: 2, Preempted: 2, Lost: 1}}
 
-// checkPolicy checks the values of the policy.
+// checkPolicy adds problems about invalid values in [policy].
 func (d *decoder) checkPolicy(p Policy) {
 	wrong := map[string]string{
 		"policy.max_in_flight": within(0, maxPoints)(p.MaxInFlight),

@@ -7,46 +7,49 @@ import (
 	"strings"
 )
 
-// Preprocess holds the keys of kind = "preprocess": samples are read from storage, prepared
-// for a training and optionally written to storage. Workers are processes that share the
-// files; each has as many threads as CPUs.
+// Preprocess holds the keys of kind = "preprocess". Such runs read samples from storage,
+// prepare them for a training, and optionally write them to storage. Workers are processes
+// that divide the files among them; by default, each has as many threads as CPUs.
 type Preprocess struct {
 	Format   string `toml:"format" json:"format"`     // one of PreprocessFormats
 	Source   string `toml:"source" json:"source"`     // folder, relative to the study file, or s3://BUCKET/PREFIX
 	Target   string `toml:"target" json:"target"`     // like Source; "": prepared samples are discarded
 	Generate int    `toml:"generate" json:"generate"` // number of samples to generate in Source if it is empty; 0: none
 
-	Cache   string `toml:"cache" json:"cache"`     // one of preprocessCaches: what part of the source is in memory at the start
+	Cache   string `toml:"cache" json:"cache"`     // one of preprocessCaches: which part of the source is in memory at the start
 	Shuffle bool   `toml:"shuffle" json:"shuffle"` // read files in an order drawn from the seed
-	Passes  int    `toml:"passes" json:"passes"`   // over the source
-	Threads int    `toml:"threads" json:"threads"` // per worker; 0: as many as CPUs
+	Passes  int    `toml:"passes" json:"passes"`   // number of passes over the source
+	Threads int    `toml:"threads" json:"threads"` // threads per worker; 0: as many as CPUs
 
-	Decoder string `toml:"decoder" json:"decoder"` // for JPEG, one of preprocessDecoders
+	Decoder string `toml:"decoder" json:"decoder"` // decoder for JPEG, one of preprocessDecoders
 	Resize  int    `toml:"resize" json:"resize"`   // pixels of the shorter side
 	Crop    int    `toml:"crop" json:"crop"`       // pixels of the square cut from the middle
 
-	Shard    Bytes   `toml:"shard" json:"shard"`       // size of the files in Target, each of which is synced
+	Shard    Bytes   `toml:"shard" json:"shard"`       // size of the files in Target; each file is synced to disk
 	Consumer float64 `toml:"consumer" json:"consumer"` // maximum samples/s of a simulated trainer; 0: no trainer
 	Ceilings bool    `toml:"ceilings" json:"ceilings"` // also measure reading, writing and training separately
 
-	Model        string  `toml:"model" json:"model"`                 // one of PreprocessModels, trained on the samples instead of a simulated trainer; "": none
+	Model        string  `toml:"model" json:"model"`                 // one of PreprocessModels, which is trained on the samples instead of simulating a trainer; "": none
 	Batch        int     `toml:"batch" json:"batch"`                 // per worker
 	LearningRate float64 `toml:"learning_rate" json:"learning_rate"` // for stochastic gradient descent with momentum 0.9
 }
 
-// PreprocessFormats are the storage formats of samples. The list is repeated here because
-// checking a study does not link the pipeline; a test of the worker compares the lists.
+// PreprocessFormats are the storage formats of samples. Package preprocess has the same
+// list; this copy lets scalebench check a study without linking that package. A test of the
+// worker compares the two lists.
 var PreprocessFormats = []string{"jpeg", "tar", "tfrecord", "parquet", "cifar10", "csv"}
 
-// PreprocessModels are the native trainer's models. PreprocessClassified are the formats
-// whose samples have a class to learn.
+// PreprocessModels are the models that can be trained on the prepared samples.
+// PreprocessClassified are the formats whose samples have the class that such a model
+// learns.
 var (
 	PreprocessModels     = []string{"cnn", "mlp", "resnet20", "resnet32", "resnet44", "resnet56"}
 	PreprocessClassified = []string{"cifar10", "jpeg"}
 )
 
-// preprocessCaches says which part of the source is in memory at the start: nothing, what
-// fits, or all of it within the process.
+// preprocessCaches are the values of workload.cache, which part of the source is in memory
+// at the start: "cold" nothing, "warm" as much as the page cache holds, and "memory" all of
+// it, in the process's own memory.
 var preprocessCaches = []string{"cold", "warm", "memory"}
 
 // preprocessDecoders are the JPEG decoders: "auto" is libjpeg-turbo if the worker and the
@@ -97,14 +100,16 @@ func folderNamed(v any) string {
 // objectScheme is the prefix of sources and targets in an object store.
 const objectScheme = "s3://"
 
-// mostObject is the size of the largest shard that a multipart upload supports.
+// mostObject is the maximum size of a shard in an object store, in bytes. It is limited by
+// multipart uploads.
 const mostObject = 64 << 30
 
 // bucketName matches names that Amazon allows. It rejects passwords, as in
 // s3://KEY:SECRET@bucket.
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// objectNamed says what is wrong with the name of an object-store source or target.
+// objectNamed returns what is wrong with the name of a source or target in an object store;
+// "" if it is valid.
 func objectNamed(name string) string {
 	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(name, objectScheme), "/")
 	switch {
@@ -116,7 +121,8 @@ func objectNamed(name string) string {
 	return ""
 }
 
-// located makes a file name in the study absolute, and leaves object-store names unchanged.
+// located returns a file name in the study as an absolute path, and the name of a source in
+// an object store unchanged.
 func (d *decoder) located(k kind, key, at, name string) string {
 	if !strings.HasPrefix(name, objectScheme) || !slices.Contains(k.objects, key) {
 		return d.path(at, name)

@@ -32,7 +32,7 @@ func (p Problem) String() string {
 // Problems are all mistakes in a file. It is the error of Load, LoadSite and Plan.
 type Problems []Problem
 
-// maxShown limits the problems in a message.
+// maxShown is the maximum number of problems in one error message.
 const maxShown = 200
 
 func (p Problems) Error() string {
@@ -57,7 +57,7 @@ func (p Problems) orNil() error {
 	return p
 }
 
-// oneOf returns the message for a value that is not in a list.
+// oneOf returns the message for a value that is not one of the valid ones.
 func oneOf(got string, valid []string) string {
 	return fmt.Sprintf("%q is not known%s", got, choose(got, "valid", valid))
 }
@@ -65,7 +65,8 @@ func oneOf(got string, valid []string) string {
 // unknownKey is the message for an unknown key of a table.
 const unknownKey = "unknown key"
 
-// choose ends a message with a suggestion and the valid values.
+// choose returns the end of a message about the value got: a suggestion, and the valid
+// values under a heading.
 func choose(got, heading string, valid []string) string {
 	bare := make([]string, len(valid))
 	for i, v := range valid {
@@ -78,11 +79,11 @@ func choose(got, heading string, valid []string) string {
 	return "; " + heading + list
 }
 
-// lines maps each key and list entry of a file to its line, by path.
+// lines has the line number of each key and list entry of a file, by path.
 type lines map[string]int
 
-// of returns the line of a path. If the file has no such key, it returns the line of the
-// enclosing table; 0 if that is missing too.
+// of returns the line number of a path. If the file has no such key, it returns the line
+// of the enclosing table, or 0 if that is missing, too.
 func (l lines) of(path string) int {
 	for {
 		if line := l[path]; line != 0 {
@@ -96,19 +97,19 @@ func (l lines) of(path string) int {
 	}
 }
 
-// flaws are the paths at which something is wrong.
+// flaws are the TOML paths at which a problem was found.
 type flaws map[string]flaw
 
 type flaw int
 
 const (
-	inner      flaw = 1 << iota // something below the path
-	flawed                      // the value itself
-	unreadable                  // the value is completely unknown
+	inner      flaw = 1 << iota // a value below the path has a problem
+	flawed                      // the value itself has a problem
+	unreadable                  // the value could not be read at all
 )
 
-// maxTable is the longest path, in bytes, of a table with one of our keys. A hostile key
-// may have millions of dots.
+// maxTable is the maximum length, in bytes, of the path of a table that has valid keys.
+// It is needed because a hostile file may have keys with millions of dots.
 const maxTable = 1000
 
 func (f flaws) add(path string, what flaw) {
@@ -120,11 +121,11 @@ func (f flaws) add(path string, what flaw) {
 	}
 }
 
-// in reports whether the value at a path, a part of it, or an enclosing value has a
-// problem.
+// in reports whether there is a problem at a path, below it, or in an enclosing value
+// that could not be read.
 func (f flaws) in(path string) bool { return f[path] != 0 || f.unread(path) }
 
-// unread reports whether the path is within an unreadable value.
+// unread reports whether the path is within a value that could not be read.
 func (f flaws) unread(path string) bool {
 	for i := min(len(path)-1, maxTable); i > 0; i-- {
 		if (path[i] == '.' || path[i] == '[') && f[path[:i]]&unreadable != 0 {

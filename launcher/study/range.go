@@ -11,15 +11,15 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// A workerRange is a range of worker counts such as "1..64", from which counts are chosen: the
-// doublings of the lowest count and the highest one; in a study that is measured until its
-// question is decided, also counts between two of those, once the answer is next to them.
+// A workerRange is a range of worker counts such as "1..64", of which only some are measured: the
+// lowest count, its doublings, and the highest count. A study that is measured until its question
+// is decided also measures counts between two doublings, if the best count is next to them.
 type workerRange struct{ low, high int }
 
 // rangePattern matches a range of worker counts.
 var rangePattern = regexp.MustCompile(`^\s*(\d{1,7})\s*\.\.\s*(\d{1,7})\s*$`)
 
-// Unfit is a count of a range of workers that the study leaves out.
+// Unfit is a worker count of a range that the study cannot measure on this site, and the reason.
 type Unfit struct {
 	Workers int    `json:"workers"`
 	Why     string `json:"why"`
@@ -27,7 +27,8 @@ type Unfit struct {
 
 func (r workerRange) String() string { return fmt.Sprintf("%d..%d", r.low, r.high) }
 
-// doublings returns the counts that are measured first, ascending.
+// doublings returns the worker counts of a range that are measured first, ascending: the lowest,
+// its doublings, and the highest.
 func (r workerRange) doublings() (list []int) {
 	for n := r.low; n < r.high; n *= 2 {
 		list = append(list, n)
@@ -35,7 +36,7 @@ func (r workerRange) doublings() (list []int) {
 	return append(list, r.high)
 }
 
-// between returns the counts at the quarters of each interval between two doublings,
+// between returns the worker counts at the quarters of each interval between two doublings,
 // ascending.
 func (r workerRange) between() (list []int) {
 	first := r.doublings()
@@ -49,16 +50,16 @@ func (r workerRange) between() (list []int) {
 	return slices.DeleteFunc(list, func(n int) bool { return slices.Contains(first, n) })
 }
 
-// isBetween reports whether a count lies between doublings; r may be nil.
+// isBetween reports whether a worker count is one of r.between(). r may be nil.
 func (r *workerRange) isBetween(workers int) bool {
 	return r != nil && slices.Contains(r.between(), workers)
 }
 
-// workerRange reads a range of workers, as a string or as a list of one; ok is false if the value
-// is neither, and the range is nil if it cannot be used.
+// workerRange decodes a range of worker counts: a string, or a list of one string. ok is false if
+// the value has another form. r is nil if the range is invalid, which workerRange then reports.
 func (d *decoder) workerRange(path string, p toml.Primitive) (r *workerRange, ok bool) {
 	var v any
-	if d.md.PrimitiveDecode(p, &v) != nil { // values reports it
+	if d.md.PrimitiveDecode(p, &v) != nil { // the method values reports that error
 		return nil, false
 	}
 	if list, is := v.([]any); is && len(list) == 1 {
@@ -82,7 +83,8 @@ func (d *decoder) workerRange(path string, p toml.Primitive) (r *workerRange, ok
 	return &workerRange{low, high}, true
 }
 
-// values returns the counts as values of an axis; between also those between doublings.
+// values returns the worker counts of the range as values of an axis: the doublings and, if
+// between is set, the counts between them.
 func (r workerRange) values(between bool) (list []reflect.Value) {
 	counts := r.doublings()
 	if between {
@@ -95,8 +97,9 @@ func (r workerRange) values(between bool) (list []reflect.Value) {
 	return list
 }
 
-// Range returns the study's range of workers, as it is written, and the counts of it that
-// are measured only if the answer is next to them; "" if the study lists its counts.
+// Range returns the study's range of workers as text, such as "1..64", and those of its counts
+// that are measured only if the best count is next to them. text is "" if the study lists its
+// worker counts.
 func (s *Study) Range() (text string, between []int) {
 	if s.counts == nil {
 		return "", nil
@@ -107,9 +110,9 @@ func (s *Study) Range() (text string, between []int) {
 	return s.counts.String(), between
 }
 
-// fitting returns the study with those counts of its range that have no problem on the
-// site, and the others. If all have one, it returns the study as it is, whose problems
-// expand then reports.
+// fitting returns the study with only those counts of its range that have no problem on the site.
+// unfit are the other counts. If all counts have a problem, it returns the study unchanged, so
+// that expand reports the problems.
 func (s *Study) fitting(site *Site, known flaws) (fits *Study, unfit []Unfit) {
 	if s.counts == nil {
 		return s, nil

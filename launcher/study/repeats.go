@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// UntilDecided is the value of study.repeats that measures a study until its question
-	// is decided.
+	// UntilDecided is the value of study.repeats with which a study is measured until its
+	// question has an answer.
 	UntilDecided = "until-decided"
-	// MaxRepeats is the default limit of runs per point of such a study.
+	// MaxRepeats is the default of the maximum number of runs per point of such a study.
 	MaxRepeats = 12
 	// timeLayout is the layout of study.stop_by, in local time.
 	timeLayout = "2006-01-02T15:04"
@@ -18,7 +18,7 @@ const (
 // repeats is the number of runs of each point; 0: until decided.
 type repeats int
 
-// UnmarshalTOML reads a number or UntilDecided.
+// UnmarshalTOML reads the value of study.repeats: a number, or the string UntilDecided.
 func (r *repeats) UnmarshalTOML(v any) error {
 	switch v := v.(type) {
 	case int64:
@@ -36,7 +36,8 @@ func (r *repeats) UnmarshalTOML(v any) error {
 	return fmt.Errorf("want a number from 1 to 1000 or %q, got %v", UntilDecided, v)
 }
 
-// until reads the limits of a study that is measured until decided.
+// until sets the fields of s that study.repeats = "until-decided" and its limits
+// determine.
 func (d *decoder) until(s *Study, head *header) {
 	s.UntilDecided = head.Repeats == 0
 	if s.Repeats = int(head.Repeats); s.UntilDecided {

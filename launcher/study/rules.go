@@ -11,7 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A rule checks a single value. Consistency between keys is checked on each point.
+// A rule checks a single value of a key. Whether the values of several keys are
+// consistent is checked later, for each point.
 type rule struct {
 	check func(value any) string // returns what is wrong and what is valid; "" if nothing is wrong
 }
@@ -154,7 +155,7 @@ var (
 	}
 )
 
-// ruleOf returns the rule for a path, if there is one.
+// ruleOf returns the rule for the key with this TOML path; false if there is none.
 func ruleOf(k kind, path string) (rule, bool) {
 	for _, rules := range []map[string]rule{k.rules, dataRules, commandRules, resourceRules, sweepRules} {
 		if r, ok := rules[path]; ok {
@@ -164,7 +165,8 @@ func ruleOf(k kind, path string) (rule, bool) {
 	return rule{}, false
 }
 
-// checkValues checks every value of the study, in tables and in the sweep, with its rule.
+// checkValues checks every value of the study with the rule for its key, in tables and in
+// the sweep.
 func (d *decoder) checkValues(k kind, s *Study) {
 	swept := map[string]bool{}
 	for _, a := range s.axes {
@@ -180,7 +182,7 @@ func (d *decoder) checkValues(k kind, s *Study) {
 	base := Point{Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
 	for _, f := range pointFields()[s.Workload.Kind] {
 		if f.path == "workers" || slices.Contains(k.brought, f.path) && s.bringsAll() && !d.has(f.path) {
-			continue // workers are only in the sweep
+			continue // only the sweep has workers
 		}
 		r, ok := ruleOf(k, f.path)
 		if !ok || swept[f.path] || d.has("sweep."+f.path) || d.has("sweep."+f.key) && f.path == "workload."+f.key {

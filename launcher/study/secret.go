@@ -13,7 +13,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// Sealed returns the parameters for records: digests replace secrets.
+// Sealed returns the parameters in the form in which they are recorded, with digests in
+// place of secrets.
 func (o Own) Sealed(key redact.Key) Own {
 	sealed := maps.Clone(o)
 	for name, v := range o {
@@ -22,7 +23,7 @@ func (o Own) Sealed(key redact.Key) Own {
 	return sealed
 }
 
-// Secrets returns the values that Sealed replaces, whole or in part.
+// Secrets returns the values, or parts of values, that Sealed replaces.
 func (o Own) Secrets() []string {
 	var list []string
 	for _, name := range o.Names() {
@@ -49,8 +50,8 @@ func (p *Point) Seal(key redact.Key) {
 	p.Command, p.Own = p.Command.Sealed(key), p.Own.Sealed(key)
 }
 
-// Plain reports whether the point has unsealed secrets. Points of plans have none, unless
-// an earlier version or a person wrote them.
+// Plain reports whether the point contains secrets that are not replaced by digests.
+// Recorded points contain none, unless an earlier version or a person wrote them.
 func (p *Point) Plain() bool {
 	hidden := *p
 	hidden.Seal(nil)
@@ -59,8 +60,8 @@ func (p *Point) Plain() bool {
 }
 
 // Exposed returns the keys outside [command] and [parameters] whose values look like
-// secrets, such as data.path. The run's program reads them from the point's record, so they
-// are not sealed.
+// secrets; data.path may be one. These are recorded unchanged, since the run's program
+// reads them from the recorded point.
 func (p *Point) Exposed() []string {
 	var list []string
 	for path, text := range keyTexts(p) {
@@ -76,10 +77,10 @@ func (p *Point) Exposed() []string {
 	return list
 }
 
-// Shown returns the value of a key for tables, with secrets replaced by a word.
+// Shown returns the value of a key as tables show it, with secrets replaced by a word.
 func Shown(path string, v any) any { return redact.Key(nil).Value(path, v) }
 
-// Exposed returns Point.Exposed for all points.
+// Exposed returns the keys that Point.Exposed returns for at least one point of the plan.
 func (p *Plan) Exposed() []string {
 	seen := map[string]bool{}
 	points := map[string]bool{}
@@ -96,7 +97,8 @@ func (p *Plan) Exposed() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Secret reports whether the study's points have secrets, so that their digests need Key.
+// Secret reports whether the study's points contain secrets. If so, Key must be set before
+// Plan, for the digests.
 func (s *Study) Secret() bool {
 	if len(s.Command.Secrets()) > 0 || len(s.Own.Secrets()) > 0 {
 		return true
@@ -107,7 +109,7 @@ func (s *Study) Secret() bool {
 	})
 }
 
-// Doubts returns a problem for each value of the study or its plan that looks like a
+// Doubts returns a warning for each value of the study or its plan that looks like a
 // secret.
 func (s *Study) Doubts(plan *Plan) Problems {
 	const stored = " looks like a secret. Records have a keyed digest in its place, but this file and its copy in the run folder hold it. "
@@ -144,9 +146,10 @@ func (s *Study) Doubts(plan *Plan) Problems {
 	return list
 }
 
-// Adopt gives points of the plan the names of equal earlier points, which may have results.
-// Earlier versions derived names from the digests of all variables, and from unsealed
-// secrets in [parameters]. keys are those that may have been used for the earlier digests.
+// Adopt gives points of the plan the IDs of equal earlier points, so that their results are
+// found. The IDs may differ because earlier versions computed them from the digests of all
+// variables, and from secrets in [parameters] themselves. keys are the keys that may have
+// been used for those digests.
 func (p *Plan) Adopt(earlier []Point, keys ...redact.Key) {
 	planned, named := map[string]bool{}, map[string]string{}
 	for i := range p.Points {
@@ -173,8 +176,8 @@ func (p *Plan) Adopt(earlier []Point, keys ...redact.Key) {
 	}
 }
 
-// sameAs reports whether an earlier point equals this one, with digests replacing some of
-// its values.
+// sameAs reports whether an earlier point e equals this one, if some values of e are
+// digests made with key.
 func (p *Planned) sameAs(e *Point, key redact.Key) bool {
 	if e.Framework != p.Point.Framework || e.Workers != p.Point.Workers || e.Variant != p.Point.Variant || e.Workload.Kind != p.Point.Workload.Kind {
 		return false
@@ -196,7 +199,8 @@ func (p *Planned) sameAs(e *Point, key redact.Key) bool {
 	return true
 }
 
-// sameText compares two values as JSON.
+// sameText reports whether two values in JSON are equal, if the secrets of the first may be
+// replaced by digests made with key.
 func sameText(hidden, plain string, key redact.Key) bool {
 	var then, now any
 	if json.Unmarshal([]byte(hidden), &then) != nil || json.Unmarshal([]byte(plain), &now) != nil {
@@ -219,7 +223,7 @@ func sameValue(hidden, plain any, key redact.Key) bool {
 	return hidden == plain
 }
 
-// whole returns the point with its secrets.
+// whole returns the point with its secrets instead of their digests.
 func (p *Planned) whole() Point {
 	whole := p.Point
 	whole.Command, whole.Own = p.Command, p.Own

@@ -11,47 +11,49 @@ import (
 	"time"
 )
 
-// Serve holds the keys of kind = "serve": replicas of a service, and the load on them. The
-// workers are the replicas. A load generator runs next to them on separate CPUs.
+// Serve holds the keys of kind = "serve": a service and the load on it. The workers are the
+// replicas of the service. The load generator is a further process with its own CPUs.
 type Serve struct {
 	Target string `toml:"target" json:"target"` // HTTP, GRPC, URL or Process
-	URL    string `toml:"url" json:"url"`       // of target = "url": http://, https://, grpc:// or grpcs://
+	URL    string `toml:"url" json:"url"`       // address for target = "url": http://, https://, grpc:// or grpcs:
 
-	Model     string   `toml:"model" json:"model"`         // file that our server loads; for other servers, the model's name
-	Precision string   `toml:"precision" json:"precision"` // of the deployed model; only a label, since the server decides
+	Model     string   `toml:"model" json:"model"`         // model file that scalebench's own server loads; for other servers, the model's name
+	Precision string   `toml:"precision" json:"precision"` // precision of the deployed model; only a label, since the server decides
 	Startup   Duration `toml:"startup" json:"startup"`     // maximum time until a replica is ready
-	Ready     string   `toml:"ready" json:"ready"`         // path that answers 2xx when it is ready
+	Ready     string   `toml:"ready" json:"ready"`         // path that answers with status 2xx when the replica is ready
 
-	// Path is the path of requests; "": the model's, by the Open Inference Protocol.
+	// Path is the path of requests; "": the path that the Open Inference Protocol defines
+	// for the model.
 	Path        string `toml:"path" json:"path"`
-	Payload     string `toml:"payload" json:"payload"` // file, relative to the study file, that every request posts
+	Payload     string `toml:"payload" json:"payload"` // file whose content every request posts; relative to the study file
 	ContentType string `toml:"content_type" json:"content_type"`
 	Expect      string `toml:"expect" json:"expect"` // text that every right answer contains
-	Stream      bool   `toml:"stream" json:"stream"` // answers are streamed, by OpenAI's protocol
+	Stream      bool   `toml:"stream" json:"stream"` // answers are streamed as in OpenAI's protocol
 
-	// Inputs and Outputs are .npy files for the model's inputs and outputs: samples to send
-	// in turn ("" for random ones), and their right answers.
+	// Inputs and Outputs are .npy files for the model's inputs and outputs. Inputs are
+	// samples to send in turn ("" sends random samples); Outputs are the right answers to
+	// them.
 	Inputs    Arrays  `toml:"inputs" json:"inputs"`
 	Outputs   Arrays  `toml:"outputs" json:"outputs"`
 	Tolerance float64 `toml:"tolerance" json:"tolerance"` // relative error allowed in answers, compared with the largest number; 0: depends on the data type
 
 	Shape   Shapes    `toml:"shape" json:"shape"`     // sizes of the model's inputs, if they have variable dimensions other than the batch
 	Batch   []int     `toml:"batch" json:"batch"`     // samples per request
-	Threads []int     `toml:"threads" json:"threads"` // requests in flight: closed loop
-	Rate    []float64 `toml:"rate" json:"rate"`       // requests/s at random times: open loop
+	Threads []int     `toml:"threads" json:"threads"` // numbers of requests in flight, for loads in a closed loop
+	Rate    []float64 `toml:"rate" json:"rate"`       // requests/s sent at random times, for loads in an open loop
 	Limit   Limit     `toml:"limit" json:"limit"`     // search for the highest rate within this limit
 
-	Duration Duration `toml:"duration" json:"duration"` // measuring time of each load
-	Timeout  Duration `toml:"timeout" json:"timeout"`   // after which an answer counts as late
-	Client   string   `toml:"client" json:"client"`     // in jobs: the load generator has its own "node", or "cores" on the replicas' node
+	Duration Duration `toml:"duration" json:"duration"` // for how long each load is measured
+	Timeout  Duration `toml:"timeout" json:"timeout"`   // time after which an answer counts as too late
+	Client   string   `toml:"client" json:"client"`     // where the load generator of a job runs: on its own "node", or on separate "cores" of the replicas' node
 }
 
-// Values of workload.target: what is loaded.
+// Values of workload.target, to which the load generator sends requests.
 const (
-	HTTP = "http" // replicas started by the run, over HTTP
-	GRPC = "grpc" // the same over gRPC, by the Open Inference Protocol
-	URL  = "url"  // a service that is running already
-	// Process is the model within the load generator's process, without a server.
+	HTTP = "http" // replicas that the run starts, over HTTP
+	GRPC = "grpc" // replicas that the run starts, over gRPC (Open Inference Protocol)
+	URL  = "url"  // a service that is already running
+	// Process computes the model within the load generator's process, without a server.
 	Process = "process"
 )
 
@@ -61,8 +63,8 @@ const (
 	ownCores = "cores"
 )
 
-// readyPath is the path at which a server of the Open Inference Protocol reports that it is
-// ready.
+// readyPath is the path at which a server reports that it is ready, by the Open Inference
+// Protocol.
 const readyPath = "/v2/health/ready"
 
 func (Serve) kind() kind { return serve }
@@ -134,7 +136,8 @@ func expandServe(p *Point) map[string]string {
 	return wrong
 }
 
-// checkTarget reports keys that are inconsistent with the target and its address.
+// checkTarget adds to wrong, by TOML path, keys that are inconsistent with the target and
+// its address.
 func (w *Serve) checkTarget(p *Point, wrong map[string]string) {
 	switch {
 	case w.Target == URL && w.URL == "":
@@ -155,7 +158,7 @@ func (w *Serve) checkTarget(p *Point, wrong map[string]string) {
 	}
 }
 
-// checkStream reports keys that are inconsistent with streamed answers.
+// checkStream adds to wrong keys that are inconsistent with streamed answers.
 func (w *Serve) checkStream(wrong map[string]string) {
 	bounds, _ := w.Limit.Of()
 	ofStream := slices.IndexFunc(bounds, func(b Bound) bool { return b.Of != "" })
@@ -167,7 +170,7 @@ func (w *Serve) checkStream(wrong map[string]string) {
 	}
 }
 
-// checkSamples reports keys that are inconsistent with the content of requests.
+// checkSamples adds to wrong keys that are inconsistent with the content of requests.
 func (w *Serve) checkSamples(wrong map[string]string) {
 	if w.Path != "" && w.Shape != "" {
 		wrong["workload.shape"] = "requests to workload.path post the payload as it is; leave one of the two out"
@@ -191,7 +194,7 @@ func (w *Serve) checkSamples(wrong map[string]string) {
 	}
 }
 
-// checkProtocol reports keys that belong to another protocol.
+// checkProtocol adds to wrong keys that the protocol of the requests does not support.
 func (w *Serve) checkProtocol(p *Point, wrong map[string]string) {
 	if w.Target == Process && p.Framework == "command" {
 		wrong["workload.target"] = "\"process\" computes the model in the load generator itself, which cannot do so with a command; set framework = [\"native\"] or [\"onnxruntime\"], or another target"
@@ -208,16 +211,16 @@ func (w *Serve) checkProtocol(p *Point, wrong map[string]string) {
 	}
 }
 
-// RandomModel is the prefix of a native model with random weights: its speed does not
-// depend on the weights.
+// RandomModel is the prefix of workload.model for a native model with random weights. Such
+// a model serves to measure speed, which does not depend on the weights.
 const RandomModel = "random:"
 
-// named reports whether the model is a name in an external service, and not a file that the
-// framework serves.
+// named reports whether workload.model is the name of a model in another service, and not a
+// file that the framework serves.
 func (w Serve) named(framework string) bool { return w.Target == URL || framework == "command" }
 
-// ModelFile returns the file that the replicas serve, "" for none. Commands and running
-// services have their own model names.
+// ModelFile returns the model file that the replicas serve; "" if there is none, as for
+// user's programs and services that are already running.
 func (p Point) ModelFile() string {
 	w := p.Workload.Serve
 	if w.named(p.Framework) || strings.HasPrefix(w.Model, RandomModel) {
@@ -226,8 +229,8 @@ func (p Point) ModelFile() string {
 	return w.Model
 }
 
-// RequestFiles maps names to the paths of files with requests and known answers. A name is
-// the file's base name, or its path if two files share that.
+// RequestFiles returns the paths of the files with requests and their right answers, by
+// name. The name is the file's base name, or its path if two files have the same base name.
 func (p Point) RequestFiles() map[string]string {
 	paths := map[string]string{}
 	w := p.Workload.Serve
@@ -249,8 +252,8 @@ func (p Point) RequestFiles() map[string]string {
 	return paths
 }
 
-// locateFiles makes the paths of a model and its samples absolute, relative to the study's
-// folder.
+// locateFiles makes the paths of a point's model file and .npy files absolute. Relative
+// paths start in the study's folder.
 func locateFiles(p *Point, folder string) {
 	p.Workload.Serve.Inputs = p.Workload.Serve.Inputs.in(folder)
 	p.Workload.Serve.Outputs = p.Workload.Serve.Outputs.in(folder)
@@ -259,11 +262,12 @@ func locateFiles(p *Point, folder string) {
 	}
 }
 
-// besideReplicas returns the number of non-worker ranks: the load generator, and, if it has
-// its own node, enough ranks to give that node the shape of the others.
+// besideReplicas returns the number of ranks and nodes for the load generator. If it has
+// its own node, that node gets as many ranks as each other node, since all nodes of a job
+// must have the same number.
 func besideReplicas(p *Point) (ranks, nodes int) {
 	if !p.Workload.Serve.Starts() {
-		return 0, 0 // rank 0 is the load generator
+		return 0, 0 // the only ranks are load generators
 	}
 	if p.Workload.Serve.Client == ownNode {
 		return p.WorkersPerNode, 1
@@ -271,7 +275,7 @@ func besideReplicas(p *Point) (ranks, nodes int) {
 	return 1, 0
 }
 
-// Starts reports whether the run starts the replicas.
+// Starts reports whether the run itself starts the replicas.
 func (s Serve) Starts() bool { return s.Target == HTTP || s.Target == GRPC }
 
 // OverGRPC reports whether requests use gRPC.
@@ -288,7 +292,7 @@ func absolutePath(v any) string {
 	return ""
 }
 
-// counts returns a rule for distinct whole numbers of at least 1.
+// counts returns a check for a list of different whole numbers from 1 to most.
 func counts(most int) func(any) string {
 	return func(v any) string {
 		list := v.([]int)

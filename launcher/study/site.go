@@ -13,10 +13,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// A Site holds what differs between clusters, so that a study can run on any of them. The
-// zero value (DefaultSite) suits a cluster without special needs.
+// A Site holds the settings that differ between clusters, so that a study file can be used
+// on any cluster. The zero value (DefaultSite) suits a cluster without special needs.
 type Site struct {
-	File string // as given to LoadSite; "" for DefaultSite
+	File string // path as given to LoadSite; "" for DefaultSite
 
 	Name      string `toml:"name"`
 	Account   string `toml:"account"`
@@ -30,8 +30,8 @@ type Site struct {
 
 	Worker string `toml:"worker"` // path of scalebench-worker on the nodes; "": the one next to scalebench
 	Python string `toml:"python"` // interpreter of the Python frameworks
-	// Pythons are interpreters of single frameworks, by name, since the packages of two
-	// frameworks may conflict.
+	// Pythons are interpreters for single frameworks, by the framework's name. They are
+	// needed if the packages of two frameworks conflict.
 	Pythons map[string]string `toml:"pythons"`
 
 	Modules     []string          `toml:"modules"`     // loaded before the step
@@ -42,7 +42,7 @@ type Site struct {
 	Template    string            `toml:"template"` // path of a custom batch script template
 	Options     map[string]string `toml:"options"`  // any other sbatch option, without dashes: constraint = "a100"
 
-	Partitions []Partition `toml:"partitions"` // a point goes to the first that it fits into
+	Partitions []Partition `toml:"partitions"` // a point runs in the first partition that it fits into
 	Variants   []Variant   `toml:"variant"`
 	Prices     []Price     `toml:"prices"`
 	Energy     Energy      `toml:"energy"`
@@ -52,8 +52,8 @@ type Site struct {
 	mode   fs.FileMode
 }
 
-// Problem returns a problem with a value in the site's file, for checks outside this
-// package.
+// Problem returns a Problem about the value at a TOML path in the site file, for checks in
+// other packages.
 func (s *Site) Problem(path, message string) Problem {
 	return Problem{File: s.File, Line: s.lines.of(path), Path: path, Message: message}
 }
@@ -61,9 +61,9 @@ func (s *Site) Problem(path, message string) Problem {
 // Source returns the file's text as read; nil for DefaultSite.
 func (s *Site) Source() []byte { return s.source }
 
-// Mode returns the most permissive mode for a copy of the file: the file's own mode, or the
-// owner's part of it if the file has shell lines or variables, which may be secret, or came
-// from elsewhere.
+// Mode returns the most permissive file mode that a copy of the file may have. It is the
+// file's own mode, or only the owner's part of it if the file has shell lines or variables,
+// which may be secret, or if its text was not read from a file.
 func (s *Site) Mode() fs.FileMode {
 	if s.Private() {
 		return sharedfs.ModePrivate
@@ -77,8 +77,8 @@ func (s *Site) Private() bool {
 	return len(s.Environment) > 0 || len(s.Setup) > 0 || slices.ContainsFunc(s.Variants, withVariables)
 }
 
-// Secrets returns values of the site's variables and parts of its shell lines that look
-// like secrets. For a variant, call it on As.
+// Secrets returns the values of the site's variables and the parts of its shell lines that
+// look like secrets. For those of a variant, call it on the result of As.
 func (s *Site) Secrets() []string {
 	var variables []string
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
@@ -96,9 +96,10 @@ type Container struct {
 }
 
 // A Stage describes what is copied to each node's local disk before a run's programs start,
-// and where to. The study decides whether to copy data (data.stage).
+// and to which folder. Whether the training data is copied is decided by the study
+// (data.stage).
 type Stage struct {
-	Dir    string `toml:"dir"`    // folder on each node, with $NAME from the job's environment there; "": the node's folder for temporary files
+	Dir    string `toml:"dir"`    // folder on each node; $NAME is a variable of the job's environment there; "": the node's folder for temporary files
 	Keep   bool   `toml:"keep"`   // keep staged files for later jobs
 	Python string `toml:"python"` // archive of a Python environment that the programs use
 }
@@ -106,7 +107,7 @@ type Stage struct {
 // A Partition is a partition of the cluster and its limits; 0 or "": no limit.
 type Partition struct {
 	Name          string            `toml:"name"`
-	MinWorkers    int               `toml:"min_workers"` // smallest and largest number of workers that are sent here
+	MinWorkers    int               `toml:"min_workers"` // only runs with at least MinWorkers and at most MaxWorkers use this partition
 	MaxWorkers    int               `toml:"max_workers"`
 	MaxNodes      int               `toml:"max_nodes"`
 	MaxTime       Duration          `toml:"max_time"`
@@ -114,34 +115,34 @@ type Partition struct {
 	GPUsPerNode   int               `toml:"gpus_per_node"`
 	GPUType       string            `toml:"gpu_type"` // as in --gres=gpu:TYPE:N
 	MemoryPerNode Bytes             `toml:"memory_per_node"`
-	Account       string            `toml:"account"` // overrides the site's
+	Account       string            `toml:"account"` // overrides the site's account
 	QOS           string            `toml:"qos"`
-	Options       map[string]string `toml:"options"` // added to the site's, with precedence
+	Options       map[string]string `toml:"options"` // added to the site's options, and override them
 }
 
 // A Price is the cost of an hour, and the runs to which it applies.
 type Price struct {
-	Per       string         `toml:"per"`       // "node", "gpu", "vcpu", or "billing": a unit of Slurm's billing
+	Per       string         `toml:"per"`       // what is priced: "node", "gpu", "vcpu", or "billing", a unit of Slurm's billing
 	Hour      float64        `toml:"hour"`      // in Currency
 	Currency  string         `toml:"currency"`  // ISO 4217 code, "EUR", or a unit of account, "core-h"
 	Partition string         `toml:"partition"` // "": every partition
-	Where     map[string]any `toml:"where"`     // keys or labels that a run must have: string, bool, int64 or float64
+	Where     map[string]any `toml:"where"`     // values that a run's keys or labels must have: string, bool, int64 or float64
 	Market    string         `toml:"market"`    // "on-demand" or "spot"; "": on demand
 
-	Granularity Duration `toml:"granularity"` // billing interval; times are rounded up; 0: exact
+	Granularity Duration `toml:"granularity"` // billing interval: times are rounded up to a multiple of it; 0: no rounding
 	Minimum     Duration `toml:"minimum"`     // minimum billed time
 
 	TRESBillingWeights string `toml:"tres_billing_weights"` // the partition's value in slurm.conf; with per = "billing"
 	MaxTRES            bool   `toml:"max_tres"`             // PriorityFlags=MAX_TRES: bill the largest weighted amount instead of the sum
 
-	// Machine is a machine of a price list, and what it has; with per = "node". Runs with
-	// its name in the label "machine" have this price.
+	// Machine names a machine type in a price list; the next keys give its size. It is for
+	// per = "node". The price applies to runs whose label "machine" has this name.
 	Machine string `toml:"machine"`
 	VCPUs   int    `toml:"vcpus"`
 	Memory  Bytes  `toml:"memory"`
 	GPUs    int    `toml:"gpus"`
 
-	AsOf   string `toml:"as_of"` // date of the price, "2026-01-31"; of equal prices the latest applies
+	AsOf   string `toml:"as_of"` // date of the price, "2026-01-31"; if several prices apply equally, the latest is used
 	Source string `toml:"source"`
 }
 
@@ -157,12 +158,12 @@ type Energy struct {
 // DefaultBackend is the scheduler of a site that does not set one.
 const DefaultBackend = "slurm"
 
-// DefaultSite returns the site used without a site file: one unnamed partition without
-// known limits, the cluster's default.
+// DefaultSite returns the site that is used without a site file. Its jobs use the cluster's
+// default partition, without known limits.
 func DefaultSite() *Site { return &Site{} }
 
-// LoadSite reads a site file. Its error is a Problems value, or says that the file cannot
-// be read.
+// LoadSite reads and checks a site file. Its error is a Problems value with all mistakes in
+// it, or says that the file cannot be read.
 func LoadSite(path string) (*Site, error) {
 	source, mode, err := read(path)
 	if err != nil {
@@ -179,7 +180,7 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// ParseSite is LoadSite for a file's content.
+// ParseSite is like LoadSite, for the content of a file instead of its path.
 func ParseSite(path string, source []byte) (*Site, error) {
 	d, err := newDecoder(path, source)
 	if err != nil {
@@ -229,7 +230,7 @@ func (d *decoder) energy(e Energy) {
 	}
 }
 
-// Doubts returns a problem for each value of the site file that looks like a secret.
+// Doubts returns a warning for each value of the site file that looks like a secret.
 func (s *Site) Doubts() Problems {
 	var list Problems
 	doubt := func(path, message string) {
@@ -254,8 +255,8 @@ func (s *Site) Doubts() Problems {
 	return list
 }
 
-// interpreter resolves a Python interpreter: a path like any other, or a name, which is
-// looked up where it runs.
+// interpreter returns the path or name of a Python interpreter. Paths are made absolute; a
+// name without a slash is kept, and is looked up in PATH on the host where it runs.
 func (d *decoder) interpreter(key, python string) string {
 	if !strings.Contains(python, "/") {
 		return python
@@ -263,12 +264,14 @@ func (d *decoder) interpreter(key, python string) string {
 	return d.path(key, python)
 }
 
-// Interpreter returns the Python of a framework: its own, or the site's default.
+// Interpreter returns the Python interpreter for a framework: its entry in Pythons, or else
+// Python.
 func (s *Site) Interpreter(framework string) string {
 	return cmp.Or(s.Pythons[framework], s.Python)
 }
 
-// nameless is the problem of a machine's size without a machine.
+// nameless is the message for a price that gives a machine's size without naming the
+// machine.
 const nameless = "is what a machine has, and none is named; add machine = \"NAME\", as the price list calls it"
 
 // price checks a price and returns its labels with flat names, so that {workload.batch =
@@ -336,7 +339,8 @@ func (d *decoder) stage(s *Site) {
 	case s.Stage.Python != "" && s.Container.Image != "":
 		d.rule("stage.python", "the programs run in a container, which has its own Python; set one of the two")
 	}
-	// Variables in it are the node's, so it is not expanded here.
+	// Variables in the folder's name have their values on the node, so they are not
+	// expanded here.
 	if dir := s.Stage.Dir; dir != "" && dir[0] != '/' && dir[0] != '$' {
 		d.rule("stage.dir", fmt.Sprintf("%q is not an absolute path; write one, which may begin with a variable of the job's, like \"$TMPDIR\"", dir))
 	}

@@ -18,7 +18,7 @@ func NearWords(word string, valid []string) []string {
 		score float64
 	}
 	var list []scored
-	if len(word) > 100 { // too long for a typing error, and comparing takes quadratic time
+	if len(word) > 100 { // too long for a typing error, and the time to compare it grows with the square of its length
 		return nil
 	}
 	for _, name := range valid {

@@ -1,10 +1,12 @@
 // Package study reads the study file, which says what to measure, and the site file, which
-// describes a cluster. Both are TOML with defaults. It expands them into a Plan of Points,
-// and does not know how to run a point.
+// describes a cluster. Both are TOML files; keys that are not set have defaults. The
+// package expands them into a Plan, a list of Points to run. It does not know how to run a
+// point.
 //
 // All problems of a file are reported together, each with file, line, TOML path, what is
-// wrong and what is valid. A released default never changes: a point's identity is a hash
-// of the keys that differ from their defaults, so old studies keep their results.
+// wrong and what is valid. The default of a key never changes after a release. A point's
+// identity is a hash of the keys that differ from their defaults, so old studies would
+// otherwise lose their results.
 package study
 
 import (
@@ -27,17 +29,19 @@ import (
 // run.
 type Framework struct {
 	Name string
-	// Check returns what this framework cannot do for the point, by TOML path.
+	// Check returns messages about keys of the point that this framework does not support,
+	// by TOML path.
 	Check func(Point) map[string]string
-	// Command says that it starts the program of [command], which has its own model and
-	// length.
+	// Command is set if the framework starts the user's program ([command]), which
+	// determines the model and the length of the run itself.
 	Command bool
-	// Server says that it only serves models.
+	// Server is set if the framework only serves models.
 	Server bool
-	// Uses returns the TOML paths of the keys whose values reach the program; nil: all.
+	// Uses returns the TOML paths of the keys whose values reach the program; if Uses is
+	// nil, all do.
 	Uses func(Point) []string
-	// Placeholder returns the placeholder in a command for a key, by the key's TOML path in
-	// a point; "" for none.
+	// Placeholder returns the placeholder, such as {batch}, that a command may contain for
+	// the key with this TOML path; "" if there is none.
 	Placeholder func(path string, p Point) string
 }
 
@@ -50,7 +54,7 @@ func (f Framework) placeholder(path string, p *Point) string {
 
 // A Study is a decoded and checked study file.
 type Study struct {
-	File      string // as given to Load
+	File      string // path as given to Load
 	Name      string
 	Repeats   int    // number of the last repeat
 	First     int    // number of the first planned repeat
@@ -65,37 +69,37 @@ type Study struct {
 	Policy    Policy
 	Telemetry Telemetry
 
-	// UntilDecided says to measure until the study's question is decided; Repeats is then
-	// the maximum.
+	// UntilDecided is set if the study is measured until its question has an answer.
+	// Repeats is then the maximum.
 	UntilDecided bool
-	MaxNodeHours float64   // limit of such a study; 0: none
-	StopBy       time.Time // time after which it starts no more runs; zero: no limit
+	MaxNodeHours float64   // limit for such a study; 0: no limit
+	StopBy       time.Time // time after which such a study starts no more runs; zero: no limit
 
-	// Overrides are the keys that the command line sets.
+	// Overrides are the keys that KEY=VALUE arguments set.
 	Overrides []Override
 
-	// Key is used for the digests that replace secrets; set it before Plan if there are any
-	// (Secret).
+	// Key is the key for the digests that replace secrets. If Secret reports that there are
+	// any, set it before calling Plan.
 	Key redact.Key
 
 	source     []byte // the file's text
 	mode       fs.FileMode
-	paths      map[string]string // maps data.path and similar paths as written, which the identity uses, to absolute paths
+	paths      map[string]string // absolute paths of data.path and similar keys, by the path as written in the file, which a point's identity uses
 	axes       []axis
-	counts     *workerRange // of workers, whose counts are chosen; nil if they are listed
+	counts     *workerRange // range of worker counts; nil if the study lists them
 	exclusions []exclusion
 	design     string      // "" or one of designs
-	inclusions []exclusion // additional combinations of oneFactor
+	inclusions []exclusion // combinations to measure in addition to those of oneFactor
 	frameworks []Framework
 	lines      lines
 }
 
-// ShareGroup is the value of study.share that lets the group of the runs folder read the
-// runs, and nobody else, independent of the user's umask.
+// ShareGroup is the value of study.share with which the group of the runs folder can read
+// the runs and other users cannot. The user's umask does not matter.
 const ShareGroup = "group"
 
-// Umask returns the umask for all files of the study's runs; ok is false to keep the user's
-// own.
+// Umask returns the umask with which the files of the study's runs are created; ok is false
+// if the user's own umask applies.
 func (s *Study) Umask() (umask int, ok bool) { return 0o027, s.Share == ShareGroup }
 
 // header is the [study] table.
@@ -107,7 +111,7 @@ type header struct {
 	Site    string  `toml:"site"`
 	Share   string  `toml:"share"`
 
-	// For studies with repeats = "until-decided".
+	// The following keys are for studies with repeats = "until-decided".
 	MaxRepeats   int     `toml:"max_repeats"`
 	MaxNodeHours float64 `toml:"max_node_hours"`
 	StopBy       string  `toml:"stop_by"`
@@ -116,7 +120,8 @@ type header struct {
 // tables are the top-level keys of a study file.
 var tables = []string{"study", "workload", "data", "parameters", "command", "extract", "sweep", "exclude", "include", "resources", "policy", "telemetry"}
 
-// homes maps each key of a study file to its table; a key of several tables to the first.
+// homes returns the full path of each key of a study file, by the last part of the path. If
+// several tables have the key, it is the path in the first of them.
 func homes() map[string]string {
 	paths := map[string]string{"framework": "sweep.framework", "workers": "sweep.workers"}
 	for _, t := range []struct {
@@ -138,9 +143,10 @@ func homes() map[string]string {
 // namePattern matches valid study names. A name becomes a folder and part of job names.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Load reads a study file and applies KEY=VALUE overrides. Its error is a Problems value,
-// or says that the file cannot be read. With Problems, the study is nil or, if the file is
-// valid TOML, only names further files, so that these can be checked too.
+// Load reads a study file, applies KEY=VALUE overrides, and checks the study. Its error is
+// a Problems value with all mistakes, or says that the file cannot be read. With Problems,
+// the study is nil or, if the file is valid TOML, has only the names of further files, so
+// that the caller can check these, too.
 func Load(path string, frameworks []Framework, overrides ...string) (*Study, error) {
 	source, mode, err := read(path)
 	if err != nil {
@@ -153,10 +159,11 @@ func Load(path string, frameworks []Framework, overrides ...string) (*Study, err
 	return s, err
 }
 
-// read returns a file's text, cut off just above the size limit, and its permissions.
+// read returns a file's text and its permissions. It reads only a little more than the size
+// limit, so that the caller notices a file that is too large.
 func read(path string) ([]byte, fs.FileMode, error) {
 	open := sharedfs.Open
-	if strings.HasPrefix(path, "/dev/fd/") || path == "/dev/stdin" { // for --site <(…); other FIFOs are not opened
+	if strings.HasPrefix(path, "/dev/fd/") || path == "/dev/stdin" { // allows --site <(…); other FIFOs are refused
 		open = os.Open
 	}
 	f, err := open(path)
@@ -172,7 +179,8 @@ func read(path string) ([]byte, fs.FileMode, error) {
 	return text, info.Mode().Perm(), err
 }
 
-// Parse is Load for a file's content. Relative paths in it start in the folder of path.
+// Parse is like Load, for the content of a file. Relative paths in it start in the folder
+// of path.
 func Parse(path string, source []byte, frameworks []Framework, overrides ...string) (*Study, error) {
 	d, err := newDecoder(path, source)
 	if err != nil {
@@ -260,8 +268,8 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	return s, nil
 }
 
-// Problem returns a problem with a value in the study's file that checks outside this
-// package find, such as a missing folder.
+// Problem returns a Problem about the value at a TOML path in the study file. It is for
+// checks in other packages, such as whether a folder exists.
 func (s *Study) Problem(path, message string) Problem {
 	return Problem{File: s.File, Line: s.lines.of(path), Path: path, Message: message}
 }
@@ -269,8 +277,9 @@ func (s *Study) Problem(path, message string) Problem {
 // Source returns the file's text as read.
 func (s *Study) Source() []byte { return s.source }
 
-// Mode returns the most permissive mode for a copy of the file: the file's own mode, or the
-// owner's part of it if the file holds secrets or came from elsewhere.
+// Mode returns the most permissive file mode that a copy of the file may have. It is the
+// file's own mode, or only the owner's part of it if the file contains secrets or its text
+// was not read from a file.
 func (s *Study) Mode() fs.FileMode {
 	if s.Secret() || redact.Text(string(s.source)) != string(s.source) {
 		return sharedfs.ModePrivate
@@ -278,8 +287,8 @@ func (s *Study) Mode() fs.FileMode {
 	return s.mode&sharedfs.ModeOpen | sharedfs.ModePrivate
 }
 
-// workloadKind returns the workload's kind. If it is unknown, the rest of the file is
-// checked with the most likely kind.
+// workloadKind returns the workload's kind. If the file names an unknown kind, it returns
+// the most similar one, with which the rest of the file is checked.
 func (d *decoder) workloadKind(workload table) kind {
 	name := defaultKind
 	if p, ok := workload["kind"]; ok && !d.value("workload.kind", p, &name) {
@@ -298,8 +307,9 @@ func (d *decoder) workloadKind(workload table) kind {
 	return k
 }
 
-// path makes a path in the file absolute, since jobs run elsewhere. It expands variables
-// and a leading ~/; relative paths start in the file's folder. "" stays "".
+// path returns a path of the file as an absolute path, because jobs run in other folders.
+// It expands variables and a leading ~/. Relative paths start in the file's folder. For ""
+// it returns "".
 func (d *decoder) path(key, path string) string {
 	if path == "" {
 		return ""

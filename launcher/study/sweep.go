@@ -13,7 +13,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// axis is a key of the sweep with its values.
+// axis is one key that the study sweeps, with its values.
 type axis struct {
 	key    string // name in [sweep]
 	path   string // TOML path of the value, "workload.batch"
@@ -21,7 +21,7 @@ type axis struct {
 	values []reflect.Value
 }
 
-// Swept returns the TOML paths of the keys in which the study's points differ.
+// Swept returns the TOML paths of the keys that are swept with more than one value.
 func (s *Study) Swept() []string {
 	var paths []string
 	for _, a := range s.axes {
@@ -32,11 +32,11 @@ func (s *Study) Swept() []string {
 	return paths
 }
 
-// pointField is a key of a Point.
+// pointField is a key of a Point that a user can set.
 type pointField struct {
 	path  string // "framework", "workload.batch"
 	key   string // last part of the path
-	index []int  // field index in Point; nil for a study's own parameter named key
+	index []int  // index of the field in Point; nil for the study's own parameter with the name key
 }
 
 // parameterField returns the pointField of a study's own parameter.
@@ -52,8 +52,8 @@ func (f pointField) in(p *Point) reflect.Value {
 	return reflect.ValueOf(p).Elem().FieldByIndex(f.index)
 }
 
-// set sets the key's value in a point. Copies of a point share its parameters, so it clones
-// them.
+// set sets the key's value in a point. For one of the study's own parameters it first
+// clones Own, because copies of a point share that map.
 func (f pointField) set(p *Point, v reflect.Value) {
 	if f.index != nil {
 		f.in(p).Set(v)
@@ -67,7 +67,7 @@ func (f pointField) set(p *Point, v reflect.Value) {
 	p.Own = own
 }
 
-// fields returns the point's keys.
+// fields returns all keys of the point, including the study's own parameters.
 func (p *Point) fields() []pointField {
 	list := slices.Clip(pointFields()[p.Workload.Kind])
 	for _, name := range p.Own.Names() {
@@ -106,7 +106,7 @@ var pointFields = sync.OnceValue(func() map[string][]pointField {
 	return m
 })
 
-// shortKeys maps the last part of each path to all paths with it.
+// shortKeys returns, for the last part of each path, all paths that end with it.
 func shortKeys(fields []pointField) map[string][]string {
 	m := map[string][]string{}
 	for _, f := range fields {
@@ -117,9 +117,10 @@ func shortKeys(fields []pointField) map[string][]string {
 	return m
 }
 
-// sweepable returns the keys allowed in [sweep], by their names there: every key of a point
-// except the workload's kind and the command, by its path and, if unique, by the last part
-// of it. valid lists the shortest name of each.
+// sweepable returns the keys allowed in [sweep], by the names that they may have there.
+// These are all keys of a point except the workload's kind and the command. A key's names
+// are its path and, if unique, the last part of its path. valid lists the shortest name of
+// each key.
 func sweepable(kind string, own Own) (byName map[string]pointField, valid []string) {
 	fields := (&Point{Workload: Workload{Kind: kind}, Own: own}).fields()
 	short := shortKeys(fields)
@@ -144,17 +145,17 @@ func sweepable(kind string, own Own) (byName map[string]pointField, valid []stri
 	return byName, valid
 }
 
-// nested are the tables whose keys can be swept by path. In [sweep] they are nested tables:
-// data.kind = ["cifar10", "synthetic"].
+// nested are the tables whose keys can be swept by path, as in data.kind = ["cifar10",
+// "synthetic"]. TOML parses such a key in [sweep] as a nested table.
 var nested = []string{"workload", "data", "resources", "parameters"}
 
 // entry is a key of [sweep] or [[exclude]] with its value.
 type entry struct {
-	name  string // name in sweepable
+	name  string // one of the names that sweepable returns
 	value toml.Primitive
 }
 
-// entries returns the entries of a table in any order.
+// entries returns the entries of a table, in no particular order.
 func (d *decoder) entries(at string, t table) []entry {
 	var list []entry
 	for key, p := range t {
@@ -172,8 +173,8 @@ func (d *decoder) entries(at string, t table) []entry {
 	return list
 }
 
-// maxWorkers limits the world size. It is far above any cluster, and catches typing errors
-// early.
+// maxWorkers is the maximum number of workers. It is far above the size of any cluster,
+// and catches typing errors early.
 const maxWorkers = 1 << 20
 
 var sweepRules = map[string]rule{"workers": {check: within(1, maxWorkers)}}
@@ -226,8 +227,8 @@ func (d *decoder) sweepEntries(t table) []entry {
 	return entries
 }
 
-// sweptField returns the key of a point that a name in [sweep] denotes. A new name after
-// "parameters." creates a parameter.
+// sweptField returns the key of a point that a name in [sweep] denotes. An undeclared name
+// after "parameters." declares one of the study's own parameters.
 func sweptField(name string, byName map[string]pointField, s *Study) (pointField, bool) {
 	if f, ok := byName[name]; ok {
 		return f, true
@@ -240,7 +241,8 @@ func sweptField(name string, byName map[string]pointField, s *Study) (pointField
 	return parameterField(own), !taken
 }
 
-// notSwept reports a key of [sweep] that is not a key of points.
+// notSwept adds a problem about a name in [sweep] that does not denote a key that can be
+// swept.
 func (d *decoder) notSwept(name string, k kind, s *Study, byName map[string]pointField, valid []string) {
 	switch {
 	case slices.ContainsFunc(s.Command.Run, func(argument string) bool { return strings.Contains(argument, "{"+name+"}") }):
@@ -252,8 +254,8 @@ func (d *decoder) notSwept(name string, k kind, s *Study, byName map[string]poin
 	}
 }
 
-// axis decodes an axis. It returns false if axes has the key already, or if the list is
-// unreadable.
+// axis decodes one entry of [sweep]. It returns false if axes already has the key, or if
+// its values cannot be read.
 func (d *decoder) axis(e entry, f pointField, axes []axis, k kind, s *Study) (axis, bool) {
 	path := "sweep." + e.name
 	if i := slices.IndexFunc(axes, func(a axis) bool { return a.path == f.path }); i >= 0 {
@@ -270,7 +272,7 @@ func (d *decoder) axis(e entry, f pointField, axes []axis, k kind, s *Study) (ax
 	return axis{e.name, f.path, f, values}, values != nil
 }
 
-// axisValues decodes the values of one axis: a list or, of workers, a range.
+// axisValues decodes the values of one axis: a list, or for workers also a range.
 func (d *decoder) axisValues(path string, p toml.Primitive, f pointField, s *Study) []reflect.Value {
 	if f.path == "workers" {
 		if r, ok := d.workerRange(path, p); ok {
@@ -283,8 +285,8 @@ func (d *decoder) axisValues(path string, p toml.Primitive, f pointField, s *Stu
 	return d.values(path, p, f, s.Own)
 }
 
-// checkFrameworks reports unknown frameworks. The plan reports those that cannot run this
-// kind of workload.
+// checkFrameworks adds problems about unknown frameworks. Whether a framework can run this
+// kind of workload is checked later, by Plan.
 func (d *decoder) checkFrameworks(axes []axis, k kind, frameworks []Framework) {
 	var valid []string
 	known := map[string]bool{}
@@ -305,8 +307,8 @@ func (d *decoder) checkFrameworks(axes []axis, k kind, frameworks []Framework) {
 	}
 }
 
-// values decodes the list of an axis. Invalid values stay in the result, so that indices
-// match the file.
+// values decodes the list of values of an axis. It keeps invalid values in the result, so
+// that indices agree with the file.
 func (d *decoder) values(path string, p toml.Primitive, f pointField, own Own) []reflect.Value {
 	list := reflect.New(reflect.SliceOf(f.in(&Point{}).Type()))
 	d.value(path, p, list.Interface())
@@ -335,8 +337,8 @@ func (d *decoder) values(path string, p toml.Primitive, f pointField, own Own) [
 	return values
 }
 
-// files makes the values of an axis such as sweep.data.path absolute; each must be a
-// different file or folder.
+// files records the absolute paths of the values of an axis such as sweep.data.path. It
+// adds a problem if two values are the same file or folder.
 func (d *decoder) files(k kind, key, path string, values []reflect.Value, s *Study) {
 	first := map[string]int{} // index by folder
 	for i, v := range values {
@@ -351,5 +353,5 @@ func (d *decoder) files(k kind, key, path string, values []reflect.Value, s *Stu
 	}
 }
 
-// valueKey returns a string that distinguishes the values of an axis.
+// valueKey returns a string that is different for different values of an axis.
 func valueKey(v reflect.Value) string { return fmt.Sprintf("%#v", v.Interface()) }

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// needed returns the minimum number of requests for a percentile: the smallest n with
-// shareⁿ ≤ 0.025. With fewer independent requests, even the largest one is too often below
-// the percentile to bound a 95 % interval from order statistics.
+// needed returns how many requests are at least needed for a 95 % interval of a
+// percentile: the smallest n with shareⁿ ≤ 0.025. The interval is bounded by order
+// statistics. With fewer independent requests, even the largest latency is below the
+// percentile with a probability of more than 2.5 %, so it cannot be the upper bound.
 func needed(share float64) int { return int(math.Ceil(math.Log(0.025) / math.Log(share))) }
 
-// Tails warns if a service is measured too briefly, at the lowest rate of a point, for the
-// reported percentiles and those of its limit.
+// Tails returns warnings about services that are measured too briefly: at the lowest rate
+// of a point, too few requests are sent for the percentiles that are reported or limited.
 func (s *Study) Tails(p *Plan) Problems {
 	var list Problems
 	for _, planned := range p.Points {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Telemetry is the [telemetry] table: what is sampled on the nodes during a run. Like
-// [policy], it is not part of a point's identity, since it does not affect results.
+// Telemetry is the [telemetry] table: what is sampled on the nodes during a run. It
+// does not affect results, so it is not part of a point's identity.
 type Telemetry struct {
 	Every Duration `toml:"every"` // sampling interval; 0: no sampling
 }

@@ -142,8 +142,9 @@ func (t Train) PeakLearningRate(globalBatch int) float64 {
 	return t.LearningRate
 }
 
-// otherSample says why the point's samples cannot be what the study declares; "" if they
-// can. For users' functions and commands it is unknown.
+// otherSample returns why the point's samples cannot be what workload.sample declares; ""
+// if they can be. If a user's function or program determines the samples, it always
+// returns "".
 func (p *Point) otherSample() string {
 	w := p.Workload.Train
 	_, ownModel := ParseFunction(w.Model)
@@ -165,8 +166,8 @@ func (p *Point) otherSample() string {
 	return ""
 }
 
-// sampleTokens returns the tokens per sample according to the study, 0 if unknown or not
-// applicable.
+// sampleTokens returns the number of tokens per sample according to the study; 0 if it is
+// unknown, or if samples do not consist of tokens.
 func (p *Point) sampleTokens() int {
 	w := p.Workload.Train
 	switch {
@@ -180,8 +181,9 @@ func (p *Point) sampleTokens() int {
 	return 0
 }
 
-// recomputes returns what the point's program recomputes in the backward pass, as package
-// mfu calls it; "" if unknown. Our trainers checkpoint each layer.
+// recomputes returns which activations the point's program recomputes in the backward
+// pass, in the words of package mfu; "" if that is unknown. With checkpointing,
+// scalebench's own trainers recompute every layer.
 func (p *Point) recomputes() string {
 	t := p.Workload.Train
 	told := slices.Contains(p.Command.Uses, "workload.checkpointing")

@@ -30,7 +30,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText uses the largest exact unit.
+// MarshalText writes the amount in the largest unit in which it is a whole number.
 func (b Bytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
 func (b Bytes) String() string {
@@ -44,8 +44,8 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(n, 10) + unit
 }
 
-// MaxDuration is the longest Duration. A time.Duration can hold 106751 days, so this leaves
-// room for a five-digit Slurm limit plus the time of one run.
+// MaxDuration is the longest valid Duration. It leaves room for adding the time of a run,
+// since a time.Duration can hold up to 106751 days.
 const MaxDuration = Duration(100_000 * 24 * time.Hour)
 
 // Duration is a length of time, written as in Slurm ("30" minutes, "1:30:00", "2-12:00:00")
@@ -54,13 +54,13 @@ type Duration time.Duration
 
 var slurmTime = regexp.MustCompile(`^(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?$`)
 
-// UnmarshalText parses either form.
+// UnmarshalText parses Slurm's form or the form with units.
 func (d *Duration) UnmarshalText(text []byte) error {
 	s := string(text)
 	if m := slurmTime.FindStringSubmatch(s); m != nil {
 		// sbatch(1), --time: minutes, minutes:seconds, hours:minutes:seconds,
 		// days-hours, days-hours:minutes, days-hours:minutes:seconds.
-		var n [4]int64 // days and the three fields
+		var n [4]int64 // days, and the three fields separated by colons
 		for i, field := range m[1:] {
 			if field == "" {
 				continue
@@ -100,14 +100,14 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// goTime matches the form with units, of any length.
+// goTime matches the form with units, even if the number is too large.
 var goTime = regexp.MustCompile(`^(?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+$`)
 
 func tooLong(s string) error {
 	return fmt.Errorf("%q is too long; at most 100000 days are valid", s)
 }
 
-// MarshalText uses the form with units.
+// MarshalText writes the duration in the form with units.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 func (d Duration) String() string {

@@ -11,27 +11,28 @@ import (
 )
 
 // A Variant is a [[variant]] of the site file: another way to run the same points on this
-// cluster, next to others in one study (sweep.variant). Unset keys are the site's. Its name
-// is part of a point's identity; its content is part of the runs' fingerprint, like the
-// site's.
+// cluster. A study can compare variants (sweep.variant). A key that the variant does not
+// set has the site's value. The name of a variant is part of a point's identity. Its
+// content is part of the runs' fingerprint, like the site's settings.
 type Variant struct {
 	Name string `toml:"name"`
 
-	// Where it runs. The device and the CPUs per worker are otherwise the study's, which
-	// could not set both for a CPU and a GPU partition.
-	Partition     string `toml:"partition"`  // its points go only there
+	// Where the variant's points run. Device and CPUsPerWorker replace the values of the
+	// study, since one study cannot set them for both a CPU and a GPU partition.
+	Partition     string `toml:"partition"`  // the only partition in which its points run
 	Constraint    string `toml:"constraint"` // sbatch --constraint
 	Device        string `toml:"device"`     // overrides resources.device
 	CPUsPerWorker int    `toml:"cpus_per_worker"`
 
-	// What it runs with.
-	Python      string            `toml:"python"`      // for all frameworks
-	Container   *Container        `toml:"container"`   // runtime = "none": no container
-	Modules     []string          `toml:"modules"`     // replaces the site's; []: none, nil: the site's
-	Environment map[string]string `toml:"environment"` // added to the site's, with precedence
+	// The software with which the variant's points run.
+	Python      string            `toml:"python"`      // interpreter for all frameworks
+	Container   *Container        `toml:"container"`   // runtime = "none" means no container
+	Modules     []string          `toml:"modules"`     // replaces the site's modules; []: no modules, nil: the site's modules
+	Environment map[string]string `toml:"environment"` // added to the site's variables, and override them
 }
 
-// As returns the site as changed by a variant; "" returns it unchanged.
+// As returns the site with the changes that a variant makes. If variant is "", it returns
+// the site unchanged.
 func (s *Site) As(variant string) *Site {
 	v := s.variant(variant)
 	if v == nil {
@@ -74,7 +75,7 @@ func (s *Site) As(variant string) *Site {
 	return &one
 }
 
-// variant returns the variant with this name, nil without one.
+// variant returns the variant with this name; nil if there is none or name is "".
 func (s *Site) variant(name string) *Variant {
 	if i := slices.IndexFunc(s.Variants, func(v Variant) bool { return v.Name == name }); i >= 0 && name != "" {
 		return &s.Variants[i]
@@ -82,8 +83,8 @@ func (s *Site) variant(name string) *Variant {
 	return nil
 }
 
-// Unfit says why a variant cannot run with a local command or inside an existing
-// allocation; "" if it can.
+// Unfit returns why a variant cannot be used by `run` on this machine or within an
+// existing allocation; "" if it can.
 func (s *Site) Unfit(variant string, allocation bool) string {
 	if s == nil || s.variant(variant) == nil {
 		return ""
@@ -104,7 +105,7 @@ func (s *Site) Unfit(variant string, allocation bool) string {
 	return ""
 }
 
-// variants checks the [[variant]] tables.
+// variants adds problems about the [[variant]] tables.
 func (d *decoder) variants(s *Site) {
 	for i := range s.Variants {
 		at, v := fmt.Sprintf("variant[%d]", i), &s.Variants[i]
@@ -142,7 +143,7 @@ func (d *decoder) variants(s *Site) {
 	}
 }
 
-// distinct reports a variant with the name or the content of an earlier one.
+// distinct adds a problem if a variant has the name or the content of an earlier variant.
 func (d *decoder) distinct(before []Variant, v *Variant, at string) {
 	for j, earlier := range before {
 		same := earlier
@@ -156,7 +157,7 @@ func (d *decoder) distinct(before []Variant, v *Variant, at string) {
 	}
 }
 
-// environment checks the site's variables.
+// environment adds problems about the environment variables of a site or variant.
 func (d *decoder) environment(at string, variables map[string]string) {
 	for name, value := range variables {
 		if !variableName.MatchString(name) {
@@ -168,7 +169,8 @@ func (d *decoder) environment(at string, variables map[string]string) {
 	}
 }
 
-// container checks a [container]; more lists additional valid runtimes.
+// container adds problems about a [container] table. more are valid runtimes in addition
+// to the usual ones.
 func (d *decoder) container(at string, c Container, more ...string) {
 	d.rule(at+".runtime", among(append([]string{"", "pyxis", "apptainer"}, more...)...)(c.Runtime))
 	none := c.Runtime == "" || c.Runtime == "none"
@@ -177,8 +179,8 @@ func (d *decoder) container(at string, c Container, more ...string) {
 	}
 }
 
-// variants checks the sweep's variants against those of the site, and their settings
-// against what the study sweeps.
+// variants checks that the site has the variants that the study sweeps, and that a
+// variant does not set something that the study sweeps.
 func (x *expansion) variants() {
 	for _, a := range x.study.axes {
 		if a.path != "variant" {
@@ -207,7 +209,7 @@ func (x *expansion) variants() {
 	}
 }
 
-// noVariant says that the site has no such variant.
+// noVariant returns the message that the site has no variant with this name.
 func (x *expansion) noVariant(name string) string {
 	if len(x.site.Variants) == 0 {
 		where := "no site file; name one that has it (study.site or --site)"
