@@ -20,7 +20,7 @@ func cancelCommand(s *session) *cli.Command {
 			"\n" +
 			"`submit` leaves cancelled runs alone; `retry` starts them again. A `submit --wait`\n" +
 			"that is running elsewhere keeps submitting: stop it first.",
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", DisableDefaultText: true, Usage: "every run of every study in the run folders", Destination: &all}, whereFlag(&where)},
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", DisableDefaultText: true, Usage: "cancel every run of every study in the run folders", Destination: &all}, whereFlag(&where)},
 		Action: func(c *cli.Context) error {
 			return runCancel(c.Context, s, c.Args().First(), all, where)
 		},

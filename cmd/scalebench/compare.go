@@ -30,7 +30,7 @@ func compareCommand(s *session) *cli.Command {
 			"where:CONDITION. Options that select runs apply to both.\n" +
 			"\n" +
 			"Ratios are B over A, with their 95 % interval. The verdict is better or worse if p <=\n" +
-			"0.05 over all points together; that takes 4 runs a side for one point, 5 for 2 to 6\n" +
+			"0.05 over all points together. That needs 4 runs per side for one point, 5 for 2 to 6\n" +
 			"points, 6 for up to 23. Runs of different programs are only compared with --mix.",
 		Flags: append(selectionFlags(&o.Selection), mixFlag(&o.Mix), atFlag(&o.at),
 			metricFlag(&o.Metric),

@@ -152,7 +152,7 @@ func dataTokensCommand(s *session) *cli.Command {
 	var o dataTokensOptions
 	return &cli.Command{
 		Name:      "tokens",
-		Usage:     "encode a text by the tokenizer of a language model",
+		Usage:     "encode a text with the tokenizer of a language model",
 		ArgsUsage: "TEXT DIR",
 		Description: "TEXT is a folder with train.txt and test.txt. Their tokens are written to DIR, for\n" +
 			"kind = \"tokens\" in [data]. The tokenizer must be a byte-level BPE, like GPT-2's and\n" +

@@ -73,9 +73,9 @@ func extractCommand(s *session) *cli.Command {
 		Name:      "extract",
 		Usage:     "read figures from another program's log, without storing them",
 		ArgsUsage: "LOG",
-		Description: "--from gives the format, or --study a study with extractors and [[extract]] patterns.\n" +
-			"With --dry-run it prints a table of the figures; otherwise the events of a run, as\n" +
-			"JSON lines.",
+		Description: "--from names the format of the log. --study names a study file with extractors and\n" +
+			"[[extract]] patterns instead. With --dry-run the output is a table of the figures;\n" +
+			"otherwise it is the events of a run, as JSON lines.",
 		Flags: append(o.flags(),
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print a table of the figures found"},
 			&cli.StringFlag{Name: "study", Destination: &o.study, Usage: "use the extractors of the study `FILE`"},

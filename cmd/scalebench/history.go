@@ -22,8 +22,8 @@ func historyCommand(s *session) *cli.Command {
 		Name:      "history",
 		Usage:     "print a measure over time, and where it changed",
 		ArgsUsage: "[STUDY]",
-		Description: "Each line is a period in which a point's good runs did not change, and what changed\n" +
-			"before it. Changes are looked for only among runs on the same hardware and software. A\n" +
+		Description: "Each line is a period in which a point's good runs did not change, with the change\n" +
+			"before it. Only runs on the same hardware and software are compared. A\n" +
 			"line below the table raises an alarm if a point's newest 2 to 10 runs are worse than\n" +
 			"the 12 or more before them.",
 		Flags: append(selectionFlags(&o.Selection),

@@ -39,7 +39,7 @@ func plotCommand(s *session) *cli.Command {
 			siteFlag(&o.figure.Site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "along", Usage: "with a measure as -x: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.Along},
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework", Destination: &o.figure.By},
-			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "of speedup the program's own or the hardest, of tta all, else whole runs", Usage: "for " + query.Listed(targetFigures()) + ": time to `TARGET`, an accuracy such as 0.75 or loss=2"},
+			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "speedup: the program's own or the hardest; tta: all; others: whole runs", Usage: "for " + query.Listed(targetFigures()) + ": time to `TARGET`, an accuracy such as 0.75 or loss=2"},
 			baselineFlag(&o.baseline),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.figure.Title},
 		}, o.flags()...),

@@ -32,14 +32,14 @@ func runsCommand(s *session) *cli.Command {
 		Description: "Keys that differ among the runs of a study have a column each. CSV and JSON have more\n" +
 			"columns, in base units.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "study", Usage: "only of `STUDY`, a study's name or file", Destination: &o.Study},
-			&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.Framework},
-			&cli.IntFlag{Name: "workers", DefaultText: "any", Usage: "only with `N` workers", Destination: &o.Workers},
+			&cli.StringFlag{Name: "study", Usage: "only runs of `STUDY`, a study's name or file", Destination: &o.Study},
+			&cli.StringFlag{Name: "framework", Usage: "only runs with framework `NAME`", Destination: &o.Framework},
+			&cli.IntFlag{Name: "workers", DefaultText: "any", Usage: "only runs with `N` workers", Destination: &o.Workers},
 			sinceFlag(&o.Since),
-			&cli.StringSliceFlag{Name: "state", Usage: "only in `STATE`; may be repeated", Destination: &o.states},
+			&cli.StringSliceFlag{Name: "state", Usage: "only runs in `STATE`; may be repeated", Destination: &o.states},
 			whereFlag(&o.Where),
 			&cli.StringSliceFlag{Name: "metric", Usage: "show the `MEASURE`, such as step_p95 or one that runs report; may be repeated", Destination: &o.metrics},
-			&cli.IntFlag{Name: "limit", Usage: "the newest `N`; 0 for all", Destination: &o.Limit, DefaultText: fmt.Sprintf("%d for people, all in CSV and JSON", shownRuns)},
+			&cli.IntFlag{Name: "limit", Usage: "only the newest `N` runs; 0 for all", Destination: &o.Limit, DefaultText: fmt.Sprintf("%d for people, all in CSV and JSON", shownRuns)},
 		},
 		Action: func(c *cli.Context) error {
 			if !c.IsSet("limit") && (s.format == table.FormatTable || s.format == table.FormatMarkdown) {

@@ -10,10 +10,10 @@ import (
 // selectionFlags select runs of a study, or of the whole history.
 func selectionFlags(o *query.Selection) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.Framework},
-		&cli.IntFlag{Name: "workers", DefaultText: "any", Usage: "only with `N` workers", Destination: &o.Workers},
+		&cli.StringFlag{Name: "framework", Usage: "only runs with framework `NAME`", Destination: &o.Framework},
+		&cli.IntFlag{Name: "workers", DefaultText: "any", Usage: "only runs with `N` workers", Destination: &o.Workers},
 		sinceFlag(&o.Since),
-		&cli.StringFlag{Name: "until", Usage: "only recorded before `TIME`, in the same form", Destination: &o.Until},
+		&cli.StringFlag{Name: "until", Usage: "only runs recorded before `TIME`, written as for --since", Destination: &o.Until},
 		&cli.StringFlag{Name: "commit", Usage: "only runs whose study folder was at git `COMMIT`; its first digits are enough", Destination: &o.Commit},
 		&cli.StringFlag{Name: "files", Usage: "only runs that used a file of yours whose SHA-256 begins with `DIGITS`", Destination: &o.Files},
 		whereFlag(&o.Where),
@@ -21,7 +21,7 @@ func selectionFlags(o *query.Selection) []cli.Flag {
 }
 
 func sinceFlag(to *string) cli.Flag {
-	return &cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: to}
+	return &cli.StringFlag{Name: "since", Usage: "only runs recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: to}
 }
 
 // metricFlag names the measure to follow.
