@@ -10,8 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// ReadAlone reads all files and does nothing with them: what a source gives to so many
-// threads at most, in bytes.
+// ReadAlone reads all files with the given number of threads, and discards what it reads. It
+// measures the highest rate at which a source delivers data to that many threads. It returns
+// the number of bytes.
 func ReadAlone(ctx context.Context, store Store, files []File, threads int) (read int64, err error) {
 	var next, sum atomic.Int64
 	err = each(ctx, threads, func(ctx context.Context, _ int) error {
@@ -40,12 +41,12 @@ func ReadAlone(ctx context.Context, store Store, files []File, threads int) (rea
 	return sum.Load(), err
 }
 
-// WriteAlone writes the given number of bytes without computing them, the way a pass writes. It
-// measures the highest rate at which a target accepts data from that many threads.
+// WriteAlone writes the given number of random bytes in the same way as a pass writes samples.
+// It measures the highest rate at which a target accepts data from that many threads.
 func WriteAlone(ctx context.Context, target Target, bytes, shard int64, threads int) error {
 	return each(ctx, threads, func(ctx context.Context, i int) error {
 		buffer := make([]byte, atOnce)
-		_, _ = rand.Read(buffer) // cannot fail; a file system that compresses gains nothing
+		_, _ = rand.Read(buffer) // random bytes, so that a file system that compresses saves nothing; Read cannot fail
 		left := bytes / int64(threads)
 		for n := 0; left > 0 && ctx.Err() == nil; n++ {
 			f, err := target.Create(ctx, fmt.Sprintf("alone-%d-%05d", i, n))
@@ -70,7 +71,8 @@ func WriteAlone(ctx context.Context, target Target, bytes, shard int64, threads 
 	})
 }
 
-// each runs work on so many threads; the first error ends the others.
+// each calls work in the given number of threads. The first error cancels the context of the
+// other calls, and is returned.
 func each(ctx context.Context, threads int, work func(context.Context, int) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

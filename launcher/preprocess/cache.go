@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Evict makes the kernel drop the files from the page cache. It writes dirty pages first, since only clean
-// pages can be dropped. It does not need root. Pages that a process has mapped stay.
+// Evict makes the kernel drop the files from the page cache. It does not need root. Only clean
+// pages can be dropped, so it writes dirty pages first. Pages that a process has mapped remain in
+// the cache.
 func Evict(files []File) error {
 	for _, file := range files {
 		f, err := os.Open(file.Path)
@@ -29,12 +30,12 @@ func Evict(files []File) error {
 	return nil
 }
 
-// window is the number of bytes of a file mapped at a time.
+// window is the number of bytes of a file that Resident maps at a time.
 const window = 1 << 30
 
-// Resident returns how many bytes of the files are in the page cache, in whole pages, and how many
-// there are. Since Linux 5.2 the kernel tells this only for files that the user owns or may write;
-// it reports all others as resident.
+// Resident returns how many bytes of the files are in the page cache, in whole pages, and the
+// total size of the files. Since Linux 5.2 this is only known for files that the user owns or may
+// write; the kernel reports all others as resident.
 func Resident(files []File) (resident, total int64, err error) {
 	page := os.Getpagesize()
 	for _, file := range files {
@@ -73,15 +74,15 @@ func residentPages(f *os.File, at int64, length, page int) (n int, err error) {
 	return n, nil
 }
 
-// fileSystems are names by the magic numbers of statfs(2) and of Lustre, IBM's GPFS
-// and BeeGFS themselves.
+// fileSystems are the names of file systems by their magic numbers. Most are listed in statfs(2);
+// those of Lustre, GPFS and BeeGFS are from their sources.
 var fileSystems = map[uint32]string{
 	0xef53: "ext4", 0x58465342: "xfs", 0x9123683e: "btrfs", 0x01021994: "tmpfs", 0x858458f6: "ramfs", 0x794c7630: "overlayfs",
 	0x6969: "nfs", 0x0bd00bd0: "lustre", 0x65735546: "fuse", 0x47504653: "gpfs", 0x19830326: "beegfs", 0x00c36400: "ceph",
 	0x2fc12fc1: "zfs", 0x01021997: "9p", 0xff534d42: "cifs", 0xfe534d42: "smb", 0xf2f52010: "f2fs",
 }
 
-// FileSystem names what a folder is on.
+// FileSystem returns the name of the file system that a folder is on.
 func FileSystem(folder string) (string, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(folder, &s); err != nil {
@@ -93,6 +94,6 @@ func FileSystem(folder string) (string, error) {
 	return fmt.Sprintf("%#x", uint32(s.Type)), nil
 }
 
-// InMemory reports whether a file system keeps its files in memory alone, where
-// they cannot be cold.
+// InMemory reports whether a file system keeps its files only in memory. Such files cannot be
+// evicted from the cache.
 func InMemory(fileSystem string) bool { return fileSystem == "tmpfs" || fileSystem == "ramfs" }

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 )
 
-// A record of CIFAR-10's binary version is a label of one byte and 32 × 32 pixels: all
-// red ones, then green, then blue.
+// A record of CIFAR-10's binary version is a label of one byte, and 32 × 32 bytes for
+// each of red, green and blue.
 const (
 	cifarSide   = 32
 	cifarPixels = cifarSide * cifarSide
@@ -34,7 +34,8 @@ func fromCIFAR(t *thread, f reading, size int64, do func([]byte) error) error {
 	}
 }
 
-// prepareCIFAR normalises the pixels, which have the size that trainings use.
+// prepareCIFAR normalises the pixels. It does not resize them, since they have the size
+// that trainings use.
 func prepareCIFAR(t *thread, record []byte) error {
 	t.enter(Unpack)
 	if record[0] > 9 {
@@ -49,8 +50,8 @@ func prepareCIFAR(t *thread, record []byte) error {
 	return nil
 }
 
-// generateCIFAR writes files of up to 10,000 random images, and at least 8, so that
-// threads can share them.
+// generateCIFAR writes n random images to at least 8 files, so that threads can divide
+// them, with up to 10,000 images each.
 func generateCIFAR(n int, seed uint64, create func(string) (io.WriteCloser, error)) error {
 	random := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
 	return inFiles(n, 10_000, "data_batch_%d.bin", create, func(w io.Writer, i int) error {
@@ -62,7 +63,8 @@ func generateCIFAR(n int, seed uint64, create func(string) (io.WriteCloser, erro
 	})
 }
 
-// inFiles spreads n samples over 8 files, or more where these would have more than most.
+// inFiles distributes n samples over 8 files, or over more files if these would have
+// more than most samples.
 func inFiles(n, most int, name string, create func(string) (io.WriteCloser, error), write func(w io.Writer, i int) error) error {
 	each := min(most, max(1, (n+7)/8))
 	for first := 0; first < n; first += each {

@@ -12,21 +12,21 @@ import (
 	"strings"
 )
 
-// Classes give the samples' labels for a training.
+// Classes determine the labels of samples for a training.
 type Classes struct {
 	Names []string
 	of    func(file File, sample []byte) byte
 }
 
-// Classified returns the formats whose samples have a class.
+// Classified returns the names of the formats whose samples have a class.
 func Classified() []string { return []string{"cifar10", "jpeg"} }
 
-// FindClasses returns a source's classes: for JPEG images the names of their folders in order, as
-// torchvision's ImageFolder does; for CIFAR-10 its ten.
+// FindClasses returns the classes of a source. For JPEG images these are the sorted names of their
+// folders, as in torchvision's ImageFolder. For CIFAR-10 they are its ten classes.
 func FindClasses(format string, files []File) (*Classes, error) {
 	switch format {
 	case "cifar10":
-		of := func(_ File, sample []byte) byte { return sample[0] } // which has been checked
+		of := func(_ File, sample []byte) byte { return sample[0] } // prepareCIFAR has checked that it is valid
 		return &Classes{[]string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}, of}, nil
 	case "jpeg":
 	default:
@@ -47,7 +47,7 @@ func FindClasses(format string, files []File) (*Classes, error) {
 	return &Classes{names, func(f File, _ []byte) byte { return number[folder(f)] }}, nil
 }
 
-// shortened returns the first of some names.
+// shortened returns the first three names, separated by commas, for a message.
 func shortened(names []string) string {
 	if len(names) > 3 {
 		return strings.Join(names[:3], ", ") + ", …"
@@ -55,17 +55,20 @@ func shortened(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// tints are how many classes test images have: as many colours, around the circle.
+// tints is the number of classes of test images. Each class has a colour; the colours are equally
+// spaced on the colour circle.
 const tints = 10
 
-// tint returns the colour of a class: what is added to blue and red (minus grey), of 255. The coarse noise of
-// an image has a deviation of 20, so that no single pixel reveals the class.
+// tint returns the colour of a class: what is added to the blue and red difference components,
+// which range to 255. Since the coarse noise of an image has a deviation of 20, a single pixel does
+// not reveal the class.
 func tint(class int) (blue, red float64) {
 	sin, cos := math.Sincos(2 * math.Pi * float64(class) / tints)
 	return 25 * cos, 25 * sin
 }
 
-// GenerateClasses is Generate for a training: sample i has class i modulo 10, which determines its colour.
+// GenerateClasses is like Generate, for a training on the samples. Sample i has class i modulo 10,
+// which determines its colour.
 func GenerateClasses(format, folder string, n int, seed uint64) error {
 	if !slices.Contains(Classified(), format) {
 		return fmt.Errorf("no samples with a class can be made in format %q; valid: %s", format, strings.Join(Classified(), ", "))
@@ -88,7 +91,7 @@ func GenerateClasses(format, folder string, n int, seed uint64) error {
 	})
 }
 
-// tintedCIFAR writes records as generateCIFAR does, with colours.
+// tintedCIFAR writes records like generateCIFAR, but gives each image the colour of its class.
 func tintedCIFAR(n int, seed uint64, create func(string) (io.WriteCloser, error)) error {
 	random := rand.New(rand.NewPCG(seed, 0))
 	return inFiles(n, 10_000, "data_batch_%d.bin", create, func(w io.Writer, i int) error {
@@ -104,7 +107,7 @@ func tintedCIFAR(n int, seed uint64, create func(string) (io.WriteCloser, error)
 	})
 }
 
-// Side returns the width and height of the resulting square images, in pixels.
+// Side returns the width and height of the prepared images, which are square, in pixels.
 func Side(format string, crop int) int {
 	if format == "cifar10" {
 		return cifarSide

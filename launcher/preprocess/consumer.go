@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A Consumer simulates a trainer: it takes samples from a queue one by one, and spends the time that its rate
-// gives on each.
+// A Consumer simulates a trainer of a given maximum rate. It takes samples from a queue one by one,
+// and waits 1/rate for each.
 type Consumer struct {
 	queue chan struct{}
 	done  chan struct{}
 	each  time.Duration
-	// What it has done.
+	// Results, to be read after it has ended.
 	samples int
 	waited  time.Duration
 	took    time.Duration
@@ -20,14 +20,14 @@ type Consumer struct {
 // queued is the number of finished samples that may wait before the producing threads block.
 const queued = 256
 
-// NewConsumer starts one that takes so many samples a second at most.
+// NewConsumer starts a Consumer that takes at most rate samples per second.
 func NewConsumer(rate float64) *Consumer {
 	c := &Consumer{queue: make(chan struct{}, queued), done: make(chan struct{}), each: time.Duration(float64(time.Second) / rate)}
 	go c.run()
 	return c
 }
 
-// Take hands a sample over, and waits while the queue is full.
+// Take hands a sample to the consumer. It waits while the queue is full.
 func (c *Consumer) Take(ctx context.Context, _ Sample) error {
 	select {
 	case c.queue <- struct{}{}:
@@ -37,13 +37,14 @@ func (c *Consumer) Take(ctx context.Context, _ Sample) error {
 	}
 }
 
-// ahead is the longest computation done at once, about the precision of timers.
+// ahead is how far the simulated computation may run ahead of the clock before the consumer sleeps.
+// Timers are about this precise.
 const ahead = 2 * time.Millisecond
 
 func (c *Consumer) run() {
 	defer close(c.done)
 	begun := time.Now()
-	free := begun // when it is through with what it has
+	free := begun // when the consumer will have finished the samples that it has taken
 	for range c.queue {
 		if now := time.Now(); now.After(free) {
 			c.waited += now.Sub(free)
@@ -59,8 +60,9 @@ func (c *Consumer) run() {
 	c.took = free.Sub(begun)
 }
 
-// End lets it finish what is in the queue. It waited for so many of the seconds that
-// it was there: the share is 1 − accelerator utilisation.
+// End waits until the consumer has used all samples in the queue. It returns the seconds that the
+// consumer waited for samples, and the seconds of the whole time. waited/took is 1 − accelerator
+// utilisation.
 func (c *Consumer) End() (waited, took float64) {
 	close(c.queue)
 	<-c.done

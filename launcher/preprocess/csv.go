@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Rows of a table are prepared in blocks of so many, a stage at a time: a row takes
-// a microsecond, too little to time on its own.
+// blockRows is the number of rows that pass each stage together. A single row takes about a
+// microsecond, which is too short to be timed.
 const blockRows = 1024
 
-// table is a block of rows, by column. Every file has a line of names first. A column
-// whose first value in a file is a number is one of numbers; an empty cell is then 0.
-// Others are categories: each becomes the number of its first appearance to the thread,
-// as a lookup table that is built while reading.
+// csvBlock is a block of rows, stored by column. The first line of a file has the names of the
+// columns. If the first value of a column is a number, the whole column contains numbers, and an
+// empty cell is 0. Other columns contain categories. Each category is replaced by a number, in the
+// order in which the thread first meets the categories.
 type csvBlock struct {
 	numbers []bool
 	cells   [][]string
@@ -28,8 +28,8 @@ type csvBlock struct {
 	rows    int
 }
 
-// fromCSV hands over blocks of rows, one sample each row. do is called once a block;
-// the rows are counted here.
+// fromCSV reads blocks of rows and calls do once for each block. A row is a sample, so fromCSV
+// itself counts the rows.
 func fromCSV(t *thread, f reading, _ int64, do func([]byte) error) error {
 	t.enter(Unpack)
 	lines := csv.NewReader(t.buffer(f))
@@ -52,7 +52,7 @@ func fromCSV(t *thread, f reading, _ int64, do func([]byte) error) error {
 			b.cells[c] = b.cells[c][:0]
 		}
 		for b.rows = 0; b.rows < blockRows; b.rows++ {
-			row, err := lines.Read() // refuses one with more or fewer cells
+			row, err := lines.Read() // a row with more or fewer cells than the first is an error
 			if errors.Is(err, io.EOF) {
 				break
 			}
@@ -72,15 +72,15 @@ func fromCSV(t *thread, f reading, _ int64, do func([]byte) error) error {
 				b.numbers = append(b.numbers, err == nil)
 			}
 		}
-		t.result.Samples += int64(b.rows) - 1 // do counts one
+		t.result.Samples += int64(b.rows) - 1 // do counts one sample
 		if err := do(nil); err != nil {
 			return err
 		}
 	}
 }
 
-// prepareCSV makes of a block of rows so many float32 each: numbers with mean 0 and
-// deviation 1 within the block, categories as their numbers.
+// prepareCSV converts a block of rows to float32. Numbers are scaled to mean 0 and deviation 1
+// within the block; categories become their numbers.
 func prepareCSV(t *thread, _ []byte) error {
 	b := &t.table
 	t.enter(Cast)
@@ -112,7 +112,7 @@ func prepareCSV(t *thread, _ []byte) error {
 			v, ok := b.lookup[c][cell]
 			if !ok {
 				v = float32(len(b.lookup[c]))
-				b.lookup[c][strings.Clone(cell)] = v // the row's own memory goes
+				b.lookup[c][strings.Clone(cell)] = v // clone, since the memory of the row is reused
 			}
 			b.values[c] = append(b.values[c], v)
 		}
@@ -134,7 +134,7 @@ func prepareCSV(t *thread, _ []byte) error {
 	return nil
 }
 
-// standardise gives values a mean of 0 and, unless all are equal, a deviation of 1.
+// standardise scales values to a mean of 0 and, unless all are equal, a standard deviation of 1.
 func standardise(values []float32) {
 	sum, squares := 0.0, 0.0
 	for _, v := range values {
@@ -153,8 +153,8 @@ func standardise(values []float32) {
 	}
 }
 
-// generateCSV writes rows like those of click logs (Criteo): a label, 13 counts, some of them missing, and 26
-// categories, a few of them frequent.
+// generateCSV writes rows like those of Criteo's click logs: a label, 13 counts, of which some are
+// missing, and 26 categories, of which a few are frequent.
 func generateCSV(n int, seed uint64, create func(string) (io.WriteCloser, error)) error {
 	random := rand.New(rand.NewPCG(seed, 0))
 	frequent := rand.NewZipf(random, 1.2, 1, 1<<20)
@@ -181,7 +181,7 @@ func generateCSV(n int, seed uint64, create func(string) (io.WriteCloser, error)
 			fmt.Fprintf(out, ",%d", int(random.ExpFloat64()*100))
 		}
 		for range 26 {
-			fmt.Fprintf(out, ",c%07x", frequent.Uint64()) // never a number
+			fmt.Fprintf(out, ",c%07x", frequent.Uint64()) // the letter c keeps it from being a number
 		}
 		fmt.Fprintln(out)
 		return out.Flush()

@@ -13,10 +13,11 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// errNotAllowed is that the server does not let this user do something.
+// errNotAllowed is the cause if the server denies this user a request.
 var errNotAllowed = errors.New("not allowed")
 
-// explain returns an error that says why the server could not do something, and what to do about it.
+// explain returns an error that says why a request failed and what to do about it. what describes
+// the request, as in "list s3://bucket/"; err is the client library's error.
 func (s *ObjectStore) explain(g *guard, what string, err error) error {
 	server := s.access.Endpoint
 	if errors.Is(context.Cause(g.ctx), errSilent) {
@@ -32,7 +33,8 @@ func (s *ObjectStore) explain(g *guard, what string, err error) error {
 	if !errors.As(err, &answer) {
 		return fmt.Errorf("cannot %s: %w", what, s.unreachable(err))
 	}
-	// A server's own words are kept short, and may repeat the key's name.
+	// Shorten the server's message, and remove parts of the credentials from it, which it may
+	// repeat.
 	said := fmt.Sprintf("%d %s", answer.StatusCode, strings.TrimSpace(answer.Code+": "+answer.Message))
 	for _, private := range []string{s.access.ID, s.access.Secret, s.access.Session} {
 		if private != "" {
@@ -69,7 +71,7 @@ func (s *ObjectStore) explain(g *guard, what string, err error) error {
 	return fmt.Errorf("cannot %s: %s answers %s", what, server, said)
 }
 
-// unreachable returns an error that says why there was no answer.
+// unreachable returns an error that says why the server did not answer.
 func (s *ObjectStore) unreachable(err error) error {
 	var untrusted *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError

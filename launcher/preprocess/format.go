@@ -19,16 +19,16 @@ import (
 // A format says how samples are stored in files. To add one, write a file like tar.go and add a
 // line to formats.
 type format struct {
-	suffixes []string // of its files, in lower case
-	// samples hands the samples of a file to do, one after the other, in memory that
-	// is overwritten by the next.
+	suffixes []string // suffixes of the format's files, in lower case
+	// samples calls do with each sample of a file. The memory of a sample is overwritten by the
+	// next.
 	samples func(t *thread, f reading, size int64, do func(sample []byte) error) error
-	// prepare makes of a sample what is handed over, in t.packed.
+	// prepare prepares a sample; the result is in t.packed.
 	prepare func(t *thread, sample []byte) error
-	// generate writes a source of so many samples; create makes one of its files.
+	// generate writes a source with n test samples. It calls create to create each file.
 	generate func(n int, seed uint64, create func(name string) (io.WriteCloser, error)) error
-	decodes  bool // its samples are in JPEG
-	ranges   bool // its files are read in parts
+	decodes  bool // samples are JPEG images
+	ranges   bool // only parts of the files are read
 }
 
 var formats = map[string]format{
@@ -45,10 +45,10 @@ var jpegSuffixes = []string{".jpg", ".jpeg"}
 // Formats returns the names of all formats.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
-// Decodes reports whether samples of a format are in JPEG.
+// Decodes reports whether the samples of a format are JPEG images.
 func Decodes(name string) bool { return formats[name].decodes }
 
-// Find lists the store's files of a format in the order of their names.
+// Find returns the files in the store that have the format's suffixes, sorted by name.
 func Find(ctx context.Context, name string, store Store) ([]File, error) {
 	f, ok := formats[name]
 	if !ok {
@@ -64,7 +64,8 @@ func Find(ctx context.Context, name string, store Store) ([]File, error) {
 	return files, err
 }
 
-// Listing measures the time to list a source once more, as a loader does when it starts.
+// Listing lists the source again and returns how long that takes. Data loaders also list the
+// source when they start.
 func Listing(ctx context.Context, name string, store Store) (Spent, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -74,18 +75,19 @@ func Listing(ctx context.Context, name string, store Store) (Spent, error) {
 	return w.sums[List], err
 }
 
-// An EmptyError reports a source without files of its format.
+// An EmptyError reports that a source has no files of its format.
 type EmptyError struct{ Suffixes []string }
 
 func (e *EmptyError) Error() string {
 	return fmt.Sprintf("no file there is named *%s; name another source, or set workload.generate to have samples made in a folder", strings.Join(e.Suffixes, " or *"))
 }
 
-// beingMade begins the name of the folder in which samples are made.
+// beingMade is the prefix of the name of the folder in which samples are being generated.
 const beingMade = ".being-made-"
 
-// Generate makes a source of n samples unless the folder has one. It writes the source completely
-// and then renames it, so that of several runs doing so one wins and none reads a partial file.
+// Generate generates a source of n samples in the folder, unless the folder already has a source.
+// It writes the source completely before it renames it. Thus several runs can do this at the same
+// time, and none reads a partial file.
 func Generate(name, folder string, n int, seed uint64) error {
 	f, ok := formats[name]
 	if !ok {
@@ -96,7 +98,7 @@ func Generate(name, folder string, n int, seed uint64) error {
 	})
 }
 
-// makeSource creates files in a folder with the given name.
+// makeSource calls generate to create files, in a new folder with the given name within folder.
 func makeSource(folder, name string, generate func(create func(name string) (io.WriteCloser, error)) error) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
@@ -123,7 +125,7 @@ func makeSource(folder, name string, generate func(create func(name string) (io.
 	}
 	err = os.Rename(content, filepath.Join(folder, name))
 	if errors.Is(err, fs.ErrExist) {
-		return nil // somebody else's is the same
+		return nil // another run has generated the same source
 	}
 	return err
 }
@@ -135,10 +137,11 @@ type buffered struct {
 
 func (b *buffered) Close() error { return errors.Join(b.Flush(), b.file.Close()) }
 
-// maxSample is the largest sample that is taken from a file of unknown origin.
+// maxSample is the maximum size of a sample in bytes. Files come from unknown sources, so a
+// stated size may be wrong.
 const maxSample = 1 << 30
 
-// whole reads a file that is one sample.
+// whole reads a file that contains a single sample.
 func whole(t *thread, f reading, size int64, do func([]byte) error) error {
 	if size > maxSample {
 		return fmt.Errorf("%d bytes for one sample; want %d at most", size, maxSample)

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Pixels are an image: red, green and blue of each pixel in turn, row by row.
+// Pixels are an image in memory, row by row. Each pixel has three bytes: red, green and blue.
 type Pixels struct {
 	Width, Height int
 	RGB           []byte
 }
 
-// grow gives the image a size; its content is then undefined.
+// grow sets the size of the image, and allocates memory if needed. The content is then undefined.
 func (p *Pixels) grow(width, height int) {
 	p.Width, p.Height = width, height
 	if n := 3 * width * height; cap(p.RGB) < n {
@@ -21,13 +21,14 @@ func (p *Pixels) grow(width, height int) {
 	}
 }
 
-// A Decoder turns files in JPEG into pixels. It belongs to one thread.
+// A Decoder decodes JPEG files. Each thread needs its own.
 type Decoder interface {
 	Decode(file []byte, into *Pixels) error
 	Close()
 }
 
-// Grow gives an image the size of what a decoder puts there.
+// Grow sets the size of an image before a decoder stores pixels in it. It returns an error if the
+// size is not valid.
 func Grow(p *Pixels, width, height int) error {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide || width*height > maxPixels {
 		return fmt.Errorf("an image of %d × %d pixels; want 1 to %d each way, %d in all", width, height, maxSide, maxPixels)
@@ -36,29 +37,29 @@ func Grow(p *Pixels, width, height int) error {
 	return nil
 }
 
-// What an image may have at most: a header of a few bytes can promise more than
-// there is memory.
+// Limits on the size of an image. They are needed because the header of a small file can state a
+// size that does not fit into memory.
 const (
 	maxSide   = 1 << 16
 	maxPixels = 1 << 26
 )
 
-// scaler resizes the shorter side of an image and cuts a square from the middle, as
-// torchvision's Resize(resize) and CenterCrop(crop) do, by Pillow's method: the
-// triangle filter, widened by the factor of reduction, in 22-bit fixed point, first
-// along rows and then along columns. What the crop does not show is not computed.
+// scaler resizes the shorter side of an image and cuts a square from the middle, like torchvision's
+// Resize(resize) and CenterCrop(crop). It uses Pillow's method: a triangle filter, which is widened
+// by the factor of reduction, in 22-bit fixed point. It resizes along rows first, then along
+// columns. Pixels outside the crop are not computed.
 type scaler struct {
 	resize, crop int
-	width        int // of the image that the taps are for
+	width        int // size of the image for which the taps were computed
 	height       int
 	across, down taps
-	rows         []byte // resized along rows
+	rows         []byte // the image after resizing along rows
 	out          []byte
 	columns      []int32
 }
 
-// taps are, for each pixel of the result, the first one of the source and the weights
-// of so many from there on.
+// taps are the weights of the resize filter along one axis. For each pixel of the result, they give
+// the first source pixel, and the weights of that pixel and the following ones.
 type taps struct {
 	first   []int
 	weights [][]int32
@@ -66,12 +67,12 @@ type taps struct {
 
 const precision = 32 - 8 - 2
 
-// newTaps returns the taps of count pixels, starting at offset, of an image scaled from length to
-// size pixels. See precompute_coeffs and normalize_coeffs_8bpc in Pillow's Resample.c.
+// newTaps returns the taps for scaling from length to size pixels, for count pixels of the result
+// from offset on. See precompute_coeffs and normalize_coeffs_8bpc in Pillow's Resample.c.
 func newTaps(length, size, offset, count int) taps {
 	scale := float64(length) / float64(size)
 	filter := max(scale, 1)
-	support := filter // of the triangle: 1
+	support := filter // half the width of the filter: the triangle's is 1
 	var t taps
 	for i := offset; i < offset+count; i++ {
 		center := (float64(i) + 0.5) * scale
@@ -95,10 +96,12 @@ func newTaps(length, size, offset, count int) taps {
 	return t
 }
 
-// middle returns where a centred crop begins: half of the remainder, rounded to even as in Python.
+// middle returns the offset of a centred crop: half of what is cut off, rounded to even as in
+// Python.
 func middle(size, crop int) int { return int(math.RoundToEven(float64(size-crop) / 2)) }
 
-// aim prepares the taps for images of one size, usually that of the previous image.
+// aim computes the filter weights (taps) for images of the given size. It does nothing if the
+// previous image had the same size, which is usual.
 func (s *scaler) aim(width, height int) {
 	if s.width == width && s.height == height {
 		return
@@ -116,7 +119,7 @@ func (s *scaler) aim(width, height int) {
 	s.columns = make([]int32, 3*s.crop)
 }
 
-// do returns the square of crop × crop pixels; the next call overwrites it.
+// do resizes and crops an image and returns the crop × crop pixels. The next call overwrites them.
 func (s *scaler) do(p *Pixels) []byte {
 	s.aim(p.Width, p.Height)
 	last := len(s.down.first) - 1
@@ -149,7 +152,7 @@ func (s *scaler) do(p *Pixels) []byte {
 	return s.out
 }
 
-// along resizes one row.
+// along resizes one row of pixels.
 func (t *taps) along(from, to []byte) {
 	for i, first := range t.first {
 		r, g, b := int32(1<<(precision-1)), int32(1<<(precision-1)), int32(1<<(precision-1))
@@ -169,14 +172,14 @@ func (t *taps) along(from, to []byte) {
 // clip converts a fixed-point sum to a byte. Weights are at least 0 and add up to 1, except for rounding.
 func clip(sum int32) byte { return byte(min(sum>>precision, 255)) }
 
-// Mean and deviation of ImageNet's red, green and blue, which trainings subtract and
-// divide by.
+// Mean and standard deviation of red, green and blue in ImageNet. Trainings normalise images with
+// them: they subtract the mean and divide by the deviation.
 var (
 	imageMean      = [3]float32{0.485, 0.456, 0.406}
 	imageDeviation = [3]float32{0.229, 0.224, 0.225}
 )
 
-// normalised are the values that a byte becomes, by channel.
+// normalised is a table of the normalised value of each byte, by channel.
 var normalised = func() (table [3][256]float32) {
 	for c := range table {
 		for v := range table[c] {
@@ -186,7 +189,7 @@ var normalised = func() (table [3][256]float32) {
 	return table
 }()
 
-// normalise converts pixels to channels, one after the other, as float32.
+// normalise converts pixels to normalised float32 values: first all of red, then green, then blue.
 func normalise(rgb []byte, to []float32) {
 	n := len(rgb) / 3
 	red, green, blue := to[:n], to[n:2*n], to[2*n:3*n]

@@ -8,14 +8,14 @@ import (
 	"image/jpeg"
 )
 
-// GoJPEG decodes with Go's own package, which needs no C library and takes about
-// three times as long as libjpeg-turbo.
+// GoJPEG decodes JPEG with Go's image/jpeg. It needs no C library, and takes
+// about three times as long as libjpeg-turbo.
 type GoJPEG struct{}
 
 // Close does nothing.
 func (GoJPEG) Close() {}
 
-// Decode puts the pixels of a file in JPEG there.
+// Decode decodes a JPEG file and stores its pixels in into.
 func (GoJPEG) Decode(file []byte, into *Pixels) error {
 	head, err := jpeg.DecodeConfig(bytes.NewReader(file))
 	if err == nil {
@@ -44,7 +44,7 @@ func (GoJPEG) Decode(file []byte, into *Pixels) error {
 				row[3*x], row[3*x+1], row[3*x+2] = v, v, v
 			}
 		}
-	default: // CMYK, which old camera software writes
+	default: // any other colour model, such as CMYK, which old camera software writes
 		for y := range into.Height {
 			for x := range into.Width {
 				r, g, b, _ := p.At(x, y).RGBA()

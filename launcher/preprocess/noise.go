@@ -10,22 +10,24 @@ import (
 	"math/rand/v2"
 )
 
-// Test images are 500 × 375 pixels of about 110 kB, the size of ImageNet's: noise of
-// several scales, most of it coarse, as photographs have. White noise would compress
-// worse and take longer to decode.
+// Test images have 500 × 375 pixels and about 110 kB, like those of ImageNet. They are noise of
+// several scales. Most of it is coarse, as in photographs. White noise would compress worse and
+// take longer to decode.
 const (
 	noiseWidth   = 500
 	noiseHeight  = 375
 	noiseQuality = 90
 )
 
-// octaves are the scales of the noise: pixels between its values, and their deviation.
+// octaves are the scales of the noise. step is the distance in pixels between random values, and
+// deviation their standard deviation.
 var octaves = []struct{ step, deviation float64 }{{96, 50}, {24, 25}, {6, 13}, {1.5, 30}}
 
 // noiseImage returns the i-th image of a seed as JPEG.
 func noiseImage(seed uint64, i int) ([]byte, error) { return tintedNoise(seed, i, 0, 0) }
 
-// tintedNoise is noiseImage with a tint: what is added to blue and red (minus grey).
+// tintedNoise is like noiseImage with a tint: it adds blue and red to the blue and red difference
+// components.
 func tintedNoise(seed uint64, i int, blue, red float64) ([]byte, error) {
 	random := rand.New(rand.NewPCG(seed, uint64(i)))
 	picture := image.NewYCbCr(image.Rect(0, 0, noiseWidth, noiseHeight), image.YCbCrSubsampleRatio420)
@@ -37,8 +39,8 @@ func tintedNoise(seed uint64, i int, blue, red float64) ([]byte, error) {
 	return file.Bytes(), err
 }
 
-// noisePlane fills one component around its middle: of each octave a coarse grid of random values, with
-// straight lines between.
+// noisePlane fills one colour component with noise around the value middle. The noise is a sum over
+// the octaves: each is a coarse grid of random values with linear interpolation.
 func noisePlane(random *rand.Rand, plane []byte, stride, width, height int, strength, middle float64) {
 	sums := make([]float64, width*height)
 	for _, o := range octaves {
@@ -65,7 +67,7 @@ func noisePlane(random *rand.Rand, plane []byte, stride, width, height int, stre
 	}
 }
 
-// eachNoise makes n images.
+// eachNoise generates n images and calls do with each.
 func eachNoise(n int, seed uint64, do func(i int, file []byte) error) error {
 	for i := range n {
 		file, err := noiseImage(seed, i)
@@ -79,7 +81,8 @@ func eachNoise(n int, seed uint64, do func(i int, file []byte) error) error {
 	return nil
 }
 
-// generateFolder writes images of up to 1000 to a folder, as classes are.
+// generateFolder writes n images to subfolders of up to 1000 images, as data sets with one folder
+// per class have them.
 func generateFolder(n int, seed uint64, create func(string) (io.WriteCloser, error)) error {
 	return eachNoise(n, seed, func(i int, file []byte) error {
 		return writeFile(create, fmt.Sprintf("%04d/%06d.jpg", i/1000, i), file)

@@ -17,36 +17,39 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// This file reads samples from an object store that speaks Amazon's S3, and writes
-// them there. An object is one request, whose time until the answer begins is opening;
-// its body is reading. Parts of an object are a request each.
+// This file reads and writes samples in an object store with Amazon's S3 protocol. An object is
+// read with one request. The time until its answer begins counts as stage Open, and the time to
+// receive the body as stage Read. If a format reads parts of a file, each part is one request.
 
-// ObjectScheme begins the name of a source in an object store.
+// ObjectScheme is the prefix of the name of a source in an object store.
 const ObjectScheme = "s3://"
 
-// UsualEndpoint is the server, and the region, where the environment names none.
+// UsualEndpoint and usualRegion are used if the environment names no server and no region.
 const (
 	UsualEndpoint = "https://s3.amazonaws.com"
 	usualRegion   = "us-east-1"
 )
 
-// objectAttempts are how often a request is made at most: one that got no answer, or one that
-// says that the server is busy or failed, is made again after 0.2 s, 0.4 s and 0.8 s at
-// most. A body that breaks off is not asked for again.
+// objectAttempts is how many times a request is sent at most. A request is sent again if it got
+// no answer, or if the answer says that the server is busy or has failed. The pauses are at
+// most 0.2 s, 0.4 s and 0.8 s. If the connection breaks within a body, the request is not
+// repeated.
 const objectAttempts = 4
 
-// objectPatience is the longest time without a new byte, retries included.
+// objectPatience is how long a request may go without a new byte before it fails, retries
+// included.
 const objectPatience = 30 * time.Second
 
 // ObjectAccess holds a server's address and the client's credentials.
 type ObjectAccess struct {
 	Endpoint            string // https://HOST[:PORT] or http://…
 	Region              string
-	ID, Secret, Session string // of the key; "" for anonymous access
+	ID, Secret, Session string // access key; all "" for anonymous access
 	Patience            time.Duration
 }
 
-// ObjectAccessFromEnvironment returns the access that the variables of Amazon's tools describe.
+// ObjectAccessFromEnvironment returns the server and credentials in the variables that Amazon's
+// tools use (AWS_…).
 func ObjectAccessFromEnvironment(getenv func(string) string) ObjectAccess {
 	return ObjectAccess{
 		Endpoint: cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"), UsualEndpoint),
@@ -56,21 +59,22 @@ func ObjectAccessFromEnvironment(getenv func(string) string) ObjectAccess {
 	}
 }
 
-// Bounds of a listing, whose pages a server can send without an end. ImageNet has 1.3
-// million objects.
+// mostOfAll limits a listing, since a faulty server could send pages without end. For
+// comparison, ImageNet has 1.3 million objects.
 var mostOfAll = limits{objects: 5_000_000, names: 256 << 20, pages: 10_000}
 
 type limits struct {
 	objects int
-	names   int   // bytes of their names and versions
+	names   int   // total bytes of their names and versions
 	pages   int64 // of up to 1,000 objects each; some may be empty
 }
 
-// mostPage bounds a page, and every other answer that is not an object, in bytes. It has
-// 1,000 entries of some hundred bytes, and a name has at most 1,024.
+// mostPage is the maximum size, in bytes, of one page of a listing, and of every other answer
+// except objects. A page has up to 1,000 entries of a few hundred bytes, with names of at most
+// 1,024 bytes.
 const mostPage = 4 << 20
 
-// A limitError is that a server sends more than is read.
+// A limitError reports that a server sent more than one of the limits allows.
 type limitError string
 
 func (e limitError) Error() string { return string(e) }
@@ -84,13 +88,13 @@ type ObjectStore struct {
 	bucket, prefix string
 	repeated       atomic.Int64
 	most           limits
-	pages          atomic.Int64 // of listings
+	pages          atomic.Int64 // number of pages of listings so far
 
 	mutex   sync.Mutex
-	written []string // keys that may be there by now, to be removed
+	written []string // keys of objects that may exist and that Clear removes
 }
 
-// OpenObjects prepares to read or write s3://BUCKET/PREFIX. It sends no request yet.
+// OpenObjects returns an ObjectStore for s3://BUCKET/PREFIX. It sends no request.
 func OpenObjects(source string, access ObjectAccess) (*ObjectStore, error) {
 	name, ok := strings.CutPrefix(source, ObjectScheme)
 	bucket, prefix, _ := strings.Cut(name, "/")
@@ -98,11 +102,11 @@ func OpenObjects(source string, access ObjectAccess) (*ObjectStore, error) {
 		return nil, fmt.Errorf("want s3://BUCKET or s3://BUCKET/PREFIX")
 	}
 	if prefix = strings.Trim(prefix, "/"); prefix != "" {
-		prefix += "/" // as a folder: "images" is not "images2"
+		prefix += "/" // a prefix is like a folder: "images" must not match "images2"
 	}
 	server, err := url.Parse(access.Endpoint)
 	if err != nil || server.Scheme != "http" && server.Scheme != "https" || server.Host == "" || server.User != nil || strings.Trim(server.Path, "/") != "" || server.RawQuery != "" {
-		return nil, errors.New("AWS_ENDPOINT_URL: want https://HOST[:PORT] or http://HOST[:PORT], and nothing else in it") // the value may hold a password
+		return nil, errors.New("AWS_ENDPOINT_URL: want https://HOST[:PORT] or http://HOST[:PORT], and nothing else in it") // the message omits the value, which may contain a password
 	}
 	access.Endpoint = server.Scheme + "://" + server.Host
 	if (access.ID == "") != (access.Secret == "") {
@@ -113,10 +117,10 @@ func OpenObjects(source string, access ObjectAccess) (*ObjectStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = 1<<12, 0 // one connection per thread, so that none is reopened
-	transport.ResponseHeaderTimeout = 0                              // a guard watches the whole
+	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = 1<<12, 0 // enough idle connections for one per thread, so that no connection is opened twice
+	transport.ResponseHeaderTimeout = 0                              // the guard limits the time of the whole request
 	s.core, err = minio.NewCore(server.Host, &minio.Options{
-		Creds:  credentials.NewStaticV4(access.ID, access.Secret, access.Session), // without a key: requests are not signed
+		Creds:  credentials.NewStaticV4(access.ID, access.Secret, access.Session), // without an access key, requests are not signed
 		Secure: server.Scheme == "https", Region: access.Region, MaxRetries: objectAttempts,
 		Transport: bounded{counting{transport, &s.repeated}, s},
 	})
@@ -126,13 +130,14 @@ func OpenObjects(source string, access ObjectAccess) (*ObjectStore, error) {
 	return s, nil
 }
 
-// Endpoint returns the server as http(s)://HOST.
+// Endpoint returns the server's address as http(s)://HOST.
 func (s *ObjectStore) Endpoint() string { return s.access.Endpoint }
 
-// Repeated returns how many requests so far got no answer, or one that asks to retry.
+// Repeated returns how many requests so far had to be sent again, because they got no answer or
+// one that asks to retry.
 func (s *ObjectStore) Repeated() int64 { return s.repeated.Load() }
 
-// counting counts the requests that have to be made again.
+// counting counts the requests that have to be sent again.
 type counting struct {
 	http.RoundTripper
 	repeated *atomic.Int64
@@ -146,7 +151,8 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// bounded bounds what a server may answer. Objects are bounded by their listed size.
+// bounded limits the size of a server's answers. For objects, the limit is the size in the
+// listing.
 type bounded struct {
 	http.RoundTripper
 	of *ObjectStore
@@ -164,7 +170,8 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// A page is the body of an answer that is read completely into memory.
+// A page is the body of an answer that is read completely into memory; reading more than left
+// bytes is an error.
 type page struct {
 	io.ReadCloser
 	left int
@@ -178,15 +185,15 @@ func (p *page) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// path returns an object's name for display, and as a file of the source.
+// path returns s3://BUCKET/KEY, the path of an object in File and in messages.
 func (s *ObjectStore) path(key string) string { return ObjectScheme + s.bucket + "/" + key }
 
-// key returns the object with that name.
+// key returns the object's key from its path.
 func (s *ObjectStore) key(file File) string {
 	return strings.TrimPrefix(file.Path, ObjectScheme+s.bucket+"/")
 }
 
-// List implements preprocess.Store.
+// List implements Store.
 func (s *ObjectStore) List(ctx context.Context, wanted func(string) bool) (files []File, err error) {
 	g := s.guard(ctx)
 	defer g.end()
@@ -208,22 +215,23 @@ func (s *ObjectStore) List(ctx context.Context, wanted func(string) bool) (files
 			files = append(files, File{Path: path, Size: o.Size, Version: o.ETag})
 		}
 	}
-	if g.ctx.Err() != nil { // which ends the listing without a word
+	if g.ctx.Err() != nil { // a cancelled context ends the listing without an error
 		return nil, s.explain(g, "list "+s.path(s.prefix), context.Cause(g.ctx))
 	}
 	return files, nil
 }
 
-// Open implements preprocess.Store.
+// Open implements Store.
 func (s *ObjectStore) Open(ctx context.Context, file File) (io.ReadCloser, error) {
 	return s.get(ctx, file, 0, file.Size, minio.GetObjectOptions{})
 }
 
-// get asks for so many bytes of an object as it was listed.
+// get requests size bytes of an object, from offset at. It fails if the object has changed
+// since it was listed.
 func (s *ObjectStore) get(ctx context.Context, file File, at, size int64, o minio.GetObjectOptions) (*body, error) {
 	g := s.guard(ctx)
 	if file.Version != "" {
-		_ = o.SetMatchETag(file.Version) // cannot fail: it is not empty
+		_ = o.SetMatchETag(file.Version) // cannot fail, since the version is not empty
 	}
 	b, _, head, err := s.core.GetObject(g.ctx, s.bucket, s.key(file), o)
 	if err != nil {
@@ -239,7 +247,7 @@ func (s *ObjectStore) get(ctx context.Context, file File, at, size int64, o mini
 	return &body{store: s, guard: g, from: b, left: size, size: size}, nil
 }
 
-// A body is the content of an answer.
+// A body is the content of an object while it is received.
 type body struct {
 	store      *ObjectStore
 	guard      *guard
@@ -264,7 +272,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// noEOF keeps readers from taking half an object for a whole one.
+// noEOF replaces io.EOF by io.ErrUnexpectedEOF if an object ends too early. Otherwise readers
+// would take it for complete.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -278,14 +287,14 @@ func (b *body) Close() error {
 	return err
 }
 
-// ranges are parts of one object.
+// ranges reads parts of one object, with one request for each part.
 type ranges struct {
 	store *ObjectStore
 	ctx   context.Context
 	file  File
 }
 
-// OpenRanges implements Store. It sends no request yet.
+// OpenRanges implements Store. It sends no request.
 func (s *ObjectStore) OpenRanges(ctx context.Context, file File) (Ranges, error) {
 	return ranges{s, ctx, file}, nil
 }
@@ -316,7 +325,7 @@ func (r ranges) ReadAt(p []byte, at int64) (int, error) {
 
 func (ranges) Close() error { return nil }
 
-// guard ends a request of which no byte comes for too long.
+// guard cancels a request if no byte arrives for too long.
 type guard struct {
 	ctx      context.Context
 	stop     context.CancelCauseFunc

@@ -11,14 +11,15 @@ import (
 	"github.com/scalebench/scalebench/launcher/preprocess/parquet"
 )
 
-// hubColumns are those that Hugging Face's data sets of images have.
+// hubColumns are the columns of image data sets on Hugging Face.
 var hubColumns = []parquet.Column{
 	{Name: "image.bytes", Type: parquet.ByteArray},
 	{Name: "image.path", Type: parquet.ByteArray, Annotated: true},
 	{Name: "label", Type: parquet.Int64},
 }
 
-// fromParquet takes the images from a column of a Parquet file; the others are not read.
+// fromParquet reads the images from one column of a Parquet file. It does not read the other
+// columns.
 func fromParquet(t *thread, f reading, size int64, do func([]byte) error) error {
 	t.enter(Unpack)
 	file, err := parquet.Open(f, size)
@@ -52,8 +53,8 @@ func fromParquet(t *thread, f reading, size int64, do func([]byte) error) error 
 	}
 }
 
-// imageColumn returns the only column of bytes that are not text or, if there are several, the one with the
-// usual name.
+// imageColumn returns the index of the column with the images. It is the only column of bytes that
+// are not text or, if there are several, the column with the usual name.
 func imageColumn(columns []parquet.Column) (int, error) {
 	var all, found []string
 	var at int
@@ -77,7 +78,7 @@ func imageColumn(columns []parquet.Column) (int, error) {
 	return 0, fmt.Errorf("no column holds images, which are bytes that are not marked as text, one value a row; it has %s", some(all))
 }
 
-// some names the first few.
+// some lists the first ten names, and says how many more there are.
 func some(names []string) string {
 	const few = 10
 	if more := len(names) - few; more > 0 {
@@ -86,7 +87,8 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// generateParquet writes images as Hugging Face's data sets have them.
+// generateParquet writes n test images in Parquet files with the columns of Hugging Face's data
+// sets.
 func generateParquet(n int, seed uint64, create func(string) (io.WriteCloser, error)) error {
 	return shards(n, seed, ".parquet", create, func(w io.Writer) (func(int, []byte) error, func() error) {
 		file, err := parquet.NewWriter(w, hubColumns...)

@@ -1,10 +1,11 @@
-// Package preprocess prepares samples for a training and measures how long each stage
-// takes: it lists and opens files, reads, decodes and resizes, normalises, packs and
-// writes. Threads share the files and do with each sample everything that there is to
-// do, one stage after the other, as the workers of the usual data loaders do.
+// Package preprocess prepares samples for a training and measures how long each stage takes:
+// list and open files, read, decode, resize, normalise, pack and write. The files are divided
+// among threads. Each thread takes a sample through all stages, as the workers of common data
+// loaders do.
 //
-// Every moment of a thread belongs to one stage, by the clock and in CPU time, so
-// stages add up to the whole. Seconds, bytes and samples; rates are for others to make.
+// At any time a thread is in exactly one stage, so the times of the stages add up to the
+// whole: by the clock, and in CPU time. The package reports seconds, bytes and samples;
+// callers compute rates.
 package preprocess
 
 import (
@@ -20,40 +21,41 @@ import (
 	"sync/atomic"
 )
 
-// Options are one pass over files.
+// Options configure one pass over files.
 type Options struct {
 	Format       string
 	Threads      int
 	Resize, Crop int
-	// Decoder makes one for each thread; nil for a format without JPEG.
+	// Decoder returns a new decoder for a thread; nil for a format without JPEG.
 	Decoder func() (Decoder, error)
-	// Target is where samples are written; nil writes none.
+	// Target is where prepared samples are written to; nil: they are not written.
 	Target Target
-	Shard  int64 // bytes of each file there
-	Store  Store // that the files are in
-	// Take, if not nil, receives each finished sample in the thread that made it.
+	Shard  int64 // size in bytes of each file in Target
+	Store  Store // where the source's files are
+	// Take, if not nil, is called with each prepared sample, in the thread that prepared it.
 	Take func(ctx context.Context, s Sample) error
-	// Classes, if not nil, give each sample's label.
+	// Classes, if not nil, gives the label of each sample.
 	Classes *Classes
 }
 
-// A Sample is a prepared sample. The thread overwrites its memory with the next one.
+// A Sample is a prepared sample. Its memory is only valid until the thread prepares the next
+// sample.
 type Sample struct {
-	Values []float32 // of an image: normalised red, green, blue, one after the other
+	Values []float32 // for an image: all of red, then green, then blue, normalised
 	Class  byte      // 0 if Classes is nil
 }
 
-// A Result is the work of a pass over all threads.
+// A Result holds what the threads of a pass did, all together.
 type Result struct {
 	Samples       int64
 	Read, Written int64 // bytes
 	Stages        [Stages]Spent
-	CPU           float64 // seconds of the process
-	Delay         float64 // seconds in which threads could run and had no CPU; NaN: not known
-	FewFiles      bool    // fewer than threads
+	CPU           float64 // CPU seconds of the whole process
+	Delay         float64 // seconds in which threads were runnable but had no CPU; NaN: unknown
+	FewFiles      bool    // there were fewer files than threads
 }
 
-// A thread prepares samples.
+// A thread prepares samples, one file after the other.
 type thread struct {
 	*stopwatch
 	options *Options
@@ -63,14 +65,15 @@ type thread struct {
 	scaler  scaler
 	floats  []float32
 	ahead   *bufio.Reader
-	sample  []byte // as it was read
+	sample  []byte // the sample as read from the file
 	table   csvBlock
-	packed  []byte // as it is handed over
+	packed  []byte // the prepared sample, in the form that is written
 	out     output
 	result  Result
 }
 
-// Pass prepares the samples of all files. The first error ends it.
+// Pass prepares the samples of all files and returns the time and amounts of each stage. The
+// first error ends it.
 func Pass(ctx context.Context, files []File, o Options) (Result, error) {
 	f, ok := formats[o.Format]
 	if !ok {
@@ -84,7 +87,7 @@ func Pass(ctx context.Context, files []File, o Options) (Result, error) {
 	before := processCPU()
 	for i := range results {
 		group.Go(func() {
-			runtime.LockOSThread() // stages are in the thread's own CPU time
+			runtime.LockOSThread() // CPU time is measured per thread
 			defer runtime.UnlockOSThread()
 			t := &thread{stopwatch: startWatch(Open), options: &o, format: f, scaler: scaler{resize: o.Resize, crop: o.Crop}}
 			t.out = output{target: o.Target, number: i, shard: o.Shard}
@@ -117,7 +120,8 @@ func Pass(ctx context.Context, files []File, o Options) (Result, error) {
 	return sum, context.Cause(ctx)
 }
 
-// run takes one file after the other.
+// run prepares files until none is left; next is the index of the next file, which the
+// threads share.
 func (t *thread) run(ctx context.Context, files []File, next *atomic.Int64) (err error) {
 	if t.options.Decoder != nil {
 		if t.decoder, err = t.options.Decoder(); err != nil {
@@ -136,7 +140,7 @@ func (t *thread) run(ctx context.Context, files []File, next *atomic.Int64) (err
 	}
 }
 
-// take prepares the samples of one file.
+// take prepares all samples of one file.
 func (t *thread) take(ctx context.Context, file File) error {
 	t.enter(Open)
 	source := reading{t: t}
@@ -154,7 +158,7 @@ func (t *thread) take(ctx context.Context, file File) error {
 		}
 		source.from, opened = f, f
 	}
-	defer func() { // closing belongs to opening
+	defer func() { // the time to close a file counts as stage Open
 		t.enter(Open)
 		opened.Close()
 	}()
@@ -186,11 +190,12 @@ func (t *thread) take(ctx context.Context, file File) error {
 	})
 }
 
-// A reading counts the bytes read and charges the time to stage Read, within any other stage.
+// A reading is an open file. It counts the bytes that are read from it and adds the time to
+// stage Read, in whichever stage they are read.
 type reading struct {
 	t    *thread
-	from io.Reader   // nil for a format that reads in parts
-	at   io.ReaderAt // nil for all others
+	from io.Reader   // nil for a format that reads parts of files
+	at   io.ReaderAt // nil for all other formats
 }
 
 func (r reading) Read(b []byte) (int, error) {
@@ -212,7 +217,7 @@ func (r reading) count(read func() (int, error)) (n int, err error) {
 	return n, err
 }
 
-// prepareJPEG makes of a file in JPEG a normalised square.
+// prepareJPEG decodes a JPEG file, resizes and crops it to a square, and normalises it.
 func prepareJPEG(t *thread, sample []byte) error {
 	t.enter(Decode)
 	if err := t.decoder.Decode(sample, &t.pixels); err != nil {
@@ -224,7 +229,7 @@ func prepareJPEG(t *thread, sample []byte) error {
 	return nil
 }
 
-// normalise converts pixels and packs them.
+// normalise converts pixels to normalised floats and packs these.
 func (t *thread) normalise(rgb []byte) {
 	t.enter(Normalise)
 	if cap(t.floats) < len(rgb) {
@@ -235,7 +240,7 @@ func (t *thread) normalise(rgb []byte) {
 	t.pack()
 }
 
-// pack converts the floats to little-endian bytes.
+// pack converts the floats to little-endian bytes, in t.packed.
 func (t *thread) pack() {
 	t.enter(Pack)
 	t.packed = sized(t.packed, 4*len(t.floats))
@@ -244,10 +249,10 @@ func (t *thread) pack() {
 	}
 }
 
-// An output holds a thread's files in the target.
+// An output writes a thread's samples to files in the target.
 type output struct {
 	target Target
-	number int // of the thread
+	number int // number of the thread
 	shard  int64
 	files  int
 	file   Output
@@ -255,7 +260,7 @@ type output struct {
 	buffer []byte
 }
 
-// atOnce is how many bytes one call writes.
+// atOnce is the number of bytes that one call to Write passes on.
 const atOnce = 4 << 20
 
 func (o *output) write(ctx context.Context, t *thread, sample []byte) error {
@@ -284,7 +289,7 @@ func (o *output) flush(ctx context.Context, t *thread) (err error) {
 	return err
 }
 
-// end commits the file to storage.
+// end finishes the present file and waits until it is on storage.
 func (o *output) end(t *thread) error {
 	t.enter(Sync)
 	err := o.file.Commit()
@@ -292,7 +297,7 @@ func (o *output) end(t *thread) error {
 	return err
 }
 
-// close writes what is left.
+// close writes the samples that are still in the buffer, and ends the file.
 func (o *output) close(ctx context.Context, t *thread) error {
 	if len(o.buffer) > 0 {
 		if err := o.flush(ctx, t); err != nil {

@@ -10,24 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Stage is an activity of a thread. A thread is always in exactly one, so the stages add up to
-// the whole time.
+// A Stage is an activity of a thread. At any time a thread is in exactly one stage, so the times of
+// all stages add up to the whole time.
 type Stage int
 
-// The stages, in a sample's order.
+// The stages, in the order in which a sample passes them.
 const (
 	List      Stage = iota // find the files
-	Open                   // open, and close
-	Read                   // from storage or the page cache
-	Unpack                 // samples from a file of many; fields from lines
-	Decode                 // JPEG to pixels
-	Cast                   // text to numbers
-	Resize                 // and crop
-	LookUp                 // categories to numbers
-	Normalise              // and convert to float32
-	Pack                   // into what is written or handed over
-	Write                  // to the page cache, or to storage
-	Sync                   // until storage has it
+	Open                   // open and close them
+	Read                   // read bytes from storage or the page cache
+	Unpack                 // extract samples from a file with many; split lines into fields
+	Decode                 // convert JPEG to pixels
+	Cast                   // convert text to numbers
+	Resize                 // resize and crop
+	LookUp                 // convert categories to numbers
+	Normalise              // normalise and convert to float32
+	Pack                   // copy into the form that is written or handed over
+	Write                  // write to the page cache or to storage
+	Sync                   // wait until the data is on storage
 	HandOver               // wait for a consumer
 	stages
 )
@@ -37,14 +37,15 @@ const Stages = int(stages)
 
 var stageNames = [Stages]string{"list", "open", "read", "unpack", "decode", "cast", "resize", "look up", "normalise", "pack", "write", "fsync", "hand over"}
 
-// String returns the stage's name in figures.
+// String returns the name of the stage, as tables and plots show it.
 func (s Stage) String() string { return stageNames[s] }
 
-// Spent is the time spent in a stage, in seconds.
+// Spent is the time spent in a stage, in seconds: by the clock and of the CPU.
 type Spent struct{ Wall, CPU float64 }
 
-// A stopwatch belongs to one thread, which must be locked and is the only one to read it: CPU time is measured
-// per thread.
+// A stopwatch measures the time that one thread spends in each stage. CPU time is measured per
+// thread, so the goroutine must be locked to its thread, and only this goroutine may use the
+// stopwatch.
 type stopwatch struct {
 	now  Stage
 	wall time.Time
@@ -54,7 +55,7 @@ type stopwatch struct {
 
 func startWatch(s Stage) *stopwatch { return &stopwatch{now: s, wall: time.Now(), cpu: threadCPU()} }
 
-// enter ends one stage and begins another, and says which it was.
+// enter ends the present stage and begins the next. It returns the stage that it ended.
 func (w *stopwatch) enter(next Stage) (before Stage) {
 	wall, cpu := time.Now(), threadCPU()
 	sum := &w.sums[w.now]
@@ -72,14 +73,14 @@ func processCPU() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
 func clock(id int32) time.Duration {
 	var t unix.Timespec
-	if unix.ClockGettime(id, &t) != nil { // both exist since Linux 2.6.12
+	if unix.ClockGettime(id, &t) != nil { // both clocks exist since Linux 2.6.12
 		return 0
 	}
 	return time.Duration(t.Nano())
 }
 
 // threadDelay returns how long the calling thread was runnable but had no CPU; ok is false if the
-// kernel does not count it.
+// kernel does not measure that.
 func threadDelay() (d time.Duration, ok bool) {
 	text, err := os.ReadFile("/proc/thread-self/schedstat")
 	if err != nil {
@@ -93,7 +94,8 @@ func threadDelay() (d time.Duration, ok bool) {
 	return time.Duration(ns), err == nil
 }
 
-// StorageRead returns the bytes that storage has delivered to this process so far.
+// StorageRead returns the number of bytes that storage, not the page cache, has delivered to this
+// process so far.
 func StorageRead() (int64, error) {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {

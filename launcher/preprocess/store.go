@@ -14,24 +14,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A File is a file of the source.
+// A File is one file, or object, of the source that is read.
 type File struct {
 	Path    string
 	Size    int64
-	Version string // an object's ETag, which another content would not have; "" for files
+	Version string // for an object its ETag, which changes with its content; "" for a file
 }
 
-// A Store holds a source's files: a folder, an object store, memory.
+// A Store gives access to the files of a source. The files may be in a folder,
+// in an object store or in memory.
 type Store interface {
-	// List names the files whose path is wanted.
+	// List returns the files for whose path wanted returns true.
 	List(ctx context.Context, wanted func(path string) bool) ([]File, error)
-	// Open begins to read a file from its start.
+	// Open opens a file to read it from its start.
 	Open(ctx context.Context, file File) (io.ReadCloser, error)
 	// OpenRanges opens a file to read parts of it on demand.
 	OpenRanges(ctx context.Context, file File) (Ranges, error)
 }
 
-// Ranges is a file of which parts can be read.
+// Ranges is an open file of which any part can be read.
 type Ranges interface {
 	io.ReaderAt
 	io.Closer
@@ -47,12 +48,12 @@ func (folder Folder) List(_ context.Context, wanted func(string) bool) (files []
 			return err
 		}
 		if d.IsDir() && strings.HasPrefix(d.Name(), beingMade) {
-			return fs.SkipDir // another rank's, or another run's: not whole yet
+			return fs.SkipDir // skip a folder that another rank or run is still generating
 		}
 		if d.IsDir() || !wanted(path) {
 			return nil
 		}
-		info, err := os.Stat(path) // a link's file
+		info, err := os.Stat(path) // follows a symbolic link, unlike d.Info
 		if err != nil {
 			return err
 		}
@@ -70,23 +71,25 @@ func (Folder) Open(_ context.Context, file File) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_SEQUENTIAL) // a hint, as most readers give
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_SEQUENTIAL) // tell the kernel that the file is read in order, as most programs do
 	return f, nil
 }
 
 // OpenRanges implements Store.
 func (Folder) OpenRanges(_ context.Context, file File) (Ranges, error) { return os.Open(file.Path) }
 
-// A Target takes what is written: a folder, an object store.
+// A Target is where prepared samples are written to: a folder or an object
+// store.
 type Target interface {
-	// Create begins a file of a name that it does not have.
+	// Create creates a new file with this name. It returns an error if the file
+	// exists.
 	Create(ctx context.Context, name string) (Output, error)
 }
 
 // An Output is a file being written. Call either Commit or Abandon at the end.
 type Output interface {
 	io.Writer
-	// Commit returns when storage has all of it.
+	// Commit finishes the file and returns when all of it is on storage.
 	Commit() error
 	// Abandon discards an unfinished file.
 	Abandon() error
@@ -101,14 +104,14 @@ func (folder Folder) Create(_ context.Context, name string) (Output, error) {
 	return synced{f}, nil
 }
 
-// A synced file is on storage once it is committed.
+// synced is a file that Commit syncs to storage before closing it.
 type synced struct{ *os.File }
 
 func (f synced) Commit() error { return errors.Join(f.Sync(), f.Close()) }
 
 func (f synced) Abandon() error { return f.Close() }
 
-// Memory has the content of files, by path.
+// Memory is a Store that holds the contents of files in memory, by path.
 type Memory map[string][]byte
 
 // List implements Store.
@@ -121,7 +124,7 @@ func (m Memory) List(_ context.Context, wanted func(string) bool) (files []File,
 	return files, nil
 }
 
-// inMemory is a file that needs no closing.
+// inMemory is an open file of a Memory. Closing it does nothing.
 type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
@@ -140,7 +143,7 @@ func (m Memory) open(file File) (inMemory, error) {
 	return inMemory{bytes.NewReader(content)}, nil
 }
 
-// Load reads the content of files into memory.
+// Load reads files into memory and returns a Store with them.
 func Load(ctx context.Context, store Store, files []File) (Memory, error) {
 	memory := make(Memory, len(files))
 	for _, file := range files {

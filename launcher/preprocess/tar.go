@@ -14,8 +14,8 @@ import (
 // perShard is the number of test images per shard.
 const perShard = 32
 
-// fromTar reads the images of a tar file in WebDataset's layout and skips everything else (labels,
-// captions).
+// fromTar reads the images in a tar file with the layout of WebDataset. It skips everything else,
+// such as labels and captions.
 func fromTar(t *thread, f reading, size int64, do func([]byte) error) error {
 	archive := tar.NewReader(t.buffer(f))
 	for {
@@ -43,7 +43,7 @@ func fromTar(t *thread, f reading, size int64, do func([]byte) error) error {
 	}
 }
 
-// buffer reads a file in pieces of a megabyte.
+// buffer returns a reader that reads the file in pieces of a megabyte.
 func (t *thread) buffer(f io.Reader) *bufio.Reader {
 	if t.ahead == nil {
 		t.ahead = bufio.NewReaderSize(f, 1<<20)
@@ -65,8 +65,8 @@ func generateTar(n int, seed uint64, create func(string) (io.WriteCloser, error)
 	})
 }
 
-// shards writes test images to files of perShard each. begin starts one: what adds an
-// image, and what ends it.
+// shards writes n test images to files with perShard images each. begin starts a file; it returns
+// a function that adds an image, and one that ends the file.
 func shards(n int, seed uint64, suffix string, create func(string) (io.WriteCloser, error), begin func(io.Writer) (add func(int, []byte) error, end func() error)) error {
 	for first := 0; first < n; first += perShard {
 		f, err := create(fmt.Sprintf("%05d%s", first/perShard, suffix))

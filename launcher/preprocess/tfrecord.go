@@ -12,10 +12,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A TFRecord is a length of 8 bytes, its checksum, so many bytes, and theirs. The
-// checksum is CRC-32C, rotated and shifted by a constant, so that one of data with
-// checksums in it is not all too regular
-// (https://www.tensorflow.org/tutorials/load_data/tfrecord).
+// A record in a TFRecord file consists of its length (8 bytes), the checksum of the length, the
+// data, and the checksum of the data. The checksum is a CRC-32C that is rotated and to which a
+// constant is added (https://www.tensorflow.org/tutorials/load_data/tfrecord).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func masked(b []byte) uint32 {
@@ -23,12 +22,11 @@ func masked(b []byte) uint32 {
 	return (crc>>15 | crc<<17) + 0xa282ead8
 }
 
-// encodedImage is the feature of a tf.train.Example that holds a file in JPEG, as
-// TensorFlow's own converters of ImageNet name it.
+// encodedImage is the name of the feature of a tf.train.Example that contains the JPEG file.
+// TensorFlow's converters for ImageNet use this name.
 const encodedImage = "image/encoded"
 
-// fromTFRecord takes the images from the examples in a TFRecord file, checksums
-// verified.
+// fromTFRecord reads the images from the examples in a TFRecord file and verifies the checksums.
 func fromTFRecord(t *thread, f reading, size int64, do func([]byte) error) error {
 	from := t.buffer(f)
 	var head [12]byte
@@ -103,7 +101,8 @@ func feature(example []byte, name string) (value []byte, err error) {
 	return value, err
 }
 
-// fields hands over the fields of number 1 that have a length.
+// fields calls do with the contents of each length-delimited field with number 1 of a protobuf
+// message.
 func fields(message []byte, do func([]byte) error) error {
 	return eachField(message, func(number protowire.Number, b []byte) error {
 		if number != 1 {
@@ -113,7 +112,8 @@ func fields(message []byte, do func([]byte) error) error {
 	})
 }
 
-// eachField hands over the fields of a message that have a length.
+// eachField calls do with the number and contents of each length-delimited field of a protobuf
+// message.
 func eachField(message []byte, do func(protowire.Number, []byte) error) error {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)
@@ -142,7 +142,7 @@ func generateTFRecord(n int, seed uint64, create func(string) (io.WriteCloser, e
 	})
 }
 
-// example returns a tf.train.Example with an image.
+// example returns an encoded tf.train.Example that contains the image file.
 func example(file []byte) []byte {
 	within := func(b []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), b)

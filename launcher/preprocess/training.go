@@ -8,31 +8,33 @@ import (
 	"time"
 )
 
-// A Learner is a trainer that is given its batches. One goroutine uses it.
+// A Learner is a trainer whose caller provides the batches. Only one goroutine uses it.
 type Learner interface {
-	// Agree reports whether all ranks have a batch, when all have said so.
+	// Agree reports whether every rank has another batch. more says whether this rank has one.
+	// Agree waits until all ranks have called it.
 	Agree(ctx context.Context, more bool) (bool, error)
-	// Step learns from a batch, whose memory is the caller's again afterwards: images as
-	// [sample][line][point][channel] and their classes. loss is the sum over them.
+	// Step trains on a batch of images, laid out as [sample][row][column][channel], and their
+	// classes. loss is the sum over the samples. The caller may reuse the memory afterwards.
 	Step(ctx context.Context, images []float32, classes []byte) (loss float64, err error)
 }
 
-// A Training is a consumer that really trains, on the same CPUs as the threads that prepare its samples. The
-// threads fill batches, some of which are ready while one is used. An incomplete last batch is not used, nor
-// are batches of a rank that has more of them than another.
+// A Training is a consumer that trains a model, on the same CPUs as the threads that prepare its
+// samples. The threads fill further batches while the model is trained on one. An incomplete last
+// batch is not used. If one rank has more batches than another, its additional batches are not used
+// either.
 type Training struct {
 	learner Learner
-	values  int // of a sample
-	size    int // of a batch
+	values  int // number of values of a sample
+	size    int // number of samples of a batch
 	free    chan *batch
 	full    chan *batch
 	stop    context.CancelCauseFunc
 	done    chan struct{}
 
 	mutex   sync.Mutex
-	filling *batch // nil: take one of free
+	filling *batch // nil: the next one is taken from free
 
-	// What it has done, to be read after End.
+	// Results, to be read after End.
 	learnt Learnt
 	err    error
 }
@@ -40,16 +42,17 @@ type Training struct {
 // Learnt is what a training did with the samples of a pass.
 type Learnt struct {
 	Steps, Samples int
-	Loss           float64 // sum over the samples, each before the step that learns from it
-	// Took is from the start to the end of the last step, and Waited the part of it in
-	// which a rank, this one or another, had no batch.
+	Loss           float64 // sum over the samples of the loss before the step that trains on the sample
+	// Took is the time from the start to the end of the last step. Waited is the part of it in
+	// which this or another rank had no batch.
 	Waited, Took float64 // seconds
-	// The last batch.
+	// Images and Classes are the last batch.
 	Images  []float32
 	Classes []byte
 }
 
-// A batch holds some samples: taken of them have a thread that writes them, written are complete.
+// A batch is a buffer for samples. taken is how many of its places threads have reserved, and
+// written how many are complete.
 type batch struct {
 	images  []float32
 	classes []byte
@@ -57,12 +60,12 @@ type batch struct {
 	written atomic.Int64
 }
 
-// batchesAhead are how many batches may be ready or in the making while one is learnt
-// from, before threads have to wait.
+// batchesAhead is the number of batches that may be ready or partly filled while the model is
+// trained on another. With more, threads wait.
 const batchesAhead = 2
 
-// StartTraining begins to learn from batches of so many samples, of so many values each.
-// The context that it returns is for the pass; it ends when learning fails.
+// StartTraining starts a training on batches of size samples with the given number of values each.
+// The pass must use the context that it returns, which is cancelled if the training fails.
 func StartTraining(ctx context.Context, learner Learner, values, size int) (*Training, context.Context) {
 	t := &Training{learner: learner, values: values, size: size, done: make(chan struct{}),
 		free: make(chan *batch, batchesAhead), full: make(chan *batch, batchesAhead)}
@@ -75,7 +78,7 @@ func StartTraining(ctx context.Context, learner Learner, values, size int) (*Tra
 	return t, ctx
 }
 
-// Take puts a sample into a batch, and waits while there is room in none.
+// Take copies a sample into a batch. It waits while no batch has room.
 func (t *Training) Take(ctx context.Context, s Sample) error {
 	t.mutex.Lock()
 	if t.filling == nil {
@@ -94,7 +97,7 @@ func (t *Training) Take(ctx context.Context, s Sample) error {
 	interleave(s.Values, b.images[i*t.values:(i+1)*t.values])
 	b.classes[i] = s.Class
 	if b.written.Add(1) == int64(t.size) {
-		t.full <- b // which has room for all that there are
+		t.full <- b // does not block: the channel has room for all batches
 	}
 	return nil
 }
@@ -112,9 +115,9 @@ func interleave(planes, out []float32) {
 func (t *Training) run(ctx context.Context) {
 	defer close(t.done)
 	if t.err = t.learn(ctx); t.err != nil {
-		t.stop(t.err) // threads that wait for room
+		t.stop(t.err) // stop threads that wait for room
 	}
-	for b := range t.full { // of a rank that has more than others
+	for b := range t.full { // batches that are not used, because another rank has fewer
 		t.recycle(b)
 	}
 }
@@ -125,7 +128,7 @@ func (t *Training) recycle(b *batch) {
 	t.free <- b
 }
 
-// learn runs a step on each batch, until one rank has no more batches.
+// learn runs a training step on each batch, until one of the ranks has no more batches.
 func (t *Training) learn(ctx context.Context) error {
 	begun := time.Now()
 	last := begun
@@ -139,7 +142,8 @@ func (t *Training) learn(ctx context.Context) error {
 			return err
 		}
 		ready := time.Now()
-		// Free the buffers first, so that the threads continue during the step.
+		// Swap the buffers and release the batch first, so that threads can fill it during the
+		// step.
 		t.learnt.Images, b.images = b.images, t.learnt.Images
 		t.learnt.Classes, b.classes = b.classes, t.learnt.Classes
 		t.recycle(b)
@@ -159,7 +163,8 @@ func (t *Training) learn(ctx context.Context) error {
 // errEnded ends the threads that still wait for room; it is never reported.
 var errEnded = errors.New("the training has ended")
 
-// End is called after the pass; it returns when all complete batches have been used.
+// End must be called after the pass. It waits until all complete batches have been used, and
+// returns what the training did.
 func (t *Training) End() (Learnt, error) {
 	close(t.full)
 	<-t.done

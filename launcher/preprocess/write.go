@@ -15,15 +15,15 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// partSize is the size of one request's part, above the 5 MiB that stores require of all parts but
-// the last.
+// partSize is the size of a part of an upload, in bytes. Stores require at least 5 MiB for every
+// part except the last.
 const partSize = 8 << 20
 
-// mostParts is the largest number of parts of an object.
+// mostParts is the maximum number of parts of an object.
 const mostParts = 10_000
 
-// Create implements preprocess.Target. An object is not there before Commit, and then
-// whole: small ones are one request, others the parts of an upload that is completed.
+// Create implements Target. An object does not exist until Commit, which makes it exist completely.
+// A small object is sent in one request, a larger one as the parts of a multipart upload.
 func (s *ObjectStore) Create(ctx context.Context, name string) (Output, error) {
 	return &upload{store: s, ctx: ctx, key: s.prefix + name, part: make([]byte, 0, partSize)}, nil
 }
@@ -33,16 +33,16 @@ type upload struct {
 	store *ObjectStore
 	ctx   context.Context
 	key   string
-	part  []byte // that is filled
-	id    string // of the upload; "" before there is one
+	part  []byte // the part that is being filled
+	id    string // ID of the multipart upload; "" until it is started
 	parts []minio.CompletePart
 	size  int64
-	ended bool // the store reports that the upload no longer exists
+	ended bool // the store has reported that the upload no longer exists
 }
 
 func (u *upload) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
-		if len(u.part) == partSize { // and more follows
+		if len(u.part) == partSize { // the part is full and more data follows
 			if err := u.send(); err != nil {
 				return n, err
 			}
@@ -54,7 +54,7 @@ func (u *upload) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// send uploads a part.
+// send uploads the filled part.
 func (u *upload) send() error {
 	if len(u.parts) == mostParts {
 		return fmt.Errorf("cannot write %s: an object has %d parts of %d bytes at most; lower workload.shard", u.name(), mostParts, partSize)
@@ -81,8 +81,8 @@ func (u *upload) send() error {
 
 // Commit returns when the store confirms that it has the whole object.
 func (u *upload) Commit() error {
-	// Even if the last answer is lost, the object may exist, so record it for removal before the
-	// request.
+	// Record the object for removal before the request: it may exist even if the store's answer is
+	// lost.
 	u.store.wrote(u.key)
 	if u.id == "" {
 		if err := u.ask(u.ctx, func(g *guard) error {
@@ -101,7 +101,7 @@ func (u *upload) Commit() error {
 		_, err := u.store.core.CompleteMultipartUpload(g.ctx, u.store.bucket, u.key, u.id, u.parts, minio.PutObjectOptions{})
 		if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
 			u.ended = true
-			return nil // it is complete if the first answer got lost: check tells
+			return nil // the upload may be complete, if the answer to an earlier request was lost: check finds out
 		}
 		return err
 	})
@@ -112,7 +112,7 @@ func (u *upload) Commit() error {
 	return u.check()
 }
 
-// check asks whether the object is there with the length that was written.
+// check returns an error unless the object exists with the length that was written.
 func (u *upload) check() error {
 	var info minio.ObjectInfo
 	err := u.ask(u.ctx, func(g *guard) (err error) {
@@ -137,7 +137,7 @@ func (u *upload) check() error {
 
 var errLost = errors.New("lost")
 
-// Abandon makes the store delete the uploaded parts. It also works after the run was cancelled.
+// Abandon asks the store to delete the uploaded parts. It also works after the run was cancelled.
 func (u *upload) Abandon() error {
 	if u.id == "" {
 		return nil
@@ -155,7 +155,7 @@ func (u *upload) Abandon() error {
 
 func (u *upload) name() string { return u.store.path(u.key) }
 
-// ask makes a request about the object, and explains why it failed.
+// ask sends a request about the object. Its error explains why the request failed.
 func (u *upload) ask(ctx context.Context, request func(*guard) error) error {
 	g := u.store.guard(ctx)
 	defer g.end()
@@ -173,14 +173,15 @@ func (u *upload) notWhole() error {
 	return fmt.Errorf("cannot write %s: %s has ended the upload before it was whole", u.name(), u.store.access.Endpoint)
 }
 
-// sums returns the checksums by which a server detects a damaged part. Both are sent in a request's
-// header, because not every store supports checksums between chunks (DisableContentSha256).
+// sums returns the checksums with which the server detects a damaged part. Both are sent in the
+// header of the request, because not every store supports checksums that are sent between chunks
+// (hence DisableContentSha256).
 func sums(part []byte) (md5Sum, sha256Sum string) {
 	m, s := md5.Sum(part), sha256.Sum256(part)
 	return base64.StdEncoding.EncodeToString(m[:]), hex.EncodeToString(s[:])
 }
 
-// sending tells the guard of what goes out.
+// sending is a request's body that tells the guard when data is sent.
 type sending struct {
 	from  *bytes.Reader
 	guard *guard
@@ -191,20 +192,20 @@ func (s sending) Read(p []byte) (int, error) {
 	return s.from.Read(p)
 }
 
-// Seek allows repeating a request.
+// Seek lets the client library send the request again.
 func (s sending) Seek(to int64, whence int) (int64, error) { return s.from.Seek(to, whence) }
 
 var _ io.ReadSeeker = sending{}
 
-// wrote remembers an object as one to be removed.
+// wrote records that an object must be removed by Clear.
 func (s *ObjectStore) wrote(key string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.written = append(s.written, key)
 }
 
-// Clear removes the objects that were written through this store, and no others. It
-// works after the run was told to end, too.
+// Clear removes the objects that were written through this ObjectStore, and no others. It also
+// works after the run was cancelled.
 func (s *ObjectStore) Clear(ctx context.Context) error {
 	s.mutex.Lock()
 	keys := slices.Clone(s.written)
@@ -217,7 +218,7 @@ func (s *ObjectStore) Clear(ctx context.Context) error {
 			problems = append(problems, s.explain(g, "remove "+s.path(key), err))
 		}
 		g.end()
-		if len(problems) == 3 { // the others would say the same
+		if len(problems) == 3 { // three errors are enough; more would say the same
 			break
 		}
 	}

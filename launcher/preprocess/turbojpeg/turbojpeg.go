@@ -48,7 +48,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
 )
 
-// A Library is TurboJPEG, loaded.
+// A Library is the loaded TurboJPEG library.
 type Library struct {
 	table   *C.struct_turbojpeg
 	library *dl.Library
@@ -58,7 +58,8 @@ type Library struct {
 // system's folders.
 const variable = "SCALEBENCH_TURBOJPEG"
 
-// Open loads the file that Variable names, else the system's.
+// Open loads the library from the file that the environment variable SCALEBENCH_TURBOJPEG names,
+// or else the system's.
 func Open(getenv func(string) string) (*Library, error) {
 	candidates := []string{"libturbojpeg.so.0", "libturbojpeg.so"}
 	if own := getenv(variable); own != "" {
@@ -83,16 +84,16 @@ func Open(getenv func(string) string) (*Library, error) {
 	return l, nil
 }
 
-// Path is the library's file, which the linker has found.
+// Path returns the path of the library's file, as the dynamic linker found it.
 func (l *Library) Path() string { return l.library.Path() }
 
-// A Decoder belongs to one thread.
+// A Decoder decodes images. Each thread needs its own.
 type Decoder struct {
 	library *Library
 	handle  C.tjhandle
 }
 
-// Decoder makes one.
+// Decoder returns a new decoder.
 func (l *Library) Decoder() (*Decoder, error) {
 	d := &Decoder{l, C.tj_init(l.table)}
 	if d.handle == nil {
@@ -101,7 +102,7 @@ func (l *Library) Decoder() (*Decoder, error) {
 	return d, nil
 }
 
-// Close gives its memory back.
+// Close frees the decoder's memory.
 func (d *Decoder) Close() { C.tj_destroy(d.library.table, d.handle) }
 
 // Size returns an image's dimensions without decoding it.
@@ -116,8 +117,8 @@ func (d *Decoder) Size(file []byte) (width, height int, err error) {
 	return int(w), int(h), nil
 }
 
-// Decode writes red, green and blue of each pixel, row by row, of an image of the
-// size that Size has said. What is damaged within is an error, not a picture.
+// Decode stores an image in rgb, row by row, with red, green and blue of each pixel. width and
+// height must be those that Size returned. Damage within the image is an error.
 func (d *Decoder) Decode(file, rgb []byte, width, height int) error {
 	if len(rgb) < 3*width*height || width < 1 || height < 1 || len(file) == 0 {
 		return fmt.Errorf("%d bytes for %d × %d pixels", len(rgb), width, height)
