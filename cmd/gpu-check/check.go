@@ -17,11 +17,11 @@ import (
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 )
 
-// options configure a check.
+// options configure a check; most are set on the command line.
 type options struct {
-	Worker     string // its GPU variant
+	Worker     string // path of scalebench-worker, in the build with GPU support
 	Scalebench string
-	Python     string // "": looked for
+	Python     string // Python interpreter; "": search for one
 	Log        io.Writer
 
 	Began  time.Time
@@ -31,14 +31,17 @@ type options struct {
 	Output string
 	Record string
 
-	// Double says that the environment names the test fakes of CUDA's libraries. The
-	// check is then one of this program: studies are small, and the results say so.
+	// Double is set if the environment names the test fakes of CUDA's libraries instead
+	// of real ones. This serves to test gpu-check itself: studies are then small, and
+	// the results say that they are from fakes.
 	Double bool
-	// Perturb changes a bit of one result on one rank: the check has to fail.
+	// Perturb changes a bit of one result on one rank, to test that the check then
+	// fails.
 	Perturb bool
 }
 
-// A part is the smallest piece of the check that a call can end after.
+// A part is the smallest unit of the check. A call of gpu-check can end after any part,
+// and a later call continues with the next.
 type part struct {
 	name     string // "kernels/sgd": the check, then its part
 	estimate time.Duration
@@ -52,34 +55,38 @@ func (p part) group() string {
 	return group
 }
 
-// patience is how much longer than ten times its estimate a part may take.
+// patience is added to ten times the estimate of a part, to give the time limit of the
+// part.
 const patience = time.Minute
 
-// mostHung is how many parts of a check may run into their limit. The others would, too,
-// and time on a GPU is short.
+// mostHung is the number of parts of one check that may exceed their time limit. Its
+// other parts are then not run: they would probably hang, too, and time on a GPU is
+// scarce.
 const mostHung = 2
 
-// A checker makes the parts of the check.
+// A checker runs the parts of the check and collects their results.
 type checker struct {
 	options
 	report      *report
-	environment []string // of everything that is started
+	environment []string // environment of all programs that are started
 	facts       probe.NCCL
 	cublasFile  string
-	python      string // the interpreter that was found
-	ranks       int    // of the checks of collectives
+	python      string // Python interpreter that was found
+	ranks       int    // number of ranks in the checks of collectives
 	written     bool   // the results have been written
 	grace       time.Duration
 	patience    time.Duration
-	hung        map[string][]string // parts of a check that ran into their limit
-	checks      *checks             // the worker that makes checks of results; nil: none is running
+	hung        map[string][]string // by check: its parts that exceeded their time limit
+	checks      *checks             // the worker process that checks the results of kernels; nil: it is not running
 }
 
-// errNoTime is the cause of a part's end when the time of --time is over.
+// errNoTime is the cause if a part is interrupted because the time given by --time is
+// over.
 var errNoTime = errors.New("the time is over")
 
-// runCheck makes the parts that are due, and returns the results so far. An error says
-// why the check could not be made.
+// runCheck runs the parts that are selected and not yet done, and returns the report
+// with all results so far. It returns an error if the check itself could not be run; a
+// part that fails is no error.
 func runCheck(ctx context.Context, o options) (*report, error) {
 	c, err := newChecker(o)
 	if err != nil {
@@ -90,7 +97,7 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(parts, func(p part) bool { return p.group() != "libraries" }) && len(o.Only) == 0 {
-		return c.report, nil // of --resume: nothing is left to do
+		return c.report, nil // with --resume, if nothing is left to do
 	}
 	c.begin()
 	defer c.endChecks()
@@ -99,7 +106,7 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 		ctx, end = context.WithDeadlineCause(ctx, stop, errNoTime)
 	}
 	defer end()
-	for _, p := range parts { // all are listed from the first file on
+	for _, p := range parts { // even the first report that is written lists all parts
 		c.report.outcome(p.name).Estimate = p.estimate.Seconds()
 	}
 	if err := c.makeParts(ctx, parts, stop); err != nil {
@@ -109,9 +116,10 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 	return c.report, c.write()
 }
 
-// makeParts makes the parts that fit before stop, and writes the results after each.
+// makeParts runs the parts that can be expected to end before stop, and writes the
+// results after each.
 func (c *checker) makeParts(ctx context.Context, parts []part, stop time.Time) error {
-	tooLong := time.Duration(0) // the shortest part that did not fit
+	tooLong := time.Duration(0) // estimate of the shortest part that did not fit into the time
 	for _, p := range parts {
 		o := c.report.outcome(p.name)
 		if need := c.missing(p); need != nil {
@@ -142,7 +150,7 @@ func (c *checker) makeParts(ctx context.Context, parts []part, stop time.Time) e
 			return err
 		}
 		if p.name == driverPart && o.Result == failed {
-			break // nothing can be checked
+			break // without this part, nothing can be checked
 		}
 	}
 	if tooLong > 0 && ctx.Err() == nil && tooLong > c.Time*3/4 {
@@ -171,7 +179,8 @@ func newChecker(o options) (*checker, error) {
 	return c, nil
 }
 
-// write writes the results so far. The first time of a new check it keeps earlier ones.
+// write writes the results so far. When a new check writes for the first time, it keeps
+// the files of an earlier check under another name.
 func (c *checker) write() error {
 	if c.Resume == "" && !c.written {
 		if err := keepOld(c.Output); err != nil {
@@ -182,7 +191,7 @@ func (c *checker) write() error {
 	return c.report.write(c.Output)
 }
 
-// begin adds this call to the results.
+// begin adds this call of gpu-check to the report.
 func (c *checker) begin() {
 	host, _ := os.Hostname()
 	c.report.Date, c.report.Host = time.Now().UTC().Format(time.DateOnly), host
@@ -192,8 +201,8 @@ func (c *checker) begin() {
 
 func (c *checker) call() *call { return &c.report.Calls[len(c.report.Calls)-1] }
 
-// stop returns when parts are interrupted, early enough that they can end and results
-// are written before --time is over; zero: never.
+// stop returns the time at which a running part is interrupted; zero: never. It is
+// early enough that the part can end and the results can be written within --time.
 func (c *checker) stop() time.Time {
 	if c.Time == 0 {
 		return time.Time{}
@@ -201,20 +210,21 @@ func (c *checker) stop() time.Time {
 	return c.Began.Add(c.Time - c.grace - min(max(c.Time/60, time.Second), 5*time.Second))
 }
 
-// expected estimates how long a part takes. With the fakes, parts compute little.
+// expected returns an estimate of how long a part takes. It is shorter with the test
+// fakes, which compute little.
 func (c *checker) expected(p part, o *outcome) time.Duration {
 	e := p.estimate
 	if c.Double {
 		e = min(e, 2*time.Second)
 	}
-	if o.Result == pending && o.Seconds > 0 { // a call ended before the part did
+	if o.Result == pending && o.Seconds > 0 { // an earlier call was interrupted during this part
 		e = max(e, time.Duration(1.5*o.Seconds*float64(time.Second)))
 	}
 	return e
 }
 
 // missing returns the outcome of a part that p needs and that has not passed, or nil.
-// --only asks for no needs but the libraries.
+// With --only, just the libraries are required.
 func (c *checker) missing(p part) *outcome {
 	for _, need := range p.needs {
 		if len(c.Only) > 0 && !strings.HasPrefix(need, "libraries/") {
@@ -227,7 +237,8 @@ func (c *checker) missing(p part) *outcome {
 	return nil
 }
 
-// attempt makes one part. Its error is of the check itself.
+// attempt runs one part and records its outcome. It returns an error only if the check
+// cannot continue.
 func (c *checker) attempt(ctx context.Context, p part, o *outcome) error {
 	limit := c.patience + 10*p.estimate
 	late := fmt.Errorf("ended after %v, the limit of this check", limit)
@@ -242,7 +253,7 @@ func (c *checker) attempt(ctx context.Context, p part, o *outcome) error {
 	switch {
 	case errors.As(err, &wrong):
 		return wrong
-	case ctx.Err() != nil && err != nil: // not the part's fault
+	case ctx.Err() != nil && err != nil: // the part was interrupted
 		o.Why = fmt.Sprintf("ended after %.0f s: %v", o.Seconds, context.Cause(ctx))
 		c.logf("%s: %s", p.name, o.Why)
 		return nil
@@ -266,7 +277,7 @@ func (c *checker) logf(format string, args ...any) {
 	fmt.Fprintf(c.Log, "gpu-check: "+format+"\n", args...)
 }
 
-// oneLine joins lines for the log; the results have them all.
+// oneLine joins lines into one, shortened, for the log. The report contains all lines.
 func oneLine(lines []string) string {
 	text := strings.Join(strings.Fields(strings.Join(lines, "; ")), " ")
 	if len(text) > 600 {
@@ -275,25 +286,26 @@ func oneLine(lines []string) string {
 	return text
 }
 
-// shared reports whether ranks have to share a GPU.
+// shared reports whether there are fewer GPUs than ranks, so that ranks share a GPU.
 func (c *checker) shared() bool { return c.facts.Devices != nil && *c.facts.Devices < c.ranks }
 
 const notPerformance = "not performance: two ranks on one GPU"
 
-// start runs a program to its end and returns what it printed, also with an error,
-// which ends with the last lines of its standard error. Processes that the program
-// leaves are ended with it.
+// start runs a program until it ends and returns its standard output, even with an
+// error. The error includes the last lines of its standard error. start also ends
+// processes that the program left running.
 func (c *checker) start(ctx context.Context, environment []string, name string, args ...string) ([]byte, error) {
 	var out, complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = slices.Concat(c.environment, environment) // ranks start at once: never in one array
+	cmd.Env = slices.Concat(c.environment, environment) // a new slice, because several ranks are started concurrently
 	cmd.Stdout, cmd.Stderr = &out, &complaint
-	// A run that is interrupted ends its ranks; what hangs is killed.
+	// After an interrupt, a program ends its own ranks. If it does not end within the
+	// grace time, it is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, c.grace
 	err := cmd.Run()
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ESRCH: nothing is left
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fails with ESRCH if no process is left
 	}
 	if err != nil {
 		if ctx.Err() != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/extract"
 )
 
-// bus is one collective at one size, out of place: a line of scalebench-worker
-// collective --json.
+// bus is the result of one collective operation at one size, out of place, as
+// scalebench-worker collective --json prints it on one line.
 type bus struct {
 	Op      collective.Op `json:"op"`
 	Bytes   int64         `json:"bytes"`
@@ -27,7 +27,8 @@ type bus struct {
 	BusBW   float64       `json:"busbw"` // bytes/s
 }
 
-// sizes are those on the page: one of latency, and one of bandwidth.
+// sizes returns the two sizes in bytes that the report shows: a small one for
+// latency and a large one for bandwidth.
 func (c *checker) sizes() [2]int64 {
 	if c.Double {
 		return [2]int64{1 << 10, 8 << 10}
@@ -35,7 +36,8 @@ func (c *checker) sizes() [2]int64 {
 	return [2]int64{1 << 10, 64 << 20}
 }
 
-// benchmark is scalebench-worker collective by hand, which checks every result.
+// benchmark runs `scalebench-worker collective`, which measures the operations and
+// checks every result.
 func (c *checker) benchmark(ctx context.Context, o *outcome) error {
 	sizes, iterations := c.sizes(), 20
 	if c.Double {
@@ -76,7 +78,7 @@ func (c *checker) benchmark(ctx context.Context, o *outcome) error {
 	return nil
 }
 
-// ncclTests has NVIDIA's nccl-tests measure the same collectives, where its programs
+// ncclTests measures the same operations with NVIDIA's nccl-tests, if its programs
 // are in PATH.
 func (c *checker) ncclTests(ctx context.Context, o *outcome) error {
 	ours := c.report.outcome("collectives/benchmark").Buses

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// energyText returns a study of one training on one GPU, long enough for some hundred
-// readings of NVML.
+// energyText returns the text of a study with one training on one GPU. The training is
+// long enough for a few hundred power readings.
 func energyText(double bool) string {
 	model, epochs, every := "resnet44", 8, "200ms"
 	if double {
@@ -36,20 +36,21 @@ workers = [1]
 `, model, epochs, every)
 }
 
-// reading is the energy of a device, as scalebench show --format json has it.
+// reading holds the two energy readings of a device, as scalebench show --format json
+// prints them.
 type reading struct {
 	Of, Source    string
 	Counter, Area *float64 // J
 }
 
-// most is how many times as large as the other one of two readings of an energy may
-// be. They are of different sensors and windows (on an H100 the power shown is of a
-// quarter of the time), so that they may differ by tens of percent; a wrong unit or a
-// counter of another GPU differs by more.
+// most is the largest allowed ratio between the two energy readings of a GPU. They
+// come from different sensors and windows: on an H100, the power readings cover a
+// quarter of the time. So they may differ by tens of percent. A wrong unit, or the
+// counter of another GPU, makes a larger difference.
 const most = 2
 
-// energy trains on one GPU and compares the area under NVML's power with NVML's energy
-// counter, for each GPU.
+// energy trains on one GPU. For each GPU it then compares the energy from NVML's
+// counter with the integral of NVML's power readings.
 func (c *checker) energy(ctx context.Context, o *outcome) error {
 	if c.Double && os.Getenv("SCALEBENCH_NVML") == "" {
 		o.Why = "SCALEBENCH_NVML names no double of NVML"
@@ -67,7 +68,7 @@ func (c *checker) energy(ctx context.Context, o *outcome) error {
 	var shown struct {
 		Result struct {
 			TrainSeconds    float64  `json:"train_seconds"`
-			Watts           *float64 // of all that counts
+			Watts           *float64 // mean power of all devices that count
 			JoulesPerSample *float64 `json:"joules_per_sample"`
 			Warnings        []string
 		}
@@ -86,7 +87,9 @@ func (c *checker) energy(ctx context.Context, o *outcome) error {
 	return err
 }
 
-// energyRows are the two readings of each GPU over the training clock's seconds.
+// energyRows returns a Markdown table with both energy readings of each GPU. seconds
+// is the duration of the training. It returns an error if the readings differ too
+// much.
 func energyRows(list []reading, seconds float64, double bool) ([]string, error) {
 	rows := []string{fmt.Sprintf("1 training of %.1f s, 1 run, no interval.", seconds), "",
 		"| device | energy by counter | by area under the power | mean power by counter | area / counter | source |", "|---|---|---|---|---|---|"}

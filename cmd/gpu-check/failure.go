@@ -13,7 +13,8 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// A failure is everything that is needed to understand it on another machine.
+// A failure describes why a part failed, with everything that is needed to understand
+// it on another machine.
 type failure struct {
 	gpucheck.Failure
 	Versions  map[string]string `json:"versions"`
@@ -21,7 +22,7 @@ type failure struct {
 	Reproduce string            `json:"reproduce"`  // a shell command, in the bundle's folder
 }
 
-// checkError is a failed check of results.
+// checkError is the error of a part in which a kernel's result was wrong.
 type checkError struct{ gpucheck.Failure }
 
 func (e *checkError) Error() string { return strings.Join(e.Said, "; ") }
@@ -40,10 +41,11 @@ func (c *checker) diagnose(p part, err error) *failure {
 	return f
 }
 
-// variables are those that change what is loaded or used.
+// variables matches the environment variables that determine which libraries and
+// devices are used.
 var variables = regexp.MustCompile(`^(SCALEBENCH_\w+|CUDA_\w+|NCCL_\w+|CUBLAS_\w+|NVIDIA_\w+|VIRTUAL_ENV|LD_LIBRARY_PATH)=`)
 
-// reproduce is the command that makes only this part.
+// reproduce returns the shell command that runs only this part.
 func (c *checker) reproduce(name string) string {
 	var words []string
 	for _, v := range c.environment {
@@ -64,20 +66,20 @@ func (c *checker) reproduce(name string) string {
 	return strings.Join(words, " ")
 }
 
-// quoted is a word of the shell.
+// quoted returns a string quoted as one word for a shell.
 func quoted(s string) string {
 	word, err := slurm.Quote(s)
-	if err != nil { // a NUL byte, which no variable has
+	if err != nil { // only for a NUL byte, which no variable can contain
 		return fmt.Sprintf("%q", s)
 	}
 	return word
 }
 
-// mostLog is the number of lines kept of the kernel's log.
+// mostLog is the maximum number of lines of the Linux kernel's log in a failure.
 const mostLog = 20
 
-// driverLog returns the last lines of NVIDIA's driver in the kernel's log, or one line
-// that says why they are missing.
+// driverLog returns the last lines that NVIDIA's driver wrote to the Linux kernel's
+// log, or one line that says why the log cannot be read.
 func driverLog() []string {
 	const readAll = 3 // SYSLOG_ACTION_READ_ALL
 	buffer := make([]byte, 1<<20)
@@ -101,7 +103,7 @@ func driverLines(log []byte) (list []string) {
 	return list[max(0, len(list)-mostLog):]
 }
 
-// markdown describes the failure on the page.
+// markdown returns the description of the failure for the page, gpu-check.md.
 func (f *failure) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "```\n%s\n```\n", strings.Join(f.Said, "\n"))
@@ -119,7 +121,8 @@ func (f *failure) markdown() string {
 	return b.String()
 }
 
-// moduleVersion is the version of NVIDIA's kernel module; "" if it is not loaded.
+// moduleVersion returns the version of NVIDIA's kernel module; "" if it is not
+// loaded.
 func moduleVersion() string {
 	text, err := os.ReadFile("/proc/driver/nvidia/version")
 	if err != nil {
@@ -133,7 +136,7 @@ func moduleVersion() string {
 	return string(m[1])
 }
 
-// linux is the release of the running kernel.
+// linux returns the release of the running Linux kernel.
 func linux() string {
 	text, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {

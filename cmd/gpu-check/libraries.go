@@ -18,13 +18,14 @@ import (
 //go:embed libraries.py
 var librariesProgram string
 
-// wheels are the files that libraries.py finds in an interpreter's packages.
+// wheels holds what libraries.py finds in the packages of a Python interpreter.
 type wheels struct {
-	NCCL, CuBLAS string // files; "": none
+	NCCL, CuBLAS string // paths of the libraries; "": not found
 	PyTorch      bool
 }
 
-// interpreter is the one to ask: of --python, of the active environment, or in PATH.
+// interpreter returns the Python interpreter to use: that of --python, else that of
+// the active virtual environment, else the first in PATH.
 func (o options) interpreter() string {
 	if o.Python != "" {
 		return o.Python
@@ -42,9 +43,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// look asks the interpreter where NCCL and cuBLAS are, and the worker what it then
-// loads, as doctor does. A library that a variable names takes precedence. The worker
-// searches the system for libraries that Python's packages lack.
+// look finds NCCL and cuBLAS. It asks the Python interpreter where they are in its
+// packages, and then asks the worker which libraries it loads, as doctor does. A
+// library that an environment variable names takes precedence. If Python's packages
+// lack a library, the worker searches the system for it.
 func (c *checker) look(ctx context.Context) error {
 	c.python = c.interpreter()
 	var found wheels
@@ -56,7 +58,7 @@ func (c *checker) look(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		found = wheels{} // pytorch says why the interpreter is of no use
+		found = wheels{} // the part libraries/pytorch reports what is wrong with the interpreter
 	}
 	for variable, file := range map[string]string{"SCALEBENCH_NCCL": found.NCCL, "SCALEBENCH_CUBLAS": found.CuBLAS} {
 		if file != "" && os.Getenv(variable) == "" {
@@ -78,7 +80,8 @@ func (c *checker) look(ctx context.Context) error {
 	return nil
 }
 
-// gpu comes first: without one there is nothing to check.
+// gpu is the first part. It fails if there is no GPU, since nothing can then be
+// checked.
 func (c *checker) gpu(ctx context.Context, o *outcome) error {
 	if err := c.look(ctx); err != nil {
 		return err
@@ -110,7 +113,7 @@ func (c *checker) gpu(ctx context.Context, o *outcome) error {
 	return nil
 }
 
-// others says in a few words which other libraries were found.
+// others returns a short text that says whether NCCL and cuBLAS were found.
 func (c *checker) others() string {
 	nccl, cublas := "NCCL not found", "cuBLAS not found"
 	if c.facts.Error == "" {
@@ -122,8 +125,8 @@ func (c *checker) others() string {
 	return nccl + "; " + cublas
 }
 
-// occupants lists the processes that nvidia-smi, which comes with the driver, shows on
-// this machine's GPUs.
+// occupants returns the processes that use this machine's GPUs, as nvidia-smi lists
+// them. nvidia-smi comes with the driver.
 func (c *checker) occupants(ctx context.Context) (list []string) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -139,11 +142,11 @@ func (c *checker) occupants(ctx context.Context) (list []string) {
 	return list
 }
 
-// isDouble reports whether a name is one that the fakes give themselves.
+// isDouble reports whether the name of a GPU is that of a test fake.
 func isDouble(name string) bool { return strings.HasPrefix(name, "DOUBLE") }
 
-// pytorch asks the interpreter which PyTorch it has. The check does not need one; one
-// that the user named must work.
+// pytorch checks which PyTorch the interpreter has. The check can do without PyTorch,
+// but if the user named an interpreter, its PyTorch must work.
 func (c *checker) pytorch(ctx context.Context, o *outcome) error {
 	text, err := python.Ask(ctx, c.python, python.Question{Imports: true, Limit: 10 * time.Minute, Program: `import json, torch
 print(json.dumps({"version": torch.__version__, "available": torch.cuda.is_available()}))`})
@@ -172,7 +175,7 @@ print(json.dumps({"version": torch.__version__, "available": torch.cuda.is_avail
 	return nil
 }
 
-// library judges the NCCL that was found.
+// library checks the NCCL that look found.
 func (c *checker) library(_ context.Context, o *outcome) error {
 	switch n := c.facts; {
 	case n.Error != "":
@@ -185,7 +188,7 @@ func (c *checker) library(_ context.Context, o *outcome) error {
 	return nil
 }
 
-// cublas judges the cuBLAS that was found.
+// cublas checks the cuBLAS that look found.
 func (c *checker) cublas(_ context.Context, o *outcome) error {
 	n := c.facts
 	if n.CuBLASError != "" {

@@ -1,5 +1,6 @@
-// Command gpu-check checks everything that touches a GPU, on a node that has no more
-// than the GPU's driver. It is part of the bundle of `make gpu-bundle`.
+// Command gpu-check tests every part of scalebench that uses a GPU, on a machine with a GPU. The
+// machine needs only the GPU's driver. `make gpu-bundle` packs gpu-check and the programs that it
+// tests.
 package main
 
 import (
@@ -21,10 +22,10 @@ import (
 // Exit codes.
 const (
 	exitPassed     = 0
-	exitError      = 1 // the check could not be made
+	exitError      = 1 // the check could not be run
 	exitUsage      = 2
-	exitFailed     = 3 // some check failed
-	exitUnfinished = 4 // none failed, and some have not been made
+	exitFailed     = 3 // at least one check failed
+	exitUnfinished = 4 // no check failed, but some have not been run
 )
 
 func main() {
@@ -49,7 +50,7 @@ Exit codes: 0 everything passed, 1 the check could not be made, 2 wrong options,
 
 `
 
-// only collects the values of --only.
+// only is the value of the option --only, which can be repeated.
 type only []string
 
 func (o *only) String() string     { return strings.Join(*o, ",") }
@@ -110,14 +111,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case r == nil:
 		return exitPassed
 	}
-	if r.outcome(driverPart).Result != failed { // else one line has said everything
+	if r.outcome(driverPart).Result != failed { // otherwise an earlier line has said everything
 		fmt.Fprintln(stderr, "gpu-check:", clean.Lines(r.summary(o.Output)))
 	}
 	return r.exitCode()
 }
 
-// results makes the check. With --resume and --record it makes none: the results of another machine
-// are recorded as they are.
+// results runs the check and returns the report. With both --resume and --record it runs nothing
+// and returns the report of the earlier check, which may come from another machine.
 func (o options) results(ctx context.Context) (*report, error) {
 	if o.Resume == "" || o.Record == "" {
 		return runCheck(ctx, o)
@@ -129,13 +130,13 @@ func (o options) results(ctx context.Context) (*report, error) {
 	return r, err
 }
 
-// usageError is a mistake on the command line.
+// usageError is the error for a mistake on the command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
-// absolute makes paths absolute: some programs are started in other folders. A name
-// without a slash is looked for in PATH.
+// absolute makes paths absolute, because some programs are started in other folders. It searches
+// for a program name without a slash in PATH.
 func (o *options) absolute() error {
 	if o.Resume != "" {
 		o.Output = o.Resume

@@ -17,10 +17,11 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 )
 
-// driverPart is the part without which there is nothing to check.
+// driverPart is the part that checks the GPU's driver. If it fails, nothing else can be
+// checked.
 const driverPart = "libraries/driver"
 
-// parts lists the whole check, in the order of what it proves.
+// parts returns all parts of the check. Later parts depend on what earlier parts check.
 func (c *checker) parts(ctx context.Context) ([]part, error) {
 	const second, minute = time.Second, time.Minute
 	const driver, pytorch, nccl, cublas = driverPart, "libraries/pytorch", "libraries/nccl", "libraries/cublas"
@@ -72,7 +73,8 @@ func (c *checker) parts(ctx context.Context) ([]part, error) {
 		part{"energy/nvml", minute, []string{cublas}, c.energy}), nil
 }
 
-// withPyTorch leaves a part out unless there is PyTorch for CUDA.
+// withPyTorch returns the part p with a condition: without a PyTorch for CUDA, its
+// outcome is "left out".
 func (c *checker) withPyTorch(p part) part {
 	run := p.run
 	p.needs = append(slices.Clone(p.needs), driverPart)
@@ -86,16 +88,18 @@ func (c *checker) withPyTorch(p part) part {
 	return p
 }
 
-// hasPyTorch reports whether an interpreter with PyTorch was found.
+// hasPyTorch reports whether an interpreter with a working PyTorch was found.
 func (c *checker) hasPyTorch() bool { return c.report.outcome("libraries/pytorch").Result == passed }
 
-// due reports whether --only selects a part. The libraries are always asked for.
+// due reports whether --only selects a part. Parts that check the libraries are always
+// selected.
 func (c *checker) due(p part) bool {
 	return len(c.Only) == 0 || p.group() == "libraries" || slices.Contains(c.Only, p.group()) || slices.Contains(c.Only, p.name)
 }
 
-// selected lists the parts of this call. What --only names, the libraries, and parts
-// that had to wait for another, are made again.
+// selected returns the parts to run in this call. Parts that were done in an earlier
+// call are run again if --only selects them, if they check the libraries, or if they
+// were left out.
 func (c *checker) selected(ctx context.Context) ([]part, error) {
 	all, err := c.parts(ctx)
 	if err != nil {
@@ -146,7 +150,7 @@ func listParts(ctx context.Context, o options, stdout io.Writer) error {
 	return err
 }
 
-// results asks the worker which checks of results it has.
+// results asks the worker which checks of kernels' results it has.
 func (c *checker) results(ctx context.Context) (list []gpucheck.Listed, err error) {
 	text, err := c.start(ctx, nil, c.Worker, "checks")
 	if err == nil {
@@ -158,8 +162,8 @@ func (c *checker) results(ctx context.Context) (list []gpucheck.Listed, err erro
 	return list, nil
 }
 
-// checks is a worker that makes checks of results, one after the other, in one process:
-// opening a GPU takes longer than most checks.
+// checks is a worker process that checks the results of kernels, one check after the
+// other. All use one process, because opening a GPU takes longer than most checks.
 type checks struct {
 	cmd   *exec.Cmd
 	names io.WriteCloser
@@ -167,8 +171,9 @@ type checks struct {
 	said  *tail
 }
 
-// check makes a check of results. After a failure the worker is replaced: an error
-// inside a kernel ends every later call of its process.
+// check runs one check of a kernel's results. After a failure it ends the worker, so
+// that the next check starts a new one: after an error inside a kernel, every later
+// CUDA call of the process fails.
 func (c *checker) check(ctx context.Context, o *outcome) error {
 	if c.checks == nil {
 		if err := c.startChecks(); err != nil {
@@ -197,7 +202,7 @@ func (c *checker) check(ctx context.Context, o *outcome) error {
 			c.endChecks()
 			return context.Cause(ctx)
 		}
-		_ = syscall.Kill(w.cmd.Process.Pid, syscall.SIGQUIT) // it prints where it is
+		_ = syscall.Kill(w.cmd.Process.Pid, syscall.SIGQUIT) // the worker then prints its stacks
 		select {
 		case <-done:
 		case <-time.After(2 * time.Second):
@@ -242,23 +247,25 @@ func (c *checker) startChecks() error {
 	return nil
 }
 
-// endChecks ends the worker that makes checks of results, and the ranks it started.
+// endChecks ends the worker that checks results, and the ranks that it started.
 func (c *checker) endChecks() {
 	if c.checks == nil {
 		return
 	}
-	_ = syscall.Kill(-c.checks.cmd.Process.Pid, syscall.SIGKILL) // ESRCH: it has ended
+	_ = syscall.Kill(-c.checks.cmd.Process.Pid, syscall.SIGKILL) // fails with ESRCH if it has ended
 	_ = c.checks.cmd.Wait()
 	c.checks = nil
 }
 
-// frame is a function of ours in the stacks that a Go program prints at SIGQUIT.
+// frame matches a function of scalebench in the stacks that a Go program prints at
+// SIGQUIT.
 var frame = regexp.MustCompile(`(?m)^github\.com/scalebench/scalebench/launcher/(?:\w+/)*(\w+\..*)\(`)
 
-// mostFrames is the number of functions kept of a stack.
+// mostFrames is the maximum number of functions that are listed from a stack.
 const mostFrames = 8
 
-// frames lists the functions in the first stack with any of ours, the innermost first.
+// frames returns the functions of scalebench in the first stack that contains any,
+// innermost first.
 func frames(stacks string) (list []string) {
 	for stack := range strings.SplitSeq(stacks, "\n\n") {
 		for _, m := range frame.FindAllStringSubmatch(stack, mostFrames) {
@@ -271,7 +278,7 @@ func frames(stacks string) (list []string) {
 	return []string{"a function that it did not print"}
 }
 
-// tail keeps the end of what is written to it.
+// tail is a writer that keeps only the last tailBytes bytes.
 type tail struct{ text []byte }
 
 const tailBytes = 64 << 10

@@ -12,8 +12,10 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// prove starts the ranks of one proof on this host, each on its GPU or all on
-// the only one. args are added to those of the last rank.
+// prove starts ranks on this host that run collective operations and check every
+// result. It returns what each rank reports. Each rank has its own GPU, or all share
+// the only one. every are arguments for all ranks, last are further arguments for
+// the last rank.
 func (c *checker) prove(ctx context.Context, ranks int, every []string, last ...string) ([]gpucheck.Proof, error) {
 	loopback := net.IPv4(127, 0, 0, 1)
 	port, err := world.FreePort(loopback)
@@ -50,8 +52,8 @@ func (c *checker) prove(ctx context.Context, ranks int, every []string, last ...
 	return list, errors.Join(errs...)
 }
 
-// perturbed is the number of the result in which --perturb changes a bit, one in the
-// middle.
+// perturbed is the number of the result in which --perturb changes a bit. It is
+// about in the middle.
 const perturbed = 100
 
 func (c *checker) correctness(ctx context.Context, o *outcome) error {
@@ -83,8 +85,8 @@ func (c *checker) correctness(ctx context.Context, o *outcome) error {
 	return nil
 }
 
-// canFail does the same with one bit changed, which has to be noticed on that
-// rank and on no other.
+// canFail runs the same collectives with one changed bit on one rank. It passes if
+// exactly that rank reports the difference.
 func (c *checker) canFail(ctx context.Context, o *outcome) error {
 	list, err := c.prove(ctx, c.ranks, nil, "--perturb", fmt.Sprint(perturbed))
 	if err != nil {

@@ -16,15 +16,16 @@ import (
 //go:embed pytorch.py
 var pytorchProgram []byte
 
-// way is one in which PyTorch trains, as pytorch.py prints it.
+// way is one way in which PyTorch trains, such as eager in bf16, and its speed, as
+// pytorch.py prints it.
 type way struct {
 	Precision, Layout, Mode string
 	Median, Least, Most     float64 // images/s
-	Why                     string  // it has no rate
+	Why                     string  // why it has no rate
 }
 
-// compare has PyTorch train the workload of a training part. Its images are on the GPU
-// already. The page has the ratios.
+// compare trains a workload with PyTorch and records the rates, which the page
+// compares with the native trainer's. The images are already on the GPU.
 func (c *checker) compare(ctx context.Context, o *outcome, w workload) error {
 	device, seconds := "cuda", 5.0
 	if c.Double {
@@ -40,8 +41,9 @@ func (c *checker) compare(ctx context.Context, o *outcome, w workload) error {
 	return nil
 }
 
-// pytorchWays are the ways in which PyTorch trains on a device, for so many seconds
-// each. Every way has a rate or a reason why not. It is an error if no way has a rate.
+// pytorchWays trains with PyTorch on a device in each way, for the given number of
+// seconds, and returns the ways. Each has a rate or a reason why it has none. It is an
+// error if no way has a rate.
 func (c *checker) pytorchWays(ctx context.Context, device string, w workload, seconds float64) ([]way, error) {
 	pytorch, err := framework.Find("pytorch-ddp")
 	if err != nil {

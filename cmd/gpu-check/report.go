@@ -17,18 +17,18 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// format is the version of gpu-check.json.
+// format is the version of the format of gpu-check.json.
 const format = 1
 
-// A report is gpu-check.json.
+// A report is the content of gpu-check.json.
 type report struct {
 	Format  int    `json:"format"`
 	Result  string `json:"result"` // passed, failed or unfinished
 	Double  bool   `json:"double,omitempty"`
-	Version string `json:"version"` // of scalebench
+	Version string `json:"version"` // version of scalebench
 	gpucheck.Record
 	CuBLAS       string     `json:"cublas"`
-	Kernel       string     `json:"kernel"`        // of Linux
+	Kernel       string     `json:"kernel"`        // release of the Linux kernel
 	DriverModule string     `json:"driver_module"` // the driver's own version, "580.159.04"
 	Calls        []call     `json:"calls"`
 	Parts        []*outcome `json:"checks"`
@@ -39,7 +39,7 @@ type call struct {
 	Began   string  `json:"began"`
 	Host    string  `json:"host"`
 	Seconds float64 `json:"seconds"`
-	Limit   float64 `json:"limit_s,omitempty"` // --time; 0: none
+	Limit   float64 `json:"limit_s,omitempty"` // --time in seconds; 0: no limit
 }
 
 // Results of a part.
@@ -47,26 +47,26 @@ const (
 	pending = "pending"
 	passed  = "passed"
 	failed  = "failed"
-	leftOut = "left out" // there is nothing to check here
-	notMade = "not made" // a part that it needs did not pass
+	leftOut = "left out" // does not apply to this machine
+	notMade = "not made" // not run, because a part that it needs did not pass
 )
 
 // An outcome is the result of one part of the check.
 type outcome struct {
 	Name     string   `json:"name"`
 	Result   string   `json:"result"`
-	Why      string   `json:"why,omitempty"` // it is pending, left out or was not made
+	Why      string   `json:"why,omitempty"` // why it is pending, left out or not made
 	Seconds  float64  `json:"seconds"`
 	Estimate float64  `json:"estimate_s"`
 	Host     string   `json:"host,omitempty"`
-	Mark     string   `json:"mark,omitempty"`  // why its figures are not performance
+	Mark     string   `json:"mark,omitempty"`  // why its timings do not reflect the hardware's speed
 	Found    []string `json:"found,omitempty"` // lines of Markdown
 	Rates    []rate   `json:"rates,omitempty"`
 	Buses    []bus    `json:"collectives,omitempty"`
 	Failure  *failure `json:"failure,omitempty"`
 }
 
-// done reports whether a later call need not make the part.
+// done reports whether a later call need not run the part again.
 func (o *outcome) done() bool {
 	return o.Result == passed || o.Result == failed || o.Result == leftOut
 }
@@ -81,7 +81,7 @@ func (r *report) outcome(name string) *outcome {
 	return r.Parts[i]
 }
 
-// count counts the parts with a result.
+// count returns the number of parts with the given result.
 func (r *report) count(result string) int {
 	n := 0
 	for _, o := range r.Parts {
@@ -92,7 +92,7 @@ func (r *report) count(result string) int {
 	return n
 }
 
-// judge sets the result of the whole.
+// judge sets the result of the whole check from those of its parts.
 func (r *report) judge() {
 	switch {
 	case r.count(failed) > 0:
@@ -108,7 +108,8 @@ func (r *report) exitCode() int {
 	return map[string]int{"passed": exitPassed, "failed": exitFailed, "unfinished": exitUnfinished}[r.Result]
 }
 
-// summary is the last line for a person.
+// summary returns the last line that gpu-check prints: the result, and how many parts passed,
+// failed and so on.
 func (r *report) summary(path string) string {
 	text := fmt.Sprintf("%s: %d passed", r.Result, r.count(passed))
 	for _, result := range []string{failed, notMade, pending, leftOut} {
@@ -123,10 +124,10 @@ func (r *report) summary(path string) string {
 	return text
 }
 
-// page is the path of the page next to gpu-check.json.
+// page returns the path of gpu-check.md, which is next to gpu-check.json.
 func page(path string) string { return strings.TrimSuffix(path, ".json") + ".md" }
 
-// write writes the results and the page, each whole.
+// write writes gpu-check.json and gpu-check.md. It replaces each file in one step.
 func (r *report) write(path string) error {
 	r.judge()
 	text, err := json.MarshalIndent(r, "", "  ")
@@ -136,7 +137,7 @@ func (r *report) write(path string) error {
 	return errors.Join(sharedfs.Write(path, append(text, '\n'), 0o644), sharedfs.Write(page(path), []byte(r.markdown()), 0o644))
 }
 
-// load reads the results of --resume.
+// load reads the report of an earlier call, for --resume.
 func load(path string) (*report, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -149,7 +150,8 @@ func load(path string) (*report, error) {
 	return &r, nil
 }
 
-// keepOld moves earlier results out of the way of a new check.
+// keepOld renames the files of an earlier check to old-…, so that a new check does not
+// overwrite them.
 func keepOld(path string) error {
 	for _, from := range []string{path, page(path)} {
 		if err := os.Rename(from, filepath.Join(filepath.Dir(from), "old-"+filepath.Base(from))); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -159,8 +161,8 @@ func keepOld(path string) error {
 	return nil
 }
 
-// record writes the page and the record into a checkout, which then says what passed, and which
-// parts of the check are still to be made.
+// record writes the page and the results into a checkout of the source code. Its documentation
+// then says what passed and which parts have not been run.
 func record(r *report, checkout string, stdout io.Writer) error {
 	switch {
 	case r.Double:
@@ -188,7 +190,7 @@ func record(r *report, checkout string, stdout io.Writer) error {
 	return err
 }
 
-// markdown is the page. A page of the fakes says so in its title.
+// markdown returns the page. If the test fakes were used, its title says so.
 func (r *report) markdown() string {
 	var b strings.Builder
 	title := "# GPU check"
@@ -238,7 +240,7 @@ func (r *report) markdown() string {
 	return b.String()
 }
 
-// hosts lists where the calls ran.
+// hosts returns a list of the hosts on which the calls ran.
 func (r *report) hosts() string {
 	var list []string
 	for _, c := range r.Calls {

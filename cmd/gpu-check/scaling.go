@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// scalingStudy returns a study of the native trainer on 1, 2, 4 … GPUs, with the same
-// batch on each GPU and enough repeats for an interval.
+// scalingStudy returns the text of a study of the native trainer on 1, 2, 4 … GPUs,
+// and its number of points. The batch per GPU is constant. There are enough repeats
+// for intervals.
 func scalingStudy(double bool, gpus int) (text string, points int) {
 	model, batch, steps, repeats := "resnet44", 512, 400, 6
 	if double {
@@ -36,7 +37,7 @@ workers = [%s]
 `, repeats, model, batch, steps, strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ", "), "[]")), repeats * len(counts)
 }
 
-// scaled is a line of scalebench scaling --format json.
+// scaled is one line that scalebench scaling --format json prints.
 type scaled struct {
 	Workers        int
 	Runs           int
@@ -49,8 +50,8 @@ type scaled struct {
 	Warnings       []string
 }
 
-// scaling measures how the native trainer scales over this machine's GPUs, if it has
-// several.
+// scaling measures how the native trainer scales over this machine's GPUs. It is
+// left out with a single GPU.
 func (c *checker) scaling(ctx context.Context, o *outcome) error {
 	gpus := *c.facts.Devices
 	if gpus < 2 {
@@ -75,8 +76,9 @@ func (c *checker) scaling(ctx context.Context, o *outcome) error {
 	return err
 }
 
-// scalingTable has a line for each number of GPUs; each has its figures, but in a
-// small study of the double.
+// scalingTable returns a Markdown table with one line for each number of GPUs. It
+// returns an error if a value is missing, except with the test fakes, whose study
+// is too small.
 func scalingTable(list []scaled, gpus int, double bool) ([]string, error) {
 	counts := workers(gpus)
 	if len(list) != len(counts) {
@@ -111,7 +113,8 @@ func scalingTable(list []scaled, gpus int, double bool) ([]string, error) {
 	return lines, nil
 }
 
-// figures writes one, or the two ends of an interval; a dash where one is missing.
+// figures formats a value, or the two ends of an interval; a missing value becomes
+// a dash.
 func figures(format string, times float64, list ...*float64) string {
 	var texts []string
 	for _, v := range list {

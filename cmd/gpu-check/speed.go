@@ -16,11 +16,11 @@ type workload struct {
 
 func (w workload) String() string { return fmt.Sprintf("%s-%d", w.model, w.batch) }
 
-// compiled reports whether PyTorch's compiler is tried: it takes most of a minute for
-// each precision.
+// compiled reports whether the workload is also measured with torch.compile. It is only
+// tried with one batch, because compiling takes most of a minute for each precision.
 func (w workload) compiled() bool { return w.batch == 512 }
 
-// speedModels are the models whose speed is measured.
+// speedModels returns the models whose training speed is measured.
 func speedModels(double bool) []string {
 	if double {
 		return []string{"cnn"}
@@ -41,7 +41,7 @@ func workloads(double bool) (list []workload) {
 	return list
 }
 
-// precisions lists the native trainer's precisions on GPUs.
+// precisions are the precisions that the native trainer has on GPUs.
 var precisions = []string{"fp32", "tf32", "bf16"}
 
 // Names of trainers in rates.
@@ -55,16 +55,16 @@ type rate struct {
 	Model     string  `json:"model"`
 	Batch     int     `json:"batch"`
 	Trainer   string  `json:"trainer"`
-	Mode      string  `json:"mode,omitempty"`   // of PyTorch: eager or compiled
-	Layout    string  `json:"layout,omitempty"` // of PyTorch: nchw or channels_last
+	Mode      string  `json:"mode,omitempty"`   // for PyTorch: eager or compiled
+	Layout    string  `json:"layout,omitempty"` // for PyTorch: nchw or channels_last
 	Precision string  `json:"precision"`
 	Median    float64 `json:"images_per_s"`
 	Least     float64 `json:"least,omitempty"`
 	Most      float64 `json:"most,omitempty"`
-	Why       string  `json:"why,omitempty"` // there is no rate
+	Why       string  `json:"why,omitempty"` // why there is no rate
 }
 
-// rates lists the rates of all parts.
+// rates returns the rates of all parts.
 func (r *report) rates() (list []rate) {
 	for _, o := range r.Parts {
 		list = append(list, o.Rates...)
@@ -72,16 +72,17 @@ func (r *report) rates() (list []rate) {
 	return list
 }
 
-// flops counts the floating-point operations of a training step per image: products
-// only, two for each multiplication and addition, forward and backward. The first
-// layer has no gradient by its input.
+// flops returns the number of floating-point operations of a training step per image. It
+// counts only matrix products and convolutions, forward and backward, with two operations
+// for each multiply-add. In the first layer, the gradient with respect to the input is not
+// computed.
 func flops(name string) (float64, error) {
 	layers, err := netspec.Find(name, 10)
 	if err != nil {
 		return 0, err
 	}
 	pixels, channels, total := 32*32, 3, 0
-	flat := pixels * channels // inputs of the next dense layer
+	flat := pixels * channels // number of inputs of the next dense layer
 	for i, l := range layers {
 		products := 0
 		switch l.Form {
@@ -103,15 +104,16 @@ func flops(name string) (float64, error) {
 	return float64(total), nil
 }
 
-// otherPeaks are devices' peaks in FLOP/s by the maker's data sheets, without sparsity, in
-// precisions that language models rarely train in: package mfu has the others.
+// otherPeaks are the peak FLOP/s of devices, from the vendor's data sheets, without
+// sparsity. Package measure has the peaks for the precisions of language models; these are
+// for other precisions.
 var otherPeaks = map[string]map[string]float64{
 	"A100": {"fp32": 19.5e12, "tf32": 156e12},
 	"H100": {"fp32": 67e12, "tf32": 495e12},
 	"H200": {"fp32": 67e12, "tf32": 495e12},
 }
 
-// peak returns a device's peak in FLOP/s in a precision; 0: unknown.
+// peak returns the peak FLOP/s of a device in a precision; 0 if it is unknown.
 func peak(gpu, precision string) float64 {
 	p, err := measure.PeakOf(gpu, "bf16")
 	switch {
@@ -120,11 +122,11 @@ func peak(gpu, precision string) float64 {
 	case precision == "bf16":
 		return p.FLOPS
 	}
-	return otherPeaks[p.Device][precision] // 0 for "H100 PCIe" and other variants
+	return otherPeaks[p.Device][precision] // 0 (unknown) for "H100 PCIe" and other variants
 }
 
-// speed is the page's section of rates: the native trainer's with its share of the
-// device's peak, and PyTorch's with the ratio.
+// speed returns the page's section about training speed. It shows the native trainer's
+// rates as shares of the device's peak, and PyTorch's rates in relation to them.
 func (r *report) speed() string {
 	all := r.rates()
 	if len(all) == 0 {
@@ -141,7 +143,7 @@ func (r *report) speed() string {
 			native[key(x)] = x.Median
 		}
 	}
-	fastest := map[string]float64{} // eager
+	fastest := map[string]float64{} // highest eager rate
 	for _, x := range all {
 		trainer := strings.TrimRight(strings.Join([]string{x.Trainer, x.Mode, x.Layout}, " "), " ")
 		if x.Why != "" {

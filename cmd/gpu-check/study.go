@@ -14,7 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// workers are the counts that the study runs over: powers of two.
+// workers returns the worker counts of the study: powers of two up to the number of
+// GPUs.
 func workers(gpus int) []int {
 	list := []int{1}
 	for n := 2; n <= gpus; n *= 2 {
@@ -23,10 +24,11 @@ func workers(gpus int) []int {
 	return list
 }
 
-// studyText returns the study of the check: ResNet-44 at two batches, long
-// enough for a steady state, on data in the folder next to it, by the native trainer
-// and by PyTorch, if it was found. With the fakes it is a small one, of the native
-// trainer alone.
+// studyText returns the text of the study that the check runs, and its number of
+// points. It trains ResNet-44 with two batch sizes, with the native trainer and, if
+// it was found, with PyTorch. Runs are long enough for a steady state. The data is in
+// the folder next to the study. With the test fakes of CUDA's libraries, it is a
+// small study with the native trainer only.
 func studyText(double, pytorch bool, gpus int) (text string, points int) {
 	if double {
 		return `[study]
@@ -68,7 +70,7 @@ batch = [128, 1024]
 `, strings.Join(frameworks, `", "`), strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ", "), "[]")), 2 * len(frameworks) * len(counts)
 }
 
-// row is a run as scalebench runs --format json prints it.
+// row is one run, as scalebench runs --format json prints it.
 type row struct {
 	Run, Series, Status, Dir string
 	Detail                   *string
@@ -77,10 +79,10 @@ type row struct {
 	Throughput               *float64 // samples/s
 	ThroughputWhy            *string  `json:"throughput_why"`
 	StepP50                  *float64 `json:"step_p50"`       // s
-	Accuracy                 *float64 `json:"final_accuracy"` // part of 1
+	Accuracy                 *float64 `json:"final_accuracy"` // as a fraction
 }
 
-// study goes the whole way: plan, local runs, collection, results.
+// study tests all steps of a user's study: plan, local runs, collecting, and results.
 func (c *checker) study(ctx context.Context, o *outcome) error {
 	text, points := studyText(c.Double, c.hasPyTorch(), *c.facts.Devices)
 	trial, err := c.trained(ctx, text, points)
@@ -96,12 +98,12 @@ func (c *checker) study(ctx context.Context, o *outcome) error {
 		}
 		switch {
 		case library != "":
-		case r.Workers == 1 && strings.Contains(r.Series, "native"): // it has nobody to reduce with
+		case r.Workers == 1 && strings.Contains(r.Series, "native"): // a single worker needs no all-reduce
 			library = "–"
 		default:
 			return fmt.Errorf("%s does not say that it used NCCL", r.Run)
 		}
-		throughput, step := "–", "–" // without a steady state there is neither
+		throughput, step := "–", "–" // both are missing without a steady state
 		if r.Throughput != nil {
 			throughput, step = fmt.Sprintf("%.0f samples/s", *r.Throughput), fmt.Sprintf("%.3g ms", 1e3**r.StepP50)
 		}
@@ -110,14 +112,15 @@ func (c *checker) study(ctx context.Context, o *outcome) error {
 	return nil
 }
 
-// A trial is a study of the check that was run.
+// A trial is a study that the check has run.
 type trial struct {
-	rows   []row                                   // its runs, which are good
-	ask    func(command ...string) ([]byte, error) // what scalebench says of it, in JSON
-	remove func()                                  // its folders
+	rows   []row                                   // its runs, all with good results
+	ask    func(command ...string) ([]byte, error) // runs a scalebench command about the study and returns its JSON
+	remove func()                                  // removes the folders of the study
 }
 
-// trained runs a study of so many points. What it returns can be removed in any case.
+// trained runs a study and checks that each of its points has a good run. The caller
+// must call remove on the result, even after an error.
 func (c *checker) trained(ctx context.Context, text string, points int) (t trial, err error) {
 	dir, err := os.MkdirTemp("", "gpu-check-")
 	t.remove = func() { os.RemoveAll(dir) }
@@ -140,7 +143,7 @@ func (c *checker) trained(ctx context.Context, text string, points int) (t trial
 	}
 	run := []string{"run", file, "--site", site}
 	if c.Double {
-		run = append(run, "--oversubscribe") // nobody reads its speed
+		run = append(run, "--oversubscribe") // the speed does not matter
 	}
 	if _, err := t.ask(run...); err != nil {
 		return t, err
@@ -162,7 +165,7 @@ func (c *checker) trained(ctx context.Context, text string, points int) (t trial
 		switch {
 		case r.Status != "done":
 			return t, fmt.Errorf("%s is %s: %s", r.Run, r.Status, orDash(r.Detail))
-		case r.Throughput == nil && !c.Double: // a busy machine's few steps may have none
+		case r.Throughput == nil && !c.Double: // with the fakes, the few steps on a busy machine may not be steady
 			return t, fmt.Errorf("%s has no throughput: %s", r.Run, orDash(r.ThroughputWhy))
 		case r.Steps == nil || r.StepP50 == nil && r.Throughput != nil:
 			return t, fmt.Errorf("%s has no steps", r.Run)
@@ -178,7 +181,8 @@ func orDash(s *string) string {
 	return *s
 }
 
-// ncclOf returns the version of NCCL in rank 0's events; "": it used no NCCL.
+// ncclOf returns the version of NCCL that rank 0 of a run recorded; "" if it did not
+// use NCCL.
 func ncclOf(dir string) (string, error) {
 	path := rundir.Folder(dir).EventFile("rank", 0, 0)
 	f, err := os.Open(path)

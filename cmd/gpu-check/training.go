@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// trainStudy trains a model by the native trainer on one GPU, in each precision.
+// trainStudy returns the text of a study that trains a model with the native trainer
+// on one GPU, in each precision, and its number of points.
 func trainStudy(double bool, w workload) (text string, points int) {
 	epochs, warmup := 4, 1
 	if double {
@@ -32,11 +33,12 @@ precision = ["%s"]
 `, w.model, w.batch, epochs, warmup, strings.Join(precisions, `", "`)), len(precisions)
 }
 
-// leastAccuracy is the accuracy that a few epochs must reach. Guessing gives 0.1; 160
-// steps on a CPU gave 0.87.
+// leastAccuracy is the accuracy that a training must reach within a few epochs.
+// Guessing reaches 0.1; 160 steps on a CPU reached 0.87.
 const leastAccuracy = 0.5
 
-// train trains on one GPU and keeps the rates.
+// train trains a workload on one GPU in each precision, checks the accuracies and
+// records the rates.
 func (c *checker) train(ctx context.Context, o *outcome, w workload) error {
 	text, points := trainStudy(c.Double, w)
 	trial, err := c.trained(ctx, text, points)
@@ -65,10 +67,10 @@ func (c *checker) train(ctx context.Context, o *outcome, w workload) error {
 	return nil
 }
 
-// stepTime is a line of the worker's command step-time.
+// stepTime is one line that `scalebench-worker step-time` prints.
 type stepTime struct {
 	Precision string
-	Step      float64 // s, of the whole step, launched kernel by kernel
+	Step      float64 // seconds of a whole step, if kernels are launched one by one
 	Shares    []struct {
 		What     string
 		Launches int
@@ -76,7 +78,8 @@ type stepTime struct {
 	}
 }
 
-// split says where a step's time goes, by CUDA events around each kernel and product.
+// split measures which kernels take how much of a step's time. It uses CUDA events
+// around each kernel and matrix product.
 func (c *checker) split(ctx context.Context, o *outcome, model string) error {
 	batch := 512
 	if c.Double {

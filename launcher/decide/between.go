@@ -10,8 +10,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
-// addBetween adds counts next to a decided answer, of a study with a range of workers: the
-// question is open until they are measured. The others are left out.
+// addBetween adds worker counts to a study with a range of workers, once the question is
+// decided among the measured counts. It adds counts next to the answer that may be better,
+// and the question is open again until they are measured. It leaves out all other counts.
 func (s *Study) addBetween(v *View, runs []scaling.Observation) {
 	of := s.between(v)
 	if !v.Decided || len(of) == 0 {
@@ -42,8 +43,8 @@ func (s *Study) addBetween(v *View, runs []scaling.Observation) {
 	}
 }
 
-// between returns the points of a view's curve that lie between doublings and are not
-// measured yet, by their workers.
+// between returns the points of a view's curve that lie between two doublings and have no
+// runs yet: their IDs, by worker count.
 func (s *Study) between(v *View) map[int][]string {
 	curves := map[int]bool{}
 	for _, p := range s.Plan.Points {
@@ -70,7 +71,8 @@ func workersOf(of map[int][]string) []int {
 	return list
 }
 
-// nextRepeat returns the repeat after the last one of some points.
+// nextRepeat returns the number that follows the largest repeat number among the runs of the
+// given points.
 func nextRepeat(points map[int][]string, runs []scaling.Observation) int {
 	last := 0
 	for i := range runs {
@@ -83,8 +85,9 @@ func nextRepeat(points map[int][]string, runs []scaling.Observation) int {
 	return last + 1
 }
 
-// addRepeats adds repeats to the plan of a study with a range: counts that are added later
-// begin with a new repeat, together with those measured before.
+// addRepeats adds further repeats to the plan of a study with a range of workers. They are
+// needed because counts that are added later start with a new repeat number, together with
+// the counts measured before.
 func (s *Study) addRepeats() {
 	if !slices.ContainsFunc(s.Plan.Points, func(p study.Planned) bool { return p.Between }) {
 		return
@@ -105,8 +108,8 @@ func (s *Study) addRepeats() {
 	s.Plan = &plan
 }
 
-// next returns what to measure next of an open view, as Question.Next does. Added counts
-// run in blocks with the answer.
+// next returns which runs to make next for a view, like Question.Next. Counts that were added
+// run in the same blocks as the answer.
 func (s *Study) next(v *View, left float64) (b *sequential.Batch, unaffordable bool) {
 	if v.Added == nil {
 		b, unaffordable = v.question.Next(v.Look, left)
@@ -128,8 +131,8 @@ func (s *Study) next(v *View, left float64) (b *sequential.Batch, unaffordable b
 	return b, false
 }
 
-// wholeBlocks gives, once counts were added, the answer and all open counts as many more runs
-// as any of them gets: counts that are compared run at the same time.
+// wholeBlocks changes a batch, once counts were added, so that the answer and all open counts
+// get the same number of further runs. Counts that are compared must run at the same time.
 func (s *Study) wholeBlocks(v *View, b *sequential.Batch) {
 	if len(s.from) == 0 || v.Advice == nil || v.Advice.Workers == nil {
 		return
@@ -148,7 +151,8 @@ func (s *Study) wholeBlocks(v *View, b *sequential.Batch) {
 	}
 }
 
-// leftOut says which counts of a range of workers were not measured, and why; "" if all were.
+// leftOut returns a text that says which counts of a range of workers were not measured, and
+// why; "" if all were measured.
 func (v *View) leftOut() string {
 	var parts []string
 	if len(v.Unlikely) > 0 {

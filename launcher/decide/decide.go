@@ -1,6 +1,7 @@
-// Package decide measures a study until its question is decided. It looks at the results,
-// measures a batch of runs, and looks again. All it knows is on disk: the runs, and the
-// looks in looks.json, so that a repeated command continues where an earlier one ended.
+// Package decide measures a study until its question, such as the best number of workers, has a
+// sufficiently certain answer. It makes a batch of runs, analyses all results, and repeats. Such an
+// interim analysis is called a look. The state is on disk: the runs, and the looks in looks.json.
+// So a command that is started again continues where the earlier one ended.
 package decide
 
 import (
@@ -24,48 +25,48 @@ type Run struct {
 	Repeat int
 }
 
-// Results are the good runs of a study as curves made with a design's options.
+// Results are the good runs of a study, as curves with the confidence level of a design.
 type Results struct {
 	Curves       []scaling.Curve
 	Observations []scaling.Observation
-	Wish         func(scaling.Curve) advice.Options // the requirements for a curve's advice
+	Wish         func(scaling.Curve) advice.Options // the user's requirements for the advice about a curve
 }
 
-// A Study is measured until its question is decided. The functions do what only the caller
-// can do; all must be set.
+// A Study is a study that is measured until its question is decided. The caller provides the
+// functions; all must be set.
 type Study struct {
 	Folder    rundir.Study
-	Plan      *study.Plan // every run that may be made: Design's most of each point
+	Plan      *study.Plan // all runs that may be made: for each point as many as Design allows
 	Design    sequential.Design
-	NodeHours float64   // maximum for the study's runs, earlier ones included; 0 means no limit
-	By        time.Time // no batch begins later; zero: no limit
-	Once      bool      // measure one batch and do not wait for its end
+	NodeHours float64   // maximum for all runs of the study, including earlier runs; 0 means no limit
+	By        time.Time // time after which no batch is started; zero: no limit
+	Once      bool      // start one batch and do not wait for its end
 
 	Done    func(context.Context) (map[Run]bool, error) // runs with a good result
 	Results func(context.Context, sequential.Design) (*Results, error)
-	Measure func(context.Context, *study.Plan) error // makes those runs of a plan that have no good result
+	Measure func(context.Context, *study.Plan) error // makes the runs of a plan that have no good result
 	Collect func(context.Context) error              // reads results, and looks.json, into the database
-	Spent   func(context.Context) (float64, error)   // node-hours that runs have taken, failed ones included
+	Spent   func(context.Context) (float64, error)   // node-hours that runs have used, including failed runs
 	Tell    func(format string, a ...any)
 	Now     func() time.Time
 
 	from map[string]int // as in Record
 
-	// Failed are runs without a good result that are not made again; Run adds those that it
-	// made itself.
+	// Failed are runs without a good result that must not be repeated. Run adds the runs that
+	// failed while it ran.
 	Failed map[Run]bool
 }
 
 // An Outcome is the state of a study after a look or a batch.
 type Outcome struct {
-	Views   []View // by series
-	Decided bool   // the questions of all series are
-	Stopped string // why undecided questions are not measured further; "" if they are decided, or jobs are under way
+	Views   []View // one per series
+	Decided bool   // the questions of all series are decided
+	Stopped string // why no more runs are made for undecided questions; "" if all are decided, or jobs are still in progress
 	Next    *study.Plan
 }
 
-// Run measures until the question is decided. It returns errors of the functions, and of reading or writing
-// files.
+// Run makes runs until the question is decided or no more runs can be made, and returns the
+// outcome. An error comes from one of the functions of the Study, or from reading or writing files.
 func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 	if s.Failed == nil {
 		s.Failed = map[Run]bool{}
@@ -76,12 +77,12 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 	}
 	s.from = record.From
 	s.addRepeats()
-	if s.Once && len(record.Target) > 0 { // runs that an earlier command submitted may have ended
+	if s.Once && len(record.Target) > 0 { // runs that an earlier command submitted may have ended by now
 		if err := s.Collect(ctx); err != nil {
 			return nil, err
 		}
 	}
-	target := record.Target // of a command that did not come to its next look
+	target := record.Target // set by an earlier command that ended before its next look
 	if len(target) == 0 {
 		target = s.first()
 	}
@@ -109,7 +110,8 @@ func (s *Study) Run(ctx context.Context) (*Outcome, error) {
 	}
 }
 
-// begin records what to measure and measures it; the outcome is nil if all of it has ended.
+// begin records which runs to make, and makes them. The outcome is nil if all of them have ended,
+// so that the next look can follow.
 func (s *Study) begin(ctx context.Context, record *Record, plan *study.Plan) (*Outcome, error) {
 	if late := s.late(); late != "" {
 		return &Outcome{Stopped: late}, nil
@@ -123,7 +125,7 @@ func (s *Study) begin(ctx context.Context, record *Record, plan *study.Plan) (*O
 	return nil, nil
 }
 
-// lookAhead analyses the results and records the look and what to measure next.
+// lookAhead analyses the results, chooses what to measure next, and records both.
 func (s *Study) lookAhead(ctx context.Context, record *Record, done map[Run]bool) (*ahead, error) {
 	views, err := s.look(ctx, record)
 	if err != nil {
@@ -147,8 +149,9 @@ func (s *Study) late() string {
 	return ""
 }
 
-// first returns the target before the first look: every point gets the fewest runs, except
-// those between the doublings of a range of workers.
+// first returns the number of runs that each point needs before the first look. It is the smallest
+// number for every point, except for those between two doublings of a range of workers, which need
+// none.
 func (s *Study) first() map[string]int {
 	target := map[string]int{}
 	for _, p := range s.Plan.Points {
@@ -159,8 +162,9 @@ func (s *Study) first() map[string]int {
 	return target
 }
 
-// plan returns the runs that bring each point to its target, the lowest repeats first. The same command does
-// not repeat a failed run, and a point with two more failed than good runs gets no further one.
+// plan returns the runs that are missing until each point has as many good runs as target says,
+// lowest repeat numbers first. The same command does not repeat a failed run. A point with at least
+// two more failed than good runs gets no further run.
 func (s *Study) plan(target map[string]int, done map[Run]bool) *study.Plan {
 	have := map[string]int{}
 	for r := range done {
@@ -184,8 +188,9 @@ func (s *Study) plan(target map[string]int, done map[Run]bool) *study.Plan {
 	return &plan
 }
 
-// measure makes the runs of a plan and records failures: all runs of a point if none of its runs in the batch
-// is good. ended is false if some are still under way.
+// measure makes the runs of a plan and records failed runs in s.Failed. If all runs of a point in
+// this batch failed, it records all further runs of the point, too. ended is false if some runs are
+// still in progress.
 func (s *Study) measure(ctx context.Context, plan *study.Plan) (ended bool, err error) {
 	if err := s.Measure(ctx, plan); err != nil || s.Once {
 		return false, err
@@ -203,7 +208,7 @@ func (s *Study) measure(ctx context.Context, plan *study.Plan) (ended bool, err 
 		good[r.Point] = good[r.Point] || done[r]
 		s.Failed[r] = !done[r]
 	}
-	for _, p := range s.Plan.Points { // other repeats of what only failed would fail, too
+	for _, p := range s.Plan.Points { // if all runs of a point failed, further repeats would fail, too
 		if was, tried := good[p.Point.ID]; tried && !was {
 			s.Failed[Run{p.Point.ID, p.Point.Repeat}] = true
 		}
@@ -211,7 +216,7 @@ func (s *Study) measure(ctx context.Context, plan *study.Plan) (ended bool, err 
 	return true, nil
 }
 
-// look looks at the results and notes it in the record.
+// look analyses the results and adds the look to the record. It returns one view per series.
 func (s *Study) look(ctx context.Context, record *Record) ([]View, error) {
 	results, err := s.Results(ctx, s.Design)
 	if err != nil {
@@ -230,7 +235,7 @@ func (s *Study) look(ctx context.Context, record *Record) ([]View, error) {
 	return views, nil
 }
 
-// Look looks at the results without measuring anything.
+// Look analyses the present results and returns the outcome, without making any run.
 func (s *Study) Look(ctx context.Context) (*Outcome, error) {
 	record, err := Read(s.Folder)
 	if err != nil {
@@ -259,7 +264,8 @@ func (s *Study) Look(ctx context.Context) (*Outcome, error) {
 	return &o.Outcome, nil
 }
 
-// outcome judges the views of a look and chooses what to measure next.
+// outcome decides from the views whether all questions are decided, and chooses what to measure
+// next. spent are the node-hours used so far.
 func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
 	o := &ahead{Outcome: Outcome{Views: views, Decided: true}}
 	left := -1.0
@@ -269,7 +275,7 @@ func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
 	target := map[string]int{}
 	for i := range views {
 		v := &views[i]
-		if v.Decided { // with a tie, more runs may show that either will do
+		if v.Decided { // if the answer has a tie, more runs may show that both counts are equally good
 			v.Batch, _ = s.next(v, left)
 		} else {
 			o.Decided = false
@@ -301,8 +307,8 @@ func (s *Study) outcome(views []View, done map[Run]bool, spent float64) *ahead {
 	return o
 }
 
-// judge sets what is measured next of an open view, or why nothing is. A left below 0 is no
-// limit of node-hours.
+// judge sets which runs are made next for an undecided view, or why none are. left are the
+// remaining node-hours; below 0 there is no limit.
 func (s *Study) judge(v *View, left float64) {
 	b, unaffordable := s.next(v, left)
 	switch {
@@ -323,13 +329,14 @@ func (s *Study) judge(v *View, left float64) {
 	}
 }
 
-// ahead is an outcome with the target of the next batch; nil means that the study ends.
+// ahead is an outcome with the number of good runs that each point needs before the next look. If
+// target is nil, the study ends.
 type ahead struct {
 	Outcome
 	target map[string]int
 }
 
-// batch describes the next batch.
+// batch returns a text that describes the next batch of runs.
 func (o *ahead) batch() string {
 	text := ""
 	for _, v := range o.Views {
@@ -347,5 +354,5 @@ func (o *ahead) batch() string {
 	return text
 }
 
-// counts lists the counts of a target.
+// counts returns the worker counts in a target, ascending.
 func counts(target map[int]int) []int { return slices.Sorted(maps.Keys(target)) }

@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
-// Forecast describes the planned looks before the first one: what each is expected to decide, and its maximum
-// cost.
+// Forecast returns a text about the planned looks, before any run: how narrow an interval each is
+// expected to give, and the maximum cost until then.
 func (s *Study) Forecast(ctx context.Context) ([]string, error) {
 	scatter, err := s.scatter(ctx)
 	if err != nil {
@@ -18,8 +18,8 @@ func (s *Study) Forecast(ctx context.Context) ([]string, error) {
 	return s.forecast(scatter), nil
 }
 
-// scatter returns the relative standard deviation of the study's earlier runs about their
-// points; 0 if no point has two.
+// scatter returns the relative standard deviation of the study's earlier runs within their
+// points; 0 if no point has two runs.
 func (s *Study) scatter(ctx context.Context) (float64, error) {
 	done, err := s.Done(ctx)
 	if err != nil || len(done) == 0 {
@@ -35,7 +35,7 @@ func (s *Study) scatter(ctx context.Context) (float64, error) {
 	return sequential.Scatter(results.Curves), nil
 }
 
-// forecast describes the planned looks; a scatter of 0 means unknown.
+// forecast returns the text of Forecast for a given scatter; 0 means unknown.
 func (s *Study) forecast(scatter float64) []string {
 	var hours []float64
 	seen := map[string]bool{}
@@ -63,7 +63,8 @@ func (s *Study) forecast(scatter float64) []string {
 	return list
 }
 
-// atMost writes the largest cost of the runs up to a look, by their time limits.
+// atMost returns a text with the number of runs up to a look, and their maximum cost, which
+// follows from their time limits.
 func (s *Study) atMost(f sequential.Forecast) string {
 	text := number.Count(f.Runs, "run")
 	if f.Hours > 0 {

@@ -12,22 +12,22 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// A Record is looks.json of a study's folder: the looks at its results so far.
+// A Record is the content of looks.json in a study's folder: the looks at its results so far.
 type Record struct {
 	Most  int            `json:"max_repeats"`
 	Looks []metrics.Look `json:"looks"`
 	// Target holds the number of good runs that each point needs before the next look, by point id. If the
 	// command died, it was measuring these runs.
 	Target map[string]int `json:"target"`
-	// From has the first repeat of runs since counts were added next to an answer, by point:
-	// what runs since then is in blocks with them.
+	// From has, by point ID, the first repeat number since counts were added next to an answer.
+	// From this repeat on, old and added counts run in the same blocks.
 	From map[string]int `json:"from,omitempty"`
 }
 
-// maxRecord bounds looks.json.
+// maxRecord is the maximum size of looks.json, in bytes.
 const maxRecord = 16 << 20
 
-// Read reads the record of a study's folder; without one it is empty.
+// Read reads the record in a study's folder. If there is none, it returns an empty record.
 func Read(folder rundir.Study) (*Record, error) {
 	text, err := folder.ReadFile(folder.Looks(), maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func Read(folder rundir.Study) (*Record, error) {
 	return r, nil
 }
 
-// parse reads a record that may be anybody's.
+// parse decodes a record and checks it, since another user may have written the file.
 func (r *Record) parse(text []byte) error {
 	if err := json.Unmarshal(text, r); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (r *Record) parse(text []byte) error {
 	return nil
 }
 
-// write replaces the record of a study's folder.
+// write replaces the record in a study's folder.
 func (r *Record) write(folder rundir.Study) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -70,8 +70,8 @@ func (r *Record) write(folder rundir.Study) error {
 	return rundir.WriteFile(folder.Looks(), append(text, '\n'), sharedfs.ModeOpen)
 }
 
-// add notes a look. One at the same runs as the last of its series replaces that: a command that
-// was ended and repeated has looked once.
+// add adds a look. It replaces the last look of the same series if that was at the same runs: a
+// command that was interrupted and started again counts as one look.
 func (r *Record) add(l metrics.Look) {
 	last := -1
 	for i, known := range r.Looks {

@@ -15,25 +15,25 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sequential"
 )
 
-// A View is a look at one series.
+// A View is the result of a look for one series.
 type View struct {
 	*sequential.Look
-	Points  map[int][]string  // identities of the points, by workers
-	Batch   *sequential.Batch // to measure next; nil if nothing
-	Stopped string            // why an undecided question is not measured further; "" otherwise
+	Points  map[int][]string  // IDs of the points, by worker count
+	Batch   *sequential.Batch // runs to make next; nil if none
+	Stopped string            // why no more runs are made for an undecided question; "" otherwise
 	Rival   int               // worker count that the answer is compared with; 0 if none
 	Ratio   *scaling.Estimate // speed of the larger count divided by the smaller's; nil if unknown
 	Price   *float64          // as in metrics.Look
 
-	// Of a study with a range of workers: counts next to the answer that are measured before
-	// the question counts as decided, those next to it that cannot be better, and the others
-	// that were not measured.
+	// For a study with a range of workers: Added are counts next to the answer that must be
+	// measured before the question counts as decided. Unlikely are counts next to the answer that
+	// cannot be better. Far are all other counts that were not measured.
 	Added, Unlikely, Far []int
 
 	question sequential.Question
 }
 
-// views looks at each curve.
+// views returns a view for each curve.
 func (s *Study) views(r *Results) ([]View, error) {
 	of := map[string]*scaling.Observation{}
 	for i := range r.Observations {
@@ -71,7 +71,7 @@ func (s *Study) views(r *Results) ([]View, error) {
 	return views, nil
 }
 
-// closed returns the worker counts without runs left to make.
+// closed returns the worker counts for which no runs are left to make.
 func (s *Study) closed(points map[int][]string) map[int]bool {
 	left := map[string]bool{}
 	for _, p := range s.Plan.Points {
@@ -86,7 +86,7 @@ func (s *Study) closed(points map[int][]string) map[int]bool {
 	return closed
 }
 
-// nodeHours returns the node-hours of a run: from its job's time, or else its own.
+// nodeHours returns the node-hours of a run: from the time of its job, or else from its own time.
 func nodeHours(o *scaling.Observation) float64 {
 	value := func(name string) float64 {
 		if x := o.Known(name); x != nil {
@@ -101,8 +101,8 @@ func nodeHours(o *scaling.Observation) float64 {
 	return float64(max(1, o.Nodes)) * seconds / 3600
 }
 
-// compare finds the count that may be better than the answer, or else a neighbour of it, and the ratio of
-// the two.
+// compare sets Rival, the worker count to compare the answer with, and Ratio, the ratio of the two
+// speeds.
 func (v *View) compare(c *scaling.Curve) {
 	if v.Advice == nil || v.Advice.Workers == nil {
 		return
@@ -133,8 +133,8 @@ func (v *View) compare(c *scaling.Curve) {
 	v.Ratio = v.Advice.Faster(answer.Workers, rival.Workers)
 }
 
-// rivalOf returns the count that may be better than the answer, else the next smaller count, else the
-// next larger one; 0 if the curve has no other count.
+// rivalOf returns the worker count to compare with the answer: the count that may be better, else
+// the next smaller count, else the next larger count. It returns 0 if the curve has no other count.
 func rivalOf(a *advice.Advice, c *scaling.Curve) int {
 	if len(a.Undecided) > 0 {
 		return a.Undecided[0].Workers
@@ -154,7 +154,7 @@ func rivalOf(a *advice.Advice, c *scaling.Curve) int {
 	return cmp.Or(smaller, larger)
 }
 
-// recorded returns the look for the record.
+// recorded returns the view in the form that is stored in the record.
 func (v *View) recorded(d sequential.Design, now time.Time) metrics.Look {
 	l := metrics.Look{Series: v.Series, Unix: metrics.Unix(now), Most: d.Looks[len(d.Looks)-1], Confidence: d.Confidence,
 		Workers: v.Advice.Workers, Probability: v.Advice.Probability, Decided: v.Decided, Rival: v.Rival, Price: v.Price, Text: v.Advice.Reason[0]}
@@ -170,7 +170,7 @@ func (v *View) recorded(d sequential.Design, now time.Time) metrics.Look {
 	return l
 }
 
-// ahead describes what is measured next.
+// ahead returns a text that says what is measured next.
 func (v *View) ahead() string {
 	var list []string
 	for _, n := range counts(v.Batch.Target) {
@@ -186,7 +186,7 @@ func (v *View) ahead() string {
 	return text
 }
 
-// Sentence reports the state of the series.
+// Sentence returns a sentence about the state of the series, for the user.
 func (v *View) Sentence() string {
 	switch {
 	case v.Advice == nil:
@@ -218,7 +218,7 @@ func (v *View) Sentence() string {
 	return text
 }
 
-// nextSentence says what is measured next, or why nothing is.
+// nextSentence returns a sentence that says what is measured next, or why nothing is.
 func (v *View) nextSentence() string {
 	if v.Batch != nil {
 		return " Next: " + v.ahead() + "."
@@ -226,7 +226,7 @@ func (v *View) nextSentence() string {
 	return " Stopped by " + v.Stopped + "."
 }
 
-// nodeTime writes node-hours, short ones in seconds.
+// nodeTime formats node-hours; less than 0.01 is formatted in node-seconds.
 func nodeTime(hours float64) string {
 	if hours < 0.01 {
 		return number.Significant(3600*hours) + " node-seconds"

@@ -7,20 +7,21 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Belief describes a positive quantity: its median and an interval that
-// holds it with probability Level. An interval without width means no error.
+// A Belief describes what is known about a positive quantity: its median, and an
+// interval that contains it with probability Level. If the interval has no width, the
+// quantity has no error.
 type Belief struct{ Value, Low, High, Level float64 }
 
-// AtMost returns the probability that the quantity is at most x. Its logarithm is
-// taken as normal on either side of Value, with the ends of the interval as
-// quantiles (a two-piece normal, as of fan charts: Britton, Fisher & Whitley, Bank of
-// England Quarterly Bulletin 38, 1998).
+// AtMost returns the probability that the quantity is at most x. It assumes that the
+// logarithm is normally distributed on each side of Value, with the ends of the
+// interval as quantiles. This is a two-piece normal distribution, as in fan charts
+// (Britton, Fisher & Whitley, Bank of England Quarterly Bulletin 38, 1998).
 func (b Belief) AtMost(x float64) float64 {
 	end, other := b.High, max(0, b.Low)
 	if x < b.Value {
 		end, other = other, end
 	}
-	if end == b.Value { // by chance, as of order statistics of few runs
+	if end == b.Value { // happens by chance with order statistics of few runs
 		end = other
 	}
 	sigma := math.Abs(math.Log(end/b.Value)) / distuv.UnitNormal.Quantile((1+b.Level)/2)
@@ -33,8 +34,8 @@ func (b Belief) AtMost(x float64) float64 {
 	return distuv.UnitNormal.CDF(math.Log(x/b.Value) / sigma)
 }
 
-// Times returns the belief about the product of two quantities. Their errors, taken as
-// independent, add in quadrature on the logarithm.
+// Times returns the belief about the product of two quantities. It assumes that their
+// errors are independent, so that errors of the logarithms add in quadrature.
 func (b Belief) Times(c Belief) Belief {
 	part := func(whole, end float64) float64 {
 		if whole == end { // 0 over 0, too
@@ -51,7 +52,7 @@ func (b Belief) Times(c Belief) Belief {
 	}
 }
 
-// Scale returns the belief about the quantity times a known factor.
+// Scale returns the belief about the quantity multiplied by a known factor.
 func (b Belief) Scale(by float64) Belief {
 	return Belief{b.Value * by, b.Low * by, b.High * by, b.Level}
 }
@@ -61,7 +62,8 @@ func (b Belief) Over(c Belief) Belief {
 	return b.Times(Belief{1 / c.Value, 1 / c.High, 1 / c.Low, c.Level})
 }
 
-// Likely writes a probability: "97 %", never "100 %" or "0 %".
+// Likely formats a probability as a percentage, such as "97 %". It never returns "100
+// %" or "0 %".
 func Likely(p float64) string {
 	switch x := math.Round(100 * p); {
 	case x >= 100:

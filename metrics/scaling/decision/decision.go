@@ -1,9 +1,8 @@
-// Package decision chooses one of several options: a number of workers, an amount of a
-// resource, a number of replicas. It knows them by what curves say of them, never by
-// their runs: how likely an option keeps the limits that were asked for, how many times
-// better it is than another, and what is doubted. It returns the choice with its
-// probability, what is undecided, what will do as well, and what to measure next. It is
-// pure.
+// Package decision chooses one of several options: a number of workers, an amount of a resource,
+// a number of replicas. It does not see runs. The caller states how likely each option is to
+// meet the user's limits, how many times better one option is than another, and which doubts
+// there are. The package returns the choice with its probability, the options that may be
+// better, and those that are equally good. It has no side effects.
 package decision
 
 import (
@@ -13,47 +12,47 @@ import (
 )
 
 const (
-	// Sure is the probability from which on a choice counts as decided.
+	// Sure is the minimum probability with which a choice counts as decided.
 	Sure = 0.95
-	// Equivalent is the difference, a fraction, that does not matter: of two options so
-	// near to each other either will do.
+	// Equivalent is the relative difference up to which two options count as equally good.
 	Equivalent = 0.02
-	// Close is the difference from the best that an answer within limits may have.
+	// Close is the relative difference from the best option that the answer may have if there
+	// are limits.
 	Close = 0.10
-	// Clear is how many times better an option with too few runs for an interval must be
-	// to count as better; each of its runs must be better, too.
+	// Clear is how many times better an option must be to count as better if there are too few
+	// runs for an interval. Each of its runs must be better, too.
 	Clear = 1.5
 )
 
-// An Option is one that can be chosen.
+// An Option is one of the alternatives to choose from.
 type Option struct {
-	Size     int  // what is to be spared: workers, replicas; options are sorted by it
-	Runs     int  // that were measured; 0: it is predicted
-	Measured bool // there are runs
-	// Keeps is the probability that the option keeps all limits; nil: not known.
-	// A question without limits ignores it.
+	Size     int  // number of workers, replicas and so on, of which fewer is better; options are sorted by it
+	Runs     int  // number of measured runs; 0: the option is predicted
+	Measured bool // whether the option was measured
+	// Keeps is the probability that the option meets all limits; nil: unknown. Without limits it
+	// is not used.
 	Keeps *float64
-	// Worth is the option's value if it keeps the limits; more is better.
+	// Worth is the option's value if it meets the limits; more is better.
 	Worth float64
 }
 
-// A Comparison tells how many times better one option is than another, after the price of
-// its size.
+// A Comparison says how many times better one option is than another. A larger option must be
+// better by a factor that depends on its size, which is already divided out.
 type Comparison struct {
-	Value float64 // 0: not known
-	// Belief has the error; nil: there is no interval, and Why says why.
+	Value float64 // 0: unknown
+	// Belief is Value with its error; nil: there is no interval, and Why gives the reason.
 	Belief *Belief
-	Doubt  *Doubt // why there is no interval, or what else is doubted; nil: nothing
-	// Overlaps reports whether some run of the first option is no better than one of the second,
-	// at the price.
+	Doubt  *Doubt // a reason why the comparison may be wrong, such as too few runs for an interval; nil: none
+	// Overlaps reports whether at least one run of the first option is not better than one of
+	// the second, after the same division.
 	Overlaps bool
 }
 
 // leads reports whether an option with too few runs for an interval counts as better.
 func (c Comparison) leads() bool { return c.Value >= Clear && !c.Overlaps }
 
-// atLeast returns the probability that the ratio is x or more: without an interval
-// that of the value alone.
+// atLeast returns the probability that the ratio is x or more. Without an interval it is 0 or 1,
+// depending on Value.
 func (c Comparison) atLeast(x float64) float64 {
 	if c.Belief != nil {
 		return 1 - c.Belief.AtMost(x)
@@ -64,7 +63,7 @@ func (c Comparison) atLeast(x float64) float64 {
 	return 0
 }
 
-// A Kind says what a doubt is about.
+// A Kind is the kind of reason for a Doubt.
 type Kind string
 
 // The kinds of doubts.
@@ -73,8 +72,8 @@ const (
 	Drift     Kind = "drift"      // the machine's speed changed while the study ran
 	FewRuns   Kind = "few-runs"   // too few runs for intervals
 	TwoGroups Kind = "two-groups" // a median falls between fast and slow runs
-	FewCounts Kind = "few-counts" // too few worker counts to see how the curve runs
-	Misses    Kind = "misses"     // runs miss the target
+	FewCounts Kind = "few-counts" // too few worker counts to know the shape of the curve
+	Misses    Kind = "misses"     // some runs miss the target
 	Beyond    Kind = "beyond"     // the answer was not measured
 	Data      Kind = "data"       // warnings about the runs
 )
@@ -83,60 +82,61 @@ const (
 type Doubt struct {
 	Kind Kind   `json:"kind"`
 	Text string `json:"text"`
-	// Changes reports whether the doubt can change the answer, which is then
-	// provisional.
+	// Changes reports whether the doubt can change the answer. The answer is then provisional.
 	Changes bool `json:"changes_answer"`
 }
 
-// A Question has the options and what decides between them.
+// A Question holds the options and how to compare them.
 type Question struct {
 	Options []Option
-	// Over compares option i with option j, for a question without limits: it is asked
-	// for the option that no other beats.
+	// Over compares option i with option j. It is used without limits, to find the option that
+	// no other option beats.
 	Over func(i, j int) Comparison
-	// Beats reports whether option i is as good as the larger option j whatever the
-	// limits: then j is not chosen. nil: never.
+	// Beats reports whether option i is as good as the larger option j for all possible limits.
+	// Then j is not chosen. If Beats is nil, this is never so.
 	Beats  func(i, j int) bool
-	Limits bool // Keeps and Worth decide, in place of Over
+	Limits bool // there are limits: Keeps and Worth decide instead of Over
 	UpTo   int  // largest Size that may be chosen; 0: any
-	// Least is the probability of keeping the limits that the answer needs at least, such
-	// as that of a service that must not be overloaded. 0: the expected worth decides.
+	// Least is the minimum probability of meeting the limits that the answer must have. It is
+	// set, for example, for a service that must not be overloaded. 0: the expected worth
+	// decides.
 	Least  float64
 	Doubts []Doubt
-	// Sure replaces the constant Sure where a study is looked at more than once. 0: Sure.
+	// Sure replaces the constant Sure for a study that is analysed more than once. 0: use the
+	// constant.
 	Sure float64
 }
 
-// sure is the probability from which on a choice counts as decided.
+// sure returns the minimum probability with which a choice counts as decided.
 func (q *Question) sure() float64 { return cmp.Or(q.Sure, Sure) }
 
 // A Contender is an option that may be better than the chosen one.
 type Contender struct {
 	Option int
-	// Probability is that it is better by more than Equivalent, or, within limits, that
-	// it keeps them.
+	// Probability is the probability that the option is better by more than Equivalent or, with
+	// limits, that it meets them.
 	Probability float64
 }
 
 // A Result is a decision.
 type Result struct {
-	Chosen int // index of the option; -1: none is good enough
-	// Probability is that no other option is better than the chosen one by more than
-	// Equivalent, at least; within limits, that the chosen one keeps them and is within
-	// Close of the best. nil: it is not known.
+	Chosen int // index of the chosen option; -1: no option is good enough
+	// Probability is a lower bound of the probability that no other option is better than the
+	// chosen one by more than Equivalent. With limits, it is the probability that the chosen
+	// option meets them and is within Close of the best. nil: unknown.
 	Probability *float64
-	// Provisional reports whether more runs may change the answer, or a doubt.
+	// Provisional reports whether more runs, or a doubt, may change the answer.
 	Provisional bool
-	Undecided   []Contender // the likeliest first
-	// Unproven are options whose comparison with the chosen one has no interval and no clear
-	// lead: runs of them may change the answer.
+	Undecided   []Contender // options that may be better, most likely first
+	// Unproven are options whose comparison with the chosen one has neither an interval nor a
+	// clear lead. More runs of them may change the answer.
 	Unproven   []int
-	Equivalent []int   // options as good as the chosen one, within Equivalent
-	Passed     int     // an option that may keep the limits and is beaten by a smaller; -1: none
-	Doubts     []Doubt // of the question
+	Equivalent []int   // options that are as good as the chosen one, within Equivalent
+	Passed     int     // index of an option that may meet the limits but that a smaller option beats; -1: none
+	Doubts     []Doubt // doubts about the answer
 }
 
-// Decide answers a question.
+// Decide returns the choice for a question.
 func Decide(q Question) Result {
 	r := Result{Chosen: -1, Passed: -1, Doubts: slices.Clone(q.Doubts)}
 	if q.Limits {
@@ -149,14 +149,14 @@ func Decide(q Question) Result {
 	return r
 }
 
-// best chooses the option that most probably beats each other one, the smaller of
-// equal ones.
+// best chooses the option that is most likely better than each other option. Of equally good
+// options, it chooses the smaller.
 func (q *Question) best(r *Result) {
 	r.Chosen = q.strongest()
 	if r.Chosen < 0 {
 		return
 	}
-	wrong, known := 0.0, true // the probability that some option is better, at most
+	wrong, known := 0.0, true // wrong is an upper bound of the probability that another option is better
 	for j := range q.Options {
 		if j == r.Chosen {
 			continue
@@ -178,7 +178,7 @@ func (q *Question) best(r *Result) {
 	}
 	slices.SortStableFunc(r.Undecided, func(a, b Contender) int { return cmp.Compare(b.Probability, a.Probability) })
 	rest := wrong
-	for i, c := range r.Undecided { // those without which the choice is sure
+	for i, c := range r.Undecided { // keep only the contenders without which the choice would be sure
 		if rest <= 1-q.sure()+1e-12 {
 			r.Undecided = r.Undecided[:i]
 			break
@@ -190,7 +190,8 @@ func (q *Question) best(r *Result) {
 	}
 }
 
-// strongest returns the option whose worst comparison with another is the best; -1: none.
+// strongest returns the index of the option that has the best worst case: the smallest of its
+// comparisons with the other options is larger than that of any other option. -1: none.
 func (q *Question) strongest() int {
 	n := len(q.Options)
 	chosen := -1
@@ -204,7 +205,7 @@ func (q *Question) strongest() int {
 			if i == j {
 				continue
 			}
-			// By the value alone, which is the median of the belief, too.
+			// Only the value is used, which is also the median of the belief.
 			least = min(least, q.Over(i, j).Value)
 		}
 		if least > highest {
@@ -214,7 +215,8 @@ func (q *Question) strongest() int {
 	return chosen
 }
 
-// doubt adds the doubts about the chosen option over another, each text once.
+// doubt adds the doubt about a comparison of the chosen option with another, unless the same
+// text was added before.
 func (r *Result) doubt(c Comparison) {
 	if c.Doubt == nil {
 		return

@@ -5,22 +5,24 @@ import (
 	"slices"
 )
 
-// An answer within limits needs at least the probability likely of keeping them and being Close to
-// the best, and is expected to have at least the share worthy of the best one's worth.
+// If there are limits, the answer must meet them and be Close to the best option with a
+// probability of at least likely. Its expected worth must be at least the share worthy of the best
+// option's worth.
 const (
 	likely = 0.5
 	worthy = 0.8
 )
 
-// A prospect is an option that may keep the limits.
+// A prospect is an option that may meet the limits.
 type prospect struct {
 	option int
 	keeps  float64
 	worth  float64
 }
 
-// within chooses the option of which the most is expected (Raiffa & Schlaifer, Applied
-// Statistical Decision Theory, 1961), of those that are likely to be good enough.
+// within chooses an option if there are limits. Of the options that are likely to be good enough,
+// it chooses the one with the highest expected worth (Raiffa & Schlaifer, Applied Statistical
+// Decision Theory, 1961).
 func (q *Question) within(r *Result) {
 	var all, open []prospect
 	for i := range q.Options {
@@ -56,7 +58,8 @@ func (q *Question) within(r *Result) {
 	if r.Chosen < 0 {
 		return
 	}
-	// What may be better by more than Close, and what is safer where the answer is not sure.
+	// Options that may be better by more than Close and, if the answer is not sure, options that
+	// are safer.
 	chosen := all[slices.IndexFunc(all, func(p prospect) bool { return p.option == r.Chosen })]
 	for _, p := range open {
 		if q.rivals(p, chosen) {
