@@ -14,52 +14,53 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// This file answers a question about the runs of a study: which measure, over which axis, of
-// which series, divided by what. It finds what the words of the question mean among the runs,
-// makes the curves, and reports each of their doubts once.
+// This file answers a question about the runs of a study: which measure, along which axis, of
+// which series, relative to what. It finds the measure, axis and series that the question names,
+// builds the curves, and reports each doubt about them once.
 
 // A Question selects a measure and an axis. The zero value asks for the main measures of the
 // study's kind of workload over its usual axis.
 type Question struct {
 	Measure string // name of a measure; "": the main measures of the kind of workload
-	Axis    string // a parameter or coordinate, or its last part; "": the measure's own
-	// Picture is set for figures. If Axis is "" and all runs have the same number of
-	// workers, it uses the load coordinate with the most values. Axis may then name another
-	// measure to draw against, and Along the parameter that connects points.
+	Axis    string // a parameter or coordinate by its path, or by the last part of it; "": the measure's own
+	// Picture is set if the answer is plotted. If Axis is "" and all runs have the same number of
+	// workers, the load coordinate with the most values becomes the axis. Axis may then also name
+	// another measure, which becomes the x axis, and Along the parameter that connects points.
 	Picture  bool
 	Along    string
-	Base     string      // a place on the axis; "": the smallest of each series
-	Baseline []Condition // in place of a base
-	At       []Condition // places within the runs: only those for which they hold
-	Series   []string    // only those, by their names; nil: all
-	Mix      bool        // as in Options
-	// Shown, Confidence and FewRuns are as in Options.
+	Base     string      // position of the base on the axis; "": the smallest of each series
+	Baseline []Condition // conditions that define a baseline, to use instead of a base
+	At       []Condition // conditions on places within the runs; other places are left out
+	Series   []string    // names of the series to answer for; nil: all
+	Mix      bool        // see Options
+	// Shown, Confidence and FewRuns have the meaning that they have in Options.
 	Shown      func(measure.Measure) bool
 	Confidence float64
 	FewRuns    bool
 }
 
-// An Answer holds the curves and what they show.
+// An Answer holds the curves, with the axis and the measures that the question selected.
 type Answer struct {
 	Observations []Observation
 	Curves       []Curve
 	Axis         string
-	// Kind is the kind of workload of the answer: a training if some run trains and no
-	// measure was requested.
+	// Kind is the kind of workload that the answer is about. It is a training if some run is one
+	// and no measure was requested.
 	Kind measure.Kind
-	// Measures are the requested measure, or the main measures of the kind.
+	// Measures are the requested measure, or the main measures of the kind of workload.
 	Measures []measure.Measure
-	// Against is the measure that Question.Axis names; nil for a parameter.
+	// Against is the measure on the x axis, if Question.Axis names one; nil if it is a parameter.
 	Against *measure.Measure
-	// NoBase says which series have nothing to be divided by; nil where all have.
+	// NoBase lists the series without a base, which therefore have no ratios; nil if there are
+	// none.
 	NoBase   *NoBaseError
 	Baseline []Condition
-	Warnings []string // on the study as a whole, and what was left out
+	Warnings []string // about the study as a whole, and about what was left out
 }
 
-// Ask answers a question from the good runs of a study and what was planned of it.
-// Errors are *QuestionError and *UnknownMeasure for a question that has no answer; any
-// other is of the runs.
+// Ask answers a question from the successful runs of a study and the points of its plan. The
+// error is a *QuestionError or an *UnknownMeasure if the question has no answer; any other error
+// is about the runs.
 func Ask(obs []Observation, planned []Planned, q Question) (*Answer, error) {
 	a := &Answer{Observations: obs, Kind: KindAsked(obs), Baseline: q.Baseline}
 	var of measure.Measure
@@ -118,8 +119,8 @@ func Ask(obs []Observation, planned []Planned, q Question) (*Answer, error) {
 	return a, nil
 }
 
-// against returns the measure with this name to draw against; no says why the name is not a
-// parameter.
+// against returns the measure of that name for the x axis. no is the error to return if there is
+// none; it says why the name is not a parameter.
 func against(obs []Observation, name string, of measure.Measure, no error) (*measure.Measure, error) {
 	x, err := FindMeasure(obs, name)
 	if err != nil {
@@ -137,8 +138,8 @@ func against(obs []Observation, name string, of measure.Measure, no error) (*mea
 	return &x, nil
 }
 
-// joined returns the coordinate that connects the loads of a measure: requests in flight or
-// requests/s, whichever has more values, or else the batch; "" for the workers.
+// joined returns the coordinate along which the points of a measure are connected: requests in
+// flight or requests/s, whichever has more values, or else the batch. It is "" for the workers.
 func joined(obs []Observation, of measure.Measure) string {
 	values := valuesAt(obs, of)
 	threads, rate := len(values[measure.Threads]), len(values[measure.Rate])
@@ -153,9 +154,9 @@ func joined(obs []Observation, of measure.Measure) string {
 	return ""
 }
 
-// widestLoad returns the load coordinate with the most values at which a measure was measured,
-// if all runs have the same number of workers (a figure over workers would have one
-// position). It returns "" if the workers vary or nothing does.
+// widestLoad returns the load coordinate that has the most values for a measure, if all runs have
+// the same number of workers (a plot over workers would then have one position). It returns "" if
+// the workers vary, or if no coordinate varies.
 func widestLoad(obs []Observation, of measure.Measure) string {
 	if of.At == "" || slices.ContainsFunc(obs, func(o Observation) bool { return o.Workers != obs[0].Workers }) {
 		return ""
@@ -170,7 +171,7 @@ func widestLoad(obs []Observation, of measure.Measure) string {
 	return found
 }
 
-// valuesAt returns the values of each coordinate at which a measure was measured.
+// valuesAt returns, for each coordinate, the values at which a measure was measured.
 func valuesAt(obs []Observation, of measure.Measure) map[string]map[any]bool {
 	values := map[string]map[any]bool{}
 	for i := range obs {
@@ -189,7 +190,7 @@ func valuesAt(obs []Observation, of measure.Measure) map[string]map[any]bool {
 	return values
 }
 
-// A Error reports a part of a question without an answer.
+// A QuestionError says which part of a question has no answer, and why.
 type QuestionError struct {
 	Part string // "axis", "along", "base", "baseline", "series", "at"
 	Err  error
@@ -198,7 +199,7 @@ type QuestionError struct {
 func (e *QuestionError) Error() string { return e.Part + ": " + e.Err.Error() }
 func (e *QuestionError) Unwrap() error { return e.Err }
 
-// UnknownMeasure reports an unknown name of a measure.
+// UnknownMeasure is the error for a name that no measure has.
 type UnknownMeasure struct {
 	Name  string
 	Known []string
@@ -208,8 +209,8 @@ func (e *UnknownMeasure) Error() string {
 	return fmt.Sprintf("unknown measure %q", e.Name)
 }
 
-// KindAsked returns the kind of workload of runs: a training if any run trains or states no
-// kind, or else the first kind by name.
+// KindAsked returns the kind of workload of the runs: a training if any run trains or states no
+// kind, or else the alphabetically first kind.
 func KindAsked(obs []Observation) measure.Kind {
 	name := ""
 	for _, o := range obs {
@@ -223,8 +224,8 @@ func KindAsked(obs []Observation) measure.Kind {
 	return measure.KindOf(name)
 }
 
-// keep drops runs and planned points of other kinds than the answer's, and says how many
-// there are.
+// keep drops the runs and the planned points of other kinds of workload than the answer's, and
+// adds a warning that counts them.
 func (a *Answer) keep(planned *[]Planned) {
 	others := map[string]int{}
 	other := func(o Observation) bool {
@@ -253,9 +254,9 @@ func (a *Answer) keep(planned *[]Planned) {
 	}
 }
 
-// main returns the main measures of a kind of workload: the first declared one that some
-// run has, and those at the same places within a run. For a kind without declared measures,
-// they are what its runs report.
+// main returns the main measures of a kind of workload: the first declared measure that some run
+// has, and the measures with the same coordinates. For a kind without declared measures, it
+// returns what its runs report.
 func main(obs []Observation, kind string) []measure.Measure {
 	list := measure.Of(kind)
 	if len(list) > 0 {
@@ -274,7 +275,7 @@ func main(obs []Observation, kind string) []measure.Measure {
 	return reported(obs)
 }
 
-// reported returns the measures that runs report, by name.
+// reported returns the measures that the runs' programs report, sorted by name.
 func reported(obs []Observation) []measure.Measure {
 	of := map[string]measure.Measure{}
 	for _, o := range obs {
@@ -289,12 +290,13 @@ func reported(obs []Observation) []measure.Measure {
 	return list
 }
 
-// Reported returns the measures that runs report in addition to those of their kind, by
+// Reported returns the measures that runs report in addition to those of their kind, sorted by
 // name.
 func (a *Answer) Reported() []measure.Measure { return reported(a.Observations) }
 
-// FindMeasure returns a measure by name: a reported one, a declared one, or the time to a target,
-// with the unit of its rates in these runs. The error is an *UnknownMeasure.
+// FindMeasure returns the measure of that name: one that the runs report, a declared one, or the
+// time to a target. A rate has the unit that it has in these runs. The error is an
+// *UnknownMeasure.
 func FindMeasure(obs []Observation, name string) (measure.Measure, error) {
 	own := reported(obs)
 	if i := slices.IndexFunc(own, func(m measure.Measure) bool { return m.Name == name }); i >= 0 {
@@ -307,7 +309,7 @@ func FindMeasure(obs []Observation, name string) (measure.Measure, error) {
 	return m.Counting(sampleOfAll(obs)), nil
 }
 
-// knownNames returns the names of all measures: declared ones, then those that the runs
+// knownNames returns the names of all measures: the declared ones, then those that the runs
 // report.
 func knownNames(obs []Observation) []string {
 	names := measure.Names()
@@ -319,8 +321,9 @@ func knownNames(obs []Observation) []string {
 	return names
 }
 
-// KeyNamed returns the parameter that a name means: its TOML path, its last part where only
-// one has it, or a coordinate of the measure. "" is the number of workers.
+// KeyNamed returns the parameter or coordinate that a name stands for: its TOML path, the last
+// part of a path if only one path ends with it, or a coordinate of the measure. The name ""
+// stands for the number of workers.
 func KeyNamed(name string, obs []Observation, planned []Planned, of measure.Measure) (string, error) {
 	if name == "" || name == Workers || of.At.Has(name) {
 		return cmp.Or(name, Workers), nil
@@ -354,7 +357,7 @@ func KeyNamed(name string, obs []Observation, planned []Planned, of measure.Meas
 		}
 	}
 	switch {
-	case len(fit) == 0 && name == "replicas": // what a study of a service calls its workers
+	case len(fit) == 0 && name == "replicas": // the name of workers in a study of a service
 		return Workers, nil
 	case len(fit) == 1:
 		return fit[0], nil
@@ -364,7 +367,7 @@ func KeyNamed(name string, obs []Observation, planned []Planned, of measure.Meas
 	return "", fmt.Errorf("%q: the runs have no such parameter; these differ between them: %s", name, strings.Join(swept, ", "))
 }
 
-// baseAt returns the position named on the axis; nil for "".
+// baseAt returns the position on the axis that a user named as the base; nil for "".
 func baseAt(name, axis string) (*Value, error) {
 	if name == "" {
 		return nil, nil
@@ -381,7 +384,7 @@ func baseAt(name, axis string) (*Value, error) {
 	return &Value{Number: x}, nil
 }
 
-// chosen returns the series with the given names.
+// chosen returns the series with the given names, or an error that lists the valid names.
 func chosen(curves []Curve, names []string) ([]Curve, error) {
 	var list []Curve
 	var known []string

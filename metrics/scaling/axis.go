@@ -19,8 +19,8 @@ import (
 // Workers is the default axis of curves.
 const Workers = "workers"
 
-// placement lists the keys that describe where workers run. Each follows from the other
-// two, so runs on a curve along one of them agree in one more.
+// placement lists the keys that describe where workers run. Each is determined by the other two,
+// so a curve along one of them has a constant second one.
 var placement = []string{Workers, "nodes", "workers_per_node"}
 
 // A Value is a position on an axis: a number, or a word if the axis is not numeric. Values
@@ -33,8 +33,8 @@ type Value struct {
 // At returns the position of a count, such as a number of workers.
 func At(n int) Value { return Value{Number: float64(n)} }
 
-// ValueOf returns the position of a parameter's value. A text is a word even if it looks
-// like a number; so is an unset parameter.
+// ValueOf returns the position of a parameter's value. A string is a word even if it looks like a
+// number. An unset parameter is a word too.
 func ValueOf(parameter any) Value {
 	if x, ok := numeric(parameter); ok {
 		return Value{Number: x}
@@ -68,7 +68,7 @@ func (v Value) Compare(w Value) int {
 	return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.size, y.size), natural.Compare(v.Word, w.Word))
 }
 
-// amount orders values by kind and then by size.
+// amount is a sort key for values: the kind of value, then the size.
 type amount struct {
 	kind int
 	size float64
@@ -81,7 +81,7 @@ const (
 	aWord
 )
 
-var memory = regexp.MustCompile(`^(\d{1,15})([KMGTP])(?:i?B)?$`) // as study files have it
+var memory = regexp.MustCompile(`^(\d{1,15})([KMGTP])(?:i?B)?$`) // memory sizes as study files write them
 
 func (v Value) amount() amount {
 	if v.Numeric() {
@@ -97,10 +97,10 @@ func (v Value) amount() amount {
 	return amount{kind: aWord}
 }
 
-// axis is the parameter in which a curve's points differ.
+// axis is the parameter in which the points of a curve differ.
 type axis string
 
-// of returns the position of a run.
+// of returns the position of a run on the axis.
 func (a axis) of(o *Observation) Value {
 	switch {
 	case a == Workers:
@@ -113,16 +113,17 @@ func (a axis) of(o *Observation) Value {
 	return ValueOf(o.Parameters[string(a)])
 }
 
-// multiplies reports whether doubling it doubles the resources, so that the ideal time
-// halves.
+// multiplies reports whether doubling the parameter doubles the resources, so that the ideal time
+// is halved.
 func (a axis) multiplies() bool { return a == Workers || a == "nodes" || a == "replicas" }
 
-// follows returns the parameters that change along the axis and so do not separate series.
+// follows returns the parameters that change along the axis, which therefore do not separate
+// series.
 func (a axis) follows() map[string]bool {
 	set := map[string]bool{string(a): true}
 	for _, key := range measure.QuestionKeys() {
 		set[key] = true
-	} // readings of finished runs do not separate series
+	} // settings that can be changed after a run do not separate series
 	for _, k := range slices.Concat(follows, measure.ReadingKeys()) {
 		set[k] = true
 	}
@@ -146,7 +147,7 @@ func (a axis) place(v Value) string {
 	return fmt.Sprintf("%s=%s", string(a), v)
 }
 
-// places is place for several positions: "2, 4 or 8 workers".
+// places is like place for several positions: "2, 4 or 8 workers".
 func (a axis) places(list []Value) string {
 	if len(list) == 1 {
 		return a.place(list[0])
@@ -166,13 +167,15 @@ func (a axis) places(list []Value) string {
 // Places formats positions on an axis: "1, 2 and 4 workers", "workload.batch 64".
 func Places(axis string, places ...Value) string { return placesOf("worker", axis, places) }
 
-// Places formats positions on the curve's axis: "1, 2 and 4 replicas" for a service.
+// Places is like the function Places for positions on the curve's axis: "1, 2 and 4 replicas" for
+// a service.
 func (c Curve) Places(places ...Value) string { return placesOf(c.Worker(), c.Axis, places) }
 
-// fewPlaces is the largest number of positions that a line lists in full.
+// fewPlaces is the largest number of positions that a line of text lists in full.
 const fewPlaces = 4
 
-// placesInBrief is Places, with only the first two of many.
+// placesInBrief is like Places, but names only the first two positions if there are more than
+// fewPlaces.
 func (c Curve) placesInBrief(places ...Value) string {
 	n := len(places)
 	switch {

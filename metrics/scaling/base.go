@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A NoBaseError lists the series without a base, so that they have no speedup.
+// A NoBaseError lists the series that have no base and therefore no speedup.
 type NoBaseError struct {
 	Missing []MissingBase
 }
@@ -21,7 +21,7 @@ type MissingBase struct {
 	At         Value   // position of the base point
 	Why        string  // why it cannot be the base
 	Unplanned  bool    // the study has no such point
-	Unsteady   bool    // it has good runs but no steady state: more runs would not help
+	Unsteady   bool    // it has successful runs but no steady state, which more runs would not change
 	Imported   bool    // all runs of the series were imported, so none can be repeated
 	Resumed    bool    // all of its runs resumed from a checkpoint, whose steps are unknown
 	Available  []Value // other possible base points
@@ -30,10 +30,10 @@ type MissingBase struct {
 	axis       axis
 }
 
-// Error names the points to run. The caller adds the command.
+// Error returns a text that names the points to run. The caller adds the command.
 func (e *NoBaseError) Error() string {
 	var texts []string
-	of := map[string][]string{} // series
+	of := map[string][]string{} // series, by text
 	for _, m := range e.Missing {
 		if of[m.text()] == nil {
 			texts = append(texts, m.text())
@@ -54,7 +54,7 @@ func (e *NoBaseError) Error() string {
 	return strings.Join(texts, "\n")
 }
 
-// Remarks returns the same as remarks on the series.
+// Remarks returns the same text as remarks, one for each series.
 func (e *NoBaseError) Remarks() []Remark {
 	list := make([]Remark, len(e.Missing))
 	for i, m := range e.Missing {
@@ -83,9 +83,9 @@ func (m MissingBase) text() string {
 	return text
 }
 
-// Silent reports whether none of the given number of series has any result: each lacks its
-// base, and not because the base never settled, in which case the other points still have a
-// throughput.
+// Silent reports whether none of the given number of series has a result: all of them lack their
+// base. A base without a steady state does not count as lacking, because the other points then
+// still have a throughput.
 func (e *NoBaseError) Silent(series int) bool {
 	return len(e.Missing) == series && !slices.ContainsFunc(e.Missing, func(m MissingBase) bool { return m.Unsteady && len(m.Available) > 0 })
 }

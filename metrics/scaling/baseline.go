@@ -10,8 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Condition is part of the baseline's definition: the configuration whose parameter Key
-// has the value Value.
+// A Condition is one part of the definition of a baseline: the parameter Key has the value Value.
 type Condition struct {
 	Key   string // "workers", a TOML path, or its last part if that is unique
 	Value string
@@ -28,18 +27,18 @@ func ParseCondition(s string) (Condition, error) {
 	return Condition{Key: key, Value: strings.TrimSpace(value)}, nil
 }
 
-// A Baseline is what a configuration is compared with.
+// A Baseline is the configuration with which another configuration is compared.
 type Baseline struct {
-	Index int      // index of the baseline
+	Index int      // index of the baseline in the list of configurations
 	Why   string   // why there is no baseline; "" if there is one
-	Also  []string // further parameters in which the two differ
+	Also  []string // other parameters in which the two configurations differ
 }
 
-// Baselines finds the baseline of each configuration, given by its parameters: the
-// configuration that meets all conditions and is otherwise equal, so that each test, model
-// or batch is compared with its own baseline. Parameters that depend on the conditions'
-// keys, such as the vCPUs of a machine, may differ. If no configuration meets the
-// conditions, the error lists the existing values.
+// Baselines returns the baseline of each configuration in the list, which are given by their
+// parameters. The baseline is the configuration that meets all conditions and otherwise has the
+// same parameters, so that each test, model or batch is compared with its own baseline.
+// Parameters that depend on those in the conditions, such as the vCPUs of a machine, may differ.
+// If no configuration meets the conditions, the error lists the values that exist.
 func Baselines(conditions []Condition, list []map[string]any) ([]Baseline, error) {
 	keys := map[string]bool{}
 	var with []int
@@ -112,7 +111,7 @@ func Baselines(conditions []Condition, list []map[string]any) ([]Baseline, error
 	return bases, nil
 }
 
-// follow reports whether a key's value is a function of the values of others.
+// follow reports whether a parameter's value is determined by the values of other parameters.
 func follow(key string, others []string, value func(int, string) string, n int) bool {
 	seen := map[string]string{}
 	for i := range n {
@@ -156,8 +155,8 @@ func (c Condition) resolve(keys map[string]bool) (string, error) {
 	return "", fmt.Errorf("%s could be %s; write it in full", c.Key, strings.Join(fits, " or "))
 }
 
-// divideBy divides every point by its baseline, which may be on another curve. It warns
-// about points without a baseline.
+// divideBy computes the ratio of every point to its baseline, which may be on another curve. It
+// adds a warning to points without a baseline.
 func (an *analysis) divideBy(conditions []Condition, curves []Curve) error {
 	type place struct {
 		curve *Curve

@@ -8,12 +8,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A target is noticed at the next evaluation. If all points evaluate after the same amount
-// of training, the delays are equal and cancel in ratios. Otherwise a ratio also measures
-// the evaluations, and its interval does not account for that.
+// A run notices that it has reached the target at its next evaluation. If all points evaluate
+// after the same amount of training, the delays are equal and cancel in ratios. Otherwise a ratio
+// is also one of delays, and its interval does not include that error.
 const (
-	unlikeCadence = 1.25 // smallest factor between amounts of training per evaluation that triggers a warning
-	lateNotice    = 0.05 // share of a time to a target from which this matters
+	unlikeCadence = 1.25 // smallest ratio between two points' amounts of training per evaluation that causes a warning
+	lateNotice    = 0.05 // share of the time to a target above which the delay matters
 )
 
 // cadence is the amount of training between two evaluations.
@@ -29,8 +29,8 @@ func (c cadence) String() string {
 	return "every " + number.Count(int(c.amount), c.unit)
 }
 
-// cadenceOf returns the cadence of a run: the median over its evaluations. ok is false if
-// it is unknown.
+// cadenceOf returns the median amount of training between two evaluations of a run. ok is false
+// if it is unknown.
 func cadenceOf(o *Observation) (c cadence, ok bool) {
 	for _, by := range []struct {
 		unit string
@@ -43,7 +43,7 @@ func cadenceOf(o *Observation) (c cadence, ok bool) {
 		before := 0.0
 		for _, e := range o.Evaluations {
 			done := by.done(e)
-			if done <= before { // before the training, again after it, or not known
+			if done <= before { // evaluated before the training, twice at the same time, or at an unknown time
 				continue
 			}
 			gaps = append(gaps, done-before)
@@ -57,8 +57,8 @@ func cadenceOf(o *Observation) (c cadence, ok bool) {
 	return cadence{}, false
 }
 
-// late returns the largest share of its time by which a run may have noticed the target
-// late: the time since the previous evaluation.
+// late returns the largest possible delay with which a run noticed the target, as a share of its
+// time to the target: the time since the previous evaluation.
 func late(o *Observation, t measure.Target) (share float64, reached bool) {
 	before := 0.0
 	for _, e := range o.Evaluations {
@@ -74,7 +74,8 @@ func late(o *Observation, t measure.Target) (share float64, reached bool) {
 	return 0, false
 }
 
-// untrained counts the runs that reached the target before training, and all runs.
+// untrained returns the number of runs that reached the target before training, and the number of
+// all runs.
 func untrained(c *Curve, runs map[Value][]*Observation, t measure.Target) (n, all int) {
 	for _, p := range c.Points {
 		for _, o := range runs[p.At] {
@@ -87,8 +88,8 @@ func untrained(c *Curve, runs map[Value][]*Observation, t measure.Target) (n, al
 	return n, all
 }
 
-// cadenceWarnings names, for each target, the point whose evaluations differ most from the
-// base's.
+// cadenceWarnings returns one warning per target, about the point whose amount of training
+// between evaluations differs most from the base's.
 func (an *analysis) cadenceWarnings(c *Curve, runs map[Value][]*Observation) []string {
 	if c.Base == nil {
 		return nil

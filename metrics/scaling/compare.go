@@ -8,10 +8,10 @@ import (
 	"github.com/aclements/go-moremath/stats"
 )
 
-// A Comparison compares two samples of runs.
+// A Comparison is the result of comparing two samples of runs.
 type Comparison struct {
-	// Ratio is the first median over the second, with an interval from those of the
-	// medians.
+	// Ratio is the first sample's median divided by the second's. Its interval is computed from
+	// the intervals of the two medians.
 	Ratio Estimate
 	// P is the two-sided p-value of the Mann–Whitney U test that both samples come from the
 	// same distribution; nil if it cannot be computed (see WhyNoP). It is exact up to 50
@@ -20,7 +20,7 @@ type Comparison struct {
 	WhyNoP string
 }
 
-// AllEqual explains why samples without any spread have no p-value.
+// AllEqual says why samples without any scatter have no p-value.
 const AllEqual = "every run has the same value"
 
 // Compare compares two samples of positive values. Confidence is the level of the interval;

@@ -11,59 +11,60 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Options say how runs become curves. The zero value is the default.
+// Options say how curves are built from runs.
 type Options struct {
-	// Measure selects curves of this measure and those at the same places within a run, and
-	// hides doubts about others. The zero value selects the values of whole runs, with the
-	// doubts about a training's throughput.
+	// Measure selects the curves of this measure and of measures with the same coordinates, and
+	// hides doubts about others. The zero value selects measures that have one value per run;
+	// doubts are then about a training's throughput.
 	Measure measure.Measure
-	// Shown reports whether the reader sees a measure; nil: Measure, or all. Doubts about
-	// other measures are hidden.
+	// Shown reports whether the reader sees a measure. Doubts about measures that it rejects are
+	// hidden. nil: the reader sees Measure, or all if that is not set.
 	Shown func(measure.Measure) bool
-	// Axis is the parameter along which curves run, by TOML path, or a coordinate; "": the
-	// measure's own, or Workers.
+	// Axis is the parameter, by TOML path, or the coordinate along which curves run; "": the
+	// measure's own, or else Workers.
 	Axis string
-	// Base is the position of the base point. nil selects, per series, the smallest one
-	// that is planned or observed. A base whose runs failed is then reported as missing
-	// instead of being replaced silently.
+	// Base is the position of the base point. nil selects, for each series, the smallest position
+	// that is planned or observed. If the runs at that position failed, the base is reported as
+	// missing; no other point replaces it silently.
 	Base *Value
-	// Baseline, if set, divides every point by another one of any series instead of Base:
-	// the one that meets the conditions and is otherwise equal. Curves then have no Base,
-	// points have no efficiency, and Gain compares with that point.
+	// Baseline, if set, is used instead of Base. It defines for every point the one, of any
+	// series, that it is divided by: the point that meets the conditions and otherwise has the
+	// same parameters. Curves then have no Base and points have no efficiency; Gain is the ratio
+	// to that point.
 	Baseline []Condition
-	// Planned lists the points of the plan, to find those without any run. Without it, only
-	// observed points count.
+	// Planned lists the points of the plan, so that points without any run are found. If it is
+	// empty, only points with runs are considered.
 	Planned []Planned
-	// Mix pools runs with different fingerprints into one curve, which says so. Otherwise
+	// Mix pools runs with different fingerprints into one curve and adds a warning. Otherwise
 	// they form separate curves.
 	Mix bool
 	// Confidence is the requested level of every interval, between 0 and 1; 0 means 0.95.
 	// The attained level is never lower.
 	Confidence float64
-	// FewRuns gives ratios an interval from 4 runs per point on; see separated. Studies
-	// with interim looks use it.
+	// FewRuns gives ratios an interval from 4 runs per point on (see separated). It is for
+	// studies that are tested several times while they grow.
 	FewRuns bool
 }
 
-// Planned is a point of the plan, described like the runs in Observation.
+// Planned is a point of the plan. Its fields have the same meaning as in Observation.
 type Planned struct {
-	Point      string // identity of the point
+	Point      string // ID of the point
 	Framework  string
 	Workers    int
 	Parameters map[string]any // as in Observation
 }
 
-// A Curve is one series: runs that agree in everything except the axis, such as the number
-// of workers, and what follows from it.
+// A Curve is one series: runs whose parameters agree, except for the axis (such as the number of
+// workers) and the parameters that depend on it.
 type Curve struct {
 	Series     string         // framework and the parameters in which the series differ: "native batch=64"
 	Framework  string         //
-	Kind       string         // kind of its runs' workload: "serve"; "": a training
-	Parameters map[string]any // what identifies the series, by TOML path; fingerprint.FIELD if fingerprints differ
+	Kind       string         // kind of workload of its runs: "serve"; "": a training
+	Parameters map[string]any // parameters that identify the series, by TOML path; fingerprint.FIELD if fingerprints differ
 	Scaling    string         // "weak" or "strong" if recorded; "" otherwise
 	Sample     string         // what a sample is, one of measure.Samples, if all runs agree; "" otherwise
-	Main       string         // main measure of its tables: measure.Throughput, or tokens/s instead
-	Base       *Base          // nil: the base point has no good run
+	Main       string         // main measure in its tables: measure.Throughput, or tokens/s if runs have no throughput
+	Base       *Base          // nil: the base point has no successful run
 	Axis       string         // parameter along which it runs
 	Points     []Point        // sorted by At; only points with runs
 	Warnings   []string
@@ -72,14 +73,14 @@ type Curve struct {
 	Fingerprint fingerprint.Print
 	// Mixed lists the facts in which its runs differ; empty without Options.Mix.
 	Mixed []fingerprint.Varying
-	// FingerprintWarnings are those Warnings that concern hardware and software.
+	// FingerprintWarnings are the elements of Warnings that concern hardware and software.
 	FingerprintWarnings []string
-	// DriftWarnings are those Warnings that throughput depends on the runs' time or node,
-	// worst first.
+	// DriftWarnings are the elements of Warnings about throughput that depends on the time or the
+	// node of the runs, the worst first.
 	DriftWarnings []string
-	drifts        []Drift // the drifts behind these warnings
-	// ByNode reports whether results depend on the node. Runs of a point that share a node
-	// then count as one in intervals.
+	drifts        []Drift // the drifts that DriftWarnings describe
+	// ByNode reports whether results depend on the node. Intervals then count the runs of a point
+	// that share a node as one run.
 	ByNode bool
 }
 
@@ -94,10 +95,10 @@ func (c Curve) Divided() bool {
 	return false
 }
 
-// A Base is the point that the others are divided by.
+// A Base is the point by which the values of the other points are divided.
 type Base struct {
 	At      Value
-	Workers int // as in Point
+	Workers int // see Point
 	axis    string
 	point   *Point
 }
@@ -108,32 +109,33 @@ func (b *Base) Of(name string) *Summary { return b.point.Of(name) }
 // A Point is one position on the axis of a series.
 type Point struct {
 	At      Value
-	Workers int         // of its runs; 0 if they differ, along another axis
-	Runs    []RunValues // every run of the point, sorted by ID, including those without a measure
+	Workers int         // workers of its runs; 0 if they differ, which they can along another axis
+	Runs    []RunValues // every run of the point, sorted by ID, including runs without any measure
 
-	// Measures are the summaries of all measures that some run has: declared ones in
-	// declaration order, then times to targets by increasing target, then reported ones by
-	// name.
+	// Measures are the summaries of all measures that some run has. Declared measures come first,
+	// in the order of their declaration; then times to targets, easier targets first; then
+	// reported measures by name.
 	Measures []*Summary
 
-	// Predicted is the predicted share of communication, from a benchmark of the
-	// collectives; see package exchange. nil if not requested.
+	// Predicted is the predicted share of communication in the step time, computed from a
+	// benchmark of the collectives (see PredictExchange). nil if it was not requested.
 	Predicted *Prediction
-	// Straggler is the rank that was slowest most often; nil if no run measured it, and for
+	// Straggler is the rank that was the slowest most often. nil if no run recorded it, or for
 	// one worker.
 	Straggler *Straggler
 
-	Warnings []string // about the point
-	Doubts   []Doubt  // about single runs
+	Warnings []string // warnings about the point
+	Doubts   []Doubt  // doubts about single runs
 }
 
-// A Doubt is a doubt about runs that is shown with their numbers.
+// A Doubt is a reason to doubt the results of some runs. It is shown with them.
 type Doubt struct {
 	Text string
 	Runs []string // IDs of the runs concerned
 }
 
-// Of returns the summary of a measure, an empty one if no run has it; never nil.
+// Of returns the summary of a measure over the runs of the point. It is empty if no run has the
+// measure, and never nil.
 func (p *Point) Of(name string) *Summary {
 	for _, s := range p.Measures {
 		if s.Name == name {
@@ -143,7 +145,7 @@ func (p *Point) Of(name string) *Summary {
 	return &Summary{Measure: measure.Measure{Name: name}}
 }
 
-// Targets returns the summaries of times to targets, by increasing target.
+// Targets returns the summaries of the times to targets, easier targets first.
 func (p *Point) Targets() []*Summary {
 	var list []*Summary
 	for _, s := range p.Measures {
@@ -161,23 +163,23 @@ type RunValues struct {
 	Values map[string]float64
 }
 
-// A Prediction is a share of the step time computed from other measurements.
+// A Prediction is a share of the step time that was computed from other measurements.
 type Prediction struct {
 	Share *Estimate // fraction; nil if unknown
 	Why   string    // why there is no prediction; "" with one
-	From  string    // what it is computed from; "" without one
+	From  string    // measurement from which it was computed; "" without one
 }
 
 // An Estimate is a median or a ratio of medians, with its error.
 type Estimate struct {
 	Value    float64
-	Runs     int       // number of runs that Value is based on
-	Interval *Interval // nil: see Why
-	Adjusted bool      // for a ratio: the machine's drift over time was removed
+	Runs     int       // number of runs from which Value was computed
+	Interval *Interval // nil: Why gives the reason
+	Adjusted bool      // of a ratio: the machine's drift over time was removed
 	Why      string    // why there is no interval; "" with one
 }
 
-// AtBase explains why the base's own speedup and efficiency have no interval.
+// AtBase says why the base's own speedup and efficiency have no interval.
 const AtBase = "1 by definition at the base point"
 
 // An Interval is a confidence interval. Order statistics are discrete, so the attained
@@ -187,21 +189,21 @@ type Interval struct {
 	Level     float64 // attained level, a fraction
 }
 
-// A Straggler is the rank that was slowest most often. With N equal ranks, each is slowest
-// in one of N steps.
+// A Straggler is the rank that was the slowest most often. With N equal ranks, each would be the
+// slowest in one of N steps.
 type Straggler struct {
 	Rank  int
-	Steps int      // steady steps, over all runs of the point
-	Share float64  // share of them in which this rank was slowest
+	Steps int      // number of steady steps of all runs of the point
+	Share float64  // share of these steps in which this rank was the slowest
 	Hosts []string // nodes of the rank, sorted; nil: unknown
 }
 
-// Analyse builds one curve per series from good runs, sorted by name. Each run must occur
-// once; their order does not matter.
+// Analyse builds one curve per series from successful runs, and returns the curves sorted by
+// name. Each run may occur only once; the order of the runs does not matter.
 //
-// If a series' base point has no good run, the error is a *NoBaseError that lists all such
-// series. Curves are returned with it; the affected ones lack Base, speedup and efficiency.
-// With any other error, no curves are returned.
+// If the base point of a series has no successful run, the error is a *NoBaseError that lists all
+// such series. The curves are returned with it; those of the listed series lack Base, speedup and
+// efficiency. With any other error, no curves are returned.
 func Analyse(obs []Observation, o Options) ([]Curve, error) {
 	confidence, err := level(o.Confidence)
 	if err != nil {
@@ -235,8 +237,8 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 	return curves, nil
 }
 
-// validate rejects input that would silently give wrong numbers: a run counted twice
-// narrows every interval.
+// validate returns an error for input that would give wrong numbers without any sign. A run
+// counted twice, for example, makes every interval too narrow.
 func validate(obs []Observation, planned []Planned) error {
 	seen := make(map[string]bool, len(obs))
 	for _, o := range obs {
@@ -256,26 +258,27 @@ func validate(obs []Observation, planned []Planned) error {
 	return nil
 }
 
-// analysis holds what the points of one Analyse share.
+// analysis holds the options of one call of Analyse, and the state for the current series.
 type analysis struct {
-	of         measure.Measure // the requested measure; zero: none
+	of         measure.Measure // the requested measure; zero value: none
 	shown      func(measure.Measure) bool
 	axis       axis
 	confidence float64
-	few        bool    // as Options.FewRuns
+	few        bool    // see Options.FewRuns
 	byNode     bool    // runs of the current series depend on their nodes
 	main       string  // main measure of the current series, as in Curve
 	found      []Drift // drifts found in the current series
 }
 
-// driftLevel is the share of stable machines on which a drift is reported.
+// driftLevel is the share of stable machines on which a drift is reported wrongly.
 const driftLevel = 0.05
 
-// curve builds the points of a series; if it has its own base, they are divided by it.
+// curve builds the points of a series. If based is true, it computes the ratios to the series'
+// own base. at is the position of the base; nil: the smallest one.
 func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase) {
 	c := Curve{Series: s.name, Axis: string(an.axis), Framework: s.framework, Parameters: s.parameters}
 	c.Scaling, _ = s.parameters["workload.scaling"].(string)
-	if len(s.runs) > 0 { // skip a series that is only planned
+	if len(s.runs) > 0 { // a series may have planned points but no runs
 		c.Kind, c.Sample = s.runs[0].Kind, sampleOf(s.runs)
 	}
 	base := s.at[0]
@@ -315,8 +318,8 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	return c, nil
 }
 
-// mainOf returns the main measure of trainings: logs of language models have tokens/s
-// instead of a throughput.
+// mainOf returns the main measure of trainings: the throughput, or tokens/s if runs have only
+// that, as in logs of language models.
 func mainOf(runs []*Observation) string {
 	tokens := func(o *Observation) bool {
 		return o.Known(measure.TokensPerSecond) != nil && slices.ContainsFunc(o.Reported, func(m measure.Measure) bool {
@@ -330,7 +333,7 @@ func mainOf(runs []*Observation) string {
 	return measure.Throughput
 }
 
-// peers links the summaries of a measure at all points.
+// peers gives each summary the summaries of its measure at all points of the curve.
 func (an *analysis) peers(c *Curve) {
 	of := map[string][]*Summary{}
 	for i := range c.Points {
@@ -345,8 +348,8 @@ func (an *analysis) peers(c *Curve) {
 	}
 }
 
-// divide sets the base of every point. A base point without a median of a measure with a
-// direction does not count.
+// divide sets the base of every point. A base point that has no median of any measure with a
+// better direction does not count.
 func (an *analysis) divide(c *Curve, base Value) {
 	i := slices.IndexFunc(c.Points, func(p Point) bool { return p.At == base })
 	if i < 0 || !c.Points[i].judged() {
@@ -397,13 +400,13 @@ func (an *analysis) point(at Value, runs []*Observation) Point {
 	return p
 }
 
-// measures returns the measures of the runs' kind of workload, the times to targets, and
-// what the runs report.
+// measures returns the measures to summarise: those of the runs' kind of workload, the times to
+// targets, and what the runs report.
 func (an *analysis) measures(runs []*Observation) []measure.Measure {
 	if an.of.At != "" {
 		list := an.of.Beside()
 		if !slices.ContainsFunc(list, func(m measure.Measure) bool { return m.Name == an.of.Name }) {
-			list = append(list, an.of) // derived from one of them, like a cost from a rate
+			list = append(list, an.of) // computed from one of them, like a cost from a rate
 		}
 		return list
 	}
@@ -429,10 +432,10 @@ func (an *analysis) measures(runs []*Observation) []measure.Measure {
 	return list
 }
 
-// Worker returns the name of a worker: a service has replicas.
+// Worker returns the word for a worker; for a service, it is "replica".
 func (c Curve) Worker() string { return measure.KindOf(c.Kind).WorkerName() }
 
-// Find returns a measure by name: a declared one, the time to a target, or one that a run
+// Find returns the measure of that name: a declared one, the time to a target, or one that a run
 // of the curves reports.
 func Find(curves []Curve, name string) (measure.Measure, error) {
 	for _, c := range curves {

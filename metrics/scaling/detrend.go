@@ -7,33 +7,37 @@ import (
 )
 
 const (
-	// window is the number of runs before and after a run that estimate the machine's speed
-	// at its time.
+	// window is the number of runs before a run, and after it, from which the machine's speed at
+	// the time of the run is estimated.
 	window = 6
-	// leastBlock is the smallest number of runs in a block that estimates the machine's
-	// speed at its time, even if some were disturbed.
+	// leastBlock is the smallest number of runs in a block from which the machine's speed at the
+	// time of the block is estimated. With so many, the estimate is good even if some were
+	// disturbed.
 	leastBlock = 6
-	// allPairs is the largest number of runs of a point for which slopes of all pairs are
-	// used.
+	// allPairs is the largest number of runs of a point for which the slopes between all pairs of
+	// runs are computed.
 	allPairs = 200
 )
 
-// changing reports whether the machine was found to change over time.
+// changing reports whether one of the drifts is a change over time, and not only a dependence on
+// nodes.
 func changing(found []Drift) bool {
 	return slices.ContainsFunc(found, func(f Drift) bool { return f.Link != DriftNode })
 }
 
-// detrend removes the machine's drift over time from the values of all points of a curve.
-// It only compares runs of the same point. First it removes the median slope of the
-// logarithms (Theil, Indagationes Mathematicae 12, 1950; Sen, J. Am. Stat. Assoc. 63,
-// 1968). Then it removes the median over a large block, or else the running median, of what
-// remains relative to each point's median. It returns the points unchanged if a start time
-// is unknown or a value has no logarithm. TestTruthOfRatios justifies this choice.
+// detrend returns the values of all points of a curve without the machine's drift over time,
+// which it estimates by comparing runs of the same point only.
+//
+// First it removes the median slope of the logarithms (Theil, Indagationes Mathematicae 12, 1950;
+// Sen, J. Am. Stat. Assoc. 63, 1968). From the logarithms relative to each point's median it then
+// removes the median of the run's block, if blocks are large, or else a running median. It
+// returns the points unchanged if a start time is unknown or a value has no logarithm.
+// TestTruthOfRatios justifies this method.
 func detrend(points [][]made) [][]made {
 	type at struct {
 		point, run int
 		began      float64
-		rest       float64 // logarithm relative to the median of its point; +Inf for a miss
+		rest       float64 // logarithm relative to the median of its point; +Inf for a missed target
 	}
 	var all []at
 	for i, runs := range points {
@@ -64,14 +68,14 @@ func detrend(points [][]made) [][]made {
 		}
 	}
 	for i := range all {
-		all[i].rest -= medians[all[i].point] // NaN if half of the point miss; skipped below
+		all[i].rest -= medians[all[i].point] // NaN if half of the point's runs miss the target; skipped below
 	}
 	sorted := make([]made, len(all))
 	for i, a := range all {
 		sorted[i] = points[a.point][a.run]
 	}
 	block := blocks(sorted)
-	// Center what is removed, so that it does not shift a curve.
+	// Subtract the mean of what is removed, so that the curve is not shifted as a whole.
 	out := make([]float64, len(all))
 	mean := 0.0
 	near := make([]float64, 0, 2*window+1)
@@ -103,8 +107,8 @@ func detrend(points [][]made) [][]made {
 	return list
 }
 
-// slopeOf returns the median slope of the logarithms over time, between runs of the same
-// point. For a point with many runs, it only pairs the first half with the second.
+// slopeOf returns the median slope of the logarithms over time, computed from pairs of runs of
+// the same point. For a point with many runs, it pairs only the first half with the second.
 func slopeOf(points [][]made) float64 {
 	var slopes []float64
 	between := func(a, b made) {
@@ -132,13 +136,13 @@ func slopeOf(points [][]made) float64 {
 	return Middle(slopes)
 }
 
-// span is a range of runs; to is exclusive; zero: none.
+// span is a range of runs; to is exclusive; the zero value is no range.
 type span struct{ from, to int }
 
-// blocks returns the blocks of runs, which are sorted by start time: a run of each point,
-// then another of each. A block has runs of at least leastBlock points and no other run in
-// between. Runs that were retried later belong to no block. If that excludes more than a
-// quarter of the blocks, it returns none.
+// blocks returns for each run the range of its block; runs must be sorted by start time. A block
+// has one run of each of at least leastBlock points, without other runs in between. A run that
+// was retried later belongs to no block. If that excludes more than a quarter of the blocks, the
+// function returns none.
 func blocks(runs []made) []span {
 	type key struct {
 		study  string

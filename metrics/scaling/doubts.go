@@ -10,18 +10,18 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Remark is a doubt about the runs of one series.
+// A Remark is a doubt about the runs of a series, as it is shown.
 type Remark struct {
 	Series string // "": no particular series
-	Where  string // positions and runs: "2 and 4 workers: 5 of 6 runs: "; "" for the whole series
+	Where  string // positions and runs to which it applies: "2 and 4 workers: 5 of 6 runs: "; "" for the whole series
 	Brief  string // a short form of Where; "" if it is the same
 	Text   string
-	// Chance reports whether the remark may occur by chance too often to show it by
-	// default; JSON and -v include it.
+	// Chance reports whether chance alone causes such a remark so often that it is not shown by
+	// default. JSON output and -v include it.
 	Chance bool
 }
 
-// String formats the remark as a line.
+// String formats the remark as a line of text.
 func (r Remark) String() string {
 	if r.Series == "" {
 		return r.Where + r.Text
@@ -29,8 +29,8 @@ func (r Remark) String() string {
 	return r.Series + ": " + r.Where + r.Text
 }
 
-// kind returns the text without series, position and numbers, which remarks of a kind
-// share. The number in a target counts as a name.
+// kind returns the text of the remark with its numbers replaced. Remarks of the same kind have
+// the same one. The number in a target is part of the kind.
 func (r Remark) kind() string {
 	if name, rest, is := strings.Cut(r.Text, ": "); is && strings.HasPrefix(r.Text, "target ") {
 		return name + numerals.ReplaceAllString(rest, "0")
@@ -38,8 +38,8 @@ func (r Remark) kind() string {
 	return numerals.ReplaceAllString(r.Text, "0")
 }
 
-// Lines returns a line per kind of remark: the first remark's text, how many series share
-// it, and how many have other numbers.
+// Lines returns one line per kind of remark: the text of the first one, how many series it
+// applies to, and how many of them have other numbers.
 func Lines(remarks []Remark, series int) []string {
 	var kinds []string
 	of := map[string][]Remark{}
@@ -86,8 +86,8 @@ func Lines(remarks []Remark, series int) []string {
 	return list
 }
 
-// Remarks returns the warnings of the curves and their points. It omits missing intervals,
-// which the table and the caption show, and merges warnings for several positions.
+// Remarks returns the warnings of the curves and their points. It leaves out missing intervals,
+// which the table and the caption show, and merges equal warnings about several positions.
 func Remarks(curves []Curve) []Remark {
 	var list []Remark
 	for _, c := range curves {
@@ -115,7 +115,7 @@ func Remarks(curves []Curve) []Remark {
 		for _, w := range texts {
 			r := Remark{Series: series, Where: c.Places(places[w]...) + ": ", Brief: c.placesInBrief(places[w]...) + ": ", Text: w}
 			if axis(c.Axis).within() && len(places[w]) == len(c.Points) {
-				r.Where, r.Brief = "", "" // what applies to the runs applies to every place within them
+				r.Where, r.Brief = "", "" // what applies to whole runs applies to every place within them
 			}
 			list = append(list, r)
 		}
@@ -127,11 +127,10 @@ func Remarks(curves []Curve) []Remark {
 	return list
 }
 
-// numerals matches the numbers that distinguish remarks of a kind.
+// numerals matches the numbers in which remarks of one kind differ.
 var numerals = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
 
-// runDoubts returns the doubts about a curve's runs, one line per kind, even if their
-// numbers differ.
+// runDoubts returns the doubts about a curve's runs, one remark per kind.
 func runDoubts(c Curve) []Remark {
 	type kind struct {
 		places []Value
@@ -167,11 +166,11 @@ func runDoubts(c Curve) []Remark {
 		if k.differ {
 			k.doubt.Text += " (one run's figures; the others differ)"
 		}
-		// A run may be at several positions, and have several doubts of a kind.
+		// A run may have several positions, and several doubts of one kind.
 		k.all, k.doubt.Runs = distinctIDs(k.all), distinctIDs(k.doubt.Runs)
 		where, brief := c.Places(k.places...)+": ", c.placesInBrief(k.places...)+": "
 		if axis(c.Axis).within() {
-			where, brief = "", "" // applies to whole runs, not to places within them
+			where, brief = "", "" // it applies to whole runs, not to places within them
 		}
 		whose := k.doubt.whose(len(k.all))
 		list = append(list, Remark{Where: where + whose, Brief: brief + whose, Text: k.doubt.Text, Chance: chance && unsteady.MatchString(k.doubt.Text)})
@@ -179,18 +178,19 @@ func runDoubts(c Curve) []Remark {
 	return list
 }
 
-// distinctIDs returns the sorted distinct IDs.
+// distinctIDs returns the IDs sorted and without duplicates.
 func distinctIDs(ids []string) []string {
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// within reports whether the axis is a coordinate, along which one run has many positions.
+// within reports whether the axis is a coordinate, so that a single run has several positions on
+// it.
 func (a axis) within() bool {
 	return slices.ContainsFunc(measure.Placed(), func(m measure.Measure) bool { return m.At.Has(string(a)) })
 }
 
-// saysWhy reports whether a warning only explains a missing interval of the point.
+// saysWhy reports whether a warning only says why an interval of the point is missing.
 func saysWhy(p Point, warning string) bool {
 	return slices.ContainsFunc(p.Measures, func(x *Summary) bool {
 		return slices.ContainsFunc([]*Estimate{x.Median, x.Gain(), x.Efficiency()}, func(e *Estimate) bool {

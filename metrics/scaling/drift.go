@@ -10,16 +10,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// This file tests whether results depend on when or on which nodes runs were made. It has
-// no side effects.
+// This file tests whether results depend on when, or on which nodes, the runs were made.
+//
 //
 // All tests are permutation tests (Good, Permutation, Parametric, and Bootstrap Tests of
-// Hypotheses, 2005): a statistic is compared with its values under random orders of each
-// point's own runs. This assumes nothing about how runs scatter, nor that points scatter
-// alike. A run counts with its normal score among the runs of its point, so one disturbed
-// run is not a drift.
+// Hypotheses, 2005): a statistic is compared with its values after the runs of each point were
+// reordered at random. This assumes neither a distribution of the runs' scatter nor an equal
+// scatter at all points. The value of a run is replaced by its normal score among the runs of its
+// point, so that one disturbed run is not taken for a drift.
 
-// A TimedRun is a run with its start time.
+// A TimedRun is the value of a run with its start time.
 type TimedRun struct {
 	Point int      // runs with equal Point are repeats
 	Value float64  // positive
@@ -27,11 +27,10 @@ type TimedRun struct {
 	Nodes []string // nodes of the run; nil if unknown
 }
 
-// A DriftLink is what values depend on apart from the point: their order, the day, the
-// node.
+// A DriftLink is what values depend on, other than the point: their order, the day, or the node.
 type DriftLink string
 
-// The links.
+// The values of DriftLink.
 const (
 	DriftTrend      DriftLink = "trend"      // values rise or fall over the study
 	DriftNeighbours DriftLink = "neighbours" // consecutive runs are similar
@@ -39,13 +38,13 @@ const (
 	DriftNode       DriftLink = "node"       // runs on one node are faster or slower than others
 )
 
-// A Drift is a dependence of results on the runs' time or node.
+// A Drift is a dependence of the results on the time or the node of the runs.
 type Drift struct {
 	Link DriftLink
 	Node string
-	// Change is a relative difference within points, as a fraction of the point's median.
-	// For a trend, it compares the second half of the runs with the first, by the slope
-	// within points; for a node, runs on it with other runs. 0 for the other kinds.
+	// Change is the relative difference between runs of the same point. For a trend, it compares
+	// the second half of the runs with the first, according to the slope within points. For a
+	// node, it compares runs on it with other runs. It is 0 for the other links.
 	Change float64
 	P      float64
 	// Clear reports whether P is below 3/5 of the requested level.
@@ -55,14 +54,14 @@ type Drift struct {
 const (
 	mostOrders  = 999
 	leastOrders = 199     // enough to distinguish p = 0.05/4 from chance
-	work        = 5000000 // number of runs × orders above which fewer orders are used
+	work        = 5000000 // number of runs × orders above which fewer random orders are used
 	day         = 24 * 3600
 	clearly     = 0.6
 )
 
-// FindDrifts returns what the runs depend on, strongest first. If nothing but chance is
-// involved, it finds something in at most the given share of studies. Points with fewer
-// than three runs are ignored.
+// FindDrifts returns the dependences that the runs show, the strongest first. For runs that
+// depend on neither time nor node, it finds one in at most the share level of studies. It ignores
+// points with fewer than three runs.
 func FindDrifts(runs []TimedRun, level float64) []Drift {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, func(a, b TimedRun) int { return cmp.Compare(a.Began, b.Began) })
@@ -77,7 +76,7 @@ func FindDrifts(runs []TimedRun, level float64) []Drift {
 	for i, l := range looks {
 		observed[i] = l.statistic(scores)
 	}
-	// Use fixed orders, so that a study has one answer.
+	// Use a fixed seed, so that a study always has the same answer.
 	rng := rand.New(rand.NewPCG(2026, uint64(len(runs))))
 	most := int(level*float64(orders+1)) - 1 // largest significant number of exceedances
 	for range orders {
@@ -112,9 +111,9 @@ func FindDrifts(runs []TimedRun, level float64) []Drift {
 	return list
 }
 
-// standing returns each run's normal score among the runs of its point, its value relative
-// to the point's median, and the runs of each point. Scores of a point add up to 0; ties
-// share theirs.
+// standing returns each run's normal score among the runs of its point, its value relative to the
+// point's median, and the runs of each point by index. The scores of a point add up to 0. Equal
+// values have equal scores.
 func standing(runs []TimedRun) (scores, relative []float64, points [][]int) {
 	scores, relative = make([]float64, len(runs)), make([]float64, len(runs))
 	of := map[int][]int{}
@@ -149,7 +148,7 @@ func standing(runs []TimedRun) (scores, relative []float64, points [][]int) {
 	return scores, relative, points
 }
 
-// look is a possible dependence of the runs.
+// look is a test for one kind of dependence.
 type look struct {
 	kind      DriftLink
 	statistic func(scores []float64) float64 // larger for a stronger dependence
@@ -207,7 +206,8 @@ func looksAt(runs []TimedRun) []look {
 	return list
 }
 
-// looksAtNodes handles nodes that some runs used and several others did not.
+// looksAtNodes returns the test for a dependence on nodes. It considers nodes that at least two
+// runs used and at least two did not; some is false if there are none.
 func looksAtNodes(runs []TimedRun) (l look, some bool) {
 	on := map[string][]int{}
 	for i, r := range runs {
@@ -252,12 +252,12 @@ func looksAtNodes(runs []TimedRun) (l look, some bool) {
 	}}, len(names) > 0
 }
 
-// pairs limits the pairs of runs in slope.
+// pairs limits the number of pairs of runs from which slope is computed.
 const pairs = 200000
 
-// slope returns the change of the logarithm of the values from one run to the next: the
-// median over pairs of runs of one point (Theil & Sen). Differences between points do not
-// affect it, even if points were measured one after the other.
+// slope returns the change of the values' logarithm from one run to the next: the median over
+// pairs of runs of the same point (Theil & Sen). Differences between points do not affect it,
+// even if the points were measured one after the other.
 func slope(runs []TimedRun) float64 {
 	of := map[int][]int{}
 	all := 0

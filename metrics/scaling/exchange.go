@@ -11,22 +11,22 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// This file predicts what share of a training's step the reduction of gradients takes, from a
-// benchmark of collectives on the same machine. Times are in seconds, sizes in bytes,
-// bandwidths in bytes/s.
+// This file predicts the share of a training's step time that the all-reduce of the gradients
+// takes, from a benchmark of collectives on the same machine. Times are in seconds, sizes in
+// bytes, bandwidths in bytes/s.
 
-// reduction is the operation that a data-parallel training's gradients go
-// through, in place.
+// reduction is the collective operation that combines the gradients of a data-parallel training,
+// in place.
 const reduction = "all_reduce"
 
-// carriers maps frameworks to the backends whose benchmark applies to their gradients. For
-// other frameworks, nothing measures their transport.
+// carriers maps frameworks to the backends whose benchmark applies to their gradients. For other
+// frameworks, no benchmark measures their transport.
 var carriers = map[string][]string{"native": {"auto"}}
 
-// PredictExchange sets the predicted share of a step that the gradient reduction takes, at every
-// point with several workers. It uses benchmarks with the same numbers of workers and nodes
-// on the same machine: latency plus size over bandwidth of one all-reduce of the gradients'
-// bytes, corrected by the fit's error at the nearest measured sizes, over the step time.
+// PredictExchange sets the predicted share of the step time that the all-reduce of the gradients
+// takes, at every point with several workers. It uses benchmarks with the same numbers of workers
+// and nodes on the same machine. The predicted time is the latency plus the gradients' size
+// divided by the bandwidth, corrected by the error of this formula at the nearest measured sizes.
 // obs are the observations of the curves; benchmarks are runs that measured collectives.
 func PredictExchange(curves []Curve, obs, benchmarks []Observation) {
 	var runs []benchmark
@@ -55,14 +55,15 @@ func PredictExchange(curves []Curve, obs, benchmarks []Observation) {
 	}
 }
 
-// benchmark is a run's measurement of the reduction.
+// benchmark is a run's measurement of the gradient all-reduce.
 type benchmark struct {
 	*Observation
 	link  busbw.Link
-	times map[float64]float64 // time of a message, by size
+	times map[float64]float64 // time of one all-reduce, by message size
 }
 
-// reductions extracts the measurement from a run; ok is false if it has no fit.
+// reductions returns the measurement in a run that measured collectives. ok is false if the run
+// has no latency and bandwidth.
 func reductions(o *Observation) (b benchmark, ok bool) {
 	b = benchmark{Observation: o, times: map[float64]float64{}}
 	for _, p := range o.Places {
@@ -84,14 +85,14 @@ func reductions(o *Observation) (b benchmark, ok bool) {
 	return b, ok
 }
 
-// backend returns the transport of the run's collectives: "tcp", "nccl"; "" if it was
-// not recorded, as for an imported log.
+// backend returns the transport that the benchmark's collectives used: "tcp", "nccl". It is "" if
+// it was not recorded, as for an imported log.
 func (b *benchmark) backend() string {
 	name, _ := b.Parameters["workload.backend"].(string)
 	return name
 }
 
-// predict is the share at one point.
+// predict returns the predicted share at one point; trained are the runs of the point.
 func predict(trained []*Observation, runs []benchmark) *Prediction {
 	none := func(format string, args ...any) *Prediction {
 		return &Prediction{Why: fmt.Sprintf(format, args...)}
@@ -121,8 +122,8 @@ func predict(trained []*Observation, runs []benchmark) *Prediction {
 		return r.Workers != first.Workers || r.Nodes != first.Nodes ||
 			!slices.Contains(backends, r.backend()) || r.Cluster != first.Cluster || !sameHardware(r.Fingerprint, first.Fingerprint)
 	})
-	// Prefer a benchmark that measured sizes up to the gradients' over a later one that did
-	// not.
+	// Prefer benchmarks that measured sizes on both sides of the gradients' size to later ones
+	// that did not.
 	chosen := latest(slices.DeleteFunc(slices.Clone(like), func(r benchmark) bool {
 		_, within := r.correction(float64(bytes))
 		return !within
@@ -156,10 +157,10 @@ func predict(trained []*Observation, runs []benchmark) *Prediction {
 		From: fmt.Sprintf("study %q, %s: one %s of %d bytes, %s", chosen[0].Study, count, reduction, bytes, how)}
 }
 
-// correction returns the factor that corrects the run's fit at a size: measured over fitted
-// time, interpolated between the nearest measured sizes over the logarithm of the size. If
-// there is no measured size on one side, within is false and the factor 1, because caches
-// make the curve nonlinear and it cannot be extrapolated.
+// correction returns the measured time divided by the time from latency and bandwidth at a size.
+// It is interpolated between the nearest measured sizes, over the logarithm of the size. If one
+// side has no measured size, within is false and the factor is 1: caches make the curve
+// nonlinear, so that it cannot be extrapolated.
 func (b *benchmark) correction(bytes float64) (factor float64, within bool) {
 	below, above := math.Inf(-1), math.Inf(1) // the largest size up to bytes, and the smallest above
 	for size := range b.times {
@@ -181,7 +182,7 @@ func (b *benchmark) correction(bytes float64) (factor float64, within bool) {
 	return math.Exp((1-part)*off(below) + part*off(above)), true
 }
 
-// latest returns the runs of the most recent study.
+// latest returns the runs of the study that has the newest run.
 func latest(runs []benchmark) []benchmark {
 	if len(runs) == 0 {
 		return nil
@@ -198,8 +199,8 @@ func latest(runs []benchmark) []benchmark {
 	return slices.DeleteFunc(runs, func(r benchmark) bool { return r.Study != newest })
 }
 
-// sameHardware reports whether the known hardware facts agree. Versions of libraries do not
-// affect messages.
+// sameHardware reports whether the hardware facts that both fingerprints have agree. Versions of
+// libraries are not compared, because they do not affect messages.
 func sameHardware(a, b fingerprint.Print) bool {
 	for _, field := range []string{fingerprint.CPU, fingerprint.GPU, fingerprint.Interface} {
 		if a[field] != "" && b[field] != "" && a[field] != b[field] {

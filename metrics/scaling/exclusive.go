@@ -7,9 +7,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// exclusiveWarning returns the doubt about a series in which some runs had whole
-// nodes and others shared theirs; "" if all had the same, or did not record it. Other
-// jobs slow down only the runs that share, so ratios between the two are biased.
+// exclusiveWarning returns a warning if some runs of a series had whole nodes and others shared
+// theirs. It is "" if all were alike or did not record it. Jobs of others slow down only the runs
+// that share, which biases ratios between the two.
 func exclusiveWarning(c *Curve, s *series) string {
 	runs := map[bool]map[Value]bool{true: {}, false: {}}
 	for _, o := range s.runs {

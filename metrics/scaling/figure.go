@@ -6,9 +6,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// AsThroughput replaces the runs' throughput by a measure, so that everything computed for
-// throughputs applies to it. For a measure that is better when lower, it uses the
-// reciprocal. Runs without the measure then have no throughput.
+// AsThroughput replaces the throughput of each run by its value of a measure, so that everything
+// that is computed for throughputs is computed for that measure. If a lower value is better, it
+// uses 1/value. Runs without the measure then have no throughput.
 func AsThroughput(runs []Observation, m measure.Measure) {
 	for i := range runs {
 		o := &runs[i]

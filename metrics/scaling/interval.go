@@ -8,39 +8,40 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// alpha returns the probability outside the interval. In floating point, 1 − 0.9 is
-// slightly below 0.1, which must not reject an interval that attains exactly 0.9.
+// alpha returns the probability outside an interval, slightly increased. In floating point, 1 −
+// 0.9 is slightly below 0.1; without the increase, an interval that attains exactly 0.9 would be
+// rejected.
 func alpha(confidence float64) float64 { return (1 - confidence) * (1 + 1e-12) }
 
 func insufficient(have, need int) string {
 	return fmt.Sprintf("too few runs for an interval (%d of %d needed)", have, need)
 }
 
-// medianInterval returns the exact, distribution-free confidence interval of a median: the
-// order statistics X(l) and X(n+1−l) with the largest l whose binomial tails, 2·P(B ≤ l−1)
-// with B ~ Bin(n, ½), leave at least the requested level (David & Nagaraja, Order
-// Statistics, 7.1). 95 % needs 6 runs; it attains 96.9, 97.9 and 95.9 % at 6, 10 and 20. If
-// the upper end is +Inf, the median has no upper bound.
+// medianInterval returns the exact, distribution-free confidence interval of a median. Its ends
+// are the order statistics X(l) and X(n+1−l), with the largest l for which the binomial tails,
+// 2·P(B ≤ l−1) with B ~ Bin(n, ½), leave at least the requested level (David & Nagaraja, Order
+// Statistics, 7.1). A level of 95 % needs 6 runs; the attained level is 96.9, 97.9 and 95.9 %
+// with 6, 10 and 20 runs. If the upper end is +Inf, the median has no upper bound. The text says
+// why there is no interval.
 //
-// It does not use stats.QuantileCI, which switches to the normal approximation above 30
-// runs and may trim one side: an interval that states its attained level should be central
-// and exact.
+// stats.QuantileCI is not used, because it switches to the normal approximation above 30 runs and
+// may trim one side. An interval that states its attained level should be central and exact.
 func medianInterval(sorted []float64, confidence float64) (*Interval, string) {
 	return medianLacking(sorted, 0, confidence)
 }
 
-// medianLacking is medianInterval for a sample with unknown values that must not be
-// ignored, because a run may lack the value for a reason that depends on it, such as a full
-// queue. The interval is valid wherever they are: its lower end is that of the sample if
-// all of them are below, and its upper end if all are above.
+// medianLacking is like medianInterval for a sample in which lacking further values are missing.
+// They must not be ignored if the reason why a run lacks its value depends on the value, such as
+// a full queue. The interval is valid wherever the missing values are: its lower end is the one
+// that it has if all of them are below the sample, its upper end if all are above.
 func medianLacking(sorted []float64, lacking int, confidence float64) (*Interval, string) {
 	n := len(sorted) + lacking
 	alpha := alpha(confidence)
 	below := distuv.Binomial{N: float64(n), P: 0.5} // go-moremath's version panics for a million runs
-	// 1-based order statistic of the lower end; tails grow with it.
+	// 1-based index of the order statistic at the lower end; the tails grow with it.
 	l := sort.Search(n/2, func(l int) bool { return 2*below.CDF(float64(l)) > alpha })
 	if l == 0 {
-		// Even the whole range leaves 2·½ⁿ outside.
+		// Even the interval from the smallest to the largest value leaves 2·½ⁿ outside.
 		return nil, insufficient(n, leastRuns(confidence))
 	}
 	if l <= lacking {
@@ -49,27 +50,29 @@ func medianLacking(sorted []float64, lacking int, confidence float64) (*Interval
 	return &Interval{Low: sorted[l-lacking-1], High: sorted[n-l], Level: 1 - 2*below.CDF(float64(l-1))}, ""
 }
 
-// lacks says why runs have no median if some lack a value.
+// lacks says why there is no interval if some runs lack a value.
 func lacks(lacking, runs int) string {
 	return fmt.Sprintf("%d of %d runs lack it, too many to leave out: they may be the slow ones", lacking, runs)
 }
 
-// leastRuns returns the number of runs that an interval of a median needs.
+// leastRuns returns the smallest number of runs from which the interval of a median can be
+// computed.
 func leastRuns(confidence float64) int {
 	return int(math.Ceil(1 - math.Log2(alpha(confidence)) - 1e-9))
 }
 
-// ratioInterval returns a confidence interval for the ratio of two medians, a over b, from
-// the medians and their intervals: MOVER, the method of variance estimates recovery (Zou &
-// Donner, Statistics in Medicine 27, 2008), on logarithms. The distance of each end from
-// the ratio is that of an end of a and the opposite one of b, added in quadrature:
+// ratioInterval returns a confidence interval for the ratio of two medians, a over b, computed
+// from the medians and their intervals by MOVER, the method of variance estimates recovery (Zou &
+// Donner, Statistics in Medicine 27, 2008), on logarithms. The distance of each end from the
+// ratio is the distance of one end of a's interval and that of the opposite end of b's, added in
+// quadrature:
 //
 //	log(a/b) − √(log²(a/a.Low) + log²(b.High/b))
 //	log(a/b) + √(log²(a.High/a) + log²(b/b.Low))
 //
-// It makes no assumption about the samples' distributions, not even that their shapes
-// agree, so it suits points that scatter differently or have slow outliers. The interval of
-// a shift (Hodges–Lehmann) is narrower, but wrong in these cases. All values are positive.
+// The method makes no assumption about the distributions of the samples, not even that they have
+// the same shape. So it suits points that scatter differently or have slow outliers. The interval
+// of a shift (Hodges–Lehmann) is narrower, but wrong in these cases. All values must be positive.
 func ratioInterval(a, b *Estimate) (*Interval, string) {
 	for _, e := range []*Estimate{a, b} {
 		if e.Interval == nil {
@@ -86,8 +89,8 @@ func ratioInterval(a, b *Estimate) (*Interval, string) {
 	return &Interval{Low: low, High: high, Level: min(x.Level, y.Level)}, ""
 }
 
-// minTestRuns returns the smallest n for which the Mann–Whitney test of two samples of n
-// can reject at alpha: 2/C(2n, n) ≤ alpha.
+// minTestRuns returns the smallest n for which the Mann–Whitney test of two samples of n runs
+// each can reject at the level alpha: 2/C(2n, n) ≤ alpha.
 func minTestRuns(alpha float64) int {
 	n, arrangements := 1, 2.0
 	for 2/arrangements > alpha {

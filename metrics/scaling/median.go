@@ -26,14 +26,15 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 	return *r.Median, nil
 }
 
-// MedianLacking returns the median of runs of which lacking more have no value for a reason
-// that depends on the value; better is the measure's direction. The median of the others
-// alone would be biased towards undisturbed runs, so it exists only if the interval is
-// valid wherever the missing values are. It is then the median of all runs, with those
-// without a value ranked last. Otherwise, for a measure that is better when lower, AtLeast
-// is the lower end of the interval, since runs without a value are assumed to exceed it.
-// With byNode, results depend on the nodes, which are unknown for runs without a value, so
-// there is neither.
+// MedianLacking returns the median over runs, of which lacking further ones have no value for a
+// reason that depends on the value; better is the measure's direction.
+//
+// The median of the runs with a value alone would be biased towards undisturbed runs. So a median
+// is returned only if its interval is valid wherever the missing values are. It is then the
+// median of all runs, in which those without a value rank last. Otherwise, for a measure that is
+// better when lower, AtLeast is the lower end of the interval, because missing values are assumed
+// to be above it. If byNode is true, results depend on the nodes, which are unknown for runs
+// without a value; then there is neither a median nor AtLeast.
 func MedianLacking(xs []float64, lacking int, better measure.Direction, byNode bool, confidence float64) (Reach, error) {
 	if lacking == 0 {
 		return reachedBy(xs, confidence)
@@ -53,7 +54,7 @@ func MedianLacking(xs []float64, lacking int, better measure.Direction, byNode b
 	return lackingReach(slices.Sorted(slices.Values(xs)), lacking, better, byNode, confidence), nil
 }
 
-// lackingReach is MedianLacking for an ascending, non-empty sample.
+// lackingReach is like MedianLacking for a sample that is sorted and not empty.
 func lackingReach(sorted []float64, lacking int, better measure.Direction, byNode bool, confidence float64) Reach {
 	if byNode {
 		return Reach{Why: lacks(lacking, len(sorted)+lacking)}
@@ -86,7 +87,7 @@ func lackingReach(sorted []float64, lacking int, better measure.Direction, byNod
 	return r
 }
 
-// level returns the requested confidence; 0 means 0.95.
+// level returns the requested confidence level; 0 means 0.95.
 func level(confidence float64) (float64, error) {
 	if confidence == 0 {
 		return 0.95, nil
@@ -97,8 +98,8 @@ func level(confidence float64) (float64, error) {
 	return confidence, nil
 }
 
-// byNode replaces the interval by that of a median over groups of runs that share nodes,
-// widened to include the estimate.
+// byNode replaces the interval by that of the median over groups of runs that share nodes,
+// widened so that it includes the value.
 func (e *Estimate) byNode(runs []made, confidence float64) {
 	groups := groups(runs)
 	if len(groups) == len(runs) {
@@ -111,19 +112,20 @@ func (e *Estimate) byNode(runs []made, confidence float64) {
 	e.Why = fmt.Sprintf("runs that share a node count as one, so %d runs count as %d: %s", e.Runs, len(groups), e.Why)
 }
 
-// medianOf returns the median of an ascending, non-empty sample, with its interval. For
-// infinite ends, see reached.
+// medianOf returns the median of a sorted, non-empty sample, with its interval. If an end of the
+// interval may be infinite, the caller must handle that (see reached).
 func medianOf(sorted []float64, confidence float64) *Estimate {
 	e := &Estimate{Value: middle(sorted), Runs: len(sorted)}
 	e.Interval, e.Why = medianInterval(sorted, confidence)
 	return e
 }
 
-// Middle returns the median value of a non-empty sample in any order. The mean of the
-// middle two can neither overflow nor underflow; if one is +Inf, so is the median.
+// Middle returns the median of a non-empty sample in any order. Of an even number, it is the mean
+// of the middle two, computed so that it can neither overflow nor underflow. If one of them is
+// +Inf, so is the median.
 func Middle(xs []float64) float64 { return middle(slices.Sorted(slices.Values(xs))) }
 
-// middle is Middle for an ascending sample.
+// middle is like Middle for a sorted sample.
 func middle(sorted []float64) float64 {
 	n := len(sorted)
 	if n%2 == 1 {

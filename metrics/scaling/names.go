@@ -16,12 +16,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Names of series.
+// This file names series.
 
-// name names every series by its framework and the parameters in which series differ, and
-// returns their paths. A parameter is written as the last part of its path if that is
-// unambiguous. A parameter that only some frameworks have is left out if it has one value
-// per framework. How a model is split is always part of the name.
+// name sets the name of every series: its framework, and the parameters in which the series
+// differ. It returns the paths of these parameters. A parameter appears in names as the last part
+// of its path if that is unambiguous. A parameter that only some frameworks have is left out if
+// it has one value per framework. Parameters that split a model over workers are always part of
+// the name.
 func name(list []*series) (differing []string) {
 	paths := map[string]bool{}
 	for _, s := range list {
@@ -40,14 +41,14 @@ func name(list []*series) (differing []string) {
 		}
 	}
 	named := differing
-	wide := slices.Clone(differing) // longest values first
+	wide := slices.Clone(differing) // the longest values first
 	slices.SortStableFunc(wide, func(a, b string) int { return cmp.Compare(widest(list, b), widest(list, a)) })
 	for _, key := range wide {
 		if longest(list, named) <= longName {
 			break
 		}
 		if fewer := slices.DeleteFunc(slices.Clone(named), func(k string) bool { return k == key }); distinguish(list, fewer) {
-			named = fewer // it varies together with named ones
+			named = fewer // the named parameters determine its value
 		}
 	}
 	for k := range paths {
@@ -75,8 +76,8 @@ func name(list []*series) (differing []string) {
 	return differing
 }
 
-// splits reports whether a parameter is a degree above one that splits each replica of a
-// model over workers. The reader must see that such a series is not purely data-parallel.
+// splits reports whether a parameter splits each replica of a model over several workers. It is
+// then part of the name, so that readers see that the series is not purely data-parallel.
 func splits(path string, v any) bool {
 	degree, ok := numeric(v)
 	return ok && degree > 1 && slices.Contains([]string{"tp", "pp", "cp", "ep"}, last(path))
@@ -91,7 +92,7 @@ func widest(list []*series, key string) int {
 	return most
 }
 
-// longest returns the length of the longest name built from the parameters.
+// longest returns the length of the longest name that is built from these parameters.
 func longest(list []*series, keys []string) int {
 	most := 0
 	for _, s := range list {
@@ -104,7 +105,7 @@ func longest(list []*series, keys []string) int {
 	return most
 }
 
-// distinguish reports whether the framework and the parameters distinguish all series.
+// distinguish reports whether the framework and these parameters distinguish all series.
 func distinguish(list []*series, keys []string) bool {
 	seen := map[string]bool{}
 	for _, s := range list {
@@ -117,8 +118,8 @@ func distinguish(list []*series, keys []string) bool {
 	return true
 }
 
-// shortened returns a function that formats values of a parameter: it cuts out the middle
-// of long ones, and adds a number if two would look alike.
+// shortened returns a function that formats the values of a parameter. It cuts the middle out of
+// long values, and adds a number if two values would then be equal.
 func shortened(list []*series, key string) func(any) string {
 	cut := func(v any) string {
 		r := []rune(text(v))
@@ -158,7 +159,7 @@ func Keys(curves []Curve) []string {
 	return name(list)
 }
 
-// byFramework reports whether the parameter has one value per framework and is missing for
+// byFramework reports whether the parameter has only one value per framework and is unset for
 // some.
 func byFramework(list []*series, key string) bool {
 	of := map[string]string{}
@@ -174,8 +175,8 @@ func byFramework(list []*series, key string) bool {
 	return unset
 }
 
-// Rename names each curve by the parameters in which it differs from the others, except
-// those in but, which the caller shows separately.
+// Rename names each curve by the parameters in which it differs from the others, except those in
+// but, which the caller shows in another way.
 func Rename(curves []Curve, but ...string) []Curve {
 	if len(curves) == 0 {
 		return nil
@@ -195,7 +196,8 @@ func Rename(curves []Curve, but ...string) []Curve {
 	return renamed
 }
 
-// Alike reports whether two curves' series differ in no parameter except but.
+// Alike reports whether the series of two curves have the same parameters, except for the
+// parameter but.
 func Alike(a, b Curve, but string) bool {
 	keys := map[string]bool{}
 	for k := range a.Parameters {
@@ -215,12 +217,13 @@ func Alike(a, b Curve, but string) bool {
 
 func last(path string) string {
 	if file, ok := strings.CutPrefix(path, ranOn+fingerprint.FilePrefix); ok {
-		return file // dots of a file name do not separate parts
+		return file // dots in a file name do not separate parts
 	}
 	return path[strings.LastIndexByte(path, '.')+1:]
 }
 
-// text formats a parameter's value for people. Equal numbers look alike, integer or not.
+// text formats the value of a parameter for people. Equal numbers have the same text, whether
+// integer or not.
 func text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -251,8 +254,8 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// literal formats a parameter's value so that only equal values are equal: the string "64"
-// differs from the number 64.
+// literal formats the value of a parameter so that different values have different texts: the
+// string "64" is not the number 64.
 func literal(v any) string {
 	if s, ok := v.(string); ok {
 		return strconv.Quote(s)

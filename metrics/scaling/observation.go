@@ -1,6 +1,6 @@
-// Package scaling turns many runs into scaling curves: speedup, efficiency and
-// time to accuracy against the number of workers, with intervals. It is pure:
-// no files, no clock, no database.
+// Package scaling turns many runs into scaling curves: speedup, efficiency and time to accuracy
+// as functions of the number of workers, with confidence intervals. It does no I/O: it uses no
+// files, no clock and no database.
 package scaling
 
 import (
@@ -10,71 +10,72 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// An Observation is the result of one run. Statistics treat runs as repeats, not steps.
+// An Observation is the result of one run. In statistics, runs are the repeats, not steps.
 type Observation struct {
 	Run       string // run id, "STUDY/POINT-r1-a1"
 	Study     string
-	Point     string // identity of the point, equal for its repeats
+	Point     string // ID of the point, which its repeats share
 	Repeat    int
 	Kind      string // kind of workload: "train", "collective"
 	Framework string
 	Workers   int
 	Nodes     int
-	Job       string // scheduler's job ID; runs of a job share an allocation; "" outside a scheduler
+	Job       string // the scheduler's job ID; runs in one allocation have the same one; "" outside a scheduler
 
-	Cluster     string   // the scheduler's name for the cluster; "" outside a scheduler
+	Cluster     string   // name of the cluster according to the scheduler; "" outside a scheduler
 	Partition   string   // "" outside a scheduler
 	JobSeconds  *float64 // duration of the job; nil if the scheduler does not report it
 	CreatedUnix float64  // when the run was recorded, seconds since 1970
-	BeganUnix   float64  // start of its first rank in seconds since 1970, or its position in the runs' order if only that is known (up to mostPlaces); 0: unknown
+	BeganUnix   float64  // start of its first rank in seconds since 1970. If only the order of the runs is known, its position in that order (at most mostPlaces). 0: unknown
 	Hosts       []string // nodes of the run; nil: unknown
-	RankHosts   []string // by rank, parallel to Slowest; "" if unknown, nil without Slowest
-	GitCommit   string   // commit of the study's folder; "" if not recorded
+	RankHosts   []string // node of each rank, parallel to Slowest; "" if unknown, nil without Slowest
+	GitCommit   string   // commit of the study's folder in git; "" if not recorded
 
-	// Fingerprint describes the hardware and software of the run; nil or empty if nothing
-	// was recorded.
+	// Fingerprint describes the hardware and software of the run. It is empty if nothing was
+	// recorded.
 	Fingerprint fingerprint.Print
 
-	// Parameters are all keys of the point by TOML path, with "framework" and
-	// "workers" among them.
+	// Parameters are all parameters of the point by TOML path, including "framework" and
+	// "workers".
 	Parameters map[string]any
 
-	// Values has the measured values by the measure's name, in its base unit: +Inf is a
-	// target that the run missed. A measure without an entry was not measured.
+	// Values has the measured values, in their base units, by the name of the measure. +Inf means
+	// that the run missed a target. A measure without an entry was not measured.
 	Values map[string]float64
-	// Places are the values of measures with coordinates, by place within the run.
+	// Places has the values of measures with coordinates (epoch, load, message size) for each
+	// place within the run.
 	Places []measure.Place
-	// Why says, by measure, why the run has no value.
+	// Why gives, for measures without a value, the reason.
 	Why map[string]string
-	// Reported declares the measures in Values and Why that the kind of workload does not
-	// declare: figures of the user's program, or of its log.
+	// Reported declares the measures in Values and Why that the kind of workload does not:
+	// figures that the user's program or its log states.
 	Reported []measure.Measure
 
 	// Epochs is the number of finished epochs; nil without events.
 	Epochs *int
-	// Slowest counts by rank the steady steps in which the rank was the slowest; nil if not
-	// measured.
+	// Slowest counts, for each rank, the steady steps in which that rank was the slowest; nil if
+	// not measured.
 	Slowest []int
 
-	// GradientBytes is the size of each rank's gradients in the reduction of a step; nil if
-	// not recorded.
+	// GradientBytes is the size of the gradients that each rank contributes to the all-reduce of
+	// a step; nil if not recorded.
 	GradientBytes *int64
 
 	// Evaluations are in time order.
 	Evaluations []Evaluation
 
-	// Warnings are doubts about this run that must be shown with its numbers.
+	// Warnings are doubts about this run, which must be shown with its results.
 	Warnings []string
 }
 
-// Value returns the run's value of a measure; ok is false if it has no value. +Inf is a
-// target that it missed.
+// Value returns the run's value of a measure; +Inf means that it missed a target. ok is false if
+// it has no value.
 func (o *Observation) Value(name string) (value float64, ok bool) {
 	value, ok = o.Values[name]
 	return value, ok && !math.IsNaN(value)
 }
 
-// Known returns the value as a pointer: nil if it is missing or not finite.
+// Known returns the run's value of a measure; nil if it is missing or not finite.
 func (o *Observation) Known(name string) *float64 {
 	if v, ok := o.Value(name); ok && !math.IsInf(v, 0) {
 		return &v
@@ -82,7 +83,7 @@ func (o *Observation) Known(name string) *float64 {
 	return nil
 }
 
-// Targets returns the targets that the run reached or missed, ordered by measure.Harder.
+// Targets returns the targets that the run reached or missed, in the order of measure.Harder.
 func (o *Observation) Targets() []measure.Target { return measure.Targets(o.Values) }
 
 // Evaluation is one evaluation of a run.

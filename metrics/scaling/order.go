@@ -10,14 +10,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// made is a value of a run.
+// made is a value of a run, with the run.
 type made struct {
 	value float64 // +Inf for a missed target
 	*Observation
 }
 
-// orderNotKnown returns the doubt about runs that were imported without their times, which
-// only tables can state.
+// orderNotKnown returns the doubt about runs that were imported without their times. For tables,
+// it names the option that can supply the times.
 func orderNotKnown(runs []*Observation) string {
 	doubt := "the order of imported runs is not known, so drift cannot be excluded"
 	if slices.ContainsFunc(runs, func(o *Observation) bool { return orderUnknown(o) && o.Parameters["import.format"] == "csv" }) {
@@ -26,18 +26,18 @@ func orderNotKnown(runs []*Observation) string {
 	return doubt
 }
 
-// orderUnknown reports whether the run was imported and its time is unknown.
+// orderUnknown reports whether the run was imported and its start time is unknown.
 func orderUnknown(o *Observation) bool {
 	return o.BeganUnix == 0 && o.Parameters["import.format"] != nil
 }
 
-// InUnknownOrder reports whether some runs were imported without their times.
+// InUnknownOrder reports whether some runs were imported without their start times.
 func InUnknownOrder(runs []Observation) bool {
 	return slices.ContainsFunc(runs, func(o Observation) bool { return orderUnknown(&o) })
 }
 
-// mostPlaces is the largest position in an order of runs without times. Times since 1970
-// are larger.
+// mostPlaces is the largest position in an order of runs. A larger BeganUnix is a time since
+// 1970.
 const mostPlaces = 1e7
 
 // duration returns how long the run took, in seconds; 0 if unknown.
@@ -57,9 +57,9 @@ func (o *Observation) duration() float64 {
 	return seconds
 }
 
-// drifts tests whether the throughput in a series depends on when or where runs were made,
-// with a false alarm in at most alpha of stable series. If runs have no throughput, it
-// tests the time that most of them have. name is the tested measure.
+// drifts tests whether the throughput in a series depends on when or where the runs were made. In
+// stable series, the share of false alarms is at most alpha. If runs have no throughput, it tests
+// the time that most of them have. name is the tested measure.
 func drifts(s *series, along axis, alpha float64) (found []Drift, name string) {
 	name = tested(s.runs)
 	var runs []TimedRun
@@ -73,8 +73,8 @@ func drifts(s *series, along axis, alpha float64) (found []Drift, name string) {
 	return FindDrifts(runs, alpha), name
 }
 
-// tested returns the measure that is tested for drift: the throughput, or else the time
-// that most runs have.
+// tested returns the name of the measure that is tested for drift: the throughput, or else the
+// measure of time that most runs have.
 func tested(runs []*Observation) string {
 	names := []string{measure.Throughput, measure.TokensPerSecond, measure.TrainSeconds, measure.RunSeconds}
 	for _, o := range runs {
@@ -102,13 +102,14 @@ func tested(runs []*Observation) string {
 	return best
 }
 
-// gravity ranks findings: first what shifts medians, then what makes runs less informative.
+// gravity returns the rank of a drift for sorting: drifts that shift medians come before those
+// that only make runs less informative.
 func gravity(f Drift) int {
 	return slices.Index([]DriftLink{DriftTrend, DriftNode, DriftDay, DriftNeighbours}, f.Link)
 }
 
-// WorstDrift returns the most serious drift warning of the curves, and its curve; nil
-// without one.
+// WorstDrift returns the most serious drift warning of the curves, and its curve; nil if there is
+// none.
 func WorstDrift(curves []Curve) (worst *Curve, warning string) {
 	for i := range curves {
 		c := &curves[i]
@@ -119,7 +120,7 @@ func WorstDrift(curves []Curve) (worst *Curve, warning string) {
 	return worst, warning
 }
 
-// driftWarnings describes what was found for the tested measure.
+// driftWarnings returns a warning for each drift that was found in the tested measure.
 func driftWarnings(found []Drift, name string) []string {
 	title := name
 	if m, err := measure.Find(name); err == nil {
@@ -150,7 +151,7 @@ func driftWarnings(found []Drift, name string) []string {
 	return list
 }
 
-// withinRuns returns the ratios of a's over b's values in the same run; nil if some run has
+// withinRuns returns, for each run, its value in a divided by its value in b; nil if some run has
 // only one of them.
 func withinRuns(a, b []made) []made {
 	if len(a) != len(b) || len(a) == 0 || a[0].Run == "" {
@@ -172,16 +173,18 @@ func withinRuns(a, b []made) []made {
 }
 
 const (
-	// apartAt is the level at which the runs of two points count as made at different
-	// times; unbalancedAt is the level above which they are balanced enough on a changing
-	// machine.
+	// apartAt is the p-value up to which the runs of two points count as made at different times.
+	// unbalancedAt is the p-value above which they count as interleaved well enough on a machine
+	// that changes over time.
 	apartAt, unbalancedAt = 0.01, 0.1
-	// disjoint is the number of runs of two points, four each, that rarely (3 %) follow one
-	// after the other by chance. Without an interval, no test is needed.
+	// disjoint is the smallest number of runs of two points together from which on they count as
+	// made apart if all runs of one were made before all runs of the other. With four runs each,
+	// that happens by chance in 3 % of cases. With fewer runs, a ratio has no interval anyway.
 	disjoint = 8
 )
 
-// order says when the runs of two points were made.
+// order returns whether the runs of two points were interleaved in time, or one point was
+// measured after the other.
 func order(a, b []made) Order {
 	switch {
 	case withinRuns(a, b) != nil:
@@ -198,9 +201,10 @@ func dated(runs []made) bool {
 	return !slices.ContainsFunc(runs, func(m made) bool { return m.BeganUnix == 0 })
 }
 
-// balance returns the p-value of the Mann–Whitney test of the two points' start times. If
-// it is small, drift cannot be distinguished from a difference between the points.
-// Concurrent runs count as starting together. It is 1 if a time is unknown.
+// balance returns the p-value of the Mann–Whitney test that the start times of the two points
+// have the same distribution. If it is small, drift cannot be distinguished from a difference
+// between the points. Runs that overlap in time count as started together. It returns 1 if a time
+// is unknown.
 func balance(a, b []made) float64 {
 	if !dated(a) || !dated(b) {
 		return 1
@@ -237,8 +241,8 @@ func balance(a, b []made) float64 {
 	return test.P
 }
 
-// groups returns the medians of groups of runs that share no node with other groups,
-// ascending. A run with unknown nodes is a group by itself.
+// groups returns the sorted medians of groups of runs. Two runs are in one group if they share a
+// node, directly or through other runs. A run with unknown nodes is a group by itself.
 func groups(runs []made) []float64 {
 	leader := make([]int, len(runs))
 	find := func(i int) int {
@@ -247,7 +251,7 @@ func groups(runs []made) []float64 {
 		}
 		return i
 	}
-	first := map[string]int{} // first run on each node
+	first := map[string]int{} // index of the first run on each node
 	for i, m := range runs {
 		leader[i] = i
 		for _, host := range m.Hosts {

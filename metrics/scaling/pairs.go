@@ -9,15 +9,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// alikeAt is the level at which the two runs of a block count as correlated.
+// alikeAt is the level of the test at which the two runs of a block count as correlated.
 const alikeAt = 0.02
 
-// paired returns the logarithms of the ratios of a's over b's runs of the same repeat, if
-// repeats are blocks in time whose two runs are correlated (both slow, or both fast).
-// Changes of the machine from block to block then cancel in each ratio, and small blocks
-// show this better than neighbouring runs. It returns nil if they are not correlated: the
-// median of such ratios is not the ratio of the medians if some runs are much slower than
-// others. For the same reason, runs that fall into two groups are never paired.
+// paired returns the logarithms of the ratios between runs of a and of b that are of the same
+// repeat. It does so if repeats are blocks in time whose two runs are correlated (both slow, or
+// both fast). Changes of the machine from block to block then cancel in each ratio; small blocks
+// show such changes better than neighbouring runs.
+//
+// It returns nil if the runs are not correlated, because the median of such ratios is not the
+// ratio of the medians if some runs are much slower than others. For the same reason it returns
+// nil if runs fall into two groups.
 func paired(a, b []made) []made {
 	type key struct {
 		study  string
@@ -50,8 +52,8 @@ func paired(a, b []made) []made {
 		seen[k] = true
 		list = append(list, block{min(m.BeganUnix, other.BeganUnix), max(m.BeganUnix, other.BeganUnix), m, other})
 	}
-	// Select as many disjoint blocks as possible, earliest end first. Runs that were
-	// retried later are in none of them.
+	// Select as many disjoint blocks as possible, the one that ends earliest first. A run that
+	// was retried later is in none of them.
 	slices.SortFunc(list, func(a, b block) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(b.from, a.from)) })
 	var ratios []made
 	var x, y []float64
@@ -69,7 +71,8 @@ func paired(a, b []made) []made {
 	return ratios
 }
 
-// alike reports whether the correlation of x and y is positive, by its t-test.
+// alike reports whether the correlation of x and y is significantly positive, according to its
+// t-test.
 func alike(x, y []float64) bool {
 	n := float64(len(x))
 	if n < 4 {
@@ -83,7 +86,7 @@ func alike(x, y []float64) bool {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 2}.Survival(t) <= alikeAt
 }
 
-// grouped reports whether logarithms fall into two groups with a wide gap between them.
+// grouped reports whether logarithms of values fall into two groups with a wide gap between them.
 func grouped(xs []float64) bool {
 	xs = slices.Sorted(slices.Values(xs))
 	for k := 1; k < len(xs); k++ {

@@ -8,14 +8,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// unfold returns an observation for each place within a run at which the measure was taken.
-// The coordinates become parameters, so one can be the axis and the others distinguish
-// series. For a measure without coordinates, runs are unchanged.
+// unfold returns one observation for each place within a run at which the measure m was taken.
+// The coordinates of the place become parameters, so that one can be the axis and the others
+// distinguish series. For a measure without coordinates, it returns the runs unchanged.
 //
-// A planned point has every place that some run has, unless the places are along the axis,
-// since they are unknown before a run.
+// A planned point is taken to have every place that some run has. Places along the axis are left
+// out, because they are unknown before a run.
 //
-// at are the coordinates of each observation; nil for whole runs.
+// at are the coordinates of each observation in list; nil for whole runs.
 func unfold(obs []Observation, planned []Planned, m measure.Measure, along axis) (list []Observation, at []map[string]any, points []Planned) {
 	if m.At == "" {
 		return obs, nil, planned
@@ -24,7 +24,7 @@ func unfold(obs []Observation, planned []Planned, m measure.Measure, along axis)
 	for i := range obs {
 		for _, p := range m.Within(obs[i].Places) {
 			if _, has := p.At[string(along)]; !has && m.At.Has(string(along)) {
-				continue // not on any curve
+				continue // it is not on any curve
 			}
 			o := obs[i]
 			o.Parameters = located(o.Parameters, p.At)
@@ -52,8 +52,8 @@ func located(parameters, at map[string]any) map[string]any {
 	return all
 }
 
-// Within keeps the places of each run that meet the conditions. If none are left, the error
-// lists the existing places.
+// Within returns the runs with only those places that meet the conditions. If none is left, the
+// error lists the values that exist.
 func Within(obs []Observation, conditions []Condition) ([]Observation, error) {
 	for _, c := range conditions {
 		var list []Observation
@@ -84,8 +84,8 @@ func Within(obs []Observation, conditions []Condition) ([]Observation, error) {
 	return obs, nil
 }
 
-// Frames returns a measure for each combination of coordinates in the runs, that of whole
-// runs first. Use each as Options.Measure.
+// Frames returns a measure for each set of coordinates that measures in the runs have; the first
+// one is for measures of whole runs. Each can be used as Options.Measure.
 func Frames(obs []Observation) []measure.Measure {
 	list := []measure.Measure{{}}
 	for _, m := range measure.Frames() {

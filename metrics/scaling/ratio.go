@@ -8,42 +8,42 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Ratio says how many times better one point is than another in a measure: a speedup, for
-// rates and times alike. Every table, sentence, figure and view with such a ratio uses it.
+// A Ratio says how many times better one point is than another in a measure. It is a speedup, for
+// rates and times alike. Every table, sentence and plot that shows such a ratio uses it.
 //
-// It is the ratio of the medians over runs. If the machine drifted, the medians are of
-// drift-corrected values. If both values come from the same runs, it is the median of the
-// ratios within runs. Swapping the points gives the inverse, with its interval.
+// It is the ratio of the medians over runs. If the machine drifted, the values are corrected for
+// the drift first. If both values come from the same runs, it is the median of the ratios within
+// runs. Swapping the points gives the inverse ratio and interval.
 type Ratio struct {
-	// Estimate is the value and its interval; nil without a value. If either is missing,
-	// Refusal and Why give the reason.
+	// Estimate is the ratio and its interval; nil if the ratio has no value. If the value or the
+	// interval is missing, Refusal and Why give the reason.
 	Estimate *Estimate
-	// Refusal is the reason for a missing value or interval; "" with both. Why is the
+	// Refusal is the reason for a missing value or interval; "" if neither is missing. Why is the
 	// reason as a sentence.
 	Refusal Refusal
 	Why     string
-	// Order says when this point's runs were made, relative to the other's.
+	// Order says when this point's runs were made relative to those of the other point.
 	Order Order
-	// Drift lists what the runs of the curve depend on apart from chance.
+	// Drift lists what the runs of the curve depend on other than the point.
 	Drift []Drift
-	// Of describes the point's runs, Over those of the point that it is divided by.
+	// Of describes the runs of the point, Over those of the point by which it is divided.
 	Of, Over Side
 }
 
-// A Side is the runs of one of the two points of a Ratio.
+// A Side counts the runs of one of the two points of a Ratio.
 type Side struct {
-	Runs   int // with the measure, including those that missed the target
-	Missed int // that missed the target
+	Runs   int // runs with the measure, including those that missed the target
+	Missed int // runs that missed the target
 }
 
 // A Refusal is a reason for a missing value or interval of a Ratio.
 type Refusal string
 
-// The refusals. With the first four, the value is missing too.
+// The values of Refusal. With the first four, the ratio has no value either.
 const (
 	NoRuns    Refusal = "no-runs"    // a point has no run with the measure
 	HalfMiss  Refusal = "half-miss"  // half of a point's runs or more miss the target
-	Lacks     Refusal = "lacking"    // too many runs of a point lack it for a reason that depends on its value
+	Lacks     Refusal = "lacking"    // too many runs of a point lack the value for a reason that depends on it
 	NoGain    Refusal = "no-gain"    // the measure has no better direction, or the ratio is out of range
 	AtItself  Refusal = "base"       // a point relative to itself: 1 by definition
 	PlanOrder Refusal = "order"      // the points were measured at different times: drift would look like a difference
@@ -53,12 +53,12 @@ const (
 	FewRuns   Refusal = "few-runs"   // too few runs for an interval, counting those that share a node as one
 )
 
-// An Order says when the runs of two points were made.
+// An Order says when the runs of two points were made relative to each other.
 type Order string
 
-// The orders.
+// The values of Order.
 const (
-	OrderUnknown Order = "unknown" // the start time of some run is unknown: drift cannot be excluded
+	OrderUnknown Order = "unknown" // the start time of some run is unknown, so drift cannot be excluded
 	Interleaved  Order = "interleaved"
 	OnePerRun    Order = "runs" // both values come from the same runs
 	MadeApart    Order = "apart"
@@ -68,11 +68,11 @@ const (
 	madeApart  = "most of its runs were made before or after those of the base, and a drift of the machine would look like a difference"
 	notInTurns = "the machine changes over time, and its runs and those of the base were not made in turns"
 	zeroValue  = "a value is 0"
-	// farApart explains a missing interval of two samples that have one each.
+	// farApart says why a ratio has no interval although both medians have one.
 	farApart = "the values lie too far apart for an interval"
 )
 
-// Ratio compares the points of two summaries. Never nil.
+// Ratio returns the ratio of this summary's point to the point of other; never nil.
 func (s *Summary) Ratio(other *Summary) *Ratio {
 	r := &Ratio{Of: s.side(), Over: other.side(), Order: order(s.made, other.made), Drift: s.found}
 	refuse := func(why Refusal, text string) *Ratio {
@@ -111,22 +111,22 @@ func (s *Summary) Ratio(other *Summary) *Ratio {
 
 func (s *Summary) side() Side { return Side{Runs: s.Runs, Missed: s.Runs - len(s.Values)} }
 
-// A Sample holds the values of a point's runs in the form that ratios need.
+// A Sample holds the values of a point's runs, in the form from which ratios are computed.
 type Sample struct {
 	Median *Estimate // drift-corrected median
 	runs   []made
-	// changing says that the machine drifted.
+	// changing is true if the machine drifted.
 	changing bool
-	// detrended says that Median is drift-corrected.
+	// detrended is true if Median is corrected for the drift.
 	detrended bool
 	byNode    bool
-	apart     bool // the samples may come from different times
-	// lacking says that further runs lack a value for a reason that depends on it; Median
-	// counts them, runs does not.
+	apart     bool // the two samples may come from different times
+	// lacking is true if further runs lack a value for a reason that depends on it. Median
+	// includes them; runs does not.
 	lacking bool
 }
 
-// sample returns the summary's values, drift-corrected if needed.
+// sample returns the values of the summary's runs, corrected for drift if the machine drifted.
 func (s *Summary) sample() Sample {
 	if !s.settled {
 		s.settled = true
@@ -138,7 +138,7 @@ func (s *Summary) sample() Sample {
 	return s.still
 }
 
-// settle sets the samples of all points with the same curve and measure.
+// settle sets the drift-corrected samples of the measure at all points of the curve.
 func (s *Summary) settle() {
 	points := make([][]made, len(s.peers))
 	for i, p := range s.peers {
@@ -155,8 +155,9 @@ func (s *Summary) settle() {
 	}
 }
 
-// divide returns the ratio of two medians, or of the values within runs if the runs are the
-// same, with its interval or the reason why it is missing; nil if it is out of range.
+// divide returns the ratio of two medians, or the median ratio within runs if both samples have
+// the same runs. The ratio has an interval, or the refusal says why it has none. The ratio is nil
+// if it is out of range.
 func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 	if e, why, ok := divideRuns(a, b, confidence); ok {
 		return e, why
@@ -200,9 +201,9 @@ func divide(a, b Sample, confidence float64) (*Estimate, Refusal) {
 	return e, ""
 }
 
-// divideRuns returns the ratio within common runs or blocks; ok is false if there are none.
-// If runs lack a value for a reason that depends on it, the other runs' ratios would be
-// biased, so it returns false.
+// divideRuns returns the median ratio within common runs or blocks; ok is false if there are
+// none. It is also false if runs lack a value for a reason that depends on it, because the ratios
+// of the other runs would be biased.
 func divideRuns(a, b Sample, confidence float64) (e *Estimate, why Refusal, ok bool) {
 	if a.lacking || b.lacking {
 		return nil, "", false
@@ -221,7 +222,8 @@ func divideRuns(a, b Sample, confidence float64) (e *Estimate, why Refusal, ok b
 	return e, why, true
 }
 
-// unbalanced explains why a ratio of two samples would include drift.
+// unbalanced returns the reason why the ratio of two samples would include drift; "" if it would
+// not.
 func unbalanced(a, b Sample) (Refusal, string) {
 	switch p := balance(a.runs, b.runs); {
 	case p <= apartAt:
@@ -232,8 +234,9 @@ func unbalanced(a, b Sample) (Refusal, string) {
 	return "", ""
 }
 
-// common returns the runs of repeats that both samples have: if one has more, made later,
-// the common ones come from the same time. It returns nil if repeats are unknown.
+// common returns the runs of repeats that both samples have. If one sample has more repeats,
+// these were made later; the common ones come from the same time. It returns nil if repeats are
+// unknown.
 func common(a, b []made) (x, y []made) {
 	type key struct {
 		study  string
@@ -261,7 +264,8 @@ func common(a, b []made) (x, y []made) {
 	return other(a, inB), other(b, inA)
 }
 
-// medianOfRuns returns the median over runs, with +Inf for misses; nil if half miss.
+// medianOfRuns returns the median over runs, in which a missed target has the value +Inf. It
+// returns nil if half of the runs miss.
 func medianOfRuns(runs []made, byNode bool, confidence float64) *Estimate {
 	misses := 0
 	values := make([]float64, len(runs))
@@ -278,7 +282,7 @@ func medianOfRuns(runs []made, byNode bool, confidence float64) *Estimate {
 	return reached(e, misses).Median
 }
 
-// ofRuns returns the median of the ratios within runs, and its exact interval.
+// ofRuns returns the median of ratios within runs, with its exact interval.
 func ofRuns(within []made, byNode bool, confidence float64) (*Estimate, Refusal) {
 	logs := slices.Clone(within)
 	for i := range logs {
@@ -287,7 +291,8 @@ func ofRuns(within []made, byNode bool, confidence float64) (*Estimate, Refusal)
 	return ofLogs(logs, byNode, confidence)
 }
 
-// ofLogs returns the median of ratios given by their logarithms, and its exact interval.
+// ofLogs returns the median of ratios that are given by their logarithms, with its exact
+// interval.
 func ofLogs(logs []made, byNode bool, confidence float64) (*Estimate, Refusal) {
 	values := make([]float64, len(logs))
 	for i, m := range logs {
@@ -308,8 +313,9 @@ func ofLogs(logs []made, byNode bool, confidence float64) (*Estimate, Refusal) {
 	return e, ""
 }
 
-// twoGroups reports whether about half of at least six runs are fast and the others slow,
-// with the median in a wide gap between them.
+// twoGroups reports whether about half of at least six runs are fast and the others slow, with a
+// wide gap in between that contains the median. low and high are the values at the ends of the
+// gap.
 func twoGroups(runs []made) (low, high float64, split bool) {
 	n := len(runs)
 	if n < 6 {
@@ -331,19 +337,18 @@ func twoGroups(runs []made) (low, high float64, split bool) {
 	return 0, 0, false
 }
 
-// gapped reports whether the gap after the first k of at least three ascending logarithms
-// is wide.
+// gapped reports whether the gap after the first k of at least three sorted logarithms is wide.
 func gapped(logs []float64, k int) bool {
 	spread := math.Sqrt((scatter(logs[:k]) + scatter(logs[k:])) / float64(len(logs)-2))
 	gap := logs[k] - logs[k-1]
 	return gap > clearGap*spread && gap > 0.02
 }
 
-// clearGap is a gap, in standard deviations within the groups, that rarely occurs by chance
-// within one group.
+// clearGap is the width of a gap, in standard deviations within the groups on its sides, that
+// rarely occurs by chance in a single group.
 const clearGap = 5
 
-// scatter returns the sum of the squared distances from the mean.
+// scatter returns the sum of the squared differences from the mean.
 func scatter(xs []float64) (sum float64) {
 	mean := 0.0
 	for _, x := range xs {
@@ -355,24 +360,25 @@ func scatter(xs []float64) (sum float64) {
 	return sum
 }
 
-// FromStart returns the time to a target from the start of the processes, including
-// initialisation: the sum of both within each run. Runs without a recorded initialisation
-// use the median of the point's others. Its measure is measure.FromStart of the time's. It
-// is empty if no run of the point recorded its initialisation, and for the program's own
-// target, whose clock follows the program's rules.
+// FromStart returns the summary of the time to a target counted from the start of the processes.
+// It adds the initialisation time of each run; a run that did not record it gets the median of
+// the point's other runs. Its measure is measure.FromStart of the time's measure. It is empty if
+// no run of the point recorded its initialisation. It is also empty for the program's own target,
+// whose times follow the rules of the program.
 func (p *Point) FromStart(name string) *Summary {
 	t := p.Of(name)
 	t.derive(&t.started, (*Summary).fromStart, func(s *Summary) **Summary { return &s.started })
 	return t.started
 }
 
-// Reaching returns the summary of only those runs that reached the target.
+// Reaching returns the summary over the runs that reached the target.
 func (s *Summary) Reaching() *Summary {
 	s.derive(&s.reaching, (*Summary).onlyReached, func(s *Summary) **Summary { return &s.reaching })
 	return s.reaching
 }
 
-// derive builds summaries of all points of a curve from those of a measure.
+// derive sets, for all points of the curve, the summary in a field to what of computes from the
+// summary of a measure.
 func (s *Summary) derive(known **Summary, of func(*Summary) *Summary, field func(*Summary) **Summary) {
 	if *known != nil {
 		return

@@ -8,11 +8,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Reach is the time to a target over runs of which some may miss it.
+// A Reach is the median time to a target over runs, of which some may miss the target.
 type Reach struct {
-	Median *Estimate // over all runs; misses rank last. nil: see Why
-	// AtLeast is the lower end of an interval that has no upper end because of misses;
-	// Median then has no interval. nil otherwise.
+	Median *Estimate // median over all runs, in which misses rank last. nil: see Why
+	// AtLeast is the lower end of an interval that has no upper end because of misses; Median
+	// then has no interval. Otherwise it is nil.
 	AtLeast *float64
 	Why     string
 }
@@ -22,21 +22,21 @@ const (
 	noUpperEnd = "with so many runs that miss the target the interval has no upper end"
 )
 
-// reachedBy returns the median time to a target, or its cost, over all runs of a point,
-// with +Inf for a miss. It is empty without runs. Confidence is the requested level; 0
-// means 0.95.
+// reachedBy returns the median time to a target, or its cost, over all runs of a point; a run
+// that misses the target has the value +Inf. It returns an empty Reach if there are no runs.
+// Confidence is the requested level; 0 means 0.95.
 //
-// A miss ranks after all runs that reach the target (MLPerf Training rules). The sample's
+// A miss ranks after all runs that reach the target, as in the rules of MLPerf Training. The
 // median and its order statistics are then those of the Kaplan–Meier estimate (J. Am. Stat.
-// Assoc. 53, 1958) with the Brookmeyer–Crowley interval (Biometrics 38, 1982), provided
-// that missing runs train longer than any that reaches it. There is no median if half of
-// the runs miss, and no interval if one of its ends would be a miss.
+// Assoc. 53, 1958) with the Brookmeyer–Crowley interval (Biometrics 38, 1982), provided that runs
+// that miss train longer than any run that reaches the target. There is no median if half of the
+// runs miss, and no interval if one of its ends would be a miss.
 func reachedBy(xs []float64, confidence float64) (Reach, error) {
 	return ReachedOn(xs, nil, confidence)
 }
 
-// ReachedOn is reachedBy for runs on the given nodes, if results depend on the node
-// (Curve.ByNode): runs that share a node count as one in the interval. nil: results do not
+// ReachedOn is like reachedBy for results that depend on the node (Curve.ByNode). nodes lists the
+// nodes of each run; the interval counts runs that share a node as one. nil: results do not
 // depend on nodes.
 func ReachedOn(xs []float64, nodes [][]string, confidence float64) (Reach, error) {
 	confidence, err := level(confidence)
@@ -62,8 +62,8 @@ func ReachedOn(xs []float64, nodes [][]string, confidence float64) (Reach, error
 	return reached(e, misses), nil
 }
 
-// ByNode returns the ascending medians of groups of runs that share no node with other
-// groups. nodes are those of each run.
+// ByNode returns the sorted medians of groups of runs, where runs that share a node are in one
+// group. nodes lists the nodes of each run.
 func ByNode(xs []float64, nodes [][]string) []float64 { return groups(madeOn(xs, nodes)) }
 
 func madeOn(xs []float64, nodes [][]string) []made {
@@ -74,7 +74,7 @@ func madeOn(xs []float64, nodes [][]string) []made {
 	return runs
 }
 
-// reached converts a median over runs with misses.
+// reached converts a median over runs of which some missed the target to a Reach.
 func reached(e *Estimate, misses int) Reach {
 	r := Reach{Median: e}
 	if in := e.Interval; in != nil && math.IsInf(in.High, 1) {
@@ -88,10 +88,10 @@ func reached(e *Estimate, misses int) Reach {
 	return r
 }
 
-// Like returns a sample of other values of the summary's runs, such as their costs, with
-// the same drift correction as the summary's values. +Inf is a missed target. lacking more
-// runs have no value for a reason that depends on it; better is the direction of the
-// values. Runs outside the summary are not corrected. s may be nil.
+// Like returns a sample of other values of the summary's runs, such as their costs, with the same
+// drift correction as the values of the summary. A missed target has the value +Inf. lacking
+// further runs have no value for a reason that depends on it; better is the direction of the
+// values. Values of runs that are not in the summary are not corrected. s may be nil.
 func (s *Summary) Like(values []float64, runs []*Observation, lacking int, better measure.Direction, byNode bool, confidence float64) (Sample, error) {
 	confidence, err := level(confidence)
 	if err != nil {
@@ -134,8 +134,8 @@ func (s *Summary) Like(values []float64, runs []*Observation, lacking int, bette
 	return sample, nil
 }
 
-// RatioOf returns the ratio of two samples, like a speedup; see Ratio. nil if either has no
-// median.
+// RatioOf returns the ratio of two samples, computed like a speedup (see Ratio). It is nil if one
+// of them has no median.
 func RatioOf(a, b Sample, confidence float64) *Estimate {
 	confidence, err := level(confidence)
 	if a.Median == nil || b.Median == nil || err != nil { // err: neither sample would have a median
@@ -145,15 +145,15 @@ func RatioOf(a, b Sample, confidence float64) *Estimate {
 	return e
 }
 
-// RatioOfSets is RatioOf for sets of runs that may have been made at different times, such
-// as before and after a change. Callers must say so next to the ratio.
+// RatioOfSets is like RatioOf for sets of runs that may have been made at different times, such
+// as before and after a change. Callers must state that next to the ratio.
 func RatioOfSets(a, b Sample, confidence float64) *Estimate {
 	a.apart = true
 	return RatioOf(a, b, confidence)
 }
 
-// quotient returns one median over another with its interval (see ratioInterval); nil if
-// it is not defined.
+// quotient returns the ratio of two medians with its interval (see ratioInterval); nil if a
+// median is missing or the second is 0.
 func quotient(a, b *Estimate) *Estimate {
 	if a == nil || b == nil || b.Value == 0 {
 		return nil

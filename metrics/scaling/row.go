@@ -7,14 +7,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Row is a point of a curve as printed and exported. Throughput is in samples/s;
-// efficiency and Karp–Flatt's serial fraction are fractions. Missing values are null.
+// A Row is a point of a curve as it is printed and exported. Throughputs are in samples/s.
+// Efficiency and Karp and Flatt's serial fraction are fractions. Missing values are null.
 type Row struct {
 	Series         string   `json:"series"`
-	Axis           string   `json:"axis,omitempty"` // if it is not workers
-	At             any      `json:"at,omitempty"`   // position on it: a number or a word
-	Workers        int      `json:"workers"`        // 0 if the point's runs differ
-	Runs           int      `json:"runs"`           // with a throughput
+	Axis           string   `json:"axis,omitempty"` // the axis, if it is not workers
+	At             any      `json:"at,omitempty"`   // position on the axis: a number or a word
+	Workers        int      `json:"workers"`        // 0 if the runs of the point differ in it
+	Runs           int      `json:"runs"`           // runs with a throughput
 	Throughput     *float64 `json:"throughput"`
 	ThroughputLow  *float64 `json:"throughput_low"`
 	ThroughputHigh *float64 `json:"throughput_high"`
@@ -31,30 +31,30 @@ type Row struct {
 	EndToEndLow    *float64 `json:"end_to_end_low"`
 	EndToEndHigh   *float64 `json:"end_to_end_high"`
 	Skew           *float64 `json:"skew"` // fraction of the step time
-	// Fractions of the step time spent on reducing gradients, measured and predicted from a
-	// benchmark of the collectives.
+	// Fractions of the step time that the all-reduce of gradients takes, measured and predicted
+	// from a benchmark of the collectives.
 	Communication              *float64 `json:"communication"`
 	CommunicationLow           *float64 `json:"communication_low"`
 	CommunicationHigh          *float64 `json:"communication_high"`
 	CommunicationPredicted     *float64 `json:"communication_predicted"`
 	CommunicationPredictedLow  *float64 `json:"communication_predicted_low"`
 	CommunicationPredictedHigh *float64 `json:"communication_predicted_high"`
-	// CommunicationPredictedFrom names the benchmark, or why there is no prediction.
+	// CommunicationPredictedFrom names the benchmark, or says why there is no prediction.
 	CommunicationPredictedFrom string `json:"communication_predicted_from"`
 
 	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75", "loss_2", "target" for the program's own; never null
-	Base           *RowBase              `json:"base"`             // null: the base point has no good run
+	Base           *RowBase              `json:"base"`             // null: the base point has no successful run
 	Scaling        string                `json:"scaling"`          // "weak", "strong"; "" where not recorded
-	Fingerprint    fingerprint.Print     `json:"fingerprint"`      // what the curve's runs ran on, field to value; null: nothing recorded
-	Warnings       []string              `json:"warnings"`         // the curve's and the point's; never null
+	Fingerprint    fingerprint.Print     `json:"fingerprint"`      // hardware and software of the curve's runs; null: nothing recorded
+	Warnings       []string              `json:"warnings"`         // warnings about the curve and the point; never null
 }
 
 // RowSeconds is the time to one target in seconds.
 type RowSeconds struct {
-	Seconds     *float64 `json:"seconds"` // null: too many runs miss the target; it is seconds_low or longer
+	Seconds     *float64 `json:"seconds"` // null: too many runs miss the target; the time is at least seconds_low
 	SecondsLow  *float64 `json:"seconds_low"`
 	SecondsHigh *float64 `json:"seconds_high"`
-	// How many times sooner than at the base.
+	// The base's time divided by this one.
 	Speedup     *float64 `json:"speedup"`
 	SpeedupLow  *float64 `json:"speedup_low"`
 	SpeedupHigh *float64 `json:"speedup_high"`
@@ -62,17 +62,17 @@ type RowSeconds struct {
 	Runs        int      `json:"runs"`
 }
 
-// RowBase is the base of the curve.
+// RowBase is the base of the curve as it is printed and exported.
 type RowBase struct {
 	Axis       string   `json:"axis,omitempty"`
 	At         any      `json:"at,omitempty"`
 	Workers    int      `json:"workers"`
-	Throughput *float64 `json:"throughput"` // samples/s, median over its runs; null: no run has a steady state
-	Runs       int      `json:"runs"`       // with a throughput
-	Unit       string   `json:"-"`          // unit of the throughput if the runs declare what a sample is; ""
+	Throughput *float64 `json:"throughput"` // samples/s, the median over its runs; null: no run has a steady state
+	Runs       int      `json:"runs"`       // runs with a throughput
+	Unit       string   `json:"-"`          // unit of the throughput if the runs declare what a sample is; "": samples/s
 }
 
-// Row returns the base as printed and exported; nil for none.
+// Row returns the base in the form that is printed and exported; nil if there is no base.
 func (b *Base) Row() *RowBase {
 	if b == nil {
 		return nil
@@ -95,8 +95,8 @@ func (b *RowBase) Along() (string, Value) {
 	return b.Axis, ValueOf(b.At)
 }
 
-// along returns the axis and position of a row, empty for workers, which the row states
-// anyway.
+// along returns the axis and the position for a row. They are empty for the axis workers, whose
+// value a row has anyway.
 func along(axis string, v Value) (string, any) {
 	if axis == Workers {
 		return "", nil
@@ -104,7 +104,7 @@ func along(axis string, v Value) (string, any) {
 	return axis, v.Any()
 }
 
-// Rows returns the points of the curves, series by series; never nil.
+// Rows returns one row for each point of the curves, series by series; never nil.
 func Rows(curves []Curve) []Row {
 	rows := []Row{}
 	for _, c := range curves {
@@ -162,7 +162,7 @@ func (in *Interval) ends() (low, high *float64) {
 	return finite(&in.Low), finite(&in.High)
 }
 
-// finite replaces values that JSON cannot represent by nil.
+// finite returns x, or nil if it is a value that JSON cannot represent.
 func finite(x *float64) *float64 {
 	if x == nil || math.IsNaN(*x) || math.IsInf(*x, 0) {
 		return nil

@@ -4,7 +4,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// sampleOf returns what a sample is, if all runs agree; "" otherwise.
+// sampleOf returns what a sample is ("image", for example) if all runs agree; "" otherwise.
 func sampleOf(runs []*Observation) string {
 	said := ""
 	for i, o := range runs {
@@ -17,7 +17,7 @@ func sampleOf(runs []*Observation) string {
 	return said
 }
 
-// sampleOfAll is sampleOf, of a slice of values.
+// sampleOfAll is like sampleOf.
 func sampleOfAll(obs []Observation) string {
 	runs := make([]*Observation, len(obs))
 	for i := range obs {
@@ -26,8 +26,8 @@ func sampleOfAll(obs []Observation) string {
 	return sampleOf(runs)
 }
 
-// RateUnit returns the unit of sample rates in all curves: "images/s" if all declare a
-// sample to be an image, "samples/s" if they differ.
+// RateUnit returns the unit of the curves' rates of samples: "images/s" if all declare that a
+// sample is an image, "samples/s" if they differ.
 func RateUnit(curves ...Curve) string {
 	said := ""
 	for i, c := range curves {

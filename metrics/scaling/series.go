@@ -11,30 +11,29 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// follows are parameters that change with the number of workers or the repeat, or only name
-// the study. They do not separate series.
+// follows lists the parameters that depend on the number of workers or the repeat, or that only
+// name the study. They do not separate series.
 var follows = []string{"id", "study", "framework", "workers", "repeat", "attempt", "seed",
 	"nodes", "workers_per_node", "worker_batch", "global_batch", "learning_rate", "workload.dp"}
 
-// series is a set of runs and planned points that agree in all parameters that separate
-// series.
+// series is a set of runs and planned points that agree in all parameters that separate series.
 type series struct {
 	name       string
 	framework  string
 	parameters map[string]any
-	at         []Value // positions planned or observed, ascending
+	at         []Value // positions that are planned or observed, ascending
 	runs       []*Observation
-	points     []string              // planned or observed, of all parts of a divided series
-	divided    []fingerprint.Varying // facts that separate it from others; nil for none
+	points     []string              // points, planned or observed, including those of the other parts if the series was divided
+	divided    []fingerprint.Varying // facts of the fingerprints that separate it from other parts; nil if it was not divided
 }
 
-// ranOn is the prefix of parameters that are facts of a fingerprint.
+// ranOn is the prefix of parameters that stand for facts of a fingerprint.
 const ranOn = "fingerprint."
 
-// divide splits the series by the facts in which its runs differ. A run to which a fact
-// does not apply, like one within a node, belongs to every combination that matches its
-// other facts. A missing fact counts as a separate value, since it is unknown where the run
-// belongs.
+// divide splits the series by the facts of the fingerprints in which its runs differ. A run to
+// which a fact does not apply, such as the network for a run within one node, belongs to every
+// part that agrees in its other facts. A run that did not record a fact forms a separate part,
+// because it is unknown where it belongs.
 func (s *series) divide() []*series {
 	prints := make([]fingerprint.Print, len(s.runs))
 	for i, o := range s.runs {
@@ -73,10 +72,10 @@ func (s *series) divide() []*series {
 	return list
 }
 
-// facts are the fingerprint facts of a run that differ between some runs.
+// facts are the facts of a run's fingerprint that differ between some runs.
 type facts struct {
-	values []string // "" for one that does not apply to the run
-	open   string   // marks each fact: '-' if it does not apply, '+' otherwise
+	values []string // "" for a fact that does not apply to the run
+	open   string   // one character per fact: '-' if it does not apply, '+' otherwise
 }
 
 func factsOf(p fingerprint.Print, mixed []fingerprint.Varying) facts {
@@ -96,8 +95,8 @@ func factsOf(p fingerprint.Print, mixed []fingerprint.Varying) facts {
 	return f
 }
 
-// key returns the lookup key of facts that leave these open: facts match if their keys are
-// equal.
+// key returns a lookup key of the facts that open marks by '+'. Two sets of facts agree in these
+// if their keys are equal.
 func (f facts) key(open string) string {
 	b := []byte(open)
 	for i, v := range f.values {
@@ -108,17 +107,17 @@ func (f facts) key(open string) string {
 	return string(b)
 }
 
-// combination is a set of facts and the runs that match them.
+// combination is a set of facts and the runs that agree with it.
 type combination struct {
 	facts
 	runs []*Observation
 }
 
-// combined returns the combinations of facts that runs have, in order of occurrence,
-// without those that others complete. It uses lookups, since every run may have a different
-// combination.
+// combined returns the combinations of facts that runs have, in the order in which they occur. A
+// combination in which a fact does not apply is left out if another one agrees with it and has
+// that fact. The function uses lookups, because every run may have a different combination.
 func combined(have []facts) (list []*combination) {
-	var kinds []string // sets of open facts
+	var kinds []string // sets of facts that apply
 	for _, f := range have {
 		if !slices.Contains(kinds, f.open) {
 			kinds = append(kinds, f.open)
@@ -129,7 +128,7 @@ func combined(have []facts) (list []*combination) {
 		if len(fit[f.key(f.open)]) > 0 {
 			continue
 		}
-		for _, open := range kinds { // a combination with an open fact gives way to one that has it
+		for _, open := range kinds { // a combination in which a fact does not apply gives way to one that has it
 			for i := range fit[f.key(open)] {
 				if c := list[i]; c != nil && c.open == open {
 					list[i] = nil
@@ -151,7 +150,7 @@ func combined(have []facts) (list []*combination) {
 	return slices.DeleteFunc(list, func(c *combination) bool { return c == nil })
 }
 
-// newSeries returns a series with the values that an observation has for keys.
+// newSeries returns a series with the values that an observation has for the parameters in keys.
 func newSeries(o *Observation, keys []string) *series {
 	s := &series{framework: o.Framework, parameters: map[string]any{}}
 	for _, k := range keys {
@@ -164,10 +163,10 @@ func newSeries(o *Observation, keys []string) *series {
 
 // group sorts observations and planned points into series, sorted by name.
 //
-// Runs with equal parameters may have different fingerprints. They are divided by those,
-// or, with mix, stay one series.
+// Runs with equal parameters may have different fingerprints. If mix is true, they stay in one
+// series; otherwise the series is divided.
 func group(obs []Observation, planned []Planned, mix bool, along axis) []*series {
-	// Handle planned points like runs; their position distinguishes them.
+	// Treat planned points like runs.
 	all := make([]*Observation, 0, len(obs)+len(planned))
 	for i := range obs {
 		all = append(all, &obs[i])
@@ -176,8 +175,8 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 		all = append(all, &Observation{Point: p.Point, Framework: p.Framework, Workers: p.Workers, Parameters: p.Parameters})
 	}
 	ignored := along.follows()
-	// A series may mix limits of runs, and says so. If the study sweeps such a key, it
-	// separates series like any other.
+	// The runs of a series may have different limits, and a warning says so. If the study sweeps
+	// the key of such a limit, it separates series like any other parameter.
 	for _, k := range measure.BoundKeys() {
 		if !ignored[k] && !swept(k, all, along) {
 			ignored[k] = true
@@ -185,7 +184,7 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 	}
 	keys := separating(all, ignored)
 	byKey := map[string]*series{}
-	seen := map[any]bool{} // what the series already contains
+	seen := map[any]bool{} // what the series contains already
 	for i, o := range all {
 		key := identity(o.Framework, o.Parameters, keys)
 		s := byKey[key]
@@ -227,24 +226,22 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 	return list
 }
 
-// inSeries is a key of something within a series.
+// inSeries is a map key for something within a series.
 type inSeries[T comparable] struct {
 	s  *series
 	of T
 }
 
-// A Series is the runs of a study that share a curve.
+// A Series lists the runs of a study that are on one curve.
 type Series struct {
 	Name    string
 	Axis    string
-	Within  measure.Coordinates // coordinates of its members' places; "" for whole runs
-	Base    Value               // position of the base: the smallest one planned or observed
+	Within  measure.Coordinates // coordinates of the places that are its members; "" if its members are whole runs
+	Base    Value               // position of the base: the smallest planned or observed one
 	Members []Member
-	// Points are the planned or observed points of a curve of whole runs; nil for other
-	// curves.
+	// Points are the planned or observed points of a curve of whole runs; nil for other curves.
 	Points []string
-	// Part says that other series have the same points, with runs of different
-	// fingerprints.
+	// Part is true if other series have the same points, but runs with different fingerprints.
 	Part bool
 }
 
@@ -252,12 +249,12 @@ type Series struct {
 type Member struct {
 	Run   string // ID of the run
 	Place string // measure.Key of the place; "{}" for the whole run
-	At    Value  // on the curve's axis
+	At    Value  // position on the curve's axis
 }
 
-// Arrange puts runs on their curves, like Analyse with default options for every measure.
-// Places of a run that differ only along the axis are on one curve. If runs do not differ
-// in their limits (Bounded), the least of these places suffices to find it.
+// Arrange assigns runs to their curves, as Analyse does with default options for every measure.
+// Places of a run that differ only along the axis are on one curve. If runs do not differ in
+// their limits (see Bounded), the first of these places is enough to find the curve.
 func Arrange(obs []Observation, planned []Planned) []Series {
 	var list []Series
 	for _, m := range Frames(obs) {
@@ -281,15 +278,16 @@ func Arrange(obs []Observation, planned []Planned) []Series {
 	return list
 }
 
-// Bounded reports whether runs differ in what limits them (measure.BoundKeys), which may
-// separate their curves.
+// Bounded reports whether runs differ in what limits them (measure.BoundKeys), which may separate
+// their curves.
 func Bounded(obs []Observation) bool {
 	return slices.ContainsFunc(measure.BoundKeys(), func(key string) bool {
 		return slices.ContainsFunc(obs, func(o Observation) bool { return text(o.Parameters[key]) != text(obs[0].Parameters[key]) })
 	})
 }
 
-// ground returns the facts that the runs share, and those in which they differ.
+// ground returns the facts of the fingerprints that all runs share, and those in which they
+// differ.
 func (s *series) ground() (fingerprint.Print, []fingerprint.Varying) {
 	prints := make([]fingerprint.Print, len(s.runs))
 	for i, o := range s.runs {
@@ -312,8 +310,8 @@ func separating(all []*Observation, ignored map[string]bool) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// varyingKeys returns the sorted parameters in which some points differ, without those that
-// follow from the number of workers or the repeat, or only name the study.
+// varyingKeys returns the sorted parameters in which some points differ. It leaves out parameters
+// that depend on the number of workers or the repeat, and those that only name the study.
 func varyingKeys(points []map[string]any) []string {
 	first := map[string]string{}
 	differ := map[string]bool{}
@@ -340,8 +338,8 @@ func varyingKeys(points []map[string]any) []string {
 	return slices.Sorted(maps.Keys(differ))
 }
 
-// VaryingWithin returns the parameters that vary within any of several studies, given their
-// points.
+// VaryingWithin returns the parameters that vary within at least one of several studies. studies
+// has the parameters of each study's points.
 func VaryingWithin(studies map[string][]map[string]any) []string {
 	vary := map[string]bool{}
 	for _, points := range studies {
@@ -367,7 +365,7 @@ func Short(paths []string) []string {
 	return names
 }
 
-// identity returns a text of everything that separates series.
+// identity returns a text that is equal for runs of the same series and different for others.
 func identity(framework string, parameters map[string]any, keys []string) string {
 	b := make([]byte, 0, 512)
 	b = strconv.AppendQuote(b, framework)
@@ -382,9 +380,9 @@ func identity(framework string, parameters map[string]any, keys []string) string
 	return string(b)
 }
 
-// swept reports whether the study sweeps the key: two points at one place of the axis
-// have different values. An edit between submissions does not change a point's identity.
-// A point without a value does not count, since a sweep sets its key at every point.
+// swept reports whether the study sweeps a parameter: two points at the same position on the axis
+// have different values of it. A point without a value does not count, because a sweep sets the
+// parameter at every point.
 func swept(key string, obs []*Observation, along axis) bool {
 	varies := slices.ContainsFunc(obs, func(o *Observation) bool {
 		return text(o.Parameters[key]) != text(obs[0].Parameters[key])
@@ -412,6 +410,6 @@ func swept(key string, obs []*Observation, along axis) bool {
 	return false
 }
 
-// longName is the length above which a name leaves out redundant parameters; longValue is
-// the length above which a value loses its middle.
+// longName is the length above which redundant parameters are left out of a name. longValue is
+// the length above which the middle of a value is cut out.
 const longName, longValue = 80, 24

@@ -10,26 +10,26 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Severity says how much a warning matters; the worst is the lowest.
+// A Severity says how much a warning matters; a lower number is worse.
 type Severity int
 
-// The severities.
+// The values of Severity.
 const (
-	// Decisive warnings can change the answer, so they are part of the answer.
+	// Decisive warnings can change the answer, so they are shown with it.
 	Decisive Severity = iota
-	// Baseless warnings say why a whole series lacks figures, and what to measure.
+	// Baseless warnings say why a whole series has no results, and what to measure.
 	Baseless
-	// Serious warnings say that figures are missing, or too high or too low.
+	// Serious warnings say that results are missing, too high, or too low.
 	Serious
-	// Minor warnings limit what can be asked of the figures.
+	// Minor warnings limit which conclusions the results allow.
 	Minor
-	// Remarkable warnings apply to most sound studies. People see them only with -v; JSON
+	// Remarkable warnings apply to most sound studies. People see them only with -v; JSON output
 	// includes them.
 	Remarkable
 )
 
-// severities ranks warnings by their text, since runs carry their warnings as text. The
-// first matching pattern decides; a warning without a match is Serious.
+// severities ranks warnings by their text, because runs store their warnings as text. The first
+// pattern that matches decides. A warning that no pattern matches is Serious.
 var severities = []struct {
 	pattern *regexp.Regexp
 	of      Severity
@@ -55,7 +55,7 @@ var severities = []struct {
 	{regexp.MustCompile(`^left out \d+ runs?: a later attempt `), Minor},
 }
 
-// severityOf ranks the text of a warning, without its series and positions.
+// severityOf returns the severity of a warning, given its text without series and positions.
 func severityOf(text string) Severity {
 	for _, s := range severities {
 		if s.pattern.MatchString(text) {
@@ -65,7 +65,7 @@ func severityOf(text string) Severity {
 	return Serious
 }
 
-// Severity ranks the remark.
+// Severity returns the severity of the remark.
 func (r Remark) Severity() Severity {
 	if r.Chance {
 		return Remarkable
@@ -73,22 +73,22 @@ func (r Remark) Severity() Severity {
 	return severityOf(r.Text)
 }
 
-// unsteady matches the warnings about a run whose speed changed, with the percentage.
+// unsteady matches the warnings about a run whose speed changed. The group is the percentage.
 var unsteady = regexp.MustCompile(`steps \d+ to \d+ take (\d+) % longer than`)
 
 const (
-	// falselyUnsteady is the share of runs with such a warning among runs whose steps
-	// differ by noise alone (metrics/summary, TestTruthOfShortRuns).
+	// falselyUnsteady is the share of runs that get such a warning although their steps differ
+	// only by noise (measured by TestTruthOfShortRuns of metrics/summary).
 	falselyUnsteady = 0.066
-	// unsteadyLevel is the probability that chance explains as many such runs; they are
-	// reported below it.
+	// unsteadyLevel is a probability. The warnings are shown if chance causes as many of them
+	// with a lower probability.
 	unsteadyLevel = 0.015
-	// farTooLong is a percentage that noise alone does not reach.
+	// farTooLong is a percentage that noise alone does not cause.
 	farTooLong = 50
 )
 
-// unsteadyByChance reports whether chance explains how many of a curve's runs changed
-// speed. For a single run, the warning is always shown.
+// unsteadyByChance reports whether chance can explain the number of a curve's runs whose speed
+// changed. For a single run, the warning is always shown.
 func unsteadyByChance(c Curve) bool {
 	all, with := map[string]bool{}, map[string]bool{}
 	for _, p := range c.Points {
@@ -115,13 +115,13 @@ func unsteadyByChance(c Curve) bool {
 	return 1-few > unsteadyLevel
 }
 
-// WorstFirst sorts remarks by severity; equal ones keep their order.
+// WorstFirst sorts remarks by severity. Remarks of equal severity keep their order.
 func WorstFirst(list []Remark) {
 	slices.SortStableFunc(list, func(a, b Remark) int { return cmp.Compare(a.Severity(), b.Severity()) })
 }
 
-// DecisiveIn returns the remarks on the curves, and the warnings on their study, that can
-// change an answer, a line per kind.
+// DecisiveIn returns the remarks on the curves, and the warnings about their study, that can
+// change an answer. It returns one line per kind of remark.
 func DecisiveIn(curves []Curve, study ...string) []string {
 	var list []Remark
 	for _, text := range study {
@@ -131,8 +131,8 @@ func DecisiveIn(curves []Curve, study ...string) []string {
 	return Lines(list, len(curves))
 }
 
-// DecisiveNote returns the sentence for tables and captions about the two worst remarks of
-// DecisiveIn; "" for none.
+// DecisiveNote returns a sentence with the two worst results of DecisiveIn, for tables and
+// captions; "" if there are none.
 func DecisiveNote(curves []Curve, study ...string) string {
 	list := DecisiveIn(curves, study...)
 	switch len(list) {

@@ -7,16 +7,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// StepTimes are percentiles (nearest-rank, in seconds) of one rank's step times in the
-// steady state of a run.
+// StepTimes are percentiles (nearest-rank, in seconds) of one rank's step times in the steady
+// state of a run.
 type StepTimes struct {
 	Rank  int
 	Steps int // number of steps
-	// P5 is the time that 5 % of the steps do not exceed, and so on.
+	// P5 is the time that 5 % of the steps do not exceed; the other percentiles correspondingly.
 	P5, P25, P50, P75, P95, Max float64
 }
 
-// NewStepTimes describes the durations of one rank's steps, at least one, and sorts them.
+// NewStepTimes returns the percentiles of the durations of one rank's steps, of which there must
+// be at least one. It sorts durations.
 func NewStepTimes(rank int, durations []float64) StepTimes {
 	slices.Sort(durations)
 	at := func(share float64) float64 {
@@ -25,9 +26,9 @@ func NewStepTimes(rank int, durations []float64) StepTimes {
 	return StepTimes{Rank: rank, Steps: len(durations), P5: at(0.05), P25: at(0.25), P50: at(0.5), P75: at(0.75), P95: at(0.95), Max: at(1)}
 }
 
-// MedianRun returns the run that represents a point: the one with the median throughput,
-// the slower of two in the middle; nil without a throughput. Parts of a step, which add up
-// within a run, are shown for it, since their medians would not add up.
+// MedianRun returns the run that represents a point: the one with the median throughput, or the
+// slower of the two in the middle. It is nil if no run has a throughput. Plots of the parts of a
+// step show this run, because parts add up within a run but their medians do not.
 func (p *Point) MedianRun() *RunValues {
 	var list []*RunValues
 	for i := range p.Runs {

@@ -8,9 +8,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// straggler finds the rank that was slowest in most steady steps of all runs: a slow GPU or
-// node shows as one rank, noise as all ranks in turn. It skips runs whose records have
-// another number of ranks.
+// straggler returns the rank that was the slowest in most steady steps of all runs. With a slow
+// GPU or node, this is one rank; with noise, all ranks are in turn. Runs whose records have
+// another number of ranks are skipped.
 func straggler(workers int, runs []*Observation) *Straggler {
 	if workers < 2 {
 		return nil
@@ -22,7 +22,7 @@ func straggler(workers int, runs []*Observation) *Straggler {
 			continue
 		}
 		if count == nil {
-			count = make([]int, workers) // as long as what was recorded
+			count = make([]int, workers) // as long as the record
 		}
 		for rank, n := range o.Slowest {
 			count[rank] += n
@@ -51,8 +51,8 @@ func straggler(workers int, runs []*Observation) *Straggler {
 	return s
 }
 
-// persistent reports whether one rank is slowest too often for chance: more than halfway
-// from its fair share, 1/N, to every step.
+// persistent reports whether one rank is the slowest too often for chance: its share is more than
+// halfway from a fair share, 1/N, to every step.
 func (s *Straggler) persistent(workers int) bool {
 	return s != nil && s.Share > (1+1/float64(workers))/2
 }
@@ -70,7 +70,7 @@ func (s *Straggler) String() string {
 	}
 }
 
-// lookAt says what to look at: the node, unless the rank ran on several.
+// lookAt returns advice on what to check: the node, unless the rank ran on several nodes.
 func (s *Straggler) lookAt() string {
 	if len(s.Hosts) > 1 {
 		return "it ran on several nodes, so look at what this rank alone does"

@@ -7,37 +7,37 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Summary summarises the values of one measure over the runs of a point.
+// A Summary holds the values of one measure over the runs of a point, and their median.
 type Summary struct {
 	measure.Measure
-	// Values are the runs' values, ascending, in the measure's unit, without those that
-	// missed a target.
+	// Values are the runs' values, ascending, in the unit of the measure. Runs that missed a
+	// target have none.
 	Values []float64
-	// Runs is the number of runs with the measure, including misses.
+	// Runs is the number of runs with the measure, including those that missed a target.
 	Runs int
-	// Reach is the median over the runs; empty if no run has the measure.
+	// Reach is the median over the runs. It is empty if no run has the measure.
 	Reach
 
 	made     []made     // the runs that have the measure
-	lacking  int        // runs without a value for a reason that depends on it
-	base     *Summary   // summary of the base point; nil without one
+	lacking  int        // number of runs without a value for a reason that depends on the value
+	base     *Summary   // summary of the same measure at the base; nil without a base
 	peers    []*Summary // summaries of all points of the curve, including this one
 	found    []Drift    // drifts in the runs of its series
-	multiple float64    // resources relative to the base's; 0 if the axis or the measure does not scale
+	multiple float64    // resources divided by the base's; 0 if the axis or the measure does not scale with resources
 	an       *analysis
-	rate     bool // a rate of samples, which is never 0
-	byNode   bool // as of its curve
+	rate     bool // it is a rate of samples, which is never 0
+	byNode   bool // see Curve.ByNode
 
-	settled           bool // still was worked out
+	settled           bool // still is set
 	still             Sample
-	divided           bool // gain was worked out
+	divided           bool // gain and efficiency are set
 	gain              *Estimate
 	efficiency        *Estimate
-	started, reaching *Summary // see Point.FromStart and Reaching; nil: not worked out yet
+	started, reaching *Summary // results of Point.FromStart and Reaching; nil: not computed yet
 }
 
-// Lacking returns how many more runs of the point lack the measure for a reason that
-// depends on its value. Median counts them or is missing.
+// Lacking returns how many further runs of the point lack the measure for a reason that depends
+// on its value. Median includes them, or is missing because of them.
 func (s *Summary) Lacking() int {
 	if s == nil {
 		return 0
@@ -45,10 +45,11 @@ func (s *Summary) Lacking() int {
 	return s.lacking
 }
 
-// Reached returns the number of runs that did not miss.
+// Reached returns the number of runs that did not miss the target.
 func (s *Summary) Reached() int { return len(s.Values) }
 
-// summary returns a point's summary of a measure. A throughput of 0 or less does not count.
+// summary returns the summary of a measure over the runs of a point. It ignores throughputs of 0
+// or less.
 func (an *analysis) summary(m measure.Measure, runs []*Observation) *Summary {
 	s := &Summary{Measure: m.Counting(sampleOf(runs)), an: an, rate: m.RatesSamples(), byNode: an.byNode, found: an.found}
 	var values []made
@@ -66,8 +67,8 @@ func (an *analysis) summary(m measure.Measure, runs []*Observation) *Summary {
 	return an.summarise(s, values, lacking)
 }
 
-// summarise sets a summary from runs; +Inf is a miss. lacking runs have no value for a
-// reason that depends on it.
+// summarise sets the fields of a summary from the values of its runs; a missed target has the
+// value +Inf. lacking further runs have no value for a reason that depends on it.
 func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
 	s.made, s.Runs, s.lacking = values, len(values), lacking
 	for _, v := range values {
@@ -95,7 +96,7 @@ func (an *analysis) summarise(s *Summary, values []made, lacking int) *Summary {
 	return s
 }
 
-// Gain returns the Ratio to the base; nil without a value.
+// Gain returns the value of the Ratio to the base; nil if it has none.
 func (s *Summary) Gain() *Estimate {
 	if !s.divided {
 		s.divided = true
@@ -104,8 +105,8 @@ func (s *Summary) Gain() *Estimate {
 	return s.gain
 }
 
-// Over returns this median over another's for any direction of the measure, derived from
-// Ratio. nil if either has no median.
+// Over returns this median divided by that of other, whichever direction of the measure is
+// better. It is computed like Ratio, and is nil if one has no median.
 func (s *Summary) Over(other *Summary) *Estimate {
 	if s.Median == nil || other.Median == nil {
 		return nil
@@ -114,14 +115,15 @@ func (s *Summary) Over(other *Summary) *Estimate {
 	return e
 }
 
-// Base returns the summary that Gain divides by; nil without a base.
+// Base returns the summary by which Gain divides; nil without a base.
 func (s *Summary) Base() *Summary { return s.base }
 
-// Efficiency is Gain divided by the factor of resources over the base's, a fraction. It is
-// nil if the axis or the measure does not scale. For a rate, X(N)·base/(X(base)·N) is both
-// the weak-scaling efficiency (fixed work per worker, so equal to T_step(base)/T_step(N))
-// and the strong-scaling efficiency (fixed samples per step, so X is inverse to the step
-// time).
+// Efficiency returns Gain divided by the ratio of resources to the base's. It is nil if the axis
+// or the measure does not scale with resources.
+//
+// For a rate X, X(N)·base/(X(base)·N) is both the weak-scaling and the strong-scaling efficiency.
+// With weak scaling, the work per worker is fixed, so that it equals T_step(base)/T_step(N). With
+// strong scaling, the samples per step are fixed, so that X is inverse to the step time.
 func (s *Summary) Efficiency() *Estimate {
 	s.Gain()
 	return s.efficiency
@@ -144,10 +146,10 @@ func (s *Summary) divide() {
 	}
 }
 
-// KarpFlatt returns the experimentally determined serial fraction (Karp & Flatt 1990) for a
-// fixed amount of work: (1/S − 1/n)/(1 − 1/n), with n = N/base. A constant value over N
-// indicates a serial part, a rising one overhead, and a negative one superlinear speedup or
-// a wrong base. The interval is the gain's, transformed. nil if n is not above 1.
+// KarpFlatt returns the experimentally determined serial fraction (Karp & Flatt 1990) for a fixed
+// amount of work, and its interval: (1/S − 1/n)/(1 − 1/n), with the speedup S and n = N/base. A
+// constant fraction over N indicates a serial part of the work, a rising one overhead, and a
+// negative one superlinear speedup or a wrong base. It is nil if n is not above 1.
 func (s *Summary) KarpFlatt() (*float64, *Interval) {
 	g, n := s.Gain(), s.multiple
 	if g == nil || s == s.base || !(n > 1) {

@@ -14,15 +14,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// superlinearTolerance is how far an efficiency without an interval may exceed
-// 1 before it is called superlinear: the noise usual between runs.
+// superlinearTolerance is how far an efficiency without an interval may exceed 1, because of the
+// usual noise between runs, before it is called superlinear.
 const superlinearTolerance = 0.02
 
-// smallSkew is a share of the step time that is not worth a warning, whoever is
-// the slowest: of ranks that are alike one is always last by a hair.
+// smallSkew is the share of the step time below which skew causes no warning. Even of equal
+// ranks, one is always the slowest by a little.
 const smallSkew = 0.02
 
-// goal is "target 0.75", or "the program's target".
+// goal returns a name of the target for messages: "target 0.75", or "the program's target".
 func goal(m measure.Measure) string {
 	if _, ok := measure.TargetOf(m.Name); !ok {
 		return m.GoalText()
@@ -30,7 +30,7 @@ func goal(m measure.Measure) string {
 	return "target " + strings.TrimPrefix(m.GoalText(), measure.OfAccuracy+" ")
 }
 
-// pointWarnings are the doubts about one worker count's runs.
+// pointWarnings returns the warnings about the runs at one position of a curve.
 func (an *analysis) pointWarnings(p *Point, runs []*Observation) []string {
 	var list []string
 	if an.asksThroughput() && trains(runs) {
@@ -78,20 +78,20 @@ func (an *analysis) pointWarnings(p *Point, runs []*Observation) []string {
 	return list
 }
 
-// asks reports whether doubts about the measure are to be told: it is the one
-// asked for, or none is in particular, and it is shown.
+// asks reports whether doubts about a measure are shown: no other measure was requested, and the
+// reader sees it.
 func (an *analysis) asks(m measure.Measure) bool {
 	return (an.of.Name == "" || an.of.Name == m.Name) && (an.shown == nil || an.shown(m))
 }
 
 func (an *analysis) asksThroughput() bool { return an.asks(measure.Measure{Name: measure.Throughput}) }
 
-// asked is the measure whose gain has doubts that are told.
+// asked returns the name of the measure whose gain is checked for doubts.
 func (an *analysis) asked() string { return cmp.Or(an.of.Name, an.main) }
 
 const noSteadyState = "no steady state"
 
-// leftOut counts the runs without a usable throughput, by reason.
+// leftOut returns a line for each reason why runs have no usable throughput, with their number.
 func leftOut(runs []*Observation) []string {
 	reasons := map[string]int{}
 	for _, o := range runs {
@@ -102,8 +102,7 @@ func leftOut(runs []*Observation) []string {
 			reasons[fmt.Sprintf("a throughput of %g is not valid", x)]++
 		case ok:
 		case (o.Known(measure.RunSeconds) != nil || len(o.Reported) > 0) && strings.HasPrefix(why, noSteadyState+": 0 steps"):
-			// of a program that need not report steps: its run time or its own figures
-			// were wanted
+			// A program need not report steps: its run time or its own figures were requested.
 		case strings.HasPrefix(why, noSteadyState+": 0 steps") && o.Parameters["import.format"] != nil:
 			reasons["what was imported states none"]++
 		case why == "" || strings.HasPrefix(why, noSteadyState):
@@ -119,8 +118,8 @@ func leftOut(runs []*Observation) []string {
 	return list
 }
 
-// carried are the warnings of runs, which are sorted by id, each text once with the
-// runs it is of.
+// carried returns the warnings that runs carry. Each text occurs once, with the IDs of its runs.
+// The runs must be sorted by ID.
 func carried(runs []*Observation) []Doubt {
 	of := map[string][]string{}
 	for _, o := range runs {
@@ -137,10 +136,12 @@ func carried(runs []*Observation) []Doubt {
 	return list
 }
 
-// Of is the doubt as one of so many runs: which run, or how many, and what.
+// Of returns the doubt as a line of text. It begins with the ID of the run, or with how many of
+// the given number of runs have the doubt.
 func (d Doubt) Of(runs int) string { return d.whose(runs) + d.Text }
 
-// whose says which run, or how many of so many, have the doubt.
+// whose returns the ID of the run that has the doubt or, for several, how many of the given
+// number of runs have it.
 func (d Doubt) whose(runs int) string {
 	if len(d.Runs) == 1 {
 		return d.Runs[0] + ": "
@@ -148,8 +149,7 @@ func (d Doubt) whose(runs int) string {
 	return fmt.Sprintf("%d of %s: ", len(d.Runs), number.Count(runs, "run"))
 }
 
-// gainWarnings are the doubts about what a point has of the measure asked for over
-// the base's.
+// gainWarnings returns the doubts about a point's ratio to the base in the requested measure.
 func (an *analysis) gainWarnings(p *Point) []string {
 	s := p.Of(an.asked())
 	if !an.asks(s.Measure) || s.Median == nil || s.base == nil || s == s.base {
@@ -172,7 +172,7 @@ func (an *analysis) gainWarnings(p *Point) []string {
 	return list
 }
 
-// curveWarnings are the doubts about a whole series.
+// curveWarnings returns the doubts about a whole series.
 func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	var list []string
 	if w := exclusiveWarning(c, s); w != "" {
@@ -203,7 +203,8 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	return list
 }
 
-// scalingWarnings are about how the work of a training grows with its workers.
+// scalingWarnings returns warnings about how the work of a training depends on the number of its
+// workers.
 func (an *analysis) scalingWarnings(c *Curve, s *series) []string {
 	var list []string
 	rates := trains(s.runs) && c.Measured(an.asked()) && (an.of.Name == "" && an.asksThroughput() || an.of.RatesSamples())
@@ -217,7 +218,8 @@ func (an *analysis) scalingWarnings(c *Curve, s *series) []string {
 	return list
 }
 
-// absenceWarnings name the places without runs, and those whose runs lack the measure.
+// absenceWarnings returns warnings that name the positions without runs, and the positions whose
+// runs lack the measure.
 func (an *analysis) absenceWarnings(c *Curve, s *series) []string {
 	asked := an.asked()
 	if !c.Measured(asked) || an.of.Name == "" && !an.asksThroughput() {
@@ -251,15 +253,15 @@ func (an *analysis) absenceWarnings(c *Curve, s *series) []string {
 	return list
 }
 
-// trains reports whether runs are of a kind of workload that has a throughput of
-// training.
+// trains reports whether some runs are of a kind of workload that has a training throughput.
 func trains(runs []*Observation) bool {
 	return slices.ContainsFunc(runs, func(o *Observation) bool {
 		return measure.KindOf(o.Kind).Has(measure.Throughput)
 	})
 }
 
-// ranOnWarnings are about runs that ran on different things, or may have.
+// ranOnWarnings returns warnings about runs that used different hardware or software, or may
+// have.
 func ranOnWarnings(c *Curve, s *series) []string {
 	var list []string
 	for _, v := range s.divided {
@@ -279,7 +281,7 @@ func ranOnWarnings(c *Curve, s *series) []string {
 	return list
 }
 
-// distinct are the values that a parameter takes, as text.
+// distinct returns the values of a parameter in the runs, as text.
 func distinct(key string, runs []*Observation) []string {
 	values := map[string]int{}
 	for _, o := range runs {
@@ -288,7 +290,7 @@ func distinct(key string, runs []*Observation) []string {
 	return sortedKeys(values)
 }
 
-// sortedKeys has counts in order of size.
+// sortedKeys returns the keys of a map in natural order: numbers in them are compared by size.
 func sortedKeys[V any](m map[string]V) []string {
 	return slices.SortedFunc(maps.Keys(m), natural.Compare)
 }
