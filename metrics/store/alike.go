@@ -12,17 +12,17 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// alike shares data that the runs of a study have in common, so that a million of them fit
-// into memory. Do not modify what it returns.
+// alike keeps one copy of data that many runs of a study have in common, so that a million runs
+// fit into memory. Do not modify what its methods return.
 type alike struct {
 	texts      map[string]string
-	warnings   map[string][]string // by the stored JSON
+	warnings   map[string][]string // by their stored JSON
 	prints     map[string]fingerprint.Print
 	parameters map[string]map[string]any // by all keys and values
 	key        []byte                    // buffer for a key of parameters
 }
 
-// rememberedAlike limits each of the maps: runs that differ share nothing.
+// rememberedAlike limits the size of each map. If runs differ, there is nothing to share.
 const rememberedAlike = 10000
 
 func newAlike() *alike {
@@ -36,7 +36,7 @@ func remember[V any](all map[string]V, key string, v V) {
 	all[key] = v
 }
 
-// share replaces texts by equal ones seen earlier.
+// share replaces each text by an equal one that was seen earlier.
 func (a *alike) share(texts ...*string) {
 	for _, t := range texts {
 		if before, known := a.texts[*t]; known {
@@ -47,7 +47,7 @@ func (a *alike) share(texts ...*string) {
 	}
 }
 
-// warning parses stored warnings.
+// warning parses the stored warnings of a run.
 func (a *alike) warning(text string) (list []string, err error) {
 	list, known := a.warnings[text]
 	if !known {
@@ -63,7 +63,7 @@ func (a *alike) warning(text string) (list []string, err error) {
 	return list, nil
 }
 
-// print parses a stored fingerprint.
+// print parses the stored fingerprint of a run.
 func (a *alike) print(text string) (p fingerprint.Print, err error) {
 	p, known := a.prints[text]
 	if !known {
@@ -75,13 +75,14 @@ func (a *alike) print(text string) (p fingerprint.Print, err error) {
 	return p, nil
 }
 
-// storedParameter is a row of table run_parameter.
+// storedParameter is a row of the table run_parameter.
 type storedParameter struct {
 	key, kind string
 	value     any // string, int64 or float64
 }
 
-// of builds a run's parameters from its rows, sorted by key, and from the run itself.
+// of returns a run's parameters, from its rows in the table run_parameter, sorted by key, and
+// from the run itself.
 func (a *alike) of(o *scaling.Observation, rows []storedParameter) (map[string]any, error) {
 	key := fmt.Appendf(a.key[:0], "%s\x00%d", o.Framework, o.Workers)
 	for _, p := range rows {

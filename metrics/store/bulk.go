@@ -9,10 +9,10 @@ import (
 // inserter stores rows with INSERT INTO … VALUES (?, …).
 type inserter interface {
 	insert(query string, args ...any) error
-	// numbered inserts into a table with numbered rows. It passes the number as the first
-	// argument and returns it.
+	// numbered inserts a row into a table whose rows are numbered. It returns the row's number,
+	// which the query gets as its first argument.
 	numbered(table, query string, args ...any) (id int64, err error)
-	// flush must be called before stored rows are read or changed.
+	// flush inserts the buffered rows. It must be called before rows are read or changed.
 	flush() error
 }
 
@@ -34,24 +34,24 @@ func (d direct) numbered(_, query string, args ...any) (int64, error) {
 
 func (direct) flush() error { return nil }
 
-// bulk stores many rows with one statement. An import of a million runs with about ten rows
-// each spends most of its time in calls. During its transaction, bulk must be the only
-// writer of the tables that it numbers. Its rows are not in the database before flush.
+// bulk inserts many rows with one statement, because an import of a million runs with about ten
+// rows each spends most of its time in calls. During its transaction, bulk must be the only
+// writer to the tables whose rows it numbers. Rows are not in the database before flush.
 type bulk struct {
 	tx   *sql.Tx
 	exec execer
-	held []*rows // in the order of their first rows, so that referenced rows come first
+	held []*rows // buffered rows, in the order of their first ones, so that rows come after those to which they refer
 	of   map[string]*rows
 	last map[string]int64 // number of the last row, by table
-	n    int              // number of waiting arguments
+	n    int              // number of buffered arguments
 }
 
-// An execer is a transaction, or a test that counts its statements.
+// An execer executes statements: a transaction or, in tests, a counter of statements.
 type execer interface {
 	Exec(query string, args ...any) (sql.Result, error)
 }
 
-// rows wait for a common statement.
+// rows are buffered until they are inserted by one statement.
 type rows struct {
 	query string
 	args  []any
@@ -60,7 +60,8 @@ type rows struct {
 
 const (
 	rowsTogether = 32
-	// argumentsHeld limits the waiting arguments: a run can have a million evaluations.
+	// argumentsHeld limits the number of buffered arguments, because a single run can have a
+	// million evaluations.
 	argumentsHeld = 32768
 )
 
@@ -94,7 +95,7 @@ func (b *bulk) numbered(table, query string, args ...any) (id int64, err error) 
 	return id, b.insert(query, append([]any{id}, args...)...)
 }
 
-// flush stores the waiting rows.
+// flush inserts the buffered rows.
 func (b *bulk) flush() error {
 	for _, r := range b.held {
 		if err := r.store(b.exec); err != nil {
@@ -105,8 +106,8 @@ func (b *bulk) flush() error {
 	return nil
 }
 
-// store uses at most two different statements for any number of rows, since each must be
-// prepared once.
+// store inserts the rows. For any number of rows, it uses at most two different statements,
+// because SQLite has to prepare each of them.
 func (r *rows) store(tx execer) error {
 	head, one, found := strings.Cut(r.query, "VALUES ")
 	if !found {

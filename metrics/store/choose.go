@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// live replaces the view runs for runs that were not collected: it has what is known
-// without events.
+// live replaces the view runs when runs were not collected yet. It has only the columns that are
+// known without events.
 const live = `
 DROP VIEW runs;
 CREATE VIEW runs AS
@@ -25,9 +25,9 @@ SELECT r.name AS run, r.study, r.point, r.repeat, r.attempt, r.kind, r.framework
        j.exit_code, j.submitted, j.started, j.ended, r.id
 FROM run r LEFT JOIN job j ON j.run = r.id;`
 
-// Choose reports for each run whether a condition like Filter.Where holds. The runs need
-// not be in a database, and have no figures here. A condition with a column or measure that
-// only collected runs have is a *WhereError, like any other invalid condition.
+// Choose reports for each run whether a condition (see Filter.Where) is true. The runs need not
+// be in a database. They have no results yet, so a condition with a column or measure that only
+// collected runs have is a *WhereError, like any other invalid condition.
 func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, error) {
 	db := sql.OpenDB(connector{":memory:", &sqlite3.SQLiteDriver{}})
 	defer db.Close()
@@ -91,8 +91,8 @@ func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, erro
 	return chosen, nil
 }
 
-// asked returns the parameters that a condition may use. Of the others, it stores only the
-// keys.
+// asked returns the parameters that a condition may refer to. It stores the keys of the others,
+// so that errors can list them.
 func asked(tx *sql.Tx, parameters map[string]any, where string, keys map[string]bool) (map[string]any, error) {
 	named := map[string]any{}
 	for key, v := range parameters {
@@ -111,7 +111,7 @@ func asked(tx *sql.Tx, parameters map[string]any, where string, keys map[string]
 	return named, nil
 }
 
-// restrictPool restricts the single connection of a pool after setup.
+// restrictPool applies restrict to the single connection of a pool, after the pool was set up.
 func restrictPool(ctx context.Context, db *sql.DB) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
@@ -121,8 +121,8 @@ func restrictPool(ctx context.Context, db *sql.DB) error {
 	return c.Raw(func(driver any) error { return restrict(driver.(*sqlite3.SQLiteConn)) })
 }
 
-// figureIn returns the first name in a condition that only collected runs have, a column or
-// a measure; "" for none.
+// figureIn returns the first name in a condition that only collected runs have, a column or a
+// measure; "" if there is none.
 func figureIn(where string, columns map[string]bool) string {
 	for rest := where; rest != ""; {
 		kind, token := scanToken(rest)

@@ -14,15 +14,15 @@ import (
 
 const (
 	blockSteps = 1024
-	absent     = -1               // a missing entry; recorded ones are never negative
-	maxValue   = metrics.MaxTicks // maximum ticks or samples per step; more means a damaged line
+	absent     = -1               // a missing entry; recorded entries are never negative
+	maxValue   = metrics.MaxTicks // maximum of ticks or samples per step; a larger number means that the line is damaged
 )
 
-// block is up to 1024 steps of one rank, as stored in table block. Entry i is step
+// block holds up to 1024 steps of one rank, as the table block stores them. Entry i is the step
 // number·1024 + i.
 type block struct {
 	number  int
-	tick    float64 // seconds
+	tick    float64 // length of a tick in seconds
 	columns [numColumns]column
 	dirty   bool
 }
@@ -37,25 +37,25 @@ const (
 	numColumns
 )
 
-// timeColumns are the columns in ticks.
+// timeColumns are the columns whose entries are times in ticks.
 var timeColumns = [...]int{duration, dataWait, compute, communication}
 
-// column has blockSteps entries; nil if nothing was measured.
+// column has blockSteps entries; it is nil if nothing was measured.
 type column []int64
 
-// stepColumns returns the event's columns in the block's order.
+// stepColumns returns the columns of an event, in the order of a block's columns.
 func stepColumns(s *metrics.Steps) [numColumns][]int64 {
 	return [numColumns][]int64{s.Duration, s.Samples, s.DataWait, s.Compute, s.Communication}
 }
 
-// has reports whether entry i was recorded.
+// has reports whether the step of entry i was recorded.
 func (b *block) has(i int) bool {
 	return b.columns[duration] != nil && b.columns[duration][i] != absent
 }
 
-// fits says why entries from to to of s cannot be added to the block. A block has one unit,
-// the finest of its lines. Programs rarely change the unit between lines, and coarser values
-// can be multiplied.
+// fits returns an error if entries from to to of s cannot be added to the block. All times in a
+// block have the same unit, the finest of its lines. Programs rarely change the unit between
+// lines; if they do, coarser values are multiplied, which can exceed the maximum.
 func (b *block) fits(tick float64, s *metrics.Steps, from, to int) error {
 	if b.tick == 0 || tick == b.tick {
 		return nil
@@ -71,7 +71,7 @@ func (b *block) fits(tick float64, s *metrics.Steps, from, to int) error {
 	return nil
 }
 
-// useTick changes the block's unit to tick if that is finer.
+// useTick changes the block's unit to tick if tick is finer.
 func (b *block) useTick(tick float64) {
 	if b.tick == 0 {
 		b.tick = tick
@@ -92,7 +92,7 @@ func (b *block) useTick(tick float64) {
 // rescale converts v from ticks of one unit to another.
 func rescale(v int64, from, to float64) int64 { return int64(math.Round(float64(v) * (from / to))) }
 
-// set stores entry j of an event's columns as entry i.
+// set stores entry j of an event's columns as entry i of the block.
 func (b *block) set(i int, tick float64, from *[numColumns][]int64, j int) {
 	b.dirty = true
 	for c, values := range from {
@@ -121,7 +121,7 @@ func newColumn() column {
 const selectBlock = `SELECT tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
 	compute_min, compute, communication_min, communication FROM block`
 
-// scan reads a row of selectBlock and reuses b's columns.
+// scan reads a row of the query selectBlock into the block. It reuses the block's columns.
 func (b *block) scan(row interface{ Scan(...any) error }, before ...any) error {
 	var minimum [numColumns]*int64
 	var array [numColumns]*string
@@ -147,7 +147,7 @@ func (b *block) scan(row interface{ Scan(...any) error }, before ...any) error {
 	return nil
 }
 
-// store writes the block's row.
+// store inserts or replaces the block's row.
 func (b *block) store(tx *sql.Tx, file int64) error {
 	args := []any{file, b.number, b.tick}
 	for _, c := range b.columns {
@@ -165,8 +165,9 @@ func (b *block) store(tx *sql.Tx, file int64) error {
 	return err
 }
 
-// encode returns the column's minimum and JSON array, as the schema describes. exists is
-// the block's duration column, whose own array is always stored.
+// encode returns the column's minimum and its JSON array in the form that the schema describes.
+// exists is the block's duration column, which says which steps exist; its own array is always
+// stored.
 func (c column) encode(exists column) (minimum *int64, array *string) {
 	low, last := int64(absent), -1
 	for i, v := range c {
@@ -200,7 +201,7 @@ func (c column) encode(exists column) (minimum *int64, array *string) {
 	return &low, &s
 }
 
-// constant reports whether every existing step has the same value.
+// constant reports whether all recorded steps have the same value.
 func (c column) constant(exists column) bool {
 	first := int64(absent)
 	for i, e := range exists {
@@ -215,8 +216,8 @@ func (c column) constant(exists column) bool {
 	return true
 }
 
-// decode reverses encode into c, which has blockSteps entries. A nil minimum means that all
-// entries are absent.
+// decode reverses encode. c must have blockSteps entries. A nil minimum means that all entries
+// are missing.
 func (c column) decode(exists column, minimum *int64, array *string) error {
 	for i := range c {
 		c[i] = absent
@@ -232,7 +233,7 @@ func (c column) decode(exists column, minimum *int64, array *string) error {
 		}
 		return nil
 	}
-	// encoding/json takes 60 ns per number, and a run may have twenty million.
+	// encoding/json is not used: it takes 60 ns per number, and a run may have twenty million.
 	text := *array
 	if len(text) < 2 || text[0] != '[' || text[len(text)-1] != ']' {
 		return errColumn

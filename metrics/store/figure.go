@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// selectFigures selects figures g of event files f for scanFigures.
+// selectFigures selects figures (table alias g) of event files (alias f) for scanFigures.
 const selectFigures = `SELECT g.name, g.value, g.unit, g.better, g.at, g.plus_minus, g.plus_minus_is, g.reduce, g.of, g.note, g.source, g.source_line
 	FROM figure g JOIN event_file f ON f.id = g.file`
 
@@ -29,7 +29,7 @@ func scanFigures(rows *sql.Rows, add func(metrics.Figure)) error {
 	return rows.Err()
 }
 
-// figures reads the figures of the result's incarnation.
+// figures reads the figures of the restart that the run's result was computed from.
 func (q *details) figures() error {
 	rows, err := q.tx.QueryContext(q.ctx, selectFigures+` JOIN result x ON x.run = f.run AND x.restart = f.restart
 		WHERE f.run = ? ORDER BY f.rank, g.line`, q.run)
@@ -39,7 +39,7 @@ func (q *details) figures() error {
 	return scanFigures(rows, func(f metrics.Figure) { q.d.Figures = append(q.d.Figures, f) })
 }
 
-// source reads the origin of an imported run.
+// source reads the file from which the run was imported, if it was.
 func (q *details) source() error {
 	return q.each("SELECT s.path, s.sha256, i.part, s.format FROM import i JOIN source s ON s.id = i.source WHERE i.run = ?", func(rows *sql.Rows) error {
 		q.d.Source = &Source{}

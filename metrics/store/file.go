@@ -16,15 +16,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// headBytes is how much of a file's beginning is stored, to distinguish a file that grew
-// from a new file with the same name. It includes the start event, which is different for
-// every writer.
+// headBytes is the length of the part at the beginning of a file of which a digest is stored. The
+// digest distinguishes a file that grew from a new file with the same name: this part includes
+// the start event, which is different for every writer.
 const headBytes = 4096
 
-// place is a file's rank and restart.
+// place is the rank and the restart to which an event file belongs.
 type place struct{ rank, restart int }
 
-// A position is how far a file was read.
+// A position says how far an event file was read.
 type position struct {
 	id       int64
 	path     string
@@ -37,7 +37,8 @@ type position struct {
 	line     int
 }
 
-// knownFiles returns the run's files by writer and place.
+// knownFiles returns the positions of the run's files that are in the database, by writer, rank
+// and restart.
 func knownFiles(tx *sql.Tx, run int64) (map[string]map[place]position, error) {
 	rows, err := tx.Query(`SELECT writer, rank, restart, id, path, inode, size, modified, head, head_size, offset, line
 		FROM event_file WHERE run = ?`, run)
@@ -64,21 +65,21 @@ func knownFiles(tx *sql.Tx, run int64) (map[string]map[place]position, error) {
 	return known, rows.Err()
 }
 
-// errOpen reports that a file could not be opened; nothing of it was stored.
+// errOpen means that a file could not be opened. Nothing of it was stored.
 type errOpen struct{ error }
 
 func (e errOpen) Unwrap() error { return e.error }
 
-// errRead reports that reading a file failed midway.
+// errRead means that reading a file failed after a part was read.
 type errRead struct{ error }
 
 func (e errRead) Unwrap() error { return e.error }
 
-// maxBadLines limits the bad lines stored per file; further ones are only counted. A file
-// with other content has millions.
+// maxBadLines limits the number of bad lines that are stored per file; further ones are only
+// counted. A file that contains something else may have millions.
 const maxBadLines = 1000
 
-// file reads an event file, from position at, or from the start if at is nil.
+// file reads an event file from the position at, or from its start if at is nil.
 func (in *ingest) file(f metrics.EventFile, at *position) error {
 	info, err := os.Stat(f.Path)
 	if err != nil {
@@ -110,7 +111,7 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 			return err
 		}
 	}
-	// Stop at the size that is stored below; the next call reads the rest.
+	// Read up to the size that is stored below; the next call reads what was added since.
 	now := io.NewSectionReader(file, at.offset, max(0, info.Size()-at.offset))
 	events := metrics.NewReader(now, f.Path, at.offset, at.line)
 	w := fileWriter{in: in, file: f, id: at.id, blocks: map[int]*block{}}
@@ -127,8 +128,9 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 	return err
 }
 
-// current returns the position to read from. If the stored events belong to another file or
-// were derived, it deletes them and returns nil.
+// current returns the position from which to read a file. If the stored events are those of
+// another file, or were not read from an event file (see derived), it deletes them and returns
+// nil.
 func (in *ingest) current(f metrics.EventFile, file *os.File, info os.FileInfo, at *position) (*position, error) {
 	if at == nil {
 		return nil, nil
@@ -149,7 +151,7 @@ func (in *ingest) current(f metrics.EventFile, file *os.File, info os.FileInfo, 
 	return nil, err
 }
 
-// replaced says why file is not the one that at refers to.
+// replaced returns the reason why file is not the one that at refers to; "" if it is.
 func replaced(file *os.File, info os.FileInfo, at *position) (string, error) {
 	switch {
 	case info.Size() < at.offset:
@@ -182,25 +184,26 @@ func inode(info os.FileInfo) uint64 {
 	return 0
 }
 
-// fileWriter stores the events of a file.
+// fileWriter stores the events of one file.
 type fileWriter struct {
 	in     *ingest
 	file   metrics.EventFile
 	id     int64
 	blocks map[int]*block // blocks with new steps, by number
-	bad    *int           // number of bad lines so far; nil until the first one of this reading
-	unkept int            // bad lines of this reading beyond maxBadLines
-	// had records events that may occur only once and did. It is nil if the file was read
-	// before, since the database then knows.
+	bad    *int           // number of bad lines so far; nil until the first bad line of this reading
+	unkept int            // number of bad lines in this reading that were not stored because of maxBadLines
+	// had records which of the events that may occur only once were seen. It is nil if a part of
+	// the file was stored earlier; the database is then asked.
 	had map[string]bool
 }
 
-// errLine reports a well-formed event with impossible content: its line is bad.
+// errLine is the error of a line whose event is well-formed but has impossible content. The line
+// is then bad.
 type errLine struct{ error }
 
 func bad(format string, args ...any) error { return errLine{fmt.Errorf(format, args...)} }
 
-// all stores the remaining events of r.
+// all stores all remaining events of r.
 func (w *fileWriter) all(r *metrics.Reader) error {
 	for n := 0; ; n++ {
 		if n%1024 == 0 {
@@ -237,7 +240,7 @@ func (w *fileWriter) all(r *metrics.Reader) error {
 	}
 }
 
-// badLine stores a line that is not an event, unless too many are stored already.
+// badLine stores a line that is not a valid event, unless maxBadLines were stored already.
 func (w *fileWriter) badLine(line *metrics.LineError) error {
 	keep, err := w.keepsBad()
 	if err != nil {
@@ -252,7 +255,7 @@ func (w *fileWriter) badLine(line *metrics.LineError) error {
 	return w.exec("INSERT INTO bad_line (file, line, message) VALUES (?, ?, ?)", w.id, line.Line, line.Err.Error())
 }
 
-// keepsBad counts a bad line and reports whether to store it.
+// keepsBad counts a bad line, and reports whether to store it.
 func (w *fileWriter) keepsBad() (bool, error) {
 	if w.bad == nil {
 		n := 0
@@ -277,7 +280,8 @@ func (w *fileWriter) insert(query string, args ...any) error {
 	return w.in.rows.insert(query, args...)
 }
 
-// once runs an INSERT … ON CONFLICT DO NOTHING. If the row exists, the line is bad.
+// once executes an INSERT … ON CONFLICT DO NOTHING for an event that may occur only once. If the
+// row exists already, it returns an error that makes the line bad.
 func (w *fileWriter) once(kind, query string, args ...any) error {
 	if w.had != nil && kind != "start" {
 		if w.had[kind] {
@@ -303,7 +307,7 @@ func second(kind string) error {
 	return bad("a second %s event; two processes wrote to this file, or it was copied onto itself", kind)
 }
 
-// startOf returns an error if a start event does not belong to its file.
+// startOf returns an error if a start event names another rank or restart than its file does.
 func startOf(file metrics.EventFile, s *metrics.Start) error {
 	if s.Rank != file.Rank || s.Restart != file.Restart {
 		return bad("the file is named for rank %d, restart %d; its start event says rank %d, restart %d",
@@ -384,8 +388,8 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 	return bad("event of a kind that is not stored")
 }
 
-// steps adds a steps event to its blocks. If any of its steps was reported before, the
-// whole line is bad, since either could be right.
+// steps adds a steps event to the blocks of its steps. If one of the steps was reported before,
+// the whole line is bad, because nothing tells which of the two is right.
 func (w *fileWriter) steps(e *metrics.Event) error {
 	s := e.Steps
 	first, last := s.First/blockSteps, (s.First+len(s.Duration)-1)/blockSteps
@@ -420,7 +424,7 @@ func (w *fileWriter) steps(e *metrics.Event) error {
 	return w.flush(last)
 }
 
-// load returns the block with this number, which is empty if it is new.
+// load returns the block with this number. It is empty if it was not stored yet.
 func (w *fileWriter) load(number int) (*block, error) {
 	if b := w.blocks[number]; b != nil {
 		return b, nil
@@ -434,7 +438,8 @@ func (w *fileWriter) load(number int) (*block, error) {
 	return b, nil
 }
 
-// flush stores the changed blocks and drops all except the one numbered keep.
+// flush stores the changed blocks, and removes all blocks from memory except the one with the
+// number keep.
 func (w *fileWriter) flush(keep int) error {
 	for number, b := range w.blocks {
 		if number == keep {

@@ -2,8 +2,9 @@ package store
 
 import "golang.org/x/sys/unix"
 
-// networkFileSystems maps the magic numbers of statfs(2) to file systems that several hosts
-// can mount. Those missing in <linux/magic.h> are from the file system's sources.
+// networkFileSystems maps the magic numbers of statfs(2) to the names of file systems that
+// several hosts can mount. Numbers that <linux/magic.h> lacks are from the sources of the file
+// system.
 var networkFileSystems = map[uint32]string{
 	unix.NFS_SUPER_MAGIC:   "NFS",
 	unix.SMB_SUPER_MAGIC:   "SMB",
@@ -24,7 +25,7 @@ var networkFileSystems = map[uint32]string{
 	0xaad7aaea:             "PanFS",
 }
 
-// onNetwork reports whether other hosts can write to dir's file system.
+// onNetwork reports whether other hosts can write to the file system on which dir is.
 func onNetwork(dir string) (bool, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -2,6 +2,6 @@
 
 package store
 
-// onNetwork returns true, since we cannot ask this system: a rollback journal is slower but
-// always correct.
+// onNetwork returns true, because it cannot be determined on this system. The rollback journal
+// that is then used is slower but always correct.
 func onNetwork(string) (bool, error) { return true, nil }

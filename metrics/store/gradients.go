@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// gradients stores a rank's gradient norms of an epoch.
+// gradients stores the gradient norms that a rank recorded in an epoch.
 func (w *fileWriter) gradients(g *metrics.Gradients, line int) error {
 	var lists [3]string
 	for i, list := range []any{g.Steps, g.Own, g.Averaged} {
@@ -23,8 +23,8 @@ func (w *fileWriter) gradients(g *metrics.Gradients, line int) error {
 		w.id, line, g.Epoch, g.Step, g.Samples, g.GlobalSamples, lists[0], lists[1], lists[2])
 }
 
-// rankGradients returns the gradient norms that the ranks of an incarnation recorded, by
-// epoch.
+// rankGradients returns the gradient norms that the ranks recorded after the given restart,
+// sorted by epoch.
 func (in *ingest) rankGradients(restart int) ([]summary.RankGradients, error) {
 	rows, err := in.tx.Query(`SELECT f.rank, g.epoch, g.step, g.samples, g.global_samples, g.steps, g.own, g.averaged
 		FROM gradients g JOIN event_file f ON f.id = g.file
@@ -66,7 +66,7 @@ func (in *ingest) noiseScales(list []summary.NoiseScale) error {
 	return nil
 }
 
-// noiseScalesOf returns the run's noise scales, by epoch.
+// noiseScalesOf returns the gradient noise scales of the run, sorted by epoch.
 func noiseScalesOf(ctx context.Context, tx *sql.Tx, run int64) ([]summary.NoiseScale, error) {
 	rows, err := tx.QueryContext(ctx, `SELECT epoch, step, steps, batch, global_batch, samples, low, high, coalesce(gradient_squared, 0), coalesce(noise, 0), why
 		FROM noise_scale WHERE run = ? ORDER BY epoch`, run)

@@ -13,20 +13,21 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// PointHistory holds the values of a point's good runs, in no order.
+// PointHistory holds the values of a measure in the successful runs of one point, in no
+// particular order.
 type PointHistory struct {
 	Point   string
 	Samples []compare.Sample
 }
 
-// History returns the values of a measure for all good runs that match the filter, by
-// point, and by place if the measure has coordinates. It also returns the fingerprints that
-// samples refer to. Equal points of different studies are the same point. Runs without a
-// value are left out.
+// History returns the values of a measure in all successful runs that match the filter, for each
+// point and, if the measure has coordinates, for each place. It also returns the fingerprints to
+// which the samples refer by index. Equal points of different studies count as one point. Runs
+// without a value are left out.
 func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]PointHistory, []fingerprint.Print, error) {
 	value, arguments := valueOf(m)
-	// Query the table, since the view adds a run's job and series, which only a user's
-	// condition needs and which take half as long again.
+	// Query the table run and not the view: the view adds a run's job and series, which only a
+	// user's condition needs, and takes half as long again.
 	places, more, err := placesOf([]measure.Measure{m})
 	if err != nil {
 		return nil, nil, err
@@ -48,7 +49,7 @@ func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]Poi
 			return err
 		}
 		defer rows.Close()
-		// A hundred thousand rows share few points and fingerprints.
+		// A hundred thousand rows have only few different points and fingerprints.
 		at, of := map[string]int{}, map[string]int{}
 		var point, print sql.RawBytes
 		for rows.Next() {
@@ -87,7 +88,7 @@ type RunMark struct {
 	GitCommit string // commit of the study's folder; "" if not recorded
 }
 
-// Marks returns the runs for the numbers in History's samples.
+// Marks returns descriptions of the runs whose numbers are in the samples of a History.
 func (s *Store) Marks(ctx context.Context, ids []int64) (map[int64]RunMark, error) {
 	list, err := jsonList(ids)
 	if err != nil {

@@ -17,30 +17,30 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// ErrImported reports that the file was imported before with other settings.
+// ErrImported means that the file was imported before with other settings.
 var ErrImported = errors.New("imported before with other settings")
 
-// ErrAbsurd reports that a run has values that cannot be stored.
+// ErrAbsurd means that a run has values that cannot be stored.
 var ErrAbsurd = errors.New("not a run that can be stored")
 
-// An Imported is a run read from another program's log.
+// An Imported is a run that was read from another program's log.
 type Imported struct {
 	Run    metrics.Run
-	Events iter.Seq[metrics.Event] // iterated several times; nil: no events
+	Events iter.Seq[metrics.Event] // can be iterated several times; nil: no events
 	From   Source
-	// BeganUnix is when the run began, or its position in the order of its table; 0:
-	// unknown. Run.Repeat is its block, 0 for none.
+	// BeganUnix is the time at which the run began, or its position in the order of the runs in
+	// its table; 0: unknown. Run.Repeat is its block; 0 for none.
 	BeganUnix float64
 }
 
-// Import stores runs read from other programs' logs, with their events. It stores all or,
-// on an error (including one of runs), none. Each gets the ID "STUDY/POINT-rN-a1" with N
-// the next repeat of its point. Importing the same part of the same file with the same
-// settings changes nothing. With other settings it replaces the run, if requested, or
-// returns ErrImported.
+// Import stores runs that were read from other programs' logs, with their events. If there is an
+// error, including one from the sequence runs, it stores none of them. Each run gets the ID
+// "STUDY/POINT-rN-a1", in which N is the next repeat of its point. Importing the same part of the
+// same file again with the same settings changes nothing. With other settings, it replaces the
+// run if Source.Replace is set, and else returns ErrImported.
 //
-// It holds one run at a time. If each is not nil, it is called with the report of a run
-// when the next one is read, before the transaction is committed.
+// It holds one run in memory at a time. If each is not nil, it is called with the report of a run
+// when the next run is read, which is before the transaction is committed.
 func (s *Store) Import(ctx context.Context, runs iter.Seq2[Imported, error], each func(Report)) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
 		all := newImporting(ctx, s, tx)
@@ -63,23 +63,23 @@ func (s *Store) Import(ctx context.Context, runs iter.Seq2[Imported, error], eac
 	})
 }
 
-// importing is the state of one Import inside its transaction.
+// importing is the state of one call of Import, inside its transaction.
 type importing struct {
 	ctx      context.Context
 	store    *Store
 	tx       *sql.Tx
 	rows     *bulk
 	measures catalogue
-	keys     map[string]bool    // stored parameter keys
-	studies  map[string]string  // ID by name, for studies with stored runs
+	keys     map[string]bool    // parameter keys that are stored already
+	studies  map[string]string  // ID by name, for studies of which runs were stored
 	repeats  map[studyPoint]int // largest repeat of each point
-	fresh    map[string]bool    // studies whose points are all in repeats
-	hidden   map[string]string  // texts checked for secrets, and the results
+	fresh    map[string]bool    // studies all of whose points are in repeats
+	hidden   map[string]string  // results of hide, by text
 	indices  *indices
 
-	// The current file, its row in table source (0: none), hashes of the parts read so far,
-	// and whether any run of the file, or of an earlier version of its table, may be
-	// stored.
+	// The current file; its row in the table source (0: none); hashes of its parts read so far;
+	// and whether some run of the file, or of an earlier version of its table, may be stored
+	// already.
 	file   Source
 	source int64
 	parts  map[uint64]struct{}
@@ -88,8 +88,8 @@ type importing struct {
 
 type studyPoint struct{ study, point string }
 
-// rememberedPoints limits importing.repeats, since each row of a table can be a point.
-// rememberedTexts limits importing.hidden.
+// rememberedPoints limits the size of importing.repeats, because each row of a table can be a
+// point. rememberedTexts limits the size of importing.hidden.
 const (
 	rememberedPoints = 10000
 	rememberedTexts  = 1000
@@ -100,7 +100,8 @@ func newImporting(ctx context.Context, s *Store, tx *sql.Tx) *importing {
 		repeats: map[studyPoint]int{}, fresh: map[string]bool{}, hidden: map[string]string{}, indices: &indices{tx: tx, few: fewRuns}}
 }
 
-// settle must be called before stored rows are read or changed, and at the end.
+// settle inserts buffered rows and creates dropped indices. It must be called before stored rows
+// are read or changed, and at the end.
 func (all *importing) settle() error {
 	if err := all.rows.flush(); err != nil {
 		return err
@@ -108,8 +109,8 @@ func (all *importing) settle() error {
 	return all.indices.create()
 }
 
-// hide hides secrets in a text, and caches results because rows of a table have many equal
-// texts.
+// hide returns a text with secrets hidden. It caches results, because the rows of a table have
+// many equal texts.
 func (all *importing) hide(text string) string {
 	hidden, known := all.hidden[text]
 	if !known {
@@ -128,7 +129,7 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	if events == nil {
 		events = slices.Values([]metrics.Event(nil))
 	}
-	for e := range events { // as strict as for events of ranks
+	for e := range events { // events must be as valid as those of ranks
 		if err := e.Validate(); err != nil {
 			return report, absurd(from, err)
 		}
@@ -146,7 +147,7 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	var before []byte
 	var repeat int
 	known := func(where string, args ...any) error {
-		if from.Rows != "" { // rows of a table may belong to several studies
+		if from.Rows != "" { // rows of a table may be of several studies
 			where, args = where+" AND r.study = ?", append(args, run.Study)
 		}
 		return tx.QueryRow("SELECT r.id, r.name, r.study, r.point, r.repeat, i.facts, i.source FROM import i JOIN source s ON s.id = i.source JOIN every_run r ON r.id = i.run WHERE "+where, args...).
@@ -167,7 +168,7 @@ func (all *importing) one(i Imported) (report Report, err error) {
 		return report, err
 	case bytes.Equal(before, facts):
 		return Report{Run: name}, nil
-	case !from.Replace && !(grown && study == run.Study && point == run.Point): // further epochs of the same run
+	case !from.Replace && !(grown && study == run.Study && point == run.Point): // the table has grown by further epochs of the same run
 		return report, fmt.Errorf("%w, as run %s", ErrImported, name)
 	default:
 		for _, query := range []string{
@@ -184,7 +185,7 @@ func (all *importing) one(i Imported) (report Report, err error) {
 		all.source = 0 // the row may be deleted
 	}
 	if study == run.Study && point == run.Point {
-		run.Repeat = repeat // that of the replaced run
+		run.Repeat = repeat // the repeat of the run that is replaced
 	} else if run.Repeat, err = all.nextRepeat(run.Study, run.Point, run.Repeat); err != nil {
 		return report, err
 	}
@@ -200,8 +201,8 @@ func absurd(from Source, err error) error {
 	return fmt.Errorf("%w: %w", ErrAbsurd, err)
 }
 
-// nextRepeat returns block if no run of the point has this or a later repeat. Otherwise it
-// returns the first unused repeat after all runs.
+// nextRepeat returns the repeat for a new run. It is block if no run of the point has that repeat
+// or a later one, and otherwise the first number after all runs of the point.
 func (all *importing) nextRepeat(study, point string, block int) (n int, err error) {
 	at, fresh := studyPoint{study, point}, false
 	n, known := all.repeats[at]
@@ -230,8 +231,8 @@ func (all *importing) nextRepeat(study, point string, block int) (n int, err err
 	return n, nil
 }
 
-// importFacts returns a digest of what is imported. It excludes the file's modification
-// time, which changes with copying, and the numbers that Import assigns.
+// importFacts returns a digest of a run as imported. It excludes the file's modification time,
+// which copying changes, and the numbers that Import assigns.
 func importFacts(run metrics.Run, began float64, events iter.Seq[metrics.Event], from Source) ([]byte, error) {
 	block := run.Repeat
 	run.ID, run.Repeat, run.Attempt, run.CreatedUnix, run.Dir, run.Detail = "-", 1, 1, 0, "", ""
@@ -241,14 +242,14 @@ func importFacts(run metrics.Run, began float64, events iter.Seq[metrics.Event],
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, `{"Run":%s,"Format":%q}`, text, from.Format)
-	if began > 0 && from.Rows != "" || block > 0 { // a log's time is among its events
+	if began > 0 && from.Rows != "" || block > 0 { // the time of a log is among its events
 		fmt.Fprintf(h, `{"Began":%v,"Block":%d}`, began, block)
 	}
 	for e := range events {
 		if e.Start != nil {
-			continue // contains the host and the file's time
+			continue // it contains the host and the file's time
 		}
-		if e.Figure != nil { // contains the file's path, and a line that may move if the table changes
+		if e.Figure != nil { // it contains the file's path, and a line that may move if the table changes
 			f := *e.Figure
 			f.File = ""
 			if from.Rows != "" {
@@ -307,7 +308,7 @@ func (all *importing) run(run metrics.Run, events iter.Seq[metrics.Event], from 
 	return report, in.summarize(input, evaluations)
 }
 
-// hiding yields the events with secrets hidden; it can be iterated repeatedly.
+// hiding returns the events with secrets hidden. The sequence can be iterated several times.
 func (all *importing) hiding(events iter.Seq[metrics.Event]) iter.Seq[metrics.Event] {
 	return func(yield func(metrics.Event) bool) {
 		for e := range events {
@@ -319,7 +320,7 @@ func (all *importing) hiding(events iter.Seq[metrics.Event]) iter.Seq[metrics.Ev
 	}
 }
 
-// startsWith returns the start event if it is the first event, nil otherwise.
+// startsWith returns the first event if it is a start event; nil otherwise.
 func startsWith(events iter.Seq[metrics.Event]) *metrics.Start {
 	for e := range events {
 		return e.Start
@@ -327,9 +328,9 @@ func startsWith(events iter.Seq[metrics.Event]) *metrics.Start {
 	return nil
 }
 
-// stated builds what summaryInput would read back, directly from the events, for a run with
-// a single writer without steps and host information, such as a log. It returns nil for
-// other runs. Reading back would take a quarter of an import's time.
+// stated returns the same as summaryInput would, but directly from the events, because reading
+// them back from the database would take a quarter of an import's time. It is for runs with a
+// single writer and no steps or host information, such as a log; for others it returns nil.
 func stated(run metrics.Run, events iter.Seq[metrics.Event]) *summary.Input {
 	s := startsWith(events)
 	if s == nil {
@@ -382,7 +383,8 @@ func stated(run metrics.Run, events iter.Seq[metrics.Event]) *summary.Input {
 	return &input
 }
 
-// study returns the ID of the study that a run goes into, and notes that the study changed.
+// study returns the ID of the study into which a run is imported, and records that the study has
+// changed.
 func (all *importing) study(run metrics.Run) (id string, err error) {
 	if id, known := all.studies[run.Study]; known {
 		return id, nil

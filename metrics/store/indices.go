@@ -2,25 +2,25 @@ package store
 
 import "database/sql"
 
-// indices are the indices of tables to which an import adds a row per run. Updating them
-// for each of a million runs is several times as slow as creating them at the end, since
-// each run touches different pages that are no longer in memory.
+// indices manages the indices of tables to which an import adds a row per run. Updating the
+// indices for each of a million runs takes several times as long as dropping them and creating
+// them at the end, because each run touches different pages, which are no longer in memory.
 type indices struct {
 	tx      *sql.Tx
 	few     int      // fewRuns, or less in tests
-	runs    int      // number of runs stored by the import
-	before  int      // number of runs before, judging by the largest ID
-	dropped []string // statements that create the dropped indices
-	done    bool     // whether they were dropped once; an import does that only once
+	runs    int      // number of runs that the import has stored
+	before  int      // number of runs before the import, estimated from the largest ID
+	dropped []string // statements that create the indices that were dropped
+	done    bool     // indices were dropped; an import does that only once
 }
 
-// fewRuns is the number of runs up to which dropping indices does not pay: creating them
-// takes as long as storing a few hundred runs.
+// fewRuns is the number of runs up to which dropping the indices does not pay, because creating
+// them takes as long as storing a few hundred runs.
 const fewRuns = 5000
 
-// another must be called before each run is stored. When an import has stored as many runs
-// as existed before, it drops the indices. Creating them for all runs then takes at most
-// twice as long as for the imported runs alone.
+// another must be called before each run is stored. When the import has stored as many runs as
+// existed before, it drops the indices. Creating them for all runs then takes at most twice as
+// long as for the imported runs alone.
 func (x *indices) another() error {
 	if x.runs++; x.runs == 1 {
 		if err := x.tx.QueryRow("SELECT coalesce(max(id), 0) FROM every_run").Scan(&x.before); err != nil {
@@ -53,7 +53,7 @@ func (x *indices) drop() error {
 		return err
 	}
 	rows.Close()
-	if err := setCache(x.tx, sparingKiB); err != nil { // rows are appended at the ends of the tables
+	if err := setCache(x.tx, sparingKiB); err != nil { // new rows are appended at the ends of the tables
 		return err
 	}
 	for _, name := range names {
@@ -64,7 +64,7 @@ func (x *indices) drop() error {
 	return nil
 }
 
-// create recreates dropped indices.
+// create creates the indices that were dropped.
 func (x *indices) create() error {
 	if x.dropped == nil {
 		return nil

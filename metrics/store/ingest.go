@@ -12,31 +12,31 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// A Report describes the result of one Ingest.
+// A Report describes what one call of Ingest read and stored.
 type Report struct {
 	Run     string
-	Changed bool // whether anything new was stored
+	Changed bool // something new was stored
 	Files   int  // number of event files that were read
 	Events  int  // number of events read
-	Steps   int  // number of single ranks' steps read
-	// BadLines are the invalid lines of this reading, by file and line. They are stored
-	// too.
+	Steps   int  // number of steps that were read, counted for each rank
+	// BadLines are the invalid lines of this reading, sorted by file and line. They are also
+	// stored.
 	BadLines []*metrics.LineError
 	// Unread is the number of event files that could not be opened; Warnings give the reasons.
 	Unread int
-	// Warnings are about the files: replaced or unreadable ones. Doubts about the run's
-	// figures are in its result.
+	// Warnings are about event files that were replaced or cannot be read. Doubts about the run's
+	// results are stored with its result.
 	Warnings []string
 }
 
-// Ingest stores a run and reads its event files from where the last Ingest stopped. Files
-// may be missing or growing; events of files that are gone now are kept. Without files,
-// only the run's own row is updated.
+// Ingest stores a run, and reads its event files from where the last Ingest stopped. Files may be
+// missing or still growing. Events of files that no longer exist are kept. Without files, only
+// the run's own row is updated.
 //
-// Everything happens in one transaction. A *RunError concerns this run, and other runs can
-// still be read; any other error concerns the database.
+// All changes are made in one transaction. A *RunError is about this run, so that other runs can
+// still be read; any other error is about the database.
 //
-// Repeating an Ingest changes nothing.
+// Calling Ingest again without new events changes nothing.
 func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.EventFile) (Report, error) {
 	report := Report{Run: run.ID}
 	if s.write == nil {
@@ -91,8 +91,8 @@ func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.Eve
 	return report, nil
 }
 
-// A RunError reports that a run's record or event files cannot be read. Nothing of this
-// reading was stored.
+// A RunError means that a run's record or event files cannot be read. Nothing of this reading was
+// stored.
 type RunError struct {
 	Run string
 	Err error
@@ -101,8 +101,8 @@ type RunError struct {
 func (e *RunError) Error() string { return fmt.Sprintf("run %q: %v", e.Run, e.Err) }
 func (e *RunError) Unwrap() error { return e.Err }
 
-// Recompute recomputes results of older algorithm versions from stored data, without event
-// files. It returns their number.
+// Recompute computes results of older versions of the algorithm again. It uses stored data and no
+// event files. It returns the number of these results.
 func (s *Store) Recompute(ctx context.Context) (int, error) {
 	n := 0
 	err := s.withTx(ctx, func(tx *sql.Tx) error {
@@ -123,17 +123,17 @@ func (s *Store) Recompute(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// hiders hide secrets in a program's texts.
+// hiders hide secrets in the texts that a program wrote.
 type hiders struct {
-	hide func(string) string // in prose
-	name func(string) string // in names that distinguish figures and runs
+	hide func(string) string // for prose
+	name func(string) string // for names that distinguish figures and runs
 }
 
 func (s *Store) hiders(run metrics.Run) hiders {
 	return hiders{redact.Known(run.Secrets), redact.Hider(s.digests.hide).Known(run.Secrets)}
 }
 
-// distinct returns an error if two files claim the same place.
+// distinct returns an error if two files are of the same writer, rank and restart.
 func distinct(files []metrics.EventFile) error {
 	seen := map[metrics.EventFile]string{}
 	for _, f := range files {
@@ -148,20 +148,20 @@ func distinct(files []metrics.EventFile) error {
 	return nil
 }
 
-// ingest is the reading of one run, inside its transaction.
+// ingest is the state of reading one run, inside its transaction.
 type ingest struct {
 	ctx    context.Context
 	tx     *sql.Tx
 	run    int64
 	report *Report
 	hiders
-	rows inserter // for rows that a run has once
+	rows inserter // inserts rows that a run has only once
 
 	measures catalogue
 
-	touched map[int]map[int]bool // restart → numbers of blocks with new steps
-	whole   map[int]bool         // restarts whose steps must all be recomputed
-	worlds  map[int]int          // restart → world size before this reading
+	touched map[int]map[int]bool // numbers of the blocks with new steps, by restart
+	whole   map[int]bool         // restarts of which all steps must be combined again
+	worlds  map[int]int          // world size before this reading, by restart
 }
 
 func newIngest(ctx context.Context, tx *sql.Tx, run int64, report *Report, h hiders, measures catalogue, rows inserter) *ingest {
@@ -203,7 +203,7 @@ func (in *ingest) files(files []metrics.EventFile) error {
 		var unopened errOpen
 		switch {
 		case errors.As(err, &unopened) && at != nil && errors.Is(err, fs.ErrNotExist):
-			// purged: keep its events
+			// the file was removed: keep its events
 		case errors.As(err, &unopened):
 			in.report.Unread++
 			in.warn("%v; the others were read", err)
@@ -218,7 +218,7 @@ func (in *ingest) warn(format string, args ...any) {
 	in.report.Warnings = append(in.report.Warnings, fmt.Sprintf(format, args...))
 }
 
-// touch records that a block has new steps.
+// touch records that a block of a restart has new steps.
 func (in *ingest) touch(restart, number int) {
 	if in.touched[restart] == nil {
 		in.touched[restart] = map[int]bool{}
@@ -226,15 +226,15 @@ func (in *ingest) touch(restart, number int) {
 	in.touched[restart][number] = true
 }
 
-// resultIsOld reports whether the run's result was computed by another algorithm version. A
-// run without a result has no old one.
+// resultIsOld reports whether the run's result was computed by another version of the algorithm.
+// It returns false for a run without a result.
 func (in *ingest) resultIsOld() (bool, error) {
 	var old bool
 	err := in.tx.QueryRow("SELECT EXISTS (SELECT 1 FROM result WHERE run = ? AND algorithm <> ?)", in.run, summary.AlgorithmVersion).Scan(&old)
 	return old, err
 }
 
-// column1 collects the values of a query with one column.
+// column1 returns the values of a query with one column.
 func column1[T any](rows *sql.Rows, err error) ([]T, error) {
 	if err != nil {
 		return nil, err

@@ -10,12 +10,12 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// ErrForgotten reports that the requested run exists but was forgotten by a user.
+// ErrForgotten means that the requested run exists but a user has hidden it with Forget.
 var ErrForgotten = errors.New("forgotten")
 
-// Forget hides runs from all queries, by their names, "STUDY/POINT-r1-a1". Their data
-// stays, for Restore. A run that is stored later stays forgotten. Like Ingest, it leaves
-// the curves to Arrange.
+// Forget hides runs from all queries. runs are their names, "STUDY/POINT-r1-a1". Their data stays
+// in the database, so that Restore can show them again. A name can be hidden before its run is
+// stored. Like Ingest, Forget does not assign runs to curves; that is done by Arrange.
 func (s *Store) Forget(ctx context.Context, runs []string) error {
 	return s.ofRuns(ctx, runs, "INSERT INTO forgotten (name, study) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
 }
@@ -25,7 +25,7 @@ func (s *Store) Restore(ctx context.Context, runs []string) error {
 	return s.ofRuns(ctx, runs, "DELETE FROM forgotten WHERE name = ?1 AND study = ?2")
 }
 
-// ofRuns executes a statement with each run's name and study.
+// ofRuns executes a statement for each run, with its name and its study as arguments.
 func (s *Store) ofRuns(ctx context.Context, runs []string, statement string) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
 		changed := map[string]bool{}
@@ -48,16 +48,17 @@ func (s *Store) ofRuns(ctx context.Context, runs []string, statement string) err
 	})
 }
 
-// Forgotten returns the names of a study's forgotten runs; of all studies' for "".
+// Forgotten returns the names of the runs of a study that are hidden; if study is "", of all
+// studies.
 func (s *Store) Forgotten(ctx context.Context, study string) ([]string, error) {
 	list, err := column1[string](s.read.QueryContext(ctx, "SELECT name FROM forgotten WHERE study = ?1 OR ?1 = '' ORDER BY name", study))
 	return list, explain(err)
 }
 
-// tagName matches valid tags, so that tag:NAME can be used in a condition.
+// tagName matches valid tags, which can be used in conditions as tag:NAME.
 var tagName = regexp.MustCompile(`^` + metrics.TagPattern)
 
-// PutRemarks replaces the tags and notes of a run, which may be stored later.
+// PutRemarks replaces the tags and notes of a run. The run need not be stored yet.
 func (s *Store) PutRemarks(ctx context.Context, run string, r metrics.Remarks) error {
 	if err := r.Check(); err != nil {
 		return err

@@ -9,15 +9,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// takeLease waits up to wait for the lock of a database on a network file system, where
-// SQLite's locks do not reach other hosts. It keeps two login nodes from writing at once;
-// readers need no lock.
+// takeLease takes the lock of a database on a network file system, and waits for it at most as
+// long as wait. SQLite's own locks do not reach other hosts there. The lock prevents two login
+// nodes from writing at the same time; readers need no lock.
 func takeLease(path string, wait time.Duration) (*sharedfs.Lease, error) {
 	l, err := sharedfs.TakeLease(context.Background(), path, wait)
 	return l, locked(err)
 }
 
-// locked turns the error of a lease held elsewhere into ErrLocked.
+// locked returns the error as ErrLocked if another process has the lock.
 func locked(err error) error {
 	var held *sharedfs.LeaseHeldError
 	if errors.As(err, &held) {

@@ -7,7 +7,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// SetLooks replaces the interim looks at a study.
+// SetLooks replaces the stored interim analyses ("looks") of a study.
 func (s *Store) SetLooks(ctx context.Context, study string, looks []metrics.Look) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.Exec("DELETE FROM look WHERE study = ?", study); err != nil {
@@ -25,7 +25,7 @@ func (s *Store) SetLooks(ctx context.Context, study string, looks []metrics.Look
 	})
 }
 
-// Looks returns the interim looks at a study, by series and number.
+// Looks returns the interim analyses of a study, sorted by series and number.
 func (s *Store) Looks(ctx context.Context, study string) (list []metrics.Look, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT series, number, at, runs, most, confidence, workers, probability, decided, rival, ratio, low, high, price, text
 		FROM look WHERE study = ? ORDER BY series, number`, study)
@@ -43,8 +43,8 @@ func (s *Store) Looks(ctx context.Context, study string) (list []metrics.Look, e
 	return list, explain(rows.Err())
 }
 
-// Looked returns the studies with interim looks, and the maximum runs per point in the
-// design of the last look.
+// Looked returns the studies that have interim analyses, each with the maximum number of runs per
+// point that its last one planned.
 func (s *Store) Looked(ctx context.Context) (map[string]int, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT study, most, max(at) FROM look GROUP BY study") // SQLite takes most from the row of the maximum
 	if err != nil {

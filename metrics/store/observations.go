@@ -15,19 +15,20 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Observations returns what the study's runs contribute to its scaling curves: the latest
-// good attempt at each repeat of each point. The warnings count the runs left out.
+// Observations returns the runs of a study that its scaling curves are built from: the latest
+// successful attempt at each repeat of each point. The warnings say how many runs were left out.
 func (s *Store) Observations(ctx context.Context, study string) ([]scaling.Observation, []string, error) {
 	return s.Select(ctx, Filter{Study: study})
 }
 
-// Select is Observations for the runs that match the filter; it ignores Limit and Statuses.
+// Select is like Observations for all runs that match the filter. It ignores the filter's Limit
+// and Statuses.
 func (s *Store) Select(ctx context.Context, f Filter) ([]scaling.Observation, []string, error) {
 	o, err := s.observe(ctx, f)
 	return o.list, o.warnings, err
 }
 
-// observe collects the observations and then calls more with them.
+// observe collects the observations, and then calls the functions in more with them.
 func (s *Store) observe(ctx context.Context, f Filter, more ...func(*observer) error) (o observer, err error) {
 	f.Limit, f.Statuses = 0, nil
 	err = s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
@@ -54,34 +55,34 @@ func (s *Store) observe(ctx context.Context, f Filter, more ...func(*observer) e
 	return o, err
 }
 
-// observer collects observations from several queries of one transaction.
+// observer collects observations by several queries in one transaction.
 type observer struct {
 	tx       *sql.Tx
 	ctx      context.Context
 	filter   Filter
-	where    string // condition on view runs, with its arguments
+	where    string // SQL condition on the view runs, with its arguments
 	args     []any
-	ids      string // JSON array of the IDs of the runs that count
+	ids      string // JSON array of the IDs of the runs that are used
 	list     []scaling.Observation
-	at       map[int64]int // run → index in list
+	at       map[int64]int // index in list, by run
 	alike    *alike
 	spans    map[spanKey]*span // spans of places
 	warnings []string
 
-	edited, editedPoints int // good runs that filter.Planned leaves out, and their points
+	edited, editedPoints int // number of successful runs that filter.Planned leaves out, and number of their points
 }
 
 func newObserver(ctx context.Context, tx *sql.Tx, f Filter) observer {
 	return observer{tx: tx, ctx: ctx, filter: f, at: map[int64]int{}, alike: newAlike()}
 }
 
-// unplanned is a condition on view runs: the study has a plan that lacks the run's point.
-// Imported points are never planned.
+// unplanned is an SQL condition on the view runs: the study has a plan, but the run's point is
+// not in it. It is false for imported runs, which no plan has.
 const unplanned = `(EXISTS (SELECT 1 FROM planned p WHERE p.study = runs.study)
 	AND NOT EXISTS (SELECT 1 FROM planned p WHERE p.study = runs.study AND p.point = runs.point)
 	AND NOT EXISTS (SELECT 1 FROM import i WHERE i.run = runs.id))`
 
-// choose finds the runs that count.
+// choose selects the runs that are used.
 func (o *observer) choose() error {
 	if o.filter.Planned {
 		if err := o.tx.QueryRowContext(o.ctx, "SELECT count(*), count(DISTINCT point) FROM runs WHERE "+o.where+" AND status = 'done' AND "+unplanned, o.args...).
@@ -105,10 +106,12 @@ func (o *observer) choose() error {
 	return err
 }
 
-// good selects the runs that count. Its parameter is their IDs.
+// good is an SQL condition that selects the runs that are used. Its parameter is a JSON array of
+// their IDs.
 const good = `r.id IN (SELECT value FROM json_each(?))`
 
-// each calls scan for every row, whose first column is the run and goes into id.
+// each calls scan for every row of a query. scan must store the first column, the run's ID, in
+// id.
 func (o *observer) each(query string, scan func(rows *sql.Rows, id *int64) error) error {
 	rows, err := o.tx.QueryContext(o.ctx, query, o.ids)
 	if err != nil {
@@ -161,7 +164,7 @@ func (o *observer) runs() error {
 		})
 }
 
-// hosts reads the hosts that the ranks and their supervisors name; an allocation may
+// hosts reads the hosts that the ranks and their supervisors name. The job's allocation may
 // include more.
 func (o *observer) hosts() error {
 	return o.each(`SELECT DISTINCT r.id, `+placeRank+` AS of_rank, `+placeHost+` AS ran_on FROM run r JOIN result x ON x.run = r.id
@@ -179,7 +182,7 @@ func (o *observer) hosts() error {
 				v.Hosts = append(v.Hosts, host)
 			}
 			if v.Slowest == nil || rank >= len(v.Slowest) {
-				return nil // no question needs the host of a rank
+				return nil // the host of a rank is needed only together with Slowest
 			}
 			if v.RankHosts == nil {
 				v.RankHosts = make([]string, len(v.Slowest))
@@ -218,7 +221,7 @@ func (o *observer) parameters() error {
 	return err
 }
 
-// have sets a run's parameters; run 0 is ignored.
+// have sets the parameters of a run; run 0 is ignored.
 func (o *observer) have(run int64, list []storedParameter) (err error) {
 	if run == 0 {
 		return nil
@@ -272,7 +275,8 @@ func (o *observer) evaluations() error {
 		})
 }
 
-// leftOut counts the other runs that match, or says which studies exist.
+// leftOut adds warnings that count the runs that match the filter but are not used. If no run
+// matches, it returns an error that names the existing studies.
 func (o *observer) leftOut() error {
 	rows, err := o.tx.QueryContext(o.ctx, "SELECT status, count(*) FROM runs WHERE "+o.where+" GROUP BY status", o.args...)
 	if err != nil {

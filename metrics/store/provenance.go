@@ -9,11 +9,12 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Provenance is the origin of figures: what their runs used and read, without repetition.
+// Provenance is the origin of results: what the runs used and read. Each different item is listed
+// once.
 type Provenance struct {
 	Hosts        []Counted[string]
 	Environments []Counted[metrics.Environment]
-	// SHA-256 digests of what the runs started from and read, for runs that recorded them.
+	// SHA-256 digests of the initial parameters and of the data of the runs that recorded them.
 	InitialParameters, Data []Counted[string]
 }
 
@@ -23,9 +24,9 @@ type Counted[T any] struct {
 	Runs  int
 }
 
-// Provenance returns the origin of figures computed from these runs. Environments leave out
-// what differs between the ranks of a job: a process's CPUs, variables and address, its
-// host's name, its GPUs' serial numbers.
+// Provenance returns the origin of results that were computed from these runs. Environments leave
+// out facts that differ between the ranks of a job: a process's CPUs, variables and address, the
+// name of its host, and the serial numbers of its GPUs.
 func (s *Store) Provenance(ctx context.Context, runs []string) (*Provenance, error) {
 	p := &Provenance{}
 	names, err := jsonList(runs)
@@ -68,7 +69,7 @@ func (s *Store) Provenance(ctx context.Context, runs []string) (*Provenance, err
 	return p, nil
 }
 
-// countedTexts reads rows of a text and a count.
+// countedTexts returns the rows of a query for texts and counts.
 func countedTexts(ctx context.Context, tx *sql.Tx, query string, args ...any) (list []Counted[string], err error) {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -85,8 +86,8 @@ func countedTexts(ctx context.Context, tx *sql.Tx, query string, args ...any) (l
 	return list, rows.Err()
 }
 
-// withoutSerials merges environments that differ only in the serial numbers of GPUs. Since
-// a run may use several of them, the merged count is a lower bound.
+// withoutSerials merges environments that differ only in the serial numbers of GPUs. A run may
+// use several of the merged environments, so the merged number of runs is a lower bound.
 func withoutSerials(texts []Counted[string]) (list []Counted[metrics.Environment], err error) {
 	seen := map[string]int{}
 	for _, text := range texts {

@@ -12,13 +12,12 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// derived is stored instead of an inode for events that do not come from an event file but
-// were read again from a program's output. If the run's own file is ingested later, it
-// replaces them.
+// derived is stored in place of the file's inode if events were not read from an event file but
+// from a program's output. If the run's event file is ingested later, its events replace them.
 const derived = -1
 
-// ReadFrom returns the source of the events of a run's first rank, "" without events: its
-// event file, or what Reread received.
+// ReadFrom returns the source of the events of a run's first rank: the path of its event file, or
+// the text from that Reread was given. It is "" without events.
 func (s *Store) ReadFrom(ctx context.Context, run string, restart int) (path string, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT f.path FROM event_file f JOIN every_run r ON r.id = f.run
 		WHERE r.name = ? AND f.writer = 'rank' AND f.rank = 0 AND f.restart = ?`, run, restart).Scan(&path)
@@ -28,8 +27,8 @@ func (s *Store) ReadFrom(ctx context.Context, run string, restart int) (path str
 	return path, explain(err)
 }
 
-// Reread replaces the events of a run's first rank and recomputes the run's results. from
-// says where the events come from.
+// Reread replaces the events of a run's first rank and computes the run's result again. from says
+// where the events come from.
 func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from string, events []metrics.Event) (Report, error) {
 	report := Report{Run: run.ID, Changed: true, Files: 1}
 	err := s.withTx(ctx, func(tx *sql.Tx) error {
@@ -63,10 +62,10 @@ func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from s
 	return report, nil
 }
 
-// derive stores events that are not in an event file as those of file's writer. bytes is
-// the size of their source. The events are iterated three times.
+// derive stores events that were not read from an event file as if file's writer had written
+// them. bytes is the size of their source. It iterates the events three times.
 func (in *ingest) derive(file metrics.EventFile, inode, bytes int64, events iter.Seq[metrics.Event]) error {
-	// The first event describes the writer; store it with the file.
+	// The first event describes the writer and is stored with the file.
 	var started *float64
 	var world, pid *int
 	var host *string

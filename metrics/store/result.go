@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// result summarises the run from stored data and replaces its result. A run without events
-// has no result.
+// result computes the run's result from stored data and replaces the stored result. A run without
+// events has no result.
 func (in *ingest) result() error {
 	input, evaluations, err := in.summaryInput()
 	if err != nil || input == nil {
@@ -33,7 +33,7 @@ func (in *ingest) result() error {
 	return in.summarize(input, evaluations)
 }
 
-// summarize computes and stores the result of a run that has none.
+// summarize computes and stores the result of a run that has none in the database.
 func (in *ingest) summarize(input *summary.Input, evaluations []evaluationKey) error {
 	r := summary.Summarize(*input)
 	warnings, err := jsonList(r.Warnings)
@@ -68,12 +68,12 @@ func (in *ingest) summarize(input *summary.Input, evaluations []evaluationKey) e
 	return in.trained(r, evaluations)
 }
 
-// An evaluationKey locates an evaluation.
+// An evaluationKey identifies a stored evaluation.
 type evaluationKey struct{ file, line int64 }
 
-// trained stores with each evaluation of the result how many samples preceded it.
-// Evaluations before the training clock started have no such number; those of the result
-// are the last recorded ones.
+// trained stores, for each evaluation of the result, how many samples the run had trained on
+// before it. Evaluations before the training clock started have no such number; those of the
+// result are the last recorded ones.
 func (in *ingest) trained(r summary.Outcome, evaluations []evaluationKey) error {
 	if r.Steps == 0 {
 		return nil // the program's own number is stored already
@@ -87,8 +87,8 @@ func (in *ingest) trained(r summary.Outcome, evaluations []evaluationKey) error 
 	return nil
 }
 
-// summaryInput collects what the chosen incarnation recorded; nil if no rank recorded
-// anything. The keys belong to Input.Evaluations.
+// summaryInput returns what the ranks recorded after the restart that the result is computed
+// from, nil if no rank recorded anything. The keys identify the elements of Input.Evaluations.
 func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	var input summary.Input
 	if err := in.tx.QueryRow("SELECT kind, workers + beside FROM every_run WHERE id = ?", in.run).Scan(&input.Kind, &input.Workers); err != nil {
@@ -183,7 +183,7 @@ func (in *ingest) incarnations() ([]summary.Incarnation, error) {
 	return list, rows.Err()
 }
 
-// stated adds rank 0's figures during the training that targets refer to.
+// stated adds the figures of rank 0 during the training to which the run's targets refer.
 func (in *ingest) stated(restart int, input *summary.Input) error {
 	asked, err := jsonList(input.Asked())
 	if err != nil || asked == "[]" {
@@ -210,7 +210,7 @@ func (in *ingest) stated(restart int, input *summary.Input) error {
 	return rows.Err()
 }
 
-// said returns the point's parameters about MFU and tokens.
+// said returns those parameters of the run's point that concern MFU and tokens.
 func (in *ingest) said() (map[string]any, error) {
 	parameters := map[string]any{}
 	for _, key := range []string{measure.MFUKey, measure.MFUPeakKey, measure.FLOPsPerTokenKey, measure.HardwareFLOPsPerTokenKey, "workload.precision", measure.SampleKey, measure.SampleTokensKey, "workload.sequence"} {
@@ -225,7 +225,7 @@ func (in *ingest) said() (map[string]any, error) {
 	return parameters, nil
 }
 
-// targets returns the point's targets.
+// targets returns the targets of the run's point.
 func (in *ingest) targets() ([]measure.Target, error) {
 	values, err := column1[any](in.tx.Query(`SELECT t.value FROM run_parameter p, json_each(p.value) t
 		WHERE p.run = ? AND p.key = '`+measure.TargetsKey+`' AND p.type = 'list' AND t.type IN ('integer', 'real', 'text') ORDER BY t.key`, in.run))
@@ -256,11 +256,11 @@ func (in *ingest) stepsFor(restart int) ([]summary.Step, error) {
 	return list, rows.Err()
 }
 
-// A place combines a rank's event file f with a supervisor's file v. A file about the whole
-// run (a log, or rank 0's figures) covers ranks of several supervisors on several hosts,
-// and a supervisor of a whole node covers several files. The environment is what the
-// supervisor found on the host, overridden by what the program stated (threads, library
-// versions); NULL if neither wrote any.
+// These SQL expressions combine an event file of a rank (alias f) with the file of its supervisor
+// (v). A file about the whole run (a log, or rank 0's figures) covers ranks of several
+// supervisors on several hosts, and the supervisor of a whole node covers several files. The
+// environment is what the supervisor found on the host, overridden by what the program stated
+// (threads, library versions). It is NULL if neither stated any.
 const (
 	placeJoin = ` LEFT JOIN environment e ON e.id = f.environment
 		LEFT JOIN event_file v ON v.run = f.run AND v.writer = 'supervisor' AND v.restart = f.restart
@@ -344,7 +344,7 @@ func (in *ingest) evaluations(restart int, input *summary.Input) ([]evaluationKe
 	return keys, rows.Err()
 }
 
-// jsonList formats a list as a JSON array, [] for nil.
+// jsonList returns a list as a JSON array; [] for nil.
 func jsonList[T any](list []T) (string, error) {
 	if list == nil {
 		list = []T{}

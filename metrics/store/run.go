@@ -18,15 +18,15 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// describe checks a run and returns a digest of everything that the caller states about it,
-// so that a later Ingest can detect changes.
+// describe checks a run, and returns a digest of everything that the caller states about it, from
+// which a later Ingest sees whether something changed.
 func describe(run metrics.Run) (string, error) {
 	text, err := record(run)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
 }
 
-// record checks a run and returns what the caller states about it as JSON.
+// record checks a run, and returns everything that the caller states about it as JSON.
 func record(run metrics.Run) ([]byte, error) {
 	var missing []string
 	for _, f := range []struct{ name, value string }{{"ID", run.ID}, {"study", run.Study}, {"point", run.Point},
@@ -63,13 +63,14 @@ func record(run metrics.Run) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > metrics.MaxLine { // queries read no longer text
+	if len(text) > metrics.MaxLine { // queries do not read longer texts
 		return nil, fmt.Errorf("its record is %d bytes long; at most %d are stored: shorten its parameters or labels", len(text), metrics.MaxLine)
 	}
 	return text, nil
 }
 
-// putRun stores the run's own row, its parameters and its job.
+// putRun stores the run's own row, its parameters and its job. facts is the digest from describe;
+// changed is false if it was stored already.
 func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, changed bool, err error) {
 	var before string
 	err = tx.QueryRow("SELECT id, facts FROM every_run WHERE name = ?", run.ID).Scan(&id, &before)
@@ -100,7 +101,8 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 	return id, true, putDetails(tx, direct{tx}, id, run, map[string]bool{})
 }
 
-// insertRun is putRun for a new run; keys are the known entries of table parameter_key.
+// insertRun is like putRun for a new run; keys are the entries of the table parameter_key that
+// are known to exist.
 func (s *Store) insertRun(tx *sql.Tx, rows inserter, run metrics.Run, facts string, keys map[string]bool) (id int64, err error) {
 	id, err = rows.numbered("every_run", `INSERT INTO every_run (id, name, study, point, repeat, attempt, kind, framework, workers, beside, nodes, series,
 			status, detail, dir, created, ingested, facts)
@@ -113,7 +115,7 @@ func (s *Store) insertRun(tx *sql.Tx, rows inserter, run metrics.Run, facts stri
 	return id, putDetails(tx, rows, id, run, keys)
 }
 
-// putDetails stores the parameters and the job of a run that has neither yet.
+// putDetails stores the parameters and the job of a run of which neither is stored yet.
 func putDetails(tx *sql.Tx, rows inserter, id int64, run metrics.Run, keys map[string]bool) error {
 	for _, key := range slices.Sorted(maps.Keys(run.Parameters)) {
 		value, kind, err := parameterValue(run.Parameters[key])
@@ -158,7 +160,8 @@ func putJob(rows inserter, run int64, j *metrics.Job) error {
 		at(j.SubmitUnix), at(j.StartUnix), at(j.EndUnix))
 }
 
-// parameterValue converts a parameter to its stored form.
+// parameterValue returns the form in which a parameter is stored: a value and the name of its
+// type.
 func parameterValue(v any) (value any, kind string, err error) {
 	switch v := v.(type) {
 	case string:
@@ -184,8 +187,8 @@ func parameterValue(v any) (value any, kind string, err error) {
 	return nil, "", fmt.Errorf("a value of Go type %T; want string, int64, float64, bool or []any of these", v)
 }
 
-// encodeList formats a JSON array in which a float64 differs from an int64: it always has a
-// decimal point or an exponent.
+// encodeList returns a list as a JSON array in which a float64 differs from an int64: it always
+// has a decimal point or an exponent.
 func encodeList(list []any) (string, error) {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -217,8 +220,8 @@ func encodeList(list []any) (string, error) {
 	return b.String(), nil
 }
 
-// parameter reverses parameterValue. It converts digests of earlier versions to today's
-// form.
+// parameter reverses parameterValue. It converts digests of secrets that earlier versions stored
+// to the present form.
 func parameter(value any, kind string) (any, error) {
 	if text, is := value.(string); is {
 		value = redact.Renamed(text)
@@ -242,7 +245,7 @@ func parameter(value any, kind string) (any, error) {
 	return value, nil
 }
 
-// numbers converts the json.Numbers in a list to int64 and float64.
+// numbers converts each json.Number in a list to int64 or float64.
 func numbers(list []any) error {
 	for i, v := range list {
 		var err error

@@ -17,37 +17,37 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Filter selects runs. Zero fields do not restrict.
+// A Filter selects runs. A field with the zero value does not restrict them.
 type Filter struct {
 	Study     string
 	Framework string
 	Kind      string // kind of workload
 	Workers   int
-	Since     time.Time // recorded at this time or later
-	Until     time.Time // recorded before this time
+	Since     time.Time // the run was recorded at this time or later
+	Until     time.Time // the run was recorded before this time
 	Commit    string    // commit of the study's folder, or its first digits
 	Files     string    // first digits of the SHA-256 of one of the user's files
 	Statuses  []metrics.Status
-	// Where is a user's SQL condition over the columns of view runs and the parameters by
-	// TOML path: "workload.batch > 64 AND throughput > 1e3".
+	// Where is a user's SQL condition on the columns of the view runs, on measures, and on
+	// parameters by their TOML path: "workload.batch > 64 AND throughput > 1e3".
 	Where string
-	Limit int // only the newest ones
-	// Planned makes Select leave out runs of points that are no longer in their study's
-	// plan, as of the last collect.
+	Limit int // largest number of runs; the newest are selected
+	// Planned makes Select leave out runs of points that were no longer in their study's plan at
+	// the last collect.
 	Planned bool
 }
 
-// versions reports whether the filter selects a version of what was measured: by time,
-// commit, or file.
+// versions reports whether the filter selects by time, commit or file, and so may select an older
+// version of what was measured.
 func (f Filter) versions() bool {
 	return f.Commit != "" || f.Files != "" || !f.Since.IsZero() || !f.Until.IsZero()
 }
 
-// RunRow is a run in a list.
+// RunRow is a run in a list of runs.
 type RunRow struct {
 	Run       string
 	Study     string
-	Series    string // distinguishes its series within the study
+	Series    string // name of its series within the study
 	Point     string
 	Repeat    int
 	Attempt   int
@@ -61,23 +61,23 @@ type RunRow struct {
 	Created   time.Time
 	Dir       string
 
-	// From the run's result; nil without a result.
+	// These are from the run's result; nil without a result.
 	Steps         *int
 	Epochs        *int
 	Values        []*float64 // values of the requested measures, in that order
 	ThroughputWhy string     // why the throughput is missing
-	// At is the place within the run to which values with coordinates belong; nil without
-	// such values. A run has one row per place.
+	// At is the place within the run of values that have coordinates; nil if no value has. A run
+	// then has one row per place.
 	At       map[string]any
 	Warnings []string
 	Tags     string // sorted and separated by spaces; "" for none
 	Note     string // a user's note on the run
 
-	Parameters map[string]any // by TOML path; nil until Describe
+	Parameters map[string]any // by TOML path; nil until Describe is called
 }
 
-// Runs lists runs, newest first, with their values of some measures. If measures have
-// coordinates, there is a row per place within a run.
+// Runs returns the runs that match the filter, the newest first, with their values of the
+// measures in of. If measures have coordinates, it returns a row for each place within a run.
 func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]RunRow, error) {
 	var list []RunRow
 	columns, arguments := "", []any(nil)
@@ -113,7 +113,7 @@ func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]Ru
 	return list, err
 }
 
-// Describe loads the parameters of listed runs.
+// Describe loads the parameters of the runs in a list.
 func (s *Store) Describe(ctx context.Context, list []RunRow) error {
 	of := map[string]map[string]any{}
 	for _, r := range list {
@@ -144,8 +144,9 @@ func (s *Store) Describe(ctx context.Context, list []RunRow) error {
 	return explain(rows.Err())
 }
 
-// filtered calls query with the filter as a condition on view runs. If the filter has a
-// user's expression, its time is limited, and its mistakes are WhereErrors.
+// filtered calls query with the filter as an SQL condition on the view runs. If the filter has a
+// user's condition, the time is limited, and errors in the condition are returned as a
+// *WhereError.
 func (s *Store) filtered(ctx context.Context, f Filter, query func(ctx context.Context, tx *sql.Tx, where string, args []any) error) error {
 	outer := ctx
 	if f.Where != "" {
@@ -176,15 +177,15 @@ func (s *Store) filtered(ctx context.Context, f Filter, query func(ctx context.C
 		}
 		return err
 	})
-	// Any step may have exceeded the limit.
+	// The limit may be exceeded in any of the steps.
 	if err != nil && outer.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &WhereError{f.Where, names, fmt.Errorf("it took longer than %s; make it simpler, or add --study or --since", s.limit)}
 	}
 	return err
 }
 
-// conditions returns the filter as SQL, except for its expression and limit; "true" if it
-// does not restrict.
+// conditions returns the filter as an SQL condition, without the user's condition and the limit.
+// It returns "true" if the filter does not restrict.
 func (f *Filter) conditions() (where string, args []any) {
 	where = "true"
 	add := func(condition string, values ...any) {
@@ -224,7 +225,8 @@ func (f *Filter) conditions() (where string, args []any) {
 	return where, args
 }
 
-// scanRuns reads rows with a number of additional values at the end.
+// scanRuns returns the rows of a query for runs. values is the number of additional columns at
+// the end.
 func scanRuns(rows *sql.Rows, values int) ([]RunRow, error) {
 	defer rows.Close()
 	var list []RunRow
@@ -256,15 +258,15 @@ func scanRuns(rows *sql.Rows, values int) ([]RunRow, error) {
 	return list, rows.Err()
 }
 
-// StudyRow is a study in a list.
+// StudyRow is a study in a list of studies.
 type StudyRow struct {
 	Study  string
 	Runs   int
 	Done   int
-	Newest time.Time // when its newest run was recorded
+	Newest time.Time // time at which its newest run was recorded
 }
 
-// Studies lists the studies with runs, the one with the newest run first.
+// Studies returns the studies that have runs, the one with the newest run first.
 func (s *Store) Studies(ctx context.Context) ([]StudyRow, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT study, count(*), sum(status = 'done'), max(created) AS newest
 		FROM run GROUP BY study ORDER BY newest DESC, study`)

@@ -12,7 +12,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// applicationID marks our databases in SQLite's file header: "scbn".
+// applicationID identifies our databases in the header of an SQLite file: "scbn".
 const applicationID = 0x7363626e
 
 // schema creates the tables and views in an empty file.
@@ -20,18 +20,18 @@ const applicationID = 0x7363626e
 //go:embed schema.sql
 var schema string
 
-// schemaVersion increases with every change of the schema; a file's user_version is that of
-// its creation. Databases are not converted between versions, since their sources can be
-// collected again.
+// schemaVersion increases with every change of the schema. A file's user_version is the version
+// with which it was created. Databases are not converted between versions, because they can be
+// filled again by collecting and importing.
 const schemaVersion = 24
 
-// inspect reports whether the file has no schema yet, without changing it. The error says
-// why a file cannot be used.
+// inspect reports whether the file is empty (has no schema yet). It does not change the file. The
+// error says why a file cannot be used.
 func inspect(path string) (empty bool, err error) {
 	db := open(path, url.Values{"mode": {"ro"}}, 5*time.Second, nil)
 	defer db.Close()
 	var id, version, objects int
-	// Read in one transaction: another process may be creating the schema.
+	// Read all in one transaction, because another process may be creating the schema.
 	err = inTx(context.Background(), db, func(tx *sql.Tx) error {
 		id, version, objects, err = marks(tx)
 		return err
@@ -46,7 +46,7 @@ func inspect(path string) (empty bool, err error) {
 	return usable(path, id, version, objects)
 }
 
-// marks reads a file's application ID, schema version and number of schema objects.
+// marks returns a file's application ID, schema version and number of schema objects.
 func marks(tx *sql.Tx) (id, version, objects int, err error) {
 	err = errors.Join(
 		tx.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&objects),
@@ -56,8 +56,8 @@ func marks(tx *sql.Tx) (id, version, objects int, err error) {
 	return id, version, objects, err
 }
 
-// usable reports whether a file with these marks has no schema yet. The error says why it
-// cannot be used.
+// usable reports whether a file with these numbers is empty (has no schema yet). The error says
+// why the file cannot be used.
 func usable(path string, id, version, objects int) (empty bool, err error) {
 	switch {
 	case id == 0 && version == 0 && objects == 0:
@@ -74,10 +74,10 @@ func usable(path string, id, version, objects int) (empty bool, err error) {
 	return false, nil
 }
 
-// rollback rolls back the transaction of a process or host that died during it, as SQLite
-// does at the next write; until then nobody can read the file. On a network file system the
-// journal may belong to a live writer on another host, whose locks are invisible here, so
-// it waits for that writer.
+// rollback rolls back the transaction of a process or host that died during it, because nobody
+// can read the file until that is done. SQLite does it when a process writes. On a network file
+// system, the journal may belong to a running writer on another host, whose SQLite locks are not
+// visible here. So rollback first takes the lock for which that writer would have to be finished.
 func rollback(path string, o Options) error {
 	network, err := o.network(path)
 	if err != nil {
@@ -99,7 +99,7 @@ func rollback(path string, o Options) error {
 	return nil
 }
 
-// look is inspect, after a rollback if needed.
+// look is like inspect, but calls rollback first if that is needed.
 func look(path string, o Options) (empty bool, err error) {
 	empty, err = inspect(path)
 	if e := (sqlite3.Error{}); errors.As(err, &e) && e.Code == sqlite3.ErrReadonly {
@@ -111,11 +111,11 @@ func look(path string, o Options) (empty bool, err error) {
 	return empty, err
 }
 
-// makeSchema creates the schema of an empty file in one transaction: if the process dies,
-// the file stays empty.
+// makeSchema creates the schema in an empty file in one transaction. If the process dies during
+// it, the file stays empty.
 //
-// It retries within the waiting time. If two processes switch a new file to a write-ahead
-// log at once, SQLite refuses one of them immediately to avoid a deadlock.
+// It tries again until wait has passed: if two processes switch a new file to a write-ahead log
+// at the same time, SQLite returns an error to one of them at once, to avoid a deadlock.
 func (s *Store) makeSchema(ctx context.Context, wait time.Duration) error {
 	for end := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
 		if err := s.tryMakeSchema(ctx); !errors.Is(err, ErrLocked) || time.Now().After(end) {
@@ -127,7 +127,8 @@ func (s *Store) makeSchema(ctx context.Context, wait time.Duration) error {
 func (s *Store) tryMakeSchema(ctx context.Context) error {
 	var unusable error // error that includes the path
 	err := s.withTx(ctx, func(tx *sql.Tx) error {
-		// Read inside the transaction: another process of any version may have been faster.
+		// Read inside the transaction, because another process, of any version, may have been
+		// faster.
 		id, version, objects, err := marks(tx)
 		if err != nil {
 			return err

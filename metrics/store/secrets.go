@@ -8,13 +8,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
-// digests computes digests of secrets in records that contain them in plain text: imported
-// files and records of earlier versions. The key is next to the database, and is read or
-// created for the first secret.
+// digests replaces secrets by digests in records that contain them in plain text: imported files
+// and records of earlier versions. The key of the digests is in a file next to the database. It
+// is read, or created, when the first secret is found.
 type digests struct {
 	once sync.Once
 	path string // path of the database
-	make bool   // create a key if there is none; only if the database is writable
+	make bool   // create a key if there is none, which requires a writable database
 	key  redact.Key
 	err  error
 }
@@ -31,7 +31,7 @@ func (d *digests) hide(secret string) string {
 		}
 		var err error
 		if d.key, err = redact.LoadKey(redact.KeyFile(d.path)); d.path == "" || err != nil {
-			d.key = redact.NewKey() // only for this command; distinct secrets still differ
+			d.key = redact.NewKey() // used only by this command; different secrets still have different digests
 		}
 	})
 	return d.key.Hide(secret)
@@ -39,8 +39,9 @@ func (d *digests) hide(secret string) string {
 
 func (d *digests) text(text string) string { return redact.Hider(d.hide).Text(text) }
 
-// withoutSecrets returns the run as stored, since databases are copied and mailed. Digests
-// replace secrets that distinguish runs; a word replaces those in prose.
+// withoutSecrets returns the run in the form in which it is stored, without secrets, because
+// databases are copied and mailed. Secrets that distinguish runs are replaced by digests, secrets
+// in prose by a word.
 func withoutSecrets(run metrics.Run, d *digests) metrics.Run {
 	run.Detail = redact.Known(run.Secrets)(run.Detail)
 	run.Parameters = maps.Clone(run.Parameters)
@@ -50,8 +51,8 @@ func withoutSecrets(run metrics.Run, d *digests) metrics.Run {
 	return run
 }
 
-// hideIn hides secrets in an event that a program wrote: hide handles prose, and name
-// handles names that distinguish figures and runs.
+// hideIn hides the secrets in an event that a program wrote. The function hide is used for prose,
+// name for names that distinguish figures and runs.
 func hideIn(e *metrics.Event, hide, name func(string) string) {
 	each := func(hide func(string) string, texts ...*string) {
 		for _, text := range texts {

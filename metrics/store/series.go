@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// SetPlanned replaces the recorded points of a study's plan.
+// SetPlanned replaces the stored points of a study's plan.
 func (s *Store) SetPlanned(ctx context.Context, study string, points []scaling.Planned) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
 		before, err := planned(ctx, tx, study)
@@ -41,8 +41,8 @@ func (s *Store) SetPlanned(ctx context.Context, study string, points []scaling.P
 	})
 }
 
-// Hidden returns the points with digests instead of secrets, as in the database and the
-// runs.
+// Hidden returns the points with digests in place of secrets, as the database and the runs have
+// them.
 func (s *Store) Hidden(points []scaling.Planned) []scaling.Planned {
 	list := slices.Clone(points)
 	for i := range list {
@@ -75,8 +75,7 @@ func (s *Store) samePlan(a, b []scaling.Planned) (bool, error) {
 	return true, nil
 }
 
-// Planned returns the points of a study's plan as of the last collect; none for an imported
-// study.
+// Planned returns the points of a study's plan at the last collect; none for an imported study.
 func (s *Store) Planned(ctx context.Context, study string) (list []scaling.Planned, err error) {
 	err = inTx(ctx, s.read, func(tx *sql.Tx) error {
 		list, err = planned(ctx, tx, study)
@@ -106,7 +105,7 @@ func planned(ctx context.Context, tx *sql.Tx, study string) ([]scaling.Planned, 
 	return list, rows.Err()
 }
 
-// typed is a parameter as stored in table run_parameter.
+// typed is a parameter in the form in which the table run_parameter stores it.
 type typed struct {
 	Type  string `json:"type"`
 	Value any    `json:"value"`
@@ -155,15 +154,16 @@ func decodeParameters(text string) (map[string]any, error) {
 	return parameters, nil
 }
 
-// disarrange records that a study's runs, or facts about them, changed.
+// disarrange records that runs of a study, or facts about them, changed, so that Arrange has to
+// assign them to curves again.
 func disarrange(tx *sql.Tx, study string) error {
 	_, err := tx.Exec("UPDATE study SET arranged = 0 WHERE name = ?", study)
 	return err
 }
 
-// Arrange assigns the runs of every changed study to curves, for the views. Ingest and
-// Import leave this to the caller, after the last run, since a curve depends on all runs of
-// a study.
+// Arrange assigns the runs of every study that changed to curves, which the views show. Ingest
+// and Import do not do this, because a curve depends on all runs of a study; the caller does it
+// after the last run.
 func (s *Store) Arrange(ctx context.Context) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
 		studies, err := column1[string](tx.QueryContext(ctx, "SELECT name FROM study WHERE NOT arranged"))
@@ -182,7 +182,7 @@ func (s *Store) Arrange(ctx context.Context) error {
 	})
 }
 
-// placeOnAxis returns a position, as an integer if it is whole, as SQL shows it.
+// placeOnAxis returns a position in the form in which SQL shows it: an integer if it is whole.
 func placeOnAxis(v scaling.Value) any {
 	if n := int64(v.Number); v.Numeric() && float64(n) == v.Number {
 		return n
@@ -232,12 +232,12 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 type curveWriter struct {
 	tx      *sql.Tx
 	study   string
-	o       observer           // of the first run of each group of equivalent runs
-	alike   map[string][]int64 // groups by the name of their first run
+	o       observer           // has the first run of each group of runs that are on the same curves
+	alike   map[string][]int64 // the IDs of each group, by the name of its first run
 	members *bulk
 }
 
-// observe reads the first run of each group of equivalent runs.
+// observe reads the first run of each group of runs that are on the same curves.
 func (c *curveWriter) observe(ctx context.Context) error {
 	alike, err := runsAlike(ctx, c.tx, c.study)
 	if err != nil {
@@ -263,7 +263,7 @@ func (c *curveWriter) observe(ctx context.Context) error {
 	return nil
 }
 
-// write stores a curve with its members and returns its ID.
+// write stores a curve with its runs, and returns its ID.
 func (c *curveWriter) write(one scaling.Series) (id int64, err error) {
 	r, err := c.tx.Exec("INSERT INTO series (study, name, axis, base) VALUES (?, ?, ?, ?)", c.study, one.Name, one.Axis, placeOnAxis(one.Base))
 	if err != nil {
@@ -285,8 +285,8 @@ func (c *curveWriter) write(one scaling.Series) (id int64, err error) {
 	return id, c.members.flush()
 }
 
-// spots returns the positions of a member on a curve; a run that passed several places has
-// several.
+// spots returns the positions of a member on a curve. A run with several places within it may
+// have several.
 func (c *curveWriter) spots(one scaling.Series, m scaling.Member) []spot {
 	if one.Within == "" {
 		return []spot{{0, m.At}}
@@ -298,12 +298,12 @@ func (c *curveWriter) spots(one scaling.Series, m scaling.Member) []spot {
 	return s.places
 }
 
-// nameSeries stores in each run of a study the names of its curves. A run that does not
-// count yet gets the name of its point's other runs, unless these are on several curves.
-// names holds the points whose runs share one curve.
+// nameSeries stores in each run of a study the names of its curves. A run that is on no curve yet
+// gets the name that the other runs of its point have, unless these are on several curves. names
+// maps the points whose runs share one curve to its name.
 func nameSeries(ctx context.Context, tx *sql.Tx, study string, names map[string]string) error {
-	// Use one pass over the table; a pass per point would rewrite each page as often as
-	// there are points.
+	// This takes one pass over the table. A pass for each point would rewrite each page as often
+	// as there are points.
 	if _, err := tx.ExecContext(ctx, `UPDATE every_run SET series = coalesce((SELECT group_concat(name, '; ')
 			FROM (SELECT s.name FROM series s WHERE s.id IN (SELECT m.series FROM member m WHERE m.run = every_run.id) ORDER BY s.id)), '')
 		WHERE study = ?`, study); err != nil {
@@ -337,9 +337,9 @@ func nameSeries(ctx context.Context, tx *sql.Tx, study string, names map[string]
 	return nil
 }
 
-// runsAlike groups the counted runs of a study that are on the same curves in any case:
-// same point, parameters and fingerprint, and no places within them. Even a study of a
-// million runs has few groups, and only these are held in memory.
+// runsAlike groups those runs of a study that are certainly on the same curves: they have the
+// same point, parameters and fingerprint, and no places within them. Even a study of a million
+// runs has few such groups, so that only these are in memory.
 func runsAlike(ctx context.Context, tx *sql.Tx, study string) (list [][]int64, err error) {
 	rows, err := tx.QueryContext(ctx, `SELECT r.id, json_array(r.point, r.kind, r.framework, r.workers, r.nodes, x.fingerprint,
 			(SELECT json_group_array(json_array(p.key, p.type, CASE typeof(p.value) WHEN 'text' THEN p.value ELSE quote(p.value) END))

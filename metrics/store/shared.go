@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Shared reports whether other hosts can write to the file system of a folder, which need
+// Shared reports whether other hosts can write to the file system of a folder. The folder need
 // not exist yet. A database there uses a rollback journal instead of a write-ahead log.
 func Shared(dir string) (bool, error) {
 	for {

@@ -15,66 +15,67 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// ErrNotFound reports that no stored run or study has the name.
+// ErrNotFound means that no stored run or study has the name.
 var ErrNotFound = errors.New("not found in the database")
 
-// Details is everything about one run.
+// Details holds everything that the database has about one run.
 type Details struct {
 	Run      metrics.Run
 	Series   string
 	Ingested time.Time // time of the last change in the database
 	Remarks  metrics.Remarks
-	// Others are the other runs of the same point, newest first, if the user named a point
-	// instead of a run. The newest run is shown.
+	// Others are the other runs of the same point, the newest first, if the user named a point
+	// instead of a run. The details are then those of the newest run.
 	Others []string
 
 	Result       *summary.Outcome // nil if no rank recorded anything
 	Algorithm    int              // version of package summary that computed Result
-	Train        *metrics.Train   // as rank 0 of the result's incarnation recorded it
+	Train        *metrics.Train   // as recorded by rank 0 of the attempt (restart) from which Result was computed
 	Environments []Environment
-	Staged       []Staged              // in all incarnations
-	Epochs       []metrics.Epoch       // by rank 0 of the result's incarnation
-	Figures      []metrics.Figure      // stated in logs
-	Telemetry    []summary.SampledNode // of the result's incarnation, by node
-	// TrainingClock is the interval of the result's training clock; zero without one.
+	Staged       []Staged              // from all restarts
+	Epochs       []metrics.Epoch       // from rank 0 of the restart of Result
+	Figures      []metrics.Figure      // figures that logs or programs state
+	Telemetry    []summary.SampledNode // from the restart of Result, one per node
+	// TrainingClock is the time range of the training in Result; zero if there is none.
 	TrainingClock summary.Window
-	Source        *Source // origin of an imported run; nil for our own
+	Source        *Source // file from which the run was imported; nil if it was not
 	Files         []File
 	Errors        []RankError
 	BadLines      []metrics.LineError
 }
 
-// An Environment is the hardware and software of some ranks of the result's incarnation.
+// An Environment is the hardware and software of some ranks, in the restart from which the result
+// was computed.
 type Environment struct {
 	Ranks       []int // first rank of each process
 	Environment metrics.Environment
 }
 
-// Staged describes the data staged on a node.
+// Staged describes the data that was copied to a node before the run.
 type Staged struct {
 	metrics.EventFile // Rank is the node's number
 	Host              string
 	metrics.Staged
 }
 
-// File is an event file, as far as it was read.
+// File is an event file with what was read from it.
 type File struct {
 	metrics.EventFile
 	Host  string // "" until the start event was read
 	Bytes int64  // number of bytes read
 	Lines int
-	// Stop is the writer's last event; nil if it was killed or still runs.
+	// Stop is the writer's last event; nil if the writer was killed or is still running.
 	Stop *metrics.Stop
 }
 
-// RankError is a failure reported by a writer.
+// RankError is a failure that a writer reported.
 type RankError struct {
 	metrics.EventFile
 	Error metrics.Error
 }
 
-// Show returns everything about a run. A prefix or suffix of an ID suffices if it matches
-// one run, or only runs of one point; it then returns the newest of them.
+// Show returns everything that the database has about a run. The beginning or the end of an ID
+// suffices if only one run, or only runs of one point, match; of several it returns the newest.
 func (s *Store) Show(ctx context.Context, id string) (*Details, error) {
 	var d Details
 	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
@@ -97,8 +98,8 @@ func (s *Store) Show(ctx context.Context, id string) (*Details, error) {
 	return &d, nil
 }
 
-// resolve finds the run that id names, or the newest of several runs of one point; others
-// are the remaining ones.
+// resolve returns the run that id names. If id names several runs of one point, it returns the
+// newest, and others are the remaining ones.
 func resolve(ctx context.Context, tx *sql.Tx, id string) (run int64, others []string, err error) {
 	if id == "" {
 		return 0, nil, errors.New("no run named; `scalebench runs` lists them")
@@ -135,10 +136,10 @@ func resolve(ctx context.Context, tx *sql.Tx, id string) (run int64, others []st
 	return run, names[1:], tx.QueryRowContext(ctx, "SELECT id FROM run WHERE name = ?", newest).Scan(&run)
 }
 
-// attemptEnd matches the end of a run ID that distinguishes the runs of a point: "-r2-a1".
+// attemptEnd matches the end of a run's ID, which distinguishes the runs of a point: "-r2-a1".
 var attemptEnd = regexp.MustCompile(`-r\d+-a\d+$`)
 
-// details collects everything about one run.
+// details collects everything about one run in a transaction.
 type details struct {
 	ctx context.Context
 	tx  *sql.Tx
@@ -262,7 +263,7 @@ func (q *details) result() error {
 	})
 }
 
-// values loads the run's values of all measures.
+// values reads the run's values of all measures.
 func (q *details) values(r *summary.Outcome) error {
 	all, err := newReader(q.ctx, q.tx)
 	if err != nil {
@@ -283,12 +284,13 @@ func (q *details) values(r *summary.Outcome) error {
 	return nil
 }
 
-// chosen joins the files f of the ranks in the incarnation of result x.
+// chosen is SQL for the event files (alias f) of the ranks in the restart of a result (alias x).
 const chosen = "FROM result x JOIN event_file f ON f.run = x.run AND f.writer = 'rank' AND f.restart = x.restart"
 
-// environments lists each environment once, with the ranks that have it.
+// environments reads the environments of the run's ranks, each different one once with the ranks
+// that have it.
 func (q *details) environments() error {
-	at := map[string]int{} // JSON to its index
+	at := map[string]int{} // index of an environment, by its JSON
 	return q.each(`SELECT `+placeRank+` AS first, `+placeEnvironment+` AS merged `+chosen+placeJoin+`
 		WHERE x.run = ? AND merged IS NOT NULL ORDER BY first`, func(rows *sql.Rows) error {
 		var rank int

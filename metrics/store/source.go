@@ -6,22 +6,22 @@ import (
 	"hash/maphash"
 )
 
-// A Source is the origin of an imported run.
+// A Source is the file from which a run was imported.
 type Source struct {
 	Path   string // absolute
-	SHA256 string // of the whole file, in hexadecimal
-	Part   string // which of the file's runs; "" if the file is one run
+	SHA256 string // SHA-256 of the whole file, in hexadecimal
+	Part   string // name of the run within the file; "" if the file is one run
 	Format string // name of the extractor, or "csv"
 	Bytes  int64
-	// Rows is a digest of the table row at which the run begins. Origin is the SHA256 of
-	// the table when it was first imported, so that rows of a table that has grown are
+	// Rows is a digest of the table row at which the run begins. Origin is the SHA-256 of the
+	// table when it was first imported, by which the rows of a table that has grown since are
 	// recognised. Both are "" for a log.
 	Rows, Origin string
-	// Replace replaces an earlier import of the same part.
+	// Replace says that the run replaces one that was imported earlier from the same part.
 	Replace bool
 }
 
-// Tables returns the tables from which runs were imported, smallest first: path, SHA256,
+// Tables returns the tables from which runs were imported, the smallest first, with path, SHA256,
 // size and origin.
 func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT path, sha256, bytes, origin FROM source WHERE origin <> '' ORDER BY bytes, sha256, path")
@@ -42,8 +42,8 @@ func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
 // partSeed is the seed of the hashes in importing.parts.
 var partSeed = maphash.MakeSeed()
 
-// mayBeStored reports whether the run may be stored already. Asking the database for each
-// run of a new file would take as long as storing them.
+// mayBeStored reports whether the run may be in the database already. For runs of a new file, it
+// answers without asking the database, which would take as long as storing them.
 func (all *importing) mayBeStored(from Source) (bool, error) {
 	file, part := from, maphash.String(partSeed, from.Part)
 	file.Part, file.Rows = "", ""
@@ -66,7 +66,7 @@ func (all *importing) mayBeStored(from Source) (bool, error) {
 	return all.stored, nil
 }
 
-// putSource finds or creates a file's row.
+// putSource returns the ID of a file's row, which it creates if necessary.
 func putSource(tx *sql.Tx, from Source) (id int64, err error) {
 	err = tx.QueryRow(`INSERT INTO source (path, sha256, format, bytes, origin) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET bytes = excluded.bytes RETURNING id`, from.Path, from.SHA256, from.Format, from.Bytes, from.Origin).Scan(&id)

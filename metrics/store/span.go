@@ -10,13 +10,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// span is a set of places within a run that differ only along the axis of their measure,
-// such as all message sizes of an operation. They are always on the same curve, so building
-// curves handles a span as one place instead of up to two million.
+// span is a set of places within a run that differ only in their position on the axis of their
+// measure, such as all message sizes of an operation. They are always on the same curve. So
+// curves are built with one place per span instead of up to two million.
 type span struct {
 	least  spot
 	at     map[string]any // coordinates of least
-	along  bool           // whether they have the axis as a coordinate
+	along  bool           // they have the axis as a coordinate
 	places []spot
 }
 
@@ -26,15 +26,15 @@ type spot struct {
 	at    scaling.Value
 }
 
-// spanKey identifies a span: its run, the frame of its places, and the measure.Key of its
-// least place.
+// spanKey identifies a span by its run, the coordinates of its places, and the measure.Key of its
+// first place.
 type spanKey struct {
 	run    string
 	within measure.Coordinates
 	place  string
 }
 
-// places finds the runs' spans, and adds the least place of each to its run.
+// places finds the spans of the runs, and adds the first place of each span to its run.
 func (o *observer) places() error {
 	all, err := newReader(o.ctx, o.tx)
 	if err != nil {
@@ -43,9 +43,9 @@ func (o *observer) places() error {
 	apart := scaling.Bounded(o.list)
 	type located struct {
 		within measure.Coordinates
-		rest   string // measure.Key of the coordinates other than the axis
+		rest   string // measure.Key of the coordinates without the axis
 	}
-	type seen struct { // one bit per place, 64 places each
+	type seen struct { // one bit per place; 64 places each
 		within measure.Coordinates
 		places int64
 	}
@@ -54,7 +54,7 @@ func (o *observer) places() error {
 	var known map[seen]uint64 // of the current run
 	var spans map[located]*span
 	var order []*span
-	var names map[*span]string // of a measure at the place
+	var names map[*span]string // name of a measure at the place
 	end := func() {
 		if run == 0 {
 			return

@@ -10,11 +10,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// curveKey identifies a curve of a study in table series.
+// curveKey identifies a curve of a study in the table series.
 type curveKey struct{ name, axis string }
 
-// storeSpeedups stores the drift-corrected speedups of a study. Other speedups are ratios
-// of medians, which the views compute. Runs without a time have no corrected ones.
+// storeSpeedups stores those speedups of a study that are corrected for drift. The views compute
+// other speedups as ratios of medians. Runs without a start time have no corrected speedup.
 func storeSpeedups(ctx context.Context, tx *sql.Tx, study string, plan []scaling.Planned, ids map[curveKey]int64) error {
 	counted, err := column1[int64](tx.QueryContext(ctx, "SELECT id FROM counted WHERE study = ?", study))
 	if err != nil {
@@ -57,7 +57,7 @@ func storeSpeedups(ctx context.Context, tx *sql.Tx, study string, plan []scaling
 	return rows.flush()
 }
 
-// insertSpeedups stores the drift-corrected speedups of a curve's point.
+// insertSpeedups stores the speedups of a curve's point that are corrected for drift.
 func insertSpeedups(rows *bulk, series int64, p scaling.Point) error {
 	for _, s := range p.Measures {
 		g := s.Gain()

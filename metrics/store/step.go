@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// steps combines the steps of single ranks: for each step that all ranks of an incarnation
-// reported, it stores a row of maxima, means and sums.
+// steps combines the steps of single ranks. For each step that all ranks reported after the same
+// restart, it stores a row with maxima, means and sums.
 func (in *ingest) steps() error {
 	restarts := map[int]bool{}
 	for r := range in.worlds {
@@ -79,9 +79,9 @@ func (in *ingest) stepsOf(restart int) error {
 	return nil
 }
 
-// staleBlocks returns the blocks whose steps must be computed: those with new steps. If a
-// file was read again or the world size changed, it deletes the stored steps and returns
-// all blocks.
+// staleBlocks returns the numbers of the blocks whose steps must be combined: those with new
+// steps. If a file was read again, or the world size changed, it deletes the combined steps and
+// returns all blocks.
 func (in *ingest) staleBlocks(restart, world int) ([]int, error) {
 	if before, had := in.worlds[restart]; !in.whole[restart] && (!had || before == world) {
 		return slices.Sorted(maps.Keys(in.touched[restart])), nil
@@ -93,8 +93,8 @@ func (in *ingest) staleBlocks(restart, world int) ([]int, error) {
 		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY block`, in.run, restart))
 }
 
-// world returns the world size of an incarnation: the largest that a rank reports, or else
-// the planned one. present is the number of its ranks that the files cover.
+// world returns the world size after a restart: the largest that a rank reports, or else the
+// planned one. present is the number of ranks that the files cover.
 func (in *ingest) world(restart int) (world, present int, err error) {
 	err = in.tx.QueryRow(`SELECT coalesce(max(f.world_size), r.workers) FROM every_run r
 		LEFT JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.restart = ? WHERE r.id = ?`, restart, in.run).Scan(&world)
@@ -106,17 +106,17 @@ func (in *ingest) world(restart int) (world, present int, err error) {
 	return world, present, err
 }
 
-// stepSum accumulates a block over ranks.
+// stepSum adds up a block over ranks.
 type stepSum struct {
 	ranks    [blockSteps]int
 	longest  [blockSteps]float64 // seconds
-	slowest  [blockSteps]int     // the slowest rank; the lowest of equals, since ranks come in order
+	slowest  [blockSteps]int     // the slowest rank; of several, the lowest, because ranks come in ascending order
 	samples  [blockSteps]int64
 	seconds  [numColumns][blockSteps]float64
-	measured [numColumns][blockSteps]int // number of ranks
+	measured [numColumns][blockSteps]int // number of ranks that measured it
 }
 
-// mean returns the mean over the ranks of a column at a step; nil unless all ranks have it.
+// mean returns the mean of a column at a step over the ranks; nil unless all ranks measured it.
 func (s *stepSum) mean(column, step, world int) any {
 	if s.measured[column][step] != world {
 		return nil
@@ -124,7 +124,7 @@ func (s *stepSum) mean(column, step, world int) any {
 	return s.seconds[column][step] / float64(world)
 }
 
-// addAll adds all rows and closes rows. one is a buffer.
+// addAll adds the blocks in all rows, and closes rows. one is a block that it reuses.
 func (s *stepSum) addAll(rows *sql.Rows, one *block) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -137,7 +137,8 @@ func (s *stepSum) addAll(rows *sql.Rows, one *block) error {
 	return rows.Err()
 }
 
-// add adds the block of a writer that covers ranks ranks, starting with rank.
+// add adds the block of a writer that covers the given number of ranks, of which the first is
+// rank.
 func (s *stepSum) add(rank, ranks int, b *block) {
 	for i := range blockSteps {
 		if !b.has(i) {

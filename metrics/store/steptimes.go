@@ -9,8 +9,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// StepTimes describes the steady steps of every rank of a run, sorted by rank. It leaves
-// out ranks without steps, and returns nil for a run without a steady state.
+// StepTimes returns percentiles of the step times in the steady state for every rank of a run,
+// sorted by rank. It leaves out ranks without steps. It returns nil for a run without a steady
+// state.
 func (s *Store) StepTimes(ctx context.Context, run string) ([]scaling.StepTimes, error) {
 	var list []scaling.StepTimes
 	err := inTx(ctx, s.read, func(tx *sql.Tx) error {

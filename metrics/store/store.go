@@ -1,13 +1,13 @@
-// Package store keeps all runs permanently in a single SQLite file: what was requested,
-// what the processes reported, and the results. Only this package knows SQL.
+// Package store keeps all runs permanently in a single SQLite file: what was requested, what the
+// processes reported, and the results. SQL is used only in this package.
 //
-// One process on a login node writes (Ingest); others may read at the same time. Reading is
-// incremental and idempotent: event files are read from where the last reading stopped,
-// each run is one transaction, and repeating it changes nothing. An invalid line is stored
-// as a bad line with its file and number, and does not affect valid ones.
+// Only one process, on a login node, writes at a time (Ingest); others may read meanwhile.
+// Reading is incremental: event files are read from where the last reading stopped. Each run is
+// stored in one transaction, and storing it again changes nothing. An invalid line is stored as a
+// bad line with its file and number, and does not affect valid lines.
 //
-// Users can rely on the views in docs/store.md, but not on the tables. The store does not
-// depend on run folders, Slurm, or how runs are started.
+// Users can rely on the views in docs/store.md, but not on the tables. The store does not depend
+// on run folders, on Slurm, or on how runs are started.
 package store
 
 import (
@@ -29,13 +29,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs"
 )
 
-// Errors that callers distinguish. They are wrapped with the path and a remedy.
+// These errors are for callers to distinguish. They are wrapped with the path and a remedy.
 var (
 	ErrNotOurs   = errors.New("not a scalebench database")
 	ErrNewer     = errors.New("database of a newer scalebench")
 	ErrOlder     = errors.New("database of an older scalebench")
 	ErrLocked    = errors.New("database is locked")
-	ErrUnusable  = errors.New("database cannot be used") // because of its mode, owner or content
+	ErrUnusable  = errors.New("database cannot be used") // its mode, owner or content is wrong
 	ErrAmbiguous = errors.New("it matches several runs")
 	ErrReadOnly  = errors.New("database was opened for reading only")
 )
@@ -43,9 +43,9 @@ var (
 // Options configure how a store is opened. The zero value is valid.
 type Options struct {
 	Now         func() time.Time // nil: time.Now
-	LockWait    time.Duration    // maximum wait for another writer; 0: 10 seconds
-	WhereLimit  time.Duration    // time limit of a query with a user's expression; 0: 10 seconds
-	NetworkFile *bool            // whether the file is on a network file system; nil: ask the kernel
+	LockWait    time.Duration    // longest wait for another writer; 0: 10 seconds
+	WhereLimit  time.Duration    // time limit of a query with a user's condition; 0: 10 seconds
+	NetworkFile *bool            // the file is on a network file system; nil: ask the kernel
 }
 
 // A Store is an open database. It is safe for concurrent use.
@@ -76,7 +76,7 @@ func Open(path string, o Options) (*Store, error) {
 	if s.network, err = o.network(path); err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
-	// Look before setting anything, so that a foreign file stays unchanged.
+	// Look at the file before setting anything, so that another program's file stays unchanged.
 	if _, err := look(path, o); err != nil {
 		return nil, err
 	}
@@ -87,9 +87,9 @@ func Open(path string, o Options) (*Store, error) {
 	}
 	journal := "WAL"
 	if s.network {
-		// A write-ahead log needs shared memory between all processes that open the file,
-		// which network file systems lack. The rollback journal is truncated instead of
-		// removed: a removal whose reply was lost fails when it is retried, and the
+		// A write-ahead log needs memory that all processes which open the file share, which
+		// network file systems do not provide. The rollback journal is truncated and not removed:
+		// if the reply to a removal is lost, the removal is repeated and fails, and the
 		// transaction with it.
 		journal = "TRUNCATE"
 	}
@@ -100,11 +100,11 @@ func Open(path string, o Options) (*Store, error) {
 		"_synchronous":  {"FULL"},
 		// Overwrite deleted content in the file.
 		"_secure_delete": {"on"},
-		// Preparing takes longer than executing; there are about seventy statements.
+		// Preparing a statement takes longer than executing it; there are about seventy.
 		"_stmt_cache_size": {"128"},
 		"_cache_size":      {fmt.Sprint(-cacheKiB)},
 	}, o.LockWait, nil)
-	s.write.SetMaxOpenConns(1) // further writers would only wait for each other
+	s.write.SetMaxOpenConns(1) // further connections would only wait for each other
 	if err := s.makeSchema(context.Background(), o.LockWait); err != nil {
 		s.Close()
 		return nil, err
@@ -135,7 +135,7 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if empty { // another command died or is running, before the schema was created
+	if empty { // another command died, or is running, before it created the schema
 		return nil, fmt.Errorf("database %s: empty, as if the %w; `scalebench collect` fills it from the run folders", path, fs.ErrNotExist)
 	}
 	s := &Store{path: path, now: o.Now, limit: o.WhereLimit, read: openForReading(path, o.LockWait)}
@@ -180,9 +180,8 @@ func (o Options) network(path string) (bool, error) {
 	return onNetwork(filepath.Dir(path))
 }
 
-// create creates an empty database file that only the user can read. It does not open an
-// existing file: closing a descriptor of it would release the locks that this process holds
-// through SQLite.
+// create creates an empty database file that only the user can read. It does not open an existing
+// file, because closing it would release the locks that SQLite holds for this process.
 func create(path string) error {
 	if err := regularFiles(path); err != nil {
 		return err
@@ -203,16 +202,16 @@ func create(path string) error {
 	return f.Close()
 }
 
-// Files returns the paths of a database and of the files next to it: SQLite's write-ahead
-// log, shared memory and journal, and the lock.
+// Files returns the paths of a database and of the files next to it: SQLite's write-ahead log,
+// shared memory and journal, and the lock file.
 func Files(path string) []string {
 	return []string{path, path + "-wal", path + "-shm", path + "-journal", path + ".lock"}
 }
 
-// regularFiles returns an error if the database, or a file that SQLite keeps next to it, is
-// not a regular file, without following symbolic links. Opening a FIFO would block. SQLite
-// also trusts a log or journal that it finds, so these must belong to the database's owner,
-// this user or root.
+// regularFiles returns an error if the database, or a file that SQLite keeps next to it, is not a
+// regular file. It does not follow symbolic links for the latter. Opening a FIFO would block.
+// SQLite trusts a log or journal that it finds, so these must also belong to the database's
+// owner, to this user or to root.
 func regularFiles(path string) error {
 	main, err := os.Stat(path)
 	if err == nil && !main.Mode().IsRegular() {
@@ -234,7 +233,7 @@ func regularFiles(path string) error {
 
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
-// connector opens connections with a hook, without registering a driver globally.
+// connector opens connections with a hook. It does not need a driver that is registered globally.
 type connector struct {
 	dsn    string
 	driver *sqlite3.SQLiteDriver
@@ -243,8 +242,8 @@ type connector struct {
 func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
 func (c connector) Driver() driver.Driver                        { return c.driver }
 
-// open creates a pool. Settings for every connection must be in the DSN: a PRAGMA sent
-// through the pool reaches only one connection.
+// open returns a pool of connections. Settings for every connection must be in the DSN, because a
+// PRAGMA that is sent through the pool reaches only one connection.
 func open(path string, q url.Values, wait time.Duration, hook func(*sqlite3.SQLiteConn) error) *sql.DB {
 	q.Set("_foreign_keys", "on")
 	q.Set("_busy_timeout", fmt.Sprint(wait.Milliseconds()))
@@ -258,8 +257,8 @@ func openForReading(path string, wait time.Duration) *sql.DB {
 	return db
 }
 
-// cacheKiB is the size of the writer's page cache. sparingKiB is that size while it scans a
-// table once from end to end. Sorting uses the same amount again.
+// cacheKiB is the size of the writer's page cache; sparingKiB is its size while a table is read
+// once from end to end. Sorting uses the same amount of memory again.
 const (
 	cacheKiB   = 64 << 10
 	sparingKiB = 32 << 10
@@ -270,7 +269,7 @@ func setCache(tx *sql.Tx, kib int) error {
 	return err
 }
 
-// withTx runs f in a transaction on the writing connection. It rolls back if f returns an
+// withTx calls f in a transaction on the connection for writing. It rolls back if f returns an
 // error or panics, or if ctx ends.
 func (s *Store) withTx(ctx context.Context, f func(*sql.Tx) error) error {
 	if s.write == nil {
@@ -289,7 +288,7 @@ func (s *Store) withTx(ctx context.Context, f func(*sql.Tx) error) error {
 	})
 }
 
-// inTx runs f in a transaction of db, so that several queries see the same state.
+// inTx calls f in a transaction of db, so that several queries see the same state.
 func inTx(ctx context.Context, db *sql.DB, f func(*sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -299,18 +298,18 @@ func inTx(ctx context.Context, db *sql.DB, f func(*sql.Tx) error) error {
 	if err = f(tx); err == nil {
 		err = tx.Commit()
 	}
-	if err != nil && ctx.Err() != nil { // ctx ended the transaction, which gives f various errors
+	if err != nil && ctx.Err() != nil { // when ctx ends the transaction, f gets various errors
 		return context.Cause(ctx)
 	}
 	return explain(err)
 }
 
-// explained is an SQLite error with a remedy.
+// explained is an SQLite error to which a remedy was added.
 type explained struct{ error }
 
 func (e explained) Unwrap() error { return e.error }
 
-// explain adds a remedy to SQLite's terse errors, once.
+// explain adds a remedy to an error of SQLite, unless it has one already.
 func explain(err error) error {
 	var e sqlite3.Error
 	var done explained

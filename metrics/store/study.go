@@ -9,22 +9,22 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// A Study is what is known about a study apart from its runs: its identity and the location
-// of its runs.
+// A Study is what is stored about a study apart from its runs: its identity, and the location of
+// its runs.
 type Study struct {
 	ID   string
 	Name string
 	Home string // absolute path of the study's run folder; "" if all its runs were imported
-	File string // absolute path of the study file; likewise
+	File string // absolute path of the study file; "" if all its runs were imported
 }
 
-// Imported reports whether the study is only a name given to imported runs.
+// Imported reports whether the study is only a name that was given to imported runs.
 func (s Study) Imported() bool { return s.Home == "" }
 
-// ErrOtherStudy reports that the database has another study with this name.
+// ErrOtherStudy means that the database has another study with this name.
 var ErrOtherStudy = errors.New("the database has another study of that name")
 
-// Study finds a study by name. The error is ErrNotFound if it does not exist.
+// Study returns the study with this name. The error is ErrNotFound if it does not exist.
 func (s *Store) Study(ctx context.Context, name string) (Study, error) {
 	found := Study{Name: name}
 	err := s.read.QueryRowContext(ctx, "SELECT id, home, file FROM study WHERE name = ?", name).Scan(&found.ID, &found.Home, &found.File)
@@ -34,8 +34,8 @@ func (s *Store) Study(ctx context.Context, name string) (Study, error) {
 	return found, explain(err)
 }
 
-// PutStudy records a study, or its new location. It takes over a name that was only given
-// to imported runs. The error is ErrOtherStudy if another study has the name.
+// PutStudy stores a study, or its new location. If the name was so far only given to imported
+// runs, the study takes it over. The error is ErrOtherStudy if another study has the name.
 func (s *Store) PutStudy(ctx context.Context, study Study) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
 		r, err := tx.Exec(`INSERT INTO study (name, id, home, file) VALUES (?, ?, ?, ?)
@@ -51,8 +51,9 @@ func (s *Store) PutStudy(ctx context.Context, study Study) error {
 	})
 }
 
-// ofStudy verifies that a run belongs to the stored study: two studies with the same name
-// would overwrite each other's runs.
+// ofStudy returns an error if a run's study is not the stored study of that name, because two
+// studies with the same name would overwrite each other's runs. If none of that name is stored,
+// it stores it.
 func ofStudy(tx *sql.Tx, run metrics.Run) error {
 	var id string
 	err := tx.QueryRow("SELECT id FROM study WHERE name = ?", run.Study).Scan(&id)
@@ -66,8 +67,8 @@ func ofStudy(tx *sql.Tx, run metrics.Run) error {
 	return err
 }
 
-// importedInto returns the ID of the study that a run is imported into: the one with this
-// name, or a new one.
+// importedInto returns the ID of the study into which a run is imported: that of the study with
+// this name, or a new one.
 func importedInto(tx *sql.Tx, name string) (id string, err error) {
 	err = tx.QueryRow("SELECT id FROM study WHERE name = ?", name).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {

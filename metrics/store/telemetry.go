@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// telemetry stores a batch of samples.
+// telemetry stores a batch of telemetry samples.
 func (w *fileWriter) telemetry(t *metrics.Telemetry, line int) error {
 	var texts [3]string
 	missing := t.Missing
@@ -31,8 +31,8 @@ func (w *fileWriter) telemetry(t *metrics.Telemetry, line int) error {
 const selectTelemetry = `SELECT f.id, f.rank, coalesce(f.host, ''), f.started, t.tick, t.at, t.columns, t.missing
 	FROM telemetry t JOIN event_file f ON f.id = t.file`
 
-// scanTelemetry combines the batches of each node in row order. It reads the wanted
-// columns, or all if wanted is nil.
+// scanTelemetry returns the samples of each node, combined from its batches in the order of the
+// rows. It reads only the columns in wanted, or all if wanted is nil.
 func scanTelemetry(rows *sql.Rows, wanted []string) ([]summary.SampledNode, error) {
 	defer rows.Close()
 	var list []summary.SampledNode
@@ -66,7 +66,7 @@ func scanTelemetry(rows *sql.Rows, wanted []string) ([]summary.SampledNode, erro
 	return list, rows.Err()
 }
 
-// nodes returns the samples of an incarnation, sorted by the nodes' first ranks.
+// nodes returns the telemetry samples of a restart, sorted by the nodes' first ranks.
 func (in *ingest) nodes(restart int) ([]summary.SampledNode, error) {
 	rows, err := in.tx.Query(selectTelemetry+" WHERE f.run = ? AND f.writer = 'telemetry' AND f.restart = ? ORDER BY f.rank, t.line", in.run, restart)
 	if err != nil {
@@ -75,7 +75,7 @@ func (in *ingest) nodes(restart int) ([]summary.SampledNode, error) {
 	return scanTelemetry(rows, summary.Telemetry)
 }
 
-// telemetry reads the telemetry of the result's incarnation.
+// telemetry reads the telemetry of the restart from which the result was computed.
 func (q *details) telemetry() error {
 	rows, err := q.tx.QueryContext(q.ctx, selectTelemetry+` JOIN result x ON x.run = f.run AND x.restart = f.restart
 		WHERE f.run = ? AND f.writer = 'telemetry' ORDER BY f.rank, t.line`, q.run)

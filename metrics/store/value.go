@@ -15,7 +15,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// values stores the run's measures: a row for each value or reason for a missing value.
+// values stores the measures of the run: a row for each value, or for the reason why it is
+// missing.
 func (in *ingest) values(kind string, r summary.Outcome) error {
 	put := func(m measure.Measure, reported bool) error {
 		v, has := r.Values[m.Name]
@@ -29,7 +30,7 @@ func (in *ingest) values(kind string, r summary.Outcome) error {
 		}
 		value, missed := &v, has && m.Missable && math.IsInf(v, 1)
 		if !has || missed {
-			value = nil // an infinity is invalid in JSON, which views feed
+			value = nil // JSON, which the views produce, has no infinity
 		}
 		return in.rows.insert("INSERT INTO value (run, measure, place, value, missed, why) VALUES (?, ?, 0, ?, ?, ?)", in.run, id, value, missed, why)
 	}
@@ -80,8 +81,8 @@ func (in *ingest) placed(places *measure.Places) error {
 	return nil
 }
 
-// putPlace finds or creates a place's row. An upsert that returns its row would create a
-// temporary table each time.
+// putPlace returns the ID of a place's row, which it creates if necessary. An upsert that returns
+// its row is not used, because it would create a temporary table each time.
 func putPlace(tx *sql.Tx, key string) (id int64, err error) {
 	err = tx.QueryRow("SELECT id FROM place WHERE at = ?", key).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -94,7 +95,8 @@ func putPlace(tx *sql.Tx, key string) (id int64, err error) {
 	return r.LastInsertId()
 }
 
-// put finds or creates a measure's row, once per transaction and declaration.
+// put returns the ID of a measure's row, which it creates or updates if necessary. It does so
+// once per transaction and declaration.
 func (c catalogue) put(tx *sql.Tx, m measure.Measure, reported bool) (id int64, err error) {
 	key := measureKey{m.Name, m.Unit, m.At}
 	known := storedMeasure{measure.Measure{Title: m.Title, Better: m.Better}, reported}
@@ -119,7 +121,7 @@ func (c catalogue) put(tx *sql.Tx, m measure.Measure, reported bool) (id int64, 
 	return id, nil
 }
 
-// catalogue holds the measures that a transaction has stored, each in its latest form.
+// catalogue holds the measures that a transaction has stored, each as declared last.
 type catalogue map[measureKey]cataloguedMeasure
 
 // A measureKey identifies a measure.
@@ -133,8 +135,9 @@ type cataloguedMeasure struct {
 	id int64
 }
 
-// measures are all measures with values in the database, by number. If programs report a
-// name in several units, each is a separate measure with the unit in its name.
+// measures holds all measures of which the database has values, by number. If programs report a
+// measure of one name in several units, each unit gives a separate measure with the unit in its
+// name.
 type measures map[int64]storedMeasure
 
 type storedMeasure struct {
@@ -168,31 +171,31 @@ func readMeasures(ctx context.Context, tx *sql.Tx) (measures, error) {
 				m.Name += unitSuffix(unit)
 			}
 		} else if m.Measure, err = measure.Find(name); err != nil {
-			continue // belongs to a kind of workload that this version does not know
+			continue // it belongs to a kind of workload that this version does not know
 		}
 		all[id] = m
 	}
 	return all, rows.Err()
 }
 
-// selectValues selects values v for scan.
+// selectValues selects values (alias v) for the method scan.
 const selectValues = "SELECT v.run, v.measure, v.value, v.missed, v.why, v.place, p.at FROM value v JOIN place p ON p.id = v.place"
 
-// held points to a run's values, the reasons for missing ones, the declarations of reported
-// measures, and values at places.
+// held points to where the values of a run are stored: values, reasons for missing ones,
+// declarations of reported measures, and values at places.
 type held struct {
 	values   map[string]float64
-	why      *map[string]string // allocated for the first reason
+	why      *map[string]string // allocated when the first reason is stored
 	reported *[]measure.Measure
 	places   *[]measure.Place
 }
 
-// reader reads rows of selectValues, which must be grouped by run.
+// reader reads the rows of selectValues, which must be grouped by run.
 type reader struct {
 	measures
-	at    map[int64]map[string]any // coordinates by place
+	at    map[int64]map[string]any // coordinates, by the number of the place
 	run   int64
-	index map[int64]int // index in the run's list by place
+	index map[int64]int // index in the run's list, by the number of the place
 }
 
 func newReader(ctx context.Context, tx *sql.Tx) (*reader, error) {
@@ -200,7 +203,7 @@ func newReader(ctx context.Context, tx *sql.Tx) (*reader, error) {
 	return &reader{measures: all, at: map[int64]map[string]any{}}, err
 }
 
-// scan reads a row into its run's data.
+// scan reads one row and stores it in what the function of returns for its run.
 func (r *reader) scan(rows *sql.Rows, of func(run int64) held) error {
 	var run, number, place int64
 	var value *float64
@@ -238,7 +241,7 @@ func (r *reader) scan(rows *sql.Rows, of func(run int64) held) error {
 	return nil
 }
 
-// locate adds a value at a place within a run.
+// locate stores a value at a place within a run.
 func (r *reader) locate(list *[]measure.Place, run, place int64, text []byte, name string, value float64) error {
 	if run != r.run || r.index == nil {
 		r.run, r.index = run, map[int64]int{}
@@ -260,7 +263,7 @@ func (r *reader) locate(list *[]measure.Place, run, place int64, text []byte, na
 	return nil
 }
 
-// Reported lists the measures that programs and logs of stored runs report, by name.
+// Reported returns the measures that programs and logs of stored runs report, sorted by name.
 func (s *Store) Reported(ctx context.Context) ([]measure.Measure, error) {
 	var list []measure.Measure
 	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
@@ -276,8 +279,8 @@ func (s *Store) Reported(ctx context.Context) ([]measure.Measure, error) {
 	return list, err
 }
 
-// valueOf returns the SQL, with arguments, for a run's value of a measure, in a query over
-// view or table runs.
+// valueOf returns SQL, and its arguments, for a run's value of a measure. It is for queries on
+// the view or the table runs.
 func valueOf(m measure.Measure) (sql string, args []any) {
 	place := "0"
 	if m.At != "" {
@@ -295,9 +298,10 @@ func coordinates(m measure.Measure) string {
 	return text
 }
 
-// placesOf returns a join, with arguments, that adds a row for each place within a run at
-// which measures with coordinates have values, with place_id and place_at. It is empty if
-// no measure has coordinates. Measures with different coordinates cannot share rows.
+// placesOf returns an SQL join, and its arguments, that adds a row for each place within a run at
+// which measures with coordinates have values. Its columns are place_id and place_at. It is "" if
+// no measure has coordinates. Measures with different coordinates cannot share rows; that is an
+// error.
 func placesOf(list []measure.Measure) (join string, args []any, err error) {
 	var of *measure.Measure
 	for i, m := range list {
@@ -317,8 +321,8 @@ func placesOf(list []measure.Measure) (join string, args []any, err error) {
 		WHERE m.coordinates = ?) ON place_run = runs.id`, []any{coordinates(*of)}, nil
 }
 
-// ErrPlaces reports that one list combines measures with different coordinates.
+// ErrPlaces means that measures with different coordinates were requested in one list.
 var ErrPlaces = errors.New("measures at different places")
 
-// unitSuffix distinguishes measures with the same name.
+// unitSuffix returns what is appended to the names of measures that differ only in their unit.
 func unitSuffix(unit string) string { return " (" + unit + ")" }

@@ -7,14 +7,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
-// MadeWith is a good run that counts, with the user's files that it used.
+// MadeWith is a successful run that is used in results, with the user's files that it used.
 type MadeWith struct {
 	Point  string
 	Repeat int
-	Files  map[string]string // first digits of the SHA-256, by name
+	Files  map[string]string // first digits of the SHA-256 of each file, by its name
 }
 
-// MadeWith lists the good runs of a study that used files of the user's.
+// MadeWith returns the successful runs of a study that used files of the user.
 func (s *Store) MadeWith(ctx context.Context, study string) ([]MadeWith, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT r.point, r.repeat, f.key, f.value
 		FROM run r JOIN result x ON x.run = r.id JOIN json_each(x.fingerprint) f

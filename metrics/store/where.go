@@ -15,15 +15,15 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// heapLimit limits SQLite's memory in this process, in bytes. Ingesting 64 ranks of 100,000
-// steps takes 20 MB.
+// heapLimit limits the memory that SQLite uses in this process, in bytes. Ingesting 64 ranks with
+// 100,000 steps each takes 20 MB.
 const heapLimit = 256 << 20
 
-// recursive is SQLITE_RECURSIVE of sqlite3.h, which the driver does not define.
+// recursive is the constant SQLITE_RECURSIVE of sqlite3.h, which the driver does not define.
 const recursive = 33
 
-// functions are those that a user's expression may call: none that reads files, loads code,
-// or produces a gigabyte from one row.
+// functions are the SQL functions that a user's condition may call. None of them reads files,
+// loads code, or produces a gigabyte from one row.
 var functions = func() map[string]bool {
 	set := map[string]bool{}
 	for _, name := range strings.Fields(`abs avg coalesce count date datetime glob group_concat ifnull iif instr
@@ -34,12 +34,12 @@ var functions = func() map[string]bool {
 	return set
 }()
 
-// restrict limits a connection to SELECT. mode=ro and query_only already prevent writing;
-// this also prevents access to other files (ATTACH, load_extension), changes of settings,
-// and endless recursion.
+// restrict limits a connection to SELECT. Writing is already prevented by mode=ro and query_only.
+// This also prevents access to other files (ATTACH, load_extension), changes of settings, and
+// endless recursion.
 //
-// Values are limited to twice the longest event line, and SQLite's total memory is limited
-// too: an expression that joins everything with everything fails instead of exhausting the
+// A value may be at most twice as long as the longest event line, and SQLite's total memory is
+// limited: a condition that joins everything with everything fails before it exhausts the
 // machine's memory.
 func restrict(conn *sqlite3.SQLiteConn) error {
 	for limit, value := range map[int]int{
@@ -69,9 +69,9 @@ func restrict(conn *sqlite3.SQLiteConn) error {
 	return nil
 }
 
-// expression converts a user's boolean expression for use in a WHERE over view runs. Names
-// that are not columns become lookups, and everything that could end the expression early
-// is an error. SQLite checks the rest.
+// expression returns a user's condition in a form that can be used in a WHERE clause on the view
+// runs. Names that are not columns are replaced by lookups. It returns an error for anything that
+// could end the condition early. SQLite checks the rest.
 func expression(text string, columns map[string]bool, lookUps map[string]string) (string, error) {
 	x := rewriter{columns: columns, lookUps: lookUps}
 	var b strings.Builder
@@ -105,14 +105,14 @@ func expression(text string, columns map[string]bool, lookUps map[string]string)
 	return b.String(), nil
 }
 
-// A rewriter converts the tokens of an expression to SQL.
+// A rewriter converts the tokens of a condition to SQL.
 type rewriter struct {
 	columns map[string]bool
-	lookUps map[string]string // SQL of a parameter or measure, by name
+	lookUps map[string]string // SQL that returns a parameter or a measure, by its name
 	depth   int               // number of open parentheses
 }
 
-// quoted rewrites a name in double quotes.
+// quoted returns the SQL for a name in double quotes.
 func (x *rewriter) quoted(token string) (string, error) {
 	if !closed(token, '"') {
 		return "", fmt.Errorf("%s has no closing \"", token)
@@ -124,11 +124,12 @@ func (x *rewriter) quoted(token string) (string, error) {
 	case x.lookUps[name] != "":
 		return x.lookUps[name], nil
 	}
-	// SQLite would silently treat it as a string.
+	// SQLite would treat it as a string without an error.
 	return "", fmt.Errorf("%s is neither a column nor a parameter; put text in single quotes: '%s'", token, name)
 }
 
-// name rewrites a bare name and whatever belongs to it, and returns the rest.
+// name returns the SQL for a name without quotes and what belongs to it, and the rest of the
+// condition.
 func (x *rewriter) name(token, next string) (string, string, error) {
 	if tag := tagAfter(token, next); tag != "" {
 		return "EXISTS (SELECT 1 FROM tag WHERE tag.name = runs.run AND tag.tag = '" + tag + "')", next[1+len(tag):], nil
@@ -146,7 +147,8 @@ func (x *rewriter) name(token, next string) (string, string, error) {
 	return token, next, nil
 }
 
-// punctuation rejects tokens that could end the expression early.
+// punctuation returns an error for a token that could end the condition early. It also counts
+// parentheses.
 func (x *rewriter) punctuation(token string) error {
 	switch {
 	case token == ";":
@@ -172,9 +174,9 @@ const hostsOf = `(SELECT host FROM hosts WHERE hosts.run = runs.run
 	UNION SELECT substr(host, 1, instr(host || '.', '.') - 1) FROM hosts WHERE hosts.run = runs.run
 	UNION SELECT n.value FROM job, json_each(job.nodes) n WHERE job.run = runs.id)`
 
-// onHost converts a comparison after the word host, such as = 'n01', to a condition on any
-// of a run's hosts, and returns the rest. A negated comparison means that no host of the
-// run matches.
+// onHost returns the SQL for a comparison after the word host, such as = 'n01', and the rest of
+// the condition. It is true if any of the run's hosts matches. A negated comparison is true if no
+// host of the run matches.
 func onHost(next string) (condition, rest string, err error) {
 	const want = "host is compared to names in quotes: host = 'n01', host <> 'n01', host IN ('n01', 'n02'), host LIKE 'gpu%'"
 	m := hostIs.FindStringSubmatch(next)
@@ -191,10 +193,10 @@ func onHost(next string) (condition, rest string, err error) {
 	return " (" + not + "EXISTS (SELECT 1 FROM " + hostsOf + " WHERE host " + operator + " " + operand + "))", next[len(m[0]):], nil
 }
 
-// hostIs matches a comparison with a string or a list of strings.
+// hostIs matches a comparison with a string, or with a list of strings.
 var hostIs = regexp.MustCompile(`^(?i)\s*(=|==|<>|!=|(?:NOT\s+)?(?:LIKE|GLOB))\s*('(?:[^']|'')*')|^(?i)\s*((?:NOT\s+)?IN)\s*(\(\s*'(?:[^']|'')*'(?:\s*,\s*'(?:[^']|'')*')*\s*\))`)
 
-// tagAfter returns the tag in tag:NAME, "" otherwise.
+// tagAfter returns NAME of tag:NAME, and "" for anything else.
 func tagAfter(token, next string) string {
 	if token != "tag" || !strings.HasPrefix(next, ":") {
 		return ""
@@ -202,8 +204,8 @@ func tagAfter(token, next string) string {
 	return tagName.FindString(next[1:])
 }
 
-// scanToken splits off the first token: a 'string', a "quoted" name, a name (dots
-// included), a number or anything else.
+// scanToken returns the first token of s: a 'string', a "quoted" name, a name (which may have
+// dots), a number, or anything else.
 func scanToken(s string) (kind, token string) {
 	nameStart := func(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80 }
 	digit := func(c byte) bool { return c >= '0' && c <= '9' }
@@ -245,13 +247,13 @@ func closed(token string, quote byte) bool {
 		strings.Count(token, string(quote))%2 == 0
 }
 
-// parameterOf returns SQL for a run's parameter.
+// parameterOf returns SQL for a run's value of a parameter.
 func parameterOf(key string) string {
 	return "(SELECT p.value FROM run_parameter p WHERE p.run = runs.id AND p.key = '" + strings.ReplaceAll(key, "'", "''") + "')"
 }
 
-// whereClause converts the expression to SQL, or says what is wrong with it and which names
-// exist.
+// whereClause returns a user's condition as SQL, or an error that says what is wrong with it.
+// names lists the names that exist.
 func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, names string, err error) {
 	columns, err := runColumns(ctx, tx)
 	if err != nil {
@@ -269,19 +271,19 @@ func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, n
 	var measured []string
 	for id, m := range all {
 		if m.At != "" {
-			continue // a run has several
+			continue // a run has several values
 		}
 		lookUps[m.Name] = fmt.Sprintf("(SELECT v.value FROM value v WHERE v.run = runs.id AND v.place = 0 AND v.measure = %d)", id)
 		if !columns[m.Name] {
 			measured = append(measured, m.Name)
 		}
 	}
-	short := map[string][]string{} // last part of a key → all keys with it
+	short := map[string][]string{} // all keys with a last part, by that part
 	for _, k := range list {
 		lookUps[k] = parameterOf(k)
 		short[lastPart(k)] = append(short[lastPart(k)], k)
 	}
-	for name, keys := range short { // as on the command line and in table headers
+	for name, keys := range short { // as on the command line and in the heads of tables
 		if len(keys) == 1 && lookUps[name] == "" {
 			lookUps[name] = lookUps[keys[0]]
 		}
@@ -295,7 +297,7 @@ func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, n
 	return clause, names, err
 }
 
-// lastPart returns "batch" for "workload.batch".
+// lastPart returns the last part of a parameter's path: "batch" for "workload.batch".
 func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
 func runColumns(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
@@ -315,10 +317,10 @@ func runColumns(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
 	return set, nil
 }
 
-// A WhereError reports a user's expression that cannot be used.
+// A WhereError is the error of a user's condition that cannot be used.
 type WhereError struct {
 	Expression string
-	Names      string // available columns and parameters
+	Names      string // columns and parameters that exist
 	Err        error
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Advice returns the candidates for people; without all, those that matter.
+// Advice returns the table of an advice's candidates for people. If all is false, it has only
+// those that matter (see matters).
 func Advice(a *advice.Advice, all bool) *table.Table {
 	columns := adviceColumns(a)
 	t := &table.Table{}
@@ -53,13 +54,14 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	return t
 }
 
-// An adviceColumn is a column of the table of candidates, with what it shows.
+// An adviceColumn is a column of the table of candidates, with the function that fills its cells.
 type adviceColumn struct {
 	table.Column
 	cell func(advice.Candidate) any
 }
 
-// adviceColumns returns the columns that the question gives values to.
+// adviceColumns returns the columns of the table of candidates. They depend on what the user
+// asked.
 func adviceColumns(a *advice.Advice) []adviceColumn {
 	seconds := func(of func(advice.Candidate) *advice.Estimate) func(advice.Candidate) any {
 		return func(c advice.Candidate) any { return figureText(of(c), number.Seconds, false) }
@@ -99,7 +101,7 @@ func adviceColumns(a *advice.Advice) []adviceColumn {
 	return list
 }
 
-// timeHead is the heading of the times on the training clock.
+// timeHead returns the heading of the column with the times on the training clock.
 func timeHead(a *advice.Advice) string {
 	switch {
 	case a.Target != nil:
@@ -110,8 +112,8 @@ func timeHead(a *advice.Advice) string {
 	return "training time"
 }
 
-// matters reports whether a candidate is shown without -v: what was measured, is recommended
-// or to be measured next, and the measured counts doubled.
+// matters reports whether a candidate is shown without -v. Shown are measured counts and their
+// doublings, the recommended count, and the count to be measured next.
 func matters(a *advice.Advice, c advice.Candidate) bool {
 	return c.Basis == advice.Measured || isCount(a.Workers, c) || isCount(a.Beyond, c) || doubling(a, c.Workers) || a.Next != nil && c.Workers == a.Next.Workers
 }
@@ -128,7 +130,7 @@ func basisText(a *advice.Advice, c advice.Candidate) string {
 	return string(c.Basis)
 }
 
-// rateColumn returns the column of the figure that ranks candidates without times.
+// rateColumn returns the column with the measure that ranks candidates if there are no times.
 func rateColumn(a *advice.Advice) table.Column {
 	if a.Measure != "" {
 		return table.Column{Key: a.Measure, Unit: a.Unit(), Right: true}
@@ -138,7 +140,7 @@ func rateColumn(a *advice.Advice) table.Column {
 
 func rateOf(c advice.Candidate) *advice.Estimate { return cmp.Or(c.Throughput, c.Figure) }
 
-// nextNotes say what to measure next, and how.
+// nextNotes returns lines that say what to measure next, and by which command.
 func nextNotes(a *advice.Advice) []string {
 	n := a.Next
 	switch {
@@ -162,7 +164,7 @@ func nextNotes(a *advice.Advice) []string {
 	return []string{text}
 }
 
-// doubling reports whether repeated doubling of a measured worker count gives workers.
+// doubling reports whether repeated doubling of a measured worker count gives the number workers.
 func doubling(a *advice.Advice, workers int) bool {
 	for _, c := range a.Candidates {
 		for n := c.Workers; c.Basis == advice.Measured && n <= workers; n *= 2 {
@@ -188,7 +190,7 @@ func figureText(f *advice.Estimate, show func(float64) string, exact bool) any {
 	return show(f.Value) + " [" + show(*f.Low) + ", " + show(*f.High) + "]"
 }
 
-// AdviceData returns every candidate of every series for programs.
+// AdviceData returns the table of every candidate of every series for programs.
 func AdviceData(list []*advice.Advice) *table.Table {
 	t := &table.Table{}
 	for _, key := range []string{"series", "workers", "nodes", "recommended", "basis", "runs"} {

@@ -11,10 +11,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// alarms describe points whose newest runs are worse than earlier ones in a measure that
-// the answer uses, since the figures of such a point mix two speeds. For trainings, that is
-// the throughput, or else the run time, and what the runs report. For other runs it is each
-// measure with one value per run.
+// alarms returns a line for each point whose newest runs are worse than its earlier ones in a
+// measure that the report's answer uses, because the results of such a point mix two speeds. For
+// trainings, these are the throughput (or else the run time) and the measures that the runs
+// report. For other kinds of workload they are all measures with one value per run.
 func (s *ReportedStudy) alarms() []string {
 	var list []string
 	of := map[string]int64{}
@@ -50,8 +50,8 @@ func (s *ReportedStudy) alarms() []string {
 	return list
 }
 
-// alarm describes the alarm of a point, "" without one. Runs without a start time have no
-// order and are ignored.
+// alarm returns the line about one point; "" if its newest runs are not worse. It ignores runs
+// without a start time, whose order is unknown.
 func (s *ReportedStudy) alarm(point string, runs []scaling.RunValues, of map[string]int64, m measure.Measure) string {
 	var samples []compare.Sample
 	var prints []fingerprint.Print

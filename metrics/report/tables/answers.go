@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Answers returns the answers of several series' advice, one per row, best first. Series
-// without an answer come last; notes give their reasons.
+// Answers returns a table of the answers for several series, one per row, the best first. Series
+// without an answer come last; notes below the table give the reasons.
 func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options) *table.Table {
 	keys := scaling.Keys(curves)
 	of := map[string]scaling.Curve{}
@@ -54,8 +54,8 @@ func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options)
 	return t
 }
 
-// clockNotes say what the times of the answers include: one line per clock, with the series
-// it belongs to if they differ.
+// clockNotes returns lines that say what the times of the answers include (initialisation or
+// not). If series differ in this, each line names its series.
 func clockNotes(list []*advice.Advice) []string {
 	of := map[advice.Clock][]string{}
 	timed := 0
@@ -83,7 +83,7 @@ func clockNotes(list []*advice.Advice) []string {
 	return notes
 }
 
-// goalText returns the target in words: "accuracy 0.75"; "" without one.
+// goalText returns the target in words: "accuracy 0.75"; "" if there is none.
 func goalText(a *advice.Advice) string {
 	switch {
 	case a.Target != nil:
@@ -94,15 +94,15 @@ func goalText(a *advice.Advice) string {
 	return ""
 }
 
-// ruling says what the intervals of the two best answers imply about their order.
+// ruling maps what the intervals of the two best answers say about their order to a clause.
 var ruling = map[advice.Order]string{
 	advice.Unproven: "; ranked by their medians, with too few runs for intervals",
 	advice.Overlap:  "; their intervals overlap",
 	advice.Apart:    "",
 }
 
-// Best describes the best of several series' answers and how it compares with the second
-// best, "" if no series has an answer.
+// Best returns a sentence on the best answer of several series and how it compares with the
+// second best; "" if no series has an answer.
 func Best(list []*advice.Advice, wish advice.Options) string {
 	ranked := advice.Ranked(list, wish)
 	if len(ranked) == 0 {
@@ -140,7 +140,7 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 	return text + "." + best.Uncertain()
 }
 
-// dashes explains a dash after a figure, if there is one.
+// dashes returns a note that explains a dash after a value, if the table has one.
 func dashes(t *table.Table) []string {
 	for _, row := range t.Rows {
 		for _, cell := range row {
@@ -152,7 +152,7 @@ func dashes(t *table.Table) []string {
 	return nil
 }
 
-// brackets explains the brackets in the table's cells, if there are any.
+// brackets returns a note that explains the brackets in the table's cells, if it has any.
 func brackets(t *table.Table, confidence float64) string {
 	for _, row := range t.Rows {
 		for _, cell := range row {

@@ -13,7 +13,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Contrast returns a comparison of two sets of runs for people; a and b are their names.
+// Contrast returns a table for people that compares two sets of runs; a and b are the names of
+// the sets.
 func Contrast(r *compare.Comparison, m measure.Measure, a, b string) *table.Table {
 	write, of := m.Text, m.Name
 	if m.Show == measure.Number && m.Unit != "" {
@@ -50,11 +51,12 @@ func Contrast(r *compare.Comparison, m measure.Measure, a, b string) *table.Tabl
 	return t
 }
 
-// mostDiffer and longDiffer limit how many differences between two sets are shown, and how
-// many letters of each.
+// mostDiffer limits how many differences between the configurations of two sets are shown,
+// longDiffer the letters of each.
 const mostDiffer, longDiffer = 5, 80
 
-// alongCoordinate inserts a column of the measure's axis after that of the workers.
+// alongCoordinate inserts a column for the coordinate along which the measure is taken, if it has
+// one, after the column of the workers.
 func alongCoordinate(t *table.Table, m measure.Measure) {
 	if m.Axis != "" {
 		t.Columns = slices.Insert(t.Columns, 2, coordinateColumn(m.Axis))
@@ -70,7 +72,7 @@ func pointCells(p compare.Pair, m measure.Measure) []any {
 	return cells
 }
 
-// ContrastData returns a comparison for programs.
+// ContrastData returns the table of a comparison for programs.
 func ContrastData(r *compare.Comparison, m measure.Measure) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "metric"}, {Key: "runs_a"}, {Key: "runs_b"}}}
 	for _, name := range []string{"a", "b", "ratio"} {

@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Cost returns the rows for people: medians with intervals in brackets, or a dash without
-// one, and explanatory notes.
+// Cost returns the table of costs for people. Cells are medians, with intervals in brackets or a
+// dash if there is no interval. Notes explain them.
 func Cost(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	c := &costTable{rows: rows, currency: currency, o: o, asked: o.Measure.Name != ""}
 	c.perWork()
@@ -42,12 +42,12 @@ func Cost(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	return t
 }
 
-// costTable is a table of costs under construction.
+// costTable collects the columns of a table of costs.
 type costTable struct {
 	rows     []cost.Row
 	currency string
 	o        cost.Options
-	asked    bool // costs per unit of a measure were requested, so those of other work are left out
+	asked    bool // the user asked for the cost per unit of a measure, so that costs per epoch and per target are left out
 	columns  []costColumn
 	why      reasons
 }
@@ -62,19 +62,19 @@ func (c *costTable) add(column table.Column, cell func(cost.Row) any) {
 	c.columns = append(c.columns, costColumn{column, cell})
 }
 
-// estimated adds a column of estimates.
+// estimated adds a column whose cells are estimates.
 func (c *costTable) estimated(column table.Column, show func(float64) string, of func(cost.Row) *scaling.Estimate) {
 	column.Right = true
 	c.add(column, func(r cost.Row) any { return c.show(of(r), show) })
 }
 
-// show formats an estimate as a cell, and records why it is missing.
+// show returns an estimate as a cell, and records the reason if its interval is missing.
 func (c *costTable) show(e *scaling.Estimate, show func(float64) string) any {
 	c.why.add(e)
 	return estimate(e, show, e != nil && e.Why == cost.AtBaseline)
 }
 
-// perWork adds the configuration, and the time and cost of the work.
+// perWork adds columns for the configuration and for the time and cost of the work.
 func (c *costTable) perWork() {
 	workers, price := table.Column{Key: "workers"}, table.Column{Key: "cost", Unit: c.currency}
 	if c.o.Work.Million {
@@ -96,7 +96,7 @@ func (c *costTable) perWork() {
 	c.estimated(price, number.Significant, func(r cost.Row) *scaling.Estimate { return r.Cost })
 }
 
-// perEnergy adds the energy, its price and its emissions.
+// perEnergy adds columns for the energy, its price and its emissions, if the energy is known.
 func (c *costTable) perEnergy() {
 	if !energyKnown(c.rows) {
 		return
@@ -110,7 +110,8 @@ func (c *costTable) perEnergy() {
 	c.estimated(table.Column{Key: "co2", Head: "CO2", Unit: "g", Optional: true}, number.Significant, of(c.o.Energy.Grams))
 }
 
-// perMeasure adds the measure that costs refer to, and its amount per unit of money.
+// perMeasure adds columns for the measure that the user asked about, and for its amount per unit
+// of money.
 func (c *costTable) perMeasure() {
 	if !c.asked {
 		return
@@ -121,7 +122,7 @@ func (c *costTable) perMeasure() {
 	}
 }
 
-// overBaseline adds the ratios to the baseline.
+// overBaseline adds columns for the ratios to the baseline, if there is one.
 func (c *costTable) overBaseline() {
 	if c.o.Baseline == nil {
 		return
@@ -142,8 +143,8 @@ func (c *costTable) overBaseline() {
 	}
 }
 
-// perTarget adds the costs per epoch and per target, and which rows are on the Pareto
-// front.
+// perTarget adds columns for the cost per epoch and per target, and for whether a row is on the
+// Pareto front.
 func (c *costTable) perTarget() {
 	if !c.asked {
 		if !c.o.Work.Epoch {
@@ -162,13 +163,13 @@ func (c *costTable) perTarget() {
 	})
 }
 
-// energyKnown reports whether some configuration has an energy.
+// energyKnown reports whether the energy of some configuration is known.
 func energyKnown(rows []cost.Row) bool {
 	return slices.ContainsFunc(rows, func(r cost.Row) bool { return r.Energy != nil })
 }
 
-// energyNotes state the price and emissions of a kilowatt-hour, and why the energy is
-// unknown. They are empty if energy was neither measured nor priced.
+// energyNotes returns lines on the price and emissions of a kilowatt-hour, and on why an energy
+// is unknown. It returns none if energy was neither measured nor priced.
 func energyNotes(rows []cost.Row, o cost.Options) []string {
 	known := energyKnown(rows)
 	if !known && !o.Energy.Set() {
@@ -207,7 +208,8 @@ func costTargets(rows []cost.Row) []measure.Target {
 	return targets
 }
 
-// targetCost returns the cost to reach a target, and how many runs reach it if not all do.
+// targetCost returns a cell with the cost to reach a target. If not all runs reach it, the cell
+// also says how many do.
 func targetCost(r cost.Row, target measure.Target, show func(*scaling.Estimate, func(float64) string) any) any {
 	i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target })
 	if i < 0 {
@@ -224,7 +226,7 @@ func targetCost(r cost.Row, target measure.Target, show func(*scaling.Estimate, 
 	return fmt.Sprintf("%v %s", show(t.Cost, number.Significant), reached)
 }
 
-// costNotes explain the figures, the prices and the baselines.
+// costNotes returns notes that explain the values, the prices and the baselines.
 func costNotes(rows []cost.Row, currency string, o cost.Options) []string {
 	var prices, bases, matched, without []string
 	once := func(list *[]string, s string) {
@@ -280,7 +282,7 @@ func costNotes(rows []cost.Row, currency string, o cost.Options) []string {
 	return append(append(notes, energyNotes(rows, o)...), without...)
 }
 
-// frontNote explains the Pareto front, "" without a measure.
+// frontNote returns a note on what the Pareto front is of; "" if the user asked about no measure.
 func frontNote(m measure.Measure) string {
 	switch {
 	case m.Name == "":
@@ -294,7 +296,8 @@ func frontNote(m measure.Measure) string {
 	return "No front: " + m.Title + " is neither better nor worse."
 }
 
-// targetCells returns a row's time and cost to reach a target, and how many runs reach it.
+// targetCells returns the cells with a row's time and cost to reach a target, and with the number
+// of its runs that reach it and of all.
 func targetCells(r cost.Row, target measure.Target) []any {
 	i := slices.IndexFunc(r.Targets, func(t cost.Target) bool { return t.Of == target })
 	if i < 0 {
@@ -304,7 +307,7 @@ func targetCells(r cost.Row, target measure.Target) []any {
 	return append(append(estimateCells(t.Time), estimateCells(t.Cost)...), t.Reached, t.Runs)
 }
 
-// CostData returns the rows for programs: unrounded, with times in seconds.
+// CostData returns the table of costs for programs, with unrounded values and times in seconds.
 func CostData(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	asked := o.Measure.Name != ""
 	t := &table.Table{}
@@ -396,7 +399,7 @@ func CostData(rows []cost.Row, currency string, o cost.Options) *table.Table {
 	return t
 }
 
-// loadOf describes the load at which answers are priced.
+// loadOf returns words for the load at which a million answers are priced.
 func loadOf(m measure.Measure) string {
 	if m.Name == measure.RateWithinLimit {
 		return "largest rate within the limit"

@@ -5,7 +5,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// DeclaredMeasures returns the measures that -m, --measure and --metric take, by name.
+// DeclaredMeasures returns a table of the measures that -m, --measure and --metric accept, sorted
+// by name.
 func DeclaredMeasures() *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "measure"}, {Key: "unit"}, {Key: "better"}, {Key: "title", Head: "what"}}}
 	for _, name := range measure.Names() {

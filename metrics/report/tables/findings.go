@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Findings returns what was found in logs, up to most rows.
+// Findings returns a table of what was found in logs, with at most most rows.
 func Findings(contents []extract.Content, notes []string, most int) *table.Table {
 	var list []extract.Finding
 	found := 0

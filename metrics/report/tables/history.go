@@ -13,16 +13,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// A Trace is the history of one point.
+// A Trace is the history of a measure at one point.
 type Trace struct {
 	Point    string
 	Segments []compare.Segment
-	Alarm    *compare.Alarm // alarm about its newest runs; nil without one
+	Alarm    *compare.Alarm // alarm if its newest runs changed; nil otherwise
 }
 
-// History returns the history of a measure: a row per segment without a change, and a note
-// per alarm. marks holds the first runs of segments and alarms, and the run before each
-// segment.
+// History returns the table of the history of a measure: a row for each period without a change,
+// and a note for each alarm. marks describes the first runs of periods and alarms, and the run
+// before each period.
 func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *table.Table {
 	median := table.ColumnOf(m)
 	low, high := median, median
@@ -76,7 +76,7 @@ func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *
 	return t
 }
 
-// AlarmText describes how the newest runs of a point changed.
+// AlarmText returns a sentence on how the newest runs of a point changed.
 func AlarmText(trace Trace, marks map[int64]store.RunMark, m measure.Measure) string {
 	a := trace.Alarm
 	how := "worse"
@@ -103,7 +103,7 @@ func signedChange(ratio float64) string {
 	return sign + number.Significant(math.Abs(change)) + " %"
 }
 
-// short abbreviates a commit, keeping "-dirty".
+// short abbreviates the hash of a commit and keeps the suffix "-dirty".
 func short(commit string) string {
 	hash, rest, dirty := strings.Cut(commit, "-")
 	hash = hash[:min(len(hash), 10)]

@@ -14,18 +14,18 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// ShownRows limits the imported runs or figures that are shown to people. A table is held
-// in memory until its widths are known.
+// ShownRows limits the number of imported runs or figures that are shown to people, because the
+// whole table is in memory until the widths of its columns are known.
 const ShownRows = 1000
 
-// Imported is the table of imported runs.
+// Imported builds the table of imported runs.
 type Imported struct {
 	t    *table.Table
-	all  bool           // for programs: a row for every run
-	more map[string]int // number of runs left out, by outcome
+	all  bool           // for programs: show every run
+	more map[string]int // number of runs that are not shown, by outcome
 }
 
-// NewImported returns an empty table, limited to ShownRows unless all is set.
+// NewImported returns an empty table. It shows at most ShownRows runs unless all is true.
 func NewImported(all bool) *Imported {
 	return &Imported{
 		t: &table.Table{Columns: []table.Column{{Key: "file"}, {Key: "part"}, {Key: "run"}, {Key: "workers"}, {Key: "throughput", Unit: "samples/s", Optional: true},
@@ -36,7 +36,8 @@ func NewImported(all bool) *Imported {
 	}
 }
 
-// Add adds a run. id is "" if it was not stored; outcome says what happened to it.
+// Add adds a run to the table. id is "" if the run was not stored; outcome says what happened to
+// it.
 func (l *Imported) Add(r store.Imported, c *extract.Content, id, outcome string) {
 	if !l.all && len(l.t.Rows) == ShownRows {
 		l.more[outcome]++
@@ -57,7 +58,7 @@ func (l *Imported) Add(r store.Imported, c *extract.Content, id, outcome string)
 			case g.Name == measure.TokensPerSecond && len(g.At) == 0:
 				tokens = &g.Value
 			case g.Name == measure.RequestsPerSecond && (requests == nil || g.Value > *requests):
-				requests = &g.Value // the largest of its loads
+				requests = &g.Value // the largest over the run's loads
 			}
 		}
 	}
@@ -67,7 +68,7 @@ func (l *Imported) Add(r store.Imported, c *extract.Content, id, outcome string)
 	l.t.Add(filepath.Base(r.From.Path), table.NonZero(r.From.Part), table.NonZero(id), r.Run.Workers, throughput, tokens, requests, accuracy, evaluations, figures, outcome)
 }
 
-// Table returns the table, with notes on the runs left out.
+// Table returns the table, with notes on the runs that are not shown.
 func (l *Imported) Table() *table.Table {
 	for _, outcome := range slices.Sorted(maps.Keys(l.more)) {
 		l.t.Notes = append(l.t.Notes, fmt.Sprintf("and %d more: %s", l.more[outcome], outcome))

@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Machines returns the verdict on each machine of a price list for people, sorted by price.
-// how is as in Spec.
+// Machines returns a table for people with a row for each machine of a price list, which says
+// whether it is sufficient. It is sorted by price. For how, see Spec.
 func Machines(a sensitivity.Answer, m sensitivity.Market, currency string, how func(at map[string]scaling.Value) string) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Key: "machine"}, {Key: "vcpus", Head: "vCPUs", Right: true}, {Key: "memory", Right: true}, {Key: "gpus", Head: "GPUs", Right: true},
@@ -70,10 +70,12 @@ func Machines(a sensitivity.Answer, m sensitivity.Market, currency string, how f
 	return t
 }
 
-// perSample reports whether the measure counts samples.
+// perSample reports whether the answer's measure is the throughput, so that a price per sample
+// exists.
 func perSample(a sensitivity.Answer) bool { return a.Measure.Name == measure.Throughput }
 
-// perMillion returns the price of a million samples on a machine that is sufficient.
+// perMillion returns the price of a million samples on a machine that is sufficient; nil if it is
+// unknown.
 func perMillion(o sensitivity.Offer, a sensitivity.Answer) *scaling.Estimate {
 	rate := o.Of.Value
 	if rate == nil || !(rate.Value > 0) {
@@ -87,7 +89,7 @@ func perMillion(o sensitivity.Offer, a sensitivity.Answer) *scaling.Estimate {
 	return e
 }
 
-// MachinesSentence describes the choice of a machine for people.
+// MachinesSentence returns sentences for people on which machine to choose.
 func MachinesSentence(a sensitivity.Answer, m sensitivity.Market, currency string) string {
 	var list []string
 	say := func(format string, parts ...any) { list = append(list, fmt.Sprintf(format, parts...)) }
@@ -124,7 +126,8 @@ func MachinesSentence(a sensitivity.Answer, m sensitivity.Market, currency strin
 	return strings.Join(list, " ")
 }
 
-// offered describes a machine: "c4 (4 vCPUs, 8 GiB) at 0.200 USD an hour".
+// offered returns a machine with its resources and its price: "c4 (4 vCPUs, 8 GiB) at 0.200 USD
+// an hour".
 func offered(m *sensitivity.Machine, currency string) string {
 	has := number.Count(int(m.VCPUs), "vCPU") + ", " + number.ShortBytes(m.Bytes)
 	if m.GPUs > 0 {

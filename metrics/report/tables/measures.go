@@ -13,13 +13,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Measures returns several measures along curves: those of a kind of workload, or those
-// that runs report. Ratios to the base are for programs and for a table of one measure.
+// Measures returns a table of several measures along curves: the measures of a kind of workload,
+// or those that runs report. For people, it includes ratios to the base only if there is a single
+// measure.
 func Measures(curves []scaling.Curve, list []measure.Measure, study ...string) *table.Table {
 	keys := scaling.Keys(curves)
 	t := &table.Table{Columns: append(seriesColumns(keys), coordinates(curves, list[0])...)}
 	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"})
-	lacking := map[string]bool{} // lacking[m]: some runs lack measure m
+	lacking := map[string]bool{} // measures that some runs lack
 	for _, m := range list {
 		value := table.ColumnOf(counting(curves, m))
 		value.Right = true
@@ -69,7 +70,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure, study ...string) *
 	return t
 }
 
-// counting returns the measure with the unit of its rates in these curves.
+// counting returns the measure with the unit that a rate has in these curves.
 func counting(curves []scaling.Curve, m measure.Measure) measure.Measure {
 	if m.RatesSamples() {
 		m.Unit = scaling.RateUnit(curves...)
@@ -77,8 +78,7 @@ func counting(curves []scaling.Curve, m measure.Measure) measure.Measure {
 	return m
 }
 
-// coordinates returns columns, for programs, of the measure's coordinates other than the
-// axis.
+// coordinates returns columns for programs with the measure's coordinates other than the axis.
 func coordinates(curves []scaling.Curve, m measure.Measure) []table.Column {
 	var list []table.Column
 	for _, key := range m.At.Keys() {
@@ -89,7 +89,7 @@ func coordinates(curves []scaling.Curve, m measure.Measure) []table.Column {
 	return list
 }
 
-// located returns a curve's cells in these columns.
+// located returns a curve's cells in the columns that coordinates returns.
 func located(c scaling.Curve, m measure.Measure) []any {
 	var cells []any
 	for _, key := range m.At.Keys() {
@@ -100,7 +100,7 @@ func located(c scaling.Curve, m measure.Measure) []any {
 	return cells
 }
 
-// axisColumn returns the column of positions on the axis.
+// axisColumn returns the column with the positions on the curves' axis.
 func axisColumn(curves []scaling.Curve) table.Column {
 	c := coordinateColumn(axisOf(curves))
 	c.Right = true
@@ -117,7 +117,7 @@ func coordinateColumn(key string) table.Column {
 	return table.Column{Key: key, Show: number.Exact}
 }
 
-// placeSections lists a run's values at places within it, in one section per combination of
+// placeSections returns tables of a run's values at places within it, one for each set of
 // coordinates.
 func placeSections(places []measure.Place) []table.Section {
 	var list []table.Section
@@ -172,8 +172,8 @@ func axisOf(curves []scaling.Curve) string {
 	return curves[0].Axis
 }
 
-// Measure returns a measure along the curves: medians, with ratios to the base that are
-// above 1 where the measure is better.
+// Measure returns a table of one measure along the curves: medians, and ratios to the base, which
+// are above 1 where the measure is better.
 func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.Table {
 	value := table.ColumnOf(m)
 	bounds := value
@@ -191,7 +191,7 @@ func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.
 		t.Columns = append(t.Columns, shown)
 	}
 	t.Columns = append(t.Columns, value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
-	// Repeated measurements within a run are not resources, so they have no efficiency.
+	// Positions within one run are not amounts of resources, so they have no efficiency.
 	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves)) || !m.Scales}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
 	knees := capacity.FindSaturations(curves, m)
 	if knees != nil {
@@ -231,16 +231,15 @@ func Measure(curves []scaling.Curve, m measure.Measure, study ...string) *table.
 	return t
 }
 
-// lacks reports whether runs of the curves lack the measure for a reason that depends on
-// its value.
+// lacks reports whether some runs lack the measure for a reason that depends on its value.
 func lacks(curves []scaling.Curve, m measure.Measure) bool {
 	return slices.ContainsFunc(curves, func(c scaling.Curve) bool {
 		return slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return p.Of(m.Name).Lacking() > 0 })
 	})
 }
 
-// lackingText formats a median for people. If runs lack the measure, it adds how many have
-// it: "12.3 ms (9 of 10)", or "at least 12.3 ms (2 of 6)".
+// lackingText returns a median as a cell for people. If some runs lack the measure, the cell also
+// says how many have it: "12.3 ms (9 of 10)", or "≥ 12.3 ms (2 of 6)".
 func lackingText(s *scaling.Summary) any {
 	runs := ""
 	if n := s.Lacking(); n > 0 {
@@ -257,7 +256,7 @@ func lackingText(s *scaling.Summary) any {
 	return number.Absent + runs
 }
 
-// lackingNotes explain lackingText if a cell uses it.
+// lackingNotes returns a note that explains the cells of lackingText, if a cell needs it.
 func lackingNotes(curves []scaling.Curve, list []measure.Measure) []string {
 	if !slices.ContainsFunc(list, func(m measure.Measure) bool { return lacks(curves, m) }) {
 		return nil
@@ -265,8 +264,7 @@ func lackingNotes(curves []scaling.Curve, list []measure.Measure) []string {
 	return []string{"(5 of 6): so many of the runs have the value. The others were refused it and may be the slow ones: the median counts them as such, and there is none where its interval depends on them. ≥: the lower end of what the runs allow."}
 }
 
-// reachCells returns the estimateCells of a median whose interval may have only a lower
-// bound.
+// reachCells is like estimateCells for a median whose interval may have only a lower bound.
 func reachCells(s *scaling.Summary) []any {
 	cells := estimateCells(s.Median)
 	if s.AtLeast != nil {
@@ -275,8 +273,8 @@ func reachCells(s *scaling.Summary) []any {
 	return cells
 }
 
-// kneeCells returns the saturation point of a curve for programs, the same for each of its
-// points.
+// kneeCells returns the cells for programs with the saturation point of a curve. They are the
+// same in each row of the curve.
 func kneeCells(knees []*capacity.Saturation, c scaling.Curve) []any {
 	i := slices.IndexFunc(knees, func(k *capacity.Saturation) bool { return k.Series == c.Series })
 	switch {
@@ -288,7 +286,7 @@ func kneeCells(knees []*capacity.Saturation, c scaling.Curve) []any {
 	return []any{knees[i].At, knees[i].AtLeast, nil}
 }
 
-// saturations describes where throughput curves saturate, one sentence each.
+// saturations returns a sentence for each curve on where its throughput saturates.
 func saturations(curves []scaling.Curve, m measure.Measure) []string {
 	var list []string
 	for _, k := range capacity.FindSaturations(curves, m) {
@@ -301,7 +299,7 @@ func saturations(curves []scaling.Curve, m measure.Measure) []string {
 	return list
 }
 
-// unmeasured says that no run has a value of the measure, and what to use instead.
+// unmeasured returns a sentence that no run has a value of the measure, and what to use instead.
 func unmeasured(curves []scaling.Curve, m measure.Measure) string {
 	text := "No run has a value of " + m.Name
 	if target, is := measure.TargetOf(m.Name); is {

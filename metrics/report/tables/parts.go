@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// partsTable splits the step time of each point into parts: the median and the range over
-// its runs. Parts of different runs do not add up.
+// partsTable returns a table of the parts of the step time at each point: the median and the
+// range over its runs. Medians of parts do not add up, because they may come from different runs.
 func partsTable(curves []scaling.Curve) *table.Table {
 	keys := scaling.Keys(curves)
 	t := &table.Table{Columns: append(seriesColumns(keys), []table.Column{{Key: "workers"}, {Key: "runs"}, {Key: "compute", Right: true}, {Key: "communication", Right: true},
@@ -36,8 +36,8 @@ func partsTable(curves []scaling.Curve) *table.Table {
 	return t
 }
 
-// rangeText formats a median and range, "12.3 % (11.9 % to 12.8 %)", and the number of runs
-// if not all have a value; nil without values.
+// rangeText returns a median and a range, "12.3 % (11.9 % to 12.8 %)". If not all runs have a
+// value, the number that have one is added. It returns nil without values.
 func rangeText(values []float64, runs int) any {
 	if len(values) == 0 {
 		return nil
@@ -54,8 +54,8 @@ func rangeText(values []float64, runs int) any {
 	return s
 }
 
-// communicationNotes state the measured and predicted share of step time that the gradient
-// reduction takes, one line per curve.
+// communicationNotes returns a line per curve with the measured and the predicted share of the
+// step time that the gradient all-reduce takes.
 func communicationNotes(curves []scaling.Curve) []string {
 	var list []scaling.Remark
 	for _, c := range curves {
@@ -104,7 +104,7 @@ func communicationNotes(curves []scaling.Curve) []string {
 	return lines
 }
 
-// shareText formats a share with its interval, or a dash.
+// shareText returns a share with its interval, or with a dash if it has none.
 func shareText(e *scaling.Estimate) string {
 	return number.Percent(e.Value) + " " + intervalText(e.Interval, number.Percent)
 }

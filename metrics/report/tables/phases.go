@@ -9,7 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// A Phase is one series of one of several studies.
+// A Phase is one study (training, serving or preprocessing) in a comparison of several, with the
+// answer for one of its series.
 type Phase struct {
 	Study  string
 	Kind   string // kind of workload: "train", "serve", "preprocess"
@@ -17,8 +18,8 @@ type Phase struct {
 	Market *sensitivity.Market // nil: no machine has a price
 }
 
-// Phases returns the smallest sufficient resources for each study, with the smallest and
-// the cheapest machine, for people.
+// Phases returns a table for people with the smallest sufficient resources for each study, and
+// with the smallest and the cheapest machine that have them.
 func Phases(list []Phase, currency string) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "phase"}, {Key: "study"}, {Key: "series"}, {Key: "enough"}, {Key: "ratio", Head: "keeps", Right: true}, {Key: "of"}, {Key: "runs"}}}
 	priced := markets(list) != nil
@@ -71,8 +72,8 @@ func Phases(list []Phase, currency string) *table.Table {
 	return t
 }
 
-// PhasesSentence describes the one machine that suffices for all, for people; "" without
-// prices.
+// PhasesSentence returns a sentence for people on the machine that suffices for all studies; ""
+// without prices.
 func PhasesSentence(list []Phase, currency string) string {
 	all := markets(list)
 	if all == nil {
@@ -97,9 +98,9 @@ func markets(list []Phase) (all []sensitivity.Market) {
 	return all
 }
 
-// PhasesData returns Phases for programs. If all studies have prices, a row with phase
-// "all" has the machines that are sufficient for each. Rows with phase "warning" have the
-// warning in "why".
+// PhasesData returns the same for programs. If all studies have prices, a row with the phase
+// "all" has the machines that suffice for every study. A row with the phase "warning" has a
+// warning in the column "why".
 func PhasesData(list []Phase, currency string, warnings []string) *table.Table {
 	t := &table.Table{}
 	for _, key := range []string{"phase", "study", "series", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "likely_enough", "provisional", "smallest", "smallest_hour", "cheapest", "cheapest_hour", "currency", "why"} {

@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// PredictionSentence describes a prediction for people.
+// PredictionSentence returns a sentence for people with a prediction, or why there is none.
 func PredictionSentence(a *predict.Answer) string {
 	what := number.Count(a.Workers, "worker")
 	if text := predict.Text(a.Layout); text != "" {
@@ -31,7 +31,7 @@ func ofFigure(f *predict.Figure, show func(float64) string) string {
 	return show(f.Value) + " [" + show(f.Low) + ", " + show(f.High) + "]"
 }
 
-// Prediction returns the measured and predicted points for people.
+// Prediction returns a table for people of the measured points and the predicted one.
 func Prediction(a *predict.Answer) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "workers"}, {Key: "basis"}, {Key: "runs"}, {Key: "global_batch", Right: true, Optional: true},
 		{Key: "step_seconds", Head: "step time", Right: true, Optional: true}, {Key: "rate", Head: "rate", Unit: a.Unit, Right: true}}}
@@ -68,7 +68,7 @@ func Prediction(a *predict.Answer) *table.Table {
 	return t
 }
 
-// PredictionData returns every worker count of every series for programs.
+// PredictionData returns a table for programs of every worker count of every series.
 func PredictionData(list []*predict.Answer) *table.Table {
 	t := &table.Table{}
 	for _, key := range []string{"series", "layout", "workers", "basis", "runs", "global_batch", "step_seconds", "step_seconds_low", "step_seconds_high",

@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Rates returns how many replicas carry a demand as a table, and, for people, a sentence
-// about the best answer.
+// Rates returns a table of how many replicas are needed for a demand (requests/s). For people, it
+// also returns a sentence on the best answer.
 func Rates(list []capacity.Answer, load capacity.Load, currency string, people bool) (*table.Table, string) {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "demand", Unit: "requests/s", Optional: true}, {Key: "replicas"}, {Key: "at_least"}, {Key: "from", Head: "measured replicas"},
 		{Key: "rate_within_limit", Unit: "requests/s"}, {Key: "rate_within_limit_low", Head: "low"}, {Key: "rate_within_limit_high", Head: "high"}, {Key: "runs"}, {Key: "keeps_limits", Head: "carries it", Show: decision.Likely, Right: true}, {Key: "provisional", Data: true}}}
@@ -46,7 +46,7 @@ func Rates(list []capacity.Answer, load capacity.Load, currency string, people b
 	return t, sentence
 }
 
-// nextRates says what to measure next.
+// nextRates returns lines that say what to measure next.
 func nextRates(a capacity.Answer) []string {
 	switch {
 	case a.Next == nil && a.Replicas > 0:

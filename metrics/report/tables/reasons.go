@@ -9,11 +9,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// reasons are the distinct reasons why estimates of a table are missing.
+// reasons lists the different reasons why estimates in a table are missing.
 type reasons []string
 
-// add adds the reasons of estimates, without details that the table shows. Estimates at the
-// base need none.
+// add adds the reasons why estimates are missing, without details in parentheses, which the table
+// shows. Estimates at the base need no reason.
 func (r *reasons) add(estimates ...*scaling.Estimate) {
 	for _, e := range estimates {
 		if e == nil || e.Why == "" || e.Why == scaling.AtBase || e.Why == cost.AtBaseline {
@@ -25,7 +25,8 @@ func (r *reasons) add(estimates ...*scaling.Estimate) {
 	}
 }
 
-// notes explains a dash; of names what is missing, as in " for an interval".
+// notes returns a note that explains a dash by the reasons. of names what is missing, as in " for
+// an interval".
 func (r reasons) notes(of string) []string {
 	if len(r) == 0 {
 		return nil

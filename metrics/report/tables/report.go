@@ -21,44 +21,44 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// This file assembles the report of a study from its runs, curves, advice and prices: the
-// answer in words, the figures, tables, doubts, method and origin. Package report formats
-// it.
+// This file assembles the report of a study from its runs, curves, advice and prices: the answer
+// in words, the plots, the tables, the doubts, the method and the origin of the numbers. Package
+// report formats it.
 
-// A ReportedStudy holds everything that a report is made from.
+// A ReportedStudy holds everything from which a report is made.
 type ReportedStudy struct {
 	Name         string
 	Observations []scaling.Observation // at least one
 	Curves       []scaling.Curve
-	Warnings     []string             // on the study as a whole
-	Looks        int                  // at which its runs can be tested while it grows; 0: it does not
-	NoBase       *scaling.NoBaseError // some series have no base; nil
-	Kind         measure.Kind         // of workload: a training has advice, costs, and the figures of one
-	Frames       []ReportFrame        // measures besides those of a training
-	Advised      []*advice.Advice     // of each curve of Answered
-	Answered     []scaling.Curve      // of what the kind of workload is advised by
-	Wish         advice.Options       // that it answers
-	Bill         *cost.Comparison     // nil without prices, and Unpriced says why
+	Warnings     []string             // about the study as a whole
+	Looks        int                  // number of times at which the study is tested while it grows; 0: it is not
+	NoBase       *scaling.NoBaseError // the series that have no base; nil: all have one
+	Kind         measure.Kind         // kind of workload; a training has advice, costs and more plots
+	Frames       []ReportFrame        // measures in addition to those of a training
+	Advised      []*advice.Advice     // advice for each curve of Answered
+	Answered     []scaling.Curve      // curves of the measure on which the advice for this kind of workload is based
+	Wish         advice.Options       // the question that the advice answers
+	Bill         *cost.Comparison     // nil without prices; Unpriced then gives the reason
 	Unpriced     error
-	Demand       []capacity.Line // for a service: what each demand costs per series, in Currency
+	Demand       []capacity.Line // for a service: the cost of each demand for each series, in Currency
 	Currency     string
-	Program      string // program and version that made the report
+	Program      string // name and version of the program that made the report
 
-	// Set by read.
+	// The method read sets these.
 	rows  []store.RunRow // every attempt
 	from  *store.Provenance
 	ranks []figure.RankSteps
 }
 
-// A ReportFrame is a set of measures along the same curves: those that runs report, or those
-// of a kind of workload other than training.
+// A ReportFrame is a set of measures along the same curves: the measures that runs report, or
+// those of a kind of workload other than training.
 type ReportFrame struct {
-	ID, Title string // of its table; ID has letters, digits and hyphens
+	ID, Title string // of the table; ID has only letters, digits and hyphens
 	Curves    []scaling.Curve
 	Measures  []measure.Measure // at least one
 }
 
-// measuresOfRuns returns the measures for the list of runs.
+// measuresOfRuns returns the measures that the list of runs shows.
 func (s *ReportedStudy) measuresOfRuns() []measure.Measure {
 	list := slices.Clone(RunMeasures)
 	for _, f := range s.Frames {
@@ -71,7 +71,7 @@ func (s *ReportedStudy) measuresOfRuns() []measure.Measure {
 	return list
 }
 
-// read loads from the database what the curves lack.
+// read loads data from the database that the curves do not contain.
 func (s *ReportedStudy) read(ctx context.Context, db *store.Store) error {
 	var err error
 	if s.rows, err = db.Runs(ctx, store.Filter{Study: s.Name}, s.measuresOfRuns()...); err != nil {
@@ -91,7 +91,7 @@ func (s *ReportedStudy) read(ctx context.Context, db *store.Store) error {
 	return err
 }
 
-// RankSteps returns the step times of the ranks of one run per series: the run with the
+// RankSteps returns, for each series, the step times of the ranks of one run: the run with the
 // median throughput at the largest worker count.
 func RankSteps(ctx context.Context, db *store.Store, curves []scaling.Curve) ([]figure.RankSteps, error) {
 	var list []figure.RankSteps
@@ -114,7 +114,7 @@ func RankSteps(ctx context.Context, db *store.Store, curves []scaling.Curve) ([]
 	return list, nil
 }
 
-// Report assembles the report. If title is "", it uses the study's name. Errors come from
+// Report returns the report. If title is "", the title is the study's name. Errors are those of
 // the database.
 func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title string) (*report.Report, error) {
 	if err := s.read(ctx, db); err != nil {
@@ -179,7 +179,8 @@ func (s *ReportedStudy) Report(ctx context.Context, db *store.Store, title strin
 	return r, err
 }
 
-// notDrawn records why a figure is missing. Figures with the same reason share one entry.
+// notDrawn records why a plot is missing. Plots that are missing for the same reason share one
+// entry.
 func notDrawn(r *report.Report, title, why string) {
 	title, why = clean.Line(title), clean.Line(why)
 	for i, f := range r.NotDrawn {
@@ -191,8 +192,7 @@ func notDrawn(r *report.Report, title, why string) {
 	r.NotDrawn = append(r.NotDrawn, report.Fact{Name: title, Values: []string{why}})
 }
 
-// figures draws every figure that the study has data for, and records why others are
-// missing.
+// figures draws every plot for which the study has data, and records why others are missing.
 func (s *ReportedStudy) figures(r *report.Report) {
 	d := figure.Data{Observations: s.Observations, Ranks: s.ranks[:min(len(s.ranks), manySeries)], Bill: s.Bill, Demand: s.Demand, Currency: s.Currency}
 	if s.Kind.Trains {
@@ -215,7 +215,7 @@ func (s *ReportedStudy) figures(r *report.Report) {
 	}
 }
 
-// addText adds a drawn figure to the report, or records why it is missing.
+// addText adds a plot to the report, or records why it is missing.
 func addText(r *report.Report, id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
 	one, err := report.Draw(id, draw)
 	if err == nil {
@@ -229,8 +229,8 @@ func addText(r *report.Report, id, title string, draw func(figure.Options) (*fig
 	notDrawn(r, title, strings.TrimPrefix(why, "nothing to draw: "))
 }
 
-// panelsOf returns the parameter whose values get a panel each if a single plot would be
-// too full, "" for one plot.
+// panelsOf returns the parameter whose values get a panel each, because a single plot would be
+// too full; "" if one plot is enough.
 func (s *ReportedStudy) panelsOf(curves []scaling.Curve) string {
 	several := slices.ContainsFunc(s.Curves, func(c scaling.Curve) bool { return c.Framework != s.Curves[0].Framework })
 	if len(curves) > manySeries && several {
@@ -239,7 +239,7 @@ func (s *ReportedStudy) panelsOf(curves []scaling.Curve) string {
 	return ""
 }
 
-// frame draws the measures of a frame.
+// frame draws plots of the measures of a frame.
 func (s *ReportedStudy) frame(r *report.Report, f ReportFrame) {
 	d := figure.Data{Curves: f.Curves, Observations: s.Observations}
 	if y, x, ok := f.tradeoff(); ok {
@@ -255,7 +255,7 @@ func (s *ReportedStudy) frame(r *report.Report, f ReportFrame) {
 			return
 		}
 		if m.Better == measure.Neither && !s.Kind.Trains {
-			continue // it only describes others, in the table
+			continue // it only describes other measures, in the table
 		}
 		addText(r, fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Drawing, error) {
 			if at := onlyPlace(f.Curves); at != "" {
@@ -267,8 +267,8 @@ func (s *ReportedStudy) frame(r *report.Report, f ReportFrame) {
 	}
 }
 
-// tradeoff returns the latency and the throughput of a service that are plotted against
-// each other along the load.
+// tradeoff returns a latency and the throughput of a service, which are plotted against each
+// other. ok is false if the frame lacks one of them, or the curves are not over a load.
 func (f ReportFrame) tradeoff() (latency, throughput measure.Measure, ok bool) {
 	find := func(name string) measure.Measure {
 		for _, m := range f.Measures {
@@ -282,8 +282,8 @@ func (f ReportFrame) tradeoff() (latency, throughput measure.Measure, ok bool) {
 	return latency, throughput, latency.Name != "" && throughput.Name != "" && measure.OfLoad(f.Curves[0].Axis) && onlyPlace(f.Curves) == ""
 }
 
-// onlyPlace returns the position of all points if they share one number, "" otherwise.
-// Nothing can be plotted along such an axis.
+// onlyPlace returns the position of all points if they have the same, numeric one; "" otherwise.
+// Nothing can be plotted over an axis with only one position.
 func onlyPlace(curves []scaling.Curve) string {
 	var at []scaling.Value
 	for _, c := range curves {
@@ -299,7 +299,7 @@ func onlyPlace(curves []scaling.Curve) string {
 	return curves[0].Places(at...)
 }
 
-// manyMeasures limits the measures of a frame that get a figure.
+// manyMeasures limits how many measures of a frame are plotted.
 const manyMeasures = 12
 
 func figureTitle(name string) string {
@@ -307,14 +307,14 @@ func figureTitle(name string) string {
 	return k.Title
 }
 
-// manySeries is the number of series above which one plot is too full. Several frameworks
-// then get a panel each.
+// manySeries is the number of series above which a single plot is too full. If the series are of
+// several frameworks, each framework then gets a panel.
 const manySeries = 4
 
-// manyRuns limits the runs listed on a page.
+// manyRuns limits the number of runs that a page lists.
 const manyRuns = 1000
 
-// about states how many runs the report covers, and from when.
+// about returns lines that say how many runs the report covers, and when they were made.
 func (s *ReportedStudy) about() []string {
 	first, last := s.rows[0].Created, s.rows[0].Created
 	for _, row := range s.rows {
@@ -332,7 +332,7 @@ func (s *ReportedStudy) about() []string {
 	return []string{fmt.Sprintf("%s, from %s, recorded %s (UTC).", number.Count(len(s.Observations), "run"), number.Count(len(s.rows), "attempt"), when)}
 }
 
-// downloads returns the data behind the page for programs: base units, unrounded.
+// downloads returns the data of the page for programs, unrounded and in base units.
 func (s *ReportedStudy) downloads() ([]report.Download, error) {
 	curves := scaling.Rows(s.Curves)
 	costs := &table.Table{}
@@ -384,8 +384,8 @@ func (s *ReportedStudy) downloads() ([]report.Download, error) {
 	return slices.Insert(list, 1, report.Download{Name: "scaling.json", About: "the same as JSON, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
 }
 
-// doubts returns the alarms and the warnings about the study, its series and points, and
-// the advice, grouped into one line per kind.
+// doubts returns the doubts about the study: alarms, and warnings about the study, its series and
+// points, and the advice. Doubts of one kind share a line.
 func (s *ReportedStudy) doubts() []string {
 	var list []scaling.Remark
 	for _, w := range s.Warnings {

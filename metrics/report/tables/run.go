@@ -60,7 +60,8 @@ func runRecord(d *store.Details) *table.Table {
 	return t
 }
 
-// fingerprintRecord returns a column for each fact of the run's fingerprint.
+// fingerprintRecord returns a table with one row and a column for each fact of the run's
+// fingerprint.
 func fingerprintRecord(r *summary.Outcome) *table.Table {
 	t := &table.Table{}
 	if r == nil {
@@ -77,7 +78,8 @@ func fingerprintRecord(r *summary.Outcome) *table.Table {
 	return t
 }
 
-// parameterRecord returns a column for each parameter, named by its TOML path.
+// parameterRecord returns a table with one row and a column for each parameter, named by its TOML
+// path.
 func parameterRecord(parameters map[string]any) *table.Table {
 	t := &table.Table{}
 	var cells []any
@@ -100,8 +102,8 @@ func jobRecord(j *metrics.Job) *table.Table {
 	return t
 }
 
-// resultRecord returns a column for each measure of the run's kind of workload and each
-// reported measure, and then the facts that are not measures.
+// resultRecord returns a table with one row: a column for each measure of the run's kind of
+// workload, for each measure that the run reports, and then for other facts.
 func resultRecord(r *summary.Outcome, kind string, algorithm int, parameters map[string]any) *table.Table {
 	t := &table.Table{}
 	if r == nil {
@@ -138,9 +140,9 @@ func resultRecord(r *summary.Outcome, kind string, algorithm int, parameters map
 	return t
 }
 
-// noiseScaleRows returns the gradient noise scale per epoch, with what it was computed
-// from: the number of steps, and the batch per rank and overall. An interval may have no
-// upper bound.
+// noiseScaleRows returns a table of the gradient noise scale of each epoch, with what it was
+// computed from: the number of steps, the batch per rank, and the global batch. An interval may
+// have no upper bound.
 func noiseScaleRows(r *summary.Outcome) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "epoch"}, {Key: "noise_scale", Unit: "samples"},
 		{Key: "low", Head: fmt.Sprintf("%.0f %% interval from", 100*summary.NoiseScaleLevel)}, {Key: "high", Head: "to"},
@@ -265,7 +267,7 @@ func badLineRows(list []metrics.LineError) *table.Table {
 	return t
 }
 
-// unixTime returns seconds since 1970 as a cell; 0 means unknown.
+// unixTime returns a time in seconds since 1970 as a cell; 0 means unknown.
 func unixTime(seconds float64) any {
 	if seconds == 0 {
 		return nil
@@ -273,7 +275,7 @@ func unixTime(seconds float64) any {
 	return metrics.Time(seconds)
 }
 
-// orNone returns a map as a cell, nil if it is empty.
+// orNone returns a map as a cell; nil if it is empty.
 func orNone(m map[string]string) any {
 	if len(m) == 0 {
 		return nil
@@ -281,7 +283,7 @@ func orNone(m map[string]string) any {
 	return m
 }
 
-// figureRows lists the figures that logs state, with their descriptions.
+// figureRows returns a table of the figures that the run's logs state, with their descriptions.
 func figureRows(list []metrics.Figure) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "figure"}, {Key: "value", Show: number.Exact}, {Key: "unit"}, {Key: "plus_minus", Head: "±", Show: number.Exact}, {Key: "at"},
 		{Key: "source"}, {Key: "line", Show: number.Exact}, {Key: "reduction"}, {Key: "values", Show: number.Exact}, {Key: "note"}, {Key: "plus_minus_is", Head: "± is"}}}
@@ -299,8 +301,8 @@ func importRecord(from *store.Source) *table.Table {
 	return t
 }
 
-// bySteps returns a cell for a count over steps. Without recorded steps, as in another
-// program's log, 0 means unknown.
+// bySteps returns a count that was made over recorded steps as a cell. Without recorded steps, as
+// in another program's log, a count of 0 means unknown.
 func bySteps[N int | int64](n N, steps int) any {
 	if steps == 0 {
 		return table.NonZero(n)
@@ -308,7 +310,8 @@ func bySteps[N int | int64](n N, steps int) any {
 	return n
 }
 
-// unitOf returns the unit of a stated figure; a share of a device's peak is a fraction.
+// unitOf returns the unit of a figure from a log. MFU and other shares of a device's peak have
+// the unit "fraction".
 func unitOf(g metrics.Figure) string {
 	if measure.Reported(g.Name, g.Unit, measure.Neither).Show == measure.Percent {
 		return "fraction"
@@ -316,7 +319,7 @@ func unitOf(g metrics.Figure) string {
 	return g.Unit
 }
 
-// placeText describes what a figure applies to, "" for the run.
+// placeText describes the coordinates of a figure; "" for a figure of the whole run.
 func placeText(at map[string]any) string {
 	var parts []string
 	known := []string{"op", "bytes", "in_place", "epoch", "step"}

@@ -11,7 +11,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// RunMeasures are the measures in a list of runs.
+// RunMeasures are the measures that every list of runs shows.
 var RunMeasures = declared(measure.Throughput, measure.EndToEnd, measure.StepP50, measure.TrainSeconds, measure.FinalAccuracy)
 
 // declared returns the measures with these names.
@@ -26,15 +26,15 @@ func declared(names ...string) []measure.Measure {
 	return list
 }
 
-// Runs lists runs with their values of the measures, RunMeasures first. If the runs'
-// parameters were loaded (store.Describe), people get a column for each key that differs
-// among the runs of a study.
+// Runs returns a table of runs with their values of the measures in of, which must begin with
+// RunMeasures. If the runs' parameters were loaded (see store.Describe), people get a column for
+// each parameter that differs among the runs of a study.
 func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 	keys := swept(rows)
 	empty := func(i int) bool {
 		return !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Values[i] != nil })
 	}
-	// Hide empty columns from people if the runs have another measure.
+	// People do not get empty columns if the runs have another measure.
 	others := false
 	for i := len(RunMeasures); i < len(of); i++ {
 		others = others || !empty(i)
@@ -67,7 +67,7 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		{Key: "tags", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Tags != "" })},
 		{Key: "note", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Note != "" })},
 	}...)
-	var at []string // coordinates of a measure that has some
+	var at []string // coordinates, if a measure has any
 	for _, m := range of[len(RunMeasures):] {
 		if m.At != "" {
 			at = m.At.Keys() // store.Runs accepts only measures with the same coordinates
@@ -85,7 +85,7 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 			warnings = []string{}
 		}
 		if r.Steps != nil && *r.Steps == 0 {
-			r.Steps = nil // not counted
+			r.Steps = nil // steps were not counted
 			if r.Epochs != nil && *r.Epochs == 0 {
 				r.Epochs = nil
 			}
@@ -108,8 +108,8 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 	return t
 }
 
-// rateUnit returns the unit of the runs' throughputs: samples/s, unless all name the same
-// unit of work.
+// rateUnit returns the unit of the runs' throughputs: images/s, for example, if all runs say that
+// a sample is an image; samples/s otherwise.
 func rateUnit(rows []store.RunRow) string {
 	said := ""
 	for i, r := range rows {
@@ -122,7 +122,7 @@ func rateUnit(rows []store.RunRow) string {
 	return measure.RateUnit(said)
 }
 
-// swept returns the keys that differ among the listed runs of a study.
+// swept returns the parameters that differ among the listed runs of a study.
 func swept(rows []store.RunRow) []string {
 	of := map[string][]map[string]any{}
 	for _, r := range rows {
@@ -133,9 +133,9 @@ func swept(rows []store.RunRow) []string {
 	return scaling.VaryingWithin(of)
 }
 
-// InOrder sorts the runs of one study by the values of its swept keys (numerically if they
-// are numbers), then by workers, point, repeat and attempt. Runs of several studies, or
-// without swept keys, keep their order.
+// InOrder returns the runs of one study sorted by the values of its swept parameters (by size if
+// they are numbers), then by workers, point, repeat and attempt. Runs of several studies keep
+// their order, and so do runs without swept parameters.
 func InOrder(rows []store.RunRow) []store.RunRow {
 	keys := swept(rows)
 	if len(keys) == 0 || slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Study != rows[0].Study }) {
@@ -154,7 +154,7 @@ func InOrder(rows []store.RunRow) []store.RunRow {
 	return list
 }
 
-// evaluationsTable lists the evaluations of the runs.
+// evaluationsTable returns a table of the evaluations of the runs.
 func evaluationsTable(obs []scaling.Observation) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "epoch"}, {Key: "seconds"}, {Key: "samples"}, {Key: "accuracy"}}}
 	for _, o := range obs {

@@ -13,8 +13,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Scaling returns the curves for people: medians with intervals in brackets, or a dash
-// without one, and notes on the base and the dashes.
+// Scaling returns the table of scaling curves for people: medians with intervals in brackets, or
+// with a dash if there is none, and notes on the base and the dashes.
 func Scaling(curves []scaling.Curve, study ...string) *table.Table {
 	targets := targetsOf(curves)
 	main, unit, show := mainOf(curves)
@@ -64,7 +64,8 @@ func Scaling(curves []scaling.Curve, study ...string) *table.Table {
 	return t
 }
 
-// of adds the reasons of a value, and of its ratio unless it is the base's.
+// of adds the reasons why the median or its interval is missing and, unless the point is the
+// base, those for its ratio to the base.
 func (r *reasons) of(x *scaling.Summary, atBase bool) {
 	r.add(x.Median)
 	if !atBase {
@@ -72,8 +73,8 @@ func (r *reasons) of(x *scaling.Summary, atBase bool) {
 	}
 }
 
-// mainOf returns the main measure of the curves with its unit and format: the throughput,
-// else tokens/s, else the run time.
+// mainOf returns the main measure of the curves, its unit and a function that formats it. The
+// measure is the throughput, else tokens/s, else the run time.
 func mainOf(curves []scaling.Curve) (main, unit string, show func(float64) string) {
 	measured := func(name string) bool {
 		return slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(name) })
@@ -88,7 +89,7 @@ func mainOf(curves []scaling.Curve) (main, unit string, show func(float64) strin
 	return measure.Throughput, scaling.RateUnit(curves...), number.Significant
 }
 
-// targetClockNotes say which clock the times to targets use.
+// targetClockNotes returns notes that say from when the times to targets are counted.
 func targetClockNotes(targets []measure.Measure) (notes []string) {
 	stated := func(m measure.Measure) bool { return m.Name == measure.ToTarget }
 	if asked := slices.DeleteFunc(slices.Clone(targets), stated); len(asked) > 0 {
@@ -104,7 +105,7 @@ func targetClockNotes(targets []measure.Measure) (notes []string) {
 	return notes
 }
 
-// decisiveNotes are the warnings, on the curves and on their study, that can change what a
+// decisiveNotes returns the warnings about the curves and their study that can change what a
 // table says.
 func decisiveNotes(curves []scaling.Curve, study ...string) []string {
 	if note := scaling.DecisiveNote(curves, study...); note != "" {
@@ -113,7 +114,8 @@ func decisiveNotes(curves []scaling.Curve, study ...string) []string {
 	return nil
 }
 
-// driftNotes say why a speedup in these measures may differ from the ratio of the medians.
+// driftNotes returns a note if a speedup in these measures was corrected for drift, because it
+// may then differ from the ratio of the medians.
 func driftNotes(curves []scaling.Curve, measures ...string) []string {
 	for _, c := range curves {
 		for _, p := range c.Points {
@@ -129,7 +131,7 @@ func driftNotes(curves []scaling.Curve, measures ...string) []string {
 
 const detrended = "Speedups: ratios of medians from which the drift of the machine is taken out, so they may differ from the ratios of the medians in the table."
 
-// sameWork warns that a speedup of run times assumes equal work.
+// sameWork is a note that a speedup of run times assumes equal work in every run.
 const sameWork = "A run time is the program's, from its start to its end; its speedup assumes that every run does the same work, however many workers share it."
 
 // title returns a measure's title by name.
@@ -141,10 +143,11 @@ func title(name string) string {
 	return m.Title
 }
 
-// fewSeries is the largest number of series that get a sentence each below a table.
+// fewSeries is the largest number of series for which each gets a sentence below a table.
 const fewSeries = 3
 
-// baseNotes name the base of each series. Many series have it only in their rows.
+// baseNotes returns notes that name the base of each series. If there are many series, only their
+// rows name it.
 func baseNotes(curves []scaling.Curve) []string {
 	return basesOf(curves, func(c scaling.Curve) string {
 		if c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput) {
@@ -154,7 +157,8 @@ func baseNotes(curves []scaling.Curve) []string {
 	})
 }
 
-// basesIn names the base of the speedups in a measure, if the base has a value.
+// basesIn returns notes that name the base of the speedups in a measure, for series whose base
+// has a value.
 func basesIn(curves []scaling.Curve, m measure.Measure) []string {
 	return basesOf(curves, func(c scaling.Curve) string {
 		if c.Base.Of(m.Name).Gain() == nil {
@@ -164,8 +168,8 @@ func basesIn(curves []scaling.Curve, m measure.Measure) []string {
 	})
 }
 
-// basesOf returns a sentence about each series' base; text formats it, and "" leaves it
-// out.
+// basesOf returns a sentence about the base of each series. The function text formats it; if that
+// returns "", there is none.
 func basesOf(curves []scaling.Curve, text func(scaling.Curve) string) []string {
 	var list []string
 	of := map[scaling.Value][]string{}
@@ -203,8 +207,8 @@ func basesOf(curves []scaling.Curve, text func(scaling.Curve) string) []string {
 	return list
 }
 
-// seriesColumns returns the columns that distinguish series: one per key that differs, or
-// else the name. Programs get only the name.
+// seriesColumns returns the columns that distinguish series. For people, they are one column per
+// parameter in which series differ, or the name if there is none. Programs get only the name.
 func seriesColumns(keys []string) []table.Column {
 	if len(keys) == 0 {
 		return []table.Column{{Key: "series"}}
@@ -212,7 +216,7 @@ func seriesColumns(keys []string) []table.Column {
 	return append([]table.Column{{Key: "series", Data: true}, {Key: "framework", People: true}}, keyColumns(keys)...)
 }
 
-// keyColumns returns the columns of parameters, for people.
+// keyColumns returns a column for each parameter, for people.
 func keyColumns(keys []string) []table.Column {
 	heads := scaling.Short(keys)
 	list := make([]table.Column, len(keys))
@@ -222,7 +226,7 @@ func keyColumns(keys []string) []table.Column {
 	return list
 }
 
-// seriesCells returns a curve's cells in the seriesColumns.
+// seriesCells returns a curve's cells in the columns that seriesColumns returns.
 func seriesCells(c scaling.Curve, keys []string) []any {
 	cells := []any{c.Series}
 	if len(keys) > 0 {
@@ -234,7 +238,7 @@ func seriesCells(c scaling.Curve, keys []string) []any {
 	return cells
 }
 
-// baseText describes a base and what it measured.
+// baseText returns the position of a base and its throughput.
 func baseText(b *scaling.RowBase) string {
 	text := scaling.Places(b.Along())
 	if b.Throughput != nil {
@@ -243,7 +247,8 @@ func baseText(b *scaling.RowBase) string {
 	return text
 }
 
-// timeText formats the time to a target, and how many runs reach it if not all do.
+// timeText returns the time to a target as a cell. If not all runs reach it, the cell also says
+// how many do.
 func timeText(a *scaling.Summary) string {
 	reached := ""
 	if a.Reached() < a.Runs {
@@ -276,7 +281,7 @@ func targetsOf(curves []scaling.Curve) []measure.Measure {
 	return targets
 }
 
-// add appends a sentence unless the list has it already.
+// add appends a sentence to the list, unless it is in the list already.
 func add(list []string, text string) []string {
 	if slices.Contains(list, text) {
 		return list
@@ -284,8 +289,8 @@ func add(list []string, text string) []string {
 	return append(list, text)
 }
 
-// ScalingData returns the rows as a flat table for programs that read CSV, with a group of
-// columns per target.
+// ScalingData returns the rows as a flat table for programs, with a group of columns for each
+// target.
 func ScalingData(rows []scaling.Row) *table.Table {
 	var targets []string
 	for _, r := range rows {
@@ -339,7 +344,7 @@ func ScalingData(rows []scaling.Row) *table.Table {
 	return t
 }
 
-// ScalingJSON formats the rows as a JSON list, one object per line.
+// ScalingJSON returns the rows as a JSON list, with one object per line.
 func ScalingJSON(rows []scaling.Row) (string, error) {
 	list := make([]string, len(rows))
 	for i, r := range rows {

@@ -14,9 +14,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Spec returns the verdict on each amount of each resource for people: single resources
-// first, then combinations. how returns the command that measures a combination next to the
-// reference; "" for none.
+// Spec returns a table for people that says for each amount of each resource whether it is
+// sufficient: single resources first, then combinations. how returns the command that measures a
+// combination together with the reference; "" for none.
 func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Key: "resource"}, {Key: "amount", Right: true}, {Key: "ratio", Head: "of the " + gained(a.Measure), Right: true}, {Key: "runs"}, {Key: "verdict"}, {Key: "bound"}}}
@@ -70,8 +70,8 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 	return t
 }
 
-// SpecWarnings returns the warnings about a series and the doubts about its combinations,
-// one sentence each.
+// SpecWarnings returns the warnings about a series, and the doubts about its combinations of
+// resources, one sentence each.
 func SpecWarnings(a sensitivity.Answer) []string {
 	list := slices.Clone(a.Warnings)
 	for _, d := range a.Doubts {
@@ -84,13 +84,14 @@ func SpecWarnings(a sensitivity.Answer) []string {
 	return list
 }
 
-// bound names the resource that limits runs.
+// bound returns the name of the resource that limits runs, as a cell.
 func bound(b sensitivity.Bound) any {
 	return cmp.Or(b.Of, "not known")
 }
 
-// bounds states which resource limits runs: with the maximum of everything, and with the
-// largest insufficient amount of each resource. Unknown limits share one sentence.
+// bounds returns sentences that say which resource limits the runs: when every resource is at its
+// maximum, and when one resource is at its largest amount that is not enough. Cases in which the
+// limit is unknown for the same reason share one sentence.
 func bounds(a sensitivity.Answer) []string {
 	var list, unknown []string
 	say := func(where string, b sensitivity.Bound) {
@@ -116,7 +117,7 @@ func bounds(a sensitivity.Answer) []string {
 	return list
 }
 
-// by ends a note with a command.
+// by returns the end of a note: a command, or a full stop if there is none.
 func by(command string) string {
 	if command == "" {
 		return "."
@@ -124,9 +125,9 @@ func by(command string) string {
 	return ": `" + command + "`"
 }
 
-// SpecData returns every amount and combination of every series for programs, and the
-// machines of markets, which has one entry per series or is empty. how returns the command
-// that measures a combination. warnings are those that people see.
+// SpecData returns a table for programs with every amount and combination of every series, and
+// the machines in markets, which has one entry per series or is empty. For how, see Spec.
+// warnings are the warnings that people see.
 func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency string, how func(a sensitivity.Answer, at map[string]scaling.Value) string, warnings []string) *table.Table {
 	t := &table.Table{}
 	for _, key := range []string{"series", "kind", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "verdict", "likely_enough", "recommended", "provisional", "machine", "hour", "currency", "text"} {
@@ -165,7 +166,8 @@ func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency 
 	return t
 }
 
-// addMachines adds a market's verdict on each machine to the rows for programs.
+// addMachines adds rows to a table for programs that say for each machine of a market whether it
+// is sufficient.
 func addMachines(t *table.Table, a sensitivity.Answer, market sensitivity.Market, currency string) {
 	for _, o := range market.Offers {
 		of := sensitivity.Allocation{}
@@ -180,7 +182,7 @@ func addMachines(t *table.Table, a sensitivity.Answer, market sensitivity.Market
 	}
 }
 
-// specAt returns the combination that answers, nil without one.
+// specAt returns the combination of resources that is the answer; nil if there is none.
 func specAt(a sensitivity.Answer) map[string]scaling.Value {
 	if a.Spec == nil {
 		return nil
@@ -195,7 +197,7 @@ func deref(x *float64) any {
 	return *x
 }
 
-// SpecSentence describes the answer for people.
+// SpecSentence returns the answer as sentences for people.
 func SpecSentence(a sensitivity.Answer) string {
 	var list []string
 	say := func(format string, parts ...any) { list = append(list, fmt.Sprintf(format, parts...)) }
@@ -243,7 +245,8 @@ func SpecSentence(a sensitivity.Answer) string {
 	return strings.Join(list, " ")
 }
 
-// provisionally says which smaller amounts may suffice, "" if the answer is final.
+// provisionally returns a clause that says which smaller amounts may suffice; "" if the answer is
+// final.
 func provisionally(a sensitivity.Answer) string {
 	if !a.Provisional {
 		return ""
@@ -263,7 +266,7 @@ func provisionally(a sensitivity.Answer) string {
 	return strings.Join(why, "; ")
 }
 
-// gained names what a ratio compares; for a time, that is speed.
+// gained returns what a ratio of the measure compares; for a time, that is a speed.
 func gained(m measure.Measure) string {
 	if m.Better == measure.Lower {
 		return "speed, by the " + m.Title
@@ -271,7 +274,7 @@ func gained(m measure.Measure) string {
 	return m.Title
 }
 
-// amounts formats a combination: "cpus_per_worker=4, memory=8 GiB".
+// amounts returns a combination of resources as text: "cpus_per_worker=4, memory=8 GiB".
 func amounts(at map[string]scaling.Value, keys []string) string { return words(at, keys, Amount) }
 
 func words(at map[string]scaling.Value, keys []string, show func(string, scaling.Value) string) string {
@@ -286,7 +289,7 @@ func words(at map[string]scaling.Value, keys []string, show func(string, scaling
 
 func exactly(_ string, v scaling.Value) string { return v.String() }
 
-// Amount formats an amount of a resource; memory gets a unit.
+// Amount returns an amount of a resource as text; memory has a unit.
 func Amount(key string, v scaling.Value) string {
 	switch {
 	case !v.Numeric():

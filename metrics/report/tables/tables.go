@@ -1,7 +1,9 @@
-// Package tables turns answers into tables: curves, costs, advice, comparisons, histories,
-// runs. It also assembles the report of a study (report.go). Each answer has a function for
-// people, with units, intervals and notes, and, where needed, one for programs (…Data),
-// with unrounded values in base units. Package metrics/table prints tables.
+// Package tables turns results into tables: curves, costs, advice, comparisons, histories, runs.
+// It also assembles the report of a study (report.go).
+//
+// Each kind of result has a function that returns a table for people, with units, intervals and
+// notes. Where programs need another one, a function with the suffix Data returns it, with
+// unrounded values in base units. Package metrics/table prints tables.
 package tables
 
 import (
@@ -9,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// estimate formats an estimate: "12.3 [11.9, 12.8]", or "12.3 –" without an interval. exact
-// marks a value that has no uncertainty by definition.
+// estimate returns an estimate as a cell: "12.3 [11.9, 12.8]", or "12.3 –" without an interval.
+// exact is true for a value that has no uncertainty by definition.
 func estimate(e *scaling.Estimate, show func(float64) string, exact bool) any {
 	switch {
 	case e == nil:
@@ -22,7 +24,7 @@ func estimate(e *scaling.Estimate, show func(float64) string, exact bool) any {
 	return value + " " + interval
 }
 
-// spreadText formats a value and its interval in the same unit.
+// spreadText returns a value and its interval as texts in the same unit.
 func spreadText(value float64, in *scaling.Interval, show func(float64) string) (text, interval string) {
 	if in != nil {
 		show = number.Alike(show, value, in.Low, in.High)
@@ -30,7 +32,7 @@ func spreadText(value float64, in *scaling.Interval, show func(float64) string) 
 	return show(value), intervalText(in, show)
 }
 
-// intervalText formats an interval in one unit, "[11.9, 12.8]", or a dash for nil.
+// intervalText returns an interval in one unit, "[11.9, 12.8]", or a dash if it is nil.
 func intervalText(in *scaling.Interval, show func(float64) string) string {
 	if in == nil {
 		return number.Absent
@@ -39,7 +41,8 @@ func intervalText(in *scaling.Interval, show func(float64) string) string {
 	return "[" + show(in.Low) + ", " + show(in.High) + "]"
 }
 
-// estimateCells returns a value and the ends of its interval; nil if missing.
+// estimateCells returns the cells of an estimate for programs: the value and the ends of its
+// interval, each nil if missing.
 func estimateCells(e *scaling.Estimate) []any {
 	switch {
 	case e == nil:

@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// telemetryWindow returns the time for which a run's telemetry is shown: that of its
-// training clock, or else that of its node's samples.
+// telemetryWindow returns the time range for which a run's telemetry is shown: that of the
+// training, if known, else that of the node's samples. It returns false if there is neither.
 func telemetryWindow(d *store.Details, n *summary.SampledNode) (summary.Window, bool) {
 	if d.TrainingClock.Seconds() > 0 {
 		return d.TrainingClock, true
@@ -17,8 +17,8 @@ func telemetryWindow(d *store.Details, n *summary.SampledNode) (summary.Window, 
 	return n.Span()
 }
 
-// telemetryRows lists the telemetry of each node: the increase and rate of a counter, the
-// mean and maximum of a gauge.
+// telemetryRows returns a table of the telemetry of each node: the increase and the rate of a
+// counter, the mean and the maximum of a gauge.
 func telemetryRows(d *store.Details) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "node"}, {Key: "quantity"}, {Key: "of"}, {Key: "unit"}, {Key: "total"},
 		{Key: "mean", Head: "mean, or per second"}, {Key: "most"}, {Key: "samples", Data: true}, {Key: "source"}}}
@@ -56,9 +56,9 @@ func telemetryRows(d *store.Details) *table.Table {
 	return t
 }
 
-// energyRows lists each device's energy, by its counter and by integrating its power, and
-// the energy in the scheduler's accounting. The latter covers a different time and is never
-// added to the others.
+// energyRows returns a table of each device's energy, from its counter and from the integral of
+// its power, and of the energy in the scheduler's accounting. The latter covers a different time
+// and is never added to the others.
 func energyRows(d *store.Details) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "node"}, {Key: "of"}, {Key: "counter", Head: "by counter", Unit: "J"},
 		{Key: "area", Head: "by area under the power", Unit: "J"}, {Key: "counts", Head: "in the sum"}, {Key: "source"}}}

@@ -18,10 +18,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Texts of the report page.
+// This file has the texts of the report page.
 
-// withoutCommands returns the advice without commands that measure more, since readers of a
-// report may not have the program.
+// withoutCommands returns copies of the advice without commands for further measurements, because
+// readers of a report may not have the program.
 func withoutCommands(advised []*advice.Advice) []*advice.Advice {
 	list := make([]*advice.Advice, len(advised))
 	for i, a := range advised {
@@ -36,8 +36,8 @@ func withoutCommands(advised []*advice.Advice) []*advice.Advice {
 	return list
 }
 
-// answer puts the advice in the words of the advise command, with the best measured points.
-// For several series the best answer comes first and a table lists all.
+// answer returns the advice in the words of the advise command, and best, the sentences on the
+// best measured points. For several series, the best answer comes first and a table lists all.
 func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Options, best []string) report.Answer {
 	advised = withoutCommands(advised)
 	if len(advised) != 1 {
@@ -55,8 +55,8 @@ func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Option
 	return r
 }
 
-// answer returns the main result: the advice, if the kind of workload has one, and the best
-// value of each measure.
+// answer returns the answer of the report: the advice, if the kind of workload has one, and the
+// best value of each measure.
 func (s *ReportedStudy) answer() report.Answer {
 	best := s.bests()
 	if s.Kind.Trains {
@@ -76,7 +76,7 @@ func (s *ReportedStudy) answer() report.Answer {
 	return report.Answer{Lead: best[0], Reasons: best[1:]}
 }
 
-// bests says where each measure of the frames is best.
+// bests returns a sentence for each measure of the frames that says where it is best.
 func (s *ReportedStudy) bests() []string {
 	var best []string
 	for _, f := range s.Frames {
@@ -92,7 +92,7 @@ func (s *ReportedStudy) bests() []string {
 	return best
 }
 
-// judged returns the titles of measures with a better direction; the other measures
+// judged returns the titles of the measures of which one direction is better. Other measures only
 // describe these.
 func (s *ReportedStudy) judged() []string {
 	var titles []string
@@ -106,17 +106,17 @@ func (s *ReportedStudy) judged() []string {
 	return titles
 }
 
-// trained reports whether any run has a throughput or a time to a target, which advice
-// needs.
+// trained reports whether some run has a throughput or a time to a target, without which there is
+// no advice.
 func trained(curves []scaling.Curve) bool {
 	return slices.ContainsFunc(curves, func(c scaling.Curve) bool {
 		return c.Measured(measure.Throughput) || slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return len(p.Targets()) > 0 })
 	})
 }
 
-// bestOf says where a measure is best, and its value there. It returns "" if neither
-// direction is better, if no run has the measure, or if the values of a run belong to
-// different work, such as operations and sizes.
+// bestOf returns a sentence that says where a measure is best, and its value there. It returns ""
+// if neither direction is better, or if no run has the measure. It also returns "" if the values
+// of a run are for different work, such as operations and sizes.
 func bestOf(m measure.Measure, curves []scaling.Curve) string {
 	if m.At != "" && !m.Capacity {
 		return ""
@@ -157,7 +157,7 @@ func better(m measure.Measure, a, b float64) bool {
 	return a > b
 }
 
-// method describes how the study's numbers are computed.
+// method returns the description of how the study's numbers are computed.
 func (s *ReportedStudy) method() []report.Fact {
 	list := method
 	if !s.Kind.Trains {
@@ -170,7 +170,7 @@ func (s *ReportedStudy) method() []report.Fact {
 	return list
 }
 
-// method describes briefly how the numbers of a report are computed.
+// method describes briefly how the numbers in the report of a training are computed.
 var method = []report.Fact{
 	{Name: "Unit of replication", Values: []string{"The run: one training with its own seed. Steps within a run share everything that varies between runs, so they do not count as repeats."}},
 	{Name: "Throughput", Values: []string{"Samples of all ranks over the sum of the slowest rank's step times, after warm-up: the run's long-term rate. The slow first step of each epoch counts once per epoch, and a disturbance lowers it. Evaluations are not included. A run that is still warming up after half of its steps has no throughput."}},
@@ -189,8 +189,8 @@ type place struct {
 	point *scaling.Point
 }
 
-// bestMeasured describes the best measured points: a sentence per target, the highest
-// target first, and one for the throughput.
+// bestMeasured returns sentences on the best measured points: one per target, harder targets
+// first, and one on the throughput.
 func bestMeasured(curves []scaling.Curve) []string {
 	fastest, soonest := bestPlaces(curves)
 	name := func(c place) string {
@@ -220,8 +220,8 @@ func bestMeasured(curves []scaling.Curve) []string {
 	return append(list, text+".")
 }
 
-// bestPlaces returns the point with the highest throughput, nil for none, and for each
-// target the point that reaches it soonest.
+// bestPlaces returns the point with the highest throughput (nil if there is none) and, for each
+// target, the point that reaches it soonest.
 func bestPlaces(curves []scaling.Curve) (fastest *place, soonest map[measure.Measure]place) {
 	soonest = map[measure.Measure]place{}
 	for i := range curves {
@@ -241,7 +241,8 @@ func bestPlaces(curves []scaling.Curve) (fastest *place, soonest map[measure.Mea
 	return fastest, soonest
 }
 
-// timeSentence formats the time to a target, with its spread.
+// timeSentence returns the time to a target with its interval, and how many runs reach it if not
+// all do.
 func timeSentence(t *scaling.Summary) string {
 	s := spread(t.Median, number.Seconds, "", t.Runs)
 	if t.Reached() < t.Runs {
@@ -250,8 +251,8 @@ func timeSentence(t *scaling.Summary) string {
 	return s
 }
 
-// spread formats a median with its interval, or says that it has none. unit is written
-// once, "" if show writes it.
+// spread returns a median with its interval, or says that it has none. unit is "" if show writes
+// it already.
 func spread(e *scaling.Estimate, show func(float64) string, unit string, runs int) string {
 	value, interval := spreadText(e.Value, e.Interval, show)
 	if unit != "" {
@@ -260,7 +261,7 @@ func spread(e *scaling.Estimate, show func(float64) string, unit string, runs in
 	return value + sureness(e, interval, runs)
 }
 
-// sureness describes how well a median is supported.
+// sureness returns a clause with the number of runs and the interval of a median.
 func sureness(e *scaling.Estimate, interval string, runs int) string {
 	switch {
 	case e.Interval != nil:
@@ -271,7 +272,7 @@ func sureness(e *scaling.Estimate, interval string, runs int) string {
 	return fmt.Sprintf(" (median of %s, too few for an interval)", number.Count(runs, "run"))
 }
 
-// provenance describes the origin of the numbers.
+// provenance returns the facts about the origin of the numbers.
 func (s *ReportedStudy) provenance() []report.Fact {
 	var list []report.Fact
 	add := func(name string, values ...string) {
@@ -313,7 +314,7 @@ func (s *ReportedStudy) provenance() []report.Fact {
 	return list
 }
 
-// fold shortens a long list; the data has all entries.
+// fold shortens a long list; the data that can be downloaded has all entries.
 func fold(list []string) []string {
 	const most = 12
 	if len(list) <= most {
@@ -338,7 +339,8 @@ func howOften(m map[string]int) []string {
 	return list
 }
 
-// sharedParameters returns the keys whose values all runs share, and those that differ.
+// sharedParameters returns lines with the parameters whose values all runs share, and with the
+// names of those that differ.
 func sharedParameters(obs []scaling.Observation) []string {
 	values := map[string]map[string]bool{}
 	for _, o := range obs {

@@ -9,9 +9,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// Timing returns the run time of a command at each worker count with its speedup, and
-// throughput and accuracy if the program reports them. It shows medians over runs, with
-// intervals in brackets or a dash.
+// Timing returns a table of a command's run time at each worker count with its speedup, and of
+// its throughput and accuracy if the program reports them. Cells are medians over runs, with
+// intervals in brackets, or with a dash if there is none.
 func Timing(curves []scaling.Curve) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "workers", Right: true}, {Key: "runs"},
 		{Key: measure.RunSeconds, Head: title(measure.RunSeconds), Right: true}, {Key: "speedup", Right: true}}}
