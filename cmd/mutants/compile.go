@@ -13,14 +13,15 @@ import (
 	"strings"
 )
 
-// A place is a line of a package's file.
+// A place is a line of a file of a package.
 type place struct {
 	pkg, file string // import path, base name
 	line      int
 }
 
-// overlay writes files and the overlay that puts them into the module. The compiler's
-// messages name them by either path, so that the last element is the same.
+// overlay writes files, and an overlay file (go build -overlay) with which the compiler
+// uses them instead of the module's. It returns the path of the overlay file. Each file
+// keeps its base name, since compiler messages name either path.
 func (t *tests) overlay(name string, files map[string][]byte) (string, error) {
 	replace := map[string]string{}
 	for file, text := range files {
@@ -41,7 +42,7 @@ func (t *tests) overlay(name string, files map[string][]byte) (string, error) {
 	return file, os.WriteFile(file, text, 0o600)
 }
 
-// overlayOf returns the overlay of one mutant.
+// overlayOf writes the overlay for one mutant and returns its path.
 func (t *tests) overlayOf(m *mutant) (string, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
@@ -50,7 +51,7 @@ func (t *tests) overlayOf(m *mutant) (string, error) {
 	return t.overlay("alone", map[string][]byte{m.file: m.apply(source)})
 }
 
-// compiles reports whether the package of a mutant in no function compiles.
+// compiles reports whether the package of a mutant outside functions compiles.
 func (t *tests) compiles(ctx context.Context, m *mutant) (bool, error) {
 	overlay, err := t.overlayOf(m)
 	if err != nil {
@@ -59,8 +60,9 @@ func (t *tests) compiles(ctx context.Context, m *mutant) (bool, error) {
 	return t.command(ctx, overlay, "go", "build", m.pkg).Run() == nil, ctx.Err()
 }
 
-// withAll writes the overlay in which packages have all mutants, and returns those in
-// no function, and which mutant is at each line of a copy.
+// withAll writes the overlay in which packages contain all mutants within functions. It
+// returns the mutants outside functions and, in at, the mutant at each line of a
+// mutated copy.
 func (t *tests) withAll(packages []goPackage, mutants []*mutant) (overlay string, outside []*mutant, at map[place]*mutant, err error) {
 	byFile := map[string][]*mutant{}
 	for _, m := range mutants {
@@ -94,9 +96,9 @@ func (t *tests) withAll(packages []goPackage, mutants []*mutant) (overlay string
 
 var located = regexp.MustCompile(`^(\S+\.go):(\d+):`)
 
-// doNotCompile compiles packages and returns mutants that do not compile. Call it again
-// without these: the compiler stops at ten errors of a package, and compiles no package
-// that imports a broken one.
+// doNotCompile compiles packages and returns mutants that do not compile. The caller
+// must remove these and call it again until there are none: the compiler stops after
+// ten errors per package, and does not compile packages that import one with errors.
 func (t *tests) doNotCompile(ctx context.Context, packages []goPackage, at map[place]*mutant) ([]*mutant, error) {
 	args := []string{"build", "-p", strconv.Itoa(t.parallel)}
 	for _, p := range packages {

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// equivalents holds the mutants that no test can notice, each with its reason.
+// equivalents lists the mutants that behave like the original code, so that no test
+// can fail, each with a reason.
 //
 //go:embed equivalent.txt
 var equivalents string
 
-// parseEquivalents returns the reasons by mutant, each named as it is printed, without
-// its line number.
+// parseEquivalents returns the reason for each equivalent mutant. The keys are mutants
+// as they are printed, without line numbers.
 func parseEquivalents(text string) (map[string]string, error) {
 	reasons := map[string]string{}
 	mutant := ""

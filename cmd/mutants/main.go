@@ -1,10 +1,11 @@
-// Command mutants measures what the tests notice: it makes small mistakes in the code,
-// one at a time, and counts those that make a test fail. `make mutants` runs it.
+// Command mutants measures how many mistakes the tests detect (mutation testing). It
+// makes small changes in the code, one at a time, and counts how many of these mutants
+// make a test fail. `make mutants` runs it.
 //
-// No well-kept tool draws a random sample from chosen packages of a large module, and
-// trying every mutant of these takes days. The mutants of a sample are compiled once, all
-// together: a function begins with switches to its mutated copies, and the environment
-// says which of them is called. The working tree is never changed: the go command reads
+// Testing every mutant would take days, and no maintained tool tests a random sample of
+// the mutants in chosen packages. All mutants of a sample are compiled together, once:
+// each function begins with a switch that calls one of its mutated copies, which an
+// environment variable selects. The working tree is never changed: the go command reads
 // the mutated files through -overlay.
 package main
 
@@ -24,8 +25,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// numeric are the packages whose mistakes would be wrong figures. Only tests use
-// metrics/scaling/internal.
+// numeric are the packages in which a mistake would give wrong numbers.
+// metrics/scaling/internal is not among them, since only tests use it.
 var numeric = []string{
 	"./metrics/scaling", "./metrics/scaling/advice", "./metrics/scaling/capacity", "./metrics/scaling/decision",
 	"./metrics/scaling/predict",
@@ -47,14 +48,14 @@ are counted apart.
 
 `
 
-// A mutant whose loop never ends must not take the machine's memory or time. These are
-// limits for each process; time is the processor's, which does not depend on the load.
+// Limits for each process, since a mutant may loop forever or use all memory. The time
+// is CPU time, which does not depend on the load of the machine.
 const (
 	memory    = 6 << 30
 	processor = 2 * time.Minute
 )
 
-// limit sets the limits of this process, which those it starts inherit.
+// limit sets the limits for this process; the processes that it starts inherit them.
 func limit() error {
 	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: memory, Max: memory}); err != nil {
 		return fmt.Errorf("limiting memory to %d bytes: %w", memory, err)
@@ -82,13 +83,13 @@ func main() {
 	}
 }
 
-// options are what the command line sets.
+// options are the settings from the command line.
 type options struct {
 	seed       uint64
 	count      int
 	at         string // FILE:LINE, or ""
 	dependents bool
-	list       bool // print the sample, test nothing
+	list       bool // print the sample without testing it
 	tests      tests
 }
 
@@ -141,8 +142,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return try(ctx, o, packages, candidates, stdout, stderr)
 }
 
-// try tests candidates in their order until o.count compile, and prints the result.
-// Interrupted, it prints that of the mutants tested so far.
+// try tests the first o.count candidates that compile, and prints the result. If it is
+// interrupted, it prints the result for the mutants tested so far.
 func try(ctx context.Context, o options, packages []goPackage, candidates []mutant, stdout, stderr io.Writer) error {
 	scratch, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
@@ -162,7 +163,8 @@ func try(ctx context.Context, o options, packages []goPackage, candidates []muta
 	if err != nil {
 		return err
 	}
-	// round tests mutants and returns those that survive and may yet meet other tests.
+	// round tests mutants and returns those that survive and for which more reports
+	// that other tests remain.
 	round := func(what string, mutants []*mutant, by func(*mutant) []string, more func(*mutant) bool) (alive []*mutant, err error) {
 		for i, m := range mutants {
 			fmt.Fprintf(stderr, "%s %d/%d %s\n", what, i+1, len(mutants), m)
@@ -205,14 +207,14 @@ func try(ctx context.Context, o options, packages []goPackage, candidates []muta
 	return nil
 }
 
-// choose takes the first candidates that compile and are not known as equivalent. It
-// also returns those of them that are in no function.
+// choose returns the first count candidates that compile and are not known to be
+// equivalent. outside are those of them that are outside functions.
 func choose(ctx context.Context, t *tests, count int, packages []goPackage, candidates []mutant, score *tally, stdout io.Writer) (chosen, outside []*mutant, err error) {
 	reasons, err := parseEquivalents(equivalents)
 	if err != nil {
 		return nil, nil, err
 	}
-	checked := map[*mutant]bool{} // of those in no function
+	checked := map[*mutant]bool{} // mutants outside functions that were compiled
 	for next := 0; ; {
 		for ; len(chosen) < count && next < len(candidates); next++ {
 			m := &candidates[next]

@@ -25,7 +25,7 @@ type goPackage struct {
 
 type module struct{ Path, Dir string }
 
-// folder returns that of a package.
+// folder returns the folder of the package with this import path.
 func (m module) folder(pkg string) string {
 	return filepath.Join(m.Dir, filepath.FromSlash(strings.TrimPrefix(pkg, m.Path)))
 }
@@ -50,7 +50,8 @@ func list(ctx context.Context, patterns []string) ([]goPackage, error) {
 	}
 }
 
-// lengthy matches packages whose tests take minutes, because they start processes.
+// lengthy matches the packages whose tests take minutes, because they start
+// processes.
 var lengthy = regexp.MustCompile(`^/(cmd/.*|examples|launcher(/(backend|gpucheck|native|serve)/.*|/(cluster|framework|launchtest|worker|workspace))?)$`)
 
 // importers returns, for each package, the packages of the module that import it and

@@ -14,22 +14,22 @@ import (
 	"strings"
 )
 
-// A mutant is one change of one file.
+// A mutant is one small change in one file.
 type mutant struct {
 	pkg        string // its package's import path
 	file       string // absolute path
 	name       string // path from the module's root
 	line       int
-	number     int    // in the sample, from 1
-	start, end int    // bytes of the file that are replaced
-	with       string // by this
+	number     int    // number in the sample, from 1
+	start, end int    // the range of bytes of the file that is replaced
+	with       string // replacement text
 	was, now   string // the statement or expression before and after, for people
 	code       string // the line of the file
 }
 
 func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.name, m.line, m.change()) }
 
-// key names the mutant when lines above it come and go.
+// key returns a name of the mutant that does not depend on its line number.
 func (m mutant) key() string { return m.name + ": " + m.change() + "  in  " + m.code }
 
 func (m mutant) change() string {
@@ -44,7 +44,7 @@ func (m mutant) apply(source []byte) []byte {
 	return slices.Concat(source[:m.start], []byte(m.with), source[m.end:])
 }
 
-// sitesOf returns all mutants of packages, by package, file and position.
+// sitesOf returns all mutants of packages, ordered by package, file and position.
 func sitesOf(packages []goPackage) ([]mutant, error) {
 	var all []mutant
 	for _, p := range packages {
@@ -71,8 +71,8 @@ func sitesOf(packages []goPackage) ([]mutant, error) {
 	return all, nil
 }
 
-// sample shuffles mutants and keeps one of each place in the code, so that an operator
-// with three replacements is not drawn three times as often.
+// sample returns the mutants in random order, and only one for each place in the code.
+// Otherwise an operator with three replacements would be drawn three times as often.
 func sample(all []mutant, seed uint64) []mutant {
 	random := rand.New(rand.NewPCG(seed, 0))
 	all = slices.Clone(all)
@@ -118,7 +118,8 @@ func at(all []mutant, where string) []mutant {
 	return found
 }
 
-// operators are the replacements of each binary operator: its boundary, its opposite.
+// operators are the replacements of each binary operator. For comparisons these are the
+// operator with the other boundary, and the opposite.
 var operators = map[token.Token][]token.Token{
 	token.ADD: {token.SUB}, token.SUB: {token.ADD}, token.MUL: {token.QUO}, token.QUO: {token.MUL}, token.REM: {token.MUL},
 	token.LSS: {token.LEQ, token.GEQ}, token.LEQ: {token.LSS, token.GTR},
@@ -129,7 +130,8 @@ var operators = map[token.Token][]token.Token{
 	token.INC: {token.DEC}, token.DEC: {token.INC},
 }
 
-// words are the replacements of names: of builtins, constants, and functions of packages.
+// words are the replacements of names of built-in functions, constants, and package
+// functions.
 var words = map[string]string{
 	"min": "max", "max": "min", "true": "false", "false": "true",
 	"math.Min": "math.Max", "math.Max": "math.Min", "math.Floor": "math.Ceil", "math.Ceil": "math.Floor",
@@ -201,7 +203,7 @@ func (f *finder) visit(node ast.Node) bool {
 			if len(n.Args) == 2 {
 				ast.Inspect(n.Args[1], f.visit)
 			}
-			return false // a capacity changes nothing but speed
+			return false // a capacity only affects speed
 		}
 	}
 	return true
@@ -209,7 +211,8 @@ func (f *finder) visit(node ast.Node) bool {
 
 func (f *finder) offset(at token.Pos) int { return f.files.Position(at).Offset }
 
-// replace adds the mutant that has other text between two positions of node.
+// replace adds a mutant in which the text between two positions within node is replaced
+// by with.
 func (f *finder) replace(node ast.Node, from, to token.Pos, with string) {
 	start, end := f.offset(from), f.offset(to)
 	first, last := f.offset(node.Pos()), f.offset(node.End())
@@ -237,7 +240,8 @@ func (f *finder) word(node ast.Node, word string) {
 	}
 }
 
-// number replaces a constant by its neighbours, or by its double and half.
+// number adds mutants in which an integer is replaced by its neighbours, and another
+// number by its double and its half.
 func (f *finder) number(n *ast.BasicLit) {
 	switch n.Kind {
 	case token.INT:
@@ -260,8 +264,8 @@ func (f *finder) number(n *ast.BasicLit) {
 	}
 }
 
-// negate inverts a condition that is neither a comparison nor a negation, whose operator
-// is replaced anyway.
+// negate adds a mutant in which a condition is negated. It skips comparisons and
+// negations, since their operators are replaced anyway.
 func (f *finder) negate(condition ast.Expr) {
 	switch c := condition.(type) {
 	case *ast.UnaryExpr:
@@ -275,7 +279,8 @@ func (f *finder) negate(condition ast.Expr) {
 	f.replace(condition, condition.Pos(), condition.End(), "!("+string(f.source[start:end])+")")
 }
 
-// drop removes statements, one at a time, that the code may compile without.
+// drop adds mutants in which one statement is removed, for statements without which the
+// code may compile.
 func (f *finder) drop(statements []ast.Stmt) {
 	for _, s := range statements {
 		switch s := s.(type) {
@@ -295,8 +300,8 @@ func (f *finder) drop(statements []ast.Stmt) {
 	}
 }
 
-// leaves reports whether an if statement does nothing but leave: an early return,
-// break or continue.
+// leaves reports whether the body of an if statement is only an early return, break or
+// continue.
 func leaves(s *ast.IfStmt) bool {
 	if s.Else != nil || len(s.Body.List) == 0 {
 		return false
@@ -308,7 +313,7 @@ func leaves(s *ast.IfStmt) bool {
 	return false
 }
 
-// oneLine shortens code to a line.
+// oneLine returns code on one line, shortened.
 func oneLine(code string) string {
 	code = strings.Join(strings.Fields(code), " ")
 	const most = 100

@@ -10,24 +10,25 @@ import (
 	"strings"
 )
 
-// A switched file has a copy of a function for each of its mutants. The function begins
-// by calling the copy that the environment names, so that the tests of all mutants are
-// compiled once.
+// A switched file contains a mutated copy of a function for each of its mutants. The
+// function itself begins by calling the copy that the environment selects. So the tests
+// are compiled only once for all mutants.
 type switched struct {
 	text    []byte
 	copies  []copied
-	outside []*mutant // in no function: they need a program each
+	outside []*mutant // mutants outside functions, each of which needs a program of its own
 }
 
-// A copied mutant is a function at some lines of a switched file.
+// copied says which lines of a switched file are the mutated copy for a mutant.
 type copied struct {
 	mutant      *mutant
 	first, last int
 }
 
-// switchFile declares what the functions of a package begin with. MUTANT is the number
-// of the mutant; MUTANTS_REACHED is a file that receives the numbers of those whose
-// function is called.
+// switchFile is the source file that declares the switch with which functions of a
+// package begin. The environment variable MUTANT is the number of the mutant to call.
+// MUTANTS_REACHED names a file to which the numbers of mutants whose function is called
+// are written.
 const switchFile = `package %s
 
 import (
@@ -61,7 +62,7 @@ type edit struct {
 	with       string
 }
 
-// apply returns the bytes from start to end of source with edits made.
+// apply returns the bytes from start to end of source with the edits applied.
 func apply(source []byte, start, end int, edits ...edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
 	var out []byte
@@ -72,7 +73,7 @@ func apply(source []byte, start, end int, edits ...edit) []byte {
 	return append(out, source[start:end]...)
 }
 
-// switches returns a file with all of its mutants.
+// switches returns the switched file for a source file and its mutants.
 func switches(source []byte, mutants []*mutant) (switched, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "", source, parser.SkipObjectResolution)
@@ -128,8 +129,9 @@ func switches(source []byte, mutants []*mutant) (switched, error) {
 	return s, nil
 }
 
-// signature returns the edits that name all parameters of a function, and the call of
-// another function with the same signature, as a format of its name.
+// signature returns the edits that give names to all parameters of a function. call is
+// a format string for a call with these parameters; its argument is the name of the
+// function to call.
 func signature(f *ast.FuncDecl, offset func(token.Pos) int) (names []edit, call string) {
 	number := 0
 	nameAll := func(list *ast.FieldList) (all []string) {

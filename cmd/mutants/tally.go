@@ -9,11 +9,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A tally counts outcomes by package.
+// A tally counts the outcomes of mutants by package.
 type tally struct {
 	by         map[string]*counts
 	equivalent int // drawn and not tested
-	invalid    int // drawn and not tested: they do not compile
+	invalid    int // drawn and not tested, because they do not compile
 }
 
 type counts struct{ killed, survived int }
@@ -57,8 +57,8 @@ func (t *tally) print(w io.Writer) {
 	}
 }
 
-// interval is the exact 95 % interval of a probability of which k of n were seen
-// (Clopper & Pearson, Biometrika 26, 1934).
+// interval returns the exact 95 % interval of a probability if k of n trials
+// succeeded (Clopper & Pearson, Biometrika 26, 1934).
 func interval(k, n int) (low, high float64) {
 	low, high = 0, 1
 	if k > 0 {

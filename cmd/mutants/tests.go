@@ -15,30 +15,31 @@ import (
 	"time"
 )
 
-// tests run the tests of packages.
+// tests compiles and runs the tests of packages.
 type tests struct {
 	parallel int
-	skip     string        // regular expression of tests that are not run; "" runs all
-	limit    time.Duration // for each package
+	skip     string        // regular expression that matches tests to skip; "" skips none
+	limit    time.Duration // time limit for the tests of each package
 	scratch  string        // folder for overlays and programs
 
 	module   module
 	programs map[string]*program // by package
-	all      string              // overlay with all mutants that are in a function
+	all      string              // overlay with all mutants within functions
 	progress io.Writer
 }
 
-// A program has the tests of a package.
+// A program is the compiled tests of a package.
 type program struct {
 	pkg, path string
-	reached   map[int]bool // mutants whose function the tests call
+	reached   map[int]bool // numbers of the mutants whose function the tests call
 	slow      []string     // tests that take longer than slowSeconds
 }
 
-// Mutants meet slower tests only after all others.
+// slowSeconds is the duration above which a test counts as slow. Slow tests are run only
+// if a mutant survives all other tests.
 const slowSeconds = 1
 
-// A verdict is what the tests made of a mutant.
+// A verdict says how the tests of a mutant ended.
 type verdict string
 
 const (
@@ -48,7 +49,7 @@ const (
 
 type outcome struct {
 	verdict verdict
-	by      string // the test or package that failed, and how
+	by      string // which test or package failed, and how
 }
 
 func (o outcome) detail() string {
@@ -58,7 +59,7 @@ func (o outcome) detail() string {
 	return "  [" + o.by + "]"
 }
 
-// build compiles the tests of a package. It returns nil if it has none.
+// build compiles the tests of a package. It returns nil if the package has no tests.
 func (t *tests) build(ctx context.Context, overlay, pkg, name string) (*program, error) {
 	p := &program{pkg: pkg, path: filepath.Join(t.scratch, name)}
 	command := t.command(ctx, overlay, "go", "test", "-c=true", "-vet=off", "-p", strconv.Itoa(t.parallel), "-o", p.path, pkg)
@@ -71,9 +72,9 @@ func (t *tests) build(ctx context.Context, overlay, pkg, name string) (*program,
 	return p, nil
 }
 
-// prepared returns the program of a package. At first it compiles it, runs it without a
-// mutant and notes which mutants it reaches. It is an error if a test fails: it would
-// kill every mutant. A package without tests has no program, nil.
+// prepared returns the compiled tests of a package; nil if it has no tests. The first
+// call compiles them, and runs them without a mutant to record which mutants they reach.
+// It returns an error if a test fails, since that test would fail with every mutant.
 func (t *tests) prepared(ctx context.Context, pkg string) (*program, error) {
 	p, known := t.programs[pkg]
 	if known {
@@ -105,7 +106,7 @@ func (t *tests) prepared(ctx context.Context, pkg string) (*program, error) {
 
 var passed = regexp.MustCompile(`(?m)^--- PASS: (\S+) \(([0-9.]+)s\)$`)
 
-// numbers reads a file of numbers, one a line, and removes it.
+// numbers reads a file with one number per line, and removes it.
 func numbers(path string) (map[int]bool, error) {
 	set := map[int]bool{}
 	text, err := os.ReadFile(path)
@@ -122,8 +123,8 @@ func numbers(path string) (map[int]bool, error) {
 	return set, errors.Join(err, os.Remove(path))
 }
 
-// judge runs the tests of packages that reach a mutant, until one fails. Slow tests of
-// all follow the fast ones.
+// judge runs the tests that reach a mutant until one fails: the fast tests of all
+// packages first, then the slow ones.
 func (t *tests) judge(ctx context.Context, m *mutant, packages []string) (outcome, error) {
 	var programs []*program
 	for _, pkg := range packages {
@@ -138,7 +139,7 @@ func (t *tests) judge(ctx context.Context, m *mutant, packages []string) (outcom
 	return t.run(ctx, m, programs)
 }
 
-// judgeAlone compiles the tests for this mutant only, which is in no function.
+// judgeAlone compiles and runs the tests for a single mutant outside functions.
 func (t *tests) judgeAlone(ctx context.Context, m *mutant, packages []string) (outcome, error) {
 	overlay, err := t.overlayOf(m)
 	if err != nil {
@@ -196,15 +197,17 @@ func (t *tests) run(ctx context.Context, m *mutant, programs []*program) (outcom
 	return outcome{verdict: survived}, nil
 }
 
-// program runs tests where the go command would. Tests that call the go command read the
-// code without a mutant.
+// program returns the command that runs compiled tests in the folder in which the go
+// command would run them. If the tests call the go command, it uses the code without
+// mutants.
 func (t *tests) program(ctx context.Context, p *program, args ...string) *exec.Cmd {
 	command := t.command(ctx, "", p.path, append(args, "-test.short", "-test.timeout="+t.limit.String())...)
 	command.Dir = t.module.folder(p.pkg)
 	return command
 }
 
-// command runs a program. The go command reads the files of an overlay, "" for none.
+// command returns the command that runs a program. If it is the go command, it uses the
+// overlay; "" for none.
 func (t *tests) command(ctx context.Context, overlay, program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
@@ -218,7 +221,8 @@ func (t *tests) command(ctx context.Context, overlay, program string, args ...st
 
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// cause names the test that failed, or how the package's tests ended without one.
+// cause returns the name of the test that failed, or how the tests ended if none failed
+// by itself.
 func cause(out string) string {
 	if strings.Contains(out, "panic: test timed out") || strings.Contains(out, "signal: killed") {
 		return "time limit"

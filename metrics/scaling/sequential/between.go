@@ -9,15 +9,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// Between returns the counts to add to a decided question: of the candidates between the
-// answer and its measured neighbours, the middle one on each side that may be a better
-// answer. no are candidates next to the answer that cannot be better.
+// Between returns, for a decided question, the worker counts that should also be measured.
+// candidates are the counts that were not measured. Of those between the answer and its
+// measured neighbours, add has the middle count on each side, if it may be a better answer.
+// no are candidates next to the answer that cannot be better.
 //
-// Under a deadline only a smaller count can be better, and within a budget or at an
-// efficiency only a larger one. Without limits a count can be better only if it may exceed
-// the answer by more than decision.Equivalent: if its logarithm is a concave function of the
-// logarithm of the workers, it lies below the lines through the measured counts on either
-// side.
+// With a deadline only a smaller count can be better; with a budget or a minimum efficiency
+// only a larger count. Without limits, a count can be better only if it may exceed the
+// answer by more than decision.Equivalent. Its speed has an upper bound: if log(speed) is a
+// concave function of log(workers), it lies below the lines through the measured counts on
+// either side.
 func (q Question) Between(l *Look, candidates []int) (add, no []int) {
 	if l.Advice == nil || l.Advice.Workers == nil {
 		return nil, nil
@@ -50,7 +51,7 @@ func (q Question) Between(l *Look, candidates []int) (add, no []int) {
 func (q Question) mayBeSmaller() bool { return q.Wish.Budget == 0 && q.Wish.MinEfficiency == 0 }
 func (q Question) mayBeLarger() bool  { return q.Wish.Deadline == 0 }
 
-// distance is twice the distance of n from the middle between two counts.
+// distance returns twice the distance of n from the middle between the counts low and high.
 func distance(n, low, high int) int {
 	if d := 2*n - low - high; d > 0 {
 		return d
@@ -59,8 +60,9 @@ func distance(n, low, high int) int {
 	}
 }
 
-// worths are what the measured counts are worth over the answer, after the price of their
-// workers, as logarithms.
+// worths holds how many times better each measured count is than the answer, as a
+// logarithm. A count with more workers must be better by a factor, which is already divided
+// out.
 type worths struct {
 	advice *advice.Advice
 	counts []int     // ascending
@@ -71,7 +73,7 @@ func newWorths(l *Look) *worths {
 	return &worths{advice: l.Advice, counts: slices.Sorted(maps.Keys(l.Runs))}
 }
 
-// relateTo computes the worths over an answer.
+// relateTo computes the worths relative to an answer.
 func (w *worths) relateTo(answer int) {
 	for _, n := range w.counts {
 		small, large, sign := n, answer, -1.0
@@ -89,8 +91,8 @@ func (w *worths) relateTo(answer int) {
 	}
 }
 
-// bound returns the largest worth that a count between counts[i] and counts[i+1] can have;
-// +Inf: unknown.
+// bound returns the largest worth that the count n between counts[i] and counts[i+1] can
+// have; +Inf if that is unknown.
 func (w *worths) bound(n, i int) float64 {
 	most := math.Inf(1)
 	for _, j := range []int{i - 1, i + 1} { // the lines through the pair below, and the pair above

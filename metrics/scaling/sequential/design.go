@@ -1,6 +1,8 @@
-// Package sequential measures a study until its question is decided. It looks at the
-// runs so far, asks package advice for the answer at a level that stays valid however
-// often it looks, and says which runs to make next or why to stop. It is pure.
+// Package sequential plans how to measure a study until its question is decided. It uses
+// group-sequential tests: after each batch of runs an interim analysis, called a look, takes all
+// runs so far. The confidence level of each look is so high that the answer stays valid although
+// there are several looks. The package says which runs to make next, or why to stop. It has no side
+// effects.
 package sequential
 
 import (
@@ -12,33 +14,33 @@ import (
 )
 
 const (
-	// Level is the probability that an interval holds at all looks together.
+	// Level is the probability that the intervals at all looks together contain the true value.
 	Level = 0.95
-	// First is the number of runs of each count before the first look.
+	// First is the number of runs of each worker count before the first look.
 	First = 2
-	// batch is the number of runs of a count from one look to the next, at least; with many runs it is
-	// a sixth of them.
+	// batch is the minimum number of runs of a worker count between two looks. With many runs, it
+	// is a sixth of the runs so far.
 	batch = 2
-	// largest is the most runs of a count that a design has.
+	// largest is the maximum number of runs of a worker count in a design.
 	largest = 1000
-	// grid divides the levels that a design may have.
+	// Levels are multiples of 1/grid.
 	grid = 10000
-	// Most is the usual limit of the runs of each count.
+	// Most is the default for the maximum number of runs of each worker count.
 	Most = 12
 )
 
-// A Design says at which numbers of runs a count is looked at, and how sure each look has
-// to be. Looks have one and the same level (Pocock, Biometrika 64, 1977), found on exact
-// ranks: how many runs lie below the median is a random walk, and the design bounds the
-// probability that it ever leaves the interval.
+// A Design says after how many runs of a worker count each look takes place, and which confidence
+// level the looks have. All looks have the same level (Pocock, Biometrika 64, 1977). It is computed
+// exactly for intervals between order statistics. The number of runs below the true median is a
+// random walk, and the design limits the probability that this walk ever leaves the interval.
 type Design struct {
 	Looks []int // runs of a count, ascending
-	// Confidence is the level of an interval at each look, such that all of them hold
-	// with probability Level.
+	// Confidence is the level of the intervals at each look. With it, the intervals of all looks
+	// contain the true value with probability Level.
 	Confidence float64
 }
 
-// NewDesign returns the design for at most so many runs of each count.
+// NewDesign returns the design for at most the given number of runs of each worker count.
 func NewDesign(most int) (Design, error) {
 	if most < First || most > largest {
 		return Design{}, fmt.Errorf("max_repeats of %d; want %d to %d", most, First, largest)
@@ -56,10 +58,10 @@ func NewDesign(most int) (Design, error) {
 	return d, nil
 }
 
-// misses is the probability that, at some look, the exact interval of a median at a level
-// does not hold it. Each run lies below the median with probability 1/2.
+// misses returns the probability that the exact interval of a median does not contain the median at
+// one or more of the looks. Each run lies below the median with probability 1/2.
 func misses(looks []int, level float64) float64 {
-	inside := []float64{1} // by the number of runs below the median, at all looks so far inside
+	inside := []float64{1} // probability, by the number of runs below the median, that all intervals so far contained the median
 	out, n := 0.0, 0
 	for _, look := range looks {
 		for ; n < look; n++ {
@@ -79,7 +81,7 @@ func misses(looks []int, level float64) float64 {
 	return out
 }
 
-// Next returns the number of runs at the first look after n runs; n itself after the last.
+// Next returns the number of runs at the first look after n runs; n itself if there is none.
 func (d Design) Next(n int) int {
 	for _, look := range d.Looks {
 		if look > n {

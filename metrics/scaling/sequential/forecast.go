@@ -11,21 +11,21 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// Assumed is the relative standard deviation of runs that is assumed before there are any.
+// Assumed is the relative standard deviation of runs that is assumed if there are no runs yet.
 const Assumed = 0.02
 
-// A Forecast is the expectation of one look, before the first run.
+// A Forecast says what one look is expected to show, before any run.
 type Forecast struct {
-	Repeats int // of each count that is still open
-	// Half is about how far an interval of the ratio of two counts reaches to either side,
-	// a fraction; 0 without an interval.
+	Repeats int // runs of each worker count that is still open
+	// Half is the expected half-width of the interval of the ratio of two counts' speeds, as a
+	// fraction; 0 if there are too few runs for an interval.
 	Half  float64
 	Runs  int     // so far, at most
 	Hours float64 // so far, at most
 }
 
-// Forecast returns the plan of looks: at most all counts are open at each. Scatter is the
-// relative standard deviation of runs.
+// Forecast returns a forecast for each look. The numbers of runs and hours are maxima, for the
+// case that all counts stay open. scatter is the relative standard deviation of runs.
 func (d Design) Forecast(counts []int, hours func(workers int) float64, scatter float64) (list []Forecast) {
 	one := 0.0
 	for _, n := range counts {
@@ -37,9 +37,10 @@ func (d Design) Forecast(counts []int, hours func(workers int) float64, scatter 
 	return list
 }
 
-// half is the expected half-width of an interval of the logarithm of a ratio of two counts with
-// n normal runs each, in standard deviations of a run. Expected order statistics are Blom's
-// (Statistical Estimates and Transformed Beta-Variables, 1958).
+// half returns the expected half-width of the interval of log(ratio) of two counts with n runs
+// each, in standard deviations of a run. It assumes normally distributed runs and uses Blom's
+// approximation of expected order statistics (Statistical Estimates and Transformed
+// Beta-Variables, 1958).
 func (d Design) half(n int) float64 {
 	at := func(rank int) float64 {
 		return -distuv.UnitNormal.Quantile((float64(rank) - 0.375) / (float64(n) + 0.25))
@@ -53,8 +54,8 @@ func (d Design) half(n int) float64 {
 	return 0
 }
 
-// Scatter returns the relative standard deviation of the throughput of runs about their
-// points, pooled; 0 without two runs of a point.
+// Scatter returns the relative standard deviation of the throughput of runs within their
+// points, pooled over all points; 0 if no point has two runs.
 func Scatter(curves []scaling.Curve) float64 {
 	sum, free := 0.0, 0
 	for _, c := range curves {

@@ -9,42 +9,43 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// A Question is the question that the runs of one series are to decide.
+// A Question is the question that the runs of one series must answer.
 type Question struct {
-	Wish   advice.Options // its Confidence, Sure, and Most are the design's
+	Wish   advice.Options // the user's requirements; Confidence, Sure and Most are set by the design
 	Design Design
-	// Hours returns the node-hours that one more run of a count takes.
+	// Hours returns the node-hours that one more run with this number of workers takes.
 	Hours func(workers int) float64
 }
 
-// A Look is the state of the question, by the runs of one series so far.
+// A Look is the result of an interim analysis: the state of the question according to all runs of
+// one series so far.
 type Look struct {
 	Series  string
-	Advice  *advice.Advice // nil: some count has fewer than First runs
-	Counts  []int          // that may be measured again, ascending
-	Runs    map[int]int    // good ones, by workers
+	Advice  *advice.Advice // nil: at least one worker count has fewer than First runs
+	Counts  []int          // worker counts that may be measured again, ascending
+	Runs    map[int]int    // number of good runs, by worker count
 	Decided bool           // more runs cannot change the answer, at the design's level
-	// Open are the counts whose runs may change the answer, the answer among them; ascending. Of an
-	// undecided question without any, no run can decide it.
+	// Open are the worker counts whose further runs may change the answer, ascending. They include
+	// the answer. If the question is not decided and Open is empty, no run can decide it.
 	Open []int
-	// Tie is a count that a decided answer beats by less than decision.Equivalent, and that more
-	// runs will probably show to be as good; 0: none.
+	// Tie is a worker count that a decided answer beats by less than decision.Equivalent. More
+	// runs will probably show that it is as good as the answer. 0: there is none.
 	Tie int
-	// Futile reports whether a limit is so near to what a count comes to that the most runs
-	// would probably not decide.
+	// Futile reports whether a count is so close to one of the user's limits that even the maximum
+	// number of runs would probably not decide whether it meets the limit.
 	Futile bool
-	// Doubt is why the answer stays provisional although no other count may be better; more
-	// runs do not remove it. "" if there is none.
+	// Doubt is the reason why the answer stays provisional although no other count may be better.
+	// More runs do not remove it. "" if there is no such reason.
 	Doubt string
 }
 
-// Options returns what the curves that Look takes are made with.
+// Options returns the options with which the curves for Look must be made.
 func (d Design) Options() scaling.Options {
 	return scaling.Options{Confidence: d.Confidence, FewRuns: true}
 }
 
-// Look looks at the runs of a curve, which was made with the design's Options. Counts in
-// closed are not measured again.
+// Look analyses the runs of a curve, which must have been made with the design's Options, and
+// returns the state of the question. The worker counts in closed cannot be measured again.
 func (q Question) Look(c scaling.Curve, obs []scaling.Observation, closed map[int]bool) (*Look, error) {
 	l := &Look{Series: c.Series, Runs: map[int]int{}}
 	for _, p := range c.Points {
@@ -79,8 +80,8 @@ func (q Question) Look(c scaling.Curve, obs []scaling.Observation, closed map[in
 	return l, nil
 }
 
-// decided reports whether more runs of the counts cannot change the answer at the design's
-// level, which may be that none of them keeps the limits.
+// decided reports whether more runs cannot change the answer at the design's level. The answer may
+// also be that no count meets the limits.
 func (q Question) decided(a *advice.Advice) bool {
 	switch {
 	case len(a.Unproven) > 0:
@@ -93,9 +94,10 @@ func (q Question) decided(a *advice.Advice) bool {
 	})
 }
 
-// tie returns a count whose equivalence with a decided answer more runs will probably
-// show: the interval expected with the most runs lies within decision.Equivalent. Scatter is
-// the relative standard deviation of runs.
+// tie returns a worker count of which more runs will probably show that it is as good as a decided
+// answer; 0 if there is none. It is as good if the interval that is expected after the maximum
+// number of runs lies within decision.Equivalent. scatter is the relative standard deviation of
+// runs.
 func (q Question) tie(l *Look, scatter float64) int {
 	a := l.Advice
 	if a.Workers == nil || a.Limited() || len(a.Equivalent) > 0 {
@@ -112,8 +114,8 @@ func (q Question) tie(l *Look, scatter float64) int {
 	return tie
 }
 
-// lasting returns the doubt about the data that alone makes an answer provisional; "" if
-// runs of some count may change the answer, or remove the doubt.
+// lasting returns the doubt that alone makes an answer provisional and that more runs do not
+// remove. It returns "" if more runs may change the answer or remove the doubt.
 func lasting(a *advice.Advice) (text string) {
 	if a.Workers == nil || len(a.Undecided) > 0 || len(a.Unproven) > 0 {
 		return ""
@@ -129,7 +131,8 @@ func lasting(a *advice.Advice) (text string) {
 	return text
 }
 
-// compareWithBase opens the base, too, where the question is about efficiency, which is over it.
+// compareWithBase adds the base to the open counts if the user requires a minimum efficiency,
+// since efficiency is measured relative to the base.
 func (l *Look) compareWithBase(wish advice.Options) {
 	if b := l.Advice.Base; wish.MinEfficiency > 0 && len(l.Open) > 0 && b != nil && slices.Contains(l.Counts, b.Workers) {
 		l.Open = append(l.Open, b.Workers)
@@ -138,8 +141,8 @@ func (l *Look) compareWithBase(wish advice.Options) {
 	}
 }
 
-// open finds the counts whose runs may change an answer that is not decided. A count keeps the
-// limits with a probability of at most unlikely where it is out of the question.
+// open sets Open for an answer that is not decided: the counts whose runs may change it. A count
+// that meets the limits with a probability of at most unlikely is not open.
 func (l *Look) open(a *advice.Advice, unlikely float64) {
 	var open []int
 	if a.Workers != nil {
@@ -156,12 +159,12 @@ func (l *Look) open(a *advice.Advice, unlikely float64) {
 			}
 		}
 	}
-	if len(open) == 0 || len(open) == 1 && !a.Limited() { // a doubt about all of them
+	if len(open) == 0 || len(open) == 1 && !a.Limited() { // the doubt is about all counts
 		open = append(open, l.Counts...)
 	}
 	open = slices.DeleteFunc(open, func(n int) bool { return !slices.Contains(l.Counts, n) })
 	if len(a.Candidates) == 0 || len(open) < 2 && !a.Limited() {
-		return // nothing to compare: more runs do not help
+		return // a single count: there is nothing to compare, and more runs do not help
 	}
 	slices.Sort(open)
 	l.Open = slices.Compact(open)

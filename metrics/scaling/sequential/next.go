@@ -8,29 +8,33 @@ import (
 )
 
 const (
-	// hopeless is the probability to be decided with the most runs below which a question
-	// within limits is not measured further.
+	// hopeless is a limit on the probability that a question with limits is decided after the
+	// maximum number of runs. If the probability is lower, no more runs are made.
 	hopeless = 0.25
-	// leastFutile is the number of runs of each open count from which on that is judged.
+	// leastFutile is the number of runs that each open count must have before this probability
+	// is used.
 	leastFutile = 6
 )
 
-// A Batch is the runs to make until the next look.
+// A Batch describes the runs to make before the next look.
 type Batch struct {
-	// Target has the number of runs that each count needs, without counts that have enough.
+	// Target has the number of runs that each worker count needs. Counts that already have
+	// enough are omitted.
 	Target map[int]int
-	Runs   int     // more ones
-	Hours  float64 // node-hours that these take
-	// Chance is the probability that the next look decides; nil: too few runs to tell.
+	Runs   int     // number of further runs
+	Hours  float64 // node-hours of the further runs
+	// Chance is the probability that the next look decides the question; nil: too few runs to
+	// estimate it.
 	Chance *float64
 }
 
-// Next returns what to measure next; nil where all open counts have as many runs as the
-// design allows. Of the counts that may be better than the answer it takes those that
-// promise the most per node-hour, as far as left node-hours go; a left below 0 is no limit.
-// The second result reports whether node-hours end the study.
+// Next returns the runs to make next; nil if all open counts have as many runs as the design
+// allows. left are the remaining node-hours; below 0 there is no limit. If they do not suffice
+// for all counts that may be better than the answer, Next omits those that promise the least
+// per node-hour. unaffordable reports whether the study ends because there are too few
+// node-hours.
 //
-// Of a decided question with a Tie it returns runs of the two counts.
+// For a decided question with a Tie, it returns runs of the answer and of the tie.
 func (q Question) Next(l *Look, left float64) (batch *Batch, unaffordable bool) {
 	if l.Decided {
 		if l.Tie == 0 {
@@ -51,7 +55,7 @@ func (q Question) Next(l *Look, left float64) (batch *Batch, unaffordable bool) 
 	if l.Advice == nil || l.Advice.Workers == nil || len(l.Open) < 3 {
 		return nil, true
 	}
-	// Without one contender after the other, the least promising first.
+	// Omit one contender after the other, the least promising first.
 	answer := *l.Advice.Workers
 	contenders := slices.DeleteFunc(slices.Clone(l.Open), func(n int) bool { return n == answer })
 	slices.SortFunc(contenders, func(a, b int) int {
@@ -69,8 +73,8 @@ func (q Question) Next(l *Look, left float64) (batch *Batch, unaffordable bool) 
 	return nil, true
 }
 
-// promise is the probability that a count is better than the answer, per node-hour of a run.
-// An unknown probability counts as 1/2.
+// promise returns the probability that the count n is better than the answer, divided by the
+// node-hours of one run. An unknown probability counts as 1/2.
 func (q Question) promise(l *Look, n int) float64 {
 	p := 0.5
 	for _, c := range l.Advice.Undecided {
@@ -81,7 +85,8 @@ func (q Question) promise(l *Look, n int) float64 {
 	return p / max(q.Hours(n), 1e-9)
 }
 
-// batch brings counts to the next look of the one with the fewest runs.
+// batch returns the runs that give all of counts the same number of runs: that of the next
+// look after the smallest number of runs among them.
 func (q Question) batch(l *Look, counts []int) *Batch {
 	least := q.Design.most()
 	for _, n := range counts {
@@ -103,9 +108,10 @@ func (q Question) batch(l *Look, counts []int) *Batch {
 	return b
 }
 
-// chance is the probability that the study is decided once the open counts have so many runs:
-// for each contender, that its distance from the answer then exceeds what the level asks, and
-// within limits, for each open count, that its distance from the limit does.
+// chance returns the probability that the question is decided once the open counts have the
+// given number of runs. For that, the distance of each contender from the answer must exceed
+// what the level requires. With limits, so must the distance of each open count from the
+// limit.
 func (q Question) chance(l *Look, runs int) *float64 {
 	if l.Advice == nil || len(l.Advice.Unproven) > 0 {
 		return nil
@@ -138,9 +144,10 @@ func (q Question) chance(l *Look, runs int) *float64 {
 	return &all
 }
 
-// settles is the probability that a distance, now in standard errors, exceeds what a level
-// asks, on either side, once the number of runs has grown by a factor. The distance grows with
-// its square root and has an error itself.
+// settles returns the probability that a distance exceeds what a level requires, on either
+// side, after the number of runs has grown by the factor grown. away is the present distance
+// in standard errors. It grows with the square root of the number of runs, and has an error
+// itself.
 func settles(away, grown, level float64) float64 {
 	enough := distuv.UnitNormal.Quantile(level)
 	error := math.Sqrt(grown - 1)
@@ -148,8 +155,8 @@ func settles(away, grown, level float64) float64 {
 	return min(1, either)
 }
 
-// futile reports whether a question within limits would, with the most runs, probably still
-// be open: a count is too near to a limit.
+// futile reports whether a question with limits would probably still be open after the maximum
+// number of runs, because a count is too close to a limit.
 func (q Question) futile(l *Look) bool {
 	if l.Decided || l.Advice == nil || !l.Advice.Limited() {
 		return false
@@ -163,8 +170,9 @@ func (q Question) futile(l *Look) bool {
 	return p != nil && *p < hopeless
 }
 
-// Probable returns the fewest more runs, and their node-hours, after which the study is more
-// likely decided than not; none within ten times the most of the design: ok is false.
+// Probable returns the smallest number of further runs, and their node-hours, after which the
+// question is decided with a probability above 1/2. ok is false if not even ten times the
+// design's maximum suffices.
 func (q Question) Probable(l *Look) (runs int, hours float64, ok bool) {
 	for n := q.Design.most(); n <= 10*q.Design.most(); n++ {
 		p := q.chance(l, n)

@@ -7,10 +7,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// TestConfidence returns 1 less the level at which a two-sided test of two samples, such as that of
-// Mann and Whitney, is significant at each look, so that one of equal samples is at some look with
-// 1-Level at most. It is Pocock's for sums of normal increments, to which rank tests converge,
-// from the first look with an interval on.
+// TestConfidence returns the confidence with which two samples must be tested at each look by a
+// two-sided test, such as Mann-Whitney. With it, equal samples test as different at any of the
+// looks with a probability of at most 1-Level. It is Pocock's constant for sums of normal
+// increments, to which rank tests converge. It counts looks from the first one with an interval on.
 func (d Design) TestConfidence() float64 {
 	looks := d.Tests()
 	const steps = 200
@@ -18,7 +18,7 @@ func (d Design) TestConfidence() float64 {
 	return 2*distuv.UnitNormal.CDF(limit) - 1
 }
 
-// Tests returns the looks at which two samples can be tested: from 4 runs on.
+// Tests returns the looks at which two samples can be tested: those with at least 4 runs.
 func (d Design) Tests() (looks []int) {
 	for _, n := range d.Looks {
 		if n >= 4 {
@@ -28,13 +28,13 @@ func (d Design) Tests() (looks []int) {
 	return looks
 }
 
-// crossing is the probability that a sum of normal increments is, at some look, more than limit
-// standard deviations from 0 (Armitage, McPherson & Rowe, J. R. Stat. Soc. A 132, 1969): its density
-// within the limits is carried from look to look on a grid.
+// crossing returns the probability that a sum of normal increments is more than limit standard
+// deviations from 0 at one or more of the looks (Armitage, McPherson & Rowe, J. R. Stat. Soc. A
+// 132, 1969). It computes the density within the limits on a grid, from one look to the next.
 func crossing(looks []int, limit float64) float64 {
 	const half = 150
 	var density []float64
-	var width, inside float64 // of a cell, and probability to be within all limits so far
+	var width, inside float64 // width of a cell, and probability that the sum was within the limits at all looks so far
 	n := 0.0
 	inside = 1
 	for _, look := range looks {
