@@ -22,7 +22,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// load puts the replicas under the loads of the point.
+// load measures the replicas under each load of the point.
 func (r *serving) load(ctx context.Context, addresses, hosts []string, startup time.Duration) error {
 	w := r.point.Workload.Serve
 	var servers []string
@@ -112,7 +112,8 @@ func (r *serving) plainDialer(servers []string, expect []byte) (dialer, error) {
 	}, h.Check()
 }
 
-// question asks the servers once with a batch, to learn the right answer.
+// question sends one request with a batch to the servers, to learn the right answer, and returns it
+// as a Question.
 func (r *serving) question(ask func(target.Inputs) (*target.Question, error), batch int) (*target.Question, error) {
 	in, err := r.inputs(batch)
 	if err != nil {
@@ -194,7 +195,7 @@ func overHTTP(h *target.HTTP, deadline time.Time) exchanged {
 	return e
 }
 
-// overGRPC is overHTTP over gRPC.
+// overGRPC is like overHTTP, for gRPC.
 func overGRPC(g *target.GRPC, deadline time.Time) exchanged {
 	return exchanged{scheme: "grpc://", null: []string{"--grpc", "--answer", strconv.Itoa(g.Warm(deadline))},
 		dial: func(server string) func() (loadtest.Sender, error) { return g.Like(server).Dial }}

@@ -24,7 +24,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// openNCCL returns the backend that only the worker's GPU variant has.
+// openNCCL returns the NCCL backend, which only workers built with GPU support
+// have.
 func openNCCL(ctx context.Context, g *collective.Group, w world.World) (collective.BenchTransport, error) {
 	timeout, err := peerTimeout(os.Getenv)
 	if err != nil {
@@ -78,7 +79,7 @@ func lookForNCCL() *probe.NCCL {
 // readDevices samples NVIDIA GPUs during a run.
 func readDevices() telemetry.Devices { return nvidia.New(os.Getenv) }
 
-// gpuCommands returns the commands that make gpu-check runs in each rank.
+// gpuCommands returns the commands that `make gpu-check` runs in each rank.
 func gpuCommands() []*cli.Command {
 	return append(checkCommands(), &cli.Command{
 		Name:   "nccl",

@@ -29,8 +29,8 @@ func openEngine(context.Context, cpu.Options, string, *collective.Group, world.W
 // lookForNCCL returns nil: this worker cannot load NCCL.
 func lookForNCCL() *probe.NCCL { return nil }
 
-// readDevices samples no GPUs in this variant.
+// readDevices returns nil: this worker cannot sample GPUs.
 func readDevices() telemetry.Devices { return nil }
 
-// gpuCommands returns none: they are in the GPU variant.
+// gpuCommands returns nil: only workers built with GPU support have these commands.
 func gpuCommands() []*cli.Command { return nil }

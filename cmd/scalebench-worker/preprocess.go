@@ -135,7 +135,8 @@ func (r *preprocessing) run(ctx context.Context) (err error) {
 
 // describe records what prepares and uses the samples, and chooses the decoder.
 func (r *preprocessing) describe() error {
-	// Runs that used different object stores are not repeats. A folder has no such server.
+	// Runs that used different object stores do not count as repeats. For a source in a folder,
+	// object_store is "".
 	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String(), "object_store": ""}
 	for _, s := range []*preprocess.ObjectStore{r.objects, r.ready} {
 		if s != nil {
@@ -175,8 +176,9 @@ func (r *preprocessing) describe() error {
 	return r.events.Write(metrics.Event{Environment: &metrics.Environment{Threads: r.threads, Versions: versions}})
 }
 
-// findSource lists the source, and has rank 0 generate it if requested. The files of a rank are the same in
-// each pass, so that its node has them in memory.
+// findSource lists the source, and sets the files of this rank. Rank 0 first generates the source
+// if the study asks for it. Each rank reads the same files in every pass, so that they are in its
+// node's page cache.
 func (r *preprocessing) findSource(ctx context.Context) (err error) {
 	files, err := preprocess.Find(ctx, r.asked.Format, r.store)
 	var empty *preprocess.EmptyError
@@ -242,7 +244,8 @@ func (r *preprocessing) openStore() (err error) {
 	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: note}})
 }
 
-// warm loads what the passes must find in memory.
+// warm reads the source before the passes, if the study asks for a source that is in memory at
+// their start.
 func (r *preprocessing) warm(ctx context.Context) error {
 	switch r.asked.Cache {
 	case "warm":
@@ -361,7 +364,7 @@ func (r *preprocessing) repeated() (n float64) {
 	return n
 }
 
-// order returns the rank's files in the order of a pass.
+// order returns the rank's files in the order in which a pass reads them.
 func (r *preprocessing) order(pass int) []preprocess.File {
 	files := append([]preprocess.File(nil), r.files...)
 	if r.asked.Shuffle {

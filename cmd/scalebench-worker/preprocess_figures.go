@@ -50,7 +50,7 @@ func (t *tally) fields() []*float64 {
 	return list
 }
 
-// over adds up over ranks.
+// over replaces each value of the tally by its sum over all ranks.
 func (t *tally) over(ctx context.Context, g *collective.Group) error {
 	fields := append(t.fields(), &t.cpus, &t.threads, &t.loaders)
 	values := make([]float64, len(fields))
@@ -66,7 +66,7 @@ func (t *tally) over(ctx context.Context, g *collective.Group) error {
 	return nil
 }
 
-// merge adds a pass.
+// merge adds the tally of a pass.
 func (t *tally) merge(pass tally) {
 	fields, added := t.fields(), pass.fields()
 	for i := range fields {
@@ -76,7 +76,8 @@ func (t *tally) merge(pass tally) {
 	t.cpus, t.threads, t.loaders = pass.cpus, pass.threads, pass.loaders
 }
 
-// A ceiling is the throughput that one bound allows.
+// A ceiling is the maximum throughput if one resource, such as storage or the CPUs, were the only
+// limit.
 type ceiling struct {
 	bound string
 	rate  float64 // samples/s
@@ -152,7 +153,8 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 	return list, nil
 }
 
-// near is the share of a ceiling above which it is the bottleneck.
+// near is the share of a ceiling that the throughput must reach for that resource to count as the
+// bottleneck.
 const near = 0.85
 
 // below removes ceilings that the throughput far exceeds: they were measured too briefly, or while other work
@@ -168,7 +170,7 @@ func below(rate float64, list []ceiling) (kept []ceiling, left string) {
 	return kept, left
 }
 
-// verdict returns which bound is active, and how that is known.
+// verdict returns a sentence that says which ceiling limits the throughput, or why none does.
 func verdict(rate float64, list []ceiling, sum *tally) string {
 	lowest := list[0]
 	for _, c := range list {

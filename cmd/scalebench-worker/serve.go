@@ -104,7 +104,7 @@ func (r *serving) figure(f metrics.Figure) error {
 	return r.events.Write(metrics.Event{Figure: &f})
 }
 
-// doubt records a warning as a note of the run, and prints it to the log.
+// doubt records a warning with the run, and prints it to the log.
 func (r *serving) doubt(text string) error {
 	fmt.Println(text)
 	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
@@ -228,8 +228,9 @@ func (r *serving) together(ctx context.Context, work func(context.Context) error
 	}
 }
 
-// cause returns the cause of an error of this rank: if a replica ends, the load generator's connections break
-// first, and the reason arrives a moment later.
+// cause returns the underlying cause of an error of this rank. If a replica ends, the load
+// generator first sees broken connections, and the reason arrives a moment later; cause waits for
+// it.
 func (r *serving) cause(ctx context.Context, err error) error {
 	if !r.loads() {
 		return err
@@ -394,7 +395,7 @@ func (r *serving) devices() []string {
 // room is how many bytes the ranks exchange per rank.
 const room = 64
 
-// exchange returns the texts of all ranks, by rank.
+// exchange sends this rank's text to all ranks, and returns the texts of all ranks, by rank.
 func exchange(ctx context.Context, g *collective.Group, text string) ([]string, error) {
 	if len(text) > room {
 		return nil, fmt.Errorf("%q is longer than %d bytes", text, room)

@@ -29,7 +29,7 @@ type adviseOptions struct {
 	target    targetFlag
 }
 
-// asked returns the wish that the options express.
+// asked returns the user's requirements as given by the options.
 func (o *adviseOptions) asked() query.Wish {
 	w := o.wish
 	w.Question, w.Resources = o.question(), o.resources.Value()
@@ -91,7 +91,7 @@ func adviseCommand(s *session) *cli.Command {
 	}
 }
 
-// wishFlags returns the options that limit the answer.
+// wishFlags returns the options that set requirements, such as a deadline.
 func (o *adviseOptions) wishFlags() []cli.Flag {
 	number := func(name, usage string, to *float64) cli.Flag {
 		return &cli.Float64Flag{Name: name, Usage: usage, Destination: to, DefaultText: "none"}
@@ -158,7 +158,7 @@ func (o *adviseOptions) within(c *cli.Context) (*measure.Limit, error) {
 	return &limit, nil
 }
 
-// wished rejects options of zero.
+// wished returns an error if an option that sets a requirement has the value 0.
 func wished(c *cli.Context) error {
 	for _, name := range []string{"deadline", "budget", "min-efficiency", "samples", "rate"} {
 		share, _ := c.Generic(name).(*shareFlag)
@@ -225,7 +225,8 @@ func (s *session) printAdvice(a *query.Advised) error {
 	return nil
 }
 
-// adviseRate prints how many replicas of a service carry a demand in requests/s.
+// adviseRate prints how many replicas of a service are needed for a demand (--rate,
+// requests/s).
 func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	a, err := s.reader().Replicas(ctx, o.asked())
 	if err != nil {

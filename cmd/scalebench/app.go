@@ -53,7 +53,7 @@ func commands(s *session) []*cli.Command {
 	}
 }
 
-// Help of a required flag says so, instead of stating the zero value as a default.
+// The help of a required flag says "required" instead of the zero value as its default.
 func init() {
 	describe := cli.FlagStringer
 	cli.FlagStringer = func(f cli.Flag) string {
@@ -171,7 +171,8 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 // badValue matches the error of package flag for a value that it cannot parse.
 var badValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]*): (.*)$`)
 
-// explainValue says what a value that cannot be parsed should be.
+// explainValue returns a message about a flag's value that cannot be parsed. It says which
+// values are valid.
 func explainValue(flags []cli.Flag, message string) string {
 	m := badValue.FindStringSubmatch(message)
 	if m == nil {

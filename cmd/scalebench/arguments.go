@@ -182,7 +182,8 @@ func (line invocation) name() string {
 	return name
 }
 
-// about begins a message on the command: "data synth: ", "" for none.
+// about returns the start of a message about the command, such as "data synth: "; ""
+// without a command.
 func (line invocation) about() string {
 	if len(line.path) == 0 {
 		return ""
@@ -202,7 +203,7 @@ func (line invocation) has(name string) bool {
 	return slices.ContainsFunc(line.flags, func(f setFlag) bool { return f.flag.Names()[0] == name })
 }
 
-// valid returns the flags of the command that was named.
+// valid returns the flags that the command on the line accepts, by name.
 func (line invocation) valid(app *cli.App) map[string]cli.Flag {
 	flags := app.Flags
 	if c := line.command(); c != nil {
@@ -211,9 +212,9 @@ func (line invocation) valid(app *cli.App) map[string]cli.Flag {
 	return byName(flags)
 }
 
-// allFlags returns the flags of all commands. Before the command is known, they distinguish
-// a flag's value from an operand. A test checks that each name takes a value either
-// everywhere or nowhere.
+// allFlags returns the flags of all commands. Before the command is known, the parser needs
+// them to tell a flag's value from an operand. A test checks that a flag of the same name
+// takes a value in all commands or in none.
 func allFlags(app *cli.App) map[string]cli.Flag {
 	all := byName(app.Flags)
 	var walk func([]*cli.Command)

@@ -67,8 +67,8 @@ func runDecide(ctx context.Context, s *session, o untilOptions, arg string) erro
 	return s.printOutcome(outcome, record.Looks)
 }
 
-// deciding returns a study that is measured until its question is decided, without the
-// backend.
+// deciding returns the study that is measured until its question is decided. The caller
+// must still set the function that makes runs.
 func (s *session) deciding(ctx context.Context, w *workspace.Work, o untilOptions) (*decide.Study, error) {
 	o.wish.wish.Market = cost.OnDemand
 	d, err := s.reader().Deciding(ctx, w, o.wish.asked())
@@ -79,7 +79,8 @@ func (s *session) deciding(ctx context.Context, w *workspace.Work, o untilOption
 	return d, nil
 }
 
-// runUntilDecided measures on this machine, batch by batch.
+// runUntilDecided makes runs on this machine, batch by batch, until the question is
+// decided.
 func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backend *local.Backend, choice launcher.Choice, o untilOptions) error {
 	d, err := s.deciding(ctx, w, o)
 	if err != nil {
@@ -105,7 +106,8 @@ func (s *session) runUntilDecided(ctx context.Context, w *workspace.Work, backen
 	return s.untilDecided(ctx, d)
 }
 
-// submitUntilDecided measures with jobs: batch by batch with --wait, else one batch.
+// submitUntilDecided makes runs with jobs: with --wait batch by batch until the question
+// is decided, otherwise a single batch.
 func (s *session) submitUntilDecided(ctx context.Context, w *workspace.Work, choice launcher.Choice, o submitOptions) error {
 	d, err := s.deciding(ctx, w, o.until)
 	if err != nil {
@@ -162,7 +164,8 @@ func (s *session) failedRuns(ctx context.Context, w *workspace.Work, choice laun
 	return failed, nil
 }
 
-// untilDecided measures, and prints the outcome.
+// untilDecided makes runs until the question is decided or must stay open, and prints the
+// outcome.
 func (s *session) untilDecided(ctx context.Context, d *decide.Study) error {
 	record, err := decide.Read(d.Folder)
 	if err != nil {
@@ -187,7 +190,7 @@ func (s *session) untilDecided(ctx context.Context, d *decide.Study) error {
 	return s.printOutcome(outcome, record.Looks)
 }
 
-// printOutcome prints an outcome; its error selects the exit code.
+// printOutcome prints an outcome. It returns the error that determines the exit code.
 func (s *session) printOutcome(o *decide.Outcome, looks []metrics.Look) error {
 	switch {
 	case s.format == table.FormatTable || s.format == table.FormatMarkdown:

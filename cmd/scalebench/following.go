@@ -28,7 +28,7 @@ func newWatch(s *session, what, again string) *watch {
 	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]metrics.Status{}, again: again}
 }
 
-// found receives the number of runs.
+// found is called with the numbers of runs to start and in progress.
 func (w *watch) found(todo, underway int) {
 	if w.total = todo + underway; w.total > 0 {
 		w.bar = w.s.startProgress(w.what, w.total)
@@ -64,7 +64,7 @@ func (w *watch) observe(states []launcher.State) {
 	}
 }
 
-// ended reports a run that ended.
+// ended prints a line about a run that has ended.
 func (w *watch) ended(state launcher.State) {
 	line := fmt.Sprintf("%s: %s", state.Record.ID, state.Status)
 	if state.Detail != "" {
@@ -91,7 +91,7 @@ func (w *watch) ended(state launcher.State) {
 	w.bar.finished("%s", line)
 }
 
-// verdict returns the error of a command some of whose runs failed.
+// verdict returns an error if at least one of the command's runs failed; else nil.
 func (w *watch) verdict() error {
 	if len(w.failed) == 0 {
 		return nil
@@ -114,8 +114,8 @@ func (w *watch) cancelled() int {
 	return n
 }
 
-// verdictBeside returns the verdict of a command that also fails with err; nil if err
-// prevented its work.
+// verdictBeside returns the verdict of a command that also fails with err. It returns
+// nil if err prevented the command's work, so that runs did not fail by themselves.
 func (w *watch) verdictBeside(err error) error {
 	var partial *workspace.PartialError
 	if err != nil && !(errors.As(err, &partial) && partial.Runs > 0) {

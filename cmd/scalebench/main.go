@@ -1,5 +1,5 @@
-// Command scalebench measures how a training scales with the number of workers. It runs a
-// study on this machine or with Slurm, stores the measurements, and presents the results.
+// Command scalebench measures how a training or service scales with the number of workers. It runs
+// a study on this machine or with Slurm, stores the measurements, and presents the results.
 //
 // Each subcommand is one file with its options and a function. Commands only decide what to
 // call and how to print it. The packages below launcher, metrics and slurm do the work;
@@ -65,7 +65,7 @@ func invoke(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if err = cause; s.holds.Load() {
 			s.parts.Unlock()
 			if err = <-ended; exitCode(err) == exitInternal && !crashed(err) || errors.Is(err, context.Canceled) {
-				err = cause // whatever failed because of it
+				err = cause // replaces other errors that the interrupt caused
 			}
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// A Question is put to each series.
+// A Question is a request for a prediction; Ask answers it for one series.
 type Question struct {
 	Workers     int
-	GlobalBatch float64 // samples; 0: as it went with the workers so far
-	RackSize    int     // nodes; 0: not known
-	Memory      float64 // bytes that a worker has; 0: not said
-	Confidence  float64 // of intervals; 0 is 0.95
+	GlobalBatch float64 // samples; 0: continue as in the measured runs, constant or in proportion to the workers
+	RackSize    int     // nodes per rack; 0: unknown
+	Memory      float64 // memory of a worker in bytes; 0: unknown
+	Confidence  float64 // confidence level of intervals; 0 means 0.95
 }
 
 // Figure is a value with its interval.
@@ -24,38 +24,39 @@ type Figure struct {
 	High  float64 `json:"high"`
 }
 
-// Row is a measured count.
+// Row holds the measurements at one worker count.
 type Row struct {
 	Workers     int      `json:"workers"`
 	GlobalBatch *float64 `json:"global_batch"` // samples a step; null: not known
 	Runs        int      `json:"runs"`
-	Step        *float64 `json:"step_seconds"` // median of the runs; null where no batch is known
+	Step        *float64 `json:"step_seconds"` // median of the runs; null if the batch is unknown
 	Rate        float64  `json:"rate"`         // median of the runs
 }
 
 // An Answer is the prediction for one series, or the reason why there is no prediction.
 type Answer struct {
 	Series      string         `json:"series"`
-	Layout      map[string]any `json:"layout"` // by key; never null
+	Layout      map[string]any `json:"layout"` // values of the layout's keys; never null
 	Workers     int            `json:"workers"`
 	GlobalBatch *float64       `json:"global_batch"` // samples a step; null: not known
-	Step        *Figure        `json:"step_seconds"` // null: refused, or no batch is known
+	Step        *Figure        `json:"step_seconds"` // null: refused, or the batch is unknown
 	Rate        *Figure        `json:"rate"`         // null: refused
 	Unit        string         `json:"rate_unit"`    // "samples/s", "tokens/s"
-	Confidence  float64        `json:"confidence"`   // asked of the intervals, a fraction
-	Measured    []Row          `json:"measured"`     // by rising workers; never null
-	// HeldOut is the prediction of the largest count by the law of the smaller ones;
-	// HoldOut how far that rate is off, a fraction of what was measured. null with two counts.
+	Confidence  float64        `json:"confidence"`   // confidence level of the intervals, a fraction
+	Measured    []Row          `json:"measured"`     // ascending by workers; never null
+	// HeldOut is the prediction for the largest measured worker count from the smaller counts
+	// alone. HoldOut is its relative error, as a fraction of the measured rate. Both are null
+	// with two counts.
 	HeldOut *Figure  `json:"held_out"` // rate
 	HoldOut *float64 `json:"hold_out"`
-	// Memory is the most that a worker needs, by what was measured; null: not known.
+	// Memory is the largest measured memory of a worker; null: unknown.
 	Memory        *float64 `json:"memory_bytes"`
-	MemoryMeasure string   `json:"memory_measure"` // which figure that is; "" without one
-	Refused       string   `json:"refused"`        // why nothing is predicted; "" when it is
-	Next          string   `json:"next"`           // what to measure; "" when nothing is refused
+	MemoryMeasure string   `json:"memory_measure"` // name of the measure that Memory is; "" if it is unknown
+	Refused       string   `json:"refused"`        // why there is no prediction; "" if there is one
+	Next          string   `json:"next"`           // what to measure; "" unless refused
 }
 
-// Ask answers for one series.
+// Ask returns the prediction for one series.
 func Ask(s *Series, q Question) (*Answer, error) {
 	if q.Confidence == 0 {
 		q.Confidence = 0.95
@@ -118,8 +119,8 @@ func Ask(s *Series, q Question) (*Answer, error) {
 	return a, nil
 }
 
-// Band returns predictions from the smallest measured count to the largest count that
-// it answers for, at most upto, as rates: for a figure.
+// Band returns predicted rates for plots. It covers the worker counts from the smallest
+// measured count to the largest that can be predicted, at most upto.
 func Band(s *Series, confidence float64, upto int) (workers []int, rates []Figure, err error) {
 	l, err := Fit(s.Study, confidence)
 	if err != nil {

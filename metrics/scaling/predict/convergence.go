@@ -10,28 +10,29 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// farthestBatch limits questions to this many times the largest measured batch.
+// farthestBatch is the factor beyond the largest measured batch up to which predictions are
+// made.
 const farthestBatch = 4
 
 // ToTarget has the samples that one run trained on until it reached the target.
 type ToTarget struct {
-	Batch   float64 // global, samples a step
+	Batch   float64 // global batch, samples per step
 	Samples float64
 }
 
-// Convergence predicts the samples that a target takes at a global batch. The law is
-// unknown: the hyperbola E_min·(1 + B/B_c) (McCandlish et al. 2018), a
-// bend that is sharper or rounder than its, another power of the batch, and samples
-// that fall before they rise were all found (Shallue et al., JMLR 20, 2019). All that
-// the runs do not rule out count. The batches all ran with the study's own recipe, so
-// it holds for that recipe.
+// Convergence predicts how many samples a training needs to reach a target, for a given global
+// batch. The right formula is not known. It may be the hyperbola E_min·(1 + B/B_c) (McCandlish
+// et al. 2018), a curve with a sharper or rounder bend, or another power of the batch; the
+// samples may also fall before they rise (Shallue et al., JMLR 20, 2019). Therefore all
+// formulas that the runs do not rule out are used. The prediction holds for the hyperparameter
+// rules of the study that was measured.
 type Convergence struct {
 	level    float64
 	batches  []measuredBatch // ascending
 	perBatch map[float64][]float64
-	laws     []batchLaw // that the runs do not rule out; nil with one batch
-	sigma    float64    // of the logarithm of a run's samples; 0 with one run
-	refused  string     // why nothing is said beyond the largest batch; ""
+	laws     []batchLaw // formulas that the runs do not rule out; nil with one batch
+	sigma    float64    // standard deviation of the logarithm of a run's samples; 0 with one run
+	refused  string     // why nothing is predicted beyond the largest batch; "" if it is
 }
 
 // measuredBatch summarises the runs with one batch.
@@ -40,20 +41,20 @@ type measuredBatch struct {
 	runs           float64
 }
 
-// Samples is a prediction of samples to the target and its interval; the
-// interval is NaN where there are too few runs for one.
+// Samples is a predicted number of samples to the target, with its interval. The interval is
+// NaN if there are too few runs.
 type Samples struct {
 	Value, Low, High float64
 }
 
-// batchLaw is a·first(B) + b·second(B), fitted by least squares of relative errors;
-// a and b are not negative.
+// batchLaw is one formula for the samples to the target, a·first(B) + b·second(B), fitted by
+// least squares of relative errors. a and b are not negative.
 type batchLaw struct {
 	first, second func(batch float64) float64 // second is nil for one coefficient
 	a, b          float64
 	aa, ab, bb    float64 // (AᵀWA)⁻¹ of relative errors
-	squares       float64 // of the relative errors of all runs
-	misfit        float64 // how far it is off at the worst batch, as a logarithm
+	squares       float64 // sum of squares of the relative errors of all runs
+	misfit        float64 // largest error at any batch, as a logarithm
 	weight        float64
 }
 
@@ -64,7 +65,7 @@ func (l *batchLaw) at(batch float64) float64 {
 	return l.a*l.first(batch) + l.b*l.second(batch)
 }
 
-// error is the standard error at a batch, relative, for runs that scatter by 1.
+// error returns the relative standard error at a batch, for runs with a scatter of 1.
 func (l *batchLaw) error(batch float64) float64 {
 	u, v := l.first(batch), 0.0
 	if l.second != nil {
@@ -73,8 +74,8 @@ func (l *batchLaw) error(batch float64) float64 {
 	return math.Sqrt(max(0, l.aa*u*u+2*l.ab*u*v+l.bb*v*v)) / l.at(batch)
 }
 
-// batchShapes returns the forms of the laws for the smallest and largest measured batch:
-// bends up to 16 times as far are tried.
+// batchShapes returns the formulas to try. They depend on the smallest and largest measured
+// batch, since bends up to a factor of 16 outside these are tried.
 func batchShapes(smallest, largest float64) [][2]func(float64) float64 {
 	power := func(p float64) func(float64) float64 {
 		return func(b float64) float64 { return math.Pow(b/largest, p) }
@@ -100,14 +101,14 @@ func batchShapes(smallest, largest float64) [][2]func(float64) float64 {
 	return list
 }
 
-// exactly is the relative scatter below which samples count as exact figures.
+// exactly is the relative scatter below which numbers of samples count as exact.
 const exactly = 1e-5
 
-// closely is the relative error that a law may have: none is exact, and
-// forms and bends between those tried are as good.
+// closely is the relative error that a formula may have. No formula is exact, and there are
+// equally good formulas between those that are tried.
 const closely = 0.01
 
-// fitBatchLaws fits all laws and keeps those that the runs do not rule out.
+// fitBatchLaws fits all formulas and returns those that the runs do not rule out.
 func fitBatchLaws(batches []measuredBatch, pure float64, level float64) []batchLaw {
 	var list []batchLaw
 	runs, least := 0.0, math.Inf(1)
@@ -174,7 +175,7 @@ func fitBatchLaw(batches []measuredBatch, first, second func(float64) float64) (
 	return l, true
 }
 
-// FitConvergence fits the laws to runs. Level is the level of intervals.
+// FitConvergence fits the formulas to runs. level is the confidence level of intervals.
 func FitConvergence(runs []ToTarget, level float64) (*Convergence, error) {
 	c := &Convergence{level: level, perBatch: map[float64][]float64{}}
 	if len(runs) == 0 {
@@ -209,8 +210,9 @@ func FitConvergence(runs []ToTarget, level float64) (*Convergence, error) {
 	return c, nil
 }
 
-// holdOut refuses what lies beyond the largest batch where the laws, fitted without
-// it, are too far off there.
+// holdOut tests the formulas: it fits them without the largest batch and predicts that batch.
+// If the error is too large, it sets c.refused, so that nothing is predicted beyond the largest
+// batch.
 func (c *Convergence) holdOut(pure float64) {
 	last := len(c.batches) - 1
 	if last < 3 {
@@ -223,11 +225,11 @@ func (c *Convergence) holdOut(pure float64) {
 	}
 }
 
-// Scatter is the standard deviation of the logarithm of a run's samples at its batch;
-// 0 with one run a batch.
+// Scatter returns the standard deviation of the logarithm of a run's samples within its batch;
+// 0 with one run per batch.
 func (c *Convergence) Scatter() float64 { return c.sigma }
 
-// Batches are the measured global batches, ascending.
+// Batches returns the measured global batches, ascending.
 func (c *Convergence) Batches() []float64 {
 	var list []float64
 	for _, b := range c.batches {
@@ -236,9 +238,9 @@ func (c *Convergence) Batches() []float64 {
 	return list
 }
 
-// Predict returns the samples that the target takes at a global batch: at a measured
-// batch the mean of its runs. Other batches are refused if only one was measured,
-// and beyond 4 times the largest.
+// Predict returns the samples needed to reach the target at a global batch. For a measured
+// batch it is the mean of its runs. For another batch it returns an error if only one batch was
+// measured, or beyond 4 times the largest.
 func (c *Convergence) Predict(batch float64) (Samples, error) {
 	if own := c.perBatch[batch]; own != nil {
 		return ownSamples(own, c.level), nil
@@ -257,8 +259,8 @@ func (c *Convergence) Predict(batch float64) (Samples, error) {
 	return c.carry(batch), nil
 }
 
-// carry is the median over the laws, weighted by their likelihoods; the interval
-// holds those of all that the runs do not rule out.
+// carry returns the median over the formulas, weighted by their likelihoods. The interval
+// includes the intervals of all formulas that the runs do not rule out.
 func (c *Convergence) carry(batch float64) Samples {
 	var runs float64
 	var values []weighted
@@ -296,7 +298,7 @@ func (c *Convergence) carry(batch float64) Samples {
 
 type weighted struct{ value, weight float64 }
 
-// ownSamples is the mean of a batch's own runs with its t interval.
+// ownSamples returns the mean of the runs of one batch with its t interval.
 func ownSamples(xs []float64, level float64) Samples {
 	var mean, squares float64
 	for _, x := range xs {

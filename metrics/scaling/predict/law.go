@@ -2,7 +2,8 @@ package predict
 
 import "math"
 
-// term is one of the times that add up to a step's, for a coefficient of 1.
+// term is one of the times that add up to the time of a step, such as the all-reduce of the
+// gradients. Its functions give the time for a coefficient of 1.
 type term struct {
 	name string
 	of   func(s *setting, p place) float64
@@ -13,23 +14,23 @@ type term struct {
 	against against
 }
 
-// A place has what a step depends on at one worker count and batch.
+// A place holds the quantities on which the time of a step depends, at one worker count and batch.
 type place struct {
 	workers  float64
-	replicas float64 // that share the batch
+	replicas float64 // number of replicas that share the batch
 	work     float64 // microbatches a worker goes through, the pipeline's bubble among them; without microbatches, samples
 	inside   float64 // replicas within a node
 	parties  float64 // that exchange gradients over the network: nodes, or replicas that take one or more
 	racks    float64
 }
 
-// A setting has what all places of a study share.
+// A setting holds the quantities that are the same at all places of a study.
 type setting struct {
 	Layout
-	nodeSize, rackSize float64 // workers, nodes; 0: not known
+	nodeSize, rackSize float64 // workers per node, nodes per rack; 0: unknown
 }
 
-// at is the place of so many workers with a global batch.
+// at returns the place of a worker count with a global batch.
 func (s *setting) at(workers int, batch float64) place {
 	p := place{workers: float64(workers), replicas: float64(workers) / float64(s.Replica), inside: 1, racks: 1}
 	own := batch / p.replicas
@@ -89,9 +90,9 @@ func (t term) unit(s *setting, start, edge place) float64 {
 	return 1
 }
 
-// bend is a cost that grows with each doubling of the parties beyond a place: a switch
-// that fills up, a border that is crossed. Beyond the largest count nothing says more of
-// it than what is usual.
+// bend returns the term of a cost that appears beyond a place and grows with each doubling of the
+// parties, such as a switch that is saturated. Beyond the largest measured count, only its usual
+// size is known.
 func bend(at place, last bool) term {
 	usual := 0.03
 	if last {
@@ -102,19 +103,19 @@ func bend(at place, last bool) term {
 	}, usual, one}
 }
 
-// uncover is a transfer that hides behind computing until there is too little of it: step
-// is the time of a step there, over that at the largest count. With a fixed global batch
-// such a transfer can also appear beyond the data, so the least work that was measured
-// has the term, too.
+// uncover returns the term of a transfer that overlaps with computing, and costs time only if there
+// is too little computing. step is the time of a step at that place, divided by the time at the
+// largest measured count. With a fixed global batch, such a transfer may only appear beyond the
+// measured counts; so the place with the least measured work has the term, too.
 func uncover(work, step float64) term {
 	return term{"uncovered", func(s *setting, p place) float64 { return max(0, 1-p.work/work) }, 0.3 * step, one}
 }
 
 const (
-	// unseen is the standard deviation of what a doubling of the parties beyond the data
-	// may bring, as a share of the step.
+	// unseen is the standard deviation of the cost that a doubling of the parties beyond the
+	// measured counts may add, as a share of the step.
 	unseen = 0.08
-	// drift is the standard deviation of changes from the first measured count to the last for other
-	// reasons than their number.
+	// drift is the standard deviation of changes from the first measured count to the last that
+	// have other causes than the worker count.
 	drift = 0.05
 )

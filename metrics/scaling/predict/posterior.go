@@ -17,28 +17,29 @@ import (
 type design struct {
 	rows  [][]float64
 	runs  []float64 // of each row
-	pure  float64   // squares of runs about their count's mean, relative
+	pure  float64   // relative sum of squares of runs about the mean of their count
 	free  float64   // degrees of freedom of pure
 	terms int
 }
 
 const (
 	draws  = 2000
-	unused = 300 // first ones
+	unused = 300 // number of first draws that are not used
 	// What runs usually scatter by, and counts about the law beyond that: relative
 	// standard deviations, the first worth so many runs.
 	usualNoise, noiseWorth = 0.01, 2.0
 	usualOdd               = 0.01
 )
 
-// draw is one set of coefficients that the data allows, in units of the prior's
-// standard deviations, and how much counts scatter about the law.
+// draw is one sample of the posterior distribution: the coefficients, in units of the
+// prior's standard deviations, and how much counts scatter about the law.
 type draw struct {
 	beta []float64
 	odd  float64
 }
 
-// sample draws coefficients. The same data give the same draws.
+// sample returns draws from the posterior distribution. The same data gives the same
+// draws.
 func (d *design) sample() []draw {
 	r := rand.New(rand.NewPCG(uint64(len(d.rows)), uint64(d.terms)))
 	n := d.terms
@@ -174,9 +175,9 @@ func invert(l, to [][]float64) {
 	}
 }
 
-// oddities are how much counts may scatter about the law beyond what their runs
-// explain, evenly on a logarithmic scale up to 8.5 %, and the logarithm of how likely
-// that is before the data.
+// oddities lists how much counts may scatter about the law beyond what the scatter of
+// their runs explains. The values are equally spaced on a logarithmic scale up to 8.5
+// %. likely is the logarithm of their prior probability.
 var oddities = func() (list [24]struct{ at, likely float64 }) {
 	for k := range list {
 		t := usualOdd * 0.05 * math.Pow(1.25, float64(k))
@@ -185,7 +186,7 @@ var oddities = func() (list [24]struct{ at, likely float64 }) {
 	return list
 }()
 
-// oddity draws one of them, given the coefficients.
+// oddity draws one of the oddities, given the coefficients.
 func (d *design) oddity(r *rand.Rand, beta []float64, noise float64) float64 {
 	var weights [len(oddities)]float64
 	off := make([]float64, len(d.rows))
@@ -223,8 +224,8 @@ func (d *design) oddity(r *rand.Rand, beta []float64, noise float64) float64 {
 	return oddities[len(oddities)-1].at
 }
 
-// chiSquared draws from that distribution (Marsaglia & Tsang, A simple method for
-// generating gamma variables, 2000).
+// chiSquared draws from a chi-squared distribution (Marsaglia & Tsang, A simple method
+// for generating gamma variables, 2000).
 func chiSquared(r *rand.Rand, free float64) float64 {
 	d := free/2 - 1.0/3
 	c := 1 / math.Sqrt(9*d)
@@ -260,12 +261,13 @@ func cutNormal(r *rand.Rand, low, high float64) float64 {
 	return min(max(x, low), high)
 }
 
-// magnitudes are how large a cost may be, over its usual, and how likely that is:
-// even its order is not known before something is measured, and every other cost is
-// too small to matter.
+// magnitudes lists how large a cost may be, relative to its usual size, and the prior
+// probability of that. Even the order of magnitude of a cost is unknown before it is
+// measured, and about half of all costs are too small to matter.
 var magnitudes = []struct{ size, share float64 }{{1, 0.08}, {0.4, 0.08}, {0.15, 0.08}, {0.06, 0.08}, {0.02, 0.08}, {0.007, 0.1}, {0.002, 0.2}, {0.0007, 0.3}}
 
-// magnitude draws one, given the coefficient; of none, before anything is known.
+// magnitude draws one of the magnitudes, given the coefficient. If the coefficient is
+// NaN, it draws from the prior.
 func magnitude(r *rand.Rand, beta float64) float64 {
 	var weights [8]float64
 	total := 0.0

@@ -1,11 +1,12 @@
-// Package predict carries step times to worker counts that were not measured.
+// Package predict predicts step times at worker counts that were not measured.
 //
-// A step is a sum of times: microbatches and the pipeline's bubble, what a step costs
-// anyway, and the gradients' reduction over nodes and racks (see terms). Two counts do
-// not tell so many times apart, so none is chosen: every sum that the measurements
-// allow counts, by how likely it is, and so does what no measurement has shown yet.
-// The interval covers them all. If it is too wide to be useful, or the question goes
-// beyond something that was not measured, the answer is a Refusal. The package is pure.
+// The model is a sum of times: for microbatches and the pipeline's bubble, a constant cost,
+// and the all-reduce of the gradients over nodes and racks (see terms). A few worker counts
+// cannot determine all these times. So the package does not choose one set of coefficients.
+// It samples all sets that agree with the measurements, weighted by their probability,
+// including costs that no measurement has shown yet. The interval covers them. If it is too
+// wide to be useful, or if the question depends on something that was not measured, the
+// result is a Refusal. The package has no side effects.
 package predict
 
 import (
@@ -20,22 +21,22 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// A Layout places a model on workers. It is the same at all worker counts.
+// A Layout says how a model is divided among workers. It is the same at all worker counts.
 type Layout struct {
-	Replica         int     // workers that hold the model once: tp·pp·cp
-	Stages, Virtual int     // of the pipeline, and of each of its workers (interleaving); Virtual 0: not known
-	Micro           float64 // samples a microbatch; 0: the batch of a replica goes through at once
+	Replica         int     // number of workers that hold one copy of the model: tp·pp·cp
+	Stages, Virtual int     // stages of the pipeline, and virtual stages on each worker (interleaving); Virtual 0: unknown
+	Micro           float64 // samples per microbatch; 0: the batch of a replica is not divided
 }
 
-// A Count has the measurements of one worker count with one batch.
+// A Count holds the measurements at one worker count with one batch.
 type Count struct {
-	Workers, Nodes int       // nodes 0: not known
-	Batch          float64   // samples a step, over all workers
-	Steps          []float64 // seconds, one a run
+	Workers, Nodes int       // Nodes 0: unknown
+	Batch          float64   // samples per step over all workers
+	Steps          []float64 // step times in seconds, one per run
 }
 
-// rate is the median of the runs' rates. Of an even number of runs it is not the batch over
-// the median step.
+// rate returns the median of the runs' rates. With an even number of runs it differs from
+// batch / median step time.
 func (c *Count) rate() float64 {
 	rates := make([]float64, len(c.Steps))
 	for i, step := range c.Steps {
@@ -44,30 +45,33 @@ func (c *Count) rate() float64 {
 	return scaling.Middle(rates)
 }
 
-// A Study has the measurements of one layout.
+// A Study holds the measurements of one layout.
 type Study struct {
 	Layout
 	Counts   []Count
-	RackSize int // nodes; 0: not known
+	RackSize int // nodes per rack; 0: unknown
 }
 
 const (
-	// farthest limits questions to this many times the largest measured worker count, and
-	// to a work per worker this many times away from all measured ones.
+	// farthest is the factor beyond the largest measured worker count up to which
+	// predictions are made. The work per worker may differ from the measured ones by at
+	// most the same factor.
 	farthest = 8
-	// widest is the upper over the lower end of an interval that is still of use.
+	// widest is the maximum ratio of the ends of an interval that is still useful.
 	widest = 1.6
-	// missed is the largest error, a fraction, that the prediction of the largest measured
-	// count from the others may have outside its interval.
+	// missed is the maximum relative error of the prediction of the largest measured count
+	// from the other counts, if the measured value is outside its interval.
 	missed = 0.10
-	// fallen is the share by which more workers get less done that counts as a fall.
+	// fallen is the share by which the rate of more workers must be lower to count as a
+	// fall.
 	fallen = 0.05
-	// growth is the least factor in the rate over the last doubling of the workers. With a
-	// smaller one, and as much work per worker as before, the next doubling is refused.
+	// growth is the minimum factor by which the rate must grow over the last doubling of
+	// the workers. If it grows less, with the same work per worker, larger counts are
+	// refused.
 	growth = 1.15
 )
 
-// Refusal is the reason why nothing is predicted, and what to measure next.
+// Refusal is the error if no prediction is possible: the reason, and what to measure next.
 type Refusal struct {
 	Why  string
 	Next string
@@ -80,10 +84,11 @@ type Estimate struct {
 	Value, Low, High float64
 }
 
-// HoldOut compares the largest count with its prediction from the smaller counts.
+// HoldOut compares the measured step time at the largest count with its prediction from the
+// smaller counts.
 type HoldOut struct {
 	Workers   int
-	Measured  float64 // seconds, the median of its runs
+	Measured  float64 // median step time of its runs, in seconds
 	Predicted Estimate
 }
 
@@ -96,25 +101,27 @@ func (h *HoldOut) Missed() bool {
 	return math.Abs(h.Error()) > missed && (h.Measured < h.Predicted.Low || h.Measured > h.Predicted.High)
 }
 
-// A Law is the distribution of coefficients that the measurements allow.
+// A Law is the fitted model: a sample of the sets of coefficients that agree with the
+// measurements.
 type Law struct {
-	// HoldOut is nil with two counts: then nothing says how well the law does here.
+	// HoldOut is nil with two counts; it is then unknown how well the model predicts here.
 	HoldOut *HoldOut
 
 	setting
 	counts []Count // ascending
 	terms  []term
-	scale  []float64 // of each term, seconds for a coefficient of 1
+	scale  []float64 // for each term, the seconds of a coefficient of 1
 	draws  []draw
 	level  float64
-	others []*Law // with other virtual stages, where these are not known
+	others []*Law // fits with other numbers of virtual stages, if that number is unknown
 }
 
-// stages are the virtual stages of a worker that are tried where they are not known.
+// stages are the numbers of virtual stages per worker that are tried if the number is
+// unknown.
 var stages = []int{1, 2, 4, 8}
 
-// Fit samples the laws that the measurements allow. Level is the level of intervals. The
-// error is a *Refusal, or says what is wrong with the study.
+// Fit fits the model to a study and returns it. level is the confidence level of intervals.
+// The error is a *Refusal, or says what is wrong with the study.
 func Fit(s Study, level float64) (*Law, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -122,7 +129,7 @@ func Fit(s Study, level float64) (*Law, error) {
 	if !(level > 0 && level < 1) {
 		return nil, fmt.Errorf("confidence %g is not a level; give a fraction between 0 and 1, like 0.95", level)
 	}
-	if s.Virtual == 0 && (s.Stages == 1 || s.Micro == 0) { // no bubble depends on them
+	if s.Virtual == 0 && (s.Stages == 1 || s.Micro == 0) { // there is no bubble that depends on them
 		s.Virtual = 1
 	}
 	if s.Virtual == 0 {
@@ -151,7 +158,8 @@ func Fit(s Study, level float64) (*Law, error) {
 	return l, nil
 }
 
-// check says what is wrong with the study, or refuses it.
+// check returns an error if the study is invalid, or a *Refusal if it does not suffice for
+// predictions.
 func (s *Study) check() error {
 	if s.Replica < 1 || s.Stages < 1 || s.Virtual < 0 || !(s.Micro >= 0) || s.RackSize < 0 {
 		return fmt.Errorf("a layout of %d workers a replica, %d pipeline stages, %d virtual stages and microbatches of %g samples; the first two are 1 or more", s.Replica, s.Stages, s.Virtual, s.Micro)
@@ -182,7 +190,7 @@ func (s *Study) check() error {
 	return nil
 }
 
-// shares refuses a batch that workers cannot share.
+// shares returns an error if the batch cannot be divided among the workers.
 func (s *Study) shares(workers int, batch float64) error {
 	replicas := workers / s.Replica
 	switch own := batch / float64(max(1, replicas)); {
@@ -196,7 +204,7 @@ func (s *Study) shares(workers int, batch float64) error {
 	return nil
 }
 
-// fit samples the laws.
+// fit returns the model with samples of its coefficients.
 func (s *Study) fit(level float64) *Law {
 	l := &Law{setting: setting{Layout: s.Layout, rackSize: float64(s.RackSize)}, counts: slices.Clone(s.Counts), level: level}
 	slices.SortFunc(l.counts, func(a, b Count) int { return cmp.Or(cmp.Compare(a.Workers, b.Workers), cmp.Compare(a.Batch, b.Batch)) })
@@ -234,7 +242,7 @@ func (s *Study) fit(level float64) *Law {
 	r := rand.New(rand.NewPCG(uint64(len(l.counts)), uint64(last.Workers)))
 	for _, some := range l.design(seen).sample() {
 		all := draw{make([]float64, len(l.terms)), some.odd}
-		for j := range all.beta { // what no count has is as likely as ever
+		for j := range all.beta { // terms that no measured count has keep their prior distribution
 			all.beta[j] = magnitude(r, math.NaN()) * math.Abs(r.NormFloat64())
 		}
 		for k, j := range seen {
@@ -245,8 +253,8 @@ func (s *Study) fit(level float64) *Law {
 	return l
 }
 
-// design returns the regression of the measured step times on the terms that some count
-// has, and on drift.
+// design returns the regression of the measured step times on the terms seen, which at
+// least one count has, and on drift.
 func (l *Law) design(seen []int) *design {
 	d := &design{terms: len(seen) + 2}
 	for i, c := range l.counts {
@@ -271,8 +279,8 @@ func (l *Law) design(seen []int) *design {
 
 func (l *Law) place(i int) place { return l.at(l.counts[i].Workers, l.counts[i].Batch) }
 
-// Terms names what makes up at least a fiftieth of the step at the largest measured count,
-// the largest part first.
+// Terms returns the names of the terms that make up at least 2 % of the step at the largest
+// measured count, largest first.
 func (l *Law) Terms() []string {
 	p := l.place(len(l.counts) - 1)
 	parts := map[string]float64{}
@@ -290,11 +298,11 @@ func (l *Law) Terms() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return parts[name] < total/50 })
 }
 
-// Largest is the largest measured worker count.
+// Largest returns the largest measured worker count.
 func (l *Law) Largest() int { return l.counts[len(l.counts)-1].Workers }
 
 // estimate returns the step time of a number of workers with a global batch, without
-// checking whether the law may be asked.
+// checking whether the model may be used there.
 func (l *Law) estimate(workers int, batch float64) Estimate {
 	p := l.at(workers, batch)
 	r := rand.New(rand.NewPCG(uint64(workers), 1))
@@ -314,8 +322,8 @@ func (l *Law) estimate(workers int, batch float64) Estimate {
 	return Estimate{Value: at(0.5), Low: at((1 - l.level) / 2), High: at((1 + l.level) / 2)}
 }
 
-// Predict is the step time of so many workers with a global batch. The error is a
-// *Refusal, or says why so many cannot share the batch.
+// Predict returns the step time of a number of workers with a global batch. The error is a
+// *Refusal, or says why these workers cannot share the batch.
 func (l *Law) Predict(workers int, batch float64) (Estimate, error) {
 	s := Study{Layout: l.Layout}
 	if err := s.shares(workers, batch); err != nil {
@@ -345,7 +353,8 @@ func (l *Law) Predict(workers int, batch float64) (Estimate, error) {
 	return e, nil
 }
 
-// beyond refuses what lies behind something that was not measured.
+// beyond returns a Refusal if the prediction depends on something that was not measured;
+// else nil.
 func (l *Law) beyond(workers int, batch float64) *Refusal {
 	p := l.at(workers, batch)
 	most, least, racks, nodes := 0.0, math.Inf(1), 0.0, 0
@@ -398,8 +407,8 @@ func (l *Law) stalled() (why string, from int) {
 	return "", 0
 }
 
-// nearer returns a count to measure on the way to the one asked about: twice or four times
-// the largest.
+// nearer returns a worker count to measure before the requested count can be predicted:
+// twice or four times the largest measured count.
 func (l *Law) nearer(workers int) int {
 	n := 2 * l.Largest()
 	if 2*n < workers {

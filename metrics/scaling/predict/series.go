@@ -83,29 +83,30 @@ func replica(parameters map[string]any) int {
 	return int(n)
 }
 
-// Series is a study of one series of runs, and what its figures are.
+// Series is a Study of one series of runs, and describes its values.
 type Series struct {
 	Study
 	Name   string
-	Values map[string]any // of the layout, by key; only those that runs record
-	// Weak and Fixed tell how the global batch goes with the number of workers; neither,
-	// and it must be said for each count.
+	Values map[string]any // values of the layout by key; only those that runs record
+	// Weak is set if the global batch is proportional to the number of workers, Fixed if it
+	// is constant. If neither is set, the question must state the batch.
 	Weak, Fixed bool
-	// Relative is for runs whose batch is not known: batches are then in those of one
-	// replica (Weak) or of all (Fixed), and step times mean nothing.
+	// Relative is set for runs whose batch is unknown. Batches are then in units of one
+	// replica's batch (Weak) or of the global batch (Fixed), and step times have no meaning.
 	Relative bool
-	Unit     string  // of rates, which are a batch over a step: "samples/s"
-	Memory   *Memory // nil: no run says
+	Unit     string  // unit of rates, such as "samples/s"
+	Memory   *Memory // nil: no run reports it
 }
 
-// Memory is the most memory that a worker was measured to need.
+// Memory is the largest measured memory of a worker.
 type Memory struct {
-	Workers int     // the count with most replicas that says
-	Bytes   float64 // largest of its runs, of a worker
+	Workers int     // the worker count with the most replicas of which runs report their memory
+	Bytes   float64 // memory of a worker, the largest of its runs
 	Measure string  // "reserved_memory"
 }
 
-// BatchAt is the global batch of so many workers, as it was measured to go.
+// BatchAt returns the global batch of a number of workers, which follows from the measured
+// runs. It returns an error if they do not determine it.
 func (s *Series) BatchAt(workers int) (float64, error) {
 	switch first := s.Counts[0]; {
 	case s.Fixed:
@@ -119,7 +120,7 @@ func (s *Series) BatchAt(workers int) (float64, error) {
 // errScaling is returned if the runs do not say how their batch depends on the workers.
 var errScaling = errors.New("the runs do not say how large their global batch is, nor whether it grows with the workers")
 
-// memories are the figures of a worker's memory, the one that decides first.
+// memories are the measures of a worker's memory; the first of them that runs report is used.
 var memories = []string{"reserved_memory", "allocated_memory", "used_memory"}
 
 // Of returns the study of the runs of a curve over workers. kind is "weak" or "strong" where

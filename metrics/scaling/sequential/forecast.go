@@ -20,8 +20,8 @@ type Forecast struct {
 	// Half is the expected half-width of the interval of the ratio of two counts' speeds, as a
 	// fraction; 0 if there are too few runs for an interval.
 	Half  float64
-	Runs  int     // so far, at most
-	Hours float64 // so far, at most
+	Runs  int     // maximum number of runs up to this look
+	Hours float64 // maximum node-hours up to this look
 }
 
 // Forecast returns a forecast for each look. The numbers of runs and hours are maxima, for the
