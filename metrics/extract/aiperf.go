@@ -149,7 +149,7 @@ func (m members) aiperfLoad() (map[string]float64, error) {
 		}
 		return map[string]float64{measure.Rate: rate.Number}, nil
 	case limited:
-		l.note("AIPerf's loop is closed: a request is sent when one is answered, so when the service stalls, requests are missing")
+		l.note("AIPerf's loop is closed: a stalled service delays the next requests, so latencies are too low; set a request rate instead")
 		return map[string]float64{measure.Threads: most.Number}, nil
 	}
 	return nil, nil

@@ -42,7 +42,7 @@ const heyMost = 1_000_000
 
 const heyColumns = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"
 
-const heyLoop = "hey's loop is closed: a worker sends its next request when it has its answer, with -q not before its turn; latency counts from the send, so when the service stalls, requests are missing"
+const heyLoop = "hey's loop is closed: a stalled service delays the next requests instead of their latencies, so these are too low"
 
 func readHey(l *log, r io.Reader) error {
 	var rows *heyRows
@@ -136,7 +136,7 @@ func (l *log) hey(t *textResult) error {
 	l.note("%s", heyLoop)
 	fields := heyFields
 	if a.answers >= heyMost {
-		l.note("hey keeps the latency and the status of only the first million requests")
+		l.note("hey keeps the latency and status of only the first million requests, so later ones are in no percentile")
 		fields = slices.DeleteFunc(slices.Clone(fields), func(f loadField) bool { return f.theirs == "average" }) // hey's average divides the sum over all requests by a million
 	}
 	if a.answers > heyMost && math.Abs(requests-heyMost) <= rounded {
@@ -199,7 +199,7 @@ func (h *heyRows) figures(l *log) error {
 		return err
 	}
 	l.note("%s", heyLoop)
-	l.note("hey's CSV has the first million requests that got an answer: those without one are in no figure")
+	l.note("hey's CSV has only the first million answered requests: no figure includes requests without an answer")
 	if err := s.errors(h.last, float64(h.wrong), float64(all)); err != nil || len(h.times) == 0 {
 		return err
 	}

@@ -63,8 +63,8 @@ func (s *survey) failures() {
 		}
 		for text := range o.values {
 			if x, err := strconv.ParseFloat(text, 64); err == nil && x > 0 {
-				s.say("not used: %s; requests failed, and may count in the rates: add a column with failed / all requests and map it to errors", clip(o.name))
-				s.doubts = append(s.doubts, fmt.Sprintf("requests failed (column %s), and may count in the rates", clip(o.name)))
+				s.say("not used: %s; requests failed, and the rates may include them: add a column with failed / all requests and map it to errors", clip(o.name))
+				s.doubts = append(s.doubts, fmt.Sprintf("requests failed (column %s), and the rates may include them", clip(o.name)))
 				return
 			}
 		}

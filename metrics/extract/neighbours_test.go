@@ -42,7 +42,7 @@ func TestPatternNeighbours(t *testing.T) {
 		{with(rate, `=(?P<value>[\d.]+)`), "tput_ktok_s=1.2", 1200, ""},
 		{with(rate, `= (?P<value>[\d.]+)`), "tput [M tokens/s] = 1.2", 1.2e6, ""},
 		{ofRank(with(images, `: (?P<value>[\d.]+)`)), "Total img/sec on 2 GPU(s): 162.4", 0, `set of = "run"`},
-		{Pattern{Name: "mem", Pattern: `: (?P<value>\d+)`, Unit: "B"}, "mem_mb: 12500", 1.25e10, "in MB by its name"},
+		{Pattern{Name: "mem", Pattern: `: (?P<value>\d+)`, Unit: "B"}, "mem_mb: 12500", 1.25e10, "in MB, the unit in its name"},
 		{images, "[GPU0] 10 img/s\n[GPU1] 30 img/s", 0, `write of = "rank"`},
 		{ofRank(images), "[GPU0] 10 img/s\n[GPU1] 30 img/s", 40, ""},
 		{ofRank(images), "rank 0: 10 img/s\nrank 1: 30 img/s", 40, ""},

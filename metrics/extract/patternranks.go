@@ -76,7 +76,7 @@ func (l *log) settled(c *compiled, all []match, invert bool) []match {
 			break
 		}
 	}
-	l.note("the first %d of %s of %s are left out: it had not settled. For another choice set reduce = \"last\" or \"max\", or match fewer lines", start, number.Count(len(values), "value"), c.Name)
+	l.note("the first %d of %s of %s are left out as warm-up; to choose others, set reduce = \"last\" or \"max\", or match fewer lines", start, number.Count(len(values), "value"), c.Name)
 	return all[start:]
 }
 

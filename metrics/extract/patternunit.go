@@ -230,7 +230,7 @@ func (l *log) byName(c *compiled, x float64, own number.Unit, name string) (floa
 	d := c.declared
 	switch {
 	case own.Base == d.Base && !alike(own, d):
-		l.note("%s is in %s by its name in the log, and is read so, not in %s", c.Name, name, c.Unit)
+		l.note("%s is read in %s, the unit in its name in the log, not in %s", c.Name, name, c.Unit)
 		x, _ = own.In(d, x)
 	case own.Base != d.Base && own.IsRate() && d.IsRate():
 		return 0, fmt.Errorf("the log has %s in %s by its name, but its unit is given as %q; write unit = %q", c.Name, name, c.Unit, name)

@@ -146,7 +146,7 @@ var samples = []sample{
 	// 20 answers from 0.0002 s to 0.0313+0.0034 … the last ends at 0.0418+0.0024 = 0.0442 s; the 10th by size, behind 0.0023 and 7 of 0.0024, is 0.0025.
 	{file: "hey.csv", format: "hey", options: Options{At: map[string]float64{"threads": 2, "batch": 8}},
 		want:  []string{"requests_per_second 454.545454545 requests/s", "samples_per_second 3636.36", "latency_p50 0.0025 s batch 8 threads 2", "latency_p95 0.0188 s", "latency_p99 0.0189 s"},
-		notes: []string{"those without one are in no figure"}},
+		notes: []string{"no figure includes requests without an answer"}},
 	{file: "perf-analyzer.csv", format: "perf-analyzer", options: Options{At: map[string]float64{"batch": 2}},
 		want: []string{"3 requests_per_second 42.1 requests/s batch 2 threads 3", "3 samples_per_second 84.2 samples/s batch 2 threads 3", "5 latency_p99 0.034766 s batch 2 threads 2",
 			"2 latency_p50 0.013891 s batch 2 threads 1", "4 latency_p95 0.059225 s"},

@@ -74,7 +74,7 @@ func (c *stepClock) seconds(median float64) (of func(step, at float64) float64, 
 			before = 1 // steps count from 0
 		}
 		return func(step, _ float64) float64 { return (step + before) * median },
-			"the step times the median step time, since the log has no times of day: evaluations and pauses are not in it", ""
+			"the step times the median step time, without evaluations and pauses, since the log has no times of day", ""
 	}
 	each, err := reduceBy("median", c.each)
 	if err != nil {
@@ -82,5 +82,5 @@ func (c *stepClock) seconds(median float64) (of func(step, at float64) float64, 
 	}
 	start := c.began - float64(c.first)*each
 	return func(_, at float64) float64 { return at - start },
-		"the times of day, from the first line less its steps at the median time of later ones: what the first steps compile is not in it", ""
+		"the times of day, from the first line minus its steps at the median time of later steps, without compilation", ""
 }

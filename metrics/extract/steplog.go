@@ -105,7 +105,7 @@ func (s *stepLog) takes(ln line, step int) (bool, error) {
 	case s.line == 0:
 		s.began, s.before = step, step
 	case step <= s.last && s.overlaps():
-		s.l.note("several processes print, which no prefix tells apart: their times of day overlap. The first line of each step counts")
+		s.l.note("several processes print without a prefix (times of day overlap); only the first line of each step is read")
 		return false, nil
 	case step == s.last || step == s.before && !s.dated():
 		s.l.note("some steps are stated more than once, by several ranks or after a restart; the first line of each counts")
@@ -115,7 +115,7 @@ func (s *stepLog) takes(ln line, step int) (bool, error) {
 	case step <= s.began:
 		return false, s.l.errorAt(ln.number, "step %d again, after step %d in line %d: two runs. One log is one run: split it; if these are ranks of one run, log one of them, or give each a prefix (srun -l, torchrun)", step, s.last, s.line)
 	default:
-		s.l.note("training goes back from step %d to step %d in line %d: a restart from a checkpoint. Rates leave out %s, and the time between the starts is in none",
+		s.l.note("training goes back from step %d to step %d in line %d: a restart from a checkpoint. Rates leave out %s and the time between the starts",
 			s.last, step, ln.number, s.leftOut())
 		s.lines, s.before = 0, step
 	}

@@ -55,7 +55,7 @@ func TestStepLogs(t *testing.T) {
 			titanAt(0, 1, "8.0", "100") + titanAt(30, 10, "7.5", "5,000") + titanAt(60, 20, "7.0", "6,000") + titanAt(0, 1, "8.0", "110") + titanAt(30, 10, "7.5", "5,000") + titanAt(60, 20, "7.0", "6,000") +
 				titanAt(90, 30, "6.5", "7,000") + titanAt(61, 20, "7.0", "6,000") + titanAt(91, 30, "6.5", "7,000"),
 			Options{Workers: 4}, []string{"7 tokens_per_second_per_gpu 6000 tokens/s median of 3", "7 tokens_per_second 24000 tokens/s", "train at", "7 final_loss 6.5"}, []string{"8 loss", "4 loss"},
-			[]string{"several processes print, which no prefix tells apart", "losses are timed by the times of day"}},
+			[]string{"several processes print without a prefix", "losses are timed by the times of day"}},
 		{"a restart later in the day", "torchtitan",
 			titanAt(0, 1, "8.0", "100") + titanAt(30, 10, "7.5", "5,000") + titanAt(60, 20, "7.0", "6,000") + titanAt(90, 30, "7.0", "6,000") + titanAt(600, 20, "7.0", "100") + titanAt(630, 30, "6.5", "7,000"),
 			Options{Workers: 4}, []string{"6 tokens_per_second_per_gpu 6000 tokens/s median of 4"}, []string{"train at"}, []string{"goes back from step 30 to step 20 in line 5: a restart"}},

@@ -119,7 +119,7 @@ func (m members) vllmLoad(prompts float64) (map[string]float64, error) {
 	asked := m.of["request_rate"]
 	if asked.null() || string(asked.text) == `"inf"` || string(asked.text) == "Infinity" {
 		if limited {
-			l.note("vLLM's loop is closed: up to %g requests are in flight, so when the service stalls, requests are missing", most.Number)
+			l.note("vLLM's loop is closed (%g requests in flight): a stalled service delays the next requests, so latencies are too low", most.Number)
 			return map[string]float64{measure.Threads: most.Number}, nil
 		}
 		l.note("all %g requests were sent at once: as many are in flight at first, then fewer and fewer", prompts)

@@ -99,7 +99,7 @@ func (l *log) wrk(t *textResult) error {
 func (l *log) wrkLoad(line int, connections float64, hdr bool) (map[string]float64, error) {
 	switch {
 	case !hdr:
-		l.note("wrk's loop is closed: a connection sends its next request when it has its answer, so when the service stalls, requests are missing. For these, wrk adds latencies that it did not measure")
+		l.note("wrk's loop is closed: a stalled service delays the next requests; for these, wrk adds latencies that it did not measure")
 		return map[string]float64{measure.Threads: connections}, nil
 	case l.o.At[measure.Rate] == 0:
 		return nil, l.errorAt(line, "wrk2 does not print its request rate (-R); give it with --at rate=R")

@@ -118,7 +118,7 @@ func (an *analysis) cadenceWarnings(c *Curve, runs map[Value][]*Observation) []s
 	var list []string
 	for _, t := range slices.Compact(targets) {
 		if n, all := untrained(c, runs, t); n > 0 && an.asks(t.Time()) {
-			list = append(list, fmt.Sprintf("%s: reached at 0 s, before any training, by %d of %s: too easy to say anything of speed", goal(t.Time()), n, number.Count(all, "run")))
+			list = append(list, fmt.Sprintf("%s: reached at 0 s, before any training, by %d of %s: too easy to compare speeds; choose a harder one", goal(t.Time()), n, number.Count(all, "run")))
 		}
 		base, ok := at(c.Base.At, t)
 		if !ok || !an.asks(t.Time()) {

@@ -40,7 +40,7 @@ func (an *analysis) pointWarnings(p *Point, runs []*Observation) []string {
 		list = append(list, "throughput: "+m.Why)
 	}
 	if s := p.Of(an.asked()); s.Median != nil && s.Median.Interval != nil && s.Median.Interval.Low == s.Median.Interval.High && s.Median.Value != 0 {
-		list = append(list, fmt.Sprintf("all runs have exactly the same %s: figures that were copied or rounded have no spread, and an interval without width says nothing", s.Title))
+		list = append(list, fmt.Sprintf("all runs have exactly the same %s: an interval without width says nothing; check whether values were copied or rounded", s.Title))
 	}
 	for _, s := range p.Targets() {
 		if s.Reached() < s.Runs && an.asks(s.Measure) {

@@ -23,7 +23,7 @@ func (r *Outcome) held(nodes []SampledNode, window windowOf) (worst float64, err
 		all.add(&nodes[i], window)
 	}
 	if most := all.most; most.Share > alarming {
-		r.warn("the clock of %s on %s was held down in %s of the time, by its %s: another run may be faster or slower for that alone", most.Of, all.on, number.Percent(most.Share), most.By)
+		r.warn("the clock of %s on %s was throttled for %s of the time by its %s, so the run may be faster on other hardware", most.Of, all.on, number.Percent(most.Share), most.By)
 	}
 	switch {
 	case all.gpus == 0 && all.unread == nil:
@@ -179,7 +179,7 @@ func (r *Outcome) broken(nodes []SampledNode, window windowOf) {
 		for _, s := range n.Named(metrics.TelemetryErrors) {
 			of, kind, _ := strings.Cut(s.Of, ": ")
 			if more, err := s.Rise(w); err == nil && more > 0.5 && kind == "uncorrected" {
-				r.warn("the memory of %s on %s had %s: the figures may be of wrong data", of, n.Host, number.Count(int(more+0.5), "uncorrected error"))
+				r.warn("the memory of %s on %s had %s, so results may be wrong; exclude the node", of, n.Host, number.Count(int(more+0.5), "uncorrected error"))
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func TestGPUs(t *testing.T) {
 		// 100 and 50 W of packages, and 300, 310 W of GPUs on each node.
 		"all alike": {func(*Input) {}, 0.005, 150 + 1220, "", ""},
 		// Reasons overlap: the larger counts, by its name.
-		"hot": {swap(gpu("GPU 1", 310, 1.95e9, 0.3, 0.2)), 0.3, 1370, "", "GPU 1 on n2 was held down in 30.0 % of the time, by its heat"},
+		"hot": {swap(gpu("GPU 1", 310, 1.95e9, 0.3, 0.2)), 0.3, 1370, "", "GPU 1 on n2 was throttled for 30.0 % of the time by its heat"},
 		// Capped at half the power, with clocks to match: 620 - 155 W.
 		"capped":     {swap(gpu("GPU 1", 155, 1.05e9, 0, 0.009)), 0.009, 1370 - 155, "", "GPU 1 on n2 ran at 1.05 GHz on average, the median of 4 GPUs is 1.98 GHz: if the others wait for it, the rates are too low; check or exclude n2"},
 		"less power": {swap(gpu("GPU 1", 155, 1.95e9, 0, 0)), 0.005, 1370 - 155, "", "GPU 1 on n2 drew 155 W on average, the median of 4 GPUs is 300 W"},
@@ -76,7 +76,7 @@ func TestGPUs(t *testing.T) {
 		}, 0.005, 1370, "", "the whole of GPU 0 on n1, which is divided into instances (MIG)"},
 		"hot packages": {func(in *Input) {
 			in.Nodes[0].Series = append(in.Nodes[0].Series, readings(metrics.TelemetryHeld, "package-0: heat", true, 0, 0.05))
-		}, 0.005, 1370, "", "package-0 on n1 was held down in 5.00 % of the time, by its heat"},
+		}, 0.005, 1370, "", "package-0 on n1 was throttled for 5.00 % of the time by its heat"},
 		"slow CPUs": {func(in *Input) {
 			in.Nodes[0].Series = append(in.Nodes[0].Series, readings(metrics.TelemetryClock, "", false, 2.6e9, 0))
 			in.Nodes[1].Series = append(in.Nodes[1].Series, readings(metrics.TelemetryClock, "", false, 1.9e9, 0))

@@ -145,7 +145,7 @@ func (u *usage) throttling() {
 	}
 	u.put(measure.ThrottledShare, throttled, err)
 	if err == nil && throttled > alarming {
-		u.warn("a quota of CPU time held the run up in %s of its periods: what was measured is the quota", number.Percent(throttled))
+		u.warn("a CPU quota throttled the run in %s of its periods, so the figures measure the quota; run with more CPUs", number.Percent(throttled))
 	}
 }
 
@@ -287,7 +287,7 @@ func (r *Outcome) shared(nodes []SampledNode) {
 		n := &nodes[i]
 		mine, online := n.Named(metrics.TelemetryCPUs), n.Named(metrics.TelemetryOnline)
 		if len(mine) == 1 && len(online) == 1 && mine[0].Max() < online[0].Max() {
-			r.warn("power and energy are of whole nodes, and the run may use only %s of %s CPUs of %s: they hold whatever else ran there",
+			r.warn("power and energy are of whole nodes, and the run may use only %s of %s CPUs of %s: both are too high if other jobs ran there",
 				number.Short(mine[0].Max(), 3), number.Short(online[0].Max(), 3), n.Host)
 			return
 		}

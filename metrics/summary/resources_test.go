@@ -56,7 +56,7 @@ func TestResources(t *testing.T) {
 			t.Errorf("%s is %g, %t (%s); want %g", name, got, has, r.Why[name], want)
 		}
 	}
-	if text := strings.Join(r.Warnings, "\n"); !strings.Contains(text, "held the run up in 5") {
+	if text := strings.Join(r.Warnings, "\n"); !strings.Contains(text, "throttled the run in 5") {
 		t.Errorf("the throttling is not told of: %s", text)
 	}
 }

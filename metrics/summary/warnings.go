@@ -22,7 +22,7 @@ func warnings(in Input) []string {
 	}
 	for _, r := range in.Ranks {
 		if r.World != 0 && r.World != in.World {
-			warn("rank %d reports a world size of %d, others %d: they may not be of one run", r.Rank, r.World, in.World)
+			warn("rank %d reports a world size of %d, others %d: check that all ranks belong to one run", r.Rank, r.World, in.World)
 		}
 	}
 	if len(in.Ranks) > 0 {

@@ -93,6 +93,6 @@ func (o *Question) designed(ctx context.Context, db *store.Store, name string) (
 	for _, l := range looks {
 		n = max(n, l.Number)
 	}
-	return []string{fmt.Sprintf("the study was looked at %s while it grew, so intervals have %s each, and all looks together %s",
-		number.Count(n, "time"), number.ExactPercent(d.Confidence), number.ExactPercent(sequential.Level))}, nil
+	return []string{fmt.Sprintf("the study had %s, so intervals have %s each, and all looks together %s",
+		number.Count(n, "interim look"), number.ExactPercent(d.Confidence), number.ExactPercent(sequential.Level))}, nil
 }

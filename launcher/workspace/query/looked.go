@@ -37,7 +37,7 @@ func lookedAt(ctx context.Context, db *store.Store, runs []scaling.Observation) 
 		}
 		own := d.TestConfidence()
 		confidence = max(confidence, own)
-		warnings = append(warnings, fmt.Sprintf("study %s was looked at while it grew, so a difference is one at %.2g %%, and all looks together at 5 %%", o.Study, 100*(1-own)))
+		warnings = append(warnings, fmt.Sprintf("study %s had interim looks, so a difference is tested at a level of %.2g %%, and all looks together at 5 %%", o.Study, 100*(1-own)))
 	}
 	return confidence, warnings, nil
 }
@@ -89,7 +89,7 @@ func (l *lookCounts) at(ctx context.Context, runs []compare.Sample) (looks int, 
 func (l *lookCounts) warnings() (list []string) {
 	for _, study := range slices.Sorted(maps.Keys(l.used)) {
 		if looks := l.used[study]; looks > 1 {
-			list = append(list, fmt.Sprintf("study %s was looked at while it grew: an alarm needs %s standard errors at each of %s, not %s",
+			list = append(list, fmt.Sprintf("study %s had interim looks: an alarm needs %s standard errors at each of %s, not %s",
 				study, number.Significant(compare.Limit(looks)), number.Count(looks, "look"), number.Exact(compare.Limit(1))))
 		}
 	}
