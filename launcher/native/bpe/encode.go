@@ -9,18 +9,20 @@ import (
 	"strings"
 )
 
-// Error is text that is not UTF-8, from this byte on.
+// Error reports that a text is not valid UTF-8. At is the offset of the first wrong
+// byte.
 type Error struct{ At int }
 
 func (e *Error) Error() string { return fmt.Sprintf("byte %d of the text is not UTF-8", e.At) }
 
-// piece is about how much of a text is encoded at once, in bytes.
+// piece is the approximate number of bytes of a text that are encoded together.
 const piece = 1 << 20
 
-// EncodeAll encodes a text of any length, and hands on the ids as they come. It is
-// encoded in pieces that end with a line, where neither its last character nor the
-// next line's first is white space: words of GPT-2's and Llama 3's patterns do not
-// cross such a place, nor do they look beyond it.
+// EncodeAll encodes a text of any length, and calls each with the token IDs of one
+// piece after the other. A piece ends at the end of a line. The characters before and
+// after that line end must not be white space: the words that the patterns of GPT-2
+// and Llama 3 match do not extend beyond such a place and do not depend on what
+// follows.
 func (t *Tokenizer) EncodeAll(text io.Reader, each func(ids []uint32) error) error {
 	in := bufio.NewReaderSize(text, 1<<16)
 	var now strings.Builder
@@ -61,10 +63,11 @@ func (t *Tokenizer) EncodeAll(text io.Reader, each func(ids []uint32) error) err
 	}
 }
 
-// printed reports whether a byte is a character of ASCII that leaves ink.
+// printed reports whether a byte is a visible ASCII character.
 func printed(b byte) bool { return b > ' ' && b < 0x7f }
 
-// Encode is a text's ids. No token is put in front or behind.
+// Encode returns the token IDs of a text. It adds no special tokens at the start or
+// the end.
 func (t *Tokenizer) Encode(text string) ([]uint32, error) {
 	if err := valid(text); err != nil {
 		return nil, err
@@ -74,7 +77,8 @@ func (t *Tokenizer) Encode(text string) ([]uint32, error) {
 	return ids, err
 }
 
-// named encodes the tokens that the text contains by name, and the text between them.
+// named encodes the special tokens that the text contains by name, and the text
+// between them.
 func (t *Tokenizer) named(text string, added []additions, ids *[]uint32) error {
 	if text == "" {
 		return nil
@@ -95,7 +99,8 @@ func (t *Tokenizer) named(text string, added []additions, ids *[]uint32) error {
 	}
 }
 
-// cutUp cuts a text by the patterns from step on, and encodes each word.
+// cutUp splits a text into words by the patterns from number step on, and encodes
+// each word.
 func (t *Tokenizer) cutUp(text string, step int, ids *[]uint32) error {
 	if text == "" {
 		return nil
@@ -110,7 +115,7 @@ func (t *Tokenizer) cutUp(text string, step int, ids *[]uint32) error {
 	}
 	end := 0
 	for _, m := range matches {
-		for _, to := range m { // what no match has is a word, too
+		for _, to := range m { // text between two matches is a word, too
 			if err := t.cutUp(text[end:to], step+1, ids); err != nil {
 				return err
 			}
@@ -120,7 +125,8 @@ func (t *Tokenizer) cutUp(text string, step int, ids *[]uint32) error {
 	return t.cutUp(text[end:], step+1, ids)
 }
 
-// Limits on the cache of words and their ids: a text consists mostly of few words.
+// Limits on the cache of words and their token IDs. The cache helps because most of a
+// text consists of few different words.
 const (
 	remembered  = 1 << 17
 	longestKept = 64 // bytes
@@ -147,13 +153,14 @@ type symbol struct {
 	gone       bool
 }
 
-// candidate is a merge of the symbol at a place with the next, as it was when found.
+// candidate is a possible merge of a symbol with the next symbol, as they were when
+// it was found.
 type candidate struct {
 	merge
 	at int
 }
 
-// candidates are by rank, then from left to right.
+// candidates is a heap of merges, ordered by rank and then from left to right.
 type candidates []candidate
 
 func (c candidates) Len() int { return len(c) }
@@ -168,8 +175,9 @@ func (c *candidates) Pop() any {
 	return last
 }
 
-// merged joins a word's bytes, of all neighbours that can be the pair of the lowest
-// rank first, and of equal ones the leftmost.
+// merged returns the token IDs of a word. Starting from its bytes, it repeatedly
+// merges the pair of neighbours with the lowest rank; of several equal pairs, the
+// leftmost.
 func (t *Tokenizer) merged(word string) []uint32 {
 	list := make([]symbol, len(word))
 	for i := range list {
@@ -196,7 +204,7 @@ func (t *Tokenizer) merged(word string) []uint32 {
 			continue
 		}
 		if m, ok := t.merges[pair{left.id, list[left.next].id}]; !ok || m.id != c.id {
-			continue // one of them was merged with another since
+			continue // one of the two symbols has been merged since
 		}
 		right := &list[left.next]
 		right.gone = true

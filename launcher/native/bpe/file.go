@@ -1,8 +1,8 @@
-// Package bpe encodes text with the tokenizers of language models: byte-level
-// byte-pair encoding, as of GPT-2 and Llama 3, read from a tokenizer.json of Hugging
-// Face's tokenizers. The method is Sennrich, Haddow & Birch, "Neural Machine
-// Translation of Rare Words with Subword Units", ACL 2016, over bytes as in Radford et
-// al., "Language Models are Unsupervised Multitask Learners", 2019.
+// Package bpe converts text to token IDs with the tokenizers of language models such as GPT-2 and
+// Llama 3. These use byte-level byte-pair encoding. The package reads them from a tokenizer.json of
+// Hugging Face's tokenizers. The method is Sennrich, Haddow & Birch, "Neural Machine Translation of
+// Rare Words with Subword Units", ACL 2016, over bytes as in Radford et al., "Language Models are
+// Unsupervised Multitask Learners", 2019.
 package bpe
 
 import (
@@ -22,24 +22,25 @@ import (
 const (
 	largestFile = 256 << 20 // bytes; Llama 3's has 17 MB
 	largestID   = 1<<24 - 1
-	// slowest is how long one search for the next word may take: the patterns of a file are matched
-	// by backtracking.
+	// slowest is the time limit for finding the next word. It is needed because the patterns of a
+	// file are matched by backtracking.
 	slowest = time.Minute
 )
 
-// gpt2 is the pattern by which a ByteLevel step cuts a text into words; merges do not cross words.
+// gpt2 is the pattern with which a ByteLevel step splits a text into words. Tokens are only merged
+// within a word.
 const gpt2 = `'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
-// Tokenizer is a vocabulary and how a text is cut into its tokens.
+// Tokenizer holds a vocabulary, and the rules that split a text into its tokens.
 type Tokenizer struct {
-	// Vocabulary is the number of ids, from 0: one more than the largest.
+	// Vocabulary is the largest token ID plus 1.
 	Vocabulary int
 
 	bytes  [256]uint32
 	merges map[pair]merge
 	whole  map[string]uint32 // tokens that are whole words and need no merges; nil: none
-	words  []*regexp2.Regexp // one after the other, each on what the one before left in one piece
-	added  []additions       // tokens that a text contains by name
+	words  []*regexp2.Regexp // patterns that split a text into words; each is applied to the parts that the previous pattern left
+	added  []additions       // special tokens that a text may contain by name
 	known  map[string][]uint32
 }
 
@@ -47,7 +48,7 @@ type pair struct{ left, right uint32 }
 
 type merge struct{ rank, id uint32 }
 
-// additions are tokens that are looked for before a text is cut into words.
+// additions are special tokens that are searched for before a text is split into words.
 type additions struct {
 	names *regexp.Regexp
 	ids   map[string]uint32
@@ -76,7 +77,7 @@ type file struct {
 	} `json:"model"`
 }
 
-// step is one of those that cut a text into words.
+// step is one step of splitting a text into words.
 type step struct {
 	Type        string `json:"type"`
 	PrefixSpace *bool  `json:"add_prefix_space"`
@@ -89,7 +90,8 @@ type step struct {
 	} `json:"pattern"`
 }
 
-// two are the tokens of a merge: "a b" in files until 2024, ["a", "b"] since.
+// two is the pair of tokens of a merge. It is written "a b" in files until 2024, and ["a", "b"]
+// since then.
 type two [2]string
 
 func (t *two) UnmarshalJSON(text []byte) error {
@@ -113,7 +115,7 @@ func (t *two) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// readTokenizer reads a tokenizer.json. Its errors name the file and what of it is not
+// readTokenizer reads a tokenizer.json. An error names the file, and which feature in it is not
 // supported.
 func readTokenizer(path string) (*Tokenizer, error) {
 	f, err := os.Open(path)
@@ -204,7 +206,7 @@ func parse(text []byte) (*Tokenizer, error) {
 	return t, t.add(f)
 }
 
-// count takes an id into the vocabulary.
+// count adds a token ID to the vocabulary.
 func (t *Tokenizer) count(name string, id int64) error {
 	if id < 0 || id > largestID {
 		return fmt.Errorf("the id of %.40q is %d; want 0 to %d", name, id, largestID)
@@ -213,7 +215,8 @@ func (t *Tokenizer) count(name string, id int64) error {
 	return nil
 }
 
-// add collects the tokens that a text may contain by name, in the order in which they are searched.
+// add collects the special tokens that a text may contain by name, in the order in which they are
+// searched for.
 func (t *Tokenizer) add(f file) error {
 	for _, normalized := range []bool{false, true} {
 		of := additions{ids: map[string]uint32{}}
@@ -247,8 +250,7 @@ func (t *Tokenizer) add(f file) error {
 	return nil
 }
 
-// cut takes the steps that cut a text into words, of which the last turns them to
-// bytes.
+// cut reads the steps that split a text into words. The last step converts words to bytes.
 func (t *Tokenizer) cut(s *step) error {
 	if s == nil {
 		return fmt.Errorf("pre_tokenizer is missing; a byte-level tokenizer has ByteLevel")
@@ -270,7 +272,7 @@ func (t *Tokenizer) cut(s *step) error {
 		last := i == len(steps)-1
 		switch {
 		case s.Type == "ByteLevel" && last:
-			if s.PrefixSpace == nil || *s.PrefixSpace { // true if left out
+			if s.PrefixSpace == nil || *s.PrefixSpace { // the default is true
 				return fmt.Errorf("pre_tokenizer: add_prefix_space puts a space in front of the text, which is not supported; set it to false")
 			}
 			if s.UseRegex == nil || *s.UseRegex {
@@ -291,8 +293,9 @@ func (t *Tokenizer) cut(s *step) error {
 	return fmt.Errorf("pre_tokenizer: a Sequence of nothing")
 }
 
-// letters are the characters by which byte-level vocabularies write bytes: those
-// that can be seen in Latin-1 as themselves, the others by what follows U+00FF.
+// letters returns the character with which byte-level vocabularies represent each byte. A visible
+// Latin-1 character represents itself; the other bytes are represented by the characters from
+// U+0100 on.
 func letters() (list [256]rune) {
 	next := rune(256)
 	for b := range list {

@@ -14,32 +14,32 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 )
 
-// Names of the files of tokens, as nanoGPT's trainers read the two first.
+// Names of the files that Write creates. nanoGPT's trainers read the first two.
 const (
 	TrainTokens = "train.bin"
 	TestTokens  = "val.bin"
 	About       = "tokens.json"
 )
 
-// about is the content of tokens.json, which describes the two files: ids of Bytes bytes each,
-// little endian.
+// about is the content of tokens.json, which describes the two files with token IDs. Each ID
+// has Bytes bytes, little-endian.
 type about struct {
 	Format     int    `json:"format"` // 1
 	Vocabulary int    `json:"vocabulary"`
-	Bytes      int    `json:"bytes"`     // 2, or 4 where the vocabulary has more than 65,536
-	Tokenizer  string `json:"tokenizer"` // the SHA-256 of its file
+	Bytes      int    `json:"bytes"`     // 2, or 4 if the vocabulary has more than 65,536 tokens
+	Tokenizer  string `json:"tokenizer"` // SHA-256 of the tokenizer's file
 }
 
-// File is one that was written.
+// File describes a file that was written.
 type File struct {
 	Path          string
 	Tokens, Bytes int64
-	Text          int64 // bytes of the text
+	Text          int64 // size of the text in bytes
 }
 
-// Write encodes train.txt and test.txt of the folder from as train.bin and val.bin of
-// the folder dir, which it makes, by a tokenizer.json. It refuses to write over files
-// that are there.
+// Write encodes train.txt and test.txt in the folder from, using a tokenizer.json. It
+// creates the folder dir and writes train.bin and val.bin there. It returns an error if
+// these files exist.
 func Write(dir, from, tokenizer string) ([]File, *Tokenizer, error) {
 	t, err := readTokenizer(tokenizer)
 	if err != nil {
@@ -82,7 +82,7 @@ func Write(dir, from, tokenizer string) ([]File, *Tokenizer, error) {
 	return files, t, err
 }
 
-// write encodes one file, in ids of so many bytes.
+// write encodes one text and writes its token IDs with width bytes each.
 func (t *Tokenizer) write(path, text string, width int) (File, error) {
 	f := File{Path: path}
 	in, err := os.Open(text)

@@ -15,18 +15,18 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// This file is the collective benchmark's way through NCCL, between GPUs. Only
-// the worker's GPU variant links it.
+// This file lets the collective benchmark measure NCCL between GPUs. Only workers built with GPU
+// support link it.
 
-// A Transport is two buffers on one rank's GPU. It belongs on the goroutine that
-// opened it, which is locked to its thread.
+// A Transport moves the benchmark's data with NCCL, between two buffers on each rank's GPU. Only
+// the goroutine that opened it may use it; that goroutine is locked to its thread.
 type Transport struct {
 	*Rank
 	buffers [2]cuda.Pointer
 }
 
-// OpenTransport takes this rank's device among the ranks of g, which stays the caller's (see
-// Open).
+// OpenTransport opens this rank's GPU and connects it with those of the other ranks of g. The
+// caller must still close g (see Open).
 func OpenTransport(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration, getenv func(string) string) (*Transport, error) {
 	s, err := Open(ctx, g, w, timeout, getenv)
 	if err != nil {
@@ -41,7 +41,7 @@ func (b *Transport) Name() string {
 	return strings.Join(append([]string{"nccl"}, b.Doubts()...), ": ")
 }
 
-// Proof returns what the proof of this rank's collectives needs.
+// Proof returns the data that RunProof needs to check this rank's collectives.
 func (b *Transport) Proof() ProofRank {
 	return ProofRank{Device: b.Device, Stream: b.Stream, Comm: b.Comm.Comm}
 }

@@ -13,14 +13,14 @@ import (
 // ProofCost is the host time of a call, without the work that it starts on the device.
 type ProofCost struct {
 	Call   string  `json:"call"`
-	Calls  int     `json:"calls"`  // how many were timed
+	Calls  int     `json:"calls"`  // number of timed calls
 	Median float64 `json:"median"` // ns
 	Min    float64 `json:"min"`    // ns
 	P99    float64 `json:"p99"`    // ns
 }
 
-// ProofCosts times single calls. The clock itself takes some tens of ns, which is in
-// each of them.
+// ProofCosts measures how long single calls take. Each time includes some tens of ns
+// for reading the clock.
 func ProofCosts(ctx context.Context, s ProofRank) ([]ProofCost, error) {
 	buffer, err := s.Device.Alloc(16 * 256)
 	if err != nil {
@@ -43,7 +43,7 @@ func ProofCosts(ctx context.Context, s ProofRank) ([]ProofCost, error) {
 		{"16 all-reduces enqueued as a group", 300, func() error { return s.Comm.Enqueue(ctx, group...) }},
 	} {
 		ns := make([]float64, c.calls)
-		for i := -20; i < c.calls; i++ { // 20 to warm up
+		for i := -20; i < c.calls; i++ { // the first 20 calls are for warm-up
 			begin := time.Now()
 			err := c.call()
 			took := time.Since(begin)

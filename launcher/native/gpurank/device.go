@@ -1,9 +1,9 @@
 //go:build cgo
 
-// Package gpurank opens what one rank works with on a GPU: the driver, its device and,
-// if there are other ranks, a communicator with them (rendezvous.go). The trainer and
-// the collective benchmark (bench.go) work with the same. proof.go checks that every
-// collective gives the right bits. Only the worker's GPU variant links it.
+// Package gpurank opens the GPU of one rank: the driver, the device and, if there are other ranks,
+// an NCCL communicator with them (rendezvous.go). The trainer and the collective benchmark
+// (bench.go) use it. proof.go checks that the results of every collective are right, bit for bit.
+// Only workers built with GPU support link it.
 package gpurank
 
 import (
@@ -23,26 +23,26 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// shareVariable set to 1 lets several ranks of a host use its one GPU, to see
-// that results are right. Nothing that is then measured is of any hardware.
+// shareVariable names a variable that, set to 1, lets several ranks of a host share its only GPU.
+// This serves to check results. Timings then do not reflect the hardware.
 const shareVariable = "SCALEBENCH_SHARE_GPU"
 
-// A Seat is one rank's. It belongs on the goroutine that took it, which is locked
-// to its thread.
+// A Rank is one rank's GPU and its connection to the other ranks. Only the goroutine that opened it
+// may use it; that goroutine is locked to its thread.
 type Rank struct {
 	Device *cuda.Device
-	Stream cuda.Stream // that the communicator's operations run in
-	Comm   *Comm       // nil: see Alone
+	Stream cuda.Stream // stream in which the communicator's operations run
+	Comm   *Comm       // nil if the rank is alone, see OpenAlone
 
 	library *nccl.Library
 	driver  *cuda.Driver
 	gpu     string
-	shared  bool // the GPU, with other ranks
+	shared  bool // whether other ranks use the same GPU
 }
 
 // Open makes an NCCL communicator for the ranks of g; w is this rank's place in the world. It looks
-// for libraries through getenv (os.Getenv). g remains the caller's; the ranks make another group
-// for the messages between NCCL's ranks. timeout is how long a rank waits for another; 0: the
+// for libraries through getenv (os.Getenv). The caller must still close g; Open makes a second
+// group for its own messages between ranks. timeout is how long a rank waits for another; 0: the
 // default.
 func Open(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration, getenv func(string) string) (*Rank, error) {
 	library, err := nccl.Open(getenv)
@@ -78,8 +78,7 @@ func Open(ctx context.Context, g *collective.Group, w world.World, timeout time.
 	return s, nil
 }
 
-// OpenAlone takes a GPU and no communicator: for a rank that has no other to reduce
-// with. It needs no NCCL.
+// OpenAlone opens the GPU of a rank that has no other ranks to communicate with. It needs no NCCL.
 func OpenAlone(w world.World, getenv func(string) string) (*Rank, error) {
 	s := &Rank{shared: getenv(shareVariable) == "1"}
 	var err error
@@ -103,8 +102,8 @@ func OpenAlone(w world.World, getenv func(string) string) (*Rank, error) {
 	return s, nil
 }
 
-// ordinal is this rank's GPU among the n that its process sees: its own where
-// each rank was given one, else the one of its place on the node.
+// ordinal returns which of the n GPUs that the process sees this rank uses. If each rank sees only
+// its own GPU, it is that one; else it is chosen by the rank's number on the node.
 func ordinal(n int, w world.World) (int, error) {
 	switch {
 	case n == 1:
@@ -155,10 +154,11 @@ func (s *Rank) Doubts() []string {
 	return list
 }
 
-// GPU is the model of this rank's.
+// GPU returns the model of this rank's GPU.
 func (s *Rank) GPU() string { return s.gpu }
 
-// Versions returns the versions of the libraries that carry the data. A fake is named as one.
+// Versions returns the versions of the libraries that move the data. For a test fake, the version
+// says so.
 func (s *Rank) Versions() map[string]string {
 	list := map[string]string{"cuda-driver": s.driver.Version()}
 	switch {
@@ -171,8 +171,8 @@ func (s *Rank) Versions() map[string]string {
 	return list
 }
 
-// Others returns why another rank gave up, if one has, or if the communicator
-// has failed; it does not wait.
+// Others returns an error if another rank has given up, with its reason, or if the communicator has
+// failed; else nil. It does not wait.
 func (s *Rank) Others() error {
 	if s.Comm == nil {
 		return nil
@@ -181,7 +181,7 @@ func (s *Rank) Others() error {
 	return err
 }
 
-// Abort tells the other ranks why this one cannot continue.
+// Abort tells the other ranks why this rank cannot continue.
 func (s *Rank) Abort(reason error) {
 	if s.Comm != nil {
 		s.Comm.Abort(reason)

@@ -21,12 +21,12 @@ import (
 // which divides, are exact.
 const mostRanks = 4
 
-// proofTypes are those that the proof covers: all but the two of 8 bits with a point,
-// in which sums are hardly ever exact.
+// proofTypes are the data types that the proof covers. These are all except the two 8-bit
+// floating-point types, in which sums are rarely exact.
 var proofTypes = []nccl.DataType{nccl.Int8, nccl.Uint8, nccl.Int32, nccl.Uint32, nccl.Int64, nccl.Uint64, nccl.Float16, nccl.Float32, nccl.Float64, nccl.BFloat16}
 
-// counts are lengths in elements. The last takes several rounds through NCCL's
-// buffers, for the two types that are moved most.
+// counts returns the lengths to test, in elements. For the two types that are used most, the last
+// length needs several rounds through NCCL's buffers.
 func counts(t nccl.DataType) []int {
 	if t == nccl.Int64 || t == nccl.Float32 {
 		return []int{1, 5, 1000, most}
@@ -41,7 +41,7 @@ const most = 70_000
 // place and out of place.
 var ProofChecks = (3*len(proofTypes) + 2) * (5*2 + 2) * 2
 
-// ProofRank is a rank with what it works with.
+// ProofRank holds the GPU objects of one rank that RunProof uses.
 type ProofRank struct {
 	Device *cuda.Device
 	Stream cuda.Stream
@@ -54,12 +54,13 @@ type ProofOutcome struct {
 	Wrong  []gpucheck.Difference `json:"wrong"`  // results that are not as expected; the first few
 }
 
-// mostWrong is the number of wrong results kept.
+// mostWrong is the maximum number of wrong results that are listed.
 const mostWrong = 5
 
-// RunProof does it all; every rank calls it. perturb, from 1, is the number of a
-// result in which one bit is changed before it is compared, to show that this is
-// noticed; 0: none. An error is of a call that failed.
+// RunProof runs and checks all collectives; every rank must call it. It returns how many results it
+// compared, and the wrong ones. perturb is the number, from 1, of a result in which one bit is
+// changed before the comparison, to test that this is detected; 0: none. An error means that a call
+// failed.
 func RunProof(ctx context.Context, s ProofRank, perturb int) (ProofOutcome, error) {
 	r := &run{ProofRank: s, ctx: ctx, perturb: perturb}
 	size := s.Comm.Size()
@@ -124,8 +125,7 @@ type run struct {
 	buffers [2]cuda.Pointer
 }
 
-// try does one operation on what this rank sends and compares with what it
-// wants.
+// try runs one operation with the data sent and compares the result with want.
 func (r *run) try(o nccl.Operation, sent, want []byte) error {
 	send, recv := r.buffers[0], r.buffers[1]
 	if r.inPlace { // the smaller buffer is this rank's part of the larger

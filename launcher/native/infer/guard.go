@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Limits bound what callers can take from a server.
+// Limits limit the resources that callers can use on a server.
 type Limits struct {
 	// Token must come with each request for logits ("Authorization: Bearer TOKEN"); "": no token is
 	// needed.
@@ -57,7 +57,7 @@ func NewServer(h http.Handler, o Limits) *http.Server {
 	}
 }
 
-// connections is three quarters of the file descriptors: the others are for callers with
+// connections returns three quarters of the limit of file descriptors. The rest is for callers with
 // the token.
 func connections() int {
 	var limit syscall.Rlimit
@@ -73,10 +73,10 @@ type connection struct{} // the key of a request's connection in its context
 type guard struct {
 	limits Limits
 	next   http.Handler
-	held   atomic.Int64 // bytes of bodies
+	held   atomic.Int64 // bytes of request bodies in memory
 
 	mu    sync.Mutex
-	order *list.List // connections without the token; that with the oldest answer first
+	order *list.List // connections without the token, longest without an answer first
 	open  map[net.Conn]*list.Element
 }
 
@@ -129,7 +129,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Unlock()
 }
 
-// shows reports whether a request carries the token.
+// shows reports whether a request contains the token.
 func (g *guard) shows(r *http.Request) bool {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	return ok && subtle.ConstantTimeCompare([]byte(token), []byte(g.limits.Token)) == 1
@@ -142,7 +142,7 @@ type limited struct {
 	held  int64
 }
 
-// A busyError is that the server holds too many bytes of requests.
+// A busyError reports that the bodies of requests use too much memory.
 type busyError struct{ most int64 }
 
 func (e *busyError) Error() string {

@@ -10,21 +10,22 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-// Local is a model that its own process asks, without a server: what Handler answers
-// for, less the HTTP and the numbers' encoding.
+// Local computes a model within the caller's process, without a server. It does the
+// same as Handler, but without HTTP and without encoding numbers.
 type Local struct {
 	model      *netspec.Trained
 	classifier Classifier
 }
 
-// NewLocal makes one of a model and what runs it.
+// NewLocal returns a Local for a model; c computes it.
 func NewLocal(m *netspec.Trained, c Classifier) *Local { return &Local{m, c} }
 
 // Describe returns the server's description of the model.
 func (l *Local) Describe() oip.Model { return describe(l.model) }
 
-// Prepare holds the requests to what the model takes; call computes the logits of one's
-// images.
+// Prepare checks the requests against the model's inputs. It returns a function call,
+// which computes the logits for the images of one request, and a function end to call
+// afterwards.
 func (l *Local) Prepare(requests [][]oip.Array) (call func(request int) ([]oip.Array, error), end func(), err error) {
 	port := l.Describe().Inputs[0]
 	image, _ := oip.Elements(port.Shape[1:])

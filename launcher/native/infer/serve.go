@@ -1,5 +1,5 @@
-// Package infer answers for a model of the native trainer by the Open Inference
-// Protocol, version 2, over HTTP, in JSON and in binary tensors. A model has one input,
+// Package infer serves a model of the native trainer over HTTP, with version 2 of the
+// Open Inference Protocol. Tensors are in JSON or binary. A model has one input,
 // "images", of normalised images as NHWC, and one output, "logits".
 package infer
 
@@ -22,7 +22,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/oip"
 )
 
-// mostBody bounds a request: 64 MiB, some 5,000 images as binary tensors.
+// mostBody is the maximum size of a request's body: 64 MiB, about 5,000 images as
+// binary tensors.
 const mostBody = 64 << 20
 
 const (
@@ -31,8 +32,8 @@ const (
 	version               = "1" // of every model
 )
 
-// A Classifier is a model that runs; cpu.Classifier is one. Its logits are one list
-// for all images, and several goroutines may ask at once.
+// A Classifier computes a model, such as cpu.Classifier. It returns the logits of all
+// images in one list. Several goroutines may call it at the same time.
 type Classifier interface {
 	Logits(images []float32) []float32
 }
@@ -74,7 +75,8 @@ func describe(m *netspec.Trained) oip.Model {
 		Outputs: []oip.Port{{Name: outputName, Datatype: datatype, Shape: []int{-1, m.Classes}}}}
 }
 
-// known is next for requests that are for this model.
+// known returns a handler that calls next if the request is for this model, and
+// otherwise answers with an error.
 func (h *handler) known(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if name, v := r.PathValue("model"), cmp.Or(r.PathValue("version"), version); name != h.model.Model || v != version {
