@@ -10,10 +10,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// manyLooks is the number of line styles that a reader can tell apart where lines cross.
+// manyLooks is the number of combinations of colour and marker that readers can distinguish where
+// lines cross.
 const manyLooks = 14
 
-// judged describes a result of evaluations that is drawn as one line per run.
+// judged describes a result of evaluations (accuracy, loss, perplexity) that is drawn as one line
+// per run.
 type judged struct {
 	of    string // the target's name for it
 	title string
@@ -40,16 +42,16 @@ var (
 	}}
 )
 
-// againstTime draws one thin line per run, against the time since training began.
+// againstTime draws one thin line per run against the time since training began.
 func (j judged) againstTime(d Data) (chart, error) {
 	return j.traces(d, func(longest float64) axis { return timeAxis("training time", longest) },
 		func(_ scaling.Observation, e scaling.Evaluation) float64 { return e.Seconds })
 }
 
-// againstSamples draws the lines against the samples trained on over all ranks. Lines that
-// diverge here learned differently from the same data at any speed, as with a
-// batch too large to converge. If every run states its tokens per sample, the axis is in
-// tokens, since the length of samples may differ.
+// againstSamples draws one line per run against the samples trained on, over all ranks. If lines
+// differ here, the runs learned differently from the same data, as with a batch that is too large
+// to converge. If every run states its tokens per sample, the axis is in tokens, because samples
+// may differ in length.
 func (j judged) againstSamples(d Data) (chart, error) {
 	what := "samples"
 	each := func(o scaling.Observation) float64 { return 1 }
@@ -69,7 +71,7 @@ func (j judged) againstSamples(d Data) (chart, error) {
 // where returns the position of an evaluation on the x axis.
 type where func(scaling.Observation, scaling.Evaluation) float64
 
-// tracing is a chart with one line per run under construction.
+// tracing builds a chart with one line per run.
 type tracing struct {
 	chart
 	judged
@@ -83,7 +85,7 @@ type tracing struct {
 	labels, ends  []Mark
 }
 
-// traces draws one line per run, against at.
+// traces draws one line per run; at gives the positions on the x axis.
 func (j judged) traces(d Data, along func(most float64) axis, at where) (chart, error) {
 	byRun := make(map[string]scaling.Observation, len(d.Observations))
 	longest := 0.0
@@ -93,8 +95,8 @@ func (j judged) traces(d Data, along func(most float64) axis, at where) (chart, 
 			longest = max(longest, p.X)
 		}
 	}
-	// Each worker count of each series gets its own look as long as readers can distinguish
-	// them; with more, each series does.
+	// Each pair of series and worker count gets its own colour and marker. If there are too many
+	// pairs to distinguish, each series gets one.
 	looks := 0
 	for _, cv := range d.Curves {
 		looks += len(cv.Points)
@@ -132,7 +134,7 @@ func (j judged) traces(d Data, along func(most float64) axis, at where) (chart, 
 	return c.chart, err
 }
 
-// series draws the runs of a curve, and labels the longest line of each look.
+// series draws the runs of a curve, and labels the longest line of each colour and marker.
 func (c *tracing) series(cv scaling.Curve) {
 	var last *XY
 	for i, p := range cv.Points {
@@ -158,7 +160,7 @@ func (c *tracing) series(cv scaling.Curve) {
 	}
 }
 
-// run draws a run and returns the end of its line, nil without a line.
+// run draws a run and returns the end of its line; nil if it has no line.
 func (c *tracing) run(o scaling.Observation, name string, style int) *XY {
 	line := c.trace(o, c.at)
 	if len(line) == 0 {
@@ -185,7 +187,7 @@ func (c *tracing) run(o scaling.Observation, name string, style int) *XY {
 	return &end.Points[0]
 }
 
-// trace returns a run's line against at, leaving out values that are not finite.
+// trace returns the points of a run's line, without values that are not finite.
 func (j judged) trace(o scaling.Observation, at where) []XY {
 	var line []XY
 	for _, e := range o.Evaluations {

@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// against draws measures over another measure of the same points, connected along the axis
-// of the curves: latency over throughput, along the load.
+// against draws measures (y) against another measure (x) of the same points, such as latency
+// against throughput. Points are connected in the order of the curves' axis, such as the load.
 func against(x measure.Measure, ys []measure.Measure) build {
 	return func(d Data, _ Options) ([]chart, error) {
 		var list []trend
@@ -57,7 +57,7 @@ func against(x measure.Measure, ys []measure.Measure) build {
 	}
 }
 
-// pairs is a chart of measures over another one, under construction.
+// pairs builds a chart of one or more measures (y) against another measure (x).
 type pairs struct {
 	chart
 	over    measure.Measure
@@ -66,7 +66,8 @@ type pairs struct {
 	missing int       // number of points that have only the x measure
 }
 
-// trend draws one trend: runs, intervals in both directions, and connected medians.
+// trend draws one measure of one series: the runs, the intervals in both directions, and the
+// medians, connected by a line.
 func (c *pairs) trend(style int, t trend) {
 	var line []XY
 	var medians []Mark
@@ -131,7 +132,8 @@ func (c *chart) limits(list []trend, from, to float64) []string {
 	return []string{"Dashed: the limit, " + strings.Join(words, ", ") + "."}
 }
 
-// runsOfEach is runsOf for each measure, or once if all have the same numbers.
+// runsOfEach returns the number of runs per point for each measure, or once if all measures have
+// the same numbers.
 func runsOfEach(curves []scaling.Curve, list []trend) []string {
 	var texts, names []string
 	for _, t := range list {
@@ -160,15 +162,15 @@ func titles(list []measure.Measure) string {
 	return strings.Join(words, ", ")
 }
 
-// measuresAxis returns the axis of measures that share it.
+// measuresAxis returns an axis for several measures that share it.
 func measuresAxis(list []measure.Measure, longest float64) axis {
 	m := list[0]
 	m.Title = titles(list)
 	return measureAxis(m, longest)
 }
 
-// Together returns the measures in a figure's name: one, or several separated by commas
-// that can share an axis.
+// Together returns the measures in the name of a figure: one, or several separated by commas,
+// which must be able to share an axis.
 func Together(kind string, find func(string) (measure.Measure, error)) ([]measure.Measure, error) {
 	var list []measure.Measure
 	for name := range strings.SplitSeq(kind, ",") {

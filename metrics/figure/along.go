@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 )
 
-// along draws one or more measures that share a y axis over the axis of the curves: a line
-// per series and measure over numbers, columns side by side over words.
+// along draws one or more measures, which share the y axis, over the axis of the curves. Over
+// numbers, it draws a line per series and measure; over words, columns side by side.
 func along(ms ...measure.Measure) build {
 	return func(in Data, _ Options) ([]chart, error) {
 		curves := in.Curves
@@ -44,8 +44,8 @@ func along(ms ...measure.Measure) build {
 	}
 }
 
-// bends rings the saturation points: those of throughputs, and, on latencies, those of the
-// throughput measured with them. The caption says where they are, or why there is none.
+// bends marks saturation points by rings. On a latency, they are those of the throughput that was
+// measured with it. The caption says where they are, or why there are none.
 func (c *chart) bends(list []trend) {
 	var curves []scaling.Curve // without repetition
 	knees := map[string]*capacity.Saturation{}
@@ -120,7 +120,7 @@ func (c *chart) ideals(list []trend) {
 	}
 }
 
-// gains draws the factor by which a measure is better than at the baseline.
+// gains draws how many times better a measure is than at the baseline.
 func gains(m measure.Measure, over string) build {
 	return func(in Data, _ Options) ([]chart, error) {
 		curves := in.Curves
@@ -156,8 +156,8 @@ func gains(m measure.Measure, over string) build {
 	}
 }
 
-// gained returns the trends with a gain at some point; missing counts the points without
-// one.
+// gained returns the trends that have a gain at some point; missing is the number of points
+// without one.
 func gained(all []trend) (list []trend, missing int) {
 	for _, t := range all {
 		any := false
@@ -177,7 +177,7 @@ func gained(all []trend) (list []trend, missing int) {
 	return list, missing
 }
 
-// drawing is a set of trends and how to draw them.
+// drawing holds trends and how to draw them.
 type drawing struct {
 	list    []trend
 	words   bool // the axis has words
@@ -186,7 +186,7 @@ type drawing struct {
 	scale   func(*scaling.Summary, float64) float64 // scales a run's value
 }
 
-// overWords reports whether any place on the axis is a word.
+// overWords reports whether a position on the axis is a word.
 func overWords(list []trend) bool {
 	return slices.ContainsFunc(list, func(t trend) bool {
 		return slices.ContainsFunc(t.curve.Points, func(p scaling.Point) bool { return !p.At.Numeric() })
@@ -225,7 +225,8 @@ func (d *drawing) draw(c *chart) {
 	}
 }
 
-// measured returns the series that have the measures, with or without a base.
+// measured returns a trend for each series and measure with values, whether or not the series has
+// a base.
 func measured(curves []scaling.Curve, ms ...measure.Measure) []trend {
 	var list []trend
 	for _, cv := range curves {
@@ -247,7 +248,7 @@ func measured(curves []scaling.Curve, ms ...measure.Measure) []trend {
 	return list
 }
 
-// runsOf is runsPerPoint for the drawn curves.
+// runsOf is like runsPerPoint for the curves of the trends.
 func runsOf(curves []scaling.Curve, list []trend) string {
 	drawn := make([]scaling.Curve, len(list))
 	for i, t := range list {
@@ -287,8 +288,8 @@ func sizeAxis(what string, largest float64) axis {
 	return a
 }
 
-// numberAxis returns the axis of the curves: a log scale with a tick at each count, as for
-// workers, if the numbers are whole and widely spread; otherwise a linear one.
+// numberAxis returns the axis of the curves. It is logarithmic, with a tick at each number, if
+// the numbers are integers and widely spread, as for workers. Otherwise it is linear.
 func numberAxis(list []trend) axis {
 	title := axisName(list[0].curve)
 	if title == measure.Bytes {

@@ -62,7 +62,7 @@ func overlapping(o scaling.Observation) bool {
 	return sum > 1.005
 }
 
-// columns is a chart of stacked columns under construction.
+// columns builds a chart of stacked columns.
 type columns struct {
 	chart
 	overlap bool             // parts are side by side
@@ -156,9 +156,7 @@ func (c *columns) column(workers int, o scaling.Observation) {
 	}
 }
 
-// label keeps the labels of the last column, and those of parts that only earlier columns
-// have.
-// has.
+// label keeps the labels of the last column, and those of parts that only earlier columns have.
 func (c *columns) label(m Mark) {
 	c.labels = append(slices.DeleteFunc(c.labels, func(l Mark) bool { return l.Text == m.Text }), m)
 }

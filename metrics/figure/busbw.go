@@ -39,8 +39,8 @@ func busBandwidth(d Data, _ Options) ([]chart, error) {
 	return charts, nil
 }
 
-// opRank returns an operation's place in the drawing order, which starts with the ones that
-// trainings use most.
+// opRank returns the position of an operation in the order of panels, which starts with the
+// operations that trainings use most.
 func opRank(op any) int {
 	order := []any{"all_reduce", "reduce_scatter", "all_gather", "broadcast"}
 	if i := slices.Index(order, op); i >= 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// about returns what every ratio needs for its interpretation: weak or strong scaling, the
-// base of each series with its value, and the number of runs per point.
+// about returns sentences with what readers need to interpret a ratio: weak or strong scaling,
+// the base of each series with its value, and the number of runs per point.
 func about(list []trend) []string {
 	var curves []scaling.Curve // without repetition
 	for i, t := range list {
@@ -24,7 +24,7 @@ func about(list []trend) []string {
 	return append(scalings(curves), bases(curves, list), "Dots: runs; markers: medians.", runsPerPoint(curves, list))
 }
 
-// scalings says what was kept constant.
+// scalings returns a sentence that says what was kept constant (weak or strong scaling).
 func scalings(curves []scaling.Curve) []string {
 	words := map[string]string{"weak": "weak scaling (batch per worker fixed)", "strong": "strong scaling (global batch fixed)"}
 	of := func(c scaling.Curve) string {
@@ -53,7 +53,7 @@ func bases(curves []scaling.Curve, list []trend) string {
 	})
 }
 
-// mixtures says which curves pool runs with different fingerprints.
+// mixtures returns a sentence that says which curves combine runs with different fingerprints.
 func mixtures(curves []scaling.Curve) []string {
 	mixed := slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Mixed != nil })
 	if !mixed {
@@ -71,9 +71,9 @@ func mixtures(curves []scaling.Curve) []string {
 	})}
 }
 
-// doubts returns the most serious warnings about the curves in the words of the tables,
-// since a figure may be shown without its table. The captions of the bars already mention
-// missing intervals.
+// doubts returns the most serious warnings about the curves, in the words of the tables, because
+// a plot may be shown without its table. It leaves out missing intervals, which the captions
+// mention anyway.
 func doubts(curves []scaling.Curve) []string {
 	var list []string
 	if note := scaling.DecisiveNote(curves); note != "" {
@@ -124,7 +124,7 @@ func runsPerPoint(curves []scaling.Curve, list []trend) string {
 	})
 }
 
-// ttaRuns is runsPerPoint for runs that had a target.
+// ttaRuns is like runsPerPoint for all runs of a point, as times to targets need.
 func ttaRuns(curves []scaling.Curve) []string {
 	return []string{perSeries("runs per point: ", curves, func(c scaling.Curve) string {
 		return runsAt(c, func(p scaling.Point) int { return len(p.Runs) })
@@ -204,8 +204,8 @@ func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []es
 	return list
 }
 
-// bars says which kind of interval the bars are, with the attained levels, and why some
-// points have none.
+// bars returns sentences on the kind of interval that the bars show, the attained levels, and why
+// some points have no bar.
 func bars(list []estimate, kind string) []string {
 	low, high := 1.0, 0.0
 	without := map[string][]int{} // worker counts without a bar, by reason

@@ -22,7 +22,7 @@ type choice struct {
 	name string
 }
 
-// choices are the configurations of one panel.
+// choices are the configurations in one panel.
 type choices struct {
 	title string // "" for the only panel
 	list  []choice
@@ -52,8 +52,8 @@ func differing(rows []cost.Row) []string {
 	})
 }
 
-// split distributes configurations over panels, one per value of the parameter by. If by is
-// "", it chooses a parameter if there are too many configurations for one plot.
+// split returns the panels, one for each value of the parameter by, with their configurations. If
+// by is "", it chooses a parameter if there are too many configurations for one plot.
 func split(c cost.Comparison, by string) (panels []choices, key string) {
 	keys := differing(c.Rows)
 	if by == "" && len(c.Rows) > manyConfigurations {
@@ -86,8 +86,8 @@ func fullest(rows []cost.Row, key string) (most, values int) {
 	return most, len(count)
 }
 
-// leastFull returns the parameter that gives the fewest panels without overfilling them, ""
-// for none. It never returns one that selects the baseline.
+// leastFull returns the parameter that gives the fewest panels of which none is too full; "" if
+// there is none. It never returns a parameter that defines the baseline.
 func leastFull(c cost.Comparison, keys []string) string {
 	by, best := "", [2]int{math.MaxInt, math.MaxInt}
 	for _, key := range keys {
@@ -125,7 +125,8 @@ func together(rows []cost.Row, keys []string) choices {
 	return one
 }
 
-// nameBy names a configuration by the parameters in which a panel's configurations differ.
+// nameBy returns a name for a configuration: its values of the parameters in which the panel's
+// configurations differ.
 func nameBy(r *cost.Row, keys []string) string {
 	var words []string
 	for _, key := range keys {
@@ -144,8 +145,7 @@ func nameBy(r *cost.Row, keys []string) string {
 // last is the last part of a parameter's path.
 func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
-// costs draws cost against time with the Pareto front, or, for a service, cost against
-// demand. Points above and to the right of the front are never worthwhile.
+// costs draws cost against time with the Pareto front or, for a service, cost against demand.
 func costs(d Data, o Options) ([]chart, error) {
 	if d.Bill == nil {
 		return single(demand)(d, o)
@@ -260,7 +260,7 @@ func (c *chart) front(points []XY) {
 	c.caption = append(c.caption, "Grey stairs: the Pareto front; above and right of it, another choice is faster and no dearer, or cheaper and no slower.")
 }
 
-// drawable reports whether an interval has two ends that an axis can show. If runs miss a
+// drawable reports whether an interval has two ends that an axis can show. If some runs miss a
 // target, it may not.
 func drawable(in *scaling.Interval) bool {
 	return in != nil && in.Low > 0 && in.High >= in.Low && !math.IsInf(in.High, 1)
@@ -372,7 +372,8 @@ func (c *chart) ratios(p choices, names []string, ratios func(*cost.Row) []*scal
 	return true
 }
 
-// without says which configurations have no ratio and why, naming only a few.
+// without returns a sentence that says which configurations have no ratio and why. It names only
+// a few.
 func without(rows []cost.Row) string {
 	const few = 6
 	var words []string

@@ -42,8 +42,8 @@ func parameter(c scaling.Curve, key string) scaling.Value {
 	return scaling.ValueOf(c.Parameters[key])
 }
 
-// uncrowd splits curves into panels of at most most curves: by the parameter that needs the
-// fewest panels, or else in the order of the curves.
+// uncrowd divides curves among panels of at most most curves: by the values of the parameter that
+// needs the fewest panels or, if none fits, in the order of the curves.
 func uncrowd(curves []scaling.Curve, most int) []group {
 	keys := map[string]bool{"framework": true}
 	for _, c := range curves {

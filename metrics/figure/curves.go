@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// trend is one measure of one series over the workers.
+// trend is one measure of one series over the axis of the curves.
 type trend struct {
 	curve   scaling.Curve
 	measure measure.Measure
@@ -55,13 +55,13 @@ func trends(curves []scaling.Curve, with func(measure.Measure) bool) []trend {
 
 func isThroughput(m measure.Measure) bool { return m.Name == measure.Throughput }
 
-// work draws figures of the work of a training: throughput, and the time to one target. A
-// line for every target would be unreadable.
+// work draws plots about the work of a training: its throughput, and the time to one target. With
+// a line for every target, they would be unreadable.
 type work struct {
 	goal *measure.Target // nil: the program's own, or else the hardest that a base reaches
 }
 
-// ofWork returns a figure of the work with Options.Goal.
+// ofWork returns a build function for a plot that uses Options.Goal.
 func ofWork(one func(work, Data) (chart, error)) build {
 	return func(d Data, o Options) ([]chart, error) {
 		c, err := one(work{o.Goal}, d)
@@ -69,7 +69,7 @@ func ofWork(one func(work, Data) (chart, error)) build {
 	}
 }
 
-// measures returns a filter for the measures to draw.
+// measures returns a function that reports whether a measure is drawn.
 func (w work) measures(curves []scaling.Curve) (func(measure.Measure) bool, error) {
 	var goal *measure.Measure
 	var known []string
@@ -172,8 +172,8 @@ func (w work) efficiency(d Data) (chart, error) {
 	return c, err
 }
 
-// addTrend draws one trend: a dot per run, a bar per interval, the medians connected along
-// N and labelled at the end.
+// addTrend draws one trend: a dot for each run, a bar for each interval, and a line through the
+// medians, with a label at its end.
 func (c *chart) addTrend(style int, t trend, scale func(*scaling.Point, float64) float64, of func(*scaling.Summary) *scaling.Estimate) {
 	var line []XY
 	var medians []Mark
@@ -251,7 +251,7 @@ func (c *chart) ratioIdeals(list []trend, rising bool) {
 	}
 }
 
-// labelIdeal labels the highest of the ideal lines, on behalf of all.
+// labelIdeal adds one label for all ideal lines, at the highest.
 func (c *chart) labelIdeal() {
 	var top *XY
 	for _, m := range c.marks {

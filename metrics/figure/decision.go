@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// decision draws, for each interim look, how much faster the larger of the two deciding
-// worker counts was, with its interval and the threshold.
+// decision draws, for each interim analysis of a study, how many times as fast the larger of the
+// two worker counts in question was, with its interval and the threshold.
 func decision(d Data) (chart, error) {
 	c := chart{x: newAxis("good runs so far"), y: newAxis("times as fast"), scattered: true}
 	var series []string
@@ -35,7 +35,8 @@ func decision(d Data) (chart, error) {
 	return c, c.fit()
 }
 
-// looks draws the looks at one series that compare the same two counts as the last look.
+// looks draws the interim analyses of one series that compare the same two worker counts as the
+// last one.
 func (c *chart) looks(style int, name string, looks []metrics.Look, several bool) {
 	last := looks[len(looks)-1]
 	small, large, ok := compared(last)
@@ -77,8 +78,8 @@ func (c *chart) looks(style int, name string, looks []metrics.Look, several bool
 	c.caption = append(c.caption, fmt.Sprintf("%s: %s, %s after %s.", name, text, state, number.Count(last.Runs, "run")))
 }
 
-// compared returns the two worker counts of a look, the smaller first; ok is false if it
-// has no ratio.
+// compared returns the two worker counts that an interim analysis compares, the smaller first; ok
+// is false if it has no ratio.
 func compared(l metrics.Look) (small, large int, ok bool) {
 	if l.Workers == nil || l.Rival == 0 || l.Ratio == nil {
 		return 0, 0, false

@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 )
 
-// demand draws the cost of a million requests over the demand: a line per series, and where
-// one becomes as cheap as another.
+// demand draws the cost of a million requests over the demand: a line for each series, and marks
+// where one series becomes as cheap as another.
 func demand(d Data) (chart, error) {
 	lines := d.Demand
 	var without []string
@@ -93,7 +93,7 @@ func limitsOf(lines []capacity.Line) string {
 // dear returns the cost of a million requests at a demand.
 func dear(r capacity.Rung, demand float64) float64 { return r.PerHour / 3600 / demand * 1e6 }
 
-// stairs returns the cost over the demand: it falls until another replica is needed.
+// stairs returns a line of the cost over the demand, which falls until another replica is needed.
 func stairs(rungs []capacity.Rung, from, to float64) []XY {
 	var line []XY
 	for _, r := range rungs {

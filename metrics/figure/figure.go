@@ -29,11 +29,11 @@ type Options struct {
 	Title  string  // above the plot; "" for none
 	Width  float64 // in inches; 0: 7.5
 	Height float64 // in inches; 0: as the labels and the caption require
-	// Over describes the baseline if curves were divided by one (scaling.Options.Baseline).
-	// A measure is then drawn as its gain over the baseline.
+	// Over describes the baseline, if curves were divided by one (scaling.Options.Baseline). What
+	// is drawn of a measure is then its ratio to the baseline.
 	Over string
-	// Against is the measure on the x axis; zero: the axis of the curves. With a measure,
-	// points are connected along that axis.
+	// Against is the measure on the x axis. The zero value means the axis of the curves. If it is
+	// set, points are connected in the order of the curves' axis.
 	Against measure.Measure
 	// By is the parameter whose values get a panel each; "": one plot, or automatic panels
 	// if it would be too full.
@@ -103,8 +103,8 @@ func drawOne(kind string, draw build, d Data, o Options) (*Drawing, error) {
 	return compose(kind, c, o)
 }
 
-// builder returns what draws a figure of curves: a preset if the curves run along its axis,
-// or else the measure with that name along any axis, or its gain over a baseline.
+// builder returns the function that draws a plot of curves. It is that of a preset, if the curves
+// are over its axis. Otherwise it draws the measure of that name, or its ratio to a baseline.
 func builder(kind string, curves []scaling.Curve, o Options) (build, error) {
 	together := func() ([]measure.Measure, error) {
 		return Together(kind, func(name string) (measure.Measure, error) { return scaling.Find(curves, name) })
@@ -137,7 +137,7 @@ func builder(kind string, curves []scaling.Curve, o Options) (build, error) {
 	return nil, fmt.Errorf("unknown figure %q; choose one of %s, or a measure", kind, strings.Join(Names(), ", "))
 }
 
-// compose makes a figure from charts that are fitted to their data.
+// compose lays out a figure from charts whose axes fit their data.
 func compose(kind string, charts []chart, o Options) (*Drawing, error) {
 	for i := range charts {
 		charts[i].thin()

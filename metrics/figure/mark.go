@@ -62,7 +62,7 @@ func (m Mark) String() string {
 	return b.String()
 }
 
-// chart is a figure before it has a size.
+// chart is the content of a plot, before it has a size.
 type chart struct {
 	title   string
 	x, y    axis

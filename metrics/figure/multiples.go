@@ -175,8 +175,8 @@ func shareAxes(charts []chart) {
 	}
 }
 
-// shareLabels moves labels that all panels use below the whole figure. Equal labels get the
-// same look in every panel. It returns nil if a panel has something without a label.
+// shareLabels moves labels that all panels use below the whole figure. Equal labels get the same
+// colour and marker in every panel. It returns nil if a panel has something without a label.
 func shareLabels(charts []chart) []Mark {
 	var s sharedLabels
 	for i := range charts {

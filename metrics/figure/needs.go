@@ -11,8 +11,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
 
-// needs draws which fraction of a measure remains with less of each resource, one panel
-// each: a line over amounts with the sufficient one ringed, or columns over words.
+// needs draws which fraction of a measure remains with less of each resource, in one panel per
+// resource. Over amounts, it draws a line with a ring at the sufficient amount; over words,
+// columns.
 func needs(d Data, _ Options) ([]chart, error) {
 	var keys []string
 	for _, a := range d.Resources {
@@ -90,7 +91,7 @@ func placesOfNeeds(answers []sensitivity.Answer, key string) []scaling.Value {
 	return places
 }
 
-// panelOfNeeds is the panel of one resource under construction.
+// panelOfNeeds builds the panel of one resource.
 type panelOfNeeds struct {
 	chart
 	answers []sensitivity.Answer
@@ -177,7 +178,7 @@ func (p *panelOfNeeds) level(style int, ordered bool, l *sensitivity.Level) []Ma
 	return marks
 }
 
-// kept returns the fraction that an amount retains; 1 at the reference.
+// kept returns the fraction of the measure that remains at an amount; 1 at the reference.
 func kept(l *sensitivity.Level) float64 {
 	if l.Ratio == nil {
 		return 1
@@ -185,7 +186,7 @@ func kept(l *sensitivity.Level) float64 {
 	return l.Ratio.Value
 }
 
-// whole states an answer's value with all of the resource.
+// whole returns a sentence with the value of the measure at the full amount of the resource.
 func (p *panelOfNeeds) whole(style int, a *sensitivity.Answer) string {
 	value := a.Measure.Text(a.Value.Value)
 	if unit := a.Measure.Unit; unit != "" && unit != "s" {
@@ -194,8 +195,8 @@ func (p *panelOfNeeds) whole(style int, a *sensitivity.Answer) string {
 	return fmt.Sprintf("%sAll of it: %s %s (%s).", prefix(p.name(style)), shown(a.Measure.Title), value, number.Count(a.Value.Runs, "run"))
 }
 
-// bend returns the smallest sufficient level, and the smallest level below it that is still
-// undecided; nil for none.
+// bend returns the smallest level that is sufficient, and the smallest level below it that may
+// be; nil if there is none.
 func bend(f *sensitivity.Factor) (ring, may *sensitivity.Level) {
 	if f.Enough == nil {
 		return nil, nil

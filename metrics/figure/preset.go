@@ -58,7 +58,7 @@ type Run struct {
 	Clock summary.Window // the training clock
 }
 
-// TargetUse says what a figure does with a target.
+// TargetUse says what a plot does with a target.
 type TargetUse int
 
 // The uses of a target. A figure with NoTarget does not accept one.
@@ -69,11 +69,11 @@ const (
 	PricesGoal           // needs Data.Bill for that target
 )
 
-// build draws the charts of a figure.
+// build is a function that draws the charts of a figure.
 type build func(Data, Options) ([]chart, error)
 
-// A Preset is a named figure with its own form: the input that it needs, and the function
-// that draws it. Any other measure is drawn by its name.
+// A Preset is a named kind of plot: the input that it needs, and the function that draws it. A
+// measure without a preset is drawn by its name.
 type Preset struct {
 	Name  string // in commands and file names: "tta"
 	Title string // for people
@@ -92,13 +92,13 @@ type Preset struct {
 	Target TargetUse
 	// Demand says that a figure with input OfPrices can also draw Data.Demand.
 	Demand bool
-	// Whole says why the figure has no choice of axis, panels and baseline; "" if it has.
+	// Whole says why the plot has no choice of axis, panels and baseline; "" if it has.
 	Whole string
 }
 
 func missable(m measure.Measure) bool { return m.Missable }
 
-// noChoice ends Preset.Whole.
+// noChoice is the end of the texts in Preset.Whole.
 const noChoice = ": it takes no --axis, --by or --baseline"
 
 // Presets lists the figures in the order of the questions that they answer: does it scale,
@@ -141,7 +141,7 @@ var energyPerSample = func() measure.Measure {
 	return m
 }()
 
-// single wraps a figure that is one chart.
+// single returns a build function for a plot that is a single chart.
 func single(one func(Data) (chart, error)) build {
 	return func(d Data, _ Options) ([]chart, error) {
 		c, err := one(d)
@@ -184,8 +184,8 @@ func (k Preset) OfCurves() bool {
 	return k.draw != nil && k.Input == OfCurves && k.axis == "" && (k.Measure == "" || k.Measure == measure.Throughput) && k.goals == ""
 }
 
-// Concerns reports whether the figure answers a question about the study's data. A report
-// then draws it or says why it cannot.
+// Concerns reports whether the study has the data that the plot is about. A report then includes
+// it, or says why it cannot be drawn.
 func (k Preset) Concerns(d Data) bool {
 	switch k.Input {
 	case OfCurves:
@@ -204,7 +204,7 @@ func (k Preset) Concerns(d Data) bool {
 	return false
 }
 
-// aims reports whether a run has a target of this kind.
+// aims reports whether some run has a target of this kind.
 func (d *Data) aims(kind string) bool {
 	return slices.ContainsFunc(d.Observations, func(o scaling.Observation) bool {
 		return slices.ContainsFunc(o.Targets(), func(t measure.Target) bool { return t.Of == kind })

@@ -17,8 +17,8 @@ type RankSteps struct {
 	Ranks   []scaling.StepTimes // ascending by rank
 }
 
-// ranks draws the distribution of each rank's step times, a panel per run. A slow rank
-// stands out; noise does not.
+// ranks draws the distribution of each rank's step times, in one panel per run, so that a slow
+// rank is visible.
 func ranks(d Data, _ Options) ([]chart, error) {
 	runs := d.Ranks
 	var charts []chart

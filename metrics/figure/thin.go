@@ -15,9 +15,9 @@ const (
 	mostTraces = 100
 )
 
-// thin keeps an even selection of single runs if a series has too many. It selects dots by
-// position and value, so that their density shows the distribution and the extremes at each
-// position stay. It selects lines by where they end.
+// thin leaves out single runs of a series that has too many, evenly. It chooses dots by position
+// and value, so that their density still shows the distribution, and keeps the extremes at each
+// position. It chooses lines by where they end.
 func (c *chart) thin() {
 	kept := map[int]bool{} // by index in c.marks
 	shown, runs := 0, 0

@@ -5,8 +5,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// collectives fits latency and bandwidth to the measurements of a collective
-// benchmark.
+// collectives fits the latency and the bandwidth of each collective to the measurements of a
+// benchmark, and adds them to the result.
 func (r *Outcome) collectives(places *measure.Places) {
 	links, why := busbw.Fit(func(yield func(busbw.Measurement) bool) {
 		for p := range places.All() {

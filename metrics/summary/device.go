@@ -7,14 +7,15 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Held is the share of a window in which a device's clock was throttled, as a lower
-// bound: reasons overlap, so the largest share counts. By is that reason.
+// Held is the share of a window during which a device's clock was throttled. By is the reason
+// that was active for most of that time. The share is a lower bound, because reasons overlap and
+// only that of By is counted.
 type Held struct {
 	Of, By string // "GPU 0", "heat"
 	Share  float64
 }
 
-// Held lists the devices that report how long their clocks were throttled.
+// Held returns the devices that report how long their clocks were throttled, with their shares.
 func (n *SampledNode) Held(w Window) ([]Held, error) {
 	var list []Held
 	for _, s := range n.Named(metrics.TelemetryHeld) {
@@ -34,7 +35,7 @@ func (n *SampledNode) Held(w Window) ([]Held, error) {
 	return list, nil
 }
 
-// GPUs lists the node's GPUs by name, in the order in which they were read.
+// GPUs returns the names of the node's GPUs, in the order in which they were read.
 func (n *SampledNode) GPUs() []string {
 	var list []string
 	for _, s := range n.Named(metrics.TelemetryPresent) {
@@ -45,11 +46,11 @@ func (n *SampledNode) GPUs() []string {
 	return list
 }
 
-// idle is the mean busy share up to which a GPU counts as unused.
+// idle is the mean share of busy time up to which a GPU counts as unused.
 const idle = 0.02
 
-// Used reports whether a GPU computed in a window. A GPU that does not report its load
-// counts as used.
+// Used reports whether a GPU computed during a window. A GPU that does not report its load counts
+// as used.
 func (n *SampledNode) Used(gpu string, w Window) bool {
 	s := n.of(metrics.TelemetryBusy, gpu)
 	if s == nil {
@@ -59,7 +60,7 @@ func (n *SampledNode) Used(gpu string, w Window) bool {
 	return err != nil || busy > idle
 }
 
-// MeanOf returns the mean of a device's gauge.
+// MeanOf returns the mean of a quantity of a device over a window; false if it is unknown.
 func (n *SampledNode) MeanOf(name, device string, w Window) (float64, bool) {
 	s := n.of(name, device)
 	if s == nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// windowOf returns the interval that a node's figures cover; ok is false if unknown.
+// windowOf returns the time range that is used for a node; ok is false if it is unknown.
 type windowOf func(*SampledNode) (w Window, ok bool)
 
-// held returns the throttled share of time of the run's worst GPU. Ranks wait for each
-// other, so the slowest one counts. It warns if the share of a GPU or CPU package is too
-// high.
+// held returns the share of time during which the run's worst GPU was throttled. The worst one
+// counts because ranks wait for each other. It adds a warning if the share of a GPU or CPU
+// package is too high.
 func (r *Outcome) held(nodes []SampledNode, window windowOf) (worst float64, err error) {
 	var all heldDevices
 	for i := range nodes {
@@ -34,7 +34,7 @@ func (r *Outcome) held(nodes []SampledNode, window windowOf) (worst float64, err
 	return all.worst, nil
 }
 
-// heldDevices collects how long clocks were throttled.
+// heldDevices collects how long the clocks of devices were throttled.
 type heldDevices struct {
 	worst  float64 // largest share of a GPU
 	most   Held    // largest share of any device
@@ -96,16 +96,16 @@ func because(n *SampledNode, columns ...string) string {
 	return ""
 }
 
-// A device that is this far below the median of similar devices triggers a warning. Clocks
-// of equal GPUs agree within one or two percent; power varies somewhat with the chip and
-// its position in the rack.
+// A device whose value is below the median of similar devices by this fraction causes a warning.
+// Clocks of equal GPUs agree within one or two per cent; power varies with the chip and its
+// position in the rack.
 const (
 	slowClock = 0.10
 	lowPower  = 0.25
 )
 
-// uneven warns about a GPU or node that ran slower, or used much less power, than its
-// peers. A capped GPU shows only in its clock and its power, not in a log.
+// uneven adds a warning about a GPU or node that ran more slowly, or used much less power, than
+// the others. A limit on a GPU shows only in its clock and its power, not in a log.
 func (r *Outcome) uneven(nodes []SampledNode, window windowOf) {
 	type one struct {
 		of, host string
@@ -163,7 +163,7 @@ func (r *Outcome) uneven(nodes []SampledNode, window windowOf) {
 	}
 }
 
-// broken warns about GPUs that fell off the bus, and about memory errors.
+// broken adds warnings about GPUs that stopped answering, and about memory errors.
 func (r *Outcome) broken(nodes []SampledNode, window windowOf) {
 	for i := range nodes {
 		n := &nodes[i]
@@ -185,7 +185,8 @@ func (r *Outcome) broken(nodes []SampledNode, window windowOf) {
 	}
 }
 
-// idle warns if the energy includes GPUs that the run did not use, or shared.
+// idle adds a warning if the energy includes GPUs that the run did not use, or shared with
+// others.
 func (r *Outcome) idle(nodes []SampledNode, window windowOf) {
 	var divided string
 	count, unused := 0, 0

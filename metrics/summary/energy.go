@@ -9,29 +9,31 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Energy is what a node used in a window.
+// Energy is the energy that a node used in a window.
 type Energy struct {
 	Joules float64
 	Parts  []SampledPart
 }
 
-// SampledPart is the energy that a device used, by its counter and by the area under its
-// power; nil if it lacks one. Joules is the counter's value if there is one.
+// SampledPart is the energy of a device. Counter is the increase of its energy counter and Area
+// the integral of its power samples; each is nil if not available. Joules is the counter's value
+// or, without a counter, the integral.
 type SampledPart struct {
 	Of, Source    string
 	Joules        float64
 	Counter, Area *float64
-	// Inside says that it is part of another device, so it is not added up.
+	// Inside is true if the device is part of another one, so that its energy is not added.
 	Inside bool
 }
 
-// board is the part for the whole node. platform covers the packages and further parts that
-// depend on the vendor.
+// board names the counter of the whole node. platform names a counter that covers the packages
+// and further parts, which depend on the vendor.
 const board, platform = "node", "psys"
 
-// Energy adds up the energy of the node's devices: the counter of the whole node if it has
-// one, else packages, their memory and GPUs. A platform's counter overlaps the packages' by
-// an unknown amount and is never added. The error says why the energy is unknown.
+// Energy returns the energy of the node in a window: that of the counter of the whole node, if it
+// has one, or else the sum over CPU packages, their memory, and GPUs. A platform's counter is
+// never added, because it overlaps the packages' by an unknown amount. The error says why the
+// energy is unknown.
 func (n *SampledNode) Energy(w Window) (e Energy, err error) {
 	counters, powers := n.Named(metrics.TelemetryEnergy), n.Named(metrics.TelemetryPower)
 	var names []string
@@ -67,7 +69,7 @@ func (n *SampledNode) Energy(w Window) (e Energy, err error) {
 	return e, nil
 }
 
-// partOf returns what one device used, by its counter or, without one, by its power.
+// partOf returns the energy of one device, from its counter or, without one, from its power.
 func partOf(name string, counters, powers []*Series, w Window) (p SampledPart, failed error) {
 	p.Of = name
 	of := func(s *Series) bool { return s.Of == name }
@@ -88,8 +90,8 @@ func partOf(name string, counters, powers []*Series, w Window) (p SampledPart, f
 	return p, failed
 }
 
-// unread returns a GPU that is present but has neither a counter nor a power among names;
-// "" if all have.
+// unread returns the name of a GPU that is present but is not among names, which have a counter
+// or a power; "" if there is none.
 func (n *SampledNode) unread(names []string) string {
 	for _, s := range n.Named(metrics.TelemetryPresent) {
 		if !slices.Contains(names, s.Of) {
@@ -99,7 +101,8 @@ func (n *SampledNode) unread(names []string) string {
 	return ""
 }
 
-// because returns the first reason given for one of the columns.
+// because returns the first reason that is recorded for one of the columns, as the end of a
+// message.
 func (n *SampledNode) because(columns ...string) string {
 	for _, column := range columns {
 		if why := n.Missing[column]; why != "" {
@@ -109,7 +112,7 @@ func (n *SampledNode) because(columns ...string) string {
 	return ""
 }
 
-// EnergyOf says what Energy adds up: "package × 2, memory × 2, GPU × 4".
+// EnergyOf returns in words which devices Energy adds up: "package × 2, memory × 2, GPU × 4".
 func (n *SampledNode) EnergyOf() string {
 	count := map[string]int{}
 	seen := map[string]bool{}

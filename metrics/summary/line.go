@@ -6,8 +6,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Thin reduces a gauge to at most the given number of points. Each is the largest of
-// the samples that it replaces.
+// Thin returns the samples of a gauge reduced to at most the given number. Each returned sample
+// is the largest of those that it replaces.
 func (s *Series) Thin(most int) []NodeSample {
 	each := max(1, (len(s.Samples)+most-1)/max(1, most))
 	var list []NodeSample
@@ -21,9 +21,9 @@ func (s *Series) Thin(most int) []NodeSample {
 	return list
 }
 
-// Rates returns a counter's rate per second in at most the given number of points: the
-// mean between two samples, placed in the middle. Intervals in which the counter went
-// backwards are left out.
+// Rates returns the rate of a counter per second, in at most the given number of samples. Each is
+// the mean rate between two samples, at the middle of their times. Intervals in which the counter
+// decreased are left out.
 func (s *Series) Rates(most int) []NodeSample {
 	each := max(1, (len(s.Samples)+most-1)/max(1, most))
 	var list []NodeSample
@@ -36,8 +36,8 @@ func (s *Series) Rates(most int) []NodeSample {
 	return list
 }
 
-// Power returns the total power of the parts that Energy adds up, in at most the given
-// number of points; nil unless it is known for each part.
+// Power returns the total power of the devices that Energy adds up, in at most the given number
+// of samples. It is nil if the power of one of them is unknown.
 func (n *SampledNode) Power(most int) []NodeSample {
 	w, ok := n.Span()
 	if !ok {
@@ -73,7 +73,7 @@ func (n *SampledNode) Power(most int) []NodeSample {
 			if len(known) == 0 {
 				return nil
 			}
-			// Lines begin and end up to half a sample apart.
+			// The series begin and end up to half a sampling interval apart.
 			t := math.Min(math.Max(at.At, known[0].At), known[len(known)-1].At)
 			total.Value += lines[i].at(t)
 		}

@@ -26,14 +26,13 @@ type NoiseScale struct {
 	NoiseScaleEstimate
 }
 
-// sameNorm is the largest relative difference between the ranks' norms of the averaged
-// gradient. The numbers are the same on all ranks; only the order of summation
-// differs.
+// sameNorm is the largest relative difference that is allowed between the ranks' norms of the
+// averaged gradient. The gradient is the same on all ranks; only the order of summation differs.
 const sameNorm = 1e-4
 
-// noise estimates the gradient noise scale of each epoch. The mean over ranks of their
-// squared gradient norms estimates the small batch's norm more precisely than one
-// rank's.
+// noise computes the gradient noise scale of each epoch. It uses the mean of the ranks' squared
+// gradient norms, which estimates the norm for the small batch more precisely than that of one
+// rank.
 func (r *Outcome) noise(in Input) {
 	if len(in.Gradients) == 0 {
 		r.NoiseScaleWhy = noNoiseScale(in)
@@ -63,7 +62,7 @@ func (r *Outcome) noise(in Input) {
 	}
 }
 
-// noNoiseScale says why no rank recorded its gradients; "" if no rank recorded
+// noNoiseScale returns the reason why no rank recorded its gradients; "" if no rank recorded
 // anything.
 func noNoiseScale(in Input) string {
 	switch {
@@ -79,7 +78,7 @@ func noNoiseScale(in Input) string {
 	return "the program did not record the norms of its gradients"
 }
 
-// together merges the blocks that the ranks recorded in an epoch into one series.
+// together returns the blocks of an epoch, merged from those that the ranks recorded.
 func together(ranks []RankGradients, world int) ([]NoiseBlock, error) {
 	first := &ranks[0]
 	if len(ranks) != world {

@@ -24,16 +24,15 @@ import (
 // The caller decides which steps belong together and whether a program's gradients
 // satisfy the formulas.
 
-// NoiseScaleLevel is the level of the intervals.
+// NoiseScaleLevel is the confidence level of the intervals.
 const NoiseScaleLevel = 0.95
 
-// minNoiseBlocks is the number of blocks that an interval needs; with fewer, the
-// estimate of their scatter is too poor.
+// minNoiseBlocks is the number of blocks that an interval needs. With fewer, the scatter of the
+// blocks cannot be estimated well enough.
 const minNoiseBlocks = 6
 
-// A Block is the mean of the squared norms over neighbouring steps. Blocks reduce an
-// epoch of any length to a few numbers, and make up for the dependence between
-// neighbouring steps.
+// A NoiseBlock holds mean squared norms over neighbouring steps. Blocks reduce an epoch of any
+// length to a few numbers, and remove most of the dependence between neighbouring steps.
 type NoiseBlock struct {
 	Steps int     // number of steps averaged
 	Small float64 // mean |g|² over small batches
@@ -42,12 +41,12 @@ type NoiseBlock struct {
 
 // A NoiseScaleEstimate is the noise scale over some steps.
 type NoiseScaleEstimate struct {
-	// Samples is B_simple; nil if the noise or the gradient cannot be distinguished
-	// from 0 (see Why).
+	// Samples is B_simple; nil if the noise or the gradient cannot be distinguished from 0 (see
+	// Why).
 	Samples *float64
-	// Low and High are the ends of the interval for Samples at Level. If only High is
-	// nil, there is no upper bound, because the gradient may be lost in its noise.
-	// Without an interval both are nil, and Why gives the reason.
+	// Low and High are the ends of the interval for Samples. If only High is nil, there is no
+	// upper bound, because the gradient may be 0 within its error. Without an interval, both are
+	// nil and Why gives the reason.
 	Low, High *float64
 	Why       string // "" if Samples and both ends are known
 
@@ -147,14 +146,15 @@ func fieller(u, v []float64) (low, high *float64) {
 	case a > 0 && sumV > 0: // the gradient is significant
 		low, high = knownNoise(max((h-root)/a, 0)*scale), knownNoise(max((h+root)/a, 0)*scale)
 	case a < 0 && c > 0 && sumU > 0:
-		// Only the noise is significant: everything beyond the positive root, and negative
-		// values, which a noise scale cannot have.
+		// The noise is significant, but not the gradient. The interval has no upper end: it
+		// includes everything above the positive root. It also includes negative values,
+		// which a noise scale cannot have.
 		low = knownNoise(max((h-root)/a, (h+root)/a) * scale)
 	}
 	return low, high
 }
 
-// unit returns the largest magnitude in x; 1 if all are 0.
+// unit returns the largest absolute value in x; 1 if all are 0.
 func unit(x []float64) float64 {
 	var largest float64
 	for _, v := range x {

@@ -11,14 +11,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// Telemetry lists the columns that affect results.
+// Telemetry lists the telemetry columns that are read to compute results.
 var Telemetry = []string{metrics.TelemetryCPU, metrics.TelemetryCPUs, metrics.TelemetryOnline, metrics.TelemetryPeriods, metrics.TelemetryThrottled,
 	metrics.TelemetryPressure, metrics.TelemetryMemory, metrics.TelemetryMemoryPeak, metrics.TelemetryRead, metrics.TelemetryEnergy, metrics.TelemetryPower,
 	metrics.TelemetryPresent, metrics.TelemetryDivided, metrics.TelemetryBusy, metrics.TelemetryDeviceClock, metrics.TelemetryClock,
 	metrics.TelemetryHeld, metrics.TelemetryErrors}
 
-// resources computes what the run used on its nodes. A quantity that one node lacks is
-// unknown for the run. Measures stated in the program's log are kept.
+// resources sets the measures of what the run used on its nodes. A quantity that is unknown for
+// one node is unknown for the run. A measure that the program's log states is kept.
 func (r *Outcome) resources(in Input) {
 	if len(in.Nodes) == 0 {
 		return
@@ -34,7 +34,7 @@ func (r *Outcome) resources(in Input) {
 	u.energy(in)
 }
 
-// usage is what a run used, summed over its nodes.
+// usage is what a run used, added up over its nodes.
 type usage struct {
 	*Outcome
 	nodes    []SampledNode
@@ -48,7 +48,8 @@ func (u *usage) declared(name string) bool {
 	return slices.ContainsFunc(u.measures, func(m measure.Measure) bool { return m.Name == name })
 }
 
-// put sets a measure, or why it is unknown.
+// put sets a measure, or the reason why it is unknown. It does nothing if the measure is set
+// already or does not apply.
 func (u *usage) put(name string, value float64, err error) {
 	if _, stated := u.Values[name]; stated || u.Why[name] != "" || !u.declared(name) {
 		return
@@ -60,8 +61,8 @@ func (u *usage) put(name string, value float64, err error) {
 	u.Values[name] = value
 }
 
-// window returns the interval that a node's figures cover: the training clock's or, without
-// one, the whole sampled time.
+// window returns the time range that is used for a node: that of the training or, if unknown,
+// that of the node's samples.
 func (u *usage) window(n *SampledNode) (Window, bool) {
 	w, ok := n.Span()
 	if u.clocked {
@@ -70,7 +71,8 @@ func (u *usage) window(n *SampledNode) (Window, bool) {
 	return w, ok
 }
 
-// sum adds up a figure over the nodes, within its interval.
+// sum adds up what the function of returns for each node in its time range. It also returns the
+// total length of these ranges.
 func (u *usage) sum(of func(n *SampledNode, w Window) (float64, error)) (sum, seconds float64, err error) {
 	for i := range u.nodes {
 		n := &u.nodes[i]
@@ -88,7 +90,7 @@ func (u *usage) sum(of func(n *SampledNode, w Window) (float64, error)) (sum, se
 	return sum, seconds, nil
 }
 
-// total adds up a quantity that each node has in one series.
+// total adds up a quantity of which each node has one series.
 func (u *usage) total(name string, of func(*Series, Window) (float64, error)) (float64, error) {
 	v, _, err := u.sum(func(n *SampledNode, w Window) (float64, error) {
 		s, err := only(n, name)
@@ -100,10 +102,11 @@ func (u *usage) total(name string, of func(*Series, Window) (float64, error)) (f
 	return v, err
 }
 
-// rise adds up the increase of a counter on each node.
+// rise adds up the increase of a counter over the nodes.
 func (u *usage) rise(name string) (float64, error) { return u.total(name, (*Series).Rise) }
 
-// cpus sets memory, CPU and the time that the run waited for CPU and I/O.
+// cpus sets the measures of memory, of CPU use, and of the time that the run waited for CPU and
+// I/O.
 func (u *usage) cpus() {
 	peak, _, err := u.sum(func(n *SampledNode, _ Window) (float64, error) { return peakMemory(n) })
 	u.put(measure.PeakMemory, peak, err)
@@ -133,8 +136,8 @@ func pressureOf(n *SampledNode, resource string, w Window) (float64, error) {
 	return 0, lacking(n, metrics.TelemetryPressure)
 }
 
-// throttling sets the share of periods in which a CPU quota throttled the run, and warns if
-// it is high.
+// throttling sets the share of scheduling periods in which a CPU quota throttled the run, and
+// adds a warning if it is high.
 func (u *usage) throttling() {
 	throttled, err := u.rise(metrics.TelemetryThrottled)
 	if err == nil && throttled > 0 {
@@ -149,7 +152,7 @@ func (u *usage) throttling() {
 	}
 }
 
-// energy sets power, and the energy and reads per sample and to the target.
+// energy sets the power, and the energy and the bytes read per sample and to the target.
 func (u *usage) energy(in Input) {
 	joules, seconds, err := u.sum(func(n *SampledNode, w Window) (float64, error) {
 		e, err := n.Energy(w)
@@ -173,7 +176,8 @@ func (u *usage) energy(in Input) {
 	u.toTargetEnergy(in, err)
 }
 
-// perSample divides an amount by the samples within the training clock.
+// perSample divides an amount by the number of samples that were trained on during the time range
+// of the training.
 func (u *usage) perSample(v float64, err error) (float64, error) {
 	if err == nil && (!u.clocked || u.Samples == 0) {
 		err = errors.New("no training clock was recorded, so no samples in it")
@@ -181,8 +185,8 @@ func (u *usage) perSample(v float64, err error) (float64, error) {
 	return v / float64(u.Samples), err
 }
 
-// accounted divides the energy in the scheduler's accounting by the run's samples. It
-// covers the programs from start to end.
+// accounted sets the energy per sample according to the scheduler's accounting, which covers the
+// programs from start to end.
 func (r *Outcome) accounted() {
 	joules, known := r.Values[measure.SlurmJoules]
 	if _, stated := r.Values[measure.SlurmJoulesPerSample]; known && !stated && r.Samples > 0 {
@@ -190,11 +194,11 @@ func (r *Outcome) accounted() {
 	}
 }
 
-// alarming is the share of throttled periods that triggers a warning.
+// alarming is the share of throttled time above which a warning is added.
 const alarming = 0.01
 
-// trainingClock returns the interval of the run's training clock, which end_to_end and
-// times to targets use; ok is false without steps.
+// trainingClock returns the time range of the training, which end_to_end and times to targets
+// also use. ok is false if it is unknown.
 func (r *Outcome) trainingClock(in Input) (w Window, ok bool) {
 	zero, seconds := rankZero(in), r.Values[measure.TrainSeconds]
 	if zero == nil || zero.Started == nil || zero.TrainTime == nil || len(in.Steps) == 0 || !(seconds > 0) {
@@ -204,8 +208,8 @@ func (r *Outcome) trainingClock(in Input) (w Window, ok bool) {
 	return Window{From: from, To: from + seconds}, true
 }
 
-// toTargetEnergy sets the energy from the start of the training clock until the study's
-// hardest target. err is why energy is unknown.
+// toTargetEnergy sets the energy from the start of the training until the hardest of the study's
+// targets is reached. err is the reason if energy is unknown.
 func (u *usage) toTargetEnergy(in Input, err error) {
 	if len(in.Targets) == 0 {
 		return
@@ -236,8 +240,8 @@ func (u *usage) toTargetEnergy(in Input, err error) {
 	u.put(measure.JoulesToTarget, joules, err)
 }
 
-// only returns the one series of a quantity on a node. With two, it is unknown which one is
-// the run's.
+// only returns the series of a quantity on a node. It is an error if the node has several,
+// because it is then unknown which one is the run's.
 func only(n *SampledNode, name string) (*Series, error) {
 	list := n.Named(name)
 	switch {
@@ -256,9 +260,9 @@ func lacking(n *SampledNode, name string) error {
 	return fmt.Errorf("no sample of %s", name)
 }
 
-// peakMemory returns the run's peak memory on a node. For a cgroup, it is the largest
-// sample. For processes, it is the sum of their peaks, an upper bound, since they need not
-// coincide.
+// peakMemory returns the run's peak memory on a node. With a cgroup, it is the largest sample.
+// Otherwise it is the sum of the peaks of the processes. That is an upper bound, because they
+// need not be at the same time.
 func peakMemory(n *SampledNode) (float64, error) {
 	held, err := only(n, metrics.TelemetryMemory)
 	if err != nil {
@@ -270,8 +274,8 @@ func peakMemory(n *SampledNode) (float64, error) {
 	return held.Max(), nil
 }
 
-// sameEnergy returns an error if the nodes' energies cover different devices: packages on
-// one, packages and GPUs on another.
+// sameEnergy returns an error if the energies of the nodes cover different devices: packages on
+// one, for example, and packages and GPUs on another.
 func sameEnergy(nodes []SampledNode) error {
 	for i := range nodes[1:] {
 		if a, b := nodes[0].EnergyOf(), nodes[i+1].EnergyOf(); a != b {
@@ -281,7 +285,7 @@ func sameEnergy(nodes []SampledNode) error {
 	return nil
 }
 
-// shared warns about energy that may include other users' jobs.
+// shared adds a warning if the energy may include jobs of other users.
 func (r *Outcome) shared(nodes []SampledNode) {
 	for i := range nodes {
 		n := &nodes[i]

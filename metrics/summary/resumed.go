@@ -7,9 +7,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// resumed removes values that a run resumed from a checkpoint cannot give: times from
-// the start of training, and evaluations by time, steps or samples, which restart in
-// each attempt. Rates and step times remain.
+// resumed removes values that are wrong for a run that was resumed from a checkpoint: times from
+// the start of training, and evaluations, whose times, steps and samples start again in each
+// attempt. Rates and step times are kept.
 func (r *Outcome) resumed(in Input) {
 	if !slices.ContainsFunc(in.Figures, func(f metrics.Figure) bool { return f.Name == metrics.FigureResumed }) {
 		return

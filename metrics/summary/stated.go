@@ -15,9 +15,9 @@ import (
 // clocks. Other declared measures come from the program.
 var computed = append([]string{measure.Throughput, measure.EndToEnd, measure.TrainSeconds}, measure.Recorded()...)
 
-// stated takes declared measures from figures with the same name and unit. It takes
-// computed ones only from a log, if no step was recorded, and warns that another program's
-// figure does not follow our rules.
+// stated sets declared measures to the values of figures with the same name and unit. It sets
+// measures in computed only if no step was recorded, from a log, and then adds a warning that
+// another program's figure does not follow our rules.
 func (r *Outcome) stated(in Input) {
 	for m := range measure.Each(in.Kind) {
 		switch {
@@ -30,7 +30,7 @@ func (r *Outcome) stated(in Input) {
 	}
 }
 
-// statedMeasure takes one measure from figures that state it.
+// statedMeasure sets one measure from the figures that have its name and unit.
 func (r *Outcome) statedMeasure(m measure.Measure, in Input) {
 	ours := slices.Contains(computed, m.Name)
 	if ours && (len(in.Steps) > 0 || !slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd, metrics.FigureTrainSeconds}, m.Name)) {
@@ -54,8 +54,9 @@ func (r *Outcome) statedMeasure(m measure.Measure, in Input) {
 	}
 }
 
-// supervised takes a duration that the supervisor of each rank measured: the run ends when
-// all ranks have ended. It reports whether any supervisor did.
+// supervised sets a duration that the supervisors of the ranks measured. It is the longest one,
+// because the run ends when all ranks have ended. The function reports whether a supervisor
+// measured it.
 func (r *Outcome) supervised(m measure.Measure, found []metrics.Figure) bool {
 	measured := slices.DeleteFunc(slices.Clone(found), func(f metrics.Figure) bool { return f.File != "" })
 	for _, f := range measured {
@@ -67,8 +68,8 @@ func (r *Outcome) supervised(m measure.Measure, found []metrics.Figure) bool {
 	return len(measured) > 0
 }
 
-// toTarget takes the time at which the program reached its own target, or records that it
-// missed it: such a run ranks after all that reach it.
+// toTarget sets the time at which the program reached its own target, or records that the run
+// missed it. A run that missed it ranks after all runs that reached it.
 func (r *Outcome) toTarget(m measure.Measure, in Input) {
 	var found []metrics.Figure
 	for _, f := range in.Figures {
@@ -85,7 +86,7 @@ func (r *Outcome) toTarget(m measure.Measure, in Input) {
 	}
 }
 
-// reported turns the run's figures that are not declared measures into measures with their
+// reported turns the run's figures that are not declared measures into measures with the same
 // name and unit.
 func (r *Outcome) reported(in Input) {
 	of := map[string][]metrics.Figure{}
@@ -104,9 +105,9 @@ func (r *Outcome) reported(in Input) {
 	}
 }
 
-// Add adds a figure that may affect the result. A figure within the run counts only if a
-// measure has such places, and is stored by place: a benchmark of a million sizes states
-// six million.
+// Add adds a figure that may affect the result. A figure with coordinates is added only if a
+// measure has these coordinates. It is stored in a compact form, because a benchmark of a million
+// message sizes states six million figures.
 func (in *Input) Add(f metrics.Figure) {
 	switch m := placedMeasure(&f); {
 	case len(f.At) == 0:
@@ -116,7 +117,8 @@ func (in *Input) Add(f metrics.Figure) {
 	}
 }
 
-// place stores a figure at its place. Of two at one place, the first counts.
+// place stores a figure at its place within the run. If there are two for one place, the first is
+// kept.
 func (in *Input) place(m *measure.Measure, f *metrics.Figure) {
 	if in.placed == nil {
 		in.placed, in.again = &measure.Places{}, map[string]int{}
@@ -126,7 +128,7 @@ func (in *Input) place(m *measure.Measure, f *metrics.Figure) {
 	}
 }
 
-// placed takes the values of measures with coordinates.
+// placed sets the values of measures with coordinates.
 func (r *Outcome) placed(in Input) {
 	for _, f := range in.Figures {
 		if m := placedMeasure(&f); m != nil {
@@ -150,8 +152,8 @@ var placedMeasures = sync.OnceValue(measure.Placed)
 // Placed reports whether the figure is a value of a measure with coordinates.
 func Placed(f metrics.Figure) bool { return placedMeasure(&f) != nil }
 
-// placedMeasure returns the measure with coordinates that the figure is a value of; nil for
-// none.
+// placedMeasure returns the measure with coordinates of which the figure is a value; nil if there
+// is none.
 func placedMeasure(f *metrics.Figure) *measure.Measure {
 	if len(f.At) == 0 {
 		return nil
@@ -165,8 +167,8 @@ func placedMeasure(f *metrics.Figure) *measure.Measure {
 	return nil
 }
 
-// one takes the value of a measure from the figures that state it. With two, it is unknown
-// which one is the run's.
+// one sets a measure from the figures that state it. If there are several, it is unknown which
+// one is the run's, so the measure is not set.
 func (r *Outcome) one(m measure.Measure, found []metrics.Figure) {
 	switch {
 	case len(found) > 1:
@@ -178,8 +180,8 @@ func (r *Outcome) one(m measure.Measure, found []metrics.Figure) {
 	}
 }
 
-// describe describes a stated figure in words that all runs of a kind share; the figure
-// itself has its position and ±.
+// describe returns a description of a figure from a log, without its position and its ±, so that
+// all runs of a kind have the same one.
 func describe(f metrics.Figure) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is stated by a log, not measured here", f.Name)

@@ -1,14 +1,12 @@
-// Package summary computes a run's results from what it recorded: steady throughput,
-// step times, skew between ranks, time to accuracy.
+// Package summary computes the results of a run from what it recorded: steady throughput, step
+// times, skew between ranks, time to accuracy.
 //
-// It has no side effects and runs once, when the run is read in. Results are stored
-// with AlgorithmVersion, so that a later version can recompute them from the same
-// facts. It never drops data silently: the number of warm-up steps is part of the
-// result, a missing value is nil with a reason, and every doubt is a warning stored
-// with the numbers.
+// It does no I/O, and is called once, when the run is read. Results are stored with
+// AlgorithmVersion, so that a later version can compute them again from the same data. No data
+// are dropped without a sign: the number of warm-up steps is part of the result, a missing value
+// is nil with a reason, and every doubt is a warning that is stored with the results.
 //
-// Times are in seconds, throughput in samples per second; shares and accuracies are
-// fractions.
+// Times are in seconds, throughputs in samples per second. Shares and accuracies are fractions.
 package summary
 
 import (
@@ -22,10 +20,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// AlgorithmVersion changes when the same facts give a different Result.
+// AlgorithmVersion is increased when the same input gives a different Outcome.
 const AlgorithmVersion = 15
 
-// Input is the record of one incarnation of a run.
+// Input is what a run recorded after one of its restarts.
 type Input struct {
 	Kind     string           // kind of workload, which determines the measures
 	Workers  int              // planned world size: workers and additional ranks
@@ -34,10 +32,10 @@ type Input struct {
 	Restarts []int            // all incarnations of the run, ascending
 	Targets  []measure.Target // in the plan's order; set before figures are added
 	Device   string           // planned device, "cpu" or "gpu"; "" if not planned
-	// BatchNorm says whose statistics batch normalisation uses: "local", "sync"; "" if
-	// not planned.
+	// BatchNorm says over which ranks batch normalisation computes its statistics: "local",
+	// "sync"; "" if not planned.
 	BatchNorm string
-	// MFU holds the plan's request for an MFU; nil if it has none.
+	// MFU is the plan's request to compute an MFU; nil if there is none.
 	MFU *MFU
 	// SampleTokens is the planned number of tokens per sample; 0 if unknown.
 	SampleTokens float64
@@ -65,11 +63,12 @@ type Step struct {
 	Mean     float64 // mean duration over the ranks
 	Slowest  int     // rank that took Duration; the lowest if several did
 	Samples  int64   // samples trained by all ranks together
-	// Means over the ranks; nil unless every rank measured the component.
+	// Means over the ranks; nil unless every rank measured the part.
 	DataWait, Compute, Communication *float64
 }
 
-// A Rank is what one rank reported about itself. A nil pointer means not reported.
+// A Rank is what one rank reported about itself. A nil pointer means that it did not report the
+// value.
 type Rank struct {
 	Rank      int
 	Ranks     int // number of ranks that its events cover, from Rank on; 0 means 1
@@ -82,15 +81,15 @@ type Rank struct {
 	Stop      *metrics.Stop
 }
 
-// A Place is where ranks ran: the rank of one process, or the ranks that one
-// supervisor started, taken from a file about the whole run.
+// A Place is where ranks ran. It is for the rank of one process or, in a file about the whole
+// run, for the ranks that one supervisor started.
 type Place struct {
 	Ranks       int    // 0 means 1
 	Host        string // "" if unknown
 	Environment *metrics.Environment
 }
 
-// An Evaluation is one evaluation as recorded by rank 0.
+// An Evaluation is an evaluation that rank 0 recorded.
 type Evaluation struct {
 	Time     float64 // end of the evaluation, from rank 0's start
 	Epoch    int
@@ -111,30 +110,30 @@ type Outcome struct {
 	Samples     int64 // samples trained in Steps, over all ranks
 	Epochs      int   // epochs finished by rank 0
 
-	// Values are the measured values by measure name, in the measure's unit, including
-	// times to targets (+Inf: missed). Missing measures have no value.
+	// Values are the measured values by the name of the measure, in its unit. A time to a target
+	// is +Inf if the run missed the target. A measure that was not measured has no entry.
 	Values map[string]float64
-	// Why gives, by measure, the reason for a missing value.
+	// Why gives, for a measure without a value, the reason.
 	Why map[string]string
 	// Places holds the values of measures with coordinates; nil if the run has none.
 	Places *measure.Places
-	// Reported declares the measures in Values and Why that the kind of workload does
-	// not declare: figures of the user's program or its log.
+	// Reported declares the measures in Values and Why that the kind of workload does not:
+	// figures that the user's program or its log states.
 	Reported []measure.Measure
 
-	// Slowest is the number of steady steps in which each rank was the slowest, by
-	// rank; nil if the skew is unknown.
+	// Slowest is, for each rank, the number of steady steps in which it was the slowest; nil if
+	// unknown.
 	Slowest []int
 
 	Evaluations []Accuracy
 
-	// NoiseScales are the noise scales of epochs, or parts of them, whose gradients
-	// the ranks recorded. If there are none, NoiseScaleWhy gives the reason.
+	// NoiseScales are the gradient noise scales of the epochs, or parts of them, in which the
+	// ranks recorded their gradients. If there are none, NoiseScaleWhy gives the reason.
 	NoiseScales   []NoiseScale
 	NoiseScaleWhy string
 
-	// Fingerprint is the run's hardware and software, which decides whether runs are
-	// comparable.
+	// Fingerprint describes the hardware and software of the run. Only runs with the same one are
+	// compared.
 	Fingerprint fingerprint.Print
 	// GitCommit is the commit of the study's folder; "" if not recorded.
 	GitCommit string
@@ -142,7 +141,7 @@ type Outcome struct {
 	Warnings []string
 }
 
-// An Accuracy is one evaluation on the training clock.
+// An Accuracy is an evaluation, with its time since the start of training.
 type Accuracy struct {
 	Seconds  float64 // from rank 0's Train event to the end of the evaluation
 	Epoch    int
@@ -202,7 +201,7 @@ func (r *Outcome) identify(in Input) {
 	r.Fingerprint = fingerprint.Of(subject)
 }
 
-// Known returns the value of a measure; nil if it is missing or a missed target.
+// Known returns the value of a measure; nil if it is missing or is a missed target.
 func (r *Outcome) Known(name string) *float64 {
 	if v, ok := r.Values[name]; ok && !math.IsInf(v, 0) {
 		return &v
@@ -210,8 +209,8 @@ func (r *Outcome) Known(name string) *float64 {
 	return nil
 }
 
-// Targets returns the targets that the run reached, missed, or has a reason for
-// missing, ordered by measure.Harder.
+// Targets returns the targets for which the run has a time, a miss, or a reason why the time is
+// missing, in the order of measure.Harder.
 func (r *Outcome) Targets() []measure.Target {
 	asked := maps.Clone(r.Values)
 	for name := range r.Why {
@@ -220,11 +219,11 @@ func (r *Outcome) Targets() []measure.Target {
 	return measure.Targets(asked)
 }
 
-// steady computes the results after warm-up. Throughput is the samples of all ranks
-// over the sum of the slowest rank's durations (longRun). Percentiles are
-// nearest-rank, so they are measured values. Skew is 1 - (mean over ranks)/(max over
-// ranks) of the summed durations: the share of time that the average rank would save
-// if no rank were slow.
+// steady sets the results that are computed from the steps after warm-up. The throughput is the
+// samples of all ranks divided by the sum of the slowest rank's durations (see longRun).
+// Percentiles are nearest-rank, so that they are measured values. The skew is 1 − mean/max, where
+// mean and max are over the ranks, of the summed durations: the share of time that an average
+// rank would save if no rank were slow.
 func (r *Outcome) steady(in Input) {
 	durations := make([]float64, len(in.Steps))
 	for i, s := range in.Steps {
@@ -278,11 +277,11 @@ func (r *Outcome) steady(in Input) {
 	}
 }
 
-// longRun returns the throughput of an average whole epoch. Each step of that epoch
-// has the mean duration and samples of the steps at its place in all epochs after
-// warm-up. Thus a slow first step counts once per epoch, even if the run's first one
-// is warm-up and the last epoch is incomplete. Without two epochs of equal length, it
-// is the throughput of the steps after warm-up.
+// longRun returns the throughput of an average epoch. Each step of that epoch has the mean
+// duration and the mean samples of the steps at the same position in all epochs, after warm-up.
+// So a slow first step counts once per epoch, even if the run's first step is warm-up and its
+// last epoch is incomplete. Without two epochs of equal length, it returns the throughput of the
+// steps after warm-up.
 func longRun(in Input, warmup int) float64 {
 	epoch := max(1, epochSteps(in))
 	type place struct {
@@ -307,8 +306,8 @@ func longRun(in Input, warmup int) float64 {
 	return samples / seconds
 }
 
-// epochSteps returns the number of steps per epoch, ignoring the last epoch, which may
-// be cut short; 0 if unknown or not constant.
+// epochSteps returns the number of steps per epoch. It ignores the last epoch, which may be
+// incomplete. It returns 0 if the number is unknown or not constant.
 func epochSteps(in Input) int {
 	if len(in.EpochEnds) == 0 {
 		return 0
@@ -326,8 +325,8 @@ func epochSteps(in Input) int {
 	return epoch
 }
 
-// sum adds up a component; ok is false if a step lacks it, because a share must not be
-// extrapolated from the measured steps only.
+// sum adds up a part of the step time over steps. ok is false if a step lacks the part, because a
+// share must not be extrapolated from the other steps.
 func sum(steps []Step, component func(*Step) *float64) (sum float64, ok bool) {
 	for i := range steps {
 		v := component(&steps[i])
@@ -345,9 +344,9 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[max(i, 0)]
 }
 
-// clock computes what counts from the start of the training clock. If the clock
-// started with the program, it includes initialisation, which is then not reported
-// separately.
+// clock sets the results that are counted from the start of training. If the program started its
+// training clock when it started itself, the clock includes initialisation, which is then not
+// reported separately.
 func (r *Outcome) clock(in Input) {
 	for _, rank := range in.Ranks {
 		if t := rank.TrainTime; t != nil && *t > 0 {

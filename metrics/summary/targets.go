@@ -10,15 +10,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// A Stated is a figure at one step or epoch of the training, recorded by rank 0 or
-// stated by its log.
+// A Stated is the value of a figure at one step or epoch of the training, which rank 0 recorded
+// or a log states.
 type Stated struct {
 	Time  float64 // from rank 0's start
 	Name  string
 	Value float64
 }
 
-// State adds a figure during training if one of the run's targets refers to it.
+// State adds the value of a figure during training, if one of the run's targets is about that
+// figure.
 func (in *Input) State(seconds float64, f metrics.Figure) {
 	if len(f.At) != 1 || f.At["step"] == nil && f.At["epoch"] == nil || !slices.Contains(in.Asked(), f.Name) {
 		return
@@ -26,7 +27,7 @@ func (in *Input) State(seconds float64, f metrics.Figure) {
 	in.Stated = append(in.Stated, Stated{seconds, f.Name, f.Value})
 }
 
-// Asked returns the names of the figures during training that targets refer to.
+// Asked returns the names of the figures that the run's targets are about.
 func (in *Input) Asked() []string {
 	var names []string
 	for _, t := range in.Targets {
@@ -43,14 +44,14 @@ func (in *Input) Asked() []string {
 	return names
 }
 
-// A judged is a value that decides whether a target is reached.
+// A judged is a value that decides whether a target is reached, with its time.
 type judged struct {
 	time, value float64 // time from rank 0's start
 }
 
-// reach sets the time to each target: that of the first value that reaches it. The
-// value is the accuracy or loss of an evaluation; if no evaluation has a loss, the
-// smoothed training loss.
+// reach sets the time to each target: the time of the first value that reaches it. The values are
+// the accuracies or losses of evaluations or, if no evaluation has a loss, the smoothed training
+// losses.
 func (r *Outcome) reach(in Input) {
 	zero := rankZero(in)
 	for _, t := range in.Targets {
@@ -72,8 +73,8 @@ func (r *Outcome) reach(in Input) {
 	}
 }
 
-// judge returns the values that decide about a target, ordered by time, or why there
-// aren't any.
+// judge returns the values that decide about a target, in time order, or the reason why there are
+// none.
 func (r *Outcome) judge(in Input, t measure.Target) (list []judged, why string) {
 	for _, e := range in.Evaluations {
 		if x, ok := t.Judges(e.Accuracy, e.Loss); ok {
@@ -141,17 +142,17 @@ func byTime(list []judged) {
 	})
 }
 
-// A training loss is smoothed over the latest tenth of the values so far, with a
-// minimum count. The delay is then the same share of any run's time, so that it
-// cancels in a speedup, and it does not depend on when the run ends. The median
-// ignores spikes; a mean would not.
+// The training loss is smoothed by a median over the latest tenth of the values so far, with a
+// minimum number of values. The delay by smoothing is then the same share of every run's time, so
+// that it cancels in a speedup. It also does not depend on when the run ends. A median ignores
+// spikes, which a mean would not.
 const (
 	smoothedShare = 10 // a tenth
 	leastSmoothed = 5
 )
 
-// smoothed returns the running median of the latest values, from the first point that
-// has enough.
+// smoothed returns the running median of the latest values, beginning with the first value before
+// which there are enough.
 func smoothed(list []judged) []judged {
 	var out []judged
 	var window []float64 // sorted
@@ -170,7 +171,7 @@ func smoothed(list []judged) []judged {
 	return out
 }
 
-// accuracies puts the evaluations on the training clock.
+// accuracies sets the evaluations of the result, with their times since the start of training.
 func (r *Outcome) accuracies(in Input) {
 	n := len(in.Evaluations)
 	if n == 0 {

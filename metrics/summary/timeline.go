@@ -8,25 +8,24 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// This file holds the samplers' readings of a run's nodes and reduces them over a
-// window: the rise of a counter, the area under a power curve, the mean and maximum of
-// a gauge.
+// This file holds the telemetry samples of a run's nodes, and reduces them over a window of time:
+// the increase of a counter, the integral of power, the mean and maximum of a gauge.
 //
-// Values are interpolated linearly between samples and never extrapolated. A total is
-// unknown if more than a fifth of the window is uncovered, a rate if more than half
-// is.
+//
+// Values are interpolated linearly between samples and never extrapolated. A total is unknown if
+// samples cover less than four fifths of the window, a rate if they cover less than half.
 
-// A NodeSample is a value at an instant, in seconds since the epoch.
+// A NodeSample is a value at a time, in seconds since 1970.
 type NodeSample struct{ At, Value float64 }
 
-// A Series is one quantity of a node over time.
+// A Series is one quantity of a node (or of a device of it) over time.
 type Series struct {
 	Name, Of, Source, Unit string // as in metrics.TelemetryColumn
 	Counter                bool
 	Samples                []NodeSample // ascending by At
 }
 
-// A SampledNode holds the readings of one node.
+// A SampledNode holds the telemetry samples of one node.
 type SampledNode struct {
 	Rank    int // first rank on the node
 	Host    string
@@ -81,13 +80,14 @@ func (n *SampledNode) Named(name string) []*Series {
 	return list
 }
 
-// A Window is an interval between two instants, in seconds since the epoch.
+// A Window is a time range, in seconds since 1970.
 type Window struct{ From, To float64 }
 
-// Seconds returns its length.
+// Seconds returns the length of the window.
 func (w Window) Seconds() float64 { return w.To - w.From }
 
-// Span returns the interval from the node's first sample to its last.
+// Span returns the time range from the node's first sample to its last; ok is false if it has no
+// length.
 func (n *SampledNode) Span() (w Window, ok bool) {
 	for _, s := range n.Series {
 		if k := len(s.Samples); k > 0 {
@@ -107,8 +107,8 @@ const (
 	gap     = 0.2 // longest gap between two power samples, as a share of the window
 )
 
-// within returns the part of a window that samples cover; an error if it is less than
-// the given share.
+// within returns the part of a window that samples cover, or an error if that is less than the
+// share least.
 func (s *Series) within(w Window, least float64) (Window, error) {
 	if len(s.Samples) < 2 {
 		return Window{}, fmt.Errorf("%s was sampled %d times", s.Name, len(s.Samples))
@@ -120,7 +120,7 @@ func (s *Series) within(w Window, least float64) (Window, error) {
 	return in, nil
 }
 
-// at interpolates the value at an instant between the first sample and the last.
+// at returns the interpolated value at a time between the first and the last sample.
 func (s *Series) at(t float64) float64 {
 	i, found := slices.BinarySearchFunc(s.Samples, t, func(a NodeSample, t float64) int {
 		switch {
@@ -141,8 +141,8 @@ func (s *Series) at(t float64) float64 {
 	return a.Value + (b.Value-a.Value)*(t-a.At)/(b.At-a.At)
 }
 
-// Rise returns the increase of a counter in a window. If samples begin a little later
-// or end earlier, the mean rate is assumed for the rest.
+// Rise returns the increase of a counter in a window. If the samples begin later or end earlier
+// than the window, the mean rate is assumed for the rest.
 func (s *Series) Rise(w Window) (float64, error) {
 	rate, err := s.rate(w, covered)
 	return rate * w.Seconds(), err
@@ -164,7 +164,7 @@ func (s *Series) rate(w Window, least float64) (float64, error) {
 	return (s.at(in.To) - s.at(in.From)) / in.Seconds(), nil
 }
 
-// Area returns the area under a gauge in a window, by trapezoids: power in W gives
+// Area returns the integral of a gauge over a window (trapezoidal rule): for a power in W, the
 // energy in J.
 func (s *Series) Area(w Window) (float64, error) {
 	in, err := s.within(w, covered)
@@ -193,8 +193,8 @@ func (s *Series) Area(w Window) (float64, error) {
 	return sum * w.Seconds() / in.Seconds(), nil
 }
 
-// longestSampling is a sampling interval, in seconds, that never counts as a gap, even
-// in a short window.
+// longestSampling is the longest interval between samples, in seconds, that is accepted in every
+// window, even in a short one.
 const longestSampling = 2
 
 // Mean returns the mean of a gauge over a window.

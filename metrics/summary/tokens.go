@@ -8,10 +8,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// tokens computes tokens/s for a run whose samples are sequences, over all workers and
-// per worker, from its throughput and the number of tokens per sample that its
-// program, or else the plan, states. Tokens/s stated by the program or its log are
-// kept.
+// tokens sets the tokens/s of a run whose samples are sequences, over all workers and per worker.
+// It computes them from the throughput and the number of tokens per sample, which the program
+// states or, if not, the plan. Tokens/s that the program or its log states are kept.
 func (r *Outcome) tokens(in Input) {
 	throughput := r.Known(measure.Throughput)
 	var each *metrics.Figure
@@ -51,8 +50,8 @@ func (r *Outcome) tokens(in Input) {
 	}
 }
 
-// ofTokens computes the throughput from the log's tokens/s, if the log has no
-// samples/s and the tokens per sample are known.
+// ofTokens sets the throughput from the tokens/s in a log, if the log has no samples/s and the
+// number of tokens per sample is known.
 func (r *Outcome) ofTokens(in Input, f metrics.Figure) {
 	known := r.Known(measure.TokensPerSecond)
 	if known == nil || f.Unit != "tokens/s" || len(f.At) > 0 || !measure.KindOf(in.Kind).Trains || in.SampleTokens < 1 || len(in.Steps) > 0 || r.Known(measure.Throughput) != nil {
@@ -67,8 +66,8 @@ func (r *Outcome) ofTokens(in Input, f metrics.Figure) {
 	r.warn("%s", describe(f))
 }
 
-// SampleTokens returns the tokens per sample from a run's parameters; 0 if unknown.
-// Imported runs have no plan that calculated it.
+// SampleTokens returns the number of tokens per sample, from a run's parameters; 0 if unknown.
+// Imported runs have no plan that computed it.
 func SampleTokens(parameters map[string]any) float64 {
 	if n := amount(parameters[measure.SampleTokensKey]); n > 0 {
 		return n
@@ -82,7 +81,7 @@ func SampleTokens(parameters map[string]any) float64 {
 	return 0
 }
 
-// amount returns a stored number; 0 for other values.
+// amount returns the value of a parameter that is a number; 0 for other values.
 func amount(v any) float64 {
 	switch x := v.(type) {
 	case float64:

@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// MFU holds a plan's request for the MFU of a language model, and the facts about the
+// MFU is the plan's request to compute the MFU of a language model, with the facts about the
 // model.
 type MFU struct {
 	Convention string  // convention; see package measure
@@ -20,7 +20,7 @@ type MFU struct {
 	PeakTFLOPS float64 // per worker, as set in the study; 0: look up the device's name
 }
 
-// MFUOf reads the request from a run's parameters; nil if it has none.
+// MFUOf returns the request in a run's parameters; nil if there is none.
 func MFUOf(parameters map[string]any) *MFU {
 	number := func(key string) float64 { return amount(parameters[key]) }
 	m := MFU{FLOPs: number(measure.FLOPsPerTokenKey), Hardware: number(measure.HardwareFLOPsPerTokenKey), PeakTFLOPS: number(measure.MFUPeakKey)}
@@ -32,12 +32,12 @@ func MFUOf(parameters map[string]any) *MFU {
 	return &m
 }
 
-// gemmFLOPS is the figure with the FLOP/s that a worker's CPUs reach in a matrix
-// multiplication, which serves as the peak for a CPU's MFU.
+// gemmFLOPS is the name of the figure with the FLOP/s that a worker's CPUs reach in a matrix
+// multiplication. It is the peak for the MFU on CPUs.
 const gemmFLOPS = "gemm_flops"
 
-// utilisation sets the MFU by the study's convention, and the HFU, from the tokens/s
-// of a worker, which has one device.
+// utilisation sets the MFU and the HFU by the convention that the study names. It computes them
+// from the tokens/s of a worker, which has one device.
 func (r *Outcome) utilisation(in Input) {
 	if in.MFU == nil {
 		return
@@ -88,7 +88,7 @@ func flopsOf(r *Outcome) float64 {
 	return 0
 }
 
-// peak returns the peak of a worker's device in FLOP/s, and its source.
+// peak returns the peak of a worker's device in FLOP/s, and where that number comes from.
 func (m *MFU) peak(r *Outcome) (flops float64, source string, err error) {
 	device := r.Fingerprint[fingerprint.GPU]
 	if m.PeakTFLOPS > 0 {

@@ -11,15 +11,15 @@ import (
 const (
 	minSteady = 10 // steps after warm-up that a throughput needs
 
-	// few is the minimum number of steps whose median decides whether a run is still
-	// warming up; long runs use a fortieth of all steps.
+	// A run is still warming up if the median of a few steps is too high. The number of these
+	// steps is few, or in long runs one in fewPart of all steps.
 	few, fewPart = 3, 40
-	// slower is the relative excess of that median over the second half's at which a
-	// run is warming up; far is the excess in standard errors.
+	// That median is too high if it exceeds the median of the run's second half by the fraction
+	// slower and by far standard errors.
 	slower, far = 0.05, 4
 
-	// evenWithin is the change of the typical step time within a run that gives no
-	// warning: shared machines drift by a few per cent.
+	// evenWithin is the relative change of the typical step time within a run up to which there
+	// is no warning, because shared machines drift by a few per cent.
 	evenWithin = 0.10
 	// parts is the number of stretches of a run that are compared. Each has at least
 	// the given number of steps, and they must differ by the given number of standard
@@ -34,9 +34,8 @@ const (
 	// lower the throughput by more than tell.
 	startup, fewStartup, unmistakable, tell = 0.05, 5, 3, 0.05
 
-	// fasterBy is the relative excess of all steps after warm-up over their second
-	// half, and sure the excess in standard errors, at which a run may still be
-	// getting faster.
+	// A run may still be getting faster if the mean of all steps after warm-up exceeds that of
+	// their second half by the fraction fasterBy and by sure standard errors.
 	fasterBy, sure = 0.02, 2.2
 )
 
@@ -46,18 +45,18 @@ type Cut struct {
 	Warnings []string
 }
 
-// warmupEnd returns the number of warm-up steps, from the durations of the steps in order.
-// The error says why the run has no throughput.
+// warmupEnd returns the end of warm-up, computed from the durations of all steps in order. The
+// error says why the run has no throughput.
 //
-// Warm-up is slow. A step is dropped as long as the median of the few steps from it on
-// exceeds that of the run's second half by 5 % and four standard errors. A single step,
-// such as a compilation, is also dropped if it is 5 % slower and beyond Tukey's outer
-// fence, Q3 + 3 IQR. Later outliers are kept, as part of the cost of a step, and so is a
-// start that is faster than the rest.
+// Steps are slow during warm-up. A step is dropped as long as the median of the few steps from it
+// on exceeds that of the run's second half by 5 % and four standard errors. A single step, such
+// as a compilation, is also dropped if it is 5 % slower and beyond Tukey's outer fence, Q3 + 3
+// IQR. Later outliers are kept, because they are part of the cost of a step. A start that is
+// faster than the rest is also kept.
 //
-// The alternative MSER-5 (White 1997), the usual rule for simulations, works worse: in
-// batches of five it misses ramps in runs of 15 to 40 steps. It also cuts where the rest
-// has the least scatter, so a disturbed run may look as fast as an undisturbed one.
+// MSER-5 (White 1997), the usual rule for simulations, works worse: in batches of five it misses
+// ramps in runs of 15 to 40 steps. It also cuts where the rest has the least scatter, so that a
+// disturbed run may look as fast as an undisturbed one.
 func warmupEnd(durations []float64) (Cut, error) {
 	n := len(durations)
 	if n < minSteady {
@@ -92,8 +91,8 @@ func warmupEnd(durations []float64) (Cut, error) {
 	return cut, nil
 }
 
-// tellOfWarmup warns if the steps left out may be more than warm-up and would lower
-// the throughput. A single first step is always warm-up.
+// tellOfWarmup adds a warning if the dropped steps may be more than warm-up and would lower the
+// throughput. A single first step is always taken for warm-up.
 func (c *Cut) tellOfWarmup(durations []float64) {
 	n := len(durations)
 	if c.Warmup < 2 {
@@ -119,8 +118,8 @@ func (c *Cut) tellOfWarmup(durations []float64) {
 	}
 }
 
-// tellOfChange warns if steps take longer in one part of the run than in another, and
-// reports whether it warned.
+// tellOfChange adds a warning if steps take longer in one part of the run than in another, and
+// reports whether it did.
 func (c *Cut) tellOfChange(durations []float64) bool {
 	rest := durations[c.Warmup:]
 	size := max(partSteps, (len(rest)+parts-1)/parts)
@@ -160,9 +159,9 @@ func (c *Cut) tellOfChange(durations []float64) bool {
 	return told
 }
 
-// tellOfTrend warns if the run may still be getting faster after warm-up: a ramp
-// within the scatter of the steps, or one without an end. Outliers are excluded, since
-// a single one would look like a trend.
+// tellOfTrend adds a warning if the run may still be getting faster after warm-up, by a ramp that
+// is hidden in the scatter of the steps or has no end. It ignores outliers, because a single one
+// would look like a trend.
 func (c *Cut) tellOfTrend(durations []float64) {
 	rest := durations[c.Warmup:]
 	fence := farFence(rest)
@@ -178,9 +177,9 @@ func (c *Cut) tellOfTrend(durations []float64) {
 	}
 }
 
-// tellOfRare warns if the throughput depends on one slow step, such as an evaluation,
-// that may be rarer or more frequent in a longer run. Slow steps at the same place of
-// every epoch are excluded, and so is the first step of an epoch: both occur once per
+// tellOfRare adds a warning if the throughput depends on a single slow step, such as an
+// evaluation, which may be rarer or more frequent in a longer run. It ignores the first step of
+// an epoch, and slow steps at the same position of every epoch, because these occur once per
 // epoch.
 func (c *Cut) tellOfRare(steps []Step, epoch int) {
 	rest := steps[c.Warmup:]
@@ -227,12 +226,12 @@ func (c *Cut) warn(format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
 }
 
-// deviation estimates the standard deviation around a line from the quartiles, for
-// normal values.
+// deviation returns an estimate of the standard deviation around a line, computed from the
+// quartiles as for normal values.
 func deviation(x []float64) float64 { return quartiles(flattened(x)) }
 
-// flattened subtracts a line through the medians of both halves, so that a ramp does
-// not count as scatter.
+// flattened returns x minus a line through the medians of its two halves, so that a ramp does not
+// count as scatter.
 func flattened(x []float64) []float64 {
 	half := len(x) / 2
 	slope := (lowerMedian(x[len(x)-half:]) - lowerMedian(x[:half])) / float64(len(x)-half)
@@ -243,7 +242,8 @@ func flattened(x []float64) []float64 {
 	return flat
 }
 
-// quartiles estimates the standard deviation of normal values from their quartiles.
+// quartiles returns an estimate of the standard deviation, computed from the quartiles as for
+// normal values.
 func quartiles(x []float64) float64 {
 	sorted := slices.Sorted(slices.Values(x))
 	return (percentile(sorted, 0.75) - percentile(sorted, 0.25)) / 1.349
@@ -257,11 +257,11 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// lowerMedian returns the lower of the two middle values, so that the median is a
-// measured value.
+// lowerMedian returns the median; of two values in the middle, the lower one, so that the result
+// is a measured value.
 func lowerMedian(x []float64) float64 { return percentile(slices.Sorted(slices.Values(x)), 0.5) }
 
-// farFence returns Q3 + 3 IQR, by nearest rank.
+// farFence returns Tukey's outer fence, Q3 + 3 IQR, with nearest-rank quartiles.
 func farFence(x []float64) float64 {
 	sorted := slices.Sorted(slices.Values(x))
 	q1, q3 := percentile(sorted, 0.25), percentile(sorted, 0.75)

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
-// warnings lists the doubts about a run that its figures cannot show.
+// warnings returns the doubts about a run that do not show in its results.
 func warnings(in Input) []string {
 	var list []string
 	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -47,7 +47,7 @@ func warnings(in Input) []string {
 	return slices.Concat(list, models(in.Ranks), crowding(in.Places))
 }
 
-// models warns if ranks did not train the same model.
+// models returns warnings if ranks did not train the same model.
 func models(ranks []Rank) (list []string) {
 	for _, end := range []struct {
 		which string
@@ -79,8 +79,9 @@ func models(ranks []Rank) (list []string) {
 	return list
 }
 
-// absent counts the ranks that no file covers and lists the first few; a damaged file can
-// report any world size. twice says that two files cover the same rank.
+// absent returns the number n of ranks that no file covers, and the first few of them. It lists
+// only a few, because a damaged file can report any world size. twice is true if two files cover
+// the same rank.
 func absent(in Input) (n int, missing []int, twice bool) {
 	next := 0 // the first rank not covered so far
 	gap := func(until int) {
@@ -98,7 +99,7 @@ func absent(in Input) (n int, missing []int, twice bool) {
 	return n, missing, twice
 }
 
-// crowding finds ranks that share resources which each should have alone.
+// crowding returns warnings about ranks that share a resource which each should have alone.
 func crowding(places []Place) []string {
 	type shared struct{ host, what string }
 	cpus := map[shared]int{}    // number of CPUs in a CPU set
@@ -117,8 +118,7 @@ func crowding(places []Place) []string {
 			count[set] += ranks
 			threads[set] += max(ranks, e.Threads)
 		}
-		// If a rank sees several GPUs, it selects one by its local rank, which is unknown
-		// here.
+		// If a rank sees several GPUs, it selects one by its local rank, which is unknown here.
 		if len(e.GPUs) == 1 && e.GPUs[0].UUID != "" {
 			gpus[shared{host, e.GPUs[0].UUID}] += ranks
 		}
@@ -144,7 +144,7 @@ func crowding(places []Place) []string {
 
 const fewRanks = 5
 
-// firstFew formats "ranks 3, 5, 6, …".
+// firstFew returns a short list of ranks as text: "ranks 3, 5, 6, …".
 func firstFew(ranks []int) string {
 	var b strings.Builder
 	b.WriteString("rank ")
@@ -165,14 +165,14 @@ func firstFew(ranks []int) string {
 	return b.String()
 }
 
-// An Incarnation is one start of a run's ranks.
+// An Incarnation is one start of a run's ranks: the first, or a restart.
 type Incarnation struct {
 	Restart int
 	Done    bool // rank 0 recorded a regular end
 }
 
-// Choose returns the restart whose records give the result: the highest one that is done,
-// or else the highest. ok is false for an empty list.
+// Choose returns the restart from whose records the result is computed: the last one that ended
+// regularly, or else the last one. ok is false for an empty list.
 func Choose(list []Incarnation) (restart int, ok bool) {
 	best := Incarnation{Restart: -1}
 	for _, i := range list {
