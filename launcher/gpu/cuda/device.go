@@ -19,16 +19,16 @@ type Stream uintptr
 // An Event is a point in a stream.
 type Event uintptr
 
-// A Device is one GPU, with its primary context, the one that CUDA's runtime
-// and so PyTorch use.
+// A Device is one GPU with its primary context. CUDA's runtime, and therefore PyTorch, uses the
+// same context.
 type Device struct {
 	driver  *Driver
 	handle  C.CUdevice
 	context C.uintptr_t
 }
 
-// Bind makes a GPU the calling goroutine's: the goroutine is locked to its
-// operating system thread until Release.
+// Bind makes a GPU current for the calling goroutine, and returns it. The goroutine is locked to
+// its operating system thread until Release.
 func (d *Driver) Bind(ordinal int) (*Device, error) {
 	handle, err := d.handle(ordinal)
 	if err != nil {
@@ -46,8 +46,8 @@ func (d *Driver) Bind(ordinal int) (*Device, error) {
 	return v, nil
 }
 
-// Release gives the GPU and the thread back. What was allocated should have
-// been freed.
+// Release releases the GPU and unlocks the goroutine from its thread. All allocated memory should
+// have been freed before.
 func (v *Device) Release() {
 	C.cuda_set(v.driver.table, 0)
 	C.cuda_release(v.driver.table, v.handle)
@@ -67,7 +67,7 @@ func (v *Device) Capability() (major, minor int, err error) {
 	return major, minor, err
 }
 
-// Multiprocessors returns how many the GPU has: 132 for an H100 SXM.
+// Multiprocessors returns the number of multiprocessors of the GPU: 132 for an H100 SXM.
 func (v *Device) Multiprocessors() (int, error) {
 	return v.attribute(16) // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 }
@@ -78,8 +78,7 @@ func (v *Device) attribute(number C.int) (int, error) {
 	return int(n), err
 }
 
-// Memory returns how many bytes of the device's memory are free, after what all processes use, and
-// how many there are.
+// Memory returns the bytes of the device's memory that no process uses, and the total.
 func (v *Device) Memory() (free, total int64, err error) {
 	var f, t C.size_t
 	err = v.driver.check("cuMemGetInfo", C.cuda_memory(v.driver.table, &f, &t))
@@ -98,7 +97,7 @@ func (v *Device) Alloc(bytes int64) (Pointer, error) {
 	return Pointer(p), nil
 }
 
-// Free gives memory back. It waits for the device.
+// Free frees memory. It waits for the device.
 func (v *Device) Free(p Pointer) error {
 	return v.driver.check("cuMemFree", C.cuda_free(v.driver.table, C.CUdeviceptr(p)))
 }
@@ -112,7 +111,7 @@ func (v *Device) Upload(to Pointer, from []byte, s Stream) error {
 	return v.driver.check("cuMemcpyHtoDAsync", C.cuda_upload(v.driver.table, C.CUdeviceptr(to), unsafe.Pointer(&from[0]), C.size_t(len(from)), C.uintptr_t(s)))
 }
 
-// Download is Upload in the other direction.
+// Download is like Upload, but copies from the device to host memory.
 func (v *Device) Download(to []byte, from Pointer, s Stream) error {
 	if len(to) == 0 {
 		return nil
@@ -120,7 +119,7 @@ func (v *Device) Download(to []byte, from Pointer, s Stream) error {
 	return v.driver.check("cuMemcpyDtoHAsync", C.cuda_download(v.driver.table, unsafe.Pointer(&to[0]), C.CUdeviceptr(from), C.size_t(len(to)), C.uintptr_t(s)))
 }
 
-// EnqueueCopy puts a copy within the device's memory into the stream.
+// EnqueueCopy adds a copy within the device's memory to the stream.
 func (v *Device) EnqueueCopy(to, from Pointer, bytes int64, s Stream) error {
 	if bytes < 1 {
 		return negative("cuMemcpyDtoDAsync", bytes)
@@ -128,7 +127,7 @@ func (v *Device) EnqueueCopy(to, from Pointer, bytes int64, s Stream) error {
 	return v.driver.check("cuMemcpyDtoDAsync", C.cuda_enqueue_copy(v.driver.table, C.CUdeviceptr(to), C.CUdeviceptr(from), C.size_t(bytes), C.uintptr_t(s)))
 }
 
-// Fill puts into the stream that so many bytes get this value.
+// Fill adds an operation to the stream that sets each of the bytes to a value.
 func (v *Device) Fill(to Pointer, value byte, bytes int64, s Stream) error {
 	if bytes < 1 {
 		return negative("cuMemsetD8Async", bytes)
@@ -173,19 +172,19 @@ func (v *Device) ended(call string, r C.CUresult) (bool, error) {
 	return err == nil, err
 }
 
-// NewEvent makes an event that takes the time.
+// NewEvent returns a new event that records the time at which it is reached.
 func (v *Device) NewEvent() (Event, error) {
 	var e C.uintptr_t
 	err := v.driver.check("cuEventCreate", C.cuda_event(v.driver.table, &e))
 	return Event(e), err
 }
 
-// DestroyEvent forgets an event.
+// DestroyEvent frees an event.
 func (v *Device) DestroyEvent(e Event) error {
 	return v.driver.check("cuEventDestroy", C.cuda_event_destroy(v.driver.table, C.uintptr_t(e)))
 }
 
-// Record puts the event behind what the stream has to do.
+// Record adds the event to the stream. It is reached when all earlier work in the stream has ended.
 func (v *Device) Record(e Event, s Stream) error {
 	return v.driver.check("cuEventRecord", C.cuda_event_record(v.driver.table, C.uintptr_t(e), C.uintptr_t(s)))
 }
@@ -196,8 +195,8 @@ func (v *Device) Wait(s Stream, e Event) error {
 	return v.driver.check("cuStreamWaitEvent", C.cuda_wait(v.driver.table, C.uintptr_t(s), C.uintptr_t(e)))
 }
 
-// Reached reports whether the work before an event has ended, without waiting.
-// An event that was never recorded has been reached.
+// Reached reports whether the work before an event has ended, without waiting. An event that was
+// never recorded counts as reached.
 func (v *Device) Reached(e Event) (bool, error) {
 	return v.ended("cuEventQuery", C.cuda_event_query(v.driver.table, C.uintptr_t(e)))
 }

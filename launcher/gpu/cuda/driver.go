@@ -23,8 +23,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
 )
 
-// Variable names an environment variable with the driver's library, instead of
-// the system's.
+// Variable is the name of the environment variable that can give the path of the driver's library,
+// to use instead of the system's.
 const Variable = "SCALEBENCH_CUDA"
 
 // A Driver is the loaded library, initialised.
@@ -34,9 +34,9 @@ type Driver struct {
 	version int
 }
 
-// Open loads and initialises the driver: the library of Variable, if getenv
-// (os.Getenv) has it, else libcuda.so.1. Its error says which file was tried, or
-// that the driver finds no GPU.
+// Open loads and initialises the driver. It loads the library that the environment variable
+// Variable names, else libcuda.so.1. getenv is usually os.Getenv. The error says which file was
+// tried, or that the driver finds no GPU.
 func Open(getenv func(string) string) (*Driver, error) {
 	candidates := []string{"libcuda.so.1"}
 	if own := getenv(Variable); own != "" {
@@ -117,8 +117,8 @@ func (d *Driver) graphSymbols() []dl.Symbol {
 // Path returns the library's file.
 func (d *Driver) Path() string { return d.library.Path() }
 
-// Double reports whether this is scalebench's test double, which uses no GPU: a
-// figure from it says nothing.
+// Double reports whether the library is scalebench's test fake, which uses no GPU. Its timings do
+// not reflect any hardware.
 func (d *Driver) Double() bool { return d.table.double_notice != nil }
 
 // Version returns the latest CUDA version that the driver supports, "12.4".
@@ -127,7 +127,7 @@ func (d *Driver) Version() string { return fmt.Sprintf("%d.%d", d.version/1000, 
 // Before reports whether the driver is older than this version of CUDA.
 func (d *Driver) Before(major, minor int) bool { return d.version < 1000*major+10*minor }
 
-// Devices returns how many GPUs this process sees, after CUDA_VISIBLE_DEVICES.
+// Devices returns the number of GPUs that this process sees, which CUDA_VISIBLE_DEVICES may limit.
 func (d *Driver) Devices() (int, error) {
 	var n C.int
 	err := d.check("cuDeviceGetCount", C.cuda_count(d.table, &n))
@@ -164,7 +164,7 @@ func (d *Driver) handle(ordinal int) (C.CUdevice, error) {
 type Error struct {
 	Call   string // "cuMemAlloc"
 	Number int    // CUresult
-	Words  string // the driver's own
+	Words  string // the driver's message
 }
 
 func (e *Error) Error() string {

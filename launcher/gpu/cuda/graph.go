@@ -10,19 +10,20 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
 )
 
-// A Graph is work that was captured from a stream once and is then launched as
-// often as wanted, in one call, with the arguments that it was captured with.
+// A Graph is work that was captured from a stream. One call launches all of it, any
+// number of times, with the arguments with which it was captured.
 type Graph struct {
 	device *Device
 	handle C.uintptr_t
 }
 
-// Capture makes a graph of what record puts into the stream, which does not run
-// meanwhile. Other streams that wait for an event of this one are captured as well;
-// this one has to wait for them before record returns. record must not allocate,
-// copy Go's memory, load, or ask whether something has ended: CUDA refuses that, and
-// the graph. Events that it records keep no time. Run the work once before: what
-// libraries do at their first call cannot be captured.
+// Capture returns a graph of the work that record adds to the stream. The work is
+// not run. Other streams that wait for an event of this stream are captured as well;
+// this stream must wait for them before record returns. record must not allocate
+// memory, copy Go's memory, load modules, or query whether work has ended: CUDA then
+// returns an error instead of a graph. Events that are recorded in a graph have no
+// time. Run the work once before capturing it, because what libraries do at their
+// first call cannot be captured.
 func (v *Device) Capture(s Stream, record func() error) (*Graph, error) {
 	if missing := v.driver.missingForGraphs(); len(missing) > 0 {
 		return nil, fmt.Errorf("CUDA graphs need a driver for CUDA 11.4 or later; this one is for %s: %w", v.driver.Version(), &dl.MissingError{Path: v.driver.Path(), Symbols: missing})
@@ -46,7 +47,8 @@ func (v *Device) Capture(s Stream, record func() error) (*Graph, error) {
 	return g, nil
 }
 
-// missingForGraphs lists the functions of graphs that the driver lacks.
+// missingForGraphs returns the names of the functions for graphs that the driver
+// lacks.
 func (d *Driver) missingForGraphs() []string {
 	var names []string
 	for _, s := range d.graphSymbols() {
@@ -57,7 +59,7 @@ func (d *Driver) missingForGraphs() []string {
 	return names
 }
 
-// Launch puts the whole graph into a stream.
+// Launch adds the work of the whole graph to a stream.
 func (g *Graph) Launch(s Stream) error {
 	return g.device.driver.check("cuGraphLaunch", C.cuda_graph_launch(g.device.driver.table, g.handle, C.uintptr_t(s)))
 }

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// A Module is kernels that the driver has compiled for a device.
+// A Module holds kernels that the driver has compiled for a device.
 type Module struct {
 	device *Device
 	handle C.uintptr_t
@@ -22,11 +22,11 @@ type Function uintptr
 // logBytes is the size of the buffer for the driver's compiler messages.
 const logBytes = 16 << 10
 
-// Load compiles PTX for the device, in the driver, which keeps the result in a
-// cache on disk (~/.nv/ComputeCache): a first time may last seconds. The error
-// holds what the compiler said.
+// Load compiles PTX for the device and returns the module. The driver compiles it, and keeps the
+// result in a cache on disk (~/.nv/ComputeCache). So the first call may take seconds. The error
+// contains the compiler's messages.
 func (v *Device) Load(ptx []byte) (*Module, error) {
-	image := append(bytes.Clone(ptx), 0) // a text, which ends in a zero
+	image := append(bytes.Clone(ptx), 0) // a C string, which must end in a zero byte
 	info, complaint := make([]byte, logBytes), make([]byte, logBytes)
 	m := &Module{device: v}
 	r := C.cuda_load(v.driver.table, &m.handle, unsafe.Pointer(&image[0]), (*C.char)(unsafe.Pointer(&info[0])), (*C.char)(unsafe.Pointer(&complaint[0])), logBytes)
@@ -47,7 +47,7 @@ func (v *Device) Load(ptx []byte) (*Module, error) {
 	return nil, fmt.Errorf("kernels: %w", err)
 }
 
-// Unload gives the module back; none of its functions may be used again.
+// Unload frees the module. None of its functions may be used afterwards.
 func (m *Module) Unload() error {
 	return m.device.driver.check("cuModuleUnload", C.cuda_unload(m.device.driver.table, m.handle))
 }

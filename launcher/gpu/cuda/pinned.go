@@ -29,15 +29,15 @@ func (v *Device) AllocPinned(bytes int64) (*Pinned, error) {
 	return p, nil
 }
 
-// Free gives the memory back. No view of it may be used again.
+// Free frees the memory. No view of it may be used afterwards.
 func (p *Pinned) Free() error {
 	at := p.at
 	p.at, p.bytes = nil, 0
 	return p.device.driver.check("cuMemFreeHost", C.cuda_host_free(p.device.driver.table, at))
 }
 
-// View returns pinned memory as numbers; a remainder at the end is left out. While a copy is in progress, the
-// numbers belong to the device.
+// View returns pinned memory as a slice of numbers, without a remainder at the end that is too
+// small for a number. While a copy is in progress, the program must not use the slice.
 func View[T byte | uint16 | int32 | uint32 | int64 | float32 | float64](p *Pinned) []T {
 	var t T
 	return unsafe.Slice((*T)(p.at), p.bytes/int64(unsafe.Sizeof(t)))
@@ -51,8 +51,8 @@ func (p *Pinned) part(offset, bytes int64) (unsafe.Pointer, error) {
 	return unsafe.Add(p.at, offset), nil
 }
 
-// EnqueueUpload puts a copy of so many bytes of pinned memory, from an offset on,
-// to the device into the stream, and returns before it is made.
+// EnqueueUpload adds a copy of the given number of bytes, from an offset in pinned memory to the
+// device, to the stream. It returns before the copy is made.
 func (v *Device) EnqueueUpload(to Pointer, from *Pinned, offset, bytes int64, s Stream) error {
 	at, err := from.part(offset, bytes)
 	if err != nil || bytes == 0 {
@@ -61,7 +61,7 @@ func (v *Device) EnqueueUpload(to Pointer, from *Pinned, offset, bytes int64, s 
 	return v.driver.check("cuMemcpyHtoDAsync", C.cuda_enqueue_upload(v.driver.table, C.CUdeviceptr(to), at, C.size_t(bytes), C.uintptr_t(s)))
 }
 
-// EnqueueDownload is EnqueueUpload in the other direction.
+// EnqueueDownload is like EnqueueUpload, but copies from the device to pinned memory.
 func (v *Device) EnqueueDownload(to *Pinned, offset, bytes int64, from Pointer, s Stream) error {
 	at, err := to.part(offset, bytes)
 	if err != nil || bytes == 0 {

@@ -17,11 +17,11 @@ const DefaultTimeout = 60 * time.Second
 
 // Options configure one rank of a communicator.
 type Options struct {
-	Rank, Size int // 0-based rank of so many
+	Rank, Size int // rank, from 0, and number of ranks
 	ID         UniqueID
 
-	// Stream is the device's stream that operations run in (a cudaStream_t or
-	// CUstream), and Done whether all work in it has ended; it must not wait.
+	// Stream is the device's stream in which operations run (a cudaStream_t or CUstream). Done
+	// reports whether all work in it has ended; it must not wait.
 	Stream uintptr
 	Done   func() (bool, error)
 
@@ -29,30 +29,29 @@ type Options struct {
 	// must exceed the time difference between the fastest and the slowest rank. 0 means DefaultTimeout.
 	Timeout time.Duration
 
-	// Abort is called once when this rank gives up, to tell the others why;
-	// Aborted brings another rank's reason. Without them each rank finds out by
-	// its own Timeout.
+	// Abort is called once if this rank gives up, to tell the other ranks why. Aborted receives the
+	// reason of another rank that gives up. Without these two, each rank only notices by its own
+	// Timeout.
 	Abort   func(reason error)
 	Aborted <-chan error
 
-	// What follows is NCCL's choice when zero.
+	// For the following values, zero means that NCCL chooses.
 	NetName          string // network plugin
-	MinCTAs, MaxCTAs int    // blocks of threads that NCCL takes of the device
+	MinCTAs, MaxCTAs int    // number of thread blocks that NCCL uses on the device
 }
 
-// A Comm is one rank's communicator. All of it belongs on one goroutine, that on
-// which the device is current; all ranks must enqueue the same operations in the
-// same order.
+// A Comm is one rank's communicator. Only the goroutine for which the device is current may use it.
+// All ranks must enqueue the same operations in the same order.
 type Comm struct {
 	library *Library
 	o       Options
 	comm    C.ncclComm_t
 
-	sequence  int64       // operations enqueued
-	completed int64       // of those, known to have ended
-	pending   []operation // in between
-	since     time.Time   // the last one was enqueued, or joining began
-	failure   *Failure    // the first; later calls return it
+	sequence  int64       // number of operations enqueued
+	completed int64       // number of operations known to have ended
+	pending   []operation // operations that were enqueued and have not ended
+	since     time.Time   // when the last operation was enqueued, or joining began
+	failure   *Failure    // the first failure; later calls return it
 	closed    bool
 
 	// Memory that C writes to or reads, here so that no call allocates.
@@ -67,15 +66,15 @@ type operation struct {
 	bytes int64
 }
 
-// A Failure is why a rank gave up, and its operation at that time.
+// A Failure is the error of a rank that gave up: the reason, and its operation at that time.
 type Failure struct {
 	Rank, Size int
-	Sequence   int64         // of the first operation not known to have ended, from 1; 0: none was under way
+	Sequence   int64         // number, from 1, of the first operation not known to have ended; 0: none was in progress
 	Operation  string        // its kind, or "joining", "leaving", "idle"
-	Bytes      int64         // that it moves on this rank: the larger of its buffers
+	Bytes      int64         // size of the larger of its buffers on this rank
 	Enqueued   int64         // the last operation enqueued
 	Completed  int64         // the last operation known to have ended; 0: none
-	Waited     time.Duration // since the last was enqueued, or joining began
+	Waited     time.Duration // time since the last operation was enqueued, or joining began
 	Err        error
 }
 
@@ -89,11 +88,12 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// ErrTimeout is in the Failure of a rank that waited for longer than
-// Options.Timeout: some rank hangs, is slower than that, or has died unheard.
+// ErrTimeout is the reason in the Failure of a rank that waited longer than Options.Timeout.
+// Another rank hangs, is slower than that, or has died without notice.
 var ErrTimeout = errors.New("timed out")
 
-// Join makes this process one of o.Size ranks and returns when all are there.
+// Join makes this process one of o.Size ranks of a communicator, and returns its Comm when all
+// ranks have joined.
 func (l *Library) Join(ctx context.Context, o Options) (*Comm, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
@@ -176,10 +176,9 @@ func (o Operation) check(size int) error {
 	return nil
 }
 
-// Enqueue puts operations into the stream, several of them as one group, and
-// returns when they are there; Wait says when they have ended. An operation that
-// makes no sense fails the communicator, since the other ranks would wait for
-// it.
+// Enqueue adds operations to the stream and returns; Wait waits until they have ended. Several
+// operations are added as one group. An invalid operation makes the communicator fail, since the
+// other ranks would wait for it.
 func (c *Comm) Enqueue(ctx context.Context, operations ...Operation) error {
 	if err := c.usable(); err != nil {
 		return err
@@ -326,8 +325,8 @@ func (c *Comm) usable() error {
 	return nil
 }
 
-// Close waits for what is in the stream and leaves in order, together with the
-// other ranks. After a failure there is nothing left to do.
+// Close waits until all work in the stream has ended, and leaves the communicator together with the
+// other ranks. After a failure it does nothing.
 func (c *Comm) Close(ctx context.Context) error {
 	if c.closed || c.failure != nil {
 		return nil

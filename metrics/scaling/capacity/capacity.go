@@ -19,7 +19,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/decision"
 )
 
-// An Answer is the number of replicas of one series that carry a demand.
+// An Answer says how many replicas of one series are needed for a demand.
 type Answer struct {
 	Series string  `json:"series"`
 	Limit  string  `json:"limit"`  // from the study; "" if the runs do not state it
@@ -101,8 +101,8 @@ func LoadOf(rate float64, runs []scaling.Observation, open bool) Load {
 	return Load{rate, slices.Min(batches)}
 }
 
-// stands returns the number of the demand's requests that one request of the curve
-// replaces; 0 if unknown.
+// stands returns how many requests of the demand one request of the curve replaces, because
+// it has a larger batch; 0 if that is unknown.
 func (l Load) stands(c scaling.Curve) float64 {
 	if l.Samples == 0 {
 		return 1
@@ -111,12 +111,12 @@ func (l Load) stands(c scaling.Curve) float64 {
 	return batch / l.Samples
 }
 
-// most limits answers to this multiple of the largest measured number of replicas; beyond
-// it, shared resources may limit them.
+// most is the factor beyond the largest measured number of replicas up to which answers are
+// given. With more replicas, shared resources may limit them.
 const most = 4
 
-// Of answers for one series along the replicas. price returns the hourly cost of a number
-// of replicas; nil without prices.
+// Of returns the answer for one series of runs with different numbers of replicas. price
+// returns the hourly cost of a number of replicas; nil without prices.
 func Of(c scaling.Curve, load Load, price func(replicas int) (float64, error)) Answer {
 	measured, why := withInterval(c)
 	limit, _ := c.Parameters["workload.limit"].(string)
@@ -216,7 +216,7 @@ func (a *Answer) decide(measured []carried, demand float64) (decision.Result, ca
 	return r, chosen
 }
 
-// undecided says why there is no answer.
+// undecided sets the reason why there is no answer.
 func (a *Answer) undecided(measured []carried, demand float64) {
 	last := measured[len(measured)-1]
 	a.AtLeast = 0
@@ -234,7 +234,7 @@ func (a *Answer) undecided(measured []carried, demand float64) {
 	a.Next = &Next{Replicas: 2 * last.replicas, Beside: []int{last.replicas}, Rates: []float64{}, Why: "nearer to what is asked"}
 }
 
-// next proposes the measurement that could change the answer, if any.
+// next sets the measurement that could change the answer, if there is one.
 func (a *Answer) next(measured []carried, demand float64) {
 	largest := measured[len(measured)-1]
 	switch {

@@ -20,7 +20,7 @@ type Rung struct {
 // million returns the cost of a million requests at a demand that the rung carries.
 func (r Rung) million(demand float64) float64 { return r.PerHour / 3600 / demand * 1e6 }
 
-// A Line is the cost of one series by the demand.
+// A Line is the cost of one series as a function of the demand.
 type Line struct {
 	Series string
 	Limit  string

@@ -7,9 +7,9 @@ import "math"
 type term struct {
 	name string
 	of   func(s *setting, p place) float64
-	// usual is the standard deviation of what the term adds to the step at the largest
-	// measured count, as a share of the step there, before anything is measured; each
-	// coefficient is 0 or more, and half-normal.
+	// usual gives the prior of the term's coefficient, which is half-normal (0 or more). It is the
+	// standard deviation of the time that the term adds to a step at the largest measured count, as
+	// a share of that step.
 	usual   float64
 	against against
 }
@@ -48,12 +48,11 @@ func (s *setting) at(workers int, batch float64) place {
 	return p
 }
 
-// terms are the law. With t the time of a microbatch, m microbatches and a pipeline of
-// P stages, V on each worker, a step computes t·(m + (P−1)/V) (Narayanan et al.,
-// SC'21); the all-reduce of the gradients takes 2·(1 − 1/q) of their size over q
-// parties, and the latencies of a ring or a tree (Thakur, Rabenseifner & Gropp, 2005);
-// the slowest of n workers is √(2·ln n) standard deviations behind the mean (the
-// leading term for normal ones; Gumbel 1958).
+// terms are all terms of the model. With t the time of a microbatch, m microbatches and a pipeline
+// of P stages, V on each worker, a step computes t·(m + (P−1)/V) (Narayanan et al., SC'21); the
+// all-reduce of the gradients takes 2·(1 − 1/q) of their size over q parties, and the latencies of
+// a ring or a tree (Thakur, Rabenseifner & Gropp, 2005); the slowest of n workers is √(2·ln n)
+// standard deviations behind the mean (the leading term for normal ones; Gumbel 1958).
 var terms = []term{
 	{"microbatches", func(s *setting, p place) float64 { return p.work }, 3, atEdge},
 	{"step", func(s *setting, p place) float64 { return 1 }, 0.5, one},

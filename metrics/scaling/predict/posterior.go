@@ -11,9 +11,10 @@ import (
 // Scharf, Efficient Gibbs sampling of truncated multivariate normal with application to
 // constrained linear regression, 2004).
 
-// design is a regression: row i has each term's time at a count over the step time
-// there, so that coefficients that fit make 1 of each row. Columns are in units of
-// their prior's standard deviation.
+// design is the matrix of a linear regression. Row i belongs to a worker count. It has
+// the time of each term there, divided by the measured step time, so that with the
+// right coefficients the row adds up to 1. Columns are in units of the standard
+// deviation of the coefficient's prior.
 type design struct {
 	rows  [][]float64
 	runs  []float64 // of each row

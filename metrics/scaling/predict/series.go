@@ -83,7 +83,8 @@ func replica(parameters map[string]any) int {
 	return int(n)
 }
 
-// Series is a Study of one series of runs, and describes its values.
+// Series holds the measurements of one series of runs (Study), and says how its batches and
+// rates are to be read.
 type Series struct {
 	Study
 	Name   string

@@ -9,9 +9,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// courseOf returns how much the machine changed during a study: the relative gain of the
-// reference in the second over the first of two consecutive blocks that it started and
-// ended, ascending. The launcher runs designs in this order; start times confirm it.
+// courseOf returns how much the machine's speed changed during a study. It uses pairs of
+// consecutive blocks of runs of which the first starts and the second ends with the
+// reference. For each pair, the result has the relative gain of the second run of the
+// reference over the first, ascending. The launcher runs designs in this order; courseOf
+// checks the start times.
 func courseOf(full, all []*scaling.Observation, o Options) []float64 {
 	type block struct {
 		study  string

@@ -215,7 +215,8 @@ func (a *Answer) offer(m Machine) Offer {
 	return o
 }
 
-// judgeMachine compares what a worker gets on a machine with what was measured.
+// judgeMachine sets the verdict on a machine: it compares the resources that a worker would
+// get there (at) with the measured combinations.
 func (a *Answer) judgeMachine(o *Offer, at map[string]scaling.Value) {
 	if a.Value == nil || a.Value.Interval == nil {
 		o.Verdict, o.Of = Undecided, &Allocation{At: at}
@@ -256,7 +257,8 @@ func faster(x, y *Allocation) bool {
 	return low(x) > low(y)
 }
 
-// varies reports whether a factor is the same resource as a key.
+// varies reports whether one of the factors is the resource key, or has another key for the
+// same resource. name is the name of that resource.
 func (a *Answer) varies(key, name string) bool {
 	for _, k := range a.keys {
 		switch {

@@ -93,7 +93,7 @@ type Contender struct {
 	Keeps float64 // probability
 }
 
-// An Answer is the need of one series.
+// An Answer says how much of each resource one series of runs needs.
 type Answer struct {
 	Series     string
 	Parameters map[string]any // of the series, as in scaling.Curve
