@@ -24,7 +24,7 @@ type dimension struct {
 	per string // perDevice, perNode, or "" if not stated
 }
 
-// Scopes of a rate that does not cover the whole run.
+// What a rate covers if it does not cover all devices of the run.
 const (
 	perDevice = "device"
 	perNode   = "node"

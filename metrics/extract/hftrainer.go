@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// hfTrainer reads the dictionaries that Hugging Face's Trainer prints, and programs built on it
+// hfTrainer reads the Python dictionaries that Hugging Face's Trainer prints, and programs built on it
 // such as axolotl and TRL. There are three kinds: for the loss of a step, for an evaluation, and
 // for the whole run. They state no step, so losses have epochs as coordinates. axolotl's tokens/s
 // are per GPU and leave out masked tokens, such as prompts.

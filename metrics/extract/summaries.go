@@ -25,7 +25,7 @@ var summaryWords = words(map[string]string{
 	string(ofSpread): "std stdev stddev min max minimum maximum stderr variance",
 })
 
-// summaryWord returns the mark that a cell names; "" for other cells.
+// summaryWord returns the kind of summary that a cell such as "mean" names; "" for other cells.
 func summaryWord(cell string) mark {
 	return mark(summaryWords[strings.ToLower(strings.Trim(cell, " :.="))])
 }

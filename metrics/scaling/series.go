@@ -72,7 +72,7 @@ func (s *series) divide() []*series {
 	return list
 }
 
-// facts are the facts of a run's fingerprint that differ between some runs.
+// facts are those facts of a run's fingerprint in which some runs differ.
 type facts struct {
 	values []string // "" for a fact that does not apply to the run
 	open   string   // one character per fact: '-' if it does not apply, '+' otherwise
