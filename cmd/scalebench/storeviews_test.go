@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	_ "github.com/mattn/go-sqlite3" // the driver, for the view as a user has it
@@ -55,7 +57,7 @@ func viewsAgree(ctx context.Context, path string) (points int, err error) {
 			if err != nil {
 				return points, err
 			}
-			if !slices.Equal(got, one.want) {
+			if !slices.EqualFunc(got, one.want, sameLine) {
 				problems = append(problems, fmt.Errorf("study %q: view %s has\n\t%s\nthe curves are\n\t%s", study.Study, one.view, strings.Join(got, "\n\t"), strings.Join(one.want, "\n\t")))
 			}
 		}
@@ -78,6 +80,15 @@ func line(series, measure string, at any, runs int, median *float64, base any, s
 		return fmt.Sprint(v)
 	}
 	return fmt.Sprintf("%s|%s|%s|%d|%s|%s|%s", series, measure, place(at), runs, number(median), place(base), number(speedup))
+}
+
+// sameLine reports whether two lines are equal but for the rounding of their numbers: 1e-9.
+func sameLine(a, b string) bool {
+	return slices.EqualFunc(strings.Split(a, "|"), strings.Split(b, "|"), func(a, b string) bool {
+		x, err := strconv.ParseFloat(a, 64)
+		y, err2 := strconv.ParseFloat(b, 64)
+		return a == b || err == nil && err2 == nil && math.Abs(x-y) <= 1e-9*math.Abs(y)
+	})
 }
 
 // viewCurves returns the points as the command has them: those with a throughput, and those
