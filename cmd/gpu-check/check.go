@@ -85,8 +85,8 @@ type checker struct {
 var errNoTime = errors.New("the time is over")
 
 // runCheck runs the parts that are selected and not yet done, and returns the report
-// with all results so far. It returns an error if the check itself could not be run; a
-// part that fails is no error.
+// with all results so far. It returns an error only if the check itself could not be run;
+// the report says which parts failed.
 func runCheck(ctx context.Context, o options) (*report, error) {
 	c, err := newChecker(o)
 	if err != nil {

@@ -24,8 +24,8 @@ type wheels struct {
 	PyTorch      bool
 }
 
-// interpreter returns the Python interpreter to use: that of --python, else that of
-// the active virtual environment, else the first in PATH.
+// interpreter returns the Python interpreter to use: the one that --python names, else the
+// active virtual environment's, else the first in PATH.
 func (o options) interpreter() string {
 	if o.Python != "" {
 		return o.Python
@@ -142,7 +142,7 @@ func (c *checker) occupants(ctx context.Context) (list []string) {
 	return list
 }
 
-// isDouble reports whether the name of a GPU is that of a test fake.
+// isDouble reports whether a GPU's name says that it is a test fake.
 func isDouble(name string) bool { return strings.HasPrefix(name, "DOUBLE") }
 
 // pytorch checks which PyTorch the interpreter has. The check can do without PyTorch,
