@@ -70,3 +70,17 @@ func (e *Estimate) at() float64 {
 	}
 	return e.Value
 }
+
+func TestScatter(t *testing.T) {
+	for _, test := range []struct {
+		xs   []float64
+		want float64
+	}{
+		{[]float64{5}, 0},
+		{[]float64{1, 2, 6}, 14}, // about 3: 4 + 1 + 9
+	} {
+		if got := scatter(test.xs); got != test.want {
+			t.Errorf("scatter of %v is %v, want %v", test.xs, got, test.want)
+		}
+	}
+}
