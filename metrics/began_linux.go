@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ticks are a second of a process's start time, USER_HZ: 100 on whatever Go runs on.
+// ticks is the number of clock ticks per second (USER_HZ) in /proc. It is 100 on all architectures
+// that Go supports.
 const ticks = 100
 
-// ProcessStart is when the operating system started this process, exact to
-// 10 ms, by this host's monotonic clock: initialisation counts from there,
-// whatever language a program is written in. It is now where the system does not
-// say.
+// ProcessStart returns when the operating system started this process, to within 10 ms, on this
+// host's monotonic clock. Initialisation is timed from this moment, so that it includes the start
+// of the language's runtime. If the system does not report the time, ProcessStart returns the
+// present.
 func ProcessStart() time.Time {
 	text, err := os.ReadFile("/proc/self/stat")
 	var up unix.Timespec
@@ -23,8 +24,8 @@ func ProcessStart() time.Time {
 	if err != nil || !known {
 		return now
 	}
-	// Field 22, in ticks since the host has booted; the second one, the program's
-	// name in brackets, may hold anything.
+	// The start time is field 22, in ticks since boot. Field 2, the program's name in brackets, may
+	// contain spaces and brackets.
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(fields) < 20 {
 		return now
@@ -36,9 +37,10 @@ func ProcessStart() time.Time {
 	return now
 }
 
-// together reads another clock and this one. On a busy host a process may wait
-// between the two, and what it waited would be taken for a difference of the clocks:
-// it reads until that took less than a millisecond, ten times at most.
+// together reads another clock and Go's clock as one pair. On a busy host, the process may be
+// suspended between the two readings, and the pause would look like a difference between the
+// clocks. So it repeats the readings, up to ten times, until they are less than a millisecond
+// apart.
 func together(read func() bool) (now time.Time, known bool) {
 	for range 10 {
 		now = time.Now()

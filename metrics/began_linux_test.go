@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A process that has to wait between two clocks reads them again: what it waited is
-// no difference between them.
+// If the process is suspended between the two readings, it reads both clocks again, so that the
+// pause does not count as a difference.
 func TestClocksAreReadTogether(t *testing.T) {
 	for waits, want := range map[int]int{0: 1, 3: 4, 100: 10} {
 		synctest.Test(t, func(t *testing.T) {

@@ -4,5 +4,5 @@ package metrics
 
 import "time"
 
-// ProcessStart is now: this system is not asked when the process started.
+// ProcessStart returns the present: on this system, the start of the process is not read.
 func ProcessStart() time.Time { return time.Now() }

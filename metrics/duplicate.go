@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// eventLevels are the objects whose members are fields of ours: the event and
-// its payload. encoding/json takes their names in any case.
+// eventLevels is the nesting depth at which keys are fields of our structs: the event and its
+// payload. encoding/json matches such keys without regard to case.
 const eventLevels = 2
 
-// duplicate is the first name that stands twice in one object of a line that is
-// valid JSON; "" if none does. encoding/json would take the last of the two, or
-// merge them: which of them was meant cannot be known.
+// duplicate returns the first key that occurs twice in the same object of a valid JSON line, or "".
+// encoding/json would silently use the last value or merge both, although nobody can tell which one
+// was meant.
 func duplicate(line []byte) string {
 	type object struct {
-		names map[string]bool // as they are compared
-		isKey bool            // the next string is a name
+		names map[string]bool // in the form that is compared
+		isKey bool            // the next string is a key
 		list  bool
 	}
 	var open []object
@@ -47,7 +47,7 @@ func duplicate(line []byte) string {
 				}
 				compared := name
 				if n <= eventLevels {
-					compared = strings.ToLower(strings.ToUpper(name)) // as json folds: ſ is an s
+					compared = strings.ToLower(strings.ToUpper(name)) // the same folding as encoding/json's: ſ equals s
 				}
 				if top.names[compared] {
 					return name

@@ -1,29 +1,27 @@
 package metrics
 
-// Gradients is how large the gradients of an epoch's steps were on one rank, for
-// the gradient noise scale. Every rank writes its own, after the epoch or the
-// part of it that it trained, so that nothing needs to be sent between ranks; a
-// run of one rank, or one whose ranks have no gradient of their own, writes
-// none.
+// Gradients records squared gradient norms of one rank, from which the gradient noise scale is
+// computed. Every rank writes its own after each epoch, or part of an epoch, so that no extra
+// communication is needed. Runs with one rank write none, nor do programs whose ranks have no local
+// gradient.
 //
-// Gradients are those of the mean loss with respect to all trainable
-// parameters, before momentum and weight decay. Own is of the loss over the
-// samples that this rank had in the step, Averaged of the loss over those of all
-// ranks, and so the same on every rank. Both are squared 2-norms, averaged over
-// each block of steps: those of an epoch that were looked at, in their order.
+// The gradient is that of the mean loss with respect to all trainable parameters, before momentum
+// and weight decay. Own comes from the samples of this rank in the step. Averaged comes from the
+// samples of all ranks, and is therefore the same on every rank. Both are squared 2-norms, averaged
+// over blocks of the sampled steps, in order.
 type Gradients struct {
-	Epoch         int       `json:"epoch"`          // 1-based, that the steps belong to
+	Epoch         int       `json:"epoch"`          // 1-based epoch of the steps
 	Step          int       `json:"step"`           // steps done so far
-	Samples       int       `json:"samples"`        // of a step, on this rank
-	GlobalSamples int       `json:"global_samples"` // of a step, over all ranks
-	Steps         []int     `json:"steps"`          // looked at, in each block
-	Own           []float64 `json:"own"`            // mean squared norm in each block
-	Averaged      []float64 `json:"averaged"`       // likewise
+	Samples       int       `json:"samples"`        // per step on this rank
+	GlobalSamples int       `json:"global_samples"` // per step over all ranks
+	Steps         []int     `json:"steps"`          // number of sampled steps in each block
+	Own           []float64 `json:"own"`            // mean squared norm of each block, own gradient
+	Averaged      []float64 `json:"averaged"`       // the same for the averaged gradient
 }
 
-// Taking norms costs two passes over the gradient, which in a small model's step
-// can be felt. Of an epoch with many steps only every eighth is looked at, and of
-// others as many as give about gradientBlocks.
+// Computing the norms takes two passes over the gradient, which slows small models down noticeably.
+// So in long epochs only every eighth step is sampled, and in shorter ones as many as give about
+// gradientBlocks blocks.
 const (
 	gradientBlocks = 20
 	gradientsEvery = 8
@@ -37,8 +35,8 @@ type GradientSums struct {
 	of       Gradients
 }
 
-// NewGradientSums is for epochs of so many steps, and steps of so many samples
-// on this rank and over all.
+// NewGradientSums returns sums for epochs of the given number of steps; samples and globalSamples
+// are those of a step, on this rank and on all ranks.
 func NewGradientSums(stepsPerEpoch, samples, globalSamples int) *GradientSums {
 	every := min(max(stepsPerEpoch/gradientBlocks, 1), gradientsEvery)
 	return &GradientSums{
@@ -48,11 +46,11 @@ func NewGradientSums(stepsPerEpoch, samples, globalSamples int) *GradientSums {
 	}
 }
 
-// Every is how many steps there are to each one whose norms are to be taken. The
-// same steps on all ranks.
+// Every returns the sampling interval: norms are computed at every Every-th step, at the same steps
+// on all ranks.
 func (s *GradientSums) Every() int { return s.every }
 
-// Add takes a step's squared norms.
+// Add adds the squared norms of one step.
 func (s *GradientSums) Add(own, averaged float64) {
 	g := &s.of
 	n := len(g.Steps)
@@ -65,9 +63,9 @@ func (s *GradientSums) Add(own, averaged float64) {
 	g.Averaged[n-1] += averaged
 }
 
-// Take returns the event of the steps added so far, which belong to that epoch,
-// and begins anew; nil when there were none, or when a norm was no number: such
-// a training has diverged, and says so elsewhere.
+// Take returns the event for the steps added so far, which belong to the given epoch, and resets
+// the sums. It returns nil if no steps were added, or if a norm is not finite: the training has
+// then diverged, which is reported elsewhere.
 func (s *GradientSums) Take(epoch, step int) *Gradients {
 	g := s.of
 	s.of = Gradients{Samples: g.Samples, GlobalSamples: g.GlobalSamples}

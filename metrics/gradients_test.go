@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Of 500 steps an epoch every 8th is looked at, 62: in blocks of 62/20 = 3. An
-// epoch that ends after 7 of them has a last block of 1.
+// With 500 steps per epoch every 8th is sampled: 62, in blocks of 62/20 = 3. If an epoch ends after
+// 7 samples, its last block has 1.
 func TestGradientSums(t *testing.T) {
 	s := NewGradientSums(500, 8, 32)
 	if s.Every() != 8 {
@@ -63,7 +63,7 @@ func TestGradientsValidate(t *testing.T) {
 	}
 }
 
-// Short epochs are looked at closely, and none has more than twice 20 blocks.
+// In short epochs more steps are sampled, and no epoch has more than twice 20 blocks.
 func TestGradientSteps(t *testing.T) {
 	for steps := range 2000 {
 		s := NewGradientSums(steps, 1, 2)

@@ -1,20 +1,20 @@
 package metrics
 
-// A Look is one look at the results of a study that is measured until its question is
-// decided, for one series.
+// A Look is an interim analysis of one series, for a study that is measured until its question is
+// decided.
 type Look struct {
 	Series      string   `json:"series"`
 	Number      int      `json:"look"` // from 1 on
-	Unix        float64  `json:"unix"` // when, seconds since 1970
-	Runs        int      `json:"runs"` // good ones of the series so far
+	Unix        float64  `json:"unix"` // time of the analysis, seconds since 1970
+	Runs        int      `json:"runs"` // good runs of the series so far
 	Most        int      `json:"max_repeats"`
-	Confidence  float64  `json:"confidence"`  // of an interval at each look, a fraction
-	Workers     *int     `json:"workers"`     // the answer; null: none yet
-	Probability *float64 `json:"probability"` // of the answer, a fraction; null: not known
+	Confidence  float64  `json:"confidence"`  // confidence level of the intervals at each look, a fraction
+	Workers     *int     `json:"workers"`     // the recommended worker count; null: none yet
+	Probability *float64 `json:"probability"` // probability that Workers is right, a fraction; null: unknown
 	Decided     bool     `json:"decided"`
-	// Rival is the count that the answer was compared with, 0 for none, and Ratio how many
-	// times as fast the larger of the two was, with its interval; null: not known. Price is
-	// what Ratio must exceed for the larger to be worth it; null: the question has limits.
+	// Rival is the worker count that Workers was compared with; 0: none. Ratio is the speed of the
+	// larger of the two counts divided by that of the smaller, with its interval; null: unknown.
+	// Price is the ratio above which the larger count is worth it; null: the question has limits.
 	Rival int      `json:"rival"`
 	Ratio *float64 `json:"ratio"`
 	Low   *float64 `json:"low"`

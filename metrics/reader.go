@@ -11,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// LineError is a line that could not be read. It is a record, not an abort:
-// the reader goes on with the next line.
+// LineError reports a line that could not be read. The reader can continue with the next line.
 type LineError struct {
 	File string
 	Line int // 1-based
@@ -22,43 +21,40 @@ type LineError struct {
 func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err) }
 func (e *LineError) Unwrap() error { return e.Err }
 
-// MaxLine is the longest line the reader takes, in bytes. A longer one is a
-// LineError; a batch of 100 steps is about 3 KB.
+// MaxLine is the maximum length of a line in bytes; a longer line is a LineError. A batch of 100
+// steps has about 3 KB.
 const MaxLine = 4 << 20
 
-// farTooLong is the length of a line behind which nothing is read any more, in
-// bytes: the file holds no lines, like one that is all holes.
+// farTooLong is the line length in bytes at which the reader gives up: the file is not a text file.
+// A sparse file of zeros is an example.
 const farTooLong = 64 * MaxLine
 
-// errNoLines: a file of events has a line that does not end.
+// errNoLines reports a line longer than farTooLong.
 var errNoLines = fmt.Errorf("a line of more than %d MiB: this is not an event file; remove it or move it away", farTooLong>>20)
 
-// maxMessage is how much is said of a bad line, in bytes: the text may quote the
-// line.
+// maxMessage is the maximum length of the message about a bad line, in bytes. The message may quote
+// the line.
 const maxMessage = 300
 
-// A Reader reads events from a file that may still be growing. A last line
-// without its newline is left for a later Reader, which starts from Offset and
-// Line.
+// A Reader reads events from a file that may still be growing. An incomplete last line is left for
+// a later Reader, which starts at Offset and Line.
 type Reader struct {
 	r    *bufio.Reader
 	name string
-	// Offset is the position behind the last whole line, in bytes from where
-	// the file begins.
+	// Offset is the position after the last complete line, in bytes from the start of the file.
 	Offset int64
-	// Line is how many lines lie before Offset.
+	// Line is the number of lines before Offset.
 	Line int
 }
 
-// NewReader reads events from r. name stands in LineErrors; offset and line
-// are those of an earlier Reader that r continues, or zero.
+// NewReader returns a Reader of the events in r. name is the file's name in errors. If r continues
+// where an earlier Reader stopped, offset and line are its Offset and Line, otherwise zero.
 func NewReader(r io.Reader, name string, offset int64, line int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 64<<10), name: name, Offset: offset, Line: line}
 }
 
-// Next returns the next event. The error is io.EOF at the end of the last
-// whole line, a *LineError for a line that is no event (call Next again to go
-// on), or what reading the file failed with.
+// Next returns the next event. The error is io.EOF after the last complete line. It is a *LineError
+// for an invalid line; call Next again to continue. Any other error comes from reading the file.
 func (r *Reader) Next() (Event, error) {
 	for {
 		line, tooLong, err := r.line()
@@ -84,7 +80,7 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
-// parse makes an event of a line, if it is one whose numbers can be used.
+// parse parses a line and validates the event.
 func parse(line []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -99,8 +95,8 @@ func parse(line []byte) (Event, error) {
 	return e, e.Validate()
 }
 
-// line returns one whole line without its newline and advances Offset past it.
-// An unfinished last line is io.EOF.
+// line returns the next complete line without its newline, and advances Offset past it. At an
+// incomplete last line it returns io.EOF.
 func (r *Reader) line() (line []byte, tooLong bool, err error) {
 	var n int64
 	for {

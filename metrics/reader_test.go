@@ -14,8 +14,8 @@ const (
 	stepsLine = `{"t":2,"steps":{"first":0,"tick":1e-6,"duration":[5,6],"samples":[1,1]}}` + "\n"
 )
 
-// A last line without its newline waits for its rest, which a second reader
-// takes up where the first stopped.
+// An incomplete last line is not read until it is complete; a second reader continues where the
+// first one stopped.
 func TestReaderHalfWrittenLastLine(t *testing.T) {
 	whole := stepsLine + stopLine
 	for cut := range len(whole) {
@@ -54,7 +54,7 @@ func TestReaderHalfWrittenLastLine(t *testing.T) {
 	}
 }
 
-// A bad line is reported with its place, and what follows is kept.
+// A bad line is reported with its file and number, and later lines are read.
 func TestReaderBadLines(t *testing.T) {
 	for _, test := range []struct{ name, line, want string }{
 		{"no JSON", `{"t":1,"stop":`, "not a JSON event"},
@@ -98,7 +98,7 @@ func TestReaderBadLines(t *testing.T) {
 	}
 }
 
-// A line longer than the read buffer, and shorter than MaxLine, is whole.
+// A line longer than the read buffer, but shorter than MaxLine, is read completely.
 func TestReaderLongLine(t *testing.T) {
 	text := strings.Repeat("y", 300_000)
 	events := readAll(t, `{"t":1,"error":{"where":"x","message":"`+text+`"}}`+"\n"+stopLine)
@@ -123,8 +123,8 @@ func TestReaderReportsReadErrors(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, reading ends, places only move forward, and an event that
-// is taken can be used: its columns agree.
+// For any input, reading ends, offsets only increase, and the columns of every accepted event have
+// equal lengths.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(stepsLine+stopLine), 10)
 	f.Add([]byte("{\n}\n\n[1]\n\"x\"\nnull\n"), 3)
@@ -156,7 +156,7 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 		all, _ := kinds(data, 0, 0)
-		// Reading in two goes sees the same.
+		// Reading in two parts gives the same events.
 		cut = min(max(cut, 0), len(data))
 		first, r := kinds(data[:cut], 0, 0)
 		rest, end := kinds(data[r.Offset:], r.Offset, r.Line)
@@ -169,7 +169,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// zeros is a file without an end or a line.
+// zeros is an endless file without newlines.
 type zeros struct{ read int64 }
 
 func (z *zeros) Read(p []byte) (int, error) {
@@ -178,7 +178,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A file that is one line without end, like one of holes alone, is given up.
+// The reader gives up on a file that is a single endless line, such as a sparse file.
 func TestReaderGivesUp(t *testing.T) {
 	z := &zeros{}
 	var line *LineError

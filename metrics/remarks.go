@@ -9,24 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// Remarks are what people say of a run: remarks.json in its folder.
+// Remarks are the user's tags and note on a run, stored in remarks.json in its folder.
 type Remarks struct {
-	Tags []string `json:"tags"` // sorted, each once
+	Tags []string `json:"tags"` // sorted, without duplicates
 	Note string   `json:"note"`
 }
 
-// TagPattern is what a tag may be: it stands as tag:NAME in a condition.
+// TagPattern is the regular expression of valid tags, which conditions use as tag:NAME.
 const TagPattern = `[\p{L}\p{N}][\p{L}\p{N}._+-]{0,63}`
 
 var tagPattern = regexp.MustCompile(`^` + TagPattern + `$`)
 
 const (
-	maxTags = 100  // of a run
+	maxTags = 100  // per run
 	maxNote = 2000 // characters
 )
 
-// Check says why remarks cannot be kept. They may come from a run folder that
-// others write to.
+// Check returns an error if the remarks are not valid. They may come from a run folder that other
+// users can write to.
 func (r Remarks) Check() error {
 	for _, tag := range r.Tags {
 		if !tagPattern.MatchString(tag) {

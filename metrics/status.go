@@ -1,7 +1,7 @@
 package metrics
 
-// Status is how far an attempt at a point came. The terminal ones are a
-// positive list: whatever is not on it is not finished.
+// Status is how far an attempt at a point got. Terminal lists the final ones; any other status
+// counts as unfinished.
 type Status string
 
 const (
@@ -10,15 +10,15 @@ const (
 	Pending     Status = "pending"       // waits in the queue
 	Running     Status = "running"       //
 	Requeued    Status = "requeued"      // ended by the scheduler, which will start it again
-	Done        Status = "done"          // the scheduler and the run itself both say so
-	Incomplete  Status = "incomplete"    // the scheduler says completed, the run's own stop event is missing
+	Done        Status = "done"          // both the scheduler and the run itself report success
+	Incomplete  Status = "incomplete"    // completed according to the scheduler, but without the run's stop event
 	Failed      Status = "failed"        // the program or the batch script failed
 	TimedOut    Status = "timed_out"     // wall-time limit
 	OutOfMemory Status = "out_of_memory" //
 	NodeFailed  Status = "node_failed"   //
 	Preempted   Status = "preempted"     //
 	Cancelled   Status = "cancelled"     // by a person
-	Lost        Status = "lost"          // neither the scheduler nor the run folder knows what became of it
+	Lost        Status = "lost"          // no trace of its end in the scheduler or the run folder
 	Unknown     Status = "unknown"       // the scheduler reports a state that scalebench does not know
 )
 
@@ -26,7 +26,7 @@ const (
 var Statuses = []Status{Planned, Submitted, Pending, Running, Requeued, Done, Incomplete, Failed,
 	TimedOut, OutOfMemory, NodeFailed, Preempted, Cancelled, Lost, Unknown}
 
-// Terminal reports whether nothing more will come of the attempt.
+// Terminal reports whether the attempt has ended.
 func (s Status) Terminal() bool {
 	switch s {
 	case Done, Incomplete, Failed, TimedOut, OutOfMemory, NodeFailed, Preempted, Cancelled, Lost:

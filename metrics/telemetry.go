@@ -6,60 +6,60 @@ import (
 	"math"
 )
 
-// Telemetry is a batch of what one node's sampler has read, as columns. What
-// could not be read has no column, or null in its place: never 0.
+// Telemetry is a batch of one node's resource samples, stored as columns. A value that could not be
+// read is null or has no column; it is never 0.
 type Telemetry struct {
-	Tick    float64           `json:"tick"` // seconds that one unit of At stands for
-	At      []int64           `json:"at"`   // when each sample was taken, in ticks of the writer's clock, ascending
+	Tick    float64           `json:"tick"` // seconds per unit of At
+	At      []int64           `json:"at"`   // times of the samples on the writer's clock, in ticks, ascending
 	Columns []TelemetryColumn `json:"columns"`
-	// Missing says of what could not be read why, by the column's name.
+	// Missing gives, by column name, the reason why a quantity could not be read.
 	Missing map[string]string `json:"missing,omitempty"`
 }
 
-// TelemetryColumn is one quantity over the samples of a batch. Entry i is
-// (Least + Above[i]) × Scale in Unit.
+// TelemetryColumn is one quantity over the samples of a batch. Its value at sample i, in Unit, is
+// (Least + Above[i]) × Scale.
 type TelemetryColumn struct {
-	Name   string `json:"name"`         // a Telemetry… constant, or what a later version adds
+	Name   string `json:"name"`         // a Telemetry… constant, or a name from a later version
 	Of     string `json:"of,omitempty"` // device, interface, package; "" is the run's processes or the node
-	Source string `json:"source"`       // where it was read, and whose it is where that is not the run's own
+	Source string `json:"source"`       // where it was read, and what it covers if not only the run
 	Unit   string `json:"unit,omitempty"`
-	// Counter: the difference between two entries is what was used between them.
+	// Counter marks a cumulative quantity: differences between samples give the use in between.
 	Counter bool     `json:"counter,omitempty"`
 	Scale   float64  `json:"scale"`
 	Least   int64    `json:"least"`
-	Above   []*int64 `json:"above,omitempty"` // null: not read; no list: every entry is Least
+	Above   []*int64 `json:"above,omitempty"` // null: not read; no list: all values are Least
 }
 
-// Names of telemetry columns, with their units; c marks counters.
+// Names of telemetry columns with their units; c marks counters.
 const (
 	TelemetryCPU           = "cpu"            // s, c: CPU time
-	TelemetryCPUs          = "cpus"           // that the run's processes may use
-	TelemetryOnline        = "cpus_online"    // of the node
-	TelemetryPeriods       = "periods"        // c: periods of a quota of CPU time
-	TelemetryThrottled     = "throttled"      // c: those in which it was used up
+	TelemetryCPUs          = "cpus"           // CPUs that the run's processes may use
+	TelemetryOnline        = "cpus_online"    // CPUs of the node
+	TelemetryPeriods       = "periods"        // c: periods of the CPU quota
+	TelemetryThrottled     = "throttled"      // c: periods in which the quota was used up
 	TelemetryMemory        = "memory"         // B: without the page cache
-	TelemetryMemoryPeak    = "memory_peak"    // B: of each process, added up
-	TelemetryCharged       = "charged_peak"   // B: of the cgroup, page cache included
+	TelemetryMemoryPeak    = "memory_peak"    // B: sum over the processes
+	TelemetryCharged       = "charged_peak"   // B: peak of the cgroup, including the page cache
 	TelemetryPageCache     = "page_cache"     // B
-	TelemetryRead          = "read"           // B, c: that storage had to deliver
-	TelemetryReadCalls     = "read_calls"     // B, c: by read(2) and the like, from the page cache too
+	TelemetryRead          = "read"           // B, c: read from storage
+	TelemetryReadCalls     = "read_calls"     // B, c: by system calls such as read(2), including from the page cache
 	TelemetryWritten       = "written"        // B, c
-	TelemetryDeviceRead    = "device_read"    // B, c: Of a block device
+	TelemetryDeviceRead    = "device_read"    // B, c: of the block device Of
 	TelemetryDeviceWritten = "device_written" // B, c
-	TelemetryReceived      = "received"       // B, c: Of a network interface
+	TelemetryReceived      = "received"       // B, c: of the network interface Of
 	TelemetrySent          = "sent"           // B, c
-	TelemetryPressure      = "pressure"       // s, c: some task waited for it; Of cpu, memory or io
+	TelemetryPressure      = "pressure"       // s, c: time in which a task waited for the resource Of: cpu, memory or io
 	TelemetryClock         = "clock"          // Hz: mean over CPUs
-	TelemetryEnergy        = "energy"         // J, c: Of what the counter is of
+	TelemetryEnergy        = "energy"         // J, c: of the component Of
 	TelemetryPower         = "power"          // W
 	TelemetrySampler       = "sampler"        // s, c: CPU time of the sampler itself
 )
 
-// Names of what is read of GPUs, and of CPU packages where it says so.
+// Names of columns of GPUs, some of which CPU packages have too.
 const (
-	TelemetryPresent      = "present"         // 1: the GPU answers; 0: it is there and does not
-	TelemetryDivided      = "divided"         // 1: into instances (MIG), of which others may be somebody else's
-	TelemetryBusy         = "busy"            // fraction of the time in which it computed something
+	TelemetryPresent      = "present"         // 1: the GPU responds; 0: it exists but does not respond
+	TelemetryDivided      = "divided"         // 1: the GPU is partitioned (MIG), and other jobs may use other instances
+	TelemetryBusy         = "busy"            // fraction of the time in which it was computing
 	TelemetryDeviceMemory = "device_memory"   // B: in use
 	TelemetryTemperature  = "temperature"     // °C
 	TelemetryDeviceClock  = "device_clock"    // Hz: of the multiprocessors
@@ -68,8 +68,7 @@ const (
 	TelemetryErrors       = "memory_errors"   // c: Of "GPU 0: corrected"
 )
 
-// What a batch may hold at most: a line of [], [], … would otherwise become many
-// times its size.
+// Limits of a batch. Without them, a line of [], [], … would take many times its length in memory.
 const (
 	maxSamples = 100_000
 	maxColumns = 4096
@@ -121,7 +120,7 @@ func (c *TelemetryColumn) validate(n int) error {
 	return nil
 }
 
-// Value is entry i in Unit; NaN where it was not read.
+// Value returns the value at sample i, in Unit; NaN if it was not read.
 func (c *TelemetryColumn) Value(i int) float64 {
 	switch {
 	case c.Above == nil:

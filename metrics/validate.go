@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// What the numbers of an event may be at most. Event files are written by other
-// programs, may be damaged, and may be made to mislead: a number beyond these is
-// no measurement, and would overflow in a sum or a conversion. They are far above
-// what any cluster does.
+// Limits of the numbers in an event. Event files are written by other programs, and may be damaged
+// or forged. A number beyond these limits cannot be a measurement, and would overflow in a sum or a
+// conversion. The limits are far above what any cluster reaches.
 const (
 	MaxCount   = 1 << 53        // bytes, samples and other counts; exact as a float64
-	MaxStep    = 1 << 40        // index of a step, an epoch, a restart
-	MaxRanks   = 1<<31 - 1      // ranks of a world, CPUs, processes
-	MaxSamples = 1 << 32        // of one step and rank, so that the sum over a run can be counted
-	MaxTicks   = 1 << 53        // of one step
+	MaxStep    = 1 << 40        // index of a step, epoch or restart
+	MaxRanks   = 1<<31 - 1      // number of ranks, CPUs or processes
+	MaxSamples = 1 << 32        // samples per step and rank, so that the sum over a run does not overflow
+	MaxTicks   = 1 << 53        // per step
 	MaxSeconds = 1e10           // 317 years
 	MinTick    = 1e-12          // seconds
-	MaxRate    = 1e18           // per second: samples or bytes
-	MinRate    = 1 / MaxSeconds // per second, of what has a rate at all
+	MaxRate    = 1e18           // samples or bytes per second
+	MinRate    = 1 / MaxSeconds // per second, for rates that are not zero
 	MaxUnix    = 253402300799   // seconds since the epoch: the end of the year 9999
 )
 
-// Unix is a time as seconds since the epoch; the zero time is 0, not known.
-// time.Time.UnixNano would overflow outside of the years 1678 to 2262.
+// Unix converts a time to seconds since the epoch. The zero time, which means unknown, becomes 0.
+// (time.Time.UnixNano overflows outside the years 1678 to 2262.)
 func Unix(t time.Time) float64 {
 	if t.IsZero() {
 		return 0
@@ -34,8 +33,8 @@ func Unix(t time.Time) float64 {
 	return float64(t.Unix()) + float64(t.Nanosecond())/1e9
 }
 
-// Time is the time that is so many seconds after the epoch. Seconds that no
-// clock has said, by CheckUnix, are the zero time.
+// Time converts seconds since the epoch to a time. If CheckUnix rejects them, it returns the zero
+// time.
 func Time(seconds float64) time.Time {
 	if CheckUnix(seconds) != nil {
 		return time.Time{}
@@ -44,8 +43,7 @@ func Time(seconds float64) time.Time {
 	return time.Unix(int64(whole), int64(part*1e9))
 }
 
-// CheckUnix says why seconds are no time of a clock: it is to be from 1970 to
-// 9999.
+// CheckUnix returns an error unless the seconds are a time between 1970 and 9999.
 func CheckUnix(seconds float64) error {
 	if !(seconds >= 0 && seconds <= MaxUnix) {
 		return fmt.Errorf("%g is not a time; want seconds since 1970, up to %d (the year 9999)", seconds, MaxUnix)
@@ -53,9 +51,8 @@ func CheckUnix(seconds float64) error {
 	return nil
 }
 
-// Validate says what makes the event unusable, or nil. The reader calls it on
-// every line, so that nothing downstream needs to doubt a number or a column's
-// length.
+// Validate returns an error if the event is not valid. The reader validates every line, so later
+// code can rely on the ranges of numbers and the lengths of columns.
 func (e *Event) Validate() error {
 	set := 0
 	for _, is := range []bool{e.Start != nil, e.Environment != nil, e.Staged != nil, e.Train != nil, e.Steps != nil,
@@ -101,7 +98,7 @@ func (e *Event) Validate() error {
 	return nil
 }
 
-// bounded is a number that is to be from 0 to most.
+// bounded is a number that must be from 0 to most.
 type bounded struct {
 	name        string
 	value, most float64
@@ -134,8 +131,8 @@ func (s *Start) validate() error {
 		bounded{"start.pid", float64(s.PID), MaxRanks})
 }
 
-// maxGPUs is how many GPUs one process may see; a line of {}, {}, … would
-// otherwise become many times its size.
+// maxGPUs is the maximum number of GPUs of one process. Without it, a line of {}, {}, … would take
+// many times its length in memory.
 const maxGPUs = 4096
 
 func (e *Environment) validate() error {
@@ -268,7 +265,7 @@ func (f *Figure) validate() error {
 			return fmt.Errorf("figure.%s = %g, want a finite number", name, *v)
 		}
 	}
-	// Results are made of these; any other is shown as it is.
+	// Results are computed from these; other values are shown unchanged.
 	if most, named := map[string]float64{FigureThroughput: MaxRate, FigureEndToEnd: MaxRate, FigureTrainSeconds: MaxSeconds}[f.Name]; named {
 		if err := within(bounded{f.Name, f.Value, most}); err != nil {
 			return err

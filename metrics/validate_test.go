@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Values that are none, one for each class: each makes a bad line, and no number.
+// Impossible values, one of each class: each makes its line a bad line.
 func TestReaderRefusesAbsurdNumbers(t *testing.T) {
 	start := func(rest string) string { return `{"t":0,"start":{"format":1,"world_size":4,` + rest + `}}` }
 	for _, line := range []string{
@@ -39,7 +39,7 @@ func TestReaderRefusesAbsurdNumbers(t *testing.T) {
 		`{"t":1,"figure":{"name":"throughput","value":1e308}}`, `{"t":1,"figure":{"name":"throughput","value":-1}}`,
 		`{"t":1,"figure":{"name":"train_seconds","value":1e308}}`, `{"t":1,"figure":{"name":"x","value":1,"of":-1}}`, `{"t":1,"figure":{"name":"x","value":1,"line":-1}}`,
 		`{"t":1,"stop":{"status":"finished"}}`, `{"t":1,"stop":{"status":"done","steps":-9223372036854775807}}`, `{"t":1,"stop":{"status":"done","epochs":-1}}`,
-		// Which of two was meant cannot be known.
+		// With two equal keys, it is unknown which one was meant.
 		`{"t":1,"epoch":{"epoch":1},"epoch":{"epoch":2}}`, `{"t":1,"epoch":{"epoch":1},"Epoch":{"step":2}}`,
 		`{"t":1,"t":2,"epoch":{"epoch":1}}`, `{"t":1,"epoch":{"epoch":1,"ep\u006fch":2}}`, `{"t":1,"stop":{"\u017ftatus":"failed","status":"done"}}`,
 		"{\"t\":1,\"note\":{\"text\":\"\xff\"}}",
@@ -55,7 +55,7 @@ func TestReaderRefusesAbsurdNumbers(t *testing.T) {
 			t.Errorf("%.120s: the line after it: %v", line, err)
 		}
 	}
-	// Environment variables differ in case.
+	// Names of environment variables are case-sensitive.
 	for _, line := range []string{`{"t":1,"environment":{"variables":{"http_proxy":"a","HTTP_PROXY":"b"}}}`, `{"t":1,"note":{"text":"\"a\": {"}}`} {
 		if _, err := NewReader(strings.NewReader(line+"\n"), "f", 0, 0).Next(); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -63,8 +63,8 @@ func TestReaderRefusesAbsurdNumbers(t *testing.T) {
 	}
 }
 
-// inDomain reports a number of an accepted event that is outside of what its
-// kind can be: none is negative but losses and figures, none overflows a sum.
+// inDomain returns an error if an accepted event has an impossible number: only losses and reported
+// values may be negative, and sums must not overflow.
 func inDomain(path string, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -104,8 +104,8 @@ func inDomain(path string, v reflect.Value) error {
 	return nil
 }
 
-// Whatever the bytes, a number that is accepted is one that its field can have,
-// and little is said of a bad line.
+// For any input, accepted numbers are in the range of their field, and messages on bad lines are
+// short.
 func FuzzDomain(f *testing.F) {
 	f.Add([]byte(`{"t":1,"epoch":{"epoch":1,"step":-9223372036854775807,"loss":-1}}`))
 	f.Add([]byte(`{"t":1,"environment":{"cpus":1,"gpus":[{},{"memory_bytes":1}],"variables":{"A":"b"}}}`))
@@ -139,7 +139,7 @@ func FuzzDomain(f *testing.F) {
 	})
 }
 
-// The line that takes the most memory for its length is still bounded.
+// Even the line that takes the most memory for its length stays within a bound.
 func TestReaderMemory(t *testing.T) {
 	line := `{"t":1,"environment":{"gpus":[` + strings.Repeat("{},", MaxLine/3-20) + `{}]}}` + "\n"
 	if len(line) > MaxLine {
@@ -156,7 +156,7 @@ func TestReaderMemory(t *testing.T) {
 	}
 }
 
-// A time of a clock comes back as it was, also where UnixNano would overflow.
+// Times survive a round trip, even where UnixNano overflows.
 func TestUnix(t *testing.T) {
 	for _, at := range []time.Time{time.Unix(1, 0), time.Unix(1_795_000_000, 500_000_000), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)} {
 		if got := Time(Unix(at)); !got.Equal(at) {

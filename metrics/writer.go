@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	stepsPerLine  = 100              // steps buffered before a line is written
-	flushInterval = time.Second      // and the longest a step waits in the buffer
+	stepsPerLine  = 100              // steps per line
+	flushInterval = time.Second      // maximum time that a step is buffered
 	stepTick      = time.Microsecond // resolution of the time columns
 )
 
@@ -19,8 +19,7 @@ const (
 type Step struct {
 	Duration time.Duration
 	Samples  int64
-	// Parts of Duration; nil where it was not measured. They are pointers so
-	// that an unmeasured part cannot pass for a zero.
+	// Parts of Duration; nil if not measured, which differs from zero.
 	DataWait, Compute, Communication *time.Duration
 }
 
@@ -29,8 +28,8 @@ type Step struct {
 // every second, and before any other event, so that the order of events in the
 // file is the order of the calls.
 //
-// Each line goes out in a single Write, so a process killed at any moment
-// leaves whole lines behind and at most one unfinished one at the end.
+// Each line is written with a single Write. A process that is killed at any moment therefore leaves
+// complete lines, and at most one incomplete line at the end.
 type Writer struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -41,15 +40,14 @@ type Writer struct {
 	err     error       // the first failed write; later calls return it
 }
 
-// NewWriter writes the Start event and returns a writer whose clock begins
-// now. It fills in Format and Unix.
+// NewWriter writes the Start event, setting its Format and Unix, and returns a writer whose clock
+// starts now.
 func NewWriter(w io.Writer, start Start) (*Writer, error) {
 	return NewWriterSince(w, start, time.Now())
 }
 
-// NewWriterSince is NewWriter with a clock that began earlier: that of a program
-// that trains begins with its process (ProcessStart), so that initialisation is
-// all of what came before the training.
+// NewWriterSince is like NewWriter, but the writer's clock started at began. Training programs pass
+// ProcessStart, so that initialisation includes everything since the start of the process.
 func NewWriterSince(w io.Writer, start Start, began time.Time) (*Writer, error) {
 	start.Format = FormatVersion
 	start.Unix = float64(began.UnixNano()) / 1e9
@@ -66,7 +64,7 @@ func (w *Writer) Write(e Event) error {
 	defer w.mu.Unlock()
 	w.flush()
 	e.Time = time.Since(w.start).Seconds()
-	if e.Stop != nil { // that a run ended well is not to outlast what it measured
+	if e.Stop != nil { // after a power failure, no run may seem complete whose measurements are lost
 		w.sync()
 		w.write(e)
 		w.sync()
@@ -76,14 +74,13 @@ func (w *Writer) Write(e Event) error {
 	return w.err
 }
 
-// sync makes what was written outlast a loss of power, if it is a file. The
-// caller holds mu.
+// sync flushes the file to disk, so that it survives a power failure. The caller must hold mu.
 func (w *Writer) sync() {
 	f, ok := w.w.(interface{ Sync() error })
 	if !ok || w.err != nil {
 		return
 	}
-	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) { // a pipe has no disk
+	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) { // pipes cannot be synced
 		w.err = err
 	}
 }
@@ -127,7 +124,7 @@ func appendPart(column []int64, part *time.Duration) []int64 {
 	return append(column, int64(*part/stepTick))
 }
 
-// sameColumns reports whether s measures the same parts as the pending steps.
+// sameColumns reports whether s has the same measured parts as the pending steps.
 func (p *Steps) sameColumns(s Step) bool {
 	return (len(p.DataWait) > 0) == (s.DataWait != nil) &&
 		(len(p.Compute) > 0) == (s.Compute != nil) &&
@@ -136,14 +133,14 @@ func (p *Steps) sameColumns(s Step) bool {
 
 func (w *Writer) armTimer() {
 	if w.timer == nil {
-		// A failed write is kept in w.err and returned by the next call.
+		// An error of the write is kept in w.err, and returned by the next call.
 		w.timer = time.AfterFunc(flushInterval, func() { _ = w.Flush() })
 		return
 	}
 	w.timer.Reset(flushInterval)
 }
 
-// flush writes the pending steps as one event. The caller holds mu.
+// flush writes the pending steps as one event. The caller must hold mu.
 func (w *Writer) flush() {
 	p := &w.pending
 	if len(p.Duration) == 0 {

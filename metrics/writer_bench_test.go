@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// BenchmarkStep is what recording a step costs a trainer, its share of writing
-// lines to a file included. It is to stay below 5 µs.
+// BenchmarkStep measures the cost of recording a step, including its share of writing to the file.
+// It should stay below 5 µs.
 func BenchmarkStep(b *testing.B) {
 	f, err := os.Create(filepath.Join(b.TempDir(), "events.jsonl"))
 	if err != nil {

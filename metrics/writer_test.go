@@ -27,7 +27,7 @@ func mustWriter(t testing.TB, w io.Writer) *Writer {
 	return writer
 }
 
-// readAll reads to the end and fails on a bad line.
+// readAll returns all events, and fails the test on a bad line.
 func readAll(t testing.TB, content string) (events []Event) {
 	t.Helper()
 	r := NewReader(strings.NewReader(content), "f", 0, 0)
@@ -43,8 +43,8 @@ func readAll(t testing.TB, content string) (events []Event) {
 	}
 }
 
-// Every kind of event comes back as it was written, in the order of the calls,
-// with times that do not go back.
+// Every kind of event survives a round trip, in the order of the calls, with times that never
+// decrease.
 func TestWriterRoundTrip(t *testing.T) {
 	loss := 1.25
 	written := []Event{
@@ -88,9 +88,8 @@ func TestWriterRoundTrip(t *testing.T) {
 	}
 }
 
-// Steps come back as columns, before whatever is written after them; an
-// unmeasured part is absent, not zero, and a change of what is measured starts
-// a new line.
+// Steps are written as columns, before any later event. A part that was not measured is absent, not
+// zero. If the measured parts change, a new line starts.
 func TestWriterSteps(t *testing.T) {
 	var file bytes.Buffer
 	w := mustWriter(t, &file)
@@ -136,7 +135,7 @@ func TestWriterSteps(t *testing.T) {
 	}
 }
 
-// lines is a file that remembers each Write.
+// lines is a writer that records each Write.
 type lines struct {
 	writes chan string
 }
@@ -146,8 +145,8 @@ func (l lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Each event is one Write of one whole line, and steps do not wait longer than
-// the flush interval.
+// Each event is one Write of a complete line, and steps are buffered no longer than the flush
+// interval.
 func TestWriterFlushesWholeLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := lines{make(chan string, 100)}
