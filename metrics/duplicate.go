@@ -10,8 +10,7 @@ import (
 const eventLevels = 2
 
 // duplicate returns the first key that occurs twice in the same object of a valid JSON line, or "".
-// encoding/json would silently use the last value or merge both, although nobody can tell which one
-// was meant.
+// encoding/json would silently use the last value or merge both.
 func duplicate(line []byte) string {
 	type object struct {
 		names map[string]bool // in the form that is compared

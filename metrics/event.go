@@ -181,7 +181,7 @@ const (
 	FigureTrainSeconds = "train_seconds" // s
 
 	// The time in s from the start of the training clock to the target that the program itself
-	// checks. A run that missed the target reports the second one instead: how long it trained.
+	// checks. A run that missed the target reports FigureMissedTarget instead: how long it trained.
 	FigureToTarget     = "to_target"
 	FigureMissedTarget = "missed_target"
 

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Beat rewrites a file that is there every quarter of Time, until the function
-// that it returns is called: a sign of life for those on other hosts who cannot
-// see this process. They tell by Age when the last one came. Nothing is said of
-// a beat that fails: it is missing, as it would be from a host that is gone.
+// Beat keeps a file's modification time recent, as a sign of life for processes on other hosts. It
+// rewrites the existing file every LeaseTime/4 until stop is called. Other hosts call Age to see
+// how long ago the last beat was. Errors are not reported: a beat that fails is missing, as if this
+// host had died.
 func Beat(path string) (stop func()) {
 	ended := make(chan struct{})
 	var done sync.WaitGroup
@@ -31,8 +31,8 @@ func Beat(path string) (stop func()) {
 	return func() { close(ended); done.Wait() }
 }
 
-// beat writes a file's text over itself, which gives it the file server's time;
-// utimes would set that of this host.
+// beat overwrites a file with its own content, so that its modification time comes from the file
+// server. utimes would set this host's time.
 func beat(path string) error {
 	f, err := openFile(path, os.O_RDWR|syscall.O_NOFOLLOW)
 	if err != nil {
@@ -48,19 +48,18 @@ func beat(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Age is how long ago a file was last written, by the clock of the file system
-// that it is on: it is held against a file written to the folder temporary,
-// which must be on the same one. Network file systems may show times that are
-// up to a minute old, so that it may be too long by so much. It is never
-// negative: a date that is yet to come is set to the present. A folder that
-// cannot be written to is an error, and so is a path that is not a file.
+// Age returns how long ago a file was last written, by the file server's clock. It compares the
+// file's time with that of a new file in the folder temporary, which must be on the same file
+// system. Network file systems may cache times for up to a minute, so the age may be too large by
+// that much. It is never negative: a modification time in the future is first set to the present. A
+// folder that is not writable is an error, and so is a path that is not a regular file.
 func Age(path, temporary string) (age time.Duration, err error) {
 	err = RetryStale(func() error { age, err = ageOnce(path, temporary); return err })
 	return age, err
 }
 
 func ageOnce(path, temporary string) (time.Duration, error) {
-	// A network file system looks at the file's time again when it is opened.
+	// NFS clients refresh a file's attributes when they open it.
 	f, err := openFile(path, os.O_RDONLY|syscall.O_NOFOLLOW)
 	if err != nil {
 		return 0, err
@@ -71,7 +70,7 @@ func ageOnce(path, temporary string) (time.Duration, error) {
 		return 0, err
 	}
 	defer Remove(reference.Name())
-	_, err = reference.Write([]byte("\n")) // an empty file may get its time from this host
+	_, err = reference.Write([]byte("\n")) // an empty file may get its time from this host's clock
 	if err := errors.Join(err, reference.Close()); err != nil {
 		return 0, err
 	}

@@ -40,15 +40,15 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// Beats come every quarter of Time, and none after the end.
+// There is a beat every LeaseTime/4, and none after stop.
 func TestBeat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "beat")
 	if err := os.WriteFile(path, []byte("\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	old := time.Now().Add(-time.Hour)
-	// beaten reports whether the file was written since the last time, and makes
-	// it old again.
+	// beaten reports whether the file was written since the previous call, and makes the file old
+	// again.
 	beaten := func() bool {
 		info, err := os.Stat(path)
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A process that gave a lease up takes it again, whatever date somebody has
-// given the file since: it knows best that it is gone itself.
+// A process can take a lease again that it released itself, even if the file's date was changed
+// since.
 func TestGivenUpAndDated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	for _, date := range []time.Time{time.Now().Add(2 * time.Hour), time.Now()} {
@@ -32,8 +32,8 @@ func TestGivenUpAndDated(t *testing.T) {
 	}
 }
 
-// A rename whose reply was lost has put the file of a try in place that its process
-// believes to have failed: it does not wait for itself.
+// If the reply to a rename was lost, the process believes that its attempt failed, although its
+// file is now the lease. It must not wait for itself.
 func TestFailedTryInPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	held, err := TakeLease(t.Context(), path, 0)

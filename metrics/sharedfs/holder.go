@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// Holder is what the file says of who holds the lease.
+// Holder identifies the holder of a lease; it is the content of the lease's file.
 type Holder struct {
 	Host  string    `json:"host"`
 	PID   int       `json:"pid"`
-	Space string    `json:"space"` // in which PID counts: boot and pid namespace
-	Since time.Time `json:"since"` // by the holder's clock, for people
+	Space string    `json:"space"` // boot ID and pid namespace in which PID is valid
+	Since time.Time `json:"since"` // by the holder's clock, for display only
 	Nonce string    `json:"nonce"` // "": the file does not say who holds the lease
 }
 
@@ -36,13 +36,13 @@ func (h Holder) same(o Holder) bool {
 func (h Holder) text() []byte {
 	text, err := json.Marshal(h)
 	if err != nil {
-		panic(err) // strings, a number and a time of this age
+		panic(err) // cannot happen: strings, a number and a valid time
 	}
 	return append(text, '\n')
 }
 
-// space names the set of processes in which this one's pid counts; "" when it
-// cannot be told. Two containers of one host name may share neither.
+// space identifies the boot and pid namespace in which this process's pid is valid; "" if unknown.
+// Two containers with the same host name may differ in both.
 func space() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -55,16 +55,16 @@ func space() string {
 	return strings.TrimSpace(string(boot)) + " " + pids
 }
 
-// leaseState is a lease's file as it was when it was looked at.
+// leaseState is the state of a lease's file when it was read.
 type leaseState struct {
 	Holder
-	id      string // of the holder; of one that the file does not name, the file's
+	id      string // identifies the holder, or the file if it names no holder
 	path    string
 	mode    fs.FileMode
 	written time.Time // by the file server's clock
 }
 
-// lookAtLease reads what is called path, whatever it is.
+// lookAtLease reads the state of the lease at path, which need not be a regular file.
 func lookAtLease(path string) (leaseState, error) {
 	s, f, err := openLease(path, os.O_RDONLY)
 	return s, errors.Join(err, closed(f))
@@ -77,9 +77,9 @@ func closed(f *os.File) error {
 	return f.Close()
 }
 
-// openLease is look, and leaves the file open. It is nil where it could not be opened
-// or is no file: such a thing has a date and no holder that could be asked, and
-// lapses like any other.
+// openLease is like lookAtLease, and also returns the open file. The file is nil if it cannot be
+// opened or is not a regular file. Such a file has a modification time but no holder, and the lease
+// lapses by its age.
 func openLease(path string, flag int) (s leaseState, f *os.File, err error) {
 	err = RetryStale(func() error {
 		s, f, err = openLeaseOnce(path, flag)
@@ -88,7 +88,7 @@ func openLease(path string, flag int) (s leaseState, f *os.File, err error) {
 	return s, f, err
 }
 
-// textLimit is more than a lease's file ever holds.
+// textLimit is larger than any valid lease file, in bytes.
 const textLimit = 4096
 
 func openLeaseOnce(path string, flag int) (leaseState, *os.File, error) {
@@ -96,7 +96,7 @@ func openLeaseOnce(path string, flag int) (leaseState, *os.File, error) {
 	if err != nil {
 		return leaseState{}, nil, err
 	}
-	if !info.Mode().IsRegular() { // even the opening of some devices does something
+	if !info.Mode().IsRegular() { // opening a device may have side effects
 		return unnamed(path, info), nil, nil
 	}
 	f, err := openFile(path, flag|syscall.O_NOFOLLOW)
@@ -106,7 +106,7 @@ func openLeaseOnce(path string, flag int) (leaseState, *os.File, error) {
 	if err != nil {
 		return leaseState{}, nil, err
 	}
-	// A network file system looks at the file's time again when it is opened.
+	// NFS clients refresh a file's attributes when they open it.
 	if info, err = f.Stat(); err != nil {
 		return leaseState{}, nil, errors.Join(err, f.Close())
 	}
@@ -115,7 +115,7 @@ func openLeaseOnce(path string, flag int) (leaseState, *os.File, error) {
 	if errors.Is(err, syscall.ESTALE) {
 		return leaseState{}, nil, errors.Join(err, f.Close())
 	}
-	if err != nil { // the file says nothing that can be read
+	if err != nil { // the content is not valid
 		return s, f, nil
 	}
 	var h Holder
@@ -125,7 +125,7 @@ func openLeaseOnce(path string, flag int) (leaseState, *os.File, error) {
 	return s, f, nil
 }
 
-// What can be part of a file's name, or of a message.
+// Patterns of values that are safe in a file name or a message.
 var (
 	nonce    = regexp.MustCompile(`^[0-9A-Za-z]{1,64}$`)
 	hostname = regexp.MustCompile(`^[0-9A-Za-z_.:-]{1,255}$`)

@@ -15,47 +15,46 @@ import (
 	"time"
 )
 
-// How a lease is taken. Requests may be done late, twice, or without an answer.
-// So the file is made once and never removed: giving the lease up makes the file
-// old. A taker needs the right to succeed the holder, a file (PATH.over-HOLDER)
-// that only one taker can make, and then renames a file that only it uses
-// (PATH.NONCE) over the holder's. If it pauses on the way, its successor removes
-// that file first, and the rename, however late, does nothing. A holder touches
-// the file through a descriptor, so it never touches another holder's file.
+// How a lease is taken. NFS requests may be executed late, twice, or without a reply. So the
+// lease's file is created once and never removed; releasing the lease makes the file old. To take
+// over from a dead holder, a process first needs the right to succeed it: a file (PATH.over-HOLDER)
+// that only one process can create. It then renames a file that only it uses (PATH.NONCE) over the
+// holder's. If it pauses in between, its own successor removes PATH.NONCE first, so that a late
+// rename has no effect. A holder touches the file through an open descriptor, so it never touches
+// another holder's file.
 //
-// A lease keeps two commands from working at once; it cannot stop a holder that
-// slept for longer than LeaseTime and continues. A holder calls Check before each
-// step that must not be done twice, and such a step is also guarded by itself (a
-// transaction, a claim).
+// A lease prevents two commands from working at the same time. It cannot stop a holder that was
+// suspended for longer than LeaseTime and then continues. So a holder calls Check before each step
+// that must not be done twice, and such a step also has its own protection (a transaction, a
+// claim).
 
 const (
-	LeaseTime = 60 * time.Second // a lease not renewed for so long has lapsed
+	LeaseTime = 60 * time.Second // a lease lapses if it is not renewed for this long
 	renew     = LeaseTime / 4
-	retry     = 50 * time.Millisecond // between two tries for one that is held
+	retry     = 50 * time.Millisecond // interval between attempts to take a lease that another process has
 )
 
-// LeasePatience is how long to wait for a lease so that one of a process that is gone
-// has lapsed by then, whatever its date says.
+// LeasePatience is how long to wait for a lease: long enough for the lease of a dead process to
+// lapse, whatever the date of its file.
 const LeasePatience = LeaseTime + 30*time.Second
 
 var began = time.Now()
 
-// A Lease is held until Release, or until it lapses because this process or
-// host stands still.
+// A Lease lasts until Release, or until it lapses because this process or host was suspended.
 type Lease struct {
 	path    string
 	owner   Holder
-	file    *os.File     // the lease's own, whatever path names by now
-	renewed atomic.Int64 // by running
+	file    *os.File     // this lease's file, even if path now names another one
+	renewed atomic.Int64 // on the clock of running
 	stop    chan struct{}
 	done    sync.WaitGroup
 }
 
-// LeaseHeldError says that somebody else holds the lease, or has taken it over.
+// LeaseHeldError reports that another process has the lease, or has taken it over.
 type LeaseHeldError struct {
 	Path   string
 	Holder Holder
-	Lost   bool // it was ours and lapsed
+	Lost   bool // this process had the lease, and it lapsed
 }
 
 func (e *LeaseHeldError) Error() string {
@@ -65,8 +64,8 @@ func (e *LeaseHeldError) Error() string {
 	return fmt.Sprintf("%s holds the lock %s; wait for it to end, or end it; the lock of a process that is gone lapses after %s", e.Holder, e.Path, LeaseTime)
 }
 
-// TakeLease takes the lease at path, for which it waits up to wait; the error is
-// then a *HeldError.
+// TakeLease takes the lease at path. It waits for it up to wait, and then returns a
+// *LeaseHeldError.
 func TakeLease(ctx context.Context, path string, wait time.Duration) (*Lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -94,21 +93,21 @@ func TakeLease(ctx context.Context, path string, wait time.Duration) (*Lease, er
 	}
 }
 
-// try takes the lease, or returns who holds it. Every try has a nonce of its
-// own: what is left of one that was given up cannot be mistaken for the next.
+// try takes the lease, or returns its holder. Every attempt has a new nonce, so that files left by
+// an earlier attempt are not mistaken for those of the present one.
 func (l *Lease) try() (holder *Holder, err error) {
 	l.owner.Nonce = rand.Text()
 	defer func() {
 		if holder != nil || err != nil {
-			// The link or the rename may have been done all the same: its reply was lost,
-			// and this host saw the file that was there before.
+			// The link or rename may have succeeded although it seemed to fail: its reply was lost,
+			// and this host saw the previous file.
 			given.Store(l.owner.Nonce, true)
 		}
 	}()
 	own, started := l.own(l.owner.Nonce), running()
 	defer Remove(own)
 	if err := os.WriteFile(own, l.owner.text(), 0o600); err != nil {
-		var path *fs.PathError // of a name that nobody knows
+		var path *fs.PathError // names a temporary file, which means nothing to users
 		if errors.As(err, &path) {
 			err = path.Err
 		}
@@ -131,26 +130,26 @@ func (l *Lease) try() (holder *Holder, err error) {
 			return holder, err
 		}
 	}
-	// Whatever was said of the link or the rename: the file's word counts.
+	// The content of the file decides, not the result of the link or rename.
 	return l.hold(started)
 }
 
-// own is the name that a holder's file has before it becomes the lease.
+// own returns the name of a holder's file before it becomes the lease.
 func (l *Lease) own(nonce string) string { return l.path + "." + nonce }
 
-// over is the name of the right to succeed whoever has that id.
+// over returns the name of the file that grants the right to succeed the holder with this id.
 func (l *Lease) over(id string) string { return l.path + ".over-" + id }
 
-// succeed puts our file in the place of one whose holder is gone. It returns the holder if
-// that is another one.
+// succeed replaces the file of a dead holder by ours. If another process has the lease by then, it
+// returns that holder.
 func (l *Lease) succeed(gone leaseState, own string, started time.Duration) (*Holder, error) {
 	chain, holder, err := l.claim(gone, own)
 	if holder != nil || err != nil {
 		return holder, err
 	}
 	last := l.over(chain[len(chain)-1].id)
-	// Only we can replace any of these now. The holder may have been another one for a long
-	// time, or one of these that runs again.
+	// Only this process can now replace any file in chain. But another process may have had the
+	// lease for a long time, or a process in chain may be running again.
 	now, err := lookAtLease(l.path)
 	if err == nil {
 		known := slices.ContainsFunc(chain, func(s leaseState) bool { return s.id == now.id })
@@ -162,7 +161,7 @@ func (l *Lease) succeed(gone leaseState, own string, started time.Duration) (*Ho
 	if err == nil {
 		err = Rename(own, l.path)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // we were succeeded, or the file was deleted by hand
+	if errors.Is(err, fs.ErrNotExist) { // another process succeeded us, or the user deleted the file
 		return &Holder{Host: "another command"}, Remove(last)
 	}
 	if err != nil {
@@ -176,9 +175,9 @@ func (l *Lease) succeed(gone leaseState, own string, started time.Duration) (*Ho
 	return nil, nil
 }
 
-// claim takes the right to succeed a holder that is gone, and every taker that died while it
-// took over. chain lists all that may have the lease. It returns the holder, or a taker that
-// still runs, if there is one.
+// claim takes the right to succeed a dead holder, and every process that died while it took over.
+// chain lists all that may have the lease. If the holder or one of these still runs, claim returns
+// it.
 func (l *Lease) claim(gone leaseState, own string) (chain []leaseState, holder *Holder, err error) {
 	chain = []leaseState{gone}
 	for {
@@ -189,7 +188,7 @@ func (l *Lease) claim(gone leaseState, own string) (chain []leaseState, holder *
 		}
 		taker, err := lookAtLease(over)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(chain) > maxChain {
-			return nil, &Holder{Host: "another command"}, nil // it has just been succeeded: try again
+			return nil, &Holder{Host: "another command"}, nil // another process has just succeeded it: try again
 		}
 		if err != nil {
 			return nil, nil, err
@@ -209,15 +208,15 @@ func (l *Lease) claim(gone leaseState, own string) (chain []leaseState, holder *
 	}
 }
 
-// maxChain is how many takers in a row may have died while they took over.
+// maxChain is the maximum number of processes in a row that died while they took over.
 const maxChain = 100
 
-// soon reports whether what began then is still so recent that none of it can
-// have lapsed.
+// soon reports whether less than LeaseTime has passed since started, so that nothing done since
+// then can have lapsed.
 func soon(started time.Duration) bool { return running()-started < LeaseTime/2 }
 
-// hold opens the lease's file if it is ours, or returns whose it is. Read and
-// touched through one descriptor it is ours for good.
+// hold opens the lease's file if it is ours, or else returns its holder. Since the file is read and
+// later touched through one descriptor, it stays the same file.
 func (l *Lease) hold(started time.Duration) (*Holder, error) {
 	now, f, err := openLease(l.path, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -234,20 +233,20 @@ func (l *Lease) hold(started time.Duration) (*Holder, error) {
 	return nil, nil
 }
 
-// gone reports whether a holder is no longer there. reference is a file that was
-// written to the same folder no later than the holder's was looked at.
+// gone reports whether a holder has died or released the lease. reference is a file in the same
+// folder that was written before s was read.
 func (l *Lease) gone(s leaseState, reference string) (bool, error) {
 	if s.mode.IsDir() {
 		return false, fmt.Errorf("the lock %s is a folder, %w; remove it", s.path, ErrNotRegular)
 	}
-	if _, mine := given.Load(s.Nonce); mine && s.Nonce != "" { // whatever its date says
+	if _, mine := given.Load(s.Nonce); mine && s.Nonce != "" { // regardless of its date
 		return true, nil
 	}
 	if s.Space != "" && s.Space == l.owner.Space && s.PID > 0 && errors.Is(syscall.Kill(s.PID, 0), syscall.ESRCH) {
 		return true, nil
 	}
 	now, err := os.Lstat(reference)
-	if errors.Is(err, fs.ErrNotExist) { // we were succeeded while we stood still
+	if errors.Is(err, fs.ErrNotExist) { // another process succeeded us while we were suspended
 		return false, nil
 	}
 	if err != nil {
@@ -262,9 +261,9 @@ func (l *Lease) gone(s leaseState, reference string) (bool, error) {
 	return age > LeaseTime, nil
 }
 
-// checkPresent brings a date that is yet to come to the present, from where the file
-// ages like any other: the server's clock was set back, or somebody set the
-// date. A holder that lives would have done it itself within renew.
+// checkPresent sets a modification time in the future to the present, so that the file ages
+// normally. Such a time results if the server's clock was set back, or if someone set the file's
+// date. A live holder would have corrected it within the renewal interval.
 func checkPresent(path string) error {
 	if err := touchNow(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is dated in the future by the file server's clock, and its date cannot be set: %w; remove it if its command no longer runs", path, err)
@@ -272,7 +271,7 @@ func checkPresent(path string) error {
 	return nil
 }
 
-// renew touches the file until Release.
+// renew touches the file regularly until Release.
 func (l *Lease) renew() {
 	tick := time.NewTicker(renew)
 	defer tick.Stop()
@@ -281,33 +280,32 @@ func (l *Lease) renew() {
 		case <-l.stop:
 			return
 		case <-tick.C:
-			_ = l.touch() // Check says so before the next step
+			_ = l.touch() // Check reports the error before the next step
 		}
 	}
 }
 
-// touch writes the file's text over itself, which gives it the server's time. It
-// is told from when on the lease is renewed by when it began to.
+// touch overwrites the file with its own content, which sets the server's time. The lease counts as
+// renewed from when touch started.
 func (l *Lease) touch() error {
 	now := running()
 	if _, err := l.file.WriteAt(l.owner.text(), 0); err != nil {
 		return err
 	}
-	if err := l.file.Sync(); err != nil { // not at the next close, which never comes
+	if err := l.file.Sync(); err != nil { // otherwise the error appears only at close, which never happens
 		return err
 	}
 	l.renewed.Store(int64(now))
 	return nil
 }
 
-// Check says whether the lease is still ours; the error is a *HeldError when
-// another has it.
+// Check returns nil if the lease is still ours, and a *LeaseHeldError if another process has it.
 func (l *Lease) Check() error {
 	if err := l.ours(); err != nil || soon(time.Duration(l.renewed.Load())) {
 		return err
 	}
-	// We stood still, and somebody may be about to take over. Whoever has not yet
-	// got the right to will see that the file is touched.
+	// This process was suspended, and another one may be about to take over. If that does not have
+	// the right to succeed yet, it will see the touch.
 	if err := l.touch(); err != nil {
 		return err
 	}
@@ -321,7 +319,7 @@ func (l *Lease) Check() error {
 	return l.ours()
 }
 
-// ours is a *HeldError unless the file is ours.
+// ours returns a *LeaseHeldError unless the file is ours.
 func (l *Lease) ours() error {
 	now, err := lookAtLease(l.path)
 	switch {
@@ -335,18 +333,17 @@ func (l *Lease) ours() error {
 	return nil
 }
 
-// given are the nonces of the leases that this process gave up, and of its tries for
-// one.
+// given has the nonces of this process's released leases and failed attempts.
 var given sync.Map
 
-// Release gives the lease up, if it is still ours: the file is older than any
-// lease that is held.
+// Release releases the lease if it is still ours: it makes the file older than that of any lease in
+// use.
 func (l *Lease) Release() error {
 	close(l.stop)
 	l.done.Wait()
 	given.Store(l.owner.Nonce, true)
 	err := syscall.Futimes(int(l.file.Fd()), []syscall.Timeval{{}, {}})
-	if errors.Is(err, syscall.ESTALE) || errors.Is(err, fs.ErrNotExist) { // another has taken it over
+	if errors.Is(err, syscall.ESTALE) || errors.Is(err, fs.ErrNotExist) { // another process has taken the lease over
 		err = nil
 	}
 	return errors.Join(err, l.file.Close())

@@ -30,9 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// taker takes the lease a few times, as a process of its own. Each time it
-// enters a ledger that is not on the file system under test: a lock of the
-// kernel's, which a second one cannot have.
+// taker takes the lease a few times, in a separate process. Each time it enters a ledger outside
+// the file system under test: a kernel lock, which only one process can have.
 func taker(path, ledger, seed string) int {
 	n, _ := strconv.ParseUint(seed, 10, 64)
 	rng := rand.New(rand.NewPCG(n, 2))
@@ -47,7 +46,7 @@ func taker(path, ledger, seed string) int {
 			fmt.Println(err)
 			return 1
 		}
-		if rng.IntN(3) == 0 { // stands still for longer than Time, by its own clock as by the server's
+		if rng.IntN(3) == 0 { // pauses for longer than LeaseTime, by its own clock and the server's
 			old := time.Now().Add(-2 * LeaseTime).Unix()
 			if err := syscall.Futimes(int(l.file.Fd()), []syscall.Timeval{{Sec: old}, {Sec: old}}); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				fmt.Println(err)
@@ -82,9 +81,8 @@ func taker(path, ledger, seed string) int {
 	return 0
 }
 
-// Two hosts, some processes on each, which stand still and are killed, on a file
-// system that loses answers and repeats requests: never two hold it, and none
-// waits for ever.
+// Several processes on two hosts, some of which are suspended or killed, use a file system that
+// loses replies and repeats requests. Never do two have the lease, and none waits forever.
 func TestNFSManyTakers(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(24) {

@@ -28,8 +28,7 @@ func release(t *testing.T, l *Lease) {
 	}
 }
 
-// write makes a lease file as another process would have left it, last touched
-// so long ago.
+// write creates the lease file of another process, last touched the given time ago.
 func write(t *testing.T, path string, h Holder, age time.Duration) {
 	t.Helper()
 	text, err := json.Marshal(h)
@@ -63,7 +62,7 @@ func TestOneHolder(t *testing.T) {
 }
 
 func TestHoldersAreJudgedByAge(t *testing.T) {
-	gone := Holder{Host: "here", PID: 1<<22 + 1, Space: space(), Nonce: "x"} // above the kernel's largest pid
+	gone := Holder{Host: "here", PID: 1<<22 + 1, Space: space(), Nonce: "x"} // larger than any pid
 	for name, c := range map[string]struct {
 		holder Holder
 		age    time.Duration
@@ -100,7 +99,7 @@ func TestLosingALease(t *testing.T) {
 	if err := first.Check(); !errors.As(err, &held) || !held.Lost || !held.Holder.same(second.owner) {
 		t.Errorf("the one that lost it: %v", err)
 	}
-	release(t, first) // must not take it from the second
+	release(t, first) // must not release the second's lease
 	if err := second.Check(); err != nil {
 		t.Error(err)
 	}
@@ -141,7 +140,7 @@ func TestTakeIsInterrupted(t *testing.T) {
 	}
 }
 
-// Many at once: never two hold it.
+// With many concurrent processes, never do two have the lease.
 func TestManyTakers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	var inside, turns atomic.Int32

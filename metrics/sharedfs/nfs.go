@@ -1,29 +1,28 @@
 // Package sharedfs reads, writes and locks files on file systems that several
 // hosts share and other users may write to.
 //
-// Names (nfs.go): over NFS a client that hears no reply asks again, and an mkdir
-// or a link that had succeeded then fails with "exists", a rename or a remove with
-// "no such file". So nothing here believes such an error: it looks at the file
-// itself. That needs temporary names that only the caller uses, so that its file
-// can be recognised by inode. NFS repeats only exclusive creation (O_EXCL) safely,
-// by a verifier that it keeps with the file (RFC 1813, 3.3.8); Create still makes
-// a file that must be recognised as ours whole, and links it to its name.
+// Names (nfs.go): an NFS client that gets no reply sends the request again. If the first one had
+// succeeded, mkdir and link then fail with "exists", and rename and remove with "no such file". So
+// this package does not rely on such errors: it examines the file. For this, temporary names must
+// be unique to the caller, so that it can recognise its file by inode. NFS only repeats exclusive
+// creation (O_EXCL) safely, by a verifier that it stores with the file (RFC 1813, 3.3.8). But a
+// file made by Create must have its complete content when it appears, so Create writes a temporary
+// file and links it to its name.
 //
-// Reading (read.go): in a run folder, one of our names may belong to a FIFO, whose
-// opening waits for a writer, to a link to /dev/zero, which never ends, or to a
-// file that would fill the memory. A plain os.Open or os.ReadFile hangs or fails
-// on these; here each is an error with the path and the kind of file.
+// Reading (read.go): in a run folder, a name that we expect to be a file may be a FIFO, whose
+// opening waits for a writer. It may also be a link to /dev/zero, which never ends, or a file that
+// would fill the memory. os.Open or os.ReadFile would hang or fail; here each is an error with the
+// path and the kind of file.
 //
-// Writing (write.go): a file is written under a temporary name in the same folder,
-// synced, then renamed: a reader sees all of the new content or all of the old.
-// Permissions are those requested, less the umask and less what the replaced file
-// did not have: nothing here calls chmod, which ignores the umask. So a file that
-// its owner has made private stays private.
+// Writing (write.go): a file is written under a temporary name in the same folder, synced, then
+// renamed, so a reader sees either the complete new content or the old. Permissions are those
+// requested, restricted by the umask and by those of the replaced file. A file that its owner has
+// made private therefore stays private. Nothing here calls chmod, which ignores the umask.
 //
-// A lease (lease.go) is a lock between hosts: a file that its holder touches as
-// long as it lives. Byte-range locks do not reach other hosts on every network
-// file system. Ages are determined by the file server's clock alone, from the
-// times of two files, so that hosts whose clocks differ agree.
+// A lease (lease.go) is a lock between hosts: a file that its holder touches as long as it lives.
+// Byte-range locks do not work between hosts on every network file system. Ages use only the file
+// server's clock, as the difference between the times of two files, so that hosts with different
+// clocks agree.
 package sharedfs
 
 import (
@@ -39,46 +38,43 @@ import (
 	"time"
 )
 
-// How often, and for how long in all, a look is repeated that may show an old
-// state: 620 ms.
+// How often a check is repeated whose result may come from a stale cache: for 620 ms in total.
 const (
 	looks     = 6
 	firstWait = 20 * time.Millisecond
 )
 
-// again calls f until it is content, at growing intervals.
+// again calls f at growing intervals until it returns true.
 func again(f func() bool) {
 	for look, wait := 0, firstWait; !f() && look+1 < looks; look, wait = look+1, 2*wait {
 		time.Sleep(wait)
 	}
 }
 
-// RetryStale calls f, and a few times more as long as it says ESTALE: the file was
-// replaced on another host after its name was looked up here. What f did
-// before must not matter.
+// RetryStale calls f, and repeats it a few times while it returns ESTALE: another host replaced the
+// file after this one looked up its name. It must be safe to repeat f.
 func RetryStale(f func() error) (err error) {
 	again(func() bool { err = f(); return !errors.Is(err, syscall.ESTALE) })
 	return err
 }
 
-// RetryMissing calls f, and a few times more as long as it says that a file is missing
-// which is known to be there: this host may remember that it was not.
+// RetryMissing calls f, and repeats it a few times while it returns that a file does not exist. Use
+// it for files that are known to exist: this host may have cached that they did not.
 func RetryMissing(f func() error) (err error) {
 	again(func() bool { err = f(); return !errors.Is(err, fs.ErrNotExist) })
 	return err
 }
 
-// ReadDir is os.ReadDir of a folder that changes meanwhile: each name comes
-// once, and none of those that clients give to files which were removed while
-// they were open (".nfs…").
+// ReadDir is os.ReadDir for a folder that may change meanwhile. It returns each name once, and
+// omits the names that NFS clients give to files that are removed while open (".nfs…").
 func ReadDir(path string) (entries []fs.DirEntry, err error) {
 	err = RetryStale(func() error { entries, err = os.ReadDir(path); return err })
 	entries = slices.CompactFunc(entries, func(a, b fs.DirEntry) bool { return a.Name() == b.Name() })
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".nfs") }), err
 }
 
-// same reports whether the file called path is the one that info is of. One that
-// is missing is looked for again: this host may remember that it was.
+// same reports whether path is the file described by info. If path does not exist, it checks again,
+// because this host may have cached that.
 func same(info fs.FileInfo, path string) (ok bool) {
 	again(func() bool {
 		there, err := os.Lstat(path)
@@ -88,8 +84,8 @@ func same(info fs.FileInfo, path string) (ok bool) {
 	return ok
 }
 
-// linkTo gives the file own a second name, path. The error is fs.ErrExist when
-// another file has it, errors.ErrUnsupported where there are no hard links.
+// linkTo gives the file own a second name, path. The error is fs.ErrExist if another file has that
+// name, and errors.ErrUnsupported if the file system has no hard links.
 func linkTo(own, path string) error {
 	mine, err := os.Lstat(own)
 	if err != nil {
@@ -106,7 +102,7 @@ func linkTo(own, path string) error {
 	return nil
 }
 
-// Rename is os.Rename.
+// Rename is os.Rename, but succeeds if only the reply was lost.
 func Rename(from, to string) error {
 	mine, err := os.Lstat(from)
 	if err != nil {
@@ -119,10 +115,10 @@ func Rename(from, to string) error {
 	return nil
 }
 
-// Place gives a folder that is not empty its final name. The error is
-// fs.ErrExist when that is taken.
+// Place gives a folder, which must not be empty, its final name. The error is fs.ErrExist if the
+// name is taken.
 func Place(folder, path string) error {
-	// rename(2) replaces an empty folder, and never one that is not.
+	// rename(2) replaces an empty folder, but never a non-empty one.
 	err := Rename(folder, path)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
@@ -133,7 +129,7 @@ func Place(folder, path string) error {
 	return err
 }
 
-// Remove removes a file that is ours, or is gone already.
+// Remove removes a file that only this process uses. It succeeds if the file does not exist.
 func Remove(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -141,8 +137,7 @@ func Remove(path string) error {
 	return nil
 }
 
-// MkdirTemp makes a folder of a name that nobody else has, prefix and a random
-// text.
+// MkdirTemp creates a folder with a unique name: prefix and a random text.
 func MkdirTemp(dir, prefix string, mode fs.FileMode) (string, error) {
 	path := filepath.Join(dir, prefix+rand.Text())
 	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -151,15 +146,15 @@ func MkdirTemp(dir, prefix string, mode fs.FileMode) (string, error) {
 	return path, nil
 }
 
-// createTemp opens a new file of such a name for writing.
+// createTemp creates a file with a unique name, as MkdirTemp does, and opens it for writing.
 func createTemp(dir, prefix string, mode fs.FileMode) (*os.File, error) {
-	// Not O_EXCL: the name is ours, and made by a request whose reply was lost
-	// it would be said to exist.
+	// No O_EXCL: the name is unique, and a retried create would find the file that its own lost
+	// request made.
 	return os.OpenFile(filepath.Join(dir, prefix+rand.Text()), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, mode)
 }
 
-// Create makes a file with that content, which nobody sees in part. The error is
-// fs.ErrExist when there is one.
+// Create creates a file that has its complete content as soon as it appears. The error is
+// fs.ErrExist if the file exists.
 func Create(path string, content []byte, mode fs.FileMode) error {
 	f, err := createTemp(filepath.Dir(path), ".new-", mode)
 	if err != nil {
@@ -173,9 +168,9 @@ func Create(path string, content []byte, mode fs.FileMode) error {
 	return Put(f.Name(), path)
 }
 
-// Put makes the file own appear at path too, if there is none. The error is
-// fs.ErrExist when there is. Without hard links path is a copy, which can be seen
-// half written, and a reply that was lost is taken for another's file.
+// Put makes the file own appear at path too, unless path exists; the error is then fs.ErrExist.
+// Without hard links, path is a copy. Readers may then see it incomplete, and after a lost reply
+// Put takes its own copy for another's file.
 func Put(own, path string) error {
 	if err := linkTo(own, path); !errors.Is(err, errors.ErrUnsupported) {
 		return err
@@ -183,7 +178,7 @@ func Put(own, path string) error {
 	return copyTo(own, path)
 }
 
-// copyTo is Put without hard links. What could not be written whole is removed.
+// copyTo is Put without hard links. It removes an incomplete copy.
 func copyTo(own, path string) error {
 	content, err := os.ReadFile(own)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/sharedfs/nfstest"
 )
 
-// Without the package the test's file system is believed: its faults happen.
+// Without this package, the faults of the test's file system do occur.
 func TestNFSFaultsAreSeen(t *testing.T) {
 	c := nfstest.Mount(t, t.TempDir(), nfstest.Plan{Lost: 1, Exclusive: true})
 	at := func(name string) string { return filepath.Join(c.Path, name) }
@@ -53,8 +53,8 @@ func TestNFSFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// A file that another client has replaced is read as it is now, and a name that
-// was looked for before it was there is seen in time.
+// After another client has replaced a file, the new content is read. A file that is created after
+// this client cached its absence is found in time.
 func TestNFSClientsSeeEachOther(t *testing.T) {
 	folder := t.TempDir()
 	one := nfstest.Mount(t, folder, nfstest.Plan{Memory: 500 * time.Millisecond})
@@ -76,8 +76,7 @@ func TestNFSClientsSeeEachOther(t *testing.T) {
 	}
 }
 
-// A handle is good while others open and close the same file, which meanwhile
-// has been replaced.
+// A handle stays valid while others open and close the same file, even after the file was replaced.
 func TestNFSHandlesStay(t *testing.T) {
 	c := nfstest.Mount(t, t.TempDir(), nfstest.Plan{})
 	path := filepath.Join(c.Path, "file")
@@ -122,8 +121,8 @@ func TestNFSHandlesStay(t *testing.T) {
 	}
 }
 
-// Each change is made once and told truthfully: of many that are after a name
-// one gets it, by link as by folder, and nothing is left behind.
+// Each change is made once, and its result is reported correctly. If many processes want a name,
+// exactly one gets it, with links and with folders, and no temporary file remains.
 func TestNFSOneGetsTheName(t *testing.T) {
 	for seed := range uint64(12) {
 		folder := t.TempDir()
@@ -184,7 +183,7 @@ func TestNFSOneGetsTheName(t *testing.T) {
 	}
 }
 
-// A file that cannot be written whole is not left behind, with links and without.
+// No incomplete file remains if the disk is full, with or without hard links.
 func TestNFSFullDisk(t *testing.T) {
 	for _, links := range []bool{true, false} {
 		for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {
@@ -206,8 +205,7 @@ func TestNFSFullDisk(t *testing.T) {
 	}
 }
 
-// What is synced outlasts a loss of power; what is not may be gone, and is in
-// some of the replays.
+// Synced data survive a power failure. Other data may be lost, and are lost in some of the replays.
 func TestPowerLossIsSeen(t *testing.T) {
 	record := &nfstest.Recording{}
 	c := nfstest.Mount(t, t.TempDir(), nfstest.Plan{Record: record})

@@ -10,24 +10,23 @@ import (
 	"syscall"
 )
 
-// ErrNotRegular: something else than a file has its name.
+// ErrNotRegular reports that a path is not a regular file.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Open opens a regular file for reading, symbolic links followed. Anything else
-// of that name is a *fs.PathError, and is not waited for.
+// Open opens a regular file for reading; it follows symbolic links. For anything else it returns a
+// *fs.PathError without blocking.
 func Open(path string) (*os.File, error) { return openFile(path, os.O_RDONLY) }
 
-// openFile is Open with flags of open(2), none of which makes a file. With
-// syscall.O_NOFOLLOW a symbolic link is no regular file. A file that is replaced
-// on another host meanwhile is opened as it then is.
+// openFile is Open with flags of open(2), which must not include O_CREAT. With syscall.O_NOFOLLOW a
+// symbolic link does not count as a regular file. If another host replaces the file meanwhile, the
+// new one is opened.
 func openFile(path string, flag int) (f *os.File, err error) {
 	err = RetryStale(func() error { f, err = openOnce(path, flag); return err })
 	return f, err
 }
 
-// OpenIn is Open of a path below a folder. Symbolic links below the folder must not lead
-// out of it, so a run folder cannot have files from elsewhere read as its own. With folder
-// "" it is Open.
+// OpenIn is Open for a path below a folder. Symbolic links must not lead out of the folder, so that
+// a run folder cannot pass off other files as its own. If folder is "", it is the same as Open.
 func OpenIn(folder, path string) (f *os.File, err error) {
 	if folder == "" {
 		return Open(path)
@@ -40,7 +39,7 @@ func OpenIn(folder, path string) (f *os.File, err error) {
 		return nil, err
 	}
 	err = RetryStale(func() error {
-		root, err := os.OpenRoot(folder + "/.") // of a FIFO, opening the name itself would wait for a writer
+		root, err := os.OpenRoot(folder + "/.") // with "/.", a FIFO is an error instead of a wait for its writer
 		if err != nil {
 			if at := (*fs.PathError)(nil); errors.As(err, &at) {
 				at.Op, at.Path = "open", folder
@@ -67,15 +66,15 @@ func OpenIn(folder, path string) (f *os.File, err error) {
 	return f, err
 }
 
-// leadsOut reports whether err is os.Root's refusal of a link out of it, for which package
-// os has no name.
+// leadsOut reports whether err is os.Root's error about a link that leads out of it, which package
+// os does not export.
 func leadsOut(err error) bool {
 	cause := syscall.Errno(0)
 	return err != nil && !errors.As(err, &cause) && !errors.Is(err, ErrNotRegular)
 }
 
-// resolve returns the name below folder that path has without links; ok is false if it is
-// not below.
+// resolve resolves the symbolic links of path and returns the result relative to folder; ok is
+// false if it is not below folder.
 func resolve(folder, path string) (name string, ok bool) {
 	top, err1 := filepath.EvalSymlinks(folder)
 	at, err2 := filepath.EvalSymlinks(path)
@@ -94,11 +93,11 @@ func openOnce(path string, flag int) (*os.File, error) {
 	return onlyRegular(path, f, err)
 }
 
-// nowait makes the opening of a FIFO return at once.
+// nowait makes opening a FIFO return at once.
 const nowait = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// onlyRegular closes f and returns an error if it is not a regular file. It checks what
-// was opened, not what had the name a moment before.
+// onlyRegular closes f and returns an error if it is not a regular file. It checks the open file,
+// because the name may have changed its meaning.
 func onlyRegular(path string, f *os.File, err error) (*os.File, error) {
 	switch {
 	case errors.Is(err, syscall.ENXIO):
@@ -122,11 +121,11 @@ func notRegular(path, what string) error {
 	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%s, %w", what, ErrNotRegular)}
 }
 
-// ReadFile reads a regular file of at most so many bytes, which may be replaced
+// ReadFile reads a regular file of at most limit bytes. Another process may replace the file
 // meanwhile.
 func ReadFile(path string, limit int64) ([]byte, error) { return ReadFileIn("", path, limit) }
 
-// ReadFileIn is ReadFile of a path below a folder, opened by OpenIn.
+// ReadFileIn is ReadFile for a path below a folder, with the rules of OpenIn.
 func ReadFileIn(folder, path string, limit int64) (text []byte, err error) {
 	err = RetryStale(func() error {
 		f, err := OpenIn(folder, path)
@@ -140,7 +139,7 @@ func ReadFileIn(folder, path string, limit int64) (text []byte, err error) {
 	return text, err
 }
 
-// Read is ReadFile of one that is open.
+// Read is ReadFile for an open file.
 func Read(f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -149,7 +148,7 @@ func Read(f *os.File, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, tooLarge(f.Name(), limit)
 	}
-	// The size may be wrong: the file may grow, and in /proc it is always 0.
+	// Do not rely on the size: the file may grow, and in /proc its size is always 0.
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	switch {
 	case err != nil:
@@ -160,9 +159,8 @@ func Read(f *os.File, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// Present returns what an open file holds now, from an offset on. A program may append
-// faster than a reader reads; a reader of this ends all the same, and a later one reads
-// what was appended.
+// Present returns the present content of an open file from an offset on. Reading it ends even if a
+// program keeps appending; a later call reads what was appended.
 func Present(f *os.File, from int64) (*io.SectionReader, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -171,7 +169,7 @@ func Present(f *os.File, from int64) (*io.SectionReader, error) {
 	return io.NewSectionReader(f, from, max(0, info.Size()-from)), nil
 }
 
-// ErrTooLarge: a file is larger than what is read of its kind.
+// ErrTooLarge reports that a file exceeds the size limit of its kind.
 var ErrTooLarge = errors.New("too large")
 
 func tooLarge(path string, limit int64) error {

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// Whatever has the name of a file is opened only if it is one, and nothing is
-// waited for: a hang here ends with the test's time limit.
+// Only regular files are opened, and nothing blocks. If it does, the test runs into its time limit.
 func TestOnlyRegularFiles(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -42,7 +41,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 	if _, err := ReadFile(at("file"), 4); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("5 bytes where 4 are the most: %v", err)
 	}
-	// Its size is 0 before it is read.
+	// Its reported size is 0.
 	if _, err := ReadFile("/proc/self/maps", 10); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a file that says that it is empty: %v", err)
 	}
@@ -76,7 +75,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}
 }
 
-// What is appended while a file is read is not part of what it holds at present.
+// Data that are appended while a file is read are not part of Present.
 func TestPresent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "growing")
 	if err := os.WriteFile(path, []byte("0123456789"), 0o600); err != nil {
@@ -104,7 +103,7 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// A link may lead to a file in the folder, and nowhere else.
+// A link may only lead to a file in the folder.
 func TestOpenIn(t *testing.T) {
 	top := t.TempDir()
 	run := filepath.Join(top, "run")
@@ -129,7 +128,7 @@ func TestOpenIn(t *testing.T) {
 	}
 	for _, c := range []struct {
 		folder, name string
-		want         string // in the error; "" for the content of events/own
+		want         string // part of the error; "": no error, and the content of events/own
 	}{
 		{"run", "events/own", ""},
 		{"run", "events/near", ""},
@@ -167,7 +166,7 @@ func TestOpenIn(t *testing.T) {
 	}
 }
 
-// A FIFO in place of a folder is an error, not a wait for somebody who writes to it.
+// A FIFO instead of a folder is an error, and does not wait for a writer.
 func TestOpenInFIFO(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	if err := syscall.Mkfifo(folder, 0o600); err != nil {

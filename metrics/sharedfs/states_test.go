@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// strange are files that no holder has written, made at a path.
+// strange has functions that create, at a path, a file that no holder wrote.
 var strange = map[string]func(path string) error{
 	"empty":       text(""),
 	"garbage":     text("damaged"),
@@ -39,7 +39,7 @@ func text(content string) func(string) error {
 	return func(path string) error { return os.WriteFile(path, []byte(content), 0o600) }
 }
 
-// date sets the time of a file, or of a link itself.
+// date sets the modification time of a file; it does not follow a link.
 func date(t *testing.T, path string, age time.Duration) {
 	t.Helper()
 	at := unix.NsecToTimespec(time.Now().Add(-age).UnixNano())
@@ -48,7 +48,7 @@ func date(t *testing.T, path string, age time.Duration) {
 	}
 }
 
-// promptly fails the test when f hangs.
+// promptly fails the test if f hangs.
 func promptly(t *testing.T, what string, f func()) {
 	t.Helper()
 	ended := make(chan struct{})
@@ -60,8 +60,8 @@ func promptly(t *testing.T, what string, f func()) {
 	}
 }
 
-// Whatever the file is: refused by its path while it is fresh, taken over once
-// it is older than Time, and brought to the present when it is of the future.
+// Any kind of file blocks the lease while it is fresh, is taken over when older than LeaseTime, and
+// gets the present time if its time is in the future.
 func TestStrangeFilesLapse(t *testing.T) {
 	for name, make := range strange {
 		path := filepath.Join(t.TempDir(), "lease")
@@ -101,7 +101,7 @@ func TestStrangeFilesLapse(t *testing.T) {
 	}
 }
 
-// A folder is nobody's lock and cannot be replaced: it is refused at once.
+// A folder cannot be a lease and cannot be replaced, so it is an error at once.
 func TestAFolderInTheWay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	if err := os.MkdirAll(filepath.Join(path, "x"), 0o755); err != nil {
@@ -115,8 +115,8 @@ func TestAFolderInTheWay(t *testing.T) {
 	})
 }
 
-// Another user's file that this one may neither read nor write lapses all the
-// same, where the folder allows it.
+// The lease of another user, whose file is neither readable nor writable, also lapses if the
+// folder's permissions allow its replacement.
 func TestAnotherUsersLease(t *testing.T) {
 	if path := os.Getenv("LEASE_OF_ANOTHER"); path != "" {
 		l, err := TakeLease(t.Context(), path, 0)
@@ -129,7 +129,7 @@ func TestAnotherUsersLease(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can be two users")
 	}
-	dir, err := os.MkdirTemp("", "lease") // t.TempDir's parents are closed to others
+	dir, err := os.MkdirTemp("", "lease") // other users cannot enter the parents of t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestAnotherUsersLease(t *testing.T) {
 	}
 }
 
-// A holder that was paused within touch goes on after it lost the lease.
+// A holder is paused within touch, loses the lease, and then continues.
 func TestTouchIsNeverOfAnothers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	first := take(t, path)
@@ -193,8 +193,8 @@ func TestTouchIsNeverOfAnothers(t *testing.T) {
 	release(t, second)
 }
 
-// A taker is paused between any two of its steps, while others take the lease
-// over. It must not take it from them.
+// A process that takes the lease over is paused between two of its steps, while others take the
+// lease. It must not take the lease from them.
 func TestALateTaker(t *testing.T) {
 	for _, paused := range []string{"before the right", "before the rename"} {
 		path := filepath.Join(t.TempDir(), "lease")
@@ -208,7 +208,7 @@ func TestALateTaker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if paused == "before the rename" { // with the right in hand, for longer than Time
+		if paused == "before the rename" { // paused for longer than LeaseTime, with the right to succeed
 			if err := os.Link(own, late.over("x")); err != nil {
 				t.Fatal(err)
 			}
@@ -233,8 +233,8 @@ func TestALateTaker(t *testing.T) {
 	}
 }
 
-// A holder that stood still asks whether it still has the lease while another is
-// taking it over: one of the two has it, not both.
+// A holder that was suspended calls Check while another process takes the lease over. One of the
+// two has the lease, not both.
 func TestCheckWhileAnotherTakesOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	l := take(t, path)

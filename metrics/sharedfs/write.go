@@ -10,15 +10,15 @@ import (
 	"path/filepath"
 )
 
-// Permissions of what is written, before the umask.
+// Permissions of written files, before the umask.
 const (
 	ModeOpen    fs.FileMode = 0o644 // results and records
-	ModePrivate fs.FileMode = 0o600 // what may hold a secret
-	ModeScript  fs.FileMode = 0o700 // a script, which may export one
+	ModePrivate fs.FileMode = 0o600 // files that may contain a secret
+	ModeScript  fs.FileMode = 0o700 // scripts, which may export a secret
 	ModeFolder  fs.FileMode = 0o755
 )
 
-// Write writes a file whole.
+// Write replaces a file's content atomically.
 func Write(path string, content []byte, perm fs.FileMode) error {
 	return Replace(path, perm, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -26,10 +26,10 @@ func Write(path string, content []byte, perm fs.FileMode) error {
 	})
 }
 
-// Replace writes a file whole; write is given where its content goes.
+// Replace replaces a file's content atomically by what the function write writes.
 func Replace(path string, perm fs.FileMode, write func(io.Writer) error) (err error) {
 	f, err := create(path, perm)
-	var own *fs.PathError // of the file under its first name, which nobody else knows
+	var own *fs.PathError // names the temporary file, which means nothing to users
 	if errors.As(err, &own) {
 		err = fmt.Errorf("its folder %s: %w", filepath.Dir(path), own.Err)
 	}
@@ -47,7 +47,7 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) (err er
 	}()
 	w := bufio.NewWriter(f)
 	if err = write(w); err == nil {
-		err = w.Flush() // says what went wrong before, if it did
+		err = w.Flush() // also returns earlier write errors
 	}
 	if err == nil {
 		err = f.Sync()
@@ -60,17 +60,17 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) (err er
 	}
 	err = Rename(f.Name(), path)
 	if _, left := os.Lstat(f.Name()); errors.Is(err, fs.ErrNotExist) && errors.Is(left, fs.ErrNotExist) {
-		// Nobody else knows the name: it was renamed, the answer was lost, and
-		// another writer's file has taken its place since.
+		// Only this process uses the temporary name. So the rename succeeded, its reply was lost,
+		// and another writer has replaced the file since.
 		err = nil
 	}
 	return err
 }
 
-// create opens a new file beside path.
+// create creates a temporary file in the folder of path.
 func create(path string, perm fs.FileMode) (*os.File, error) {
 	if before, err := os.Stat(path); err == nil && before.Mode().IsRegular() {
-		perm &= before.Mode().Perm() | ModeScript // what the owner may do stays
+		perm &= before.Mode().Perm() | ModeScript // the owner keeps all permissions
 	}
 	return createTemp(filepath.Dir(path), ".new-", perm)
 }

@@ -10,12 +10,11 @@ import (
 	"testing"
 )
 
-// Permissions are never wider than the umask allows, nor than the file had
-// that is replaced.
+// Permissions never exceed the umask, nor those of the replaced file.
 func TestPermissions(t *testing.T) {
 	for _, test := range []struct {
 		umask        int
-		before, perm fs.FileMode // before 0: there is none
+		before, perm fs.FileMode // before 0: no file exists
 		want         fs.FileMode
 	}{
 		{0o022, 0, ModeOpen, 0o644},
@@ -27,7 +26,7 @@ func TestPermissions(t *testing.T) {
 		{0o022, 0o600, ModeOpen, 0o600},
 		{0o022, 0o640, ModeOpen, 0o640},
 		{0o022, 0o666, ModeOpen, 0o644},
-		{0o022, 0o444, ModeOpen, 0o644}, // renamed over, as before
+		{0o022, 0o444, ModeOpen, 0o644}, // replaced by renaming
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		if test.before != 0 {
@@ -54,7 +53,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// A writer that fails leaves what was there, and nothing beside it.
+// If writing fails, the old content stays, and no temporary file remains.
 func TestFailure(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
@@ -77,8 +76,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// What a program is told of a file that cannot be written is said once, and names
-// the file, not the temporary one beside it.
+// The error about a file that cannot be written is reported once, and names the file instead of the
+// temporary one.
 func TestErrorNamesTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.html")
 	for what, write := range map[string]func(io.Writer) error{
@@ -95,7 +94,7 @@ func TestErrorNamesTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		limit := before
-		limit.Cur = 1 // byte; what is more is EFBIG, as on a full disk ENOSPC
+		limit.Cur = 1 // byte; writing more fails with EFBIG, as with ENOSPC on a full disk
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 			t.Fatal(err)
 		}
@@ -112,8 +111,8 @@ func TestErrorNamesTheFile(t *testing.T) {
 	}
 }
 
-// What cannot be written is named as the caller knows it, and so is the folder that
-// keeps it from being written; a temporary file's name says nothing to anybody.
+// The error names the path as the caller gave it, and the folder that cannot be written, but not
+// the temporary file.
 func TestUnwritableFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "none")
 	path := filepath.Join(folder, "a.html")

@@ -1,9 +1,8 @@
-// Package nfstest mounts a folder, for tests, as a network file system would
-// show it on a bad day: answers are lost, and told as the repeated request's;
-// requests are late, done twice, and overtake each other; handles of files that
-// were replaced are stale; and each mount is a client with a memory of its own,
-// which looks again when a file is opened (close-to-open). It can also record
-// what was written in which order, and build what a loss of power leaves.
+// Package nfstest mounts a folder, for tests, as a faulty network file system. Replies are lost, so
+// that the client gets the reply to its repeated request. Requests are late, executed twice, and
+// reordered. Handles of replaced files are stale. Each mount is a client with its own cache, which
+// it refreshes when a file is opened (close-to-open consistency). The package can also record all
+// writes in order, and reconstruct a state that a power failure may leave.
 package nfstest
 
 import (
@@ -22,39 +21,39 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// Plan is how a mount misbehaves. The zero value does not.
+// Plan sets the faults of a mount. The zero value has none.
 type Plan struct {
 	Seed   uint64
-	Lost   float64       // share of the answers to mkdir, link, rename, unlink and rmdir that are lost
-	Twice  float64       // share of these requests that are done a second time, later, without an answer
-	Stale  float64       // share of openings of a file that was replaced which say ESTALE
-	Delay  time.Duration // each of these requests waits for up to so long, before and after it is done
-	Memory time.Duration // how long names, also missing ones, and attributes are believed
-	// Exclusive: so are answers to exclusive creation, which NFS repeats safely.
+	Lost   float64       // share of lost replies to mkdir, link, rename, unlink and rmdir
+	Twice  float64       // share of these requests that are executed again later, without a reply
+	Stale  float64       // share of ESTALE errors when a replaced file is opened
+	Delay  time.Duration // maximum wait before and after each of these requests
+	Memory time.Duration // how long names, missing names and attributes are cached
+	// Exclusive also loses replies to exclusive creation, which NFS repeats safely.
 	Exclusive bool
-	// NoLinks: there are no hard links.
+	// NoLinks makes creating a hard link fail.
 	NoLinks bool
-	// Fail, if not nil, is asked before each write with the file's path below the
-	// folder, and its error is the answer.
+	// Fail, if not nil, is called before each write with the file's path below the folder. The
+	// write returns its error.
 	Fail func(path string) syscall.Errno
-	// Record notes everything that is written.
+	// Record, if not nil, records all writes.
 	Record *Recording
 }
 
 // A Client is one mount.
 type Client struct {
-	Path string // where the folder is seen
+	Path string // mount point
 	plan Plan
 	root *fs.LoopbackRoot
 
 	mu     sync.Mutex
 	rng    *rand.Rand
-	later  sync.WaitGroup     // second requests
-	open   map[uint64][]*file // by inode; none is closed while mu is held
+	later  sync.WaitGroup     // repeated requests in progress
+	open   map[uint64][]*file // by inode; no file is closed while mu is locked
 	counts [4]atomic.Int64
 }
 
-// What has been done, by the index of Client.counts.
+// Indices of Client.counts.
 const (
 	lost = iota
 	twice
@@ -62,14 +61,14 @@ const (
 	failed
 )
 
-// Fired says how many answers were lost, requests done twice, handles stale and
-// writes failed.
+// Fired returns the numbers of faults so far: lost replies, requests executed twice, stale handles,
+// and failed writes.
 func (c *Client) Fired() (lostAnswers, doneTwice, staleHandles, failedWrites int64) {
 	return c.counts[lost].Load(), c.counts[twice].Load(), c.counts[stale].Load(), c.counts[failed].Load()
 }
 
-// Mount shows folder to one more client until the test ends. It needs /dev/fuse,
-// and root or fusermount3.
+// Mount mounts folder for one more client until the test ends. It needs /dev/fuse, and root or
+// fusermount3.
 func Mount(t testing.TB, folder string, plan Plan) *Client {
 	t.Helper()
 	c := &Client{Path: t.TempDir(), plan: plan, open: map[uint64][]*file{}, rng: rand.New(rand.NewPCG(plan.Seed, 1))}
@@ -99,16 +98,16 @@ func Mount(t testing.TB, folder string, plan Plan) *Client {
 	return c
 }
 
-// unmount takes the file system away from this process' view, and waits no
-// longer: the mount namespaces of test clusters that began meanwhile have copies
-// of it, for which the server goes on until they end.
+// unmount removes the mount from this process's mount namespace, and does not wait for the server.
+// Test clusters that started meanwhile have copies of the mount in their own namespaces, and the
+// server serves these until they end.
 func (c *Client) unmount(server *fuse.Server) error {
 	parent, err := device(filepath.Dir(c.Path))
 	if err != nil {
 		return err
 	}
 	var failed error
-	for range 100 { // a process that was killed may still be on its way out
+	for range 100 { // a killed process may not have ended yet
 		ended := make(chan error, 1)
 		go func() { ended <- server.Unmount() }()
 		for waiting := true; waiting; {
@@ -126,7 +125,7 @@ func (c *Client) unmount(server *fuse.Server) error {
 	return failed
 }
 
-// device is what a path is on.
+// device returns the number of the device that a path is on.
 func device(path string) (uint64, error) {
 	var st syscall.Stat_t
 	err := syscall.Lstat(path, &st)
@@ -148,8 +147,8 @@ func (c *Client) pause() {
 	}
 }
 
-// request carries out a request that changes names. do is done once, or twice;
-// without the first answer the client hears what the second request is told.
+// request executes a request that changes names. It calls do once or twice. If the first reply is
+// lost, the client gets the result of the second call.
 func (c *Client) request(do func() syscall.Errno, repeated syscall.Errno, again func()) syscall.Errno {
 	c.pause()
 	errno := do()
@@ -170,7 +169,7 @@ type node struct {
 	c *Client
 }
 
-// WrapChild makes what is found below one of ours, too.
+// WrapChild makes the children of a node nodes of this package.
 func (n *node) WrapChild(context.Context, fs.InodeEmbedder) fs.InodeEmbedder {
 	return &node{LoopbackNode: fs.LoopbackNode{RootData: n.RootData}, c: n.c}
 }
@@ -247,7 +246,7 @@ func (n *node) remove(ctx context.Context, name string, folder bool) syscall.Err
 }
 
 func (n *node) Rename(ctx context.Context, name string, parent fs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
-	if flags != 0 { // as NFS says
+	if flags != 0 { // as NFS does
 		return syscall.EINVAL
 	}
 	from, to := n.child(name), parent.(*node).child(newName)
@@ -259,7 +258,7 @@ func (n *node) Rename(ctx context.Context, name string, parent fs.InodeEmbedder,
 		}
 		return e
 	}, syscall.ENOENT, func() { _ = syscall.Rename(from, to) })
-	if done && errno != 0 { // the client does not know, its handles are good all the same
+	if done && errno != 0 { // the client does not know this, and its handles stay valid
 		n.MvChild(name, parent.EmbeddedInode(), newName, true)
 	}
 	return errno
@@ -286,7 +285,7 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 	return child, h, fuseFlags, errno
 }
 
-// replaced reports whether another file has this one's name by now.
+// replaced reports whether another file has this one's name now.
 func (n *node) replaced() bool {
 	var st syscall.Stat_t
 	return syscall.Lstat(n.path(), &st) == nil && n.StableAttr().Ino != st.Ino && n.EmbeddedInode() != n.c.root.RootNode.EmbeddedInode()
@@ -297,7 +296,7 @@ func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, s
 		n.c.counts[stale].Add(1)
 		return nil, 0, syscall.ESTALE
 	}
-	// What was remembered of it is not believed any longer.
+	// Drop the cached content and attributes.
 	_ = n.NotifyContent(-1, 0)
 	h, fuseFlags, errno := n.LoopbackNode.Open(ctx, flags)
 	if errno == 0 {
@@ -309,7 +308,7 @@ func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, s
 	return h, fuseFlags, errno
 }
 
-// mayBeReplaced: of the files that scalebench keeps these are written anew.
+// mayBeReplaced reports whether this is a file that scalebench replaces rather than modifies.
 func (n *node) mayBeReplaced() bool {
 	ext := filepath.Ext(n.path())
 	return ext == ".json" || filepath.Base(n.path()) == "lease"
@@ -326,8 +325,8 @@ func (n *node) Getattr(ctx context.Context, h fs.FileHandle, out *fuse.AttrOut) 
 }
 
 func (n *node) Setattr(ctx context.Context, h fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) (errno syscall.Errno) {
-	// A handle of the client's stays what it is, whatever has its name by now. The
-	// kernel does not say which one it means.
+	// A client's handle refers to the same file, even if another file has its name now. The kernel
+	// does not tell which handle it uses, so any open one of the inode will do.
 	n.c.mu.Lock()
 	f, ok := h.(*file)
 	if open := n.c.open[n.StableAttr().Ino]; !ok && len(open) > 0 {
@@ -355,7 +354,7 @@ func (n *node) Fsync(ctx context.Context, h fs.FileHandle, flags uint32) syscall
 	return h.(*file).Fsync(ctx, flags)
 }
 
-// file is an open file that notes what is written to it.
+// file is an open file that records the writes to it.
 type file struct {
 	*fs.LoopbackFile
 	c    *Client
@@ -405,7 +404,7 @@ func (f *file) Fsync(ctx context.Context, flags uint32) syscall.Errno {
 	return f.LoopbackFile.Fsync(ctx, flags)
 }
 
-// PassthroughFd keeps the kernel from writing to the folder's own file past us.
+// PassthroughFd prevents the kernel from writing to the underlying file directly.
 func (f *file) PassthroughFd() (int, bool) { return 0, false }
 
 func (n *node) OpendirHandle(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
@@ -422,7 +421,7 @@ type openFolder interface {
 	fs.FileReleasedirer
 }
 
-// folder is an open folder that notes when it is synced.
+// folder is an open folder that records when it is synced.
 type folder struct {
 	openFolder
 	n *node

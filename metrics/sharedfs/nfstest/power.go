@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Recording is what was written to a mount, in order.
+// Recording lists the changes made through a mount, in order.
 type Recording struct {
 	mu    sync.Mutex
 	root  uint64
@@ -21,13 +21,13 @@ type Recording struct {
 type kind int
 
 const (
-	addFile   kind = iota // a name in folder, of the file ino
-	addFolder             // likewise, of a folder
+	addFile   kind = iota // file ino gets a name in folder
+	addFolder             // folder ino gets a name in folder
 	remove                // name
 	move                  // name to newName
 	write                 // data at off
 	truncate              // to off bytes
-	flush                 // ino, a file or a folder, is synced
+	flush                 // file or folder ino is synced
 )
 
 // step is one change.
@@ -94,29 +94,29 @@ func (r *Recording) sync(ino uint64) {
 	}
 }
 
-// Len is how many changes were recorded so far.
+// Len returns the number of changes recorded so far.
 func (r *Recording) Len() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.steps) }
 
-// block is the unit in which a disk writes: of a block the old or the new text
-// is found after a loss of power.
+// block is the disk's unit of writing in bytes: after a power failure, each block has either the
+// old or the new content.
 const block = 512
 
-// thing is a file or folder while a recording is replayed.
+// thing is a file or folder during the replay of a recording.
 type thing struct {
 	mode     os.FileMode
 	folder   bool
 	data     []byte
 	synced   []byte // nil: never
-	entries  []step // changes of a folder's names, in order
-	durable  int    // of these, so many are synced
+	entries  []step // changes of names in this folder, in order
+	durable  int    // number of entries that are synced
 	children map[string]*thing
-	of       []*thing // what each entry names
+	of       []*thing // the file or folder of each entry
 }
 
-// After builds in the folder to what a loss of power after the first n changes
-// may leave there. What was synced is there. Of the changes of a folder's names
-// that were not, some number is, in their order; of a file's text, the old, the
-// new, some blocks of each, nothing at all or a part where it was never synced.
+// After creates in the folder to a state that a power failure after the first n changes may leave.
+// All synced data are there. Of the unsynced changes of a folder's names, a random number is there,
+// in their order. Of a file's unsynced content there is the old, the new, or a mixture of blocks; a
+// file that was never synced may be empty or incomplete.
 func (r *Recording) After(n int, rng *rand.Rand, to string) error {
 	r.mu.Lock()
 	steps, root := r.steps[:n], r.root
@@ -132,7 +132,7 @@ func (r *Recording) After(n int, rng *rand.Rand, to string) error {
 		switch s.kind {
 		case addFile, addFolder:
 			if old := all[s.ino]; s.kind == addFolder || old != nil && old.folder || !named(all, s.ino) {
-				delete(all, s.ino) // the number of one that is gone
+				delete(all, s.ino) // the inode number of a deleted file
 			}
 			parent := get(s.folder, s, true)
 			parent.entries, parent.of = append(parent.entries, s), append(parent.of, get(s.ino, s, s.kind == addFolder))
@@ -159,7 +159,7 @@ func (r *Recording) After(n int, rng *rand.Rand, to string) error {
 	return all[root].leave(rng, to)
 }
 
-// named reports whether a file of that number has a name.
+// named reports whether the file with this inode number has a name.
 func named(all map[uint64]*thing, ino uint64) bool {
 	f := all[ino]
 	if f == nil {
@@ -173,7 +173,7 @@ func named(all map[uint64]*thing, ino uint64) bool {
 	return false
 }
 
-// names are the things in a folder after its first n changes.
+// names returns the files and folders in a folder after its first n changes.
 func (f *thing) names(n int) (list []*thing) {
 	f.children = map[string]*thing{}
 	for i, e := range f.entries[:n] {
@@ -193,7 +193,7 @@ func (f *thing) names(n int) (list []*thing) {
 	return list
 }
 
-// leave writes what is left of a folder.
+// leave writes the remains of a folder to disk.
 func (f *thing) leave(rng *rand.Rand, to string) error {
 	f.names(f.durable + rng.IntN(len(f.entries)-f.durable+1))
 	for _, name := range sorted(f.children) {
@@ -220,7 +220,7 @@ func (f *thing) leave(rng *rand.Rand, to string) error {
 
 func sorted(m map[string]*thing) []string { return slices.Sorted(maps.Keys(m)) }
 
-// left is what is left of a file's text.
+// left returns the remains of a file's content.
 func (f *thing) left(rng *rand.Rand) []byte {
 	if f.synced != nil && slices.Equal(f.synced, f.data) {
 		return f.data
@@ -247,7 +247,7 @@ func (f *thing) left(rng *rand.Rand) []byte {
 	return text
 }
 
-// Count is how many names that begin so were made by the first n changes.
+// Count returns how many of the first n changes created a name with this prefix.
 func (r *Recording) Count(prefix string, n int) (count int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
