@@ -200,7 +200,7 @@ func (r *report) markdown() string {
 	if r.Result != "passed" {
 		title += ": " + r.Result
 	}
-	fmt.Fprintf(&b, "%s\n\n%d of %s passed.", title, r.count(passed), number.Count(len(r.Parts), "check"))
+	fmt.Fprintf(&b, "%s\n\nWhether the GPU engine computes correctly and fast on a GPU, for users who train with `device = \"gpu\"`; docs/gpu.md explains the checks. %d of %s passed.", title, r.count(passed), number.Count(len(r.Parts), "check"))
 	if r.Double {
 		b.WriteString(" scalebench's test fakes replaced CUDA's libraries: none of these figures were measured on a GPU.")
 	}
@@ -209,35 +209,69 @@ func (r *report) markdown() string {
 		{"NCCL", r.NCCL}, {"cuBLAS", r.CuBLAS}, {"PyTorch", r.PyTorch}, {"Linux", r.Kernel}} {
 		fmt.Fprintf(&b, "| %s | %s |\n", row[0], cmp.Or(row[1], "–"))
 	}
-	b.WriteString("\n| check | result | took |\n|---|---|---|\n")
-	for _, o := range r.Parts {
-		took := "–"
-		if o.Result == passed || o.Result == failed {
-			took = fmt.Sprintf("%.1f s", o.Seconds)
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", o.Name, o.Result, took)
-	}
+	b.WriteString(r.results())
 	for _, o := range r.Parts {
 		if o.Failure != nil {
 			fmt.Fprintf(&b, "\n## %s failed\n\n%s", o.Name, o.Failure.markdown())
 		}
 	}
 	b.WriteString(r.speed())
-	for _, o := range r.Parts {
-		if o.Result == passed && len(o.Found) == 0 || o.Result == pending && o.Why == "" {
+	return b.String() + r.findings()
+}
+
+// results returns the table of results. The passed parts of a group, such as "kernels", share a
+// row.
+func (r *report) results() string {
+	var b strings.Builder
+	b.WriteString("\n| check | result | took |\n|---|---|---|\n")
+	for i := 0; i < len(r.Parts); i++ {
+		o := r.Parts[i]
+		if o.Result != passed {
+			took := "–"
+			if o.Result == failed {
+				took = fmt.Sprintf("%.1f s", o.Seconds)
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", o.Name, o.Result, took)
 			continue
 		}
-		mark := ""
-		if o.Mark != "" {
-			mark = " (" + o.Mark + ")"
+		group, name, _ := strings.Cut(o.Name, "/")
+		seconds := o.Seconds
+		for ; i+1 < len(r.Parts) && r.Parts[i+1].Result == passed; i++ {
+			next, part, _ := strings.Cut(r.Parts[i+1].Name, "/")
+			if next != group {
+				break
+			}
+			name, seconds = name+", "+part, seconds+r.Parts[i+1].Seconds
 		}
-		if o.Why != "" {
-			fmt.Fprintf(&b, "\n## %s%s\n\n%s: %s.\n", o.Name, mark, strings.ToUpper(o.Result[:1])+o.Result[1:], o.Why)
-		} else if len(o.Found) > 0 {
-			fmt.Fprintf(&b, "\n## %s%s\n\n%s\n", o.Name, mark, strings.Join(o.Found, "\n"))
-		}
+		fmt.Fprintf(&b, "| %s: %s | passed | %.1f s |\n", group, name, seconds)
 	}
 	return b.String()
+}
+
+// findings returns what the parts found: first a list of the findings of one line, then a section
+// for each of the others.
+func (r *report) findings() string {
+	var list, sections strings.Builder
+	for _, o := range r.Parts {
+		name, found := o.Name, o.Found
+		if o.Mark != "" {
+			name += " (" + o.Mark + ")"
+		}
+		if o.Why != "" {
+			found = []string{o.Result + ": " + o.Why}
+		}
+		switch {
+		case len(found) == 0:
+		case len(found) == 1:
+			fmt.Fprintf(&list, "- %s: %s\n", name, strings.TrimPrefix(found[0], "- "))
+		default:
+			fmt.Fprintf(&sections, "\n## %s\n\n%s\n", name, strings.Join(found, "\n"))
+		}
+	}
+	if list.Len() == 0 {
+		return sections.String()
+	}
+	return "\n## Findings\n\nOf steps: by how much training moved a parameter, and by how much one differs from the reference, at most.\n\n" + list.String() + sections.String()
 }
 
 // hosts returns a list of the hosts on which the calls ran.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
@@ -28,9 +31,9 @@ func TestPage(t *testing.T) {
 		}}
 	r.judge()
 	page := r.markdown()
-	for _, want := range []string{"# GPU check: failed\n\n4 of 6 checks passed.", "| host | n1, n2 |", "| kernels/sgd | passed | 0.2 s |", "## kernels/adam failed\n", "Written by `adam<<<3, 256>>> {Count:517}`.", "| 4 | NaN | 0.5 |",
-		"Reproduce: `./gpu-check --only kernels/adam`", "## collectives/correct (not performance: two ranks on one GPU)\n", "Left out: there is no Slurm.",
-		"| resnet20 | 128 | fp32 | PyTorch eager nchw | 2000 | 1900 to 2100 |", "| 1.50 |\n", "| PyTorch compiled channels_last | – (no compiler) |", "- resnet20, batch 128, fp32: 0.75\n"} {
+	for _, want := range []string{"# GPU check: failed\n\n", " 4 of 6 checks passed.", "| host | n1, n2 |", "| kernels: sgd | passed | 0.2 s |", "| kernels/adam | failed | 0.0 s |", "## kernels/adam failed\n", "Written by `adam<<<3, 256>>> {Count:517}`.", "| 4 | NaN | 0.5 |",
+		"Reproduce: `./gpu-check --only kernels/adam`", "- collectives/correct (not performance: two ranks on one GPU): all\n", "- study/whole: left out: there is no Slurm\n",
+		"| resnet20 | 128 | fp32 | PyTorch eager nchw | 2000 | 1900 to 2100 |", "| 1.50 |\n", "| PyTorch compiled channels_last | – (no compiler) |", "(the goal is 1.0 or more): resnet20-128 fp32 0.75.\n"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q:\n%s", want, page)
 		}
@@ -48,6 +51,41 @@ func TestPage(t *testing.T) {
 	r.Parts[1].Result = passed
 	if r.judge(); r.exitCode() != exitPassed || !strings.HasPrefix(r.markdown(), "# DOUBLE, not a GPU\n") {
 		t.Errorf("exit code %d:\n%s", r.exitCode(), r.markdown())
+	}
+}
+
+// Passed parts of a group share a row, with the sum of their times. A part with another result has
+// its own.
+func TestResults(t *testing.T) {
+	r := &report{Parts: []*outcome{
+		{Name: "kernels/sgd", Result: passed, Seconds: 0.25},
+		{Name: "kernels/adam", Result: passed, Seconds: 1.5},
+		{Name: "kernels/graph", Result: pending},
+		{Name: "kernels/nan", Result: passed, Seconds: 2},
+		{Name: "steps/mlp-1", Result: passed, Seconds: 4},
+	}}
+	want := `
+| check | result | took |
+|---|---|---|
+| kernels: sgd, adam | passed | 1.8 s |
+| kernels/graph | pending | – |
+| kernels: nan | passed | 2.0 s |
+| steps: mlp-1 | passed | 4.0 s |
+`
+	if diff := cmp.Diff(want, r.results()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A step's parts below 1 % are added up.
+func TestStepTimeLine(t *testing.T) {
+	var step stepTime
+	if err := json.Unmarshal([]byte(`{"Precision": "tf32", "Step": 0.02, "Shares": [
+		{"What": "products", "Launches": 59, "Seconds": 0.015}, {"What": "sgd", "Launches": 1, "Seconds": 0.0001}, {"What": "bias", "Launches": 1, "Seconds": 0.00015}]}`), &step); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := step.line(), "- tf32, 20 ms: products 75.0 % (59), others 1.2 %"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

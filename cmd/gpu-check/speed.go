@@ -165,14 +165,14 @@ func (r *report) speed() string {
 		}
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %.0f | %s | %s | %s |\n", x.Model, x.Batch, x.Precision, trainer, x.Median, spread, share, ratio)
 	}
-	goal := ""
+	var goals []string
 	for _, x := range all {
 		if e := fastest[key(x)]; x.Trainer == nativeTrainer && e > 0 {
-			goal += fmt.Sprintf("- %s, batch %d, %s: %.2f\n", x.Model, x.Batch, x.Precision, x.Median/e)
+			goals = append(goals, fmt.Sprintf("%s-%d %s %.2f", x.Model, x.Batch, x.Precision, x.Median/e))
 		}
 	}
-	if goal != "" {
-		b.WriteString("\nNative over PyTorch eager in its faster layout; the goal is 1.0 or more:\n\n" + goal)
+	if len(goals) > 0 {
+		b.WriteString("\nNative / PyTorch eager in its faster layout (the goal is 1.0 or more): " + strings.Join(goals, ", ") + ".\n")
 	}
 	return b.String()
 }

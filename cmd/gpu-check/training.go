@@ -46,7 +46,7 @@ func (c *checker) train(ctx context.Context, o *outcome, w workload) error {
 	if err != nil {
 		return err
 	}
-	o.Found = []string{"| precision | images/s (1 run, no interval) | median step | accuracy |", "|---|---|---|---|"}
+	var found []string
 	for _, precision := range precisions {
 		for _, r := range trial.rows {
 			if !strings.Contains(r.Series, precision) {
@@ -58,12 +58,13 @@ func (c *checker) train(ctx context.Context, o *outcome, w workload) error {
 			if r.Throughput != nil {
 				o.Rates = append(o.Rates, rate{Model: w.model, Batch: w.batch, Trainer: nativeTrainer, Precision: precision, Median: *r.Throughput})
 			}
-			o.Found = append(o.Found, fmt.Sprintf("| %s | %s | %s ms | %s |", precision, figures("%.0f", 1, r.Throughput), figures("%.3g", 1e3, r.StepP50), figures("%.1f %%", 100, r.Accuracy)))
+			found = append(found, fmt.Sprintf("%s %s, median step %s ms", precision, figures("%.1f %%", 100, r.Accuracy), figures("%.3g", 1e3, r.StepP50)))
 		}
 	}
-	if len(o.Found) != 2+points {
+	if len(found) != points {
 		return fmt.Errorf("the series %q, %q … do not name each precision once", trial.rows[0].Series, trial.rows[1].Series)
 	}
+	o.Found = []string{"accuracies: " + strings.Join(found, "; ")}
 	return nil
 }
 
@@ -89,8 +90,7 @@ func (c *checker) split(ctx context.Context, o *outcome, model string) error {
 	if err != nil {
 		return err
 	}
-	o.Found = []string{fmt.Sprintf("One step of %s, batch %d, by CUDA events after each launch: the mean of 10 steps without CUDA graphs. A wait for the host counts with the launch that follows it.", model, batch), "",
-		"| precision | of the step | launches | ms | share |", "|---|---|---|---|---|"}
+	o.Found = []string{fmt.Sprintf("Shares of a step of %s, batch %d, with the number of launches, by CUDA events after each launch: the mean of 10 steps without CUDA graphs. A wait for the host counts with the launch that follows it.", model, batch), ""}
 	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
 		var t stepTime
 		if err := d.Decode(&t); err != nil {
@@ -99,10 +99,21 @@ func (c *checker) split(ctx context.Context, o *outcome, model string) error {
 		if len(t.Shares) == 0 || !(t.Step > 0) {
 			return fmt.Errorf("%s step-time: a step of %v s in %d shares", c.Worker, t.Step, len(t.Shares))
 		}
-		o.Found = append(o.Found, fmt.Sprintf("| %s | whole | – | %.3f | 100 %% |", t.Precision, 1e3*t.Step))
-		for _, s := range t.Shares {
-			o.Found = append(o.Found, fmt.Sprintf("| %s | %s | %d | %.3f | %.1f %% |", t.Precision, s.What, s.Launches, 1e3*s.Seconds, 100*s.Seconds/t.Step))
-		}
+		o.Found = append(o.Found, t.line())
 	}
 	return nil
+}
+
+// line returns a list item with the time of the step and the shares of its parts. Parts below 1 %
+// are added up.
+func (t stepTime) line() string {
+	text, others := fmt.Sprintf("- %s, %.3g ms: ", t.Precision, 1e3*t.Step), 0.0
+	for _, s := range t.Shares {
+		if share := s.Seconds / t.Step; share >= 0.01 {
+			text += fmt.Sprintf("%s %.1f %% (%d), ", s.What, 100*share, s.Launches)
+		} else {
+			others += share
+		}
+	}
+	return text + fmt.Sprintf("others %.1f %%", 100*others)
 }

@@ -154,7 +154,7 @@ func compare(t gpucheck.T, p study.Point, got, want *netspec.Trained, tolerance 
 	}
 	parameters, all := Difference(t, got, want)
 	moved, _ = Difference(t, before, want)
-	t.Logf("parameters that training moved by up to %.2g differ by up to %.2g, with running averages %.2g", moved, parameters, all)
+	t.Logf("moved by %.2g, differ by %.2g (running averages: %.2g)", moved, parameters, all)
 	if all <= tolerance {
 		return parameters, moved
 	}
