@@ -24,7 +24,7 @@ import (
 // the command line says of itself.
 const made = "<!-- From here on made of the program's own help: make golden -->\n"
 
-// docs/reference/commands.md has the help of every command; -update writes it.
+// docs/reference/commands.md has the usage and the options of every command; -update writes it.
 func TestCommandReference(t *testing.T) {
 	const path = "../../docs/reference/commands.md"
 	text, err := os.ReadFile(path)
@@ -45,10 +45,10 @@ func TestCommandReference(t *testing.T) {
 	for _, f := range (&untilOptions{}).flags()[1:] {
 		shared[f.String()] = "As with `--until-decided`:"
 	}
-	fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n\n## Options of every command\n\n%s", strings.TrimPrefix(exitHelp, "Exit codes:\n"), optionTable(app.Flags))
-	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionTable(list))
-	fmt.Fprintf(&b, "\n## Keys and commands on the command line\n\nFor `check`, `render`, `run` and `submit`:\n\n```\n%s\n\n%s\n```\n\nWith `-- COMMAND`:\n\n%s", overrideHelp, typedHelp, optionTable(commandFlags(&workspace.Command{})))
-	fmt.Fprintf(&b, "\nWith `--until-decided`, for `run` and `submit` ([decide.md](../decide.md)):\n\n%s", optionTable((&untilOptions{}).flags()[1:]))
+	fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n\n## Options of every command\n\n%s", strings.TrimPrefix(exitHelp, "Exit codes:\n"), optionList(app.Flags))
+	fmt.Fprintf(&b, "\n## Options of several commands\n\n%s", optionList(list))
+	fmt.Fprintf(&b, "\n## Keys and commands on the command line\n\nFor `check`, `render`, `run` and `submit`:\n\n```\n%s\n\n%s\n```\n\nWith `-- COMMAND`:\n\n%s", overrideHelp, typedHelp, optionList(commandFlags(&workspace.Command{})))
+	fmt.Fprintf(&b, "\nWith `--until-decided`, for `run` and `submit` ([decide.md](../decide.md)):\n\n%s", optionList((&untilOptions{}).flags()[1:]))
 	for _, c := range app.Commands {
 		reference(&b, c, shared)
 	}
@@ -92,8 +92,8 @@ func ownFlags(c *cli.Command) []cli.Flag {
 	})
 }
 
-// reference writes the help of a command, or of its subcommands. Options that were listed
-// before are only named; listed has the words for where, by their text.
+// reference writes what a command, or each of its subcommands, does, and its options. The rest of
+// the help is left to the help command. Options that were listed before are only named; listed has the words for where, by their text.
 func reference(b *strings.Builder, c *cli.Command, listed map[string]string) {
 	if len(c.Subcommands) > 0 {
 		for _, sub := range c.Subcommands {
@@ -103,9 +103,6 @@ func reference(b *strings.Builder, c *cli.Command, listed map[string]string) {
 	}
 	usage := strings.TrimPrefix(c.UsageText, appName+" ")
 	fmt.Fprintf(b, "\n## %s\n\n%s.", strings.TrimSuffix(usage, " [OPTIONS]"), upperFirst(c.Usage))
-	if text := strings.TrimSpace(strings.NewReplacer(overrideHelp, "", typedHelp, "").Replace(c.Description)); text != "" {
-		fmt.Fprintf(b, "\n\n```\n%s\n```", text)
-	}
 	b.WriteString("\n")
 	var own []cli.Flag
 	var places []string
@@ -123,17 +120,16 @@ func reference(b *strings.Builder, c *cli.Command, listed map[string]string) {
 		named[place] = append(named[place], "`--"+f.Names()[0]+"`")
 	}
 	if len(own) > 0 {
-		b.WriteString("\n" + optionTable(own))
+		b.WriteString("\n" + optionList(own))
 	}
 	for _, place := range places {
 		fmt.Fprintf(b, "\n%s %s.\n", place, strings.Join(named[place], ", "))
 	}
 }
 
-// optionTable has a row for each text: options that share one are in the same row.
-func optionTable(flags []cli.Flag) string {
+// optionList returns a list of options. Options with the same text share an item.
+func optionList(flags []cli.Flag) string {
 	var b strings.Builder
-	b.WriteString("| option | |\n|---|---|\n")
 	for i := 0; i < len(flags); {
 		names, text := optionRow(flags[i])
 		for i++; i < len(flags); i++ {
@@ -143,7 +139,7 @@ func optionTable(flags []cli.Flag) string {
 			}
 			names += ", " + more
 		}
-		fmt.Fprintf(&b, "| %s | %s |\n", names, text)
+		fmt.Fprintf(&b, "- %s: %s\n", names, text)
 	}
 	return b.String()
 }
@@ -152,7 +148,7 @@ func optionTable(flags []cli.Flag) string {
 func optionRow(f cli.Flag) (names, text string) {
 	names, text, _ = strings.Cut(strings.TrimPrefix(f.String(), "\t"), "\t")
 	names, _, _ = strings.Cut(names, " [ ") // the repetition of an option that may be repeated
-	return "`" + names + "`", strings.NewReplacer("|", `\|`, "<", `\<`, "\n", " ", "*", `\*`).Replace(strings.TrimSpace(text))
+	return "`" + names + "`", strings.NewReplacer("<", `\<`, "\n", " ", "*", `\*`).Replace(strings.TrimSpace(text))
 }
 
 // docs/reference/json.md names every key of what scaling, advise and predict print.
