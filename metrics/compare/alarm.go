@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// alarmAt is the number of standard errors by which the newest runs must be worse, at
-	// one look.
+	// alarmAt is the number of standard errors by which the newest runs must be worse to raise an
+	// alarm, if the runs are tested once.
 	alarmAt = 3.5
 	// alarmBefore is the minimum number of earlier runs.
 	alarmBefore = 12
 )
 
-// newest lists how many of the newest runs are tested, which is also a multiple of the
-// earlier runs needed.
+// newest lists the group sizes: each test compares that many of the newest runs with all earlier
+// ones.
 var newest = []int{2, 3, 4, 5, 6, 8, 10}
 
 const timesBefore = 3
@@ -32,17 +32,16 @@ type Alarm struct {
 	Errors float64 // standard errors between the means
 }
 
-// Newest tests the newest runs of a point, within the segment of the last run. It
-// finds a change before enough runs exist for a change point. judged is false if there
-// are too few runs. worse is 1 if more is worse, -1 if less is worse, and 0 to look
-// both ways.
+// Newest tests the newest runs of a point, within the segment of the last run. It finds a change
+// before enough runs exist for a change point. judged is false if there are too few runs. worse is
+// 1 if higher values are worse, -1 if lower values are worse, and 0 to test both directions.
 //
-// It is a sequential test: the generalised likelihood ratio over the run at which the
-// mean may change (Lai, J. R. Stat. Soc. B 57, 1995), for the last 2 to 10 runs.
-// Chance is estimated from the means of equally many neighbouring earlier runs. If
-// runs are correlated or follow a season, these means scatter more as well. The limit
-// was found by simulation (TestTruthOfAlarms). looks is how often the runs are looked at
-// while they grow: all looks together raise a false alarm no more often than one.
+// It is a sequential test: the generalised likelihood ratio over the run at which the mean may
+// change (Lai, J. R. Stat. Soc. B 57, 1995), for the last 2 to 10 runs. The variation by chance is
+// estimated from the means of the same number of neighbouring earlier runs. If runs are correlated
+// or periodic, these means scatter more as well. The limit comes from simulation
+// (TestTruthOfAlarms). looks is how often the runs are tested while their number grows. The limit
+// is such that all of these tests together raise a false alarm no more often than a single one.
 func Newest(segments []Segment, worse, looks int) (alarm *Alarm, judged bool) {
 	last := latest(segments)
 	if last == nil {
@@ -88,9 +87,9 @@ func latest(segments []Segment) *Segment {
 	return &last
 }
 
-// Limit returns the number of standard errors that an alarm needs at each of several
-// looks: the tail beyond alarmAt is divided by their number (Bonferroni). The tail is
-// Student's, with the degrees of freedom of the fewest earlier runs.
+// Limit returns the number of standard errors that an alarm needs if the runs are tested several
+// times (looks). The tail probability beyond alarmAt is divided by looks (Bonferroni). It is that
+// of Student's t, with the degrees of freedom of the minimum number of earlier runs.
 func Limit(looks int) float64 {
 	if looks < 2 {
 		return alarmAt
@@ -99,8 +98,9 @@ func Limit(looks int) float64 {
 	return -t.Quantile(t.CDF(-alarmAt) / float64(looks))
 }
 
-// newestErrors returns the number of newest values that differ most from the earlier
-// ones in the given direction, and by how many standard errors; 0 if none do.
+// newestErrors returns the group of newest values that differs most from the earlier ones in the
+// given direction: its size, and the difference in standard errors. It returns 0 if no group
+// differs.
 func newestErrors(values []float64, worse int) (runs int, errors float64) {
 	n := len(values)
 	for _, m := range newest {
@@ -113,12 +113,12 @@ func newestErrors(values []float64, worse int) (runs int, errors float64) {
 		if worse < 0 || worse == 0 && distance < 0 {
 			distance, first = -distance, -first
 		}
-		if first <= 0 { // worse only from a later run
+		if first <= 0 { // the change starts at a later run
 			continue
 		}
 		z := distance / math.Sqrt(meanVariance(before, center, m)*(1+float64(m)/float64(len(before))))
 		if math.IsInf(z, 1) && m < 3 {
-			continue // two values say little about values that do not scatter
+			continue // without scatter, two values are too few for a test
 		}
 		if z > errors {
 			runs, errors = m, z
@@ -127,8 +127,8 @@ func newestErrors(values []float64, worse int) (runs int, errors float64) {
 	return runs, errors
 }
 
-// meanVariance returns the variance of the mean of m neighbouring values: the observed
-// one, but at least that of independent values.
+// meanVariance returns the variance of the mean of m neighbouring values, as observed in values,
+// but at least the one that independent values would have.
 func meanVariance(values []float64, center float64, m int) float64 {
 	n := len(values)
 	var single, blocks, sum float64

@@ -8,24 +8,24 @@ import (
 	"github.com/aclements/go-moremath/stats"
 )
 
-// This file finds when a figure changed over time, and what changed with it.
+// This file finds when a value changed over time, and what else changed at that time.
 //
-// Change points are searched only among runs with the same fingerprint. The effect of
-// a new driver, for example, is known from the recorded driver and needs no
-// statistics. The first run with another fingerprint is marked, with the difference.
+// Change points are searched only among runs with the same fingerprint. If the fingerprint changes,
+// for example with a new driver, no statistics are needed: the first run with the new fingerprint
+// is marked, and the changed fields are named.
 
 const (
 	// window is the number of values searched at once; windows overlap by half. It
 	// bounds the time and keeps an old change from hiding a new one.
 	window = 50
-	// significance is the level of a final change point, weak that of a candidate. A
-	// candidate hidden by its neighbours' noise may pass once false neighbours are
+	// significance is the significance level for final change points, weak that for candidates. A
+	// candidate that is not yet significant may become so when false candidates next to it are
 	// removed.
 	significance, weak = 0.001, 0.01
-	// steady is the limit on selfNormalized: the squared change relative to the
-	// variation within both sides. At the most suspicious place of long independent
-	// sequences, the statistic exceeds 40 in 5 % and 85 in 0.5 %. This limit keeps
-	// false changes below 5 % for correlated runs, too (TestTruthOfChanges).
+	// steady is the limit on selfNormalized: the squared change relative to the variation within
+	// both sides. In long independent sequences, the maximum of the statistic exceeds 40 in 5 % of
+	// cases and 85 in 0.5 %. This limit keeps false changes below 5 % for correlated runs, too
+	// (TestTruthOfChanges).
 	steady = 100
 	// shortest is the minimum number of values between two change points.
 	shortest = 4
@@ -41,10 +41,9 @@ const (
 // makes it deterministic; windows make it linear, as in Apache Otava (Fleming et al.,
 // ICPE 2023).
 //
-// Welch's test assumes independent runs. With correlated runs or seasons, it finds
-// every swing significant. Each change must therefore also exceed the variation
-// between its neighbours (selfNormalized), which assumes nothing about the dependence
-// between runs.
+// Welch's test assumes independent runs. With correlated or periodic runs, every fluctuation would
+// be significant. Each change must therefore also exceed the variation between its neighbours
+// (selfNormalized), which assumes nothing about the dependence between runs.
 func changePoints(values []float64) []int {
 	n := len(values)
 	found := map[int]bool{}
@@ -75,12 +74,12 @@ func divide(values []float64, from, to int, found map[int]bool) {
 	divide(values, at, to, found)
 }
 
-// split is where the energy statistic between what is before and what is after
-// is largest, 0 for a sequence that is too short:
+// split returns the index at which the energy statistic between the values before and after it is
+// largest, or 0 if there are too few values:
 //
 //	nm/(n+m) · (2·mean|x−y| − mean|x−x'| − mean|y−y'|)
 //
-// with the means over all pairs of two different values.
+// where each mean is over all pairs of two different values.
 func split(values []float64) int {
 	total := len(values)
 	if total < 2*shortest {
@@ -118,9 +117,9 @@ func split(values []float64) int {
 	return at
 }
 
-// pValue returns the p-value of Welch's t-test that both sides have the same mean. If
-// the sides do not scatter, as rounded figures may, it is the share of arrangements
-// that separate the values as well.
+// pValue returns the p-value of Welch's t-test that both sides have the same mean. If the values of
+// a side are all equal, as rounded values may be, it is the share of permutations that separate the
+// values equally well.
 func pValue(xs, ys []float64) float64 {
 	test, err := stats.TwoSampleWelchTTest(stats.Sample{Xs: xs}, stats.Sample{Xs: ys}, stats.LocationDiffers)
 	if err == nil && !math.IsNaN(test.P) {
@@ -134,10 +133,10 @@ func pValue(xs, ys []float64) float64 {
 	return min(1, 2*math.Exp(lg(n)+lg(m)-lg(n+m)))
 }
 
-// selfNormalized returns the statistic of Shao & Zhang (J. Am. Stat. Assoc. 105, 2010)
-// for a change of the mean: the squared cumulative sum at the change, relative to the
-// cumulative sums within both sides. Correlation increases both alike, so its range
-// need not be known.
+// selfNormalized returns the statistic of Shao & Zhang (J. Am. Stat. Assoc. 105, 2010) for a change
+// of the mean: the squared cumulative sum at the change, relative to the cumulative sums within
+// both sides. Correlation increases both by the same factor, so the correlation length need not be
+// known.
 func selfNormalized(before, after []float64) float64 {
 	n, k := float64(len(before)+len(after)), float64(len(before))
 	center, far := (mean(before)*k+mean(after)*(n-k))/n, 0.0
@@ -155,8 +154,8 @@ func selfNormalized(before, after []float64) float64 {
 	return sum * sum * n / far
 }
 
-// prune removes change points, weakest first, until the strength of each one between
-// its neighbours exceeds least.
+// prune removes change points, the weakest first, until the strength of each remaining one exceeds
+// least. The strength is computed from the values up to the neighbouring change points.
 func prune(values []float64, points []int, strength func(before, after []float64) float64, least float64) []int {
 	edge := func(i int) int {
 		switch {
@@ -169,7 +168,7 @@ func prune(values []float64, points []int, strength func(before, after []float64
 	}
 	of := func(i int) float64 {
 		if points[i]-edge(i-1) < shortest || edge(i+1)-points[i] < shortest {
-			return math.Inf(-1) // two windows found the same change at slightly different places
+			return math.Inf(-1) // two windows found the same change at slightly different positions
 		}
 		return strength(values[edge(i-1):points[i]], values[points[i]:edge(i+1)])
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// noise is n values around mean with a standard deviation of 1 % of 100.
+// noise returns n values around mean with a standard deviation of 1.
 func noise(rng *rand.Rand, n int, mean float64) []float64 {
 	xs := make([]float64, n)
 	for i := range xs {
@@ -18,7 +18,7 @@ func noise(rng *rand.Rand, n int, mean float64) []float64 {
 	return xs
 }
 
-// The energy statistic of a small sequence, written out pair by pair.
+// The expected energy statistic is computed by hand, pair by pair.
 func TestSplit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 50 {

@@ -20,10 +20,10 @@ import (
 // This file compares two sets of runs point by point: before and after a change, or
 // one cluster with another.
 //
-// Each point is compared with the point of the other set that has the same parameters,
-// ignoring those by which the sets differ as wholes. One set may thus be a baseline
-// whose points are each compared with several points. The unit of replication is the
-// run; with too few runs for a test there is no verdict.
+// Each point is compared with the point of the other set that has the same parameters. Parameters
+// that distinguish the two sets as a whole are ignored. So one point of a baseline may be compared
+// with several points. The unit of replication is the run; if there are too few runs for a test,
+// the verdict is Insufficient.
 
 // A Verdict says how the second set's runs of a point compare with the first's.
 type Verdict string
@@ -34,7 +34,7 @@ const (
 	Better       Verdict = "better"
 	Worse        Verdict = "worse"
 	Same         Verdict = "same"
-	Different    Verdict = "different"    // for a measure without a direction
+	Different    Verdict = "different"    // for measures without a better direction
 	Insufficient Verdict = "insufficient" // too few runs, or not comparable; see Why
 )
 
@@ -43,13 +43,13 @@ type Pair struct {
 	Series  string
 	Axis    string            // coordinate along which the measure varies, such as workers
 	At      scaling.Value     // position on the axis
-	Workers int               // 0 if the point's runs differ
+	Workers int               // 0 if the runs have different worker counts
 	A, B    *scaling.Estimate // medians over the runs; nil if too many miss the target
 	NA, NB  int               // runs that have the measure
-	// Ratio is B over A with its interval, as in scaling.Ratio; nil if either is
-	// missing. The sets may be from different days; see Comparison.OtherDays. Loss
-	// says how much worse B is, as a fraction of A, negative if better; nil also for a
-	// measure without a direction.
+	// Ratio is the median of B divided by that of A, with an interval as in scaling.Ratio; nil if
+	// either is missing. The sets may be from different days; see Comparison.OtherDays. Loss says
+	// how much worse B is, as a fraction of A, negative if better. It is nil if Ratio is, or if the
+	// measure has no better direction.
 	Ratio *scaling.Estimate
 	Loss  *float64
 	// P is the p-value of the two-sided Mann–Whitney test of this point; nil with too
@@ -62,25 +62,25 @@ type Pair struct {
 // A Comparison is the result of comparing two sets.
 type Comparison struct {
 	Pairs []Pair
-	// Differ lists the parameters, then the fingerprint fields, by which the sets
-	// differ as wholes: "framework: native, pytorch-ddp".
+	// Differ lists the parameters, then the fingerprint fields, that distinguish the sets as a
+	// whole: "framework: native, pytorch-ddp".
 	Differ []string
 	// OnlyA and OnlyB list points that are in one set only: "native, 4 workers".
 	OnlyA, OnlyB []string
 	// OtherDays says that the sets were measured on different days, or that their days
 	// are unknown; "" if they share one.
 	OtherDays string
-	// Again lists the studies, A's first, to run again in turns, so that both sets are
-	// from the same days. It is nil if they share days, or if running again would not
-	// recreate the sets: several studies in a set, one study asking for the same in
-	// both, or processes on different machines.
+	// Again lists the studies, A's first, to run again in turns, so that both sets are from the
+	// same days. It is nil if the sets already share a day, or if running the studies again would
+	// not recreate the sets. That is so if a set has several studies, if one study requests the
+	// same for both sets, or if local processes ran on different machines.
 	Again []string
 }
 
 // Options configure a comparison.
 type Options struct {
-	// Mix pools runs of a point with different fingerprints, and compares different
-	// programs. Without it such points are not judged.
+	// Mix pools the runs of a point even if their fingerprints differ, and compares different
+	// programs. Without it the verdict on such points is Insufficient.
 	Mix bool
 	// Confidence is the level of intervals; 1 minus it is the significance level of
 	// differences. 0 means 0.95.
@@ -96,7 +96,7 @@ type key struct {
 	at       scaling.Value
 }
 
-// A place is a point in one set.
+// A place is a point of one set with its runs.
 type place struct {
 	key
 	series  string
@@ -104,12 +104,12 @@ type place struct {
 	workers int
 	runs    []*scaling.Observation
 	summary *scaling.Summary
-	made    []*scaling.Observation // the runs that have the measure
+	made    []*scaling.Observation // runs that have the measure
 	values  []float64              // values of these runs; +Inf: missed target
 	nodes   [][]string             // nodes of each of these runs; nil if unknown
 }
 
-// Runs compares the runs of b with those of a in one measure.
+// Runs compares the runs in b with those in a by one measure.
 func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison, error) {
 	o.Confidence = cmp.Or(o.Confidence, 0.95)
 	if both := common(a, b); both > 0 {
@@ -138,7 +138,7 @@ func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison
 	about := nodes{nodesMatter(slices.Concat(placesA, placesB)...), otherMachines(a, b)}
 	pairs, onlyA, onlyB := match(placesA, placesB)
 	r.OnlyA, r.OnlyB = texts(onlyA), texts(onlyB)
-	together := 0 // points that are judged together
+	together := 0 // number of points that are tested together
 	for _, p := range pairs {
 		if len(p[0].values) > 0 && len(p[1].values) > 0 {
 			together++
@@ -152,7 +152,7 @@ func Runs(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison
 		if programs != "" {
 			point.Verdict, point.Why, point.Ratio, point.Loss, point.P = Insufficient, programs, nil, nil, nil
 		}
-		if named { // the series of b says by what the sets differ
+		if named { // name the point by its series in b
 			point.Series = p[1].series
 		}
 		r.Pairs = append(r.Pairs, point)
@@ -178,8 +178,8 @@ func common(a, b []scaling.Observation) (both int) {
 	return both
 }
 
-// newComparison says by what the sets differ as wholes; parameters lists those that were
-// asked for.
+// newComparison returns a Comparison without points. parameters lists the requested parameters that
+// distinguish the sets.
 func newComparison(a, b []scaling.Observation, parameters []string) *Comparison {
 	ground := groundDiffers(a, b)
 	r := &Comparison{Differ: append(parameters, ground...), OtherDays: whenUnknown(a, b)}
@@ -192,8 +192,8 @@ func newComparison(a, b []scaling.Observation, parameters []string) *Comparison 
 	return r
 }
 
-// match pairs the points of two sets, in the order of a, and returns those that are in one
-// set only.
+// match pairs the points of two sets, in the order of a. It also returns the points that are in
+// only one set.
 func match(a, b []place) (pairs [][2]place, onlyA, onlyB []place) {
 	for _, p := range a {
 		found := len(pairs)
@@ -243,9 +243,9 @@ func curves(list []scaling.Observation, f measure.Measure) ([]scaling.Curve, err
 	return c, nil
 }
 
-// differ returns the parameters that have one value in one set and only other values
-// in the other, as names and as text. named is set if b has several values, so that
-// its points must be named.
+// differ returns the parameters that distinguish the sets, as names and as text: those with a
+// single value in one set, which does not occur in the other. named is true if b has several
+// values, so that its points must be named.
 func differ(a, b []scaling.Curve) (apart map[string]bool, named bool, words []string) {
 	values := func(list []scaling.Curve, key string) []string {
 		var seen []string
@@ -286,8 +286,8 @@ func value(c scaling.Curve, key string) string {
 	return fmt.Sprint(v)
 }
 
-// groundDiffers returns the fingerprint fields that agree within each set and differ
-// between the sets.
+// groundDiffers returns the fingerprint fields that are equal within each set, but differ between
+// the sets.
 func groundDiffers(a, b []scaling.Observation) []string {
 	var words []string
 	for _, d := range fingerprint.Differ(fingerprint.Common(fingerprints(a)), fingerprint.Common(fingerprints(b))) {

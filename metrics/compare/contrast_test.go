@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// runsOf are one point's, with these throughputs, each of which reaches the target
-// 0.5 at 1000/throughput seconds, or misses it when that is negative.
+// runsOf returns runs of one point with these throughputs. A run reaches the target 0.5 after
+// 1000/throughput seconds, or misses it if its throughput is negative.
 func runsOf(set string, workers int, parameters map[string]any, throughputs ...float64) []scaling.Observation {
 	var list []scaling.Observation
 	for i, x := range throughputs {
@@ -50,7 +50,7 @@ func TestVerdicts(t *testing.T) {
 		a, b    []float64
 		figure  string
 		verdict Verdict
-		ratio   float64 // NaN: none
+		ratio   float64 // NaN: no ratio
 		why     string
 	}{
 		// All 36 pairs lie on one side: p = 2/C(12,6) = 0.0022.
@@ -61,7 +61,7 @@ func TestVerdicts(t *testing.T) {
 		{"all equal", []float64{7, 7, 7, 7}, []float64{7, 7, 7, 7}, "throughput", Same, 1, ""},
 		{"3 runs a side cannot differ", []float64{1, 2, 3}, []float64{10, 20, 30}, "throughput", Insufficient, 10, "too few runs for a test (3 of 4 needed)"},
 		{"without the figure", six(1), six(1), "end_to_end", Insufficient, math.NaN(), "0 runs of A and 0 of B recorded end_to_end"},
-		// One of six that misses ranks last; all that miss have no time at all.
+		// A run that misses the target ranks last. If all miss it, there is no time.
 		{"one misses the target", six(1), []float64{110, 111, 112, 113, 114, -115}, "to_0.5", Same, math.NaN(), ""},
 		{"all miss the target", six(1), []float64{-100, -101, -102, -103, -104, -105}, "to_0.5", Worse, math.NaN(), ""},
 	} {
@@ -74,7 +74,7 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s: ratio %+v, want %g", test.name, p.Ratio, test.ratio)
 		}
 	}
-	// Of what does not judge a run, it is only said that it differs.
+	// A measure without a better direction only counts as different, neither better nor worse.
 	neither := measure.Reported("throughput", "tokens/s", measure.Neither)
 	for k, want := range map[float64]Verdict{0.9: Different, 1: Same} {
 		r, err := Runs(runsOf("a", 1, nil, six(1)...), runsOf("b", 1, nil, six(k)...), neither, Options{})
@@ -92,7 +92,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Points stand against each other that differ only by what the sets differ by.
+// Two points are compared if they differ only in the parameters that distinguish the sets.
 func TestPoints(t *testing.T) {
 	model := func(name string, batch int64) map[string]any {
 		return map[string]any{"workload.model": name, "workload.batch": batch}
@@ -112,7 +112,7 @@ func TestPoints(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"native, 2 workers"}, {"native, 4 workers"}}, [][]string{r.OnlyA, r.OnlyB}); diff != "" {
 		t.Error(diff)
 	}
-	// Two models in one set are no difference between the sets.
+	// Two models within one set do not distinguish the sets.
 	both := append(runsOf("c", 1, model("cnn", 64), 1, 2, 3, 4), runsOf("d", 1, model("mlp", 64), 5, 6, 7, 8)...)
 	r = compare(t, a[:4], both, "throughput", Options{})
 	if len(r.Pairs) != 1 || r.Differ != nil || len(r.OnlyB) != 1 {
@@ -142,7 +142,8 @@ func TestMixedPointsAreNotJudged(t *testing.T) {
 	}
 }
 
-// One platform against two: each test of either against its own on the first.
+// One platform against two: each test on the second and third is compared with the same test on the
+// first.
 func TestBaselineAgainstSeveral(t *testing.T) {
 	side := func(platforms ...string) []scaling.Observation {
 		var list []scaling.Observation
@@ -173,8 +174,8 @@ func TestBaselineAgainstSeveral(t *testing.T) {
 	}
 }
 
-// A measure that a run has many values of is compared place by place: at 20
-// requests/s twice the time, at 10 the same.
+// A measure with several values per run is compared position by position: twice the time at 20
+// requests/s, the same at 10.
 func TestPlaces(t *testing.T) {
 	m := measure.Measure{Name: "answer", Title: "answer", Unit: "s", Better: measure.Lower, At: "load", Axis: "load"}
 	t.Cleanup(measure.Declare("serving", m))

@@ -18,8 +18,7 @@ func (r *Comparison) FailAt(limit float64) error {
 		if p.Verdict != Insufficient {
 			judged++
 		}
-		// Without a ratio, so many runs miss the target that the loss exceeds any
-		// limit.
+		// Without a ratio, most runs of B miss the target, which exceeds any limit.
 		if p.Verdict == Worse && (p.Loss == nil || *p.Loss >= limit) {
 			worse = append(worse, p.Series+", "+scaling.Places(p.Axis, p.At))
 		}

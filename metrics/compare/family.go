@@ -11,11 +11,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// holm withdraws differences that are not significant among all points together.
-// Without real differences, at most the given share of comparisons then shows one at
-// any point (Holm, Scandinavian Journal of Statistics 6, 1979). In ascending order,
-// each p-value is compared with alpha divided by the number of points left; from the
-// first larger one on, no difference counts.
+// holm corrects the verdicts for multiple testing (Holm, Scandinavian Journal of Statistics 6,
+// 1979). If no point really differs, the probability that any point shows a difference is then at
+// most alpha. In ascending order, each p-value is compared with alpha divided by the number of
+// points left. From the first larger one on, all differences are withdrawn.
 func holm(points []Pair, alpha float64) {
 	var tested []*Pair
 	for i := range points {
@@ -78,10 +77,10 @@ func whenUnknown(a, b []scaling.Observation) string {
 	return fmt.Sprintf("when the imported runs of %s were made is unknown: anything that changed between A and B looks like a difference between them; for a table, import --map started=COLUMN says when", strings.Join(sets, " and "))
 }
 
-// again returns the studies to run again in turns; nil if that would not recreate the
-// sets. asked: the sets differ in requested parameters; ground: they differ in
-// fingerprints, which only a scheduler can reproduce, by choosing nodes for the
-// requested parameters.
+// again returns the studies to run again in turns; nil if that would not recreate the sets. asked
+// is true if the sets differ in requested parameters. ground is true if they differ in
+// fingerprints; only a scheduler can reproduce that, by choosing nodes for the requested
+// parameters.
 func again(a, b []scaling.Observation, asked, ground bool) []string {
 	x, y := studies(a), studies(b)
 	scheduled := func(o scaling.Observation) bool { return o.Job != "" }

@@ -14,8 +14,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// By hand: with four tests, 0.012 is held against 0.05/4, 0.016 against 0.05/3,
-// 0.03 against 0.05/2, and what comes behind that is none however small.
+// By hand: with four tests, 0.012 is compared with 0.05/4, 0.016 with 0.05/3, and 0.03 with 0.05/2.
+// The first failure ends the procedure: no later p-value is significant.
 func TestHolm(t *testing.T) {
 	var points []Pair
 	for _, p := range []float64{0.03, 0.012, 0.04, 0.016} {
@@ -32,8 +32,7 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// drawn is a set of runs at five points, as fast as the other but for a factor at
-// the last.
+// drawn returns random runs at five points. Runs at the last point are faster by factor.
 func drawn(r *rand.Rand, name string, runs int, factor float64) []scaling.Observation {
 	var list []scaling.Observation
 	for _, workers := range []int{1, 2, 4, 8, 16} {
@@ -49,9 +48,9 @@ func drawn(r *rand.Rand, name string, runs int, factor float64) []scaling.Observ
 	return list
 }
 
-// Of a study against itself, at most 5 % have any point better or worse; one that
-// is 10 % slower is found at noise of 2 %; and 4 runs a side are too few for five
-// points at once.
+// If two equal sets are compared, at most 5 % of comparisons show a difference at any point. With 2
+// % noise, a point that is 10 % slower is found. 4 runs per side are too few for five points at
+// once.
 func TestTruthOfVerdicts(t *testing.T) {
 	trials := 2000
 	if testing.Short() {
@@ -113,8 +112,8 @@ func TestOtherDays(t *testing.T) {
 	}
 }
 
-// Sets are made again where new runs of one study each, or of one that asks for
-// different things in both, are what the sets are of.
+// Running again is suggested if it recreates the sets: each set is one study, or one study requests
+// different parameters for the two sets.
 func TestAgain(t *testing.T) {
 	set := func(study string, day float64, more ...any) []scaling.Observation {
 		var list []scaling.Observation
@@ -162,8 +161,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// Sets on one node each differ by their nodes, if by anything; on the same node, or
-// on machines that are known to differ, by what they are sets of.
+// If each set ran on one node, and the nodes differ, a difference may come from the nodes. It does
+// not if both ran on the same node, or if the machines are what is compared.
 func TestOneNodeEach(t *testing.T) {
 	set := func(study, host, cpu string, factor float64) []scaling.Observation {
 		var list []scaling.Observation

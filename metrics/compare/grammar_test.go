@@ -5,15 +5,14 @@ import (
 	"math/rand/v2"
 )
 
-// series is how a figure goes over the runs of one point; its runs scatter with a
-// standard deviation of 1 around what changes. What stands here was drawn before
-// the rules that are tried on it were written.
+// series is a random process for the values of one point's runs, with a standard deviation of 1
+// around a changing mean. These processes were chosen before the rules that they test were written.
 type series struct {
 	name string
 	runs func(r *rand.Rand) int
-	// memory is the AR(1) coefficient from run to run; season its length in runs and
-	// height how far it swings, in standard deviations; tails whether the scatter is
-	// that of Student's t with 3 degrees of freedom.
+	// memory is the AR(1) coefficient from run to run. season is the period in runs, and height its
+	// amplitude in standard deviations. tails selects Student's t with 3 degrees of freedom for the
+	// scatter.
 	memory func(r *rand.Rand) float64
 	season func(r *rand.Rand) (length, height float64)
 	tails  bool
@@ -21,12 +20,12 @@ type series struct {
 
 func fixed(x float64) func(*rand.Rand) float64 { return func(*rand.Rand) float64 { return x } }
 
-// lengths draws a number of runs evenly by its logarithm.
+// lengths returns a function that draws a number of runs, uniformly in its logarithm.
 func lengths(low, high float64) func(*rand.Rand) int {
 	return func(r *rand.Rand) int { return int(low * math.Pow(high/low, r.Float64())) }
 }
 
-// draw makes n values.
+// draw draws n values.
 func (s series) draw(r *rand.Rand, n int) []float64 {
 	memory := 0.0
 	if s.memory != nil {
@@ -46,7 +45,7 @@ func (s series) draw(r *rand.Rand, n int) []float64 {
 			x := r.NormFloat64()
 			chi += x * x
 		}
-		return r.NormFloat64() / math.Sqrt(chi/3) / math.Sqrt(3) // the deviation of t3 is √3
+		return r.NormFloat64() / math.Sqrt(chi/3) / math.Sqrt(3) // the standard deviation of t3 is √3
 	}
 	xs := make([]float64, n)
 	swing := noise()

@@ -11,8 +11,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// judge compares one point's runs. points is the number of points that are judged together:
-// a point with too few runs to be told apart among these stays Insufficient.
+// judge compares the runs of one point. points is the number of points that are tested together. If
+// the point has too few runs to be significant among these, its verdict is Insufficient.
 func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (Pair, error) {
 	p := Pair{Series: a.series, Axis: a.axis, At: a.at, Workers: a.workers, Verdict: Insufficient, NA: len(a.values), NB: len(b.values)}
 	if p.Why = incomparable(a, b, f, o); p.Why != "" {
@@ -80,7 +80,7 @@ func incomparable(a, b place, f measure.Measure, o Options) string {
 	return ""
 }
 
-// ratio sets the ratio of the medians, B to A, and the loss that it means.
+// ratio sets the ratio of the medians, B divided by A, and the loss.
 func (p *Pair) ratio(a, b place, f measure.Measure, shared bool, o Options) error {
 	before, err := a.summary.Like(a.values, a.made, 0, f.Better, shared, o.Confidence)
 	if err != nil {
@@ -102,8 +102,8 @@ func (p *Pair) ratio(a, b place, f measure.Measure, shared bool, o Options) erro
 	return nil
 }
 
-// verdict judges the values ys of B, which differ from the values xs of A with probability
-// 1-p.
+// verdict returns the verdict on the values xs of A and ys of B; p is the p-value of their
+// difference.
 func verdict(p float64, xs, ys []float64, f measure.Measure, o Options) Verdict {
 	switch {
 	case p > 1-o.Confidence:
@@ -124,7 +124,7 @@ func printsOf(runs []*scaling.Observation) []fingerprint.Print {
 	return p
 }
 
-// finite replaces missed targets by a number above all others: the test uses ranks,
+// finite replaces missed targets (+Inf) by a number larger than all values. The test uses ranks,
 // and a run that misses the target ranks after all that reach it.
 func finite(xs, others []float64) []float64 {
 	top := 1.0

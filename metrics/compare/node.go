@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// nodeLevel is the significance level of two tests: that nodes matter, and that runs
-// were spread unevenly over nodes.
+// nodeLevel is the significance level of two tests: whether results depend on the node, and whether
+// the sets' runs were distributed unevenly over nodes.
 const nodeLevel = 0.05
 
 // otherMachines reports whether the sets ran on different kinds of machine; different
@@ -21,7 +21,7 @@ func otherMachines(a, b []scaling.Observation) bool {
 		func(d fingerprint.Difference) bool { return slices.Contains(machine, d.Field) })
 }
 
-// nodesMatter reports whether runs with the same parameters depend on their node.
+// nodesMatter reports whether the results of runs with the same parameters depend on their node.
 func nodesMatter(places ...place) bool {
 	var runs []scaling.TimedRun
 	for point, p := range places {
@@ -41,10 +41,10 @@ type nodes struct {
 	differ bool // the nodes differ in kind (another CPU), so nodes are what is compared
 }
 
-// alike reports whether a point's runs on the same node must count as one. This is so
-// if results depend on the node, or if the sets used such different nodes that a
-// difference between nodes would look like one between the sets. It does not matter if
-// all runs used the same nodes, or some nodes are unknown.
+// alike reports whether a point's runs on the same node must count as one. They must if results
+// depend on the node, or if the sets used such different nodes that a difference between nodes
+// would look like one between the sets. They need not if all runs used the same nodes, or if some
+// nodes are unknown.
 func (n nodes) alike(a, b place) bool {
 	all := slices.Concat(a.nodes, b.nodes)
 	same := true
@@ -57,9 +57,9 @@ func (n nodes) alike(a, b place) bool {
 	return !same && (n.matter || !n.differ && uneven(all, len(a.nodes)))
 }
 
-// uneven reports whether the first runs used other nodes than the rest, by more than
-// chance explains. It is a permutation test on the sum over nodes of the squared
-// difference in the share of runs.
+// uneven reports whether the first runs used other nodes than the rest, more than expected by
+// chance. It is a permutation test on the sum over nodes of the squared difference in the share of
+// runs.
 func uneven(nodes [][]string, first int) bool {
 	number := map[string]int{}
 	runs := make([][]int, len(nodes))

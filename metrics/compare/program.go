@@ -16,9 +16,9 @@ const commandKey, commandFramework = "command.run", "command"
 
 const otherProgram = "run different programs"
 
-// otherPrograms says why the sets cannot be judged: their runs started different
-// programs, whose work may differ. It returns "" if they started the same program,
-// with any options, or a framework's program.
+// otherPrograms returns why the sets cannot be compared: their runs started different programs,
+// whose work may differ. It returns "" if both started the same program, with any options, or a
+// program of a framework.
 func otherPrograms(a, b []scaling.Observation) string {
 	x, y := programs(a), programs(b)
 	if len(x) == 0 && len(y) == 0 || slices.ContainsFunc(x, func(p string) bool { return slices.Contains(y, p) }) {

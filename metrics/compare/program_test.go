@@ -26,7 +26,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// Two programs are not judged: the second is not 728 times better.
+// Different programs are not compared: the second is not 728 times better.
 func TestOtherProgramsAreNotJudged(t *testing.T) {
 	of := func(set string, rate float64, run ...any) []scaling.Observation {
 		var list []scaling.Observation

@@ -31,18 +31,18 @@ type Segment struct {
 	// Median, Low and High are the median and the quartiles of the values. They are
 	// equal for a single run.
 	Median, Low, High float64
-	// Before is the run before the first one, from another segment; nil at the start.
-	// Ratio is the median over the median of that segment; nil unless positive. P is
-	// the p-value of Welch's t-test between both; nil with too few runs.
+	// Before is the last run of the previous segment; nil at the start. Ratio is the median divided
+	// by that segment's median; nil unless positive. P is the p-value of Welch's t-test between the
+	// two segments; nil with too few runs.
 	Before   *Sample
 	Ratio, P *float64
 	// Changed lists the fingerprint fields that changed since Before.
 	Changed []fingerprint.Difference
 }
 
-// Trace divides the runs of one point into segments, ordered by their first run. Runs
-// with different fingerprints never share a segment, even if they alternate in time. A
-// run with unknown fields joins runs that agree with it, the latest first.
+// Trace divides the runs of one point into segments, ordered by their first run. Runs with
+// different fingerprints never share a segment, even if they alternate in time. A run with unknown
+// fields joins the latest runs whose known fields are equal.
 func Trace(samples []Sample, prints []fingerprint.Print) []Segment {
 	if len(samples) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func Trace(samples []Sample, prints []fingerprint.Print) []Segment {
 	slices.SortFunc(samples, func(a, b Sample) int { return cmp.Or(cmp.Compare(a.Unix, b.Unix), cmp.Compare(a.Run, b.Run)) })
 	grounds := divideByGround(samples, prints)
 	var list []Segment
-	in := map[int64]int{} // run to its segment
+	in := map[int64]int{} // index of each run's segment
 	for i, g := range grounds {
 		values := make([]float64, len(g.samples))
 		for j, s := range g.samples {
@@ -75,7 +75,7 @@ func Trace(samples []Sample, prints []fingerprint.Print) []Segment {
 			from = to
 		}
 	}
-	before := map[int64]*Sample{} // by run
+	before := map[int64]*Sample{} // previous run of each run
 	for i := range samples[1:] {
 		before[samples[i+1].Run] = &samples[i]
 	}
@@ -87,7 +87,7 @@ func Trace(samples []Sample, prints []fingerprint.Print) []Segment {
 		}
 		s.Before = before[s.Samples[0].Run]
 		if s.Kind == Change {
-			// The previous run may have another fingerprint.
+			// The previous run may have a different fingerprint.
 			s.Before = &of[i-1].Samples[len(of[i-1].Samples)-1]
 		}
 		s.compare(&of[in[s.Before.Run]])
@@ -103,7 +103,7 @@ func Trace(samples []Sample, prints []fingerprint.Print) []Segment {
 
 // A ground is a group of runs with the same fingerprint.
 type ground struct {
-	print   fingerprint.Print // all fields known to any of them
+	print   fingerprint.Print // all fields that are known for any of the runs
 	samples []Sample
 	used    int // time of the last run that joined
 }

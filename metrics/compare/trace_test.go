@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
-// runs are samples at rising times from the given one on.
+// runs returns samples at ascending times, starting at from.
 func runs(from int, print int, values ...float64) []Sample {
 	var list []Sample
 	for i, v := range values {
@@ -18,7 +18,7 @@ func runs(from int, print int, values ...float64) []Sample {
 	return list
 }
 
-// summary is what is looked at: the kind, the first run, how many, the median.
+// summary is what the tests compare: kind, first run, number of runs, median.
 type summary struct {
 	Kind    string
 	First   int64
@@ -71,8 +71,8 @@ func TestTrace(t *testing.T) {
 			[]summary{{Start, 1, 10, 100, 0, ""}, {Change, 11, 10, 90, 10, ""}}},
 		{"another driver is not a change point, however small", slices.Concat(runs(1, 0, ten...), runs(11, 1, ten...)),
 			[]summary{{Start, 1, 10, 100, 0, ""}, {Ground, 11, 10, 100, 10, "driver 1 → 2"}}},
-		// Odd runs with one driver, even ones with the other: 100 and 90 are no
-		// change, since each driver's figures stay what they are.
+		// Odd runs use one driver, even runs another. Alternating between 100 and 90 is not a
+		// change, because the values of each driver stay the same.
 		{"alternating", func() []Sample {
 			var list []Sample
 			for i := range 20 {
@@ -98,7 +98,7 @@ func TestSegmentFigures(t *testing.T) {
 	if s.Ratio == nil || *s.Ratio != k || s.P == nil || *s.P >= 0.001 || s.Low != k*99 || s.High != k*101 || list[0].Ratio != nil || list[0].P != nil {
 		t.Errorf("%+v", s)
 	}
-	// Figures that are 0 or fewer than can be tested have no ratio and no p.
+	// A median of 0 has no ratio, and too few values have no p-value.
 	list = Trace(slices.Concat(runs(1, 0, 0), runs(2, 1, 5)), prints)
 	if s := list[1]; s.Ratio != nil || s.P != nil || s.Low != 5 || s.High != 5 {
 		t.Errorf("%+v", s)

@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
-// sequences is how many are drawn, a tenth of it with -short.
+// sequences returns the number of random sequences; with -short, a tenth of it.
 func sequences() int {
 	if testing.Short() {
 		return 200
@@ -17,15 +17,13 @@ func sequences() int {
 	return 2000
 }
 
-// most is three standard errors above a share of so many.
+// most returns share plus three standard errors, for a share of that many cases.
 func most(share float64, of int) float64 {
 	return share*float64(of) + 3*math.Sqrt(share*(1-share)*float64(of))
 }
 
-// Whether runs are independent, like the one before, or go with a season: where
-// nothing changes, no more than 5 % of sequences are said to have a change; and a
-// step of three standard deviations in the middle is found within 2 runs of where
-// it is.
+// For independent, correlated and periodic runs: without a change, at most 5 % of sequences show
+// one. A step of three standard deviations in the middle is found within 2 runs of its position.
 func TestTruthOfChanges(t *testing.T) {
 	of := sequences()
 	for i, s := range unchanged {
@@ -41,7 +39,7 @@ func TestTruthOfChanges(t *testing.T) {
 			t.Errorf("%s: %d of %d with a false change", s.name, wrong, of)
 		}
 	}
-	// What independence is not known to hold costs: with 20 runs fewer are found.
+	// Not assuming independence has a price: with 20 runs, fewer changes are found.
 	for n, share := range map[int]float64{20: 0.75, 30: 0.9, 50: 0.97, 100: 0.97, 200: 0.97} {
 		r := rand.New(rand.NewPCG(uint64(n), 2029))
 		found := 0
@@ -66,9 +64,8 @@ func stepped(r *rand.Rand, s series, n, last int) []float64 {
 	return x
 }
 
-// The newest runs of sequences in which nothing changes raise an alarm in no more
-// than 2 % of looks; a step of three standard deviations raises one, or is a change
-// already, 3, 5 and 8 runs later.
+// Without a change, at most 2 % of tests raise an alarm. A step of three standard deviations raises
+// an alarm, or has become a change point, 3, 5 and 8 runs later.
 func TestTruthOfAlarms(t *testing.T) {
 	of := sequences()
 	alarm := func(x []float64) bool {
@@ -111,9 +108,9 @@ func TestTruthOfAlarms(t *testing.T) {
 	}
 }
 
-// A study of up to 12 runs of a point, after 14 or more earlier ones, is looked at after 4, 6,
-// 8, 10 and 12 of them. Nothing changes: no more than 2 % of studies have an alarm at any
-// look. With the limit of one look, more do.
+// A study adds up to 12 runs of a point to 14 or more earlier ones, and tests them after 4, 6, 8,
+// 10 and 12 runs. Without a change, at most 2 % of studies raise an alarm at any of these tests.
+// With the limit for a single test, more do.
 func TestTruthOfAlarmsAtLooks(t *testing.T) {
 	of := sequences()
 	more := 0
@@ -145,7 +142,7 @@ func TestTruthOfAlarmsAtLooks(t *testing.T) {
 			more++
 		}
 	}
-	if more == 0 && !testing.Short() { // a tenth of the studies is too few to show it
+	if more == 0 && !testing.Short() { // with -short there are too few studies to show it
 		t.Error("the limit of one look would do")
 	}
 }
@@ -164,13 +161,13 @@ func TestLimitAtLooks(t *testing.T) {
 
 var noPrint = []fingerprint.Print{{}}
 
-// samplesOf are runs of those values, one after the other.
+// samplesOf returns runs with these values, in order.
 func samplesOf(values []float64) []Sample { return runs(1, 0, values...) }
 
-// By hand: before are 12 runs of 100 that scatter by 1 in turn, so that the variance
-// of one is 12/11. Means of 3 neighbours are 1/3 off, less than the √(12/11/3) of
-// independent ones. The newest 3 have a mean of 95: 5/√(12/11/3·(1 + 3/12)) = 7.4
-// standard errors. Of the newest 2, the run before them is one of those before.
+// By hand: the earlier runs are 12 values alternating between 99 and 101, so their variance is
+// 12/11. Means of 3 neighbours deviate by 1/3, less than the √(12/11/3) of independent values. The
+// newest 3 have a mean of 95: 5/√(12/11/3·(1 + 3/12)) = 7.4 standard errors. For a group of the
+// newest 2, the third newest counts as an earlier run.
 func TestNewest(t *testing.T) {
 	before := []float64{99, 101, 99, 101, 99, 101, 99, 101, 99, 101, 99, 101}
 	of := func(worse int, more ...float64) (*Alarm, bool) {
@@ -195,7 +192,7 @@ func TestNewest(t *testing.T) {
 	if a, judged := Newest(nil, 1, 1); a != nil || judged {
 		t.Errorf("of nothing: %+v, %v", a, judged)
 	}
-	// Values without scatter: 2 others may be chance, 3 are not.
+	// Among values without scatter, 2 different ones may be chance, but 3 are not.
 	flat := slices.Repeat([]float64{7}, 20)
 	if a, _ := Newest(Trace(samplesOf(slices.Concat(flat, []float64{6, 6})), noPrint), -1, 1); a != nil {
 		t.Errorf("2 runs: %+v", a)

@@ -16,13 +16,13 @@ import (
 // keySize is the length of a key in bytes.
 const keySize = 32
 
-// maxKeyFile is more than a key's file ever holds, in bytes.
+// maxKeyFile is larger than any valid key file, in bytes.
 const maxKeyFile = 4096
 
-// KeyFile names the file of the key next to a database.
+// KeyFile returns the path of the key next to a database.
 func KeyFile(database string) string { return database + ".key" }
 
-// NewKey makes a key.
+// NewKey returns a random key.
 func NewKey() Key {
 	key := make(Key, keySize)
 	if _, err := rand.Read(key); err != nil {
@@ -31,8 +31,8 @@ func NewKey() Key {
 	return key
 }
 
-// ReadKey reads the key in a file that only its owner can read, and makes one if
-// the file is missing. Of two programs that make it at once both get the same.
+// ReadKey reads the key in a file that only its owner can read. If the file does not exist, it
+// creates a key; two programs that do so at the same time get the same key.
 func ReadKey(path string) (Key, error) {
 	key, err := LoadKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +41,7 @@ func ReadKey(path string) (Key, error) {
 	return SaveKey(path, NewKey())
 }
 
-// LoadKey reads the key in a file; the error is fs.ErrNotExist if it is missing.
+// LoadKey reads the key in a file; the error is fs.ErrNotExist if the file does not exist.
 func LoadKey(path string) (Key, error) {
 	text, err := sharedfs.ReadFile(path, maxKeyFile)
 	if err != nil {
@@ -61,8 +61,8 @@ func LoadKey(path string) (Key, error) {
 	return key, nil
 }
 
-// SaveKey keeps a key in a file, unless the file exists, and returns the key that
-// is in the file then.
+// SaveKey writes a key to a file unless the file exists, and returns the key that is then in the
+// file.
 func SaveKey(path string, key Key) (Key, error) {
 	if err := saveKey(path, key); err != nil {
 		return nil, fmt.Errorf("cannot keep the key for digests of secrets: %w", err)
@@ -70,8 +70,8 @@ func SaveKey(path string, key Key) (Key, error) {
 	return LoadKey(path)
 }
 
-// saveKey writes the key under another name and links it to its own, which fails
-// if another program was first.
+// saveKey writes the key to a temporary file and links it to path. That fails if another program
+// was faster.
 func saveKey(path string, key Key) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Marks leave no shape out: with them, as without them, the same is hidden.
+// Checking for marks first does not change what is hidden.
 func TestMarks(t *testing.T) {
 	for _, text := range texts {
 		text = strings.ReplaceAll(text, "MARK", marker+"UPPERCASE")
@@ -23,8 +23,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// Ordinary text passes no regular expression, which took 3 s a megabyte: to look
-// for the marks needs some memory for the whole, and none for each line.
+// Text without marks is not matched against the regular expressions, which take 3 s per megabyte.
+// The search for marks allocates memory once, and none per line.
 func TestOrdinaryTextIsQuick(t *testing.T) {
 	line := "rank 3: iteration 1000, loss 0.1, 4.2 GB/s over eth0: warning=1 of \"x\" "
 	const lines = 10_000

@@ -7,10 +7,9 @@ import (
 	"unicode"
 )
 
-// secretName reports whether a name (of a variable, an option, a key) is a secret's,
-// whatever its value. It compares whole words and ignores case: HF_TOKEN,
-// --api-key and clientSecret are names of secrets; kv_token, attn.key, cache-key
-// and tokenizer are not.
+// secretName reports whether a name (of a variable, option or key) is that of a secret, regardless
+// of the value. It compares whole words and ignores case: HF_TOKEN, --api-key and clientSecret are
+// names of secrets; kv_token, attn.key, cache-key and tokenizer are not.
 func secretName(name string) bool {
 	list := words(name)
 	if len(list) == 0 || len(list) > 1 && slices.Contains(aboutWords, list[len(list)-1]) {
@@ -28,8 +27,8 @@ func secretName(name string) bool {
 	return last == "token" && !slices.ContainsFunc(list[:len(list)-1], func(word string) bool { return slices.Contains(modelWords, word) })
 }
 
-// Named reports whether the value that goes by a name is a secret: by the name
-// alone, or by a weaker name together with a value that looks random.
+// Named reports whether the value with this name is a secret. The name alone may decide; a name
+// that is also common elsewhere counts only if the value looks random.
 func Named(name, value string) bool {
 	if secretName(name) {
 		return !slices.Contains(plainValues, strings.ToLower(value))
@@ -37,32 +36,34 @@ func Named(name, value string) bool {
 	return slices.ContainsFunc(words(name), weak) && random(value)
 }
 
-// secretWord is a word that makes a name a secret's. Words are often glued:
+// secretWord matches words that make a name that of a secret. They are often part of a longer word:
 // PGPASSWORD, sshkey.
 var secretWord = regexp.MustCompile(`(?:password|passwd|passphrase|passcode)s?$|secrets?$|^(?:credentials?|creds?|oauth|jwt)$|(?:api|access|private|secret|ssh)keys?$|(?:api|access|auth)token$`)
 
-// keyOwners are words that make the word "key" after them a secret.
+// keyOwners are words before "key" that make the name that of a secret.
 var keyOwners = []string{"api", "access", "private", "secret", "ssh", "account", "signing", "signature", "encryption", "master", "auth", "storage", "shared", "subscription", "deploy", "service", "app", "admin"}
 
-// modelWords make the word "token" after them a token of a text: pad_token, kv_token.
+// modelWords are words before "token" in names that are not those of secrets, but of a text's
+// tokens: pad_token, kv_token.
 var modelWords = []string{"kv", "pad", "padding", "eos", "bos", "sos", "eot", "cls", "sep", "mask", "unk", "unknown", "image", "audio", "video", "speech", "text", "special", "extra", "added",
 	"start", "end", "stop", "begin", "first", "last", "next", "prev", "new", "per", "num", "n", "max", "min", "total", "prompt", "draft", "prefix", "suffix", "sink", "register", "think", "patch", "visual", "cache", "by", "each", "every", "drop", "route", "top"}
 
-// aboutWords end the name of a property of a secret: token_count, KeyError.
+// aboutWords are last words of names that describe a property instead of the secret: token_count,
+// KeyError.
 var aboutWords = []string{"count", "counts", "length", "len", "size", "sizes", "limit", "budget", "type", "mode", "version", "depth", "error", "dim", "index", "mask", "memory"}
 
-// plainValues are values that are never secrets: options like use_auth_token = true.
+// plainValues are values that are never secrets, as in use_auth_token = true.
 var plainValues = []string{"", "true", "false", "none", "null", "yes", "no", "on", "off", "auto"}
 
-// weakWords are common in names of secrets and in other names.
+// weakWords are common both in names of secrets and in other names.
 var weakWords = []string{"key", "keys", "auth", "private", "pass", "pw", "pwd", "pin", "cookie", "bearer", "authorization", "authentication", "signature", "sig", "sas", "dsn", "token", "tokens"}
 
 func weak(word string) bool {
 	return slices.Contains(weakWords, word) || strings.HasSuffix(word, "key")
 }
 
-// nameMarks are parts of names of secrets, strong and weak, in lower case: a text
-// without any of them contains no such name.
+// nameMarks are parts of names, in lower case. A text without any of them contains no name of a
+// secret.
 var nameMarks = []string{"key", "auth", "priv", "pass", "pw", "pin", "jwt", "cookie", "bearer", "sig", "sas", "dsn", "secret", "cred", "token"}
 
 // words splits a name into words in lower case: "vaultToken", "VAULT_TOKEN" and

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// passwordOption is the short option of some programs whose value is a
-// password. It means something else to every other program.
+// passwordOption is a short option that takes a password in some programs, and means something else
+// in others.
 type passwordOption struct {
-	programs []string // their names begin so
-	word     string   // an argument without which it is no password
+	programs []string // prefixes of their names
+	word     string   // an argument that must occur; otherwise the value is not a password
 	option   string
 	apart    bool // the value may be the next argument
 }
@@ -27,12 +27,13 @@ var passwordOptions = []passwordOption{
 	{programs: []string{"ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami", "ldapcompare", "ldappasswd"}, option: "-w", apart: true},
 }
 
-// siblings end a program's name, or that of its kin: mysqldump, mariadb-dump.
+// siblings matches the rest of a program's name, so that related programs match too: mysqldump,
+// mariadb-dump.
 const siblings = `[a-z-]*(?:\.exe)?`
 
 var isSibling = regexp.MustCompile(`^` + siblings + `$`)
 
-// optionOf is what is known of the program that an argument names, or nil.
+// optionOf returns the password option of the program that an argument names; nil if it has none.
 func optionOf(argument string) *passwordOption {
 	name := path.Base(argument)
 	for i, o := range passwordOptions {
@@ -46,14 +47,14 @@ func optionOf(argument string) *passwordOption {
 	return nil
 }
 
-// attached reports whether what follows "-p" in one argument is a password, of a
-// program that is not known: six characters or more that look random, or with an
-// upper-case letter and no separator. -p8, -p8080:80, -parallel and -pthread do not.
+// attached reports whether the text after "-p" in an argument of an unknown program is a password.
+// It must have six or more characters that look random, or an upper-case letter and no separator.
+// -p8, -p8080:80, -parallel and -pthread are not passwords.
 func attached(text string) bool {
 	return len(text) >= 6 && !strings.ContainsAny(text, "=:/.") && (random(text) || strings.ToLower(text) != text)
 }
 
-// value returns the password in an argument of the program, "" if it has none.
+// value returns the password in argument i of the program, or "".
 func (o *passwordOption) value(arguments []string, i int) string {
 	if text, found := strings.CutPrefix(arguments[i], "-p"); found && attached(text) {
 		return text
@@ -71,7 +72,8 @@ func (o *passwordOption) value(arguments []string, i int) string {
 	return value
 }
 
-// passwordShape is the same in a line of a shell, or a list of arguments.
+// passwordShape returns the shape of such passwords in a shell command line or a printed list of
+// arguments.
 func passwordShape() shape {
 	var s shape
 	var ways []string

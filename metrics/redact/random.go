@@ -22,7 +22,7 @@ func random(value string) bool {
 	return false
 }
 
-// The kinds of characters that keys are made of.
+// The kinds of characters in keys.
 const (
 	other = iota
 	lower
@@ -47,9 +47,9 @@ func kindOf(c byte) int {
 // name or a prefix.
 const shortestKey = 24
 
-// hideKeys hides keys of unknown services: 24 or more letters and digits of
-// which half or more differ in kind from the one before. Hexadecimal digests
-// and UUIDs have one case of letters, and words in camel case change rarely.
+// hideKeys hides keys of unknown services: 24 or more characters, at least half of which differ in
+// kind (upper case, lower case, digit) from the previous one. Hexadecimal digests and UUIDs have
+// only one case of letters, and words in camel case rarely change the kind.
 func hideKeys(text string, hide func(string) string) string {
 	var b strings.Builder
 	done := 0

@@ -1,13 +1,13 @@
-// Package redact keeps secrets out of what others read: records, the database,
-// pages, messages. It is the one place that knows what a secret looks like.
+// Package redact removes secrets from everything that others may read: records, the database, pages
+// and messages. All rules about what a secret looks like are here.
 //
-// A secret is recognised by its name (--api-key X, PASSWORD=X, {"token": "X"})
-// or by its shape (a URL's user:password@, a Bearer header, tokens of well-known
-// services, private keys, random characters). Anything else stays, except the
-// values of a command's environment: they are often secrets, and all are hidden.
+// A secret is recognised by its name (--api-key X, PASSWORD=X, {"token": "X"}) or by its shape (a
+// URL's user:password@, a Bearer header, tokens of well-known services, private keys, random
+// characters). Other text is unchanged. The values of a command's environment variables are often
+// secrets, so all of them are hidden.
 //
-// In records a keyed digest replaces a secret, so different values stay different
-// points, labels and series. In messages the word "withheld" replaces it.
+// In records, a secret is replaced by a keyed digest, so that points, labels and series with
+// different values remain distinct. In messages, it is replaced by the word "withheld".
 package redact
 
 import (
@@ -20,14 +20,14 @@ import (
 	"strings"
 )
 
-// A Key makes digests of secrets. Whoever has it can test guesses; the digest
-// alone is not enough. The empty key makes no digests.
+// A Key computes digests of secrets. Guessing a secret from its digest requires the key. The empty
+// key computes no digests.
 type Key []byte
 
-// Withheld replaces a secret in messages, and begins its digest in records.
+// Withheld replaces a secret in messages, and is the prefix of its digest in records.
 const Withheld = "withheld"
 
-// former begins the digests of earlier versions, which are otherwise the same.
+// former is the prefix of the digests in earlier versions, which are otherwise equal.
 const former = "sealed-"
 
 const hex16 = `[0-9a-f]{16}`
@@ -38,8 +38,8 @@ var (
 	digestive = regexp.MustCompile(`(?:` + Withheld + `:|` + former + `)` + hex16)
 )
 
-// Hide returns what replaces a secret: equal for equal secrets under one key, so
-// a change shows. An empty text stays, and so does one that is hidden already.
+// Hide returns the replacement of a secret. With the same key, equal secrets have equal
+// replacements. An empty text is unchanged, and so is one that is already hidden.
 func (k Key) Hide(secret string) string {
 	switch {
 	case secret == "":
@@ -54,8 +54,7 @@ func (k Key) Hide(secret string) string {
 	return Withheld + ":" + hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
-// Renamed rewrites the digests of earlier versions in a text, so that they equal
-// those of today.
+// Renamed converts the digests of earlier versions in a text to the present form.
 func Renamed(text string) string {
 	if !strings.Contains(text, former) {
 		return text
@@ -63,8 +62,8 @@ func Renamed(text string) string {
 	return isFormer.ReplaceAllString(text, Withheld+":$1")
 }
 
-// Merged reports whether a text has secrets that an earlier version replaced by
-// one word: of two such texts nothing tells whether they were equal.
+// Merged reports whether a text has secrets that an earlier version replaced by the same word. Two
+// such texts may look equal although their secrets differed.
 func Merged(text string) bool {
 	for {
 		i := strings.Index(text, Withheld)
@@ -77,8 +76,7 @@ func Merged(text string) bool {
 	}
 }
 
-// Matches reports whether a text is what Hide, Text or Arguments made of a plain
-// one, whichever parts they took for secrets.
+// Matches reports whether hidden can be the result of Hide, Text or Arguments for plain.
 func (k Key) Matches(hidden, plain string) bool {
 	at := digestive.FindStringIndex(hidden)
 	if at == nil || len(k) == 0 {
@@ -90,7 +88,7 @@ func (k Key) Matches(hidden, plain string) bool {
 	}
 	digest, rest := Renamed(hidden[at[0]:at[1]]), hidden[at[1]:]
 	if strings.HasPrefix(plain, hidden[at[0]:at[1]]) && k.Matches(rest, plain[at[1]-at[0]:]) {
-		return true // nothing was hidden here
+		return true // nothing is hidden
 	}
 	literal := rest
 	if next := digestive.FindStringIndex(rest); next != nil {
@@ -107,12 +105,11 @@ func (k Key) Matches(hidden, plain string) bool {
 	return false
 }
 
-// A Hider returns what replaces a secret.
+// A Hider returns the replacement of a secret.
 type Hider func(secret string) string
 
-// Value hides a value that goes by a name: all of it if the name makes it a
-// secret, else the secrets in its texts. Values are those of parameters: string,
-// bool, int64, float64 or a list of these.
+// Value hides the value of a parameter: all of it if the name is that of a secret, otherwise the
+// secrets in its text. Types are string, bool, int64, float64 or a list of these.
 func (hide Hider) Value(name string, v any) any {
 	switch v := v.(type) {
 	case string:
@@ -148,18 +145,17 @@ func (hide Hider) Text(text string) string {
 	text = Renamed(text)
 	lower := strings.ToLower(text)
 	for _, s := range shapes {
-		if s.marked(lower) { // digests have no mark
+		if s.marked(lower) { // digests contain no mark
 			text = s.replace(text, hide)
 		}
 	}
 	return hideKeys(text, hide)
 }
 
-// Arguments hides the secrets in a command line, of which each argument may
-// name what the next one is.
+// Arguments hides the secrets in a command line. An argument may be the name of the next one.
 func (k Key) Arguments(arguments []string) []string { return hideIn(arguments, k.Hide) }
 
-// Secrets are what Arguments hides.
+// Secrets returns the secrets that Arguments hides.
 func Secrets(arguments []string) []string {
 	var found []string
 	hideIn(arguments, func(secret string) string {
@@ -171,9 +167,9 @@ func Secrets(arguments []string) []string {
 	return found
 }
 
-// Variables returns the values that are secrets by the names of their variables,
-// of an environment as os.Environ has it. Under a weaker name a path is not a
-// secret: PWD, SSH_AUTH_SOCK.
+// Variables returns the secret values in an environment in the form of os.Environ, judging by the
+// variables' names. If a name is also common elsewhere, as in PWD or SSH_AUTH_SOCK, a path is not a
+// secret.
 func Variables(environment []string) []string {
 	var found []string
 	for _, entry := range environment {
@@ -187,7 +183,7 @@ func Variables(environment []string) []string {
 
 func hideIn(arguments []string, hide func(string) string) []string {
 	list := slices.Clone(arguments)
-	var program *passwordOption // the last one that is known
+	var program *passwordOption // the last known program
 	for i := range list {
 		if p := optionOf(arguments[i]); p != nil {
 			program = p
@@ -206,8 +202,8 @@ func hideIn(arguments []string, hide func(string) string) []string {
 	return list
 }
 
-// hideInOne hides the secrets in an argument that stands by itself. What
-// follows the name of a secret in it is the secret to its end.
+// hideInOne hides the secrets in a single argument. If it contains the name of a secret, the secret
+// is everything after the name.
 func hideInOne(argument string, hide func(string) string) string {
 	parts := assignment.FindStringSubmatch(argument)
 	if parts == nil {
@@ -225,7 +221,7 @@ func hideInOne(argument string, hide func(string) string) string {
 	return Hider(hide).Text(argument)
 }
 
-// hidePassword hides what follows a user's name.
+// hidePassword hides the password in USER:PASSWORD.
 func hidePassword(text string, hide func(string) string) string {
 	user, password, found := strings.Cut(text, ":")
 	if !found || isHidden.MatchString(text) {
@@ -234,14 +230,13 @@ func hidePassword(text string, hide func(string) string) string {
 	return user + ":" + hide(password)
 }
 
-// userOptions are options whose value may be USER:PASSWORD, as curl has them.
+// userOptions are options whose value may be USER:PASSWORD, as in curl.
 var userOptions = []string{"-u", "--user", "--proxy-user", "-U"}
 
-// assignment is an argument NAME=VALUE, with or without dashes, or a header
-// NAME: VALUE.
+// assignment matches an argument NAME=VALUE, with or without dashes, or a header NAME: VALUE.
 var assignment = regexp.MustCompile(`^([-+]{0,2}[A-Za-z_][\w.-]*(?:=|: ))((?s:.+))$`)
 
-// cookie is the name of a header whose whole value is secret.
+// cookie matches headers whose whole value is secret.
 var cookie = regexp.MustCompile(`^(?i:set-)?(?i:cookie): $`)
 
 var option = regexp.MustCompile(`^--?[A-Za-z][\w.-]*$`)
@@ -249,9 +244,8 @@ var option = regexp.MustCompile(`^--?[A-Za-z][\w.-]*$`)
 // Known is Hider.Known without a key, for messages.
 func Known(secrets []string) func(string) string { return Hider(Key(nil).Hide).Known(secrets) }
 
-// Known hides secrets that are known, whatever they look like, and those that
-// are recognised. Short ones are left: "INFO" or "true", the value of some
-// variable, is a part of many texts.
+// Known hides the given secrets and those that are recognised. It does not hide short given ones,
+// because a value such as "INFO" or "true" is part of many texts.
 func (hide Hider) Known(secrets []string) func(string) string {
 	var pairs []string
 	secrets = slices.Clone(secrets)
@@ -268,5 +262,5 @@ func (hide Hider) Known(secrets []string) func(string) string {
 	return func(text string) string { return hide.Text(r.Replace(text)) }
 }
 
-// shortest is the length in bytes of the shortest secret that Known looks for.
+// shortest is the minimum length, in bytes, of the given secrets that Known hides.
 const shortest = 6

@@ -29,7 +29,7 @@ func TestName(t *testing.T) {
 
 const marker = "s3cr3tMARKERvalue"
 
-// texts are command lines and messages with the marker in a secret's place.
+// texts are command lines and messages with a marker instead of each secret.
 var texts = []string{
 	"--api-key MARK", `data.kind: "--token MARK" is not known`, `["run", "--token", "MARK"]`, "`--token MARK`", "--api-key=MARK", "--API_KEY MARK", "-token MARK", "--password 'MARK'", "--password=MARK --other 1", "TOKEN=MARK run",
 	"export DB_PASSWORD=MARK; run", "https://user:MARK@host/path", "postgres://u:MARK@db:5432/x?y=1", "https://MARK@github.com/x.git",
@@ -74,7 +74,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// What is no secret stays as it is.
+// Text without secrets is unchanged.
 func TestTextKeeps(t *testing.T) {
 	for _, text := range []string{
 		"", "rank 3: 4.2 GB/s over eth0", "--batch 64 --epochs 12 --lr 0.1", "tokens/s: 1234", "--max-tokens 512", "--tokenizer gpt2-large",
@@ -89,7 +89,7 @@ func TestTextKeeps(t *testing.T) {
 	}
 }
 
-// Tokens as services hand them out: the length, and the characters, of each.
+// Tokens with the lengths and characters that the services use.
 func TestTokens(t *testing.T) {
 	const letters, hex = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0", "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 	some := func(of string, n int) string { return strings.Repeat(of, n/len(of)+1)[:n] }
@@ -112,14 +112,14 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// ordinary has a line each of commands and logs without a secret. Options whose
-// name ends in "key" are not among them: what they mean cannot be told.
+// ordinary has lines of commands and logs without secrets. It has no options whose names end in
+// "key", because these may or may not be secrets.
 //
 //go:embed testdata/ordinary.txt
 var ordinary string
 
-// What looks a little like a secret (hashes, identifiers, paths, words that
-// begin like a token) stays as it is, as a text and as arguments.
+// Text that only resembles a secret (hashes, identifiers, paths, words with a token's prefix) is
+// unchanged, as text and as arguments.
 func TestOrdinary(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(ordinary), "\n")
 	if len(lines) < 100 {
@@ -150,8 +150,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Equal secrets have equal digests, others have others, and without the key
-// nothing can be compared.
+// Equal secrets have equal digests, different ones have different digests, and without a key the
+// digests cannot be compared.
 func TestHide(t *testing.T) {
 	a, b := Key("key a"), Key("key b")
 	first, again := a.Hide("x"), a.Hide("x")
@@ -171,8 +171,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// Of the same form, texts with different secrets stay different, and with equal
-// ones equal. It holds for values, arguments and lists.
+// Texts that differ only in their secrets stay different, and equal texts stay equal. This also
+// holds for values, arguments and lists.
 func TestHidingKeepsIdentity(t *testing.T) {
 	key := Key("a key")
 	for _, form := range append(slices.Clone(texts), "attn.key=MARK", "--cache-key=MARK", "kv_token=MARK", "/data/key=MARK", "MARK") {
@@ -242,8 +242,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// Of variables those are secrets that are named as one, and none that only say
-// where something is.
+// Variables with names of secrets are secrets, but not those that contain a path.
 func TestVariables(t *testing.T) {
 	got := Variables([]string{"API_TOKEN=abc", "PWD=/home/user1/key9", "SSH_AUTH_SOCK=/tmp/ssh-X1/agent.1", "MAX_TOKENS=4096",
 		"db_password=/a/b", "KEY=x1y2z3w4", "EMPTY_SECRET=", "PATH=/bin", "no variable"})

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// A shape is a form in which secrets appear in a text. Its groups are the text
-// before the secret, in it the secret's name, if it has one, and the secret.
+// A shape is a pattern of secrets in text. Its groups are the text before the secret, the secret's
+// name within it (if any), and the secret.
 type shape struct {
 	pattern *regexp.Regexp
-	// marks are parts of which every text with this shape has one, in lower case.
-	// Most texts have none: to look for them first costs little, and a million
-	// lines of a log are read in seconds.
+	// marks are strings in lower case; every text with this shape contains at least one. Most texts
+	// contain none. Checking for them first is cheap, so that a million lines of a log take
+	// seconds.
 	marks []string
-	// is looks at the name and the secret; nil: always one.
+	// is reports whether a match is a secret, by its name and value; nil: always.
 	is func(name, secret string) bool
-	// prose matches what is not a secret, from where the secret would begin; nil: none.
+	// prose matches, at the start of a possible secret, text that is not one; nil: no such text.
 	prose *regexp.Regexp
 }
 
-// shapes are looked for one after the other.
+// shapes are applied in this order.
 var shapes = []shape{
 	{pattern: regexp.MustCompile(`()(-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$))`), marks: []string{"private key"}},
-	// The password may hold an @: the last one before the path counts.
+	// The password may contain an @: the last one before the path ends it.
 	{pattern: regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/?#:@"'<>]*:)([^\s/?#"'<>]+)@`), marks: []string{"://"}},
 	{pattern: regexp.MustCompile(`((?i:https?)://)([^\s/?#:@"'<>]+)@`), marks: []string{"://"}},
-	// https://user:x@host as a part of another address
+	// https://user:x@host, percent-encoded in another URL
 	{pattern: regexp.MustCompile(`((?i:%3A%2F%2F)[^\s"'%]*(?i:%3A))([^\s"'%]+(?:%[0-9A-Fa-f]{2}[^\s"'%]+)*?)%40`), marks: []string{"%40"}},
 	{pattern: regexp.MustCompile(`(https://(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks/[0-9]+|[\w-]+\.webhook\.office\.com/webhookb2)/)([\w@/-]+)`), marks: []string{"hooks.slack.com", "/api/webhooks/", "webhook.office.com"}},
 	{pattern: regexp.MustCompile(`((?i:\b(?:basic|digest|negotiate))\s+)([A-Za-z0-9._~+/=-]{8,})`), marks: []string{"basic", "digest", "negotiate"}, is: func(_, secret string) bool { return mixed(secret) }},
@@ -34,7 +34,7 @@ var shapes = []shape{
 	{pattern: regexp.MustCompile(`((?i:authorization)["']?\s*[:=]\s*["']?(?:(?i:bearer|basic|token|digest|negotiate|apikey)\s+)?)([^\s"',;]+)`), marks: []string{"authorization"}},
 	{pattern: regexp.MustCompile(`((?i:cookie)["']?:\s*)([^"'\n]+)`), marks: []string{"cookie"}},
 	{pattern: regexp.MustCompile(`((?:^|\s)(?:-u|--user|--proxy-user)\s+["']?[^\s:"'-][^\s:"']*:)([^\s"']+)`), marks: []string{"-u", "--proxy-user"}},
-	// A signed address: whoever has it may use it, however short the signature.
+	// A signed URL gives access to anyone, even if its signature is short.
 	{pattern: regexp.MustCompile(`([?&](?i:sig|signature|x-(?:amz|goog)-signature|x-amz-security-token)=)([^\s"'&;,]+)`), marks: []string{"sig", "x-amz-security-token"}},
 	// A connection string: Server=x;User=y;Pwd=z
 	{pattern: regexp.MustCompile(`(;\s*(?i:pwd)\s*=\s*)([^\s"';/$][^\s"';]*)`), marks: []string{"pwd"}},
@@ -52,19 +52,20 @@ var shapes = []shape{
 	// {"token": "x"}, token='x y'
 	{pattern: regexp.MustCompile(`(["']?([A-Za-z_][\w.-]*)["']?\s*[=:]\s*")((?:[^"\\]|\\.)+)`), marks: nameMarks, is: Named},
 	{pattern: regexp.MustCompile(`(["']?([A-Za-z_][\w.-]*)["']?\s*[=:]\s*')([^']+)`), marks: nameMarks, is: Named},
-	// --password 'a b', where a shell's line is one argument
+	// --password 'a b' within an argument that is a shell command line
 	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)\s+\\*")((?:[^"\\]|\\[^"])+)`), marks: nameMarks, is: Named},
 	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)\s+')([^']+)`), marks: nameMarks, is: Named},
-	// JSON with numbers, or within a text: {"token": 1234}, {\"token\": \"x\"}; "token" => "x"
+	// JSON with numbers, or JSON within a string: {"token": 1234}, {\"token\": \"x\"}; "token" =>
+	// "x"
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)\\*["']\s*[=:]>?\s*(?:\[\s*)?\\*["']?)([^\s"'\\,;}\]]+)`), marks: nameMarks, is: Named},
 	// <password>x</password>; <add key="Password" value="x"/>, {"name": "DB_PASSWORD", "value": "x"}
 	{pattern: regexp.MustCompile(`(<([A-Za-z_][\w:.-]*)(?:\s[^<>]*)?>\s*)([^<>\s](?:[^<>]*[^<>\s])?)\s*</`), marks: nameMarks, is: func(name, secret string) bool { return secretName(name) && Named(name, secret) }},
 	{pattern: regexp.MustCompile(`((?i:name|key)\\*["']?\s*[=:]\s*\\*["']?([A-Za-z_][\w.-]*)\\*["']?,?\s*\\*["']?(?i:value)\\*["']?\s*[=:]\s*\\*["']?)([^\s"'\\,;}\]<>]+)`), marks: nameMarks, is: func(name, secret string) bool { return secretName(name) && Named(name, secret) }},
-	// token%3Dx, to the next %26
+	// token%3Dx, up to the next %26
 	{pattern: regexp.MustCompile(`((?:^|%[0-9A-Fa-f]{2}|[^\w.%-])([A-Za-z_][\w.-]*)%(?:25)*3[Dd])((?:[^\s"'&;,%]|%(?:[013-9A-Fa-f][0-9A-Fa-f]|2[0-57-9A-Fa-f]))+)`), marks: nameMarks, is: Named},
 	// PASSWORD = x, password := "x", password=\"x\"
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)\s*:?=\s*\\*["']?)([^\s"'\\&;,]+)`), marks: nameMarks, is: Named},
-	// --set=password=x: the value of one name is another one's name
+	// --set=password=x: the value of the first name is itself NAME=VALUE
 	{pattern: regexp.MustCompile(`(=([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), marks: nameMarks, is: Named},
 	// PASSWORD=x, --password=x, ?api_key=x&…
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), marks: nameMarks, is: Named},
@@ -74,30 +75,30 @@ var shapes = []shape{
 	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)(?:["']?,?\s+["']?|\\*["'],\\*["']))([^\s"'\\-][^\s"'\\]*)`), marks: nameMarks, is: Named},
 }
 
-// mixed reports whether a text is no word of a language: it has a digit, or
-// upper case behind its first letter.
+// mixed reports whether a text is not an ordinary word: it has a digit, or an upper-case letter
+// after the first character.
 func mixed(secret string) bool {
 	return strings.ContainsAny(secret, "0123456789") || strings.ToLower(secret[1:]) != secret[1:]
 }
 
-// sentence is how the rest of a message begins: "study.toml: parameters.token: is
-// not a placeholder".
+// sentence matches the start of a message after a name, as in "study.toml: parameters.token: is not
+// a placeholder".
 var sentence = regexp.MustCompile(`^[a-z]+ [a-z(]`)
 
-// marked reports whether a text in lower case may have the shape.
+// marked reports whether a text in lower case contains a mark of the shape.
 func (s shape) marked(lower string) bool {
 	return slices.ContainsFunc(s.marks, func(mark string) bool { return strings.Contains(lower, mark) })
 }
 
 var digit16 = regexp.MustCompile(`^` + hex16 + `$`)
 
-// replace replaces every secret of the shape by hide's answer. A digest is not
-// taken for the password of a user called "withheld".
+// replace replaces every secret of the shape by the result of hide. It does not mistake a digest
+// for the password of a user called "withheld".
 func (s shape) replace(text string, hide func(string) string) string {
 	at := 0
 	var b strings.Builder
 	for _, m := range s.pattern.FindAllStringSubmatchIndex(text, -1) {
-		last := len(m) - 2 // of the secret
+		last := len(m) - 2 // index of the secret's group
 		name, secret := "", text[m[last]:m[last+1]]
 		if last > 4 {
 			name = text[m[4]:m[5]]

@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// token is how the tokens of a service begin, and how many characters follow at
-// least: fewer than the service has, and more than a word with that beginning.
+// token describes the tokens of some services: prefixes and the minimum number of characters after
+// them. The minimum is lower than that of real tokens, and higher than that of ordinary words with
+// such a prefix.
 type token struct {
 	prefixes string // separated by spaces
 	least    int
-	chars    string // that follow, for a character class; "": any
+	chars    string // character class of the characters after the prefix; "": any
 }
 
 const alphanumeric = `A-Za-z0-9`
@@ -22,9 +23,9 @@ var tokens = []token{
 	{prefixes: "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", least: 10},
 	{prefixes: "glpat- gldt- glptt- glrt- glcbt- glft- glsoat- glffct- glimt- glagent- gloas-", least: 16},
 	{prefixes: "hf_ npm_", least: 16, chars: alphanumeric}, {prefixes: "pypi- rubygems_ dckr_pat_ dckr_oat_ r8_", least: 10}, {prefixes: "api_org_", least: 20}, {prefixes: "oy2", least: 40},
-	// models as a service
+	// model APIs
 	{prefixes: "sk- gsk_ nvapi- pplx- csk- xai- tvly-", least: 16}, {prefixes: "wandb_v1_ esecret_", least: 10}, {prefixes: "fw_", least: 20}, {prefixes: "ABSK", least: 100}, {prefixes: "bedrock-api-key-", least: 20},
-	// clouds and what runs on them
+	// cloud providers and services
 	{prefixes: "AIza ya29. GOCSPX- dop_v1_ doo_v1_ dor_v1_", least: 10}, {prefixes: "LTAI", least: 18}, {prefixes: "fo1_ fm1a_ fm1r_ fm2_", least: 40}, {prefixes: "HRKU-", least: 20}, {prefixes: "nfp_ sbp_", least: 30},
 	{prefixes: "pscale_tkn_ pscale_oauth_ pscale_pw_", least: 16}, {prefixes: "tskey- tk-us-", least: 16}, {prefixes: "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", least: 20},
 	{prefixes: "hvs. hvb. hvr.", least: 10}, {prefixes: "pnu_", least: 30}, {prefixes: "sha256~", least: 40}, {prefixes: "AGE-SECRET-KEY-", least: 10}, {prefixes: "ops_eyJ", least: 20},
@@ -37,7 +38,7 @@ var tokens = []token{
 	{prefixes: "pat-", least: 24}, // HubSpot's
 }
 
-// tokenShape has all of them.
+// tokenShape returns a shape that matches the tokens of all services.
 func tokenShape() shape {
 	s := shape{is: func(_, secret string) bool { return mixed(secret) }}
 	var ways []string

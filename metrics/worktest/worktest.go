@@ -1,6 +1,5 @@
-// Package worktest counts, for tests, the statements that a piece of work
-// executes. They are the same on a busy machine as on an idle one, which its time
-// is not.
+// Package worktest counts, for tests, how many statements a piece of work executes. Unlike the
+// time, this number does not depend on the machine's load.
 package worktest
 
 import (
@@ -15,20 +14,21 @@ import (
 	"testing"
 )
 
-// size is the variable that tells the counted process how much to do.
+// size is the environment variable with the size of the work for the counted process.
 const size = "SCALEBENCH_WORK"
 
-// packages are those that are counted: ours, and what loops on their behalf.
+// packages are the packages whose statements are counted: ours, and those of the standard library
+// that loop over our data.
 const packages = "github.com/scalebench/scalebench/...,slices,strings,bytes,bufio,regexp,encoding/json,github.com/BurntSushi/toml"
 
-// Counter is the tested package built to count.
+// Counter is a test binary of the tested package that counts statements.
 type Counter struct{ program string }
 
-// New builds the package whose tests run.
+// New builds the package whose tests are running.
 func New(t *testing.T) Counter {
 	t.Helper()
 	if os.Getenv(size) != "" {
-		return Counter{} // it is the one that counts
+		return Counter{} // this process is the counted one
 	}
 	c := Counter{filepath.Join(t.TempDir(), "test")}
 	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-covermode=count", "-coverpkg="+packages, "-o", c.program, ".").CombinedOutput(); err != nil {
@@ -37,10 +37,10 @@ func New(t *testing.T) Counter {
 	return c
 }
 
-// Linear fails a test whose work grows faster than its size: 16 times the size
-// are at most 32 times the statements, where each part compared with each is 256
-// times as many. The work is carried out by processes of their own, and whatever
-// they fail at fails the test; it takes few or 16 times few.
+// Linear fails the test if the work grows faster than linearly: at 16 times the size, work may
+// execute at most 32 times the statements. (Comparing each item with every other would take 256
+// times as many.) work runs in separate processes, with n = few and n = 16·few; their failures fail
+// the test.
 func (c Counter) Linear(t *testing.T, few int, work func(n int)) {
 	t.Helper()
 	if n, err := strconv.Atoi(os.Getenv(size)); err == nil {
@@ -57,7 +57,7 @@ func (c Counter) Linear(t *testing.T, few int, work func(n int)) {
 	}
 }
 
-// statements is how many the test executes with a size.
+// statements returns the number of statements that the test executes for size n.
 func (c Counter) statements(t *testing.T, n int) (sum int) {
 	t.Helper()
 	profile := filepath.Join(t.TempDir(), "profile")
