@@ -14,9 +14,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// This file answers a question about the runs of a study: which measure, along which axis, of
-// which series, relative to what. It finds the measure, axis and series that the question names,
-// builds the curves, and reports each doubt about them once.
+// This file answers a question about the runs of a study: which measure, along which axis, of which
+// series, relative to what. It finds the measure, axis and series that the question names, builds
+// the curves, and reports each warning about them once.
 
 // A Question selects a measure and an axis. The zero value asks for the main measures of the
 // study's kind of workload over its usual axis.
@@ -30,8 +30,8 @@ type Question struct {
 	Along    string
 	Base     string      // position of the base on the axis; "": the smallest of each series
 	Baseline []Condition // conditions that define a baseline, to use instead of a base
-	At       []Condition // conditions on places within the runs; other places are left out
-	Series   []string    // names of the series to answer for; nil: all
+	At       []Condition // conditions on positions within the runs, such as loads; other positions are left out
+	Series   []string    // names of the series to return; nil: all
 	Mix      bool        // see Options
 	// Shown, Confidence and FewRuns have the meaning that they have in Options.
 	Shown      func(measure.Measure) bool
@@ -44,10 +44,11 @@ type Answer struct {
 	Observations []Observation
 	Curves       []Curve
 	Axis         string
-	// Kind is the kind of workload that the answer is about. It is a training if some run is one
-	// and no measure was requested.
+	// Kind is the kind of workload whose runs are used. If no measure was requested and any run is
+	// a training, it is "train".
 	Kind measure.Kind
-	// Measures are the requested measure, or the main measures of the kind of workload.
+	// Measures has the requested measure or, if none was requested, the main measures of the kind
+	// of workload.
 	Measures []measure.Measure
 	// Against is the measure on the x axis, if Question.Axis names one; nil if it is a parameter.
 	Against *measure.Measure
@@ -55,7 +56,7 @@ type Answer struct {
 	// none.
 	NoBase   *NoBaseError
 	Baseline []Condition
-	Warnings []string // about the study as a whole, and about what was left out
+	Warnings []string // about the whole study, and about runs that were left out
 }
 
 // Ask answers a question from the successful runs of a study and the points of its plan. The
@@ -119,8 +120,8 @@ func Ask(obs []Observation, planned []Planned, q Question) (*Answer, error) {
 	return a, nil
 }
 
-// against returns the measure of that name for the x axis. no is the error to return if there is
-// none; it says why the name is not a parameter.
+// against returns the measure with this name, for the x axis. If there is no such measure, it
+// returns the error no, which says why the name is not a parameter either.
 func against(obs []Observation, name string, of measure.Measure, no error) (*measure.Measure, error) {
 	x, err := FindMeasure(obs, name)
 	if err != nil {
@@ -190,7 +191,7 @@ func valuesAt(obs []Observation, of measure.Measure) map[string]map[any]bool {
 	return values
 }
 
-// A QuestionError says which part of a question has no answer, and why.
+// A QuestionError reports which part of a Question is not valid, and why.
 type QuestionError struct {
 	Part string // "axis", "along", "base", "baseline", "series", "at"
 	Err  error
@@ -199,7 +200,7 @@ type QuestionError struct {
 func (e *QuestionError) Error() string { return e.Part + ": " + e.Err.Error() }
 func (e *QuestionError) Unwrap() error { return e.Err }
 
-// UnknownMeasure is the error for a name that no measure has.
+// UnknownMeasure is the error for an unknown name of a measure.
 type UnknownMeasure struct {
 	Name  string
 	Known []string
@@ -224,8 +225,8 @@ func KindAsked(obs []Observation) measure.Kind {
 	return measure.KindOf(name)
 }
 
-// keep drops the runs and the planned points of other kinds of workload than the answer's, and
-// adds a warning that counts them.
+// keep drops the runs and planned points of other kinds of workload than a.Kind, and adds a warning
+// with their number.
 func (a *Answer) keep(planned *[]Planned) {
 	others := map[string]int{}
 	other := func(o Observation) bool {
@@ -357,7 +358,7 @@ func KeyNamed(name string, obs []Observation, planned []Planned, of measure.Meas
 		}
 	}
 	switch {
-	case len(fit) == 0 && name == "replicas": // the name of workers in a study of a service
+	case len(fit) == 0 && name == "replicas": // in a study of a service, workers are called replicas
 		return Workers, nil
 	case len(fit) == 1:
 		return fit[0], nil

@@ -14,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// train is a run of so many workers and samples a second; 0 for no steady state.
+// train returns a training run with this number of workers and throughput; 0: no steady state.
 func train(workers, repeat int, throughput float64) Observation {
 	o := Observation{Run: fmt.Sprintf("s/w%d-r%d", workers, repeat), Study: "s", Point: fmt.Sprint("w", workers), Repeat: repeat, Kind: "train", Framework: "native", Workers: workers,
 		Parameters: map[string]any{"workload.kind": "train", "workload.batch": int64(32), "workload.scaling": "weak"}, Values: map[string]float64{"step_p95": 0.5}}
@@ -24,7 +24,7 @@ func train(workers, repeat int, throughput float64) Observation {
 	return o
 }
 
-// served is a run that has an answer time under each of two loads.
+// served returns a run with a response time at each of two loads.
 func served(workers int) Observation {
 	var places measure.Places
 	for load, seconds := range map[float64]float64{10: 0.1, 20: 0.4} {
@@ -34,13 +34,13 @@ func served(workers int) Observation {
 		Parameters: map[string]any{"workload.kind": "serving", "workers": int64(workers)}}
 }
 
-// serving is a kind of workload whose measures have a coordinate, for one test.
+// serving registers, for one test, a kind of workload whose measures have a coordinate.
 func serving(t *testing.T) {
 	t.Cleanup(measure.Declare("serving", measure.Measure{Name: "answer", Title: "answer", Unit: "s", Better: measure.Lower, Show: measure.Seconds, At: "load", Axis: "load"}))
 }
 
-// A picture of a service with one number of replicas runs along the load that varies
-// most; a table, and a picture of several numbers, along these.
+// A plot of a service has the load coordinate with the most values as its axis if all runs have the
+// same number of replicas. Otherwise, and in tables, the axis is the number of replicas.
 func TestPictureAlongTheLoad(t *testing.T) {
 	var one, two []Observation
 	for i := range 12 {
@@ -80,8 +80,7 @@ func TestPictureAlongTheLoad(t *testing.T) {
 	}
 }
 
-// Runs are trainings when any of them is one, those without a steady state
-// included.
+// The kind is "train" if any run is a training, even one without a steady state.
 func TestKind(t *testing.T) {
 	for name, c := range map[string]struct {
 		list []Observation
@@ -101,9 +100,9 @@ func TestKind(t *testing.T) {
 	}
 }
 
-// A run that has many values is a curve over what they are of, and over workers a
-// curve for each: 20 requests/s take four times as long as 10, two workers half as
-// long as one.
+// A run with several values is a curve over their coordinate. Over workers, there is a curve for
+// each value of the coordinate. Here 20 requests/s take four times as long as 10, and two workers
+// half as long as one.
 func TestPlaces(t *testing.T) {
 	serving(t)
 	obs := []Observation{served(1), served(2)}
@@ -133,7 +132,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
 		}
 	}
-	// A planned point that has no run is missed at every place over workers.
+	// A planned point without runs is reported as missing in every curve over workers.
 	planned := []Planned{{Point: "0", Framework: "native", Workers: 1, Parameters: obs[0].Parameters}}
 	a, err := Ask(obs[1:], planned, Question{Axis: "workers"})
 	if err != nil || a.NoBase == nil || len(a.NoBase.Missing) != 2 {
@@ -152,8 +151,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What a study holds beside trainings is left out of what it says of trainings, and
-// that is said; a measure by its name is of all.
+// Runs of other kinds are left out of answers about trainings, with a warning. A measure that is
+// requested by name uses all runs.
 func TestMixedKinds(t *testing.T) {
 	serving(t)
 	obs := []Observation{train(1, 1, 100), served(2), train(2, 1, 200)}
@@ -167,8 +166,7 @@ func TestMixedKinds(t *testing.T) {
 	}
 }
 
-// Doubts are about the measure asked for: none about a throughput that nobody
-// shows.
+// Warnings concern only the requested measure: there are none about a throughput that is not shown.
 func TestDoubtsOfTheMeasure(t *testing.T) {
 	obs := []Observation{train(1, 1, 100), train(1, 2, 0), train(2, 1, 0)}
 	obs[0].Values["to_0.5"], obs[1].Values["to_0.5"] = 1, 2
@@ -200,7 +198,7 @@ func TestDoubtsOfTheMeasure(t *testing.T) {
 	if got := text("step_p95"); strings.Contains(got, "to_0.5") {
 		t.Errorf("of another measure: %s", got)
 	}
-	// A figure of times to targets shows them alone.
+	// A plot of times to targets shows nothing else.
 	a, err := Ask(obs, nil, Question{Shown: func(m measure.Measure) bool { return m.Missable }})
 	if err != nil && a.NoBase == nil {
 		t.Fatal(err)
@@ -217,8 +215,8 @@ func TestDoubtsOfTheMeasure(t *testing.T) {
 	}
 }
 
-// What is reported is a measure by its name, also where a kind of workload has one
-// of that name that is of places.
+// A reported value can be requested by its name, even if the kind of workload has a measure with
+// coordinates of the same name.
 func TestReported(t *testing.T) {
 	serving(t)
 	o := train(1, 1, 5)
@@ -233,7 +231,7 @@ func TestReported(t *testing.T) {
 	}
 }
 
-// The workers of a service are also called replicas, unless a parameter is.
+// The workers of a service can be called replicas, unless a parameter has that name.
 func TestReplicas(t *testing.T) {
 	runs := []Observation{{Parameters: map[string]any{"workload.kind": "serve"}}}
 	if key, err := KeyNamed("replicas", runs, nil, measure.Measure{}); err != nil || key != Workers {
@@ -245,5 +243,5 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// remarks lists the remarks on curves, a line per kind.
+// remarks returns the remarks on the curves, one line per kind.
 func remarks(curves []Curve) []string { return Lines(Remarks(curves), len(curves)) }

@@ -174,8 +174,8 @@ func (c Curve) Places(places ...Value) string { return placesOf(c.Worker(), c.Ax
 // fewPlaces is the largest number of positions that a line of text lists in full.
 const fewPlaces = 4
 
-// placesInBrief is like Places, but names only the first two positions if there are more than
-// fewPlaces.
+// placesInBrief is like Places, but if there are more than fewPlaces positions, it names only the
+// first two.
 func (c Curve) placesInBrief(places ...Value) string {
 	n := len(places)
 	switch {

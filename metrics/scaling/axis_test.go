@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Words are in the order in which people count, wherever they stand: along an
-// axis, as names of series, in what a baseline could be.
+// Words are sorted in natural order along axes, in names of series, and in lists of possible
+// baselines.
 func TestWordsAreCounted(t *testing.T) {
 	var obs []Observation
 	for _, platform := range []string{"cpu16", "cpu8", "w12", "cpu64", "w2", "w1"} {
@@ -30,7 +30,7 @@ func TestWordsAreCounted(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), "valid: "+strings.ReplaceAll(want, " ", ", ")) {
 		t.Errorf("baseline: %v", err)
 	}
-	// Numbers are before words, and among them by size.
+	// Numbers come before words, in order of size.
 	mixed := append(with(runs(1, 100), "platform", "none"), append(with(runs(1, 100), "platform", int64(10)), with(runs(1, 100), "platform", 9.5)...)...)
 	places = nil
 	for _, p := range analyse(t, mixed, Options{Axis: "platform"})[0].Points {
@@ -41,8 +41,8 @@ func TestWordsAreCounted(t *testing.T) {
 	}
 }
 
-// Amounts of memory and times are in the order of their size, each kind by itself, behind
-// numbers and before words; so are series that they tell apart.
+// Amounts of memory and times are sorted by size, each kind separately, after numbers and before
+// words. Series that differ in them are sorted in the same way.
 func TestAmountsAreInOrder(t *testing.T) {
 	var obs []Observation
 	for _, amount := range []string{"8G", "plenty", "1536M", "90s", "1m", "512M", "1T", "500ms", "2G", "16G", "2GiB"} {

@@ -29,7 +29,7 @@ func TestBaselines(t *testing.T) {
 		{"each test has its own", gpu,
 			[]map[string]any{cell("test", "a", "platform", "gpu"), cell("test", "a", "platform", "cpu"), cell("test", "b", "platform", "cpu"), cell("test", "b", "platform", "gpu")},
 			[]Baseline{{Index: 0}, {Index: 0}, {Index: 3}, {Index: 3}}},
-		// The only one that fits is of another test.
+		// The only possible baseline belongs to another test.
 		{"what has none says so", gpu,
 			[]map[string]any{cell("test", "a", "platform", "gpu"), cell("test", "a", "platform", "cpu"), cell("test", "b", "platform", "cpu")},
 			[]Baseline{{Index: 0}, {Index: 0}, {Why: "no configuration with platform=gpu has test=b"}}},
@@ -62,8 +62,8 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
-// A rate and a time, each in the direction in which it is better: torch does
-// 300 where native does 200 a second, and takes 20 s where native takes 40.
+// A rate and a time, each in its better direction: torch reaches 300/s and native 200/s, and torch
+// takes 20 s and native 40 s.
 func TestBaselineOfAnotherSeries(t *testing.T) {
 	var obs []Observation
 	for _, one := range []struct {

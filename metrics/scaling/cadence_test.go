@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// One worker takes 100 s an epoch, four take 25 s, and epoch 8 reaches 0.75: after
-// 800 s and 200 s, four times as fast. Evaluated after every fifth epoch only, four
-// workers notice after 250 s, and a speedup of 3.2 is left. All that is known is that
-// they got there after the 125 s of epoch 5: up to half of the 250 s were waiting.
+// One worker takes 100 s per epoch, four take 25 s, and epoch 8 reaches 0.75: after 800 s and 200
+// s, a speedup of 4. If four workers evaluate only after every fifth epoch, they notice it after
+// 250 s, and the speedup is 3.2. It is only known that they reached it after the 125 s of epoch 5,
+// so up to half of the 250 s may be delay.
 func TestUnlikeCadence(t *testing.T) {
 	study := func(every int, samples bool) []Observation {
 		var obs []Observation
@@ -58,7 +58,7 @@ func TestUnlikeCadence(t *testing.T) {
 	}
 }
 
-// A target that the model's first parameters reach says nothing of speed.
+// A target that the initial parameters reach says nothing about speed.
 func TestReachedUntrained(t *testing.T) {
 	obs := slices.Concat(runs(1, 100, 101), runs(2, 200, 201))
 	for i := range obs {

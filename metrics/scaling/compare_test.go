@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// p-values counted by hand: with all of one sample above the other, the two
-// most extreme of C(2n, n) arrangements are as extreme.
+// p-values by hand: if all of one sample is above the other, 2 of the C(2n, n) arrangements are as
+// extreme.
 func TestCompare(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		xs, ys []float64
 		ratio  float64
-		p      float64 // NaN: none
+		p      float64 // NaN: no p-value
 		why    string
 	}{
 		{"apart", []float64{5, 6, 7, 8}, []float64{1, 2, 3, 4}, 6.5 / 2.5, 2.0 / 70, ""},
@@ -42,8 +42,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The test rejects equal samples no more often than it says, and does see a
-// difference of three standard deviations.
+// For equal distributions, the test rejects no more often than its level. It detects a difference
+// of three standard deviations.
 func TestCompareRejects(t *testing.T) {
 	const trials = 4000
 	r := rand.New(rand.NewPCG(3, 4))

@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
 )
 
-// set is what was made, on a cluster whose nodes have names of its own.
+// set returns observations of the simulated runs, on nodes whose names start with the cluster's.
 func set(name, cluster string, made []simulate.Made) []scaling.Observation {
 	var list []scaling.Observation
 	for _, m := range made {
@@ -29,13 +29,13 @@ func set(name, cluster string, made []simulate.Made) []scaling.Observation {
 	return list
 }
 
-// A study against itself on nodes of which 30 % are slower finds some point worse in
-// 5 % of cases at most, and better likewise: however much a scheduler hands out the
-// nodes of the run before, on the same nodes or on others of the same kind. On even
-// nodes a loss of a tenth is found, and runs are not taken together for nothing.
+// Two equal studies, on nodes of which 30 % are slower, are compared. In at most 5 % of cases any
+// point is worse, and in at most 5 % any is better. This holds whether the scheduler reuses the
+// nodes of previous runs or not, and for the same or other nodes of the same kind. On equal nodes,
+// a loss of a tenth is found, and runs are not grouped without reason.
 //
-// Without the node as a random effect 60 to 80 % of the studies that keep their nodes
-// had a difference, and 10 to 60 % of those that mostly do.
+// Without the node as a random effect, a false difference was found in 60 to 80 % of the studies
+// that keep their nodes, and in 10 to 60 % of those that mostly do.
 func TestTruthOfVerdictsByNode(t *testing.T) {
 	trials := 1000
 	if testing.Short() {

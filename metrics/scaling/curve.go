@@ -14,10 +14,10 @@ import (
 // Options say how curves are built from runs.
 type Options struct {
 	// Measure selects the curves of this measure and of measures with the same coordinates, and
-	// hides doubts about others. The zero value selects measures that have one value per run;
-	// doubts are then about a training's throughput.
+	// hides warnings about others. The zero value selects measures that have one value per run;
+	// warnings are then about a training's throughput.
 	Measure measure.Measure
-	// Shown reports whether the reader sees a measure. Doubts about measures that it rejects are
+	// Shown reports whether the reader sees a measure. Warnings about measures that it rejects are
 	// hidden. nil: the reader sees Measure, or all if that is not set.
 	Shown func(measure.Measure) bool
 	// Axis is the parameter, by TOML path, or the coordinate along which curves run; "": the
@@ -125,13 +125,13 @@ type Point struct {
 	Straggler *Straggler
 
 	Warnings []string // warnings about the point
-	Doubts   []Doubt  // doubts about single runs
+	Doubts   []Doubt  // warnings about single runs
 }
 
-// A Doubt is a reason to doubt the results of some runs. It is shown with them.
+// A Doubt is a warning about the results of some runs, which is shown with the results.
 type Doubt struct {
 	Text string
-	Runs []string // IDs of the runs concerned
+	Runs []string // IDs of these runs
 }
 
 // Of returns the summary of a measure over the runs of the point. It is empty if no run has the

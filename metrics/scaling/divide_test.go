@@ -13,8 +13,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/worktest"
 )
 
-// Combinations are those that comparing each run with each gives: a run's facts fit
-// any that agree in what they name, and of two that fit the one that names more is kept.
+// The combinations equal those from comparing every run with every other. Two sets of facts agree
+// if no fact that both have differs; of two that agree, the one with more facts is kept.
 func TestCombined(t *testing.T) {
 	fits := func(have, want []string) bool {
 		for i := range have {
@@ -85,7 +85,8 @@ func printsOf(runs []*Observation) []fingerprint.Print {
 	return list
 }
 
-// Runs that each ran on something else are divided in as much work as there are runs.
+// The work to divide runs is proportional to their number, even if every run has another
+// fingerprint.
 func TestDivideIsLinear(t *testing.T) {
 	worktest.New(t).Linear(t, 200, func(n int) {
 		s := series{parameters: map[string]any{}}
@@ -102,8 +103,8 @@ func TestDivideIsLinear(t *testing.T) {
 	})
 }
 
-// Twice the workers could double a rate, or halve the time of a run, but no share, and
-// not what is of one step: a step time that stays what it was has no efficiency of 50 %.
+// Twice the workers can double a rate or halve the time of a run, so these have an efficiency.
+// Shares and values of a single step have none: a constant step time is not an efficiency of 50 %.
 func TestWhatHasAnEfficiency(t *testing.T) {
 	var obs []Observation
 	for _, workers := range []int{1, 2} {

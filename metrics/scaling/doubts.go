@@ -10,14 +10,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A Remark is a doubt about the runs of a series, as it is shown.
+// A Remark is a warning about the runs of a series, in the form that is shown.
 type Remark struct {
 	Series string // "": no particular series
 	Where  string // positions and runs to which it applies: "2 and 4 workers: 5 of 6 runs: "; "" for the whole series
 	Brief  string // a short form of Where; "" if it is the same
 	Text   string
-	// Chance reports whether chance alone causes such a remark so often that it is not shown by
-	// default. JSON output and -v include it.
+	// Chance is true if noise alone causes such a remark so often that it is only shown with -v and
+	// in JSON output.
 	Chance bool
 }
 
@@ -29,8 +29,8 @@ func (r Remark) String() string {
 	return r.Series + ": " + r.Where + r.Text
 }
 
-// kind returns the text of the remark with its numbers replaced. Remarks of the same kind have
-// the same one. The number in a target is part of the kind.
+// kind returns the text of the remark with its numbers replaced. Remarks with the same result are
+// of one kind. The number in a target is part of the kind.
 func (r Remark) kind() string {
 	if name, rest, is := strings.Cut(r.Text, ": "); is && strings.HasPrefix(r.Text, "target ") {
 		return name + numerals.ReplaceAllString(rest, "0")
@@ -115,7 +115,7 @@ func Remarks(curves []Curve) []Remark {
 		for _, w := range texts {
 			r := Remark{Series: series, Where: c.Places(places[w]...) + ": ", Brief: c.placesInBrief(places[w]...) + ": ", Text: w}
 			if axis(c.Axis).within() && len(places[w]) == len(c.Points) {
-				r.Where, r.Brief = "", "" // what applies to whole runs applies to every place within them
+				r.Where, r.Brief = "", "" // a remark on whole runs applies to every position within them
 			}
 			list = append(list, r)
 		}
@@ -130,7 +130,7 @@ func Remarks(curves []Curve) []Remark {
 // numerals matches the numbers in which remarks of one kind differ.
 var numerals = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
 
-// runDoubts returns the doubts about a curve's runs, one remark per kind.
+// runDoubts returns the warnings about single runs of a curve, one remark per kind.
 func runDoubts(c Curve) []Remark {
 	type kind struct {
 		places []Value
@@ -166,11 +166,11 @@ func runDoubts(c Curve) []Remark {
 		if k.differ {
 			k.doubt.Text += " (one run's figures; the others differ)"
 		}
-		// A run may have several positions, and several doubts of one kind.
+		// A run may have several positions, and several warnings of one kind.
 		k.all, k.doubt.Runs = distinctIDs(k.all), distinctIDs(k.doubt.Runs)
 		where, brief := c.Places(k.places...)+": ", c.placesInBrief(k.places...)+": "
 		if axis(c.Axis).within() {
-			where, brief = "", "" // it applies to whole runs, not to places within them
+			where, brief = "", "" // it applies to whole runs, not to positions within them
 		}
 		whose := k.doubt.whose(len(k.all))
 		list = append(list, Remark{Where: where + whose, Brief: brief + whose, Text: k.doubt.Text, Chance: chance && unsteady.MatchString(k.doubt.Text)})

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Thirty runs that say the same say it once, with how many they are; so do those
-// that say it with other numbers. What one run says names the run.
+// A warning that thirty runs have is shown once, with the number of runs, even if its numbers
+// differ between the runs. A warning of a single run names the run.
 func TestRunsSayItOnce(t *testing.T) {
 	obs := join(runs(1, 100, 101), runs(2, 190, 191), runs(4, 380))
 	for i := range obs {

@@ -17,7 +17,7 @@ import (
 // Hypotheses, 2005): a statistic is compared with its values after the runs of each point were
 // reordered at random. This assumes neither a distribution of the runs' scatter nor an equal
 // scatter at all points. The value of a run is replaced by its normal score among the runs of its
-// point, so that one disturbed run is not taken for a drift.
+// point, so that a single disturbed run does not look like a drift.
 
 // A TimedRun is the value of a run with its start time.
 type TimedRun struct {
@@ -27,7 +27,7 @@ type TimedRun struct {
 	Nodes []string // nodes of the run; nil if unknown
 }
 
-// A DriftLink is what values depend on, other than the point: their order, the day, or the node.
+// A DriftLink is what the values of a point's runs depend on: their order, the day, or the node.
 type DriftLink string
 
 // The values of DriftLink.
@@ -148,7 +148,7 @@ func standing(runs []TimedRun) (scores, relative []float64, points [][]int) {
 	return scores, relative, points
 }
 
-// look is a test for one kind of dependence.
+// look is a permutation test for one kind of dependence.
 type look struct {
 	kind      DriftLink
 	statistic func(scores []float64) float64 // larger for a stronger dependence

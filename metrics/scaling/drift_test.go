@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// madeRuns are runs of three points in blocks, whose values what changes.
+// madeRuns returns runs of three points in blocks; the function what changes their values.
 func madeRuns(r *rand.Rand, blocks int, spread float64, what func(i int, run *TimedRun)) []TimedRun {
 	var list []TimedRun
 	for range blocks {
@@ -29,21 +29,21 @@ func kinds(list []Drift) []DriftLink {
 	return k
 }
 
-// Each finding in data that have it, ten times as strong as the noise, with the
-// change as it was made. The order in which runs are given is nothing.
+// Each kind of drift is found in data that have it, ten times as strong as the noise, with the
+// right amount. The order of the input does not matter.
 func TestFindings(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	shuffled := func(list []TimedRun) []TimedRun {
 		r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		return list
 	}
-	// 30 runs that fall by 10 % from the first to the last: halves are apart by 5 %.
+	// 30 runs that fall by 10 % from the first to the last: the halves differ by 5 %.
 	found := FindDrifts(shuffled(madeRuns(r, 10, 0.01, func(i int, run *TimedRun) { run.Value *= 1.05 - 0.1*float64(i)/29 })), 0.05)
 	if i := slices.IndexFunc(found, func(f Drift) bool { return f.Link == DriftTrend }); i < 0 || math.Abs(found[i].Change+0.05) > 0.015 || found[i].P > 0.0125 {
 		t.Errorf("a ramp: %+v", found)
 	}
-	// The same in plan order, ten runs of a point and then ten of the next: by e^0.3 from the first to the
-	// last of 30, and by e^0.155 over 15 runs, although each point's runs have one median.
+	// The same in plan order, ten runs of a point and then ten of the next. The values change by a
+	// factor of e^0.3 from the first to the last of 30, and by e^0.155 over 15 runs.
 	planned := madeRuns(r, 10, 0.001, func(int, *TimedRun) {})
 	slices.SortStableFunc(planned, func(a, b TimedRun) int { return a.Point - b.Point })
 	for i := range planned {
@@ -54,7 +54,7 @@ func TestFindings(t *testing.T) {
 	if i := slices.IndexFunc(found, func(f Drift) bool { return f.Link == DriftTrend }); i < 0 || math.Abs(found[i].Change-0.168) > 0.005 {
 		t.Errorf("a ramp in plan order: %+v", found)
 	}
-	// Up and down every ten runs: no trend.
+	// Values that alternate every ten runs have no trend.
 	found = FindDrifts(shuffled(madeRuns(r, 20, 0.01, func(i int, run *TimedRun) { run.Value *= 1 + 0.05*math.Sin(2*math.Pi*float64(i)/20) })), 0.05)
 	if !slices.Contains(kinds(found), DriftNeighbours) || slices.Contains(kinds(found), DriftNode) {
 		t.Errorf("a wave: %+v", found)
@@ -67,7 +67,7 @@ func TestFindings(t *testing.T) {
 	if !slices.Contains(kinds(found), DriftDay) {
 		t.Errorf("days: %+v", found)
 	}
-	// A fifth of the runs is on a slow node, in any order.
+	// A fifth of the runs uses a slow node, in random order.
 	found = FindDrifts(shuffled(madeRuns(r, 10, 0.01, func(i int, run *TimedRun) {
 		run.Nodes = []string{[]string{"a", "b", "c", "d", "e"}[i*7%5]}
 		if run.Nodes[0] == "d" {
@@ -79,8 +79,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// Of studies in which there is nothing, at most the level have a finding, also
-// where points scatter unequally, values have ties, and a node is in every run.
+// In studies without drift, the share of false findings is at most the level, even if points
+// scatter unequally, values have ties, and one node is in every run.
 func TestFalseFindings(t *testing.T) {
 	const studies, level = 1000, 0.05
 	r := rand.New(rand.NewPCG(3, 4))
@@ -101,7 +101,7 @@ func TestFalseFindings(t *testing.T) {
 	}
 }
 
-// What says nothing is asked nothing.
+// Runs that cannot show any dependence are not tested.
 func TestNothingToTest(t *testing.T) {
 	for name, runs := range map[string][]TimedRun{
 		"no run":        nil,

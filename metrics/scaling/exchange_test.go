@@ -15,7 +15,7 @@ import (
 
 func known[T any](v T) *T { return &v }
 
-// measuredExchange is a run whose all-reduces take alpha + size/beta, times off from 1
+// measuredExchange returns a run whose all-reduces take alpha + size/beta, multiplied by off from 1
 // MiB on.
 func measuredExchange(study string, repeat, workers int, alpha, beta, off float64) Observation {
 	r := Observation{Run: fmt.Sprintf("%s/p%d-r%d-a1", study, workers, repeat), Study: study, Framework: "native", Workers: workers, Nodes: 1,
@@ -30,7 +30,7 @@ func measuredExchange(study string, repeat, workers int, alpha, beta, off float6
 			list = append(list, busbw.Measurement{Op: "all_reduce", Bytes: size, InPlace: inPlace, Iterations: 20, Seconds: &s, BusBW: known(size / s)})
 		}
 	}
-	// As a run is read in.
+	// Compute latency and bandwidth as for a real run.
 	in := summary.Input{Kind: "collective"}
 	for _, m := range list {
 		in.Figures = append(in.Figures, m.Figures()...)
@@ -39,7 +39,7 @@ func measuredExchange(study string, repeat, workers int, alpha, beta, off float6
 	return r
 }
 
-// training is a run with a median step of so many seconds.
+// training returns a run with a median step time of step seconds.
 func training(repeat, workers int, step float64) Observation {
 	return Observation{Run: fmt.Sprintf("t/w%d-r%d-a1", workers, repeat), Study: "t", Framework: "native", Workers: workers, Nodes: 1, Point: fmt.Sprint("w", workers), Repeat: repeat,
 		Fingerprint: fingerprint.Print{fingerprint.CPU: "Xeon", "version.gonum": "1"}, Parameters: map[string]any{"workload.batch": int64(1)},
@@ -59,7 +59,8 @@ func predicted(t *testing.T, obs []Observation, runs []Observation) *Prediction 
 	return curves[0].Points[len(curves[0].Points)-1].Predicted
 }
 
-// One all-reduce of the gradient's bytes, as it was measured, over the step.
+// The prediction is the measured time of an all-reduce of the gradient's size, divided by the step
+// time.
 func TestPredict(t *testing.T) {
 	var obs []Observation
 	var runs []Observation
@@ -74,29 +75,30 @@ func TestPredict(t *testing.T) {
 		t.Errorf("%+v, want %g", p, want)
 	}
 
-	// A curve that is no line is followed, not the line through it.
+	// If times are not linear in the size, the prediction follows the measured times, not the
+	// fitted line.
 	for i := range runs {
 		runs[i] = measuredExchange("links", i, 2, 20e-6, 1e9, 3)
 	}
 	if p := predicted(t, obs, runs); p.Share == nil || math.Abs(p.Share.Value/(3*want)-1) > 0.02 {
 		t.Errorf("%+v, want %g", p, 3*want)
 	}
-	// One run is a prediction without an interval.
+	// With one run, the prediction has no interval.
 	if p := predicted(t, obs, runs[:1]); p.Share == nil || p.Share.Interval != nil || p.Share.Why == "" || !strings.Contains(p.From, "1 run:") {
 		t.Errorf("%+v", p)
 	}
-	// Of two studies the later one's runs, and no mixture.
+	// Of two studies, only the later one's runs are used.
 	other := measuredExchange("later", 1000, 2, 20e-6, 1e8, 1)
 	if p := predicted(t, obs, append(runs, other)); p.Share == nil || !strings.Contains(p.From, `study "later", 1 run`) {
 		t.Errorf("%+v", p)
 	}
-	// But not a later one whose sizes end before the gradient's.
+	// But a later study is not used if its sizes end before the gradient's.
 	short := measuredExchange("short", 2000, 2, 20e-6, 1e8, 1)
 	short.Places = slices.DeleteFunc(short.Places, func(p measure.Place) bool { size, _ := p.At["bytes"].(float64); return size > 1<<20 })
 	if p := predicted(t, obs, append(runs, other, short)); p.Share == nil || !strings.Contains(p.From, `study "later"`) {
 		t.Errorf("%+v", p)
 	}
-	// Beyond the sizes nothing corrects the fit, and that is said.
+	// Beyond the measured sizes, the fit cannot be corrected, and a note says so.
 	for i := range obs {
 		obs[i].GradientBytes = known(int64(1 << 30))
 	}
@@ -141,7 +143,8 @@ func TestNoPrediction(t *testing.T) {
 	}
 }
 
-// A byte count that only some runs have, or another framework's path, leaves no figure.
+// There is no prediction if only some runs have the gradient's size, or for a framework with
+// another transport.
 func TestNotComparable(t *testing.T) {
 	runs := []Observation{measuredExchange("links", 0, 2, 20e-6, 1e9, 1)}
 	other, unknown, horovod := training(1, 2, 0.1), training(0, 2, 0.1), training(0, 2, 0.1)
@@ -169,7 +172,7 @@ func TestNotComparable(t *testing.T) {
 			t.Errorf("%+v, want no share and %q", p, want)
 		}
 	}
-	// The size is unknown of one run: the others have it.
+	// One run did not record the size, but the others did.
 	a, b := training(0, 2, 0.1), unknown
 	fit, _ := reductions(&runs[0])
 	if p := predict([]*Observation{&b, &a}, []benchmark{fit}); p.Share == nil || math.Abs(p.Share.Value/((20e-6+3*(1<<20)/1e9)/0.1)-1) > 0.01 {
@@ -182,8 +185,8 @@ func onNodes(o Observation, nodes int) Observation {
 	return o
 }
 
-// A measured point's factor is its own; between two, they are interpolated over the
-// logarithm of the size: halfway from 1 to 4 at the geometric mean is 2.
+// At a measured size, the factor is the measured one. In between it is interpolated over the
+// logarithm of the size: at the geometric mean of two sizes with factors 1 and 4, it is 2.
 func TestCorrection(t *testing.T) {
 	b := benchmark{link: busbw.Link{Alpha: 0, Beta: 1}, times: map[float64]float64{4: 4, 64: 256}}
 	for bytes, want := range map[float64]float64{4: 1, 64: 4, 16: 2} {
@@ -198,8 +201,8 @@ func TestCorrection(t *testing.T) {
 	}
 }
 
-// The study that was run last counts, whatever the order in which its runs are read; of
-// studies of the same second the one whose run's name is last.
+// The study that ran last counts, regardless of the order of the input. Of studies from the same
+// second, it is the one whose run name is last.
 func TestLatest(t *testing.T) {
 	run := func(study string, at float64) benchmark {
 		return benchmark{Observation: &Observation{Run: study + "/r1", Study: study, CreatedUnix: at}}

@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A series whose runs had unlike nodes says so, and in which direction that moves its
-// speedups.
+// A series in which only some runs had whole nodes has a warning, which says in which direction the
+// speedups are biased.
 func TestExclusiveWarning(t *testing.T) {
 	whole := func(list []Observation) []Observation { return with(list, measure.ExclusiveKey, true) }
 	shared := func(list []Observation) []Observation { return with(list, measure.ExclusiveKey, false) }
@@ -17,7 +17,7 @@ func TestExclusiveWarning(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		obs  []Observation
-		want string // "": no doubt
+		want string // "": no warning
 	}{
 		{"all whole", join(whole(one), whole(two), whole(four)), ""},
 		{"all shared", join(shared(one), shared(two)), ""},
@@ -30,7 +30,7 @@ func TestExclusiveWarning(t *testing.T) {
 		{"repeats of the base differ", join(whole(one), shared(runs(1, 90)), whole(two)),
 			"1 and 2 workers ran on whole nodes, 1 worker on nodes that other jobs may share (resources.exclusive): on a busy cluster speedups are biased"},
 	} {
-		// Repeats are of one point, as in a study that was edited between submissions.
+		// Repeats of one point differ, as after editing the study between submissions.
 		for i := range tt.obs {
 			tt.obs[i].Point = strings.Split(tt.obs[i].Point, "+")[0]
 		}
@@ -49,8 +49,7 @@ func TestExclusiveWarning(t *testing.T) {
 	}
 }
 
-// A point that does not record whether it had whole nodes stays on the curve of those
-// that do.
+// A point that did not record whether it had whole nodes is on the same curve as points that did.
 func TestExclusiveUnrecordedDoesNotSeparate(t *testing.T) {
 	one := runs(1, 100)
 	if n := len(analyse(t, join(with(one, measure.ExclusiveKey, true), with(one, "global_batch", int64(1))), Options{})); n != 1 {

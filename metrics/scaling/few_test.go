@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Four runs of each of two counts: the ratios of two runs reach from 180/102 to 190/98, and
-// equal points fall apart in 2 of 70 orders.
+// Four runs at each of two counts: the ratios of two runs range from 180/102 to 190/98. Two equal
+// points are completely separated in 2 of 70 orders.
 func TestRatioOfFewRuns(t *testing.T) {
 	runs := func(n int, values ...float64) (list []Observation) {
 		for i, x := range values {

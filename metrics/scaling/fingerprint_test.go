@@ -9,7 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
-// on is runs of a series at one worker count that ran on something.
+// on returns n runs of a series at one worker count with this fingerprint.
 func on(workers int, rate float64, n int, p fingerprint.Print) []Observation {
 	var list []Observation
 	for i := range n {
@@ -20,8 +20,8 @@ func on(workers int, rate float64, n int, p fingerprint.Print) []Observation {
 	return list
 }
 
-// One series at 1 worker that a driver's version does not bear on, and at 2
-// workers with two versions: two curves, both with that base.
+// Runs at 1 worker, to which the driver's version does not apply, and at 2 workers with two
+// versions give two curves with the same base.
 func TestCurvesDoNotMixFingerprints(t *testing.T) {
 	all := slices.Concat(on(1, 100, 2, fingerprint.Print{fingerprint.Interface: ""}),
 		on(2, 180, 3, fingerprint.Print{fingerprint.Interface: "ib0"}), on(2, 120, 1, fingerprint.Print{fingerprint.Interface: "eth0"}))
@@ -53,8 +53,8 @@ func TestCurvesDoNotMixFingerprints(t *testing.T) {
 	}
 }
 
-// A fact that some runs did not record keeps them on the curve, and is said;
-// with two known values nobody can say whose they are.
+// Runs that did not record a fact stay on the curve, with a warning. If there are two known values,
+// such runs cannot be assigned.
 func TestUnknownFacts(t *testing.T) {
 	xeon, epyc := fingerprint.Print{fingerprint.CPU: "Xeon"}, fingerprint.Print{fingerprint.CPU: "EPYC"}
 	curves, err := Analyse(slices.Concat(on(1, 100, 2, xeon), on(2, 180, 2, nil)), Options{})

@@ -13,7 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Ranks from tables of the sign test; levels are 1 − 2·Σ C(n,i)/2ⁿ, i < rank.
+// Ranks come from tables of the sign test; levels are 1 − 2·Σ C(n,i)/2ⁿ, i < rank.
 func TestMedianInterval(t *testing.T) {
 	for _, tt := range []struct {
 		n, low int // 1-based rank of the lower end; 0: no interval
@@ -47,9 +47,9 @@ func TestMedianInterval(t *testing.T) {
 	}
 }
 
-// By hand: with medians of 6 runs and their whole ranges as intervals, 8 in 4 to
-// 16 over 2 in 1 to 8, the ends are a factor of √(ln²2 + ln²4) = ln 2·√5 below
-// 4 and of √(ln²2 + ln²2) = ln 2·√2 above it.
+// By hand: two medians of 6 runs, whose intervals are the whole ranges: 8 [4, 16] divided by 2 [1,
+// 8]. On the logarithmic scale, the ends are √(ln²2 + ln²4) = ln 2·√5 below the ratio 4, and √(ln²2
+// + ln²2) = ln 2·√2 above it.
 func TestRatioInterval(t *testing.T) {
 	a := medianOf([]float64{4, 4, 8, 8, 16, 16}, 0.95)
 	b := medianOf([]float64{1, 1, 2, 2, 8, 8}, 0.95)
@@ -58,7 +58,7 @@ func TestRatioInterval(t *testing.T) {
 	if in == nil || cmp.Diff(want, *in, approx) != "" {
 		t.Errorf("%+v %s, want %+v", in, why, want)
 	}
-	// The other way round it is the same, upside down.
+	// The inverse ratio has the inverse interval.
 	back, _ := ratioInterval(b, a)
 	if back == nil || cmp.Diff(Interval{Low: 1 / want.High, High: 1 / want.Low, Level: want.Level}, *back, approx) != "" {
 		t.Errorf("upside down %+v, want 1/%+v", back, want)
@@ -72,7 +72,7 @@ func TestRatioInterval(t *testing.T) {
 	}
 }
 
-// The fewest runs that a test could tell apart: 2/C(2n,n) is 10, 2.9 and 0.8 %.
+// The smallest samples that a test can distinguish: 2/C(2n,n) is 10, 2.9 and 0.8 %.
 func TestMinTestRuns(t *testing.T) {
 	for confidence, want := range map[float64]int{0.9: 3, 0.95: 4, 0.99: 5} {
 		if got := minTestRuns(alpha(confidence)); got != want {
@@ -81,11 +81,11 @@ func TestMinTestRuns(t *testing.T) {
 	}
 }
 
-// The intervals cover the truth as often as they say, for a skewed distribution:
-// that of a median within four standard errors of the level attained, so that a
-// one-rank error in either direction fails; that of a ratio, which is made of
-// two that cover more than asked, at least as often, and no more than half of
-// the remainder more often. Unequal scatter and unequal counts change nothing.
+// For a skewed distribution, the intervals contain the true value as often as they state. For a
+// median, the coverage is within four standard errors of the attained level, so that an error of
+// one rank in either direction fails. For a ratio, whose two intervals have more than the requested
+// level, it is at least that, and errors are at least half as frequent as requested. Unequal
+// scatter and unequal numbers of runs do not matter.
 func TestCoverage(t *testing.T) {
 	const trials = 20000
 	r := rand.New(rand.NewPCG(7, 8))
@@ -131,10 +131,10 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Twenty runs of which two have no value: the ends are the 6th and 15th of twenty (95.9 %),
-// which are the 4th of the eighteen if both lie below, and their 15th if both lie above.
-// The median is that of twenty: the mean of the 10th and the 11th, 10.5 where the two are
-// last and 8.5 where they are first.
+// Of twenty runs, two have no value. The interval's ends are the 6th and 15th of twenty (95.9 %).
+// If both missing values are the lowest, the 6th is the 4th of the eighteen known; if both are the
+// highest, the 15th is the 15th of these. The median of twenty is the mean of the 10th and 11th:
+// 10.5 if the two are the highest, and 8.5 if they are the lowest.
 func TestMedianLacking(t *testing.T) {
 	var xs []float64
 	for i := range 18 {
@@ -149,8 +149,8 @@ func TestMedianLacking(t *testing.T) {
 	}
 }
 
-// Of six or eight runs the ends are the first and the last, so none may be missing: the
-// others alone say nothing of the median, and of a time that it is at least the first.
+// For six or eight runs, the ends are the smallest and the largest value, so no value may be
+// missing. Otherwise the median is unknown; for a time, it is at least the smallest value.
 func TestTooManyLack(t *testing.T) {
 	one := 1.0
 	for _, tt := range []struct {
@@ -180,11 +180,11 @@ func TestTooManyLack(t *testing.T) {
 	}
 }
 
-// Six copies of one row of a table are no six measurements: their interval has no
-// width, which must not look like precision.
+// Six copies of one row of a table are not six measurements. Their interval of zero width must not
+// look like precision.
 func TestEqualFiguresAreDoubted(t *testing.T) {
 	const doubt = "all runs have exactly the same throughput"
-	for _, x := range []float64{100, 101} { // of the sixth run
+	for _, x := range []float64{100, 101} { // value of the sixth run
 		var obs []Observation
 		for i := range 6 {
 			v := 100.0

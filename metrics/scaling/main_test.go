@@ -6,8 +6,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// A table begins with tokens/s if no run has a throughput and more tokens/s are known to be
-// better.
+// The main measure is tokens/s if no run has a throughput, provided that tokens/s is declared as
+// better when higher.
 func TestMainOf(t *testing.T) {
 	of := func(unit string, better measure.Direction, names ...string) *Observation {
 		o := &Observation{Kind: "train", Values: map[string]float64{}, Reported: []measure.Measure{{Name: measure.TokensPerSecond, Unit: unit, Better: better}}}

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// A series' name has what tells it apart and no more than a line, however long the
-// values are, and no two series share one.
+// A series' name contains what distinguishes it, fits on a line even if values are long, and is
+// unique.
 func TestNamesAreShort(t *testing.T) {
 	long := strings.Repeat("a very long value ", 20)
 	var list []*series
 	for i := range 12 {
 		list = append(list, &series{framework: "native", parameters: map[string]any{
-			"parameters.note":  long + string(rune('a'+i)) + long, // cut, these would read alike
+			"parameters.note":  long + string(rune('a'+i)) + long, // these look equal when shortened
 			"parameters.width": int64(1 << i),
 			"parameters.depth": int64(i),
 			"workload.model":   []string{"mlp", "mlp-with-" + long}[i%2],
@@ -34,7 +34,7 @@ func TestNamesAreShort(t *testing.T) {
 		}
 		seen[s.name] = true
 	}
-	// Long values that nothing else tells apart.
+	// Series that only differ in a long value.
 	for i, s := range list {
 		s.parameters = map[string]any{"parameters.note": long + string(rune('a'+i)) + long}
 	}
@@ -42,7 +42,7 @@ func TestNamesAreShort(t *testing.T) {
 	if a, b := list[0].name, list[11].name; a != "native note=a very long …long value #1" || b != "native note=a very long …long value #12" {
 		t.Errorf("names %q, %q", a, b)
 	}
-	// Short names keep all that differs, also what varies with something else.
+	// Short names keep all parameters that differ, even those that depend on each other.
 	list = list[:2]
 	for i, s := range list {
 		s.parameters = map[string]any{"workload.batch": int64(32 << i), "workload.learning_rate": 0.1 * float64(i+1)}
@@ -53,7 +53,7 @@ func TestNamesAreShort(t *testing.T) {
 	}
 }
 
-// Many series that say the same have one line, which counts what it leaves out.
+// Equal remarks of many series share one line, with their number.
 func TestLinesOfAKind(t *testing.T) {
 	of := func(series, where, text string) Remark { return Remark{Series: series, Where: where, Text: text} }
 	got := strings.Join(Lines([]Remark{

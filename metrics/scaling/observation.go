@@ -47,8 +47,8 @@ type Observation struct {
 	Places []measure.Place
 	// Why gives, for measures without a value, the reason.
 	Why map[string]string
-	// Reported declares the measures in Values and Why that the kind of workload does not:
-	// figures that the user's program or its log states.
+	// Reported declares the measures in Values and Why that the kind of workload does not: values
+	// that the user's program or its log reports.
 	Reported []measure.Measure
 
 	// Epochs is the number of finished epochs; nil without events.
@@ -64,7 +64,7 @@ type Observation struct {
 	// Evaluations are in time order.
 	Evaluations []Evaluation
 
-	// Warnings are doubts about this run, which must be shown with its results.
+	// Warnings about this run must be shown with its results.
 	Warnings []string
 }
 

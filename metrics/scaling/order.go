@@ -16,7 +16,7 @@ type made struct {
 	*Observation
 }
 
-// orderNotKnown returns the doubt about runs that were imported without their times. For tables,
+// orderNotKnown returns the warning about runs that were imported without their times. For tables,
 // it names the option that can supply the times.
 func orderNotKnown(runs []*Observation) string {
 	doubt := "the order of imported runs is not known, so drift cannot be excluded"
@@ -42,7 +42,7 @@ const mostPlaces = 1e7
 
 // duration returns how long the run took, in seconds; 0 if unknown.
 func (o *Observation) duration() float64 {
-	if o.BeganUnix <= mostPlaces && o.Parameters["import.format"] != nil { // positions are not seconds
+	if o.BeganUnix <= mostPlaces && o.Parameters["import.format"] != nil { // positions in an order are not seconds
 		return 0
 	}
 	if o.JobSeconds != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// at are runs of one point that began at the given times, by repeat, with values
-// 1, 2, 3 …
+// at returns runs of one point that started at the given times, in order of repeat, with values 1,
+// 2, 3 …
 func at(times ...float64) []made {
 	var list []made
 	for i, t := range times {
@@ -22,9 +22,9 @@ func at(times ...float64) []made {
 	return list
 }
 
-// Six before six others have a probability of 2/C(12,6) = 0.2 %, five before
-// five one of 2/252 = 0.8 %, four before four one of 2.9 %: enough where there is no
-// interval anyway.
+// The probability that all runs of one point are before all of the other is 2/C(12,6) = 0.2 % for
+// six runs each, 2/252 = 0.8 % for five, and 2.9 % for four. That is low enough for four, since
+// there is no interval anyway.
 func TestOrder(t *testing.T) {
 	long := func(list []made, seconds float64) []made {
 		list = slices.Clone(list)
@@ -61,7 +61,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Runs 1 and 2 share node a, 2 and 3 node b; 5 and 6 say nothing.
+// Runs 1 and 2 share node a, 2 and 3 node b; the nodes of 5 and 6 are unknown.
 func TestGroups(t *testing.T) {
 	list := at(1, 2, 3, 4, 5, 6)
 	for i, hosts := range [][]string{{"a"}, {"a", "b"}, {"b"}, {"c"}, nil, nil} {
@@ -72,10 +72,10 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A machine that becomes slower all the time, to a tenth, always by the same factor: in
-// turns the speedup is 2 all the same, and its interval of no width says so; that of runs
-// in plan order is a fifth of it, and has none; nor has one of runs of which those of the
-// base are mostly the earlier ones.
+// The machine gets slower by the same factor from run to run, down to a tenth. With interleaved
+// runs, the speedup is still 2, with an interval of zero width. In plan order, the ratio is a fifth
+// of that and has no interval. There is no interval either if most of the base's runs are the
+// earlier ones.
 func TestSpeedupOnADriftingMachine(t *testing.T) {
 	machine := func(order func(workers, repeat int) int) []Observation {
 		obs := join(runs(1, 100, 100, 100, 100, 100, 100, 100, 100), runs(2, 200, 200, 200, 200, 200, 200, 200, 200))
@@ -88,7 +88,7 @@ func TestSpeedupOnADriftingMachine(t *testing.T) {
 		return obs
 	}
 	c := analyse(t, machine(func(workers, repeat int) int {
-		return 2*(repeat-1) + (workers+repeat)%2 // either may come first
+		return 2*(repeat-1) + (workers+repeat)%2 // the first one alternates
 	}), Options{})[0]
 	g := c.Points[1].Of(measure.Throughput).Gain()
 	if g == nil || !g.Adjusted || g.Runs != 8 || g.Interval == nil || math.Abs(g.Value/2-1) > 1e-9 || math.Abs(g.Interval.Low/2-1) > 1e-9 || math.Abs(g.Interval.High/2-1) > 1e-9 {
@@ -102,9 +102,9 @@ func TestSpeedupOnADriftingMachine(t *testing.T) {
 	}
 	for why, order := range map[string]func(workers, repeat int) int{
 		madeApart: func(workers, repeat int) int { return 8*(workers-1) + repeat - 1 },
-		// 1 1 1 1 1 2 2 1 1 2 2 1 2 2 2 2: the eight of the base are at 0-4, 7, 8 and 11,
-		// which has a rank sum of 44 of 36 … 100: two-sided p = 1.0 %.
-		// 1 1 1 1 2 2 1 2 1 1 2 2 1 2 2 2: at 0-3, 6, 8, 9 and 12, a rank sum of 49, p = 5 %.
+		// 1 1 1 1 1 2 2 1 1 2 2 1 2 2 2 2: the base's eight runs are at 0-4, 7, 8 and 11. Their
+		// rank sum is 44 (possible: 36 to 100), two-sided p = 1.0 %. 1 1 1 1 2 2 1 2 1 1 2 2 1 2 2
+		// 2: they are at 0-3, 6, 8, 9 and 12, with a rank sum of 49, p = 5 %.
 		notInTurns: func(workers, repeat int) int {
 			return [][]int{{0, 1, 2, 3, 6, 8, 9, 12}, {4, 5, 7, 10, 11, 13, 14, 15}}[workers-1][repeat-1]
 		},
@@ -116,8 +116,8 @@ func TestSpeedupOnADriftingMachine(t *testing.T) {
 	}
 }
 
-// Of six nodes one is slow, and 12 runs of a point are on two nodes each time:
-// with node as the unit there are 6 groups, and the slow one is named.
+// One of six nodes is slow, and each node has two of a point's 12 runs. With the node as the unit
+// there are 6 groups, and the slow node is named.
 func TestRunsThatShareANode(t *testing.T) {
 	var obs []Observation
 	for i := range 12 {
@@ -139,10 +139,10 @@ func TestRunsThatShareANode(t *testing.T) {
 		t.Errorf("warnings %q", c.Warnings)
 	}
 	m := c.Points[0].Of(measure.Throughput).Median
-	if in := m.Interval; in == nil || in.Low != 80 || in.High != 100.8 || in.Level != 1-2.0/64 { // groups of nodes: 80 to (100.5+101.1)/2
+	if in := m.Interval; in == nil || in.Low != 80 || in.High != 100.8 || in.Level != 1-2.0/64 { // from the groups: 80 to (100.5+101.1)/2
 		t.Errorf("%+v %+v", m, in)
 	}
-	// On two nodes alone there is none.
+	// With only two nodes, there is no interval.
 	for i := range obs {
 		if obs[i].Hosts[0] != "n3" {
 			obs[i].Hosts = []string{"n0"}
@@ -154,8 +154,8 @@ func TestRunsThatShareANode(t *testing.T) {
 	}
 }
 
-// Nodes that matter in one series say nothing of another's: runs on six nodes, one
-// slow, in one framework, and the same without nodes in a second one.
+// If nodes matter in one series, other series are unaffected: one framework has runs on six nodes,
+// one of them slow, and another has runs without known nodes.
 func TestNodesOfOneSeries(t *testing.T) {
 	var obs []Observation
 	for _, framework := range []string{"native", "pytorch-ddp"} {
@@ -188,8 +188,8 @@ func TestNodesOfOneSeries(t *testing.T) {
 	}
 }
 
-// Runs that have times alone are tested for a drift in these: a time that falls by a tenth
-// from run to run of each count is a drift, and its warning names the time.
+// Runs that only have times are tested for a drift of these. A time that falls by a tenth from run
+// to run is a drift, and the warning names the time.
 func TestDriftOfTimes(t *testing.T) {
 	for _, name := range []string{measure.TrainSeconds, measure.Accuracy(0.9).Time().Name} {
 		var list []Observation
@@ -211,7 +211,7 @@ func TestDriftOfTimes(t *testing.T) {
 		if len(c.DriftWarnings) == 0 || !strings.Contains(c.DriftWarnings[0], " fell by ") || strings.Contains(c.DriftWarnings[0], "throughput") {
 			t.Errorf("%s: %q", name, c.DriftWarnings)
 		}
-		// What is left is the ratio of two: 100/50.
+		// Without the drift, the ratio is 100/50.
 		if g := c.Points[1].Of(name).Gain(); g == nil || !g.Adjusted || math.Abs(g.Value-2) > 0.02 {
 			t.Errorf("%s: %+v", name, g)
 		}

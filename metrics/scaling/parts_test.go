@@ -65,7 +65,7 @@ func TestNamesOfPlaces(t *testing.T) {
 	}
 }
 
-// Nearest-rank percentiles: of n steps the one whose rank is share·n, rounded up.
+// Nearest-rank percentiles: of n steps, the one with rank share·n, rounded up.
 func TestStepTimes(t *testing.T) {
 	var twenty []float64
 	for i := range 20 {
@@ -176,7 +176,7 @@ func TestWordsOfDrift(t *testing.T) {
 	}
 	for _, c := range []struct {
 		curves []Curve
-		which  int // -1: none
+		which  int // -1: no run
 		want   string
 	}{
 		{nil, -1, ""}, {[]Curve{{}}, -1, ""}, {[]Curve{{}, curve(DriftNeighbours)}, 1, "D"},
@@ -219,8 +219,8 @@ func TestLinesOfRemarks(t *testing.T) {
 	}
 }
 
-// A parameter is named where series differ in it; a degree of splitting where it is
-// above 1.
+// A parameter is part of the name if series differ in it, and a degree of model parallelism if it
+// is above 1.
 func TestNamesOfCurves(t *testing.T) {
 	curve := func(framework string, pairs ...any) Curve {
 		c := Curve{Framework: framework, Parameters: map[string]any{}}
@@ -292,13 +292,12 @@ func TestTextOfParameters(t *testing.T) {
 	}
 }
 
-// Two of five runs that miss rank last and leave a median of 30. Three of five are more
-// than half.
+// If two of five runs miss, they rank last, and the median is 30. Three of five are more than half.
 func TestReachedWithMisses(t *testing.T) {
 	miss := math.Inf(1)
 	for _, c := range []struct {
 		xs   []float64
-		want float64 // median; 0 for none
+		want float64 // median; 0: none
 		why  string
 	}{
 		{[]float64{10, 30, 20}, 20, ""},
@@ -313,8 +312,8 @@ func TestReachedWithMisses(t *testing.T) {
 			t.Errorf("%v: %+v, %v; want %g, %q", c.xs, r, err, c.want, c.why)
 		}
 	}
-	// The order statistics of 9 runs that have 95 %: the second to the eighth (binomial:
-	// 1 − 2·(1+9)/512 = 0.961). One that misses ranks ninth; of two, the eighth is a miss.
+	// For 9 runs, the interval is from the second to the eighth (binomial: 1 − 2·(1+9)/512 =
+	// 0.961). If one run misses, it ranks ninth; if two miss, the eighth is a miss.
 	nine := []float64{1, 2, 3, 4, 5, 6, 7, 8, miss}
 	if r, err := reachedBy(nine, 0.95); err != nil || r.Median == nil || r.Median.Value != 5 || r.Median.Interval == nil || r.Median.Interval.Low != 2 || r.Median.Interval.High != 8 {
 		t.Errorf("one of nine: %+v, %v", r, err)

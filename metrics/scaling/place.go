@@ -8,12 +8,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// unfold returns one observation for each place within a run at which the measure m was taken.
-// The coordinates of the place become parameters, so that one can be the axis and the others
-// distinguish series. For a measure without coordinates, it returns the runs unchanged.
+// unfold returns one observation for each position within a run (such as a load) at which the
+// measure m was taken. The coordinates of the position become parameters, so that one can be the
+// axis and the others distinguish series. For a measure without coordinates, it returns the runs
+// unchanged.
 //
-// A planned point is taken to have every place that some run has. Places along the axis are left
-// out, because they are unknown before a run.
+// A planned point gets every position that some run has, except along the axis, where positions are
+// unknown before a run.
 //
 // at are the coordinates of each observation in list; nil for whole runs.
 func unfold(obs []Observation, planned []Planned, m measure.Measure, along axis) (list []Observation, at []map[string]any, points []Planned) {
@@ -52,8 +53,8 @@ func located(parameters, at map[string]any) map[string]any {
 	return all
 }
 
-// Within returns the runs with only those places that meet the conditions. If none is left, the
-// error lists the values that exist.
+// Within returns the runs with only those positions within them that meet the conditions. If no
+// position does, the error lists the existing values.
 func Within(obs []Observation, conditions []Condition) ([]Observation, error) {
 	for _, c := range conditions {
 		var list []Observation

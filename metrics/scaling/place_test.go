@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Loads of a service are at threads or at a rate, never at both. Over one of them the
-// others make no curve, and a name says nothing of what a load does not have.
+// A load of a service has a number of threads or a rate, never both. A curve over one of them
+// leaves out loads with the other, and names of series omit coordinates that a load does not have.
 func TestPlacesWithoutACoordinate(t *testing.T) {
 	place := func(value float64, at map[string]any) measure.Place {
 		at[measure.Batch] = 1.0
@@ -45,9 +45,9 @@ func TestPlacesWithoutACoordinate(t *testing.T) {
 	}
 }
 
-// Of twelve runs that search for the largest rate within a limit, some find none. The ends
-// of the interval of twelve are the 3rd and the 10th. With three runs missing, which may be
-// the slowest, the lower end and the median are unknown; with two the interval holds.
+// Of twelve runs that search for the largest rate within a limit, some find none. The interval for
+// twelve runs is from the 3rd to the 10th. If three values are missing, which may be the lowest,
+// the lower end and the median are unknown. With two, the interval is valid.
 func TestRunsWithoutARate(t *testing.T) {
 	of := func(missing int) *Summary {
 		var obs []Observation
@@ -73,7 +73,7 @@ func TestRunsWithoutARate(t *testing.T) {
 	if s := of(3); s.Median != nil || s.Why != "3 of 12 runs lack it, too many to leave out: they may be the slow ones" {
 		t.Errorf("3 missing: %+v %q", s.Median, s.Why)
 	}
-	// Of ten values from 102 on: were both missing ones below, the 3rd is the first.
+	// The ten values start at 102: if both missing ones are lower, the 3rd of twelve is the first.
 	if e := of(2).Median; e.Interval == nil || e.Interval.Low != 102 || e.Interval.High != 111 {
 		t.Errorf("2 missing: %+v %+v", e, e.Interval)
 	}

@@ -8,20 +8,19 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Published tables come out of their own raw figures. Every expectation is
-// transcribed from the source, in its own rounding.
+// Published tables are reproduced from their published raw values. Every expected value is copied
+// from the source, with its rounding.
 //
-// NVIDIA DeepLearningExamples, PyTorch/Classification/ConvNets/resnet50v1.5,
-// README.md, "Training performance": images/s with 1 and 8 GPUs, and the
-// speedups printed beside them as "strong scaling". Those were cut off behind two
-// digits and made of figures that the table rounds to whole images: half an
-// image more or less is what they may differ by.
+// NVIDIA DeepLearningExamples, PyTorch/Classification/ConvNets/resnet50v1.5, README.md, "Training
+// performance": images/s with 1 and 8 GPUs, and the speedups in the column "strong scaling". These
+// were truncated to two digits, and computed from values that the table rounds to whole images.
+// They may differ accordingly, by half an image.
 func TestPublishedSpeedups(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		one     float64 // images/s with 1 GPU
 		eight   float64 // with 8
-		speedup float64 // as published
+		speedup float64 // published
 	}{
 		{"DGX A100, TF32", 938, 7248, 7.72},
 		{"DGX A100, mixed precision", 2470, 16621, 6.72},
@@ -49,9 +48,8 @@ func TestPublishedSpeedups(t *testing.T) {
 }
 
 func ExampleAnalyse() {
-	// MLPerf Training 3.0, NVIDIA H100, ResNet-50: minutes to 75.9 % with 8, 64,
-	// 512 and 3584 GPUs. Time to accuracy is the measure: 448 times the GPUs are
-	// 73.6 times as fast.
+	// MLPerf Training 3.0, NVIDIA H100, ResNet-50: minutes to 75.9 % with 8, 64, 512 and 3584 GPUs.
+	// By time to accuracy, 448 times the GPUs are 73.6 times as fast.
 	var obs []Observation
 	for n, minutes := range map[int]float64{8: 13.466, 64: 2.664, 512: 0.509, 3584: 0.183} {
 		seconds := 60 * minutes

@@ -8,8 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// timed are six runs at a worker count, made from begin on, one an hour, that take
-// these seconds to an accuracy of 0.75 after 10 s of initialisation.
+// timed returns runs at a worker count, one per hour from begin on. They take these seconds to an
+// accuracy of 0.75, after 10 s of initialisation.
 func timed(workers int, begin float64, seconds ...float64) []Observation {
 	var list []Observation
 	for i, x := range seconds {

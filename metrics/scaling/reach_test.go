@@ -33,7 +33,7 @@ func TestReached(t *testing.T) {
 		{"few of which one misses", []float64{30, 10, inf}, 30, 0, 0, 0, "", "too few runs for an interval (3 of 6 needed)"},
 		{"two of four miss", []float64{30, 10, inf, inf}, 0, 0, 0, 0, halfMiss, ""},
 		{"one in six misses", []float64{1, 2, 3, 4, 5, inf}, 3.5, 0, 0, 1, "", noUpperEnd},
-		// The 6th and the 15th of 20; the median between the 10th and the 11th.
+		// The 6th and the 15th of 20; the median is between the 10th and the 11th.
 		{"one in twenty misses", twenty(1), 10.5, 6, 15, 0, "", ""},
 		{"five in twenty miss", twenty(5), 10.5, 6, 15, 0, "", ""},
 		{"six in twenty miss", twenty(6), 10.5, 0, 0, 6, "", noUpperEnd},
@@ -75,11 +75,10 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// Of points at which runs miss the target, by chance or because they are too
-// slow for the time that they have, the interval holds the median time of all
-// runs (never, where half of them miss) in 95 % of the samples, an open end
-// counted as one that has no limit; and an interval with both ends although half of
-// all runs miss is one in 40 samples.
+// Runs of a point miss the target by chance, or because they are too slow for their time limit. In
+// 95 % of the samples, the interval contains the median time of all runs, which is infinite if half
+// of them miss; an open end counts as unlimited. If half of all runs miss, at most one in 40
+// samples has an interval with both ends.
 func TestTruthOfMisses(t *testing.T) {
 	trials := 4000
 	if testing.Short() {
@@ -141,11 +140,11 @@ func TestTruthOfMisses(t *testing.T) {
 	}
 }
 
-// normal is the quantile of the normal distribution.
+// normal returns a quantile of the standard normal distribution.
 func normal(q float64) float64 { return math.Sqrt2 * math.Erfinv(2*q-1) }
 
-// A speedup of the time to a target has an interval where both medians have one,
-// also where runs miss: 20 runs of which one does.
+// A speedup of the time to a target has an interval if both medians have one, even if runs miss the
+// target: here one of 20.
 func TestSpeedupWithMisses(t *testing.T) {
 	var obs []Observation
 	for _, workers := range []int{1, 2} {
@@ -169,8 +168,8 @@ func TestSpeedupWithMisses(t *testing.T) {
 			obs[i].Values["to_0.75"] = math.Inf(1)
 		}
 	}
-	// Of 108 … 119 s, at half of it with two workers, and eight that miss: 117.5 s, the
-	// mean of the tenth and the eleventh, and from the sixth on, 113 s.
+	// Times of 108 … 119 s, half as long with two workers, and eight misses: the median is 117.5 s,
+	// the mean of the tenth and eleventh, and the interval starts at the sixth, 113 s.
 	c = analyse(t, obs, Options{})[0]
 	r := Rows([]Curve{c})[1].TimeToAccuracy["0.75"]
 	ratio := c.Points[1].Of("to_0.75").Ratio(c.Points[0].Of("to_0.75"))

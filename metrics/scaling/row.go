@@ -54,7 +54,7 @@ type RowSeconds struct {
 	Seconds     *float64 `json:"seconds"` // null: too many runs miss the target; the time is at least seconds_low
 	SecondsLow  *float64 `json:"seconds_low"`
 	SecondsHigh *float64 `json:"seconds_high"`
-	// The base's time divided by this one.
+	// The base's time to the target divided by this point's.
 	Speedup     *float64 `json:"speedup"`
 	SpeedupLow  *float64 `json:"speedup_low"`
 	SpeedupHigh *float64 `json:"speedup_high"`

@@ -7,8 +7,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/worktest"
 )
 
-// Sixteen times the runs are about sixteen times the work, also where each has
-// something to doubt.
+// Sixteen times as many runs take about sixteen times the work, even if each run has a warning.
 func TestLinear(t *testing.T) {
 	worktest.New(t).Linear(t, 2000, func(n int) {
 		var obs []Observation
@@ -30,9 +29,8 @@ func TestLinear(t *testing.T) {
 	})
 }
 
-// The interval of four million runs, whose ranks have a standard deviation of
-// √n/2 = 1000: with the continuity correction its ends are 1.95996 and 0.84162 of
-// them from the middle.
+// The interval for four million runs: ranks have a standard deviation of √n/2 = 1000, so the ends
+// are 1.95996 and 0.84162 standard deviations from the middle, with continuity correction.
 func TestMedianOfMillions(t *testing.T) {
 	const n = 4_000_000
 	sorted := make([]float64, n)

@@ -20,7 +20,7 @@ var approx = cmpopts.EquateApprox(1e-12, 0)
 
 func ptr(x float64) *float64 { return &x }
 
-// runs are observations of one point, one for each throughput.
+// runs returns observations of one point, one for each throughput.
 func runs(workers int, throughputs ...float64) []Observation {
 	var list []Observation
 	for i, x := range throughputs {
@@ -176,7 +176,7 @@ func TestSeries(t *testing.T) {
 		name    string
 		obs     []Observation
 		want    []string
-		warning string // part of one on the first curve
+		warning string // part of a warning on the first curve
 	}{
 		{"one", base, []string{"native"}, ""},
 		{"batches", join(with(base, "workload.batch", int64(256)), base), []string{"native batch=64", "native batch=256"}, ""},
@@ -296,7 +296,7 @@ func TestNoBase(t *testing.T) {
 	}
 }
 
-// Series that lack the same are told of in one line.
+// Series that lack the same base share one line.
 func TestNoBaseOfSeveral(t *testing.T) {
 	of := func(names ...string) *NoBaseError {
 		e := &NoBaseError{}
@@ -340,8 +340,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Whatever the throughputs are, the rows are JSON without NaN or Inf, and have
-// no value that was not measured.
+// For any throughputs, rows are valid JSON without NaN or Inf, and have no value that was not
+// measured.
 func TestRowsOfExtremes(t *testing.T) {
 	values := []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64, 1}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -463,7 +463,7 @@ func lognormal(r *rand.Rand, n int, median, sigma float64) []float64 {
 	return xs
 }
 
-// The order of runs and the unit of throughput change nothing.
+// The order of the runs and the unit of the throughput do not matter.
 func TestInvariance(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	obs := join(runs(1, lognormal(r, 8, 100, 0.05)...), runs(2, lognormal(r, 7, 190, 0.05)...), runs(4, lognormal(r, 3, 350, 0.05)...))
@@ -509,7 +509,7 @@ func BenchmarkAnalyse(b *testing.B) {
 	b.ReportMetric(float64(len(obs)), "runs")
 }
 
-// A program that reports figures of its own, or only its time, need not report steps.
+// Programs that report other values, or only their run time, need not report steps.
 func TestNothingToldOfStepsThatNobodyReports(t *testing.T) {
 	why := map[string]string{measure.Throughput: "no steady state: 0 steps were reported by every rank, at least 10 are needed"}
 	own := Observation{Why: why, Values: map[string]float64{"tokens": 3}, Reported: []measure.Measure{measure.Reported("tokens", "", measure.Higher)}}

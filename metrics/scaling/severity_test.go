@@ -42,8 +42,7 @@ func TestWorstFirst(t *testing.T) {
 	}
 }
 
-// A warning that can change the answer is in the sentence of tables and captions; others
-// are not.
+// Only warnings that can change the answer are in the note of tables and captions.
 func TestDecisiveNote(t *testing.T) {
 	crowded := "4 ranks on n01 compute with 4 threads on 2 CPUs"
 	c := Curve{Series: "native", Axis: Workers, Warnings: []string{"drift: throughput rose by 28 %"}, Points: []Point{
@@ -57,8 +56,8 @@ func TestDecisiveNote(t *testing.T) {
 	}
 }
 
-// Studies on an even machine, run in blocks or shuffled, with 6 runs or more at each count: at
-// most 5 % print a warning.
+// Of studies on a stable machine, in blocks or shuffled, with 6 or more runs at each count, at most
+// 5 % print a warning.
 func TestSoundStudiesAreSilent(t *testing.T) {
 	studies := 1000
 	if testing.Short() {
@@ -73,7 +72,7 @@ func TestSoundStudiesAreSilent(t *testing.T) {
 		}
 		for range studies {
 			runs := observed(f.Draw(r).Play(r))
-			for i := range runs { // as often as the steps of steady runs seem not to be
+			for i := range runs { // as often as steady runs appear unsteady
 				if r.Float64() < falselyUnsteady {
 					runs[i].Warnings = []string{"steps 1 to 9 take 21 % longer than those after them"}
 				}
@@ -104,8 +103,8 @@ func TestSoundStudiesAreSilent(t *testing.T) {
 	}
 }
 
-// Of 24 steady runs chance gives 4 with a warning about their steps in 7 % of the studies and
-// 5 in 1.8 %, 6 in 0.4 % (binomial, 6.6 % each). A change by half is no chance.
+// Of 24 steady runs, 4 have a false warning about their steps in 7 % of studies, 5 in 1.8 %, and 6
+// in 0.4 % (binomial, 6.6 % each). A change by half is never due to chance.
 func TestUnsteadyByChance(t *testing.T) {
 	curve := func(runs, with, percent int) Curve {
 		p := Point{At: At(1)}

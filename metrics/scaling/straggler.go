@@ -22,7 +22,7 @@ func straggler(workers int, runs []*Observation) *Straggler {
 			continue
 		}
 		if count == nil {
-			count = make([]int, workers) // as long as the record
+			count = make([]int, workers) // Slowest has an entry for each rank
 		}
 		for rank, n := range o.Slowest {
 			count[rank] += n
@@ -70,7 +70,7 @@ func (s *Straggler) String() string {
 	}
 }
 
-// lookAt returns advice on what to check: the node, unless the rank ran on several nodes.
+// lookAt returns what to check: the node, unless the rank ran on several nodes.
 func (s *Straggler) lookAt() string {
 	if len(s.Hosts) > 1 {
 		return "it ran on several nodes, so look at what this rank alone does"

@@ -12,7 +12,7 @@ func TestStraggler(t *testing.T) {
 	obs := runs(4, 10, 10, 10)
 	obs[0].Slowest = []int{1, 1, 90, 8}
 	obs[1].Slowest = []int{10, 0, 85, 5}
-	obs[2].Slowest = []int{50, 50} // of other ranks than the plan has
+	obs[2].Slowest = []int{50, 50} // another number of ranks than planned
 	for i := range obs {
 		obs[i].Values[measure.Skew] = 0.1
 	}
@@ -29,7 +29,7 @@ func TestStraggler(t *testing.T) {
 		t.Errorf("%+v, warnings %q", s, p.Warnings)
 	}
 	for i := range obs {
-		obs[i].Values[measure.Skew] = 0.01 // and it costs next to nothing
+		obs[i].Values[measure.Skew] = 0.01 // and the skew is negligible
 	}
 	if p := point(); p.Straggler == nil || warned(p) {
 		t.Errorf("%+v, warnings %q", p.Straggler, p.Warnings)
@@ -44,11 +44,10 @@ func TestStraggler(t *testing.T) {
 	}
 }
 
-// The warning names the node, which is the thing to look at; a rank that is slow on several
-// is slow for another reason.
+// The warning names the node to check. A rank that is slow on several nodes has another cause.
 func TestStragglerHost(t *testing.T) {
 	for _, tt := range []struct {
-		hosts [2][]string // of the ranks, in two runs
+		hosts [2][]string // hosts of the ranks in two runs
 		want  string
 	}{
 		{[2][]string{{"n1", "n1", "n07", "n07"}, {"n1", "n1", "n07", "n07"}}, "rank 2 on n07 is the slowest in 88 % of the steps, where chance gives 25 %: look at its node and device"},
@@ -69,9 +68,9 @@ func TestStragglerHost(t *testing.T) {
 	}
 }
 
-// Skew and end-to-end throughput are medians of what was measured; Karp and
-// Flatt's fraction has the speedup's interval: at twice the base's workers and
-// a speedup of 1.6 it is (1/1.6 − 1/2)/(1/2) = 0.25.
+// Skew and end-to-end throughput are medians of the measured values. Karp and Flatt's fraction has
+// an interval from the speedup's. At twice the base's workers and a speedup of 1.6, it is (1/1.6 −
+// 1/2)/(1/2) = 0.25.
 func TestPointFigures(t *testing.T) {
 	obs := join(runs(1, 100, 100, 100, 100, 100, 100), runs(2, 160, 160, 160, 160, 160, 160))
 	for i := range obs {

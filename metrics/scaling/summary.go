@@ -105,8 +105,8 @@ func (s *Summary) Gain() *Estimate {
 	return s.gain
 }
 
-// Over returns this median divided by that of other, whichever direction of the measure is
-// better. It is computed like Ratio, and is nil if one has no median.
+// Over returns this median divided by other's, regardless of which direction is better. It is
+// computed like Ratio, and is nil if one has no median.
 func (s *Summary) Over(other *Summary) *Estimate {
 	if s.Median == nil || other.Median == nil {
 		return nil

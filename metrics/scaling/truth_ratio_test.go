@@ -10,8 +10,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
 )
 
-// drawn are the observations of a study of simulate.Samples: times to a target, and
-// throughputs of the runs that reach it.
+// drawn returns the observations of a simulated study: times to a target, and the throughputs of
+// runs that reach it.
 func drawn(d *simulate.Drawn) []Observation {
 	var list []Observation
 	for _, r := range d.Runs {
@@ -28,20 +28,20 @@ func drawn(d *simulate.Drawn) []Observation {
 	return list
 }
 
-// What is found of a ratio over many studies of one family.
+// found counts the results for a ratio over many studies of one family.
 type found struct {
 	asked, refused, inside int
 	why                    map[Refusal]int
 	errors, widths         []float64
 }
 
-// The ratio between two worker counts, of a time that runs may miss, is right within 2 %
-// in the median, and its interval holds the truth in 95 % of the studies that have one:
-// of runs that scatter in many ways, on machines that change, in every order. What cannot
-// be told is refused: plan order, medians between two groups of runs, too few runs, too
+// The ratio of times to a target at two worker counts is right within 2 % in the median. Its
+// interval contains the true ratio in 95 % of the studies that have one. The studies vary in the
+// runs' scatter, misses, changes of the machine and order of runs. There is no interval if the
+// ratio cannot be determined: plan order, medians between two groups of runs, too few runs, or too
 // many misses.
 //
-// With -short a tenth is played; families are judged by what counts as 95 % in so many.
+// With -short, a tenth of the studies is simulated, and the limits allow for the smaller number.
 func TestTruthOfRatios(t *testing.T) {
 	studies := 1000
 	if testing.Short() {

@@ -12,14 +12,14 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
 )
 
-// trial is what became of the speedup of the largest count in many studies.
+// trial counts the results for the speedup at the largest count over many studies.
 type trial struct {
 	asked  int
-	enough int // that have 6 runs at both counts
-	given  int // that have an interval
-	inside int // of these, hold the truth
-	said   int // that carry a warning
-	silent int // whose interval leaves the truth out, without a warning
+	enough int // studies with 6 runs at both counts
+	given  int // studies with an interval
+	inside int // intervals that contain the true value
+	said   int // studies with a warning
+	silent int // studies whose interval misses the true value, without a warning
 }
 
 func (c *trial) judge(curves []Curve, s *simulate.Study) {
@@ -60,11 +60,11 @@ func observed(made []simulate.Made) []Observation {
 	return list
 }
 
-// On machines that drift, have slow nodes, or are disturbed, whatever the order
-// of the runs, how many there are and how they scatter, a speedup's interval
-// holds the truth in 95 % of the studies that have one; where the order of the
-// runs cannot tell a drift from a speedup there is none; and on an even machine
-// in blocks nothing is refused that has runs enough, and little is warned of.
+// On machines that drift, have slow nodes, or are disturbed, a speedup's interval contains the true
+// value in 95 % of the studies that have one. This holds for any order, number and scatter of the
+// runs. If the order of the runs cannot distinguish a drift from a speedup, there is no interval.
+// On a stable machine with runs in blocks, every study with enough runs has an interval, and few
+// have warnings.
 //
 // With -short a tenth is played; families are judged by what counts as 95 % in so
 // many.
@@ -88,7 +88,7 @@ func TestTruth(t *testing.T) {
 			}
 			t.Logf("runs enough in %.1f %%, interval in %.1f %%, of these inside %.1f %%; warned in %.1f %%; silently wrong in %.1f %%",
 				percent(c.enough, c.asked), percent(c.given, c.asked), percent(c.inside, c.given), percent(c.said, c.asked), percent(c.silent, c.asked))
-			// Three standard errors of what 95 % are.
+			// Three standard errors below 95 %.
 			least := func(n int) float64 { return 0.95*float64(n) - 3*math.Sqrt(0.05*0.95*float64(n)) }
 			if float64(c.inside) < least(c.given) {
 				t.Errorf("inside in %d of %d", c.inside, c.given)

@@ -33,8 +33,8 @@ func TestVarying(t *testing.T) {
 	}
 }
 
-// A key varies where it does within one study; that studies differ from each other is
-// not enough.
+// A key only counts as varying if it varies within one study; a difference between studies is not
+// enough.
 func TestVaryingWithin(t *testing.T) {
 	type point = map[string]any
 	got := VaryingWithin(map[string][]point{

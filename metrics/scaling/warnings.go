@@ -78,7 +78,7 @@ func (an *analysis) pointWarnings(p *Point, runs []*Observation) []string {
 	return list
 }
 
-// asks reports whether doubts about a measure are shown: no other measure was requested, and the
+// asks reports whether warnings about a measure are shown: no other measure was requested, and the
 // reader sees it.
 func (an *analysis) asks(m measure.Measure) bool {
 	return (an.of.Name == "" || an.of.Name == m.Name) && (an.shown == nil || an.shown(m))
@@ -86,7 +86,7 @@ func (an *analysis) asks(m measure.Measure) bool {
 
 func (an *analysis) asksThroughput() bool { return an.asks(measure.Measure{Name: measure.Throughput}) }
 
-// asked returns the name of the measure whose gain is checked for doubts.
+// asked returns the name of the measure whose gain is checked for warnings.
 func (an *analysis) asked() string { return cmp.Or(an.of.Name, an.main) }
 
 const noSteadyState = "no steady state"
@@ -102,7 +102,7 @@ func leftOut(runs []*Observation) []string {
 			reasons[fmt.Sprintf("a throughput of %g is not valid", x)]++
 		case ok:
 		case (o.Known(measure.RunSeconds) != nil || len(o.Reported) > 0) && strings.HasPrefix(why, noSteadyState+": 0 steps"):
-			// A program need not report steps: its run time or its own figures were requested.
+			// A program need not report steps if its run time or other values were requested.
 		case strings.HasPrefix(why, noSteadyState+": 0 steps") && o.Parameters["import.format"] != nil:
 			reasons["what was imported states none"]++
 		case why == "" || strings.HasPrefix(why, noSteadyState):
@@ -136,12 +136,11 @@ func carried(runs []*Observation) []Doubt {
 	return list
 }
 
-// Of returns the doubt as a line of text. It begins with the ID of the run, or with how many of
-// the given number of runs have the doubt.
+// Of returns the warning as a line of text. It starts with the ID of the run or, for several, with
+// their number out of all runs.
 func (d Doubt) Of(runs int) string { return d.whose(runs) + d.Text }
 
-// whose returns the ID of the run that has the doubt or, for several, how many of the given
-// number of runs have it.
+// whose returns the ID of the run with the warning or, for several, their number out of all runs.
 func (d Doubt) whose(runs int) string {
 	if len(d.Runs) == 1 {
 		return d.Runs[0] + ": "
@@ -149,7 +148,7 @@ func (d Doubt) whose(runs int) string {
 	return fmt.Sprintf("%d of %s: ", len(d.Runs), number.Count(runs, "run"))
 }
 
-// gainWarnings returns the doubts about a point's ratio to the base in the requested measure.
+// gainWarnings returns the warnings about a point's ratio to the base, for the requested measure.
 func (an *analysis) gainWarnings(p *Point) []string {
 	s := p.Of(an.asked())
 	if !an.asks(s.Measure) || s.Median == nil || s.base == nil || s == s.base {
@@ -172,7 +171,7 @@ func (an *analysis) gainWarnings(p *Point) []string {
 	return list
 }
 
-// curveWarnings returns the doubts about a whole series.
+// curveWarnings returns the warnings about a whole series.
 func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	var list []string
 	if w := exclusiveWarning(c, s); w != "" {
@@ -225,7 +224,7 @@ func (an *analysis) absenceWarnings(c *Curve, s *series) []string {
 	if !c.Measured(asked) || an.of.Name == "" && !an.asksThroughput() {
 		return nil
 	}
-	var without, missing []string // places whose runs lack the measure; places without a run
+	var without, missing []string // positions whose runs lack the measure; positions without a run
 	for _, n := range s.at {
 		i := slices.IndexFunc(c.Points, func(p Point) bool { return p.At == n })
 		switch {
